@@ -1,0 +1,86 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Warnings stop the build on continuous integration, and only there: a newer compiler must not break a user's build.
+let isContinuousIntegration = Context.environment["CI"] != nil
+
+let settings: [SwiftSetting] =
+  [
+    .swiftLanguageMode(.v6),
+    .strictMemorySafety(),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+  ] + (isContinuousIntegration ? [.treatAllWarnings(as: .error)] : [])
+
+let systemPackage = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let grdbSQLite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+
+/// A floor of the house: the modules below are listed from the ground up, and each may only name modules above it in this list.
+func floor(_ name: String, knows dependencies: [Target.Dependency]) -> Target {
+  .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+func tests(of name: String, needs dependencies: [Target.Dependency] = []) -> Target {
+  .testTarget(
+    name: "\(name)Tests",
+    dependencies: [.target(name: name), "TestSupport", systemPackage] + dependencies,
+    swiftSettings: settings)
+}
+
+let package = Package(
+  name: "Lazaret",
+  platforms: [.macOS(.v15)],
+  products: [
+    .library(name: "Lazaret", targets: ["Lazaret"]),
+    .executable(name: "lazaret", targets: ["LazaretTool"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+    .package(url: "https://github.com/apple/swift-system", from: "1.8.0"),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+  ],
+  targets: [
+    .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+    floor("StoreFiles", knows: [systemPackage, crypto]),
+    floor("PropertyLists", knows: ["StoreFiles"]),
+    floor("SQLiteFormat", knows: ["StoreFiles", systemPackage]),
+    floor("ManagedObjectModel", knows: ["CZlib", "StoreFiles", "PropertyLists", crypto, systemPackage]),
+    floor(
+      "PersistentStore",
+      knows: ["StoreFiles", "PropertyLists", "ManagedObjectModel", grdb, grdbSQLite, crypto, systemPackage]),
+    floor(
+      "Examination",
+      knows: [
+        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", systemPackage,
+      ]),
+    floor("Quarantine", knows: ["StoreFiles", systemPackage]),
+    floor(
+      "Lazaret",
+      knows: [
+        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Quarantine", systemPackage,
+        logging,
+      ]),
+    floor("Commands", knows: ["Lazaret", argumentParser, systemPackage, logging]),
+    .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
+
+    .target(
+      name: "TestSupport", dependencies: ["StoreFiles", crypto, systemPackage], path: "Tests/TestSupport",
+      swiftSettings: settings),
+    tests(of: "StoreFiles"),
+    tests(of: "PropertyLists"),
+    tests(of: "SQLiteFormat", needs: [grdb]),
+    tests(of: "ManagedObjectModel", needs: ["PropertyLists", grdb]),
+    tests(of: "PersistentStore", needs: ["ManagedObjectModel", grdb]),
+    tests(of: "Examination", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
+    tests(of: "Quarantine"),
+    tests(of: "Lazaret", needs: [grdb]),
+    tests(of: "Commands", needs: ["Lazaret", argumentParser]),
+  ]
+)

@@ -1,0 +1,118 @@
+/// An attribute of an entity.
+public struct Attribute: Sendable, Hashable {
+  public var traits: PropertyTraits
+  public var type: AttributeType
+
+  /// The value of new records, where one is given.
+  public var defaultValue: AttributeValue?
+
+  /// The transformer of a transformable attribute.
+  public var valueTransformerName: String?
+
+  /// The class of the value, as compiled models name it (`NSString`), or a transformable's own class.
+  public var valueClassName: String?
+
+  /// Whether large values may lie in files beside the store.
+  public var allowsExternalBinaryDataStorage: Bool
+
+  /// Whether persistent history keeps the value of deleted records.
+  public var preservesValueInHistoryOnDeletion: Bool
+
+  /// The expression a derived attribute is computed from, in the format that enters the version hash.
+  public var derivationExpression: String?
+
+  /// The filter of a derived attribute, in predicate format.
+  public var filteringPredicate: String?
+
+  /// The leaves of a composite attribute, in the order of the model; a leaf may be composite itself.
+  public var compositeElements: [Attribute]
+
+  /// The name of the composite type, where the model source gave one.
+  public var compositeTypeName: String?
+
+  /// Lower and upper bound of the value (of the length, for text), as the model source writes them.
+  public var minimumValue: String?
+  public var maximumValue: String?
+
+  /// The pattern that text must match.
+  public var regularExpression: String?
+
+  public init(
+    traits: PropertyTraits,
+    type: AttributeType,
+    defaultValue: AttributeValue? = nil,
+    valueTransformerName: String? = nil,
+    valueClassName: String? = nil,
+    allowsExternalBinaryDataStorage: Bool = false,
+    preservesValueInHistoryOnDeletion: Bool = false,
+    derivationExpression: String? = nil,
+    filteringPredicate: String? = nil,
+    compositeElements: [Attribute] = [],
+    compositeTypeName: String? = nil,
+    minimumValue: String? = nil,
+    maximumValue: String? = nil,
+    regularExpression: String? = nil
+  ) {
+    self.traits = traits
+    self.type = type
+    self.defaultValue = defaultValue
+    self.valueTransformerName = valueTransformerName
+    self.valueClassName = valueClassName
+    self.allowsExternalBinaryDataStorage = allowsExternalBinaryDataStorage
+    self.preservesValueInHistoryOnDeletion = preservesValueInHistoryOnDeletion
+    self.derivationExpression = derivationExpression
+    self.filteringPredicate = filteringPredicate
+    self.compositeElements = compositeElements
+    self.compositeTypeName = compositeTypeName
+    self.minimumValue = minimumValue
+    self.maximumValue = maximumValue
+    self.regularExpression = regularExpression
+  }
+
+  public var name: String { traits.name }
+
+  /// Whether the store computes the value itself.
+  public var isDerived: Bool { derivationExpression != nil }
+}
+
+/// The type of an attribute; raw values are Core Data's own numbers.
+public enum AttributeType: Int, Sendable, Hashable, CaseIterable {
+  case undefined = 0
+  case integer16 = 100
+  case integer32 = 200
+  case integer64 = 300
+  case decimal = 400
+  case double = 500
+  case float = 600
+  case string = 700
+  case boolean = 800
+  case date = 900
+  case binary = 1000
+  case uuid = 1100
+  case uri = 1200
+  case transformable = 1800
+  case objectID = 2000
+  case composite = 2100
+}
+
+/// A value of an attribute, as models hold them for defaults.
+public enum AttributeValue: Sendable, Hashable {
+  case integer(Int64)
+  case real(Double)
+
+  /// A decimal number as plain digits (`-12.50`), so that no precision is lost.
+  case decimal(String)
+  case boolean(Bool)
+  case string(String)
+
+  /// Seconds since 2001-01-01T00:00:00Z.
+  case date(Double)
+  case data([UInt8])
+
+  /// The 16 bytes of a UUID.
+  case uuid([UInt8])
+  case uri(String)
+
+  /// A default of a kind that is not read, such as an archived object; its class name.
+  case opaque(className: String)
+}

@@ -1,0 +1,89 @@
+/// A property of an entity: an attribute, a relationship or a fetched property.
+public enum Property: Sendable, Hashable {
+  case attribute(Attribute)
+  case relationship(Relationship)
+  case fetchedProperty(FetchedProperty)
+
+  public var name: String {
+    switch self {
+    case .attribute(let attribute): attribute.traits.name
+    case .relationship(let relationship): relationship.traits.name
+    case .fetchedProperty(let property): property.traits.name
+    }
+  }
+
+  /// What all kinds of properties have in common.
+  public var traits: PropertyTraits {
+    switch self {
+    case .attribute(let attribute): attribute.traits
+    case .relationship(let relationship): relationship.traits
+    case .fetchedProperty(let property): property.traits
+    }
+  }
+
+  public var attribute: Attribute? {
+    if case .attribute(let attribute) = self { attribute } else { nil }
+  }
+
+  public var relationship: Relationship? {
+    if case .relationship(let relationship) = self { relationship } else { nil }
+  }
+}
+
+/// What all kinds of properties have in common.
+public struct PropertyTraits: Sendable, Hashable {
+  public var name: String
+  public var isOptional: Bool
+
+  /// Whether it is never stored.
+  public var isTransient: Bool
+
+  /// Whether the app cannot set it, as derived attributes and fetched properties.
+  public var isReadOnly: Bool
+
+  /// Whether models from before fetch indexes asked for an index on it.
+  public var isIndexed: Bool
+
+  /// The identifier it is matched by across versions, where it is not its name.
+  public var explicitRenamingIdentifier: String?
+
+  /// Text that changes the property's part of the version hash and nothing else.
+  public var versionHashModifier: String?
+
+  /// Free text that the developer attached.
+  public var userInfo: [String: String]
+
+  public init(
+    name: String,
+    isOptional: Bool = false,
+    isTransient: Bool = false,
+    isReadOnly: Bool = false,
+    isIndexed: Bool = false,
+    explicitRenamingIdentifier: String? = nil,
+    versionHashModifier: String? = nil,
+    userInfo: [String: String] = [:]
+  ) {
+    self.name = name
+    self.isOptional = isOptional
+    self.isTransient = isTransient
+    self.isReadOnly = isReadOnly
+    self.isIndexed = isIndexed
+    self.explicitRenamingIdentifier = explicitRenamingIdentifier
+    self.versionHashModifier = versionHashModifier
+    self.userInfo = userInfo
+  }
+
+  /// The identifier it is matched by across versions: the explicit one, else its name.
+  public var renamingIdentifier: String { explicitRenamingIdentifier ?? name }
+}
+
+/// A fetched property: a weak, one-way relationship that is a fetch request; never stored, never hashed.
+public struct FetchedProperty: Sendable, Hashable {
+  public var traits: PropertyTraits
+  public var fetchRequest: FetchRequestTemplate?
+
+  public init(traits: PropertyTraits, fetchRequest: FetchRequestTemplate?) {
+    self.traits = traits
+    self.fetchRequest = fetchRequest
+  }
+}

@@ -1,0 +1,39 @@
+/// Bytes of known length that can be read at any offset, any number of times, from any thread.
+public protocol ByteSource: Sendable {
+  /// The number of bytes when the source was opened.
+  var count: Int64 { get }
+
+  /// Reads up to `length` bytes from `offset` into the first places of `buffer`, and returns how many there were.
+  ///
+  /// Fewer than `length` bytes are read only at the end of the source; none behind it. `buffer` must have room for
+  /// `length` bytes; what lies behind the bytes read stays as it was.
+  func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int
+}
+
+extension ByteSource {
+  /// The bytes of a range, cut off at the end of the source.
+  public func bytes(at offset: Int64, length: Int) throws(FileError) -> [UInt8] {
+    let available = max(0, min(Int64(length), count - offset))
+    var buffer = [UInt8](repeating: 0, count: Int(available))
+    let got = try read(at: offset, length: buffer.count, into: &buffer)
+    buffer.removeLast(buffer.count - got)
+    return buffer
+  }
+}
+
+/// A byte source in memory.
+public struct MemoryBytes: ByteSource {
+  public var bytes: [UInt8]
+
+  public init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  public var count: Int64 { Int64(bytes.count) }
+
+  public func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
+    guard offset >= 0, offset < count, length > 0 else { return 0 }
+    let start = Int(offset)
+    let end = min(bytes.count, start + min(length, bytes.count))
+    buffer.replaceSubrange(0..<(end - start), with: bytes[start..<end])
+    return end - start
+  }
+}

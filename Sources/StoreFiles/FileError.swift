@@ -1,0 +1,121 @@
+public import SystemPackage
+
+/// A failed operation of the file system.
+public struct FileError: ReportableError {
+  /// What kind of failure it was.
+  public enum Kind: String, Sendable {
+    case notFound = "file-not-found"
+    case alreadyExists = "file-exists"
+    case permissionDenied = "permission-denied"
+    case readOnlyFileSystem = "read-only-file-system"
+    case noSpace = "no-space"
+    case inputOutput = "io-error"
+    case locked = "locked"
+    case inUse = "in-use"
+    case isDirectory = "is-a-directory"
+    case notRegularFile = "not-a-regular-file"
+    case danglingLink = "dangling-link"
+    case notDownloaded = "not-downloaded"
+    case crossDevice = "cross-device"
+    case tooLarge = "file-too-large"
+    case changed = "changed-meanwhile"
+    case verificationFailed = "verification-failed"
+    case other = "file-error"
+  }
+
+  public var kind: Kind
+  public var operation: String
+  public var path: FilePath?
+  public var detail: String
+  public var hint: String
+
+  /// The system's own error number, where a system call failed.
+  public var errno: Errno?
+
+  public var code: String { kind.rawValue }
+
+  public init(
+    _ kind: Kind, operation: String, path: FilePath?, detail: String? = nil, hint: String? = nil, errno: Errno? = nil
+  ) {
+    self.kind = kind
+    self.operation = operation
+    self.path = path
+    self.detail = detail ?? kind.words
+    self.hint = hint ?? kind.usualHint
+    self.errno = errno
+  }
+
+  /// The error that a system call's error number stands for.
+  public init(_ errno: Errno, operation: String, path: FilePath?) {
+    let kind: Kind =
+      switch errno {
+      case .noSuchFileOrDirectory, .notDirectory: .notFound
+      case .fileExists, .directoryNotEmpty: .alreadyExists
+      case .permissionDenied, .notPermitted: .permissionDenied
+      case .readOnlyFileSystem: .readOnlyFileSystem
+      case .noSpace, .diskQuotaExceeded: .noSpace
+      case .ioError: .inputOutput
+      case .resourceTemporarilyUnavailable, .resourceBusy: .locked
+      case .isDirectory: .isDirectory
+      case .improperLink: .crossDevice
+      case .tooManySymbolicLinkLevels: .danglingLink
+      case .fileTooLarge: .tooLarge
+      default: .other
+      }
+    self.init(kind, operation: operation, path: path, detail: "\(errno)", errno: errno)
+  }
+
+  public var isEnvironmental: Bool {
+    switch kind {
+    case .permissionDenied, .readOnlyFileSystem, .noSpace, .inputOutput, .locked, .inUse, .isDirectory, .notRegularFile,
+      .danglingLink, .notDownloaded, .crossDevice, .changed, .other:
+      true
+    case .notFound, .alreadyExists, .tooLarge, .verificationFailed: false
+    }
+  }
+}
+
+extension FileError.Kind {
+  fileprivate var words: String {
+    switch self {
+    case .notFound: "there is no such file"
+    case .alreadyExists: "something of that name is there already"
+    case .permissionDenied: "permission denied"
+    case .readOnlyFileSystem: "the file system is read-only"
+    case .noSpace: "no space is left on the disk"
+    case .inputOutput: "the disk reported an input/output error"
+    case .locked: "another process holds a lock on it"
+    case .inUse: "another process has it open"
+    case .isDirectory: "it is a folder, not a file"
+    case .notRegularFile: "it is not a regular file"
+    case .danglingLink: "it is a symbolic link that leads nowhere"
+    case .notDownloaded: "it is a placeholder whose content is still in the cloud"
+    case .crossDevice: "it is on another file system"
+    case .tooLarge: "it is larger than this operation accepts"
+    case .changed: "it was changed by somebody else meanwhile"
+    case .verificationFailed: "what was written is not what was read"
+    case .other: "the file system refused"
+    }
+  }
+
+  fileprivate var usualHint: String {
+    switch self {
+    case .notFound: "Check the path."
+    case .alreadyExists: "Choose another name, or move what is there out of the way."
+    case .permissionDenied: "Give yourself permission to read and write there, or run as the owner of the file."
+    case .readOnlyFileSystem: "Make the file system writable, or work on a copy elsewhere."
+    case .noSpace: "Free some space and run the same command again; nothing was lost."
+    case .inputOutput: "Check the disk; copy what can be read to another one before you try again."
+    case .locked, .inUse: "Quit the app that uses it, then run the same command again."
+    case .isDirectory: "Name the store's file, not its folder."
+    case .notRegularFile: "Name a regular file."
+    case .danglingLink: "Mount the volume that it leads to, or correct the link."
+    case .notDownloaded: "Let the cloud service download the file first, then try again."
+    case .crossDevice: "Choose a folder on the same file system."
+    case .tooLarge: "Name a smaller file, or check that it is the right one."
+    case .changed: "Run the same command again."
+    case .verificationFailed: "Check the disk; the original was left as it was."
+    case .other: "Read what the system said and try again."
+    }
+  }
+}
