@@ -1,6 +1,8 @@
 /// A row's or an index entry's columns, as bytes that are decoded when asked for (SQLite file format, "Record Format").
 public struct Record: Sendable {
-  /// The record's bytes: header and body. Fewer than ``payloadLength`` where the rest could not be read or was not asked for.
+  /// The record's bytes: header and body.
+  ///
+  /// There are fewer than ``payloadLength`` where the rest could not be read or was not asked for.
   public let payload: ArraySlice<UInt8>
 
   /// The number of bytes that the cell says the record has.
