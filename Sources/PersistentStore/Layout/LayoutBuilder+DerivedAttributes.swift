@@ -12,7 +12,9 @@ extension LayoutBuilder {
       for property in sortedProperties(of: entity.name) where !property.traits.isTransient {
         guard let attribute = property.attribute, let expression = attribute.derivationExpression else { continue }
         let key = PropertyKey(entityName: entity.name, name: attribute.name)
-        guard case .attribute(let columns) = storages[key], let column = columns.first, columns.count == 1 else { continue }
+        guard case .attribute(let columns) = storages[key], let column = columns.first, columns.count == 1 else {
+          continue
+        }
         let derived = DerivedColumn(key: key, entity: entity, column: column.name)
         let isBuilt =
           attribute.filteringPredicate == nil
