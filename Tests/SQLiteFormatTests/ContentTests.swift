@@ -84,7 +84,10 @@ struct ContentTests {
       ALTER TABLE late ADD COLUMN b INTEGER DEFAULT -5; ALTER TABLE late ADD COLUMN c REAL DEFAULT 7;
       ALTER TABLE late ADD COLUMN d BLOB DEFAULT x'0aFF'; ALTER TABLE late ADD COLUMN e DEFAULT 1.5e3;
       ALTER TABLE late ADD COLUMN f DEFAULT TRUE; ALTER TABLE late ADD COLUMN g TEXT DEFAULT 'it''s';
-      ALTER TABLE late ADD COLUMN h; INSERT INTO late(a) VALUES (2);
+      ALTER TABLE late ADD COLUMN h; ALTER TABLE late ADD COLUMN i INTEGER DEFAULT '12';
+      ALTER TABLE late ADD COLUMN j TEXT DEFAULT 12; ALTER TABLE late ADD COLUMN k NUMERIC DEFAULT '1.5';
+      ALTER TABLE late ADD COLUMN l INT DEFAULT 'twelve'; ALTER TABLE late ADD COLUMN m REAL DEFAULT '-7';
+      INSERT INTO late(a) VALUES (2);
       """)
     try expectSame(fixture)
     let schema = try fixture.files().open().schema()
@@ -100,7 +103,7 @@ struct ContentTests {
   func lookups() throws {
     let fixture = try StoreFixture(
       "PRAGMA page_size = 512", "CREATE TABLE t(a, b, c, d)", "CREATE INDEX i ON t(b)",
-      StoreFixture.insert(700, longest: 900), "DELETE FROM t WHERE rowid % 5 = 0")
+      StoreFixture.insert(700, longest: 100), "DELETE FROM t WHERE rowid % 5 = 0")
     let database = try fixture.files().open()
     let schema = try database.schema()
     let root = try #require(schema.table(named: "t")?.rootPage)

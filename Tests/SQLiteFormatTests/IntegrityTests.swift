@@ -9,7 +9,8 @@ struct IntegrityTests {
   private func sound() throws -> StoreFixture.Files {
     let fixture = try StoreFixture(
       "PRAGMA page_size = 512", "PRAGMA auto_vacuum = 2", "CREATE TABLE t(a, b, c, d)", "CREATE INDEX i ON t(b)",
-      "CREATE INDEX part ON t(a) WHERE d = 1", StoreFixture.insert(300), StoreFixture.insert(2, from: 900, longest: 5000),
+      "CREATE INDEX part ON t(a) WHERE d = 1", StoreFixture.insert(300),
+      StoreFixture.insert(2, from: 900, longest: 5000),
       "DELETE FROM t WHERE rowid % 4 = 0")
     return try fixture.files()
   }
@@ -18,11 +19,16 @@ struct IntegrityTests {
     try files.open().checkIntegrity()
   }
 
-  /// A page of the wanted use; the last one, so that it is no root.
-  private func page(_ use: PageOwnership.Use, in report: IntegrityReport, root: UInt32? = nil) throws -> UInt32 {
+  /// A page of the wanted use; the last one that fits, so that it is no root.
+  private func page(
+    _ use: PageOwnership.Use, in report: IntegrityReport, root: UInt32? = nil,
+    where fits: (UInt32) -> Bool = { _ in true }
+  ) throws -> UInt32 {
     let ownership = report.ownership
-    return try #require(
-      (1...ownership.pageCount).last { ownership.use(of: $0) == use && (root == nil || ownership.root(of: $0) == root) })
+    let found = (1...ownership.pageCount).last {
+      ownership.use(of: $0) == use && (root == nil || ownership.root(of: $0) == root) && fits($0)
+    }
+    return try #require(found)
   }
 
   @Test("A sound database has every page accounted for")
@@ -45,8 +51,12 @@ struct IntegrityTests {
     let files = try sound()
     let report = try check(files)
     let table = try #require(report.trees.first { $0.name == "t" }).root
-    let leaf = try page(.leaf, in: report, root: table)
-    let overflow = try page(.overflow, in: report)
+    let database = try files.open()
+    let leaf = try page(.leaf, in: report, root: table) { number in
+      // Rowids of two bytes, and room for a third cell's damage.
+      (try? database.bTreePage(number)).map { $0.cellCount >= 2 && ($0.cell(at: 0)?.rowid ?? 0) > 127 } ?? false
+    }
+    let overflow = try page(.overflow, in: report) { files.main[(Int($0) - 1) * 512 + 3] != 0 }
     let trunk = try page(.freelistTrunk, in: report)
     let interior = try page(.interior, in: report, root: table)
     func place(_ page: UInt32) -> Int { (Int(page) - 1) * 512 }
@@ -64,7 +74,8 @@ struct IntegrityTests {
     try expect(.cellPointerInvalid) { $0[place(leaf) + 8] = 0xff }
     try expect(.cellInvalid) { bytes in
       let cell = Int(bytes[place(leaf) + 8]) << 8 | Int(bytes[place(leaf) + 9])
-      bytes[place(leaf) + cell] = 0xff
+      // A payload of four gibibytes.
+      bytes.replaceSubrange((place(leaf) + cell)..<(place(leaf) + cell + 5), with: [0x90, 0x80, 0x80, 0x80, 0])
     }
     try expect(.cellsOverlap) { bytes in
       bytes[place(leaf) + 10] = bytes[place(leaf) + 8]
@@ -78,8 +89,8 @@ struct IntegrityTests {
     }
     try expect(.overflowTooShort) { $0.replaceSubrange(place(overflow)..<(place(overflow) + 4), with: [0, 0, 0, 0]) }
     try expect(.pageUsedTwice) { bytes in
-      let own = UInt8(overflow)
-      bytes.replaceSubrange(place(overflow)..<(place(overflow) + 4), with: [0, 0, 0, own])
+      let own = [0, 0, UInt8(overflow >> 8), UInt8(overflow & 0xff)]
+      bytes.replaceSubrange(place(overflow)..<(place(overflow) + 4), with: own)
     }
     try expect(.pageNeverUsed) { $0.replaceSubrange(place(overflow)..<(place(overflow) + 4), with: [0, 0, 0, 0]) }
     try expect(.freelistCountWrong) { $0[39] ^= 1 }
@@ -96,7 +107,8 @@ struct IntegrityTests {
     try expect(.rowidOrder) { bytes in
       // Two cells of equal length change places.
       let first = Array(bytes[(place(leaf) + 8)..<(place(leaf) + 10)])
-      bytes.replaceSubrange((place(leaf) + 8)..<(place(leaf) + 10), with: bytes[(place(leaf) + 10)..<(place(leaf) + 12)])
+      bytes.replaceSubrange(
+        (place(leaf) + 8)..<(place(leaf) + 10), with: bytes[(place(leaf) + 10)..<(place(leaf) + 12)])
       bytes.replaceSubrange((place(leaf) + 10)..<(place(leaf) + 12), with: first)
     }
     try expect(.recordMalformed) { bytes in
@@ -112,16 +124,14 @@ struct IntegrityTests {
     var files = try sound()
     let report = try check(files)
     let table = try #require(report.trees.first { $0.name == "t" })
-    // The root's right-most child becomes an empty leaf of the freelist, one level too high if the tree has three.
     guard table.depth >= 3 else {
       Issue.record("the tree is too flat")
       return
     }
-    let free = try page(.freelistLeaf, in: report)
-    let root = (Int(table.root) - 1) * 512
-    files.main.replaceSubrange((root + 8)..<(root + 12), with: [0, 0, UInt8(free >> 8), UInt8(free & 0xff)])
-    let start = (Int(free) - 1) * 512
-    files.main.replaceSubrange(start..<(start + 8), with: [13, 0, 0, 0, 0, 2, 0, 0])
+    // The root's right-most child becomes that child's own right-most child.
+    let root = (Int(table.root) - 1) * 512 + 8
+    let inner = (Int(files.main[root + 2]) * 256 + Int(files.main[root + 3]) - 1) * 512 + 8
+    files.main.replaceSubrange(root..<(root + 4), with: files.main[inner..<(inner + 4)])
     #expect(try check(files).findings.contains(.treeUneven))
   }
 

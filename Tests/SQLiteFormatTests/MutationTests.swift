@@ -14,8 +14,10 @@ struct MutationTests {
       "INSERT OR IGNORE INTO w SELECT ifnull(a, k), b, c, d FROM t", StoreFixture.insert(1, from: 100, longest: 4000),
       "DELETE FROM t WHERE k % 3 = 0")
     let log = try StoreFixture(
-      "PRAGMA page_size = 512", "PRAGMA journal_mode = WAL", "PRAGMA wal_autocheckpoint = 0", "CREATE TABLE t(a, b, c, d)",
-      StoreFixture.insert(20), "PRAGMA wal_checkpoint(RESTART)", StoreFixture.insert(5, from: 30), "DELETE FROM t WHERE d = 1")
+      "PRAGMA page_size = 512", "PRAGMA journal_mode = WAL", "PRAGMA wal_autocheckpoint = 0",
+      "CREATE TABLE t(a, b, c, d)",
+      StoreFixture.insert(20), "PRAGMA wal_checkpoint(RESTART)", StoreFixture.insert(5, from: 30),
+      "DELETE FROM t WHERE d = 1")
     let journal = try StoreFixture(
       "PRAGMA page_size = 512", "CREATE TABLE t(a, b, c, d)", StoreFixture.insert(60), "PRAGMA cache_size = 2")
     let hot = try journal.queue.writeWithoutTransaction { db in
@@ -32,7 +34,7 @@ struct MutationTests {
     let originals = try Self.originals()
     #expect(try originals.allSatisfy { try Exercise.everything($0) > 10 })
     let first = UInt64.random(in: 0...UInt64(UInt32.max))
-    let count = mutationCount(usually: 400)
+    let count = mutationCount(usually: 150)
     print("SQLiteFormat mutations: \(count) from seed \(first)")
     let clock = ContinuousClock()
     for seed in first..<(first + UInt64(count)) {
@@ -56,7 +58,7 @@ struct MutationTests {
   func noise() {
     let first = UInt64.random(in: 0...UInt64(UInt32.max))
     print("SQLiteFormat noise from seed \(first)")
-    for seed in first..<(first + UInt64(mutationCount(usually: 300))) {
+    for seed in first..<(first + UInt64(mutationCount(usually: 100))) {
       var generator = SeededGenerator(seed: seed)
       let size = [512, 1024].randomElement(using: &generator) ?? 512
       var bytes = (0..<size).map { _ in UInt8.random(in: 0...255, using: &generator) }

@@ -16,10 +16,13 @@ struct SchemaTests {
     "CREATE TABLE t(a INT DEFAULT (1 + 2), b DEFAULT -5.5, c DEFAULT +7, d DEFAULT CURRENT_TIME, e DEFAULT 0x10)",
     "CREATE TABLE t(a INT, b AS (a || ',' || (a)), c TEXT GENERATED ALWAYS AS (upper(a)) STORED NOT NULL, d)",
     "CREATE TABLE t(a TEXT, b INTEGER, PRIMARY KEY(a, b)) WITHOUT ROWID",
-    "CREATE TABLE t(a INTEGER PRIMARY KEY, b BLOB) STRICT", "CREATE TABLE t(id INT, PRIMARY KEY(id)) STRICT, WITHOUT ROWID",
-    "CREATE TABLE t(ключ INTEGER PRIMARY KEY, 値 TEXT, \"🚗\" REAL)", "CREATE TABLE [select](\"from\" TEXT, \"primary\" INT)",
+    "CREATE TABLE t(a INTEGER PRIMARY KEY, b BLOB) STRICT",
+    "CREATE TABLE t(id INT, PRIMARY KEY(id)) STRICT, WITHOUT ROWID",
+    "CREATE TABLE t(ключ INTEGER PRIMARY KEY, 値 TEXT, \"🚗\" REAL)",
+    "CREATE TABLE [select](\"from\" TEXT, \"primary\" INT)",
     "CREATE TABLE t(a UNSIGNED BIG INT, b FLOATING POINT, c CHARINT, d STRING, e BLOBTEXT, f)",
-    "CREATE TABLE t AS SELECT 1 AS one, 'x' AS \"two words\"", "CREATE TABLE main.t(a, b)", "CREATE TABLE IF NOT EXISTS t(a)",
+    "CREATE TABLE t AS SELECT 1 AS one, 'x' AS \"two words\"", "CREATE TABLE main.t(a, b)",
+    "CREATE TABLE IF NOT EXISTS t(a)",
     "CREATE TABLE ZCAR ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZPRICE DECIMAL, ZDATE TIMESTAMP, ZNAME VARCHAR )",
     "CREATE TABLE t(a INTEGER, b, CONSTRAINT k PRIMARY KEY (a))", "CREATE TABLE t(a INTEGER PRIMARY KEY DESC)",
     "CREATE TABLE t(\"\" TEXT, b)",
@@ -89,7 +92,9 @@ struct SchemaTests {
   @Test("A schema of many pages is read whole")
   func manyPages() throws {
     let fixture = try StoreFixture("PRAGMA page_size = 512")
-    for index in 0..<120 { try fixture.run("CREATE TABLE table_\(index)(a, b, c, \(String(repeating: "d", count: index * 9 + 1)))") }
+    for index in 0..<120 {
+      try fixture.run("CREATE TABLE table_\(index)(a, b, c, \(String(repeating: "d", count: index * 9 + 1)))")
+    }
     let schema = try fixture.files().open().schema()
     #expect(schema.tables.count == 120)
     #expect(schema.findings.isEmpty)
@@ -98,7 +103,9 @@ struct SchemaTests {
 
   @Test(
     "What is no statement of its kind is refused, and nothing else",
-    arguments: ["", "CREATE", "CREATE TABLE", "CREATE TABLE t", "CREATE VIEW v AS SELECT 1", "SELECT 1", "CREATE TABLE ((("])
+    arguments: [
+      "", "CREATE", "CREATE TABLE", "CREATE TABLE t", "CREATE VIEW v AS SELECT 1", "SELECT 1", "CREATE TABLE (((",
+    ])
   func refused(sql: String) {
     #expect(TableDefinition(sql: sql) == nil)
     #expect(IndexDefinition(sql: sql) == nil)
@@ -106,7 +113,8 @@ struct SchemaTests {
 
   @Test("Cut statements are read as far as they go")
   func cut() {
-    let whole = "CREATE TABLE \"t\"(a INTEGER PRIMARY KEY, b VARCHAR(20) DEFAULT 'x', /* c */ d AS (a + 1), UNIQUE (b)) STRICT"
+    let whole =
+      "CREATE TABLE \"t\"(a INTEGER PRIMARY KEY, b VARCHAR(20) DEFAULT 'x', /* c */ d AS (a + 1), UNIQUE (b)) STRICT"
     for count in 0...whole.count {
       let part = String(whole.prefix(count))
       if let definition = TableDefinition(sql: part) { #expect(definition.columns.count <= 4) }

@@ -86,7 +86,8 @@ enum SQLiteContent {
         let name = identifier(row["name"])
         return "typeof(\(name)), CASE typeof(\(name)) WHEN 'text' THEN CAST(\(name) AS BLOB) ELSE \(name) END"
       }
-      let rows = try Row.fetchAll(db, sql: "SELECT \(list.joined(separator: ", ")) FROM \(identifier(table)) NOT INDEXED")
+      let rows = try Row.fetchAll(
+        db, sql: "SELECT \(list.joined(separator: ", ")) FROM \(identifier(table)) NOT INDEXED")
       result[table] = rows.map { row in
         stride(from: 0, to: row.count, by: 2).map { value(row[$0 + 1], type: row[$0], encoding: encoding) }
       }
