@@ -1,5 +1,6 @@
 import Foundation
 import PropertyLists
+import TestSupport
 import Testing
 
 @Suite struct BinaryPropertyListTests {
@@ -130,13 +131,13 @@ import Testing
   }
 
   @Test func survivesMutations() throws {
-    let rounds = ProcessInfo.processInfo.environment["LAZARET_MUTATIONS"].flatMap(Int.init) ?? 3000
+    let rounds = mutationCount(usually: 3000)
     let seed = UInt64.random(in: 0...UInt64.max)
     print("mutations of a property list: \(rounds), seed \(seed)")
-    var generator = SeededGenerator(seed: seed)
+    var mutation = Mutation(seed: seed)
     let bytes = try Self.sample.binaryBytes()
     for _ in 0..<rounds {
-      let damaged = mutated(bytes, using: &generator)
+      let damaged = mutation.apply(to: bytes)
       do {
         _ = try PropertyList(damaged).binaryBytes()
       } catch {

@@ -1,5 +1,6 @@
 import Foundation
 import PropertyLists
+import TestSupport
 import Testing
 
 @Suite struct XMLTests {
@@ -125,14 +126,14 @@ import Testing
   }
 
   @Test func survivesMutations() {
-    let rounds = (ProcessInfo.processInfo.environment["LAZARET_MUTATIONS"].flatMap(Int.init) ?? 2000)
+    let rounds = mutationCount(usually: 2000)
     let seed = UInt64.random(in: 0...UInt64.max)
     print("mutations of an XML document: \(rounds), seed \(seed)")
-    var generator = SeededGenerator(seed: seed)
+    var mutation = Mutation(seed: seed)
     let text = head + "<plist><dict><key>a</key><string>b &amp; c</string><key>d</key><data>AAH/</data></dict></plist>"
     for _ in 0..<rounds {
       do {
-        _ = try PropertyList(xml: mutated(Array(text.utf8), using: &generator))
+        _ = try PropertyList(xml: mutation.apply(to: Array(text.utf8)))
       } catch {
         #expect(!error.detail.isEmpty)
       }

@@ -31,7 +31,7 @@ extension ManagedObjectModel {
       throw ModelError(.tooLarge, detail: "it has more than \(limits.entities) entities")
     }
     var total = 0
-    for name in entities.keys {
+    for name in entities.keys.sorted(by: precedesByCodeUnit) {
       // Walked here and not with `lineage`, so that a chain of thousands of levels is left at once.
       var levels = 0
       var next: String? = name
