@@ -74,7 +74,8 @@ import Testing
   }
 
   @Test func readsAHandMadeList() throws {
-    #expect(try PropertyList(handMade([[0xA2, 1, 2], [0x10, 5], [0x51, 0x61]])) == .array([.integer(5), .string("a")]))
+    #expect(
+      try PropertyList(handMade([[0xA2, 1, 2], [0x10, 5], [0x51, 0x61]])) == .array([.integer(5), .string("a")]))
   }
 
   @Test(arguments: [

@@ -70,7 +70,8 @@ import Testing
   }
 
   @Test func refusesForeignArchivesByName() throws {
-    let xml = "<plist><dict><key>$archiver</key><string>GSKeyedArchiver</string><key>$top</key><dict><key>root</key>"
+    let xml =
+      "<plist><dict><key>$archiver</key><string>GSKeyedArchiver</string><key>$top</key><dict><key>root</key>"
       + "<dict><key>CF$UID</key><integer>1</integer></dict></dict></dict></plist>"
     #expect { try KeyedArchive(Array(xml.utf8)) } throws: { ($0 as? PropertyListError)?.kind == .foreignArchive }
     let other = PropertyList.dictionary([

@@ -160,7 +160,8 @@ private struct ModelBundleLoader {
     let known = Set(versions.map(\.name)).union(unreadable.map(\.name))
     if let unknown = order.first(where: { !known.contains($0) }) {
       throw ModelError(
-        .versionOrder, path: path, detail: "the order names version \"\(printable(unknown))\", which is not in the bundle")
+        .versionOrder, path: path,
+        detail: "the order names version \"\(printable(unknown))\", which is not in the bundle")
     }
     guard Set(order).count == order.count else {
       throw ModelError(.versionOrder, path: path, detail: "the order names a version twice")

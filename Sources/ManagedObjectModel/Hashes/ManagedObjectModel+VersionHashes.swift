@@ -105,7 +105,9 @@ extension ManagedObjectModel {
   private func relationshipDigest(_ relationship: Relationship, of entity: String) -> [UInt8] {
     var message = baseDigest(relationship.traits)
     message += Array(relationship.destinationEntityName.utf8)
-    if let inverse = relationship.inverseName, !isOwnInverse(relationship, of: entity) { message += Array(inverse.utf8) }
+    if let inverse = relationship.inverseName, !isOwnInverse(relationship, of: entity) {
+      message += Array(inverse.utf8)
+    }
     message += littleEndian(relationship.maximumCount)
     message += littleEndian(relationship.minimumCount)
     if relationship.isOrdered { message += [1, 0] }
