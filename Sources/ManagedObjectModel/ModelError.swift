@@ -1,4 +1,4 @@
-package import PropertyLists
+internal import PropertyLists
 public import StoreFiles
 public import SystemPackage
 
@@ -71,7 +71,7 @@ public struct ModelError: ReportableError {
   }
 
   /// The error of an archive, a property list or an XML document that could not be read.
-  package init(_ error: PropertyListError, operation: String = "read the model") {
+  init(_ error: PropertyListError, operation: String = "read the model") {
     let kind: Kind =
       switch error.kind {
       case .notAPropertyList, .notAnArchive: .notAModel

@@ -187,7 +187,7 @@ struct ModelSourceReader {
   private func relationship(_ element: XMLTree.Element, of entity: String) throws(ModelError) -> Relationship {
     let name = element["name"] ?? ""
     func count(_ key: String, _ fallback: Int) throws(ModelError) -> Int {
-      guard let text = element[attribute: key] else { return fallback }
+      guard let text = element[key] else { return fallback }
       guard let number = Int32(text) else {
         throw ModelError(
           .invalid, detail: "\(printable(entity)).\(printable(name)) has a \(key) that is no whole number",
@@ -281,8 +281,5 @@ struct ModelSourceReader {
 
 extension XMLTree.Element {
   /// Whether an attribute says `YES`; every boolean of a model source does, or is not there.
-  fileprivate func isYes(_ name: String) -> Bool { self[attribute: name] == "YES" }
-
-  /// The value of an attribute.
-  fileprivate subscript(name: String) -> String? { attributes[name] }
+  fileprivate func isYes(_ name: String) -> Bool { self[name] == "YES" }
 }
