@@ -16,14 +16,16 @@ import Testing
     return queue
   }
 
-  @Test(arguments: [
-    ("now()", .now), ("name", .keyPath(["name"])), ("author.name", .keyPath(["author", "name"])),
-    ("count:(pages)", .function("count", ["pages"])), ("pages.@count", .function("count", ["pages"])),
-    ("sum:(pages.number)", .function("sum", ["pages", "number"])),
-    ("pages.@sum.number", .function("sum", ["pages", "number"])), ("pages.number.@sum", .function("sum", ["pages", "number"])),
-    ("canonical:(name)", .function("canonical", ["name"])), ("", nil), ("a..b", nil), ("f:(a, b)", nil), ("(", nil),
-    ("@count", nil), ("a'b", nil),
-  ] as [(String, DerivationExpression?)])
+  @Test(
+    arguments: [
+      ("now()", .now), ("name", .keyPath(["name"])), ("author.name", .keyPath(["author", "name"])),
+      ("count:(pages)", .function("count", ["pages"])), ("pages.@count", .function("count", ["pages"])),
+      ("sum:(pages.number)", .function("sum", ["pages", "number"])),
+      ("pages.@sum.number", .function("sum", ["pages", "number"])),
+      ("pages.number.@sum", .function("sum", ["pages", "number"])),
+      ("canonical:(name)", .function("canonical", ["name"])), ("", nil), ("a..b", nil), ("f:(a, b)", nil), ("(", nil),
+      ("@count", nil), ("a'b", nil),
+    ] as [(String, DerivationExpression?)])
   func readsExpressions(text: String, expected: DerivationExpression?) {
     #expect(DerivationExpression(text) == expected)
   }
@@ -32,7 +34,9 @@ import Testing
     let layout = try layout(
       Entity(
         name: "Book",
-        properties: [toMany("pages", "Page", inverse: "book"), attribute("pagesCount", .integer64, derived: "pages.@count")]),
+        properties: [
+          toMany("pages", "Page", inverse: "book"), attribute("pagesCount", .integer64, derived: "pages.@count"),
+        ]),
       Entity(name: "Page", properties: [toOne("book", "Book", inverse: "pages")]))
     #expect(
       layout.triggers.map(\.name) == [
@@ -69,7 +73,9 @@ import Testing
       Entity(name: "Base"),
       Entity(
         name: "List", parentName: "Base",
-        properties: [toMany("tags", "Tag", inverse: "lists"), attribute("tagCount", .integer16, derived: "count:(tags)")]),
+        properties: [
+          toMany("tags", "Tag", inverse: "lists"), attribute("tagCount", .integer16, derived: "count:(tags)"),
+        ]),
       Entity(name: "Tag", properties: [toMany("lists", "List", inverse: "tags")]))
     #expect(layout.triggers.last?.statement.contains("WHEN 2 <= NEW.Z_ENT AND NEW.Z_ENT <= 2") == true)
     try database(layout).write { database in
@@ -89,7 +95,8 @@ import Testing
         name: "Order",
         properties: [
           toOne("client", "Client"), toMany("lines", "Line", inverse: "order"), attribute("title", .string),
-          attribute("clientName", .string, derived: "client.name"), attribute("total", .integer64, derived: "sum:(lines.price)"),
+          attribute("clientName", .string, derived: "client.name"),
+          attribute("total", .integer64, derived: "sum:(lines.price)"),
           attribute("saved", .date, derived: "now()"), attribute("lower", .string, derived: "lowercase:(title)"),
           attribute("plain", .string, derived: "canonical:(title)"),
         ]),

@@ -8,9 +8,11 @@ import Testing
   @Test func indexesRelationshipsHierarchiesAndConstraints() throws {
     let layout = try layout(
       Entity(
-        name: "Book", properties: [attribute("isbn", .string), toOne("author", "Author"), attribute("year", .integer16)],
+        name: "Book",
+        properties: [attribute("isbn", .string), toOne("author", "Author"), attribute("year", .integer16)],
         uniquenessConstraints: [["isbn"], ["author", "year"], ["gone"]]),
-      Entity(name: "Novel", parentName: "Book", properties: [attribute("plot", .string)], uniquenessConstraints: [["plot"]]),
+      Entity(
+        name: "Novel", parentName: "Book", properties: [attribute("plot", .string)], uniquenessConstraints: [["plot"]]),
       Entity(name: "Author"))
     #expect(
       layout.indexes.map(\.statement) == [
@@ -45,7 +47,8 @@ import Testing
             partialIndexPredicate: "ANY tags.title BEGINSWITH 'x'"),
           FetchIndex(name: "city", elements: [FetchIndexElement(propertyName: "place.city")]),
           FetchIndex(name: "many", elements: [FetchIndexElement(propertyName: "tags")]),
-          FetchIndex(name: "expression", elements: [FetchIndexElement(propertyName: nil, expression: "lowercase:(title)")]),
+          FetchIndex(
+            name: "expression", elements: [FetchIndexElement(propertyName: nil, expression: "lowercase:(title)")]),
         ], compoundIndexes: [["title", "old"], ["old", "done"]]))
     let statements = layout.indexes.filter { if case .fetch = $0.purpose { true } else { false } }.map(\.statement)
     #expect(
@@ -62,12 +65,15 @@ import Testing
     _ = try SQLSchema(layout)
   }
 
-  @Test(arguments: [
-    ("a == 1", "ZA = 1"), ("a=='it''s'", nil), ("a == \"it's\"", "ZA = 'it''s'"), ("a <= -3 AND a>0", "ZA <= -3 AND ZA > 0"),
-    ("a == nil", "ZA IS NULL"), ("a != NULL && a <> TRUE", "ZA IS NOT NULL AND ZA <> 1"), ("a < nil", nil),
-    ("b == 1", nil), ("a == 1 OR a == 2", nil), ("AND a == 1", nil), ("a == 1 AND", nil), ("a == 1; DROP TABLE x", nil),
-    ("a == (1)", nil), ("", nil), ("a == 'x\\'", nil), ("a == x", nil),
-  ] as [(String, String?)])
+  @Test(
+    arguments: [
+      ("a == 1", "ZA = 1"), ("a=='it''s'", nil), ("a == \"it's\"", "ZA = 'it''s'"),
+      ("a <= -3 AND a>0", "ZA <= -3 AND ZA > 0"),
+      ("a == nil", "ZA IS NULL"), ("a != NULL && a <> TRUE", "ZA IS NOT NULL AND ZA <> 1"), ("a < nil", nil),
+      ("b == 1", nil), ("a == 1 OR a == 2", nil), ("AND a == 1", nil), ("a == 1 AND", nil),
+      ("a == 1; DROP TABLE x", nil),
+      ("a == (1)", nil), ("", nil), ("a == 'x\\'", nil), ("a == x", nil),
+    ] as [(String, String?)])
   func translatesSimplePredicates(predicate: String, expected: String?) {
     #expect(PartialIndexPredicate.sql(predicate) { $0 == "a" ? "ZA" : nil } == expected)
   }

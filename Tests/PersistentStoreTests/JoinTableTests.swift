@@ -60,9 +60,11 @@ import Testing
   @Test func makesColumnNamesUniquePerEntity() throws {
     let layout = try layout(
       Entity(name: "Album", properties: [toMany("keyAssets", "Asset", inverse: "albums")]),
-      Entity(name: "Asset", properties: [
-        toMany("albums", "Album", inverse: "keyAssets"), toMany("moments", "Moment", inverse: "keyAssets"),
-      ]),
+      Entity(
+        name: "Asset",
+        properties: [
+          toMany("albums", "Album", inverse: "keyAssets"), toMany("moments", "Moment", inverse: "keyAssets"),
+        ]),
       Entity(name: "Moment", properties: [toMany("keyAssets", "Asset", inverse: "moments")]))
     let columns = layout.joinTables.map { [$0.name] + $0.columns }
     #expect(columns.count == 2)

@@ -83,7 +83,8 @@ import Testing
       Entity(name: "Base"),
       Entity(name: "Album", parentName: "Base", properties: [attribute("state", .integer16)]),
       Entity(name: "Fetching", parentName: "Base", properties: [attribute("state", .integer32)]),
-      Entity(name: "Last", parentName: "Fetching", properties: [attribute("STATE", .string), attribute("_pk", .string)])
+      Entity(
+        name: "Last", parentName: "Fetching", properties: [attribute("STATE", .string), attribute("_pk", .string)])
     )
     #expect(
       layout.tables[0].columns.map(\.name)
@@ -132,7 +133,9 @@ import Testing
     let layout = try layout(
       Entity(
         name: "Quake",
-        properties: [attribute("place", .composite, elements: [leaf("latitude", .double), leaf("name", .string), place])]
+        properties: [
+          attribute("place", .composite, elements: [leaf("latitude", .double), leaf("name", .string), place])
+        ]
       ))
     #expect(
       layout.tables[0].columns.dropFirst(3).map { "\($0.name) \($0.type.rawValue)" }
