@@ -51,7 +51,7 @@ import Testing
         NSCoreDataDATriggerUpdatedAffectedObjectValue('ZBOOK', Z_ENT, Z_PK, 'pagesCount', ZPAGESCOUNT) FROM ZBOOK \
         WHERE Z_PK = OLD.ZBOOK; END
         """)
-    try database(layout).write { database in
+    try database(layout).write { (database) throws in
       func count(_ key: Int) throws -> Int? {
         try Int.fetchOne(database, sql: "SELECT ZPAGESCOUNT FROM ZBOOK WHERE Z_PK = ?", arguments: [key])
       }
@@ -78,7 +78,7 @@ import Testing
         ]),
       Entity(name: "Tag", properties: [toMany("lists", "List", inverse: "tags")]))
     #expect(layout.triggers.last?.statement.contains("WHEN 2 <= NEW.Z_ENT AND NEW.Z_ENT <= 2") == true)
-    try database(layout).write { database in
+    try database(layout).write { (database) throws in
       try database.execute(
         sql: """
           INSERT INTO ZBASE (Z_PK, Z_ENT) VALUES (1, 1), (2, 2);
@@ -111,7 +111,7 @@ import Testing
         NSCoreDataDATriggerUpdatedAffectedObjectValue('ZORDER', Z_ENT, Z_PK, 'saved', ZSAVED) FROM ZORDER \
         WHERE Z_PK = NEW.Z_PK; END
         """)
-    try database(layout, now: 77).write { database in
+    try database(layout, now: 77).write { (database) throws in
       try database.execute(
         sql: """
           INSERT INTO ZCLIENT (Z_PK, Z_ENT, ZNAME) VALUES (1, 1, 'Ada'), (2, 1, 'Bob');

@@ -49,7 +49,7 @@ import Testing
           FetchIndex(name: "many", elements: [FetchIndexElement(propertyName: "tags")]),
           FetchIndex(
             name: "expression", elements: [FetchIndexElement(propertyName: nil, expression: "lowercase:(title)")]),
-        ], compoundIndexes: [["title", "old"], ["old", "done"]]))
+        ], compoundIndexes: [["title", "old"], ["old", "done"], ["title", "done"]]))
     let statements = layout.indexes.filter { if case .fetch = $0.purpose { true } else { false } }.map(\.statement)
     #expect(
       statements == [
@@ -88,7 +88,7 @@ import Testing
     #expect(layout.spatialIndexes.map(\.name) == ["Z_RT_Asset_boundedByRect"])
     #expect(layout.triggers.map(\.name) == ["INSERT", "UPDATE", "DELETE"].map { "Z_RT_Asset_boundedByRect_\($0)" })
     let database = try DatabaseQueue()
-    try database.write { database in
+    try database.write { (database) throws in
       for statement in layout.statements { try database.execute(sql: statement) }
       try database.execute(
         sql: """

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import ManagedObjectModel
+import StoreFiles
 import Synchronization
 import SystemPackage
 import Testing
@@ -38,7 +39,7 @@ import Testing
   }
 
   private func fill(_ store: PersistentStore) throws {
-    try store.write { database in
+    try store.write { (database) throws in
       try database.execute(
         sql: """
           INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT) VALUES (1, 6, 1), (2, 5, 1);
@@ -47,7 +48,7 @@ import Testing
             ZOWNER, Z5_OWNER, Z_FOK_OWNER, ZGARAGE, ZTURBO)
             VALUES (1, 1, 1, 'Fiat', 10.11, 700000000.5, x'000102030405060708090a0b0c0d0e0f', x'01AABB', x'01AABB', 1,
             'https://a.b', 3, 0.5, 1, 6, 2048, 9, NULL),
-            (2, 2, 1, 'Audi', 10, 5, x'00', x'02' || CAST('6F9619FF-8B86-D011-B42D-00C04FC964FF' AS BLOB) || x'00', NULL, 2,
+            (2, 2, 1, 'Audi', 10, 5, x'00', CAST(x'02' || '6F9619FF-8B86-D011-B42D-00C04FC964FF' || x'00' AS BLOB), NULL, 2,
             NULL, 'x', NULL, 1, 6, 1024, NULL, 4),
             (3, 3, 1, x'FF', '12.50', NULL, NULL, x'03', NULL, 0, NULL, NULL, NULL, 2, 5, NULL, NULL, NULL);
           INSERT INTO Z_1TAGS (Z_1CARS, Z_7TAGS) VALUES (1, 4), (1, 3), (2, 3)
@@ -104,7 +105,7 @@ import Testing
   @Test func streamsByPrimaryKey() throws {
     let folder = try ScratchFolder()
     let store = try PersistentStore(opening: makeStore(in: folder), model: model)
-    try store.write { database in
+    try store.write { (database) throws in
       let insert = try database.makeStatement(sql: "INSERT INTO ZGARAGE (Z_PK, Z_ENT) VALUES (?, 4)")
       for key in stride(from: 1, to: 2001, by: 2) { try insert.execute(arguments: [key]) }
       try insert.execute(arguments: [Int64.max])
@@ -169,7 +170,7 @@ import Testing
     let folder = try ScratchFolder()
     let plain = try makeStore(in: folder)
     let bytes: [CInterop.PlatformChar] = [0x41, CInterop.PlatformChar(bitPattern: 0xFF), 0x42, 0]
-    let component = bytes.withUnsafeBufferPointer { FilePath(platformString: $0.baseAddress ?? .init(bitPattern: 1)!) }
+    let component = FilePath(platformString: bytes)
     let odd = folder.path.appending(component.components)
     let descriptor = try FileDescriptor.open(
       odd, .writeOnly, options: [.create, .exclusiveCreate], permissions: .ownerReadWrite)
@@ -210,7 +211,7 @@ import Testing
     let first = try PersistentStore(opening: path, model: model)
     let second = try PersistentStore(
       opening: path, model: model, options: .init(busyTimeout: .milliseconds(20)))
-    try first.write { database in
+    try first.write { (database) throws in
       try database.execute(sql: "INSERT INTO ZGARAGE (Z_ENT) VALUES (4)")
       let error = #expect(throws: PersistentStoreError.self) {
         try second.write { try $0.execute(sql: "INSERT INTO ZGARAGE (Z_ENT) VALUES (4)") }
@@ -255,7 +256,7 @@ import Testing
     let folder = try ScratchFolder()
     let store = try PersistentStore(opening: makeStore(in: folder), model: model)
     #expect(throws: CancellationError.self) {
-      try store.write { database in
+      try store.write { (database) throws in
         try database.execute(sql: "INSERT INTO ZGARAGE (Z_ENT) VALUES (4)")
         throw CancellationError()
       }

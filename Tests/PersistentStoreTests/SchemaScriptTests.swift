@@ -1,4 +1,6 @@
 import GRDB
+import StoreFiles
+import SystemPackage
 import Testing
 
 @testable import PersistentStore
@@ -25,7 +27,7 @@ import Testing
     #expect(Array(bytes[18..<20]) == [2, 2])
     let folder = try ScratchFolder()
     let queue = try DatabaseQueue(path: folder.write(bytes).string)
-    try queue.read { database in
+    try queue.read { (database) throws in
       #expect(try String.fetchAll(database, sql: "PRAGMA integrity_check") == ["ok"])
       #expect(try Int.fetchOne(database, sql: "PRAGMA user_version") == 7)
       #expect(try String.fetchAll(database, sql: "SELECT name FROM tag") == ["a;b"])

@@ -1,6 +1,7 @@
 import GRDB
 import ManagedObjectModel
 import PropertyLists
+import SystemPackage
 import Testing
 
 @testable import PersistentStore
@@ -27,7 +28,7 @@ import Testing
     #expect(bytes.count % 4096 == 0)
     let folder = try ScratchFolder()
     let queue = try DatabaseQueue(path: folder.write(bytes).string)
-    try queue.read { database in
+    try queue.read { (database) throws in
       #expect(try String.fetchAll(database, sql: "PRAGMA integrity_check") == ["ok"])
       #expect(try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal")
       #expect(try Int.fetchOne(database, sql: "PRAGMA auto_vacuum") == 2)
@@ -77,7 +78,9 @@ import Testing
     ).bytes()
     let folder = try ScratchFolder()
     let queue = try DatabaseQueue(path: folder.write(bytes).string)
-    try queue.read { #expect(try String.fetchAll($0, sql: "PRAGMA integrity_check") == ["ok"]) }
+    try queue.read { (database) throws in
+      #expect(try String.fetchAll(database, sql: "PRAGMA integrity_check") == ["ok"])
+    }
     try queue.close()
   }
 

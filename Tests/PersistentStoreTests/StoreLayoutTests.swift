@@ -88,7 +88,7 @@ import Testing
     )
     #expect(
       layout.tables[0].columns.map(\.name)
-        == ["Z_PK", "Z_ENT", "Z_OPT", "ZSTATE", "ZSTATE1", "Z_PK1", "ZSTATE2"])
+        == ["Z_PK", "Z_ENT", "Z_OPT", "ZSTATE", "ZSTATE1", "ZSTATE2", "Z_PK1"])
     guard case .attribute(let columns) = layout.storage(of: "state", in: "Last") else {
       Issue.record("no storage")
       return
