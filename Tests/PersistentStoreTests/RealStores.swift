@@ -47,12 +47,15 @@ enum RealStores {
 
   /// The model of Apple's Recipes sample, whose source is in the form of Xcode 3 that is not read; its hashes prove it.
   private static let recipes: ManagedObjectModel = {
-    func mandatory(_ property: Property) -> Property {
+    func demanding(_ property: Property) -> Property {
       switch property {
       case .attribute(var attribute):
         attribute.traits.isOptional = false
         return .attribute(attribute)
-      default: return property
+      case .relationship(var relationship):
+        relationship.minimumCount = 1
+        return .relationship(relationship)
+      case .fetchedProperty: return property
       }
     }
     return ManagedObjectModel(entities: [
@@ -61,16 +64,18 @@ enum RealStores {
       Entity(
         name: "Ingredient",
         properties: [
-          attribute("amount", .string), mandatory(attribute("name", .string)),
-          mandatory(attribute("displayOrder", .integer16)), toOne("recipe", "Recipe", inverse: "ingredients"),
+          attribute("amount", .string), demanding(attribute("name", .string)),
+          demanding(attribute("displayOrder", .integer16)),
+          demanding(toOne("recipe", "Recipe", inverse: "ingredients")),
         ]),
       Entity(
         name: "RecipeType", properties: [attribute("name", .string), toMany("recipes", "Recipe", inverse: "type")]),
       Entity(
         name: "Recipe",
         properties: ["name", "instructions", "overview", "prepTime"].map { attribute($0, .string) } + [
-          attribute("thumbnailImage", .transformable), toOne("image", "Image", inverse: "recipe"),
-          toOne("type", "RecipeType", inverse: "recipes"), toMany("ingredients", "Ingredient", inverse: "recipe"),
+          attribute("thumbnailImage", .transformable), demanding(toOne("image", "Image", inverse: "recipe")),
+          demanding(toOne("type", "RecipeType", inverse: "recipes")),
+          toMany("ingredients", "Ingredient", inverse: "recipe"),
         ]),
     ])
   }()
