@@ -47,20 +47,24 @@ enum RealStores {
 
   /// The model of Apple's Recipes sample, whose source is in the form of Xcode 3 that is not read; its hashes prove it.
   private static let recipes: ManagedObjectModel = {
-    func demanding(_ property: Property) -> Property {
+    func demanding(_ property: Property, isOptional: Bool = true) -> Property {
       switch property {
       case .attribute(var attribute):
         attribute.traits.isOptional = false
         return .attribute(attribute)
       case .relationship(var relationship):
         relationship.minimumCount = 1
+        relationship.traits.isOptional = isOptional
         return .relationship(relationship)
       case .fetchedProperty: return property
       }
     }
     return ManagedObjectModel(entities: [
       Entity(
-        name: "Image", properties: [attribute("image", .transformable), toOne("recipe", "Recipe", inverse: "image")]),
+        name: "Image",
+        properties: [
+          attribute("image", .transformable), demanding(toOne("recipe", "Recipe", inverse: "image"), isOptional: false),
+        ]),
       Entity(
         name: "Ingredient",
         properties: [
