@@ -1,6 +1,5 @@
 import GRDB
 import ManagedObjectModel
-import Synchronization
 import SystemPackage
 import Testing
 
@@ -32,9 +31,6 @@ struct RealStoreTests {
       schema: try store.read { try SQLSchema($0) })
   }
 
-  /// Stores whose tables Core Data altered in place, so that columns were added last (format section 3.13).
-  private static let columnOrders = Mutex<(same: Int, all: Int, other: [String])>((0, 0, []))
-
   @Test(arguments: RealStores.names)
   func hasTheTablesItsModelGives(name: String) throws {
     let subject = try open(name)
@@ -51,13 +47,8 @@ struct RealStoreTests {
     #expect(differences.isEmpty, "\(differences)")
     for table in subject.layout.tables {
       let real = subject.schema.tables[table.name]?.columns.map(\.name) ?? []
-      Self.columnOrders.withLock { orders in
-        orders.all += 1
-        if real == table.columns.map(\.name) {
-          orders.same += 1
-        } else {
-          orders.other.append("\(name): \(table.name) \(real) instead of \(table.columns.map(\.name))")
-        }
+      if real != table.columns.map(\.name) {
+        print("RealStoreTests: \(name): the columns of \(table.name) are in another order: \(real)")
       }
       // iPhone OS 3 and Mac OS X 10.6 (fw 241) put columns in another order.
       let isFresh =

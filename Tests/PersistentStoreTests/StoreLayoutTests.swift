@@ -39,12 +39,15 @@ import Testing
     }
   }
 
-  @Test func laysOutADeepHierarchy() throws {
-    let depth = 1500
+  @Test(arguments: [256, 257, 5000]) func boundsTheDepthOfAHierarchy(depth: Int) throws {
     let entities = (0..<depth).map { index in
       Entity(
         name: "E\(index)", parentName: index == 0 ? nil : "E\(index - 1)",
         properties: index % 100 == 0 ? [attribute("a\(index)", .integer16)] : [])
+    }
+    guard depth <= 256 else {
+      #expect(throws: PersistentStoreError.self) { try StoreLayout(ManagedObjectModel(entities: entities)) }
+      return
     }
     let layout = try StoreLayout(ManagedObjectModel(entities: entities))
     #expect(layout.entities.first?.numbers == 1...depth)
