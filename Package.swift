@@ -64,11 +64,15 @@ let package = Package(
     floor(
       "Lazaret",
       knows: [
-        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Quarantine", systemPackage,
+        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Quarantine",
+        systemPackage,
         logging,
       ]),
     floor("Commands", knows: ["Lazaret", argumentParser, grdb, systemPackage]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
+    .executableTarget(
+      name: "lazaret-benchmarks", dependencies: ["Lazaret", argumentParser, grdb], path: "Benchmarks",
+      swiftSettings: settings),
 
     .target(
       name: "TestSupport", dependencies: ["StoreFiles", crypto, systemPackage], path: "Tests/TestSupport",

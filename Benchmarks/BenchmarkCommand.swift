@@ -1,0 +1,38 @@
+import ArgumentParser
+import Lazaret
+
+/// Measures what examining and opening a large, healthy store costs.
+///
+/// Prints one line a measurement, with the ratio to its yardstick in the same run. Run it in a release build, on a quiet
+/// machine: `Scripts/bench`.
+@main
+struct BenchmarkCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "lazaret-benchmarks", abstract: "Measures examining and opening a large, healthy store.")
+
+  @Argument(help: "The store; one of a million records is made if none is given.")
+  var store: String?
+
+  @Option(help: "The store's model; needed with a store.")
+  var model: String?
+
+  @Option(help: "How many times each measurement is taken; the median counts.")
+  var rounds = 15
+
+  @Option(help: "How many records the store that is made gets.")
+  var records = 1_000_000
+
+  func validate() throws {
+    if store != nil, model == nil { throw ValidationError("Give the store's model with --model.") }
+    if rounds < 1 { throw ValidationError("Give at least one round.") }
+  }
+
+  func run() throws {
+    let subject =
+      try store.map { try BenchmarkStore(store: $0, model: model ?? "") } ?? BenchmarkStore(records: records)
+    print("store: \(subject.path.string), \(subject.bytes / 1_000_000) MB")
+    try OpeningBenchmark(subject: subject, rounds: rounds).run()
+    try InspectBenchmark(subject: subject, rounds: rounds).run()
+    try PageReaderBenchmark(subject: subject, rounds: min(rounds, 5)).run()
+  }
+}
