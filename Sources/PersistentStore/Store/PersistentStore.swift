@@ -15,7 +15,10 @@ public import SystemPackage
 /// right, and Core Data's contexts are told nothing. Collations of Core Data's own are not registered: an index in another
 /// order than Core Data's would be a damaged one, so writing to such an index fails instead.
 public final class PersistentStore: Sendable {
+  /// The store's main file.
   public let path: FilePath
+
+  /// Whether Core Data's tables were there when it was opened.
   public let kind: StoreKind
 
   /// The model it was opened with.
