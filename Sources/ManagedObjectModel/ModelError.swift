@@ -108,7 +108,8 @@ extension ModelError.Kind {
     case .tooLarge: "Check that it is the right file; no real model is that large."
     case .noVersions: "Check that the folder was copied whole."
     case .versionOrder: "Name every version of the bundle once, without its file extension."
-    case .currentVersionMissing: "Choose the current version again in Xcode, or copy the missing version into the bundle."
+    case .currentVersionMissing:
+      "Choose the current version again in Xcode, or copy the missing version into the bundle."
     case .unwritable: "Leave the model cache out."
     }
   }

@@ -1,5 +1,5 @@
 internal import PropertyLists
-internal import StoreFiles
+public import StoreFiles
 public import SystemPackage
 
 extension ModelBundle {
@@ -9,11 +9,13 @@ extension ModelBundle {
   ///   - path: The file or folder.
   ///   - order: The names of all versions, oldest first; nil for natural order with the current version last.
   ///   - policy: What becomes of a version that cannot be read.
+  ///   - fileSystem: The file system it is read from.
   /// - Throws: `ModelError`; it names the version, entity and property where it is about one.
   public static func load(
-    path: FilePath, order: [String]? = nil, unreadableVersions policy: UnreadableVersionPolicy = .refuse
+    path: FilePath, order: [String]? = nil, unreadableVersions policy: UnreadableVersionPolicy = .refuse,
+    fileSystem: FileSystem = FileSystem()
   ) throws(ModelError) -> ModelBundle {
-    var loader = ModelBundleLoader(path: path, policy: policy)
+    var loader = ModelBundleLoader(path: path, policy: policy, fileSystem: fileSystem)
     return try loader.load(order: order)
   }
 }
@@ -22,26 +24,23 @@ extension ModelBundle {
 private struct ModelBundleLoader {
   let path: FilePath
   let policy: ModelBundle.UnreadableVersionPolicy
+  let files: ModelFiles
   private var versions: [ModelVersion] = []
   private var unreadable: [ModelBundle.UnreadableVersion] = []
 
   /// More versions than any app has had.
   private static let maximumVersions = 1000
 
-  init(path: FilePath, policy: ModelBundle.UnreadableVersionPolicy) {
+  init(path: FilePath, policy: ModelBundle.UnreadableVersionPolicy, fileSystem: FileSystem) {
     self.path = path
     self.policy = policy
+    files = ModelFiles(fileSystem: fileSystem)
   }
 
   mutating func load(order: [String]?) throws(ModelError) -> ModelBundle {
-    let type: FileType
-    do {
-      type = try modelFileType(path)
-    } catch {
-      throw ModelError(error)
-    }
-    let entries = type == .directory ? try Self.entries(path) : []
-    if type != .directory {
+    let isFolder = try files.isFolder(path)
+    let entries = isFolder ? try files.entries(path) : []
+    if !isFolder {
       try loadFile()
     } else if entries.contains("contents") || entries.contains("elements") {
       try loadSourceVersion(path, name: path.stem ?? "", isCurrent: true)
@@ -64,7 +63,7 @@ private struct ModelBundleLoader {
 
   /// A lone file: a compiled model, or the `contents` of a source model.
   private mutating func loadFile() throws(ModelError) {
-    let bytes = try Self.read(path)
+    let bytes = try files.read(path)
     // A compiled model comes first: some archives are XML too.
     let isSource = XMLTree.looksLikeXML(bytes) && path.extension != "mom" && path.extension != "omo"
     let isContents = path.lastComponent?.string == "contents"
@@ -80,7 +79,7 @@ private struct ModelBundleLoader {
     var current: String?
     if entries.contains(".xccurrentversion") {
       let place = path.appending(".xccurrentversion")
-      let bytes = try Self.read(place)
+      let bytes = try files.read(place)
       do {
         current = try PropertyList(bytes)["_XCCurrentVersionName"]?.string
       } catch {
@@ -100,35 +99,37 @@ private struct ModelBundleLoader {
 
   private mutating func loadSourceVersion(_ folder: FilePath, name: String, isCurrent: Bool) throws(ModelError) {
     let contents = folder.appending("contents")
+    let files = files
     try append(name: name, isCurrent: isCurrent, path: folder, nil) { () throws(ModelError) in
-      let entries = try Self.entries(folder)
+      let entries = try files.entries(folder)
       if entries.contains("elements"), !entries.contains("contents") {
         throw ModelError(
           .oldFormat, path: folder, detail: "it is in the format of Xcode 3 (a file called elements, no contents)")
       }
-      return try ManagedObjectModel(source: try Self.read(contents))
+      return try ManagedObjectModel(source: try files.read(contents))
     }
   }
 
   private mutating func loadCompiledBundle(_ entries: [String]) throws(ModelError) {
-    let files = entries.filter { $0.hasSuffix(".mom") }
-    try requireFew(files.count)
-    let names = files.map { String($0.dropLast(".mom".count)) }
+    let momFiles = entries.filter { $0.hasSuffix(".mom") }
+    try requireFew(momFiles.count)
+    let names = momFiles.map { String($0.dropLast(".mom".count)) }
     var info: VersionInfo?
     if entries.contains("VersionInfo.plist") {
       let place = path.appending("VersionInfo.plist")
       do {
-        info = try VersionInfo(try Self.read(place))
+        info = try VersionInfo(try files.read(place))
       } catch {
         throw error.told(path: place)
       }
     }
     if let current = info?.currentVersionName, !names.contains(current) { throw missingCurrent(current) }
     let current = info?.currentVersionName ?? names.max { precedesNaturally($0, $1) }
-    for (file, name) in zip(files, names) {
+    let files = files
+    for (file, name) in zip(momFiles, names) {
       let place = path.appending(file)
       try append(name: name, isCurrent: name == current, path: place, info) { () throws(ModelError) in
-        try ManagedObjectModel(compiled: try Self.read(place))
+        try ManagedObjectModel(compiled: try files.read(place))
       }
     }
   }
@@ -159,7 +160,8 @@ private struct ModelBundleLoader {
     let known = Set(versions.map(\.name)).union(unreadable.map(\.name))
     if let unknown = order.first(where: { !known.contains($0) }) {
       throw ModelError(
-        .versionOrder, path: path, detail: "the order names version \"\(printable(unknown))\", which is not in the bundle")
+        .versionOrder, path: path,
+        detail: "the order names version \"\(printable(unknown))\", which is not in the bundle")
     }
     guard Set(order).count == order.count else {
       throw ModelError(.versionOrder, path: path, detail: "the order names a version twice")
@@ -169,22 +171,6 @@ private struct ModelBundleLoader {
         .versionOrder, path: path, detail: "the order leaves out version \"\(printable(missing))\" of the bundle")
     }
     return order.compactMap { name in versions.first { $0.name == name } }
-  }
-
-  private static func read(_ path: FilePath) throws(ModelError) -> [UInt8] {
-    do {
-      return try readModelFile(path)
-    } catch {
-      throw ModelError(error)
-    }
-  }
-
-  private static func entries(_ folder: FilePath) throws(ModelError) -> [String] {
-    do {
-      return try modelFolderEntries(folder)
-    } catch {
-      throw ModelError(error)
-    }
   }
 
   private func requireFew(_ count: Int) throws(ModelError) {

@@ -67,7 +67,7 @@ package func precedesNaturally(_ first: String, _ second: String) -> Bool {
   return precedesByCodeUnit(first, second)
 }
 
-/// A piece of a name: digits come before letters.
+/// A piece of a name: spaces and punctuation come before digits, digits before letters.
 private enum NaturalPiece: Comparable {
   case number(length: Int, digits: String)
   case letter(UInt16)
@@ -77,8 +77,8 @@ private enum NaturalPiece: Comparable {
     case (.number(let length, let digits), .number(let otherLength, let otherDigits)):
       length != otherLength ? length < otherLength : digits < otherDigits
     case (.letter(let unit), .letter(let other)): unit < other
-    case (.number, .letter): true
-    case (.letter, .number): false
+    case (.number, .letter(let unit)): unit >= 0x30
+    case (.letter(let unit), .number): unit < 0x30
     }
   }
 }

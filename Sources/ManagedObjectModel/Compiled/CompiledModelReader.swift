@@ -106,7 +106,9 @@ struct CompiledModelReader {
       properties.append(property)
     }
     var indexes: [FetchIndex] = []
-    for index in object.object("NSFetchIndexDescriptions")?.elements ?? [] { indexes.append(try fetchIndex(index, name)) }
+    for index in object.object("NSFetchIndexDescriptions")?.elements ?? [] {
+      indexes.append(try fetchIndex(index, name))
+    }
     return Entity(
       name: name, className: object.string("NSClassNameForEntity"), isAbstract: object.boolean("NSIsAbstract"),
       parentName: object.object("NSSuperentity")?.string("NSEntityName"),

@@ -242,7 +242,8 @@ struct CompiledModelWriter {
 
   private mutating func fetchRequest(_ request: FetchRequestTemplate) -> Reference {
     var fields: [String: PropertyList] = [
-      "NSEntity": (entities[request.entityName] ?? .null).value, "NSPredicate": predicate(request.predicateFormat).value,
+      "NSEntity": (entities[request.entityName] ?? .null).value,
+      "NSPredicate": predicate(request.predicateFormat).value,
       "NSHasFetchRequestFlags": .boolean(true),
       // Sub-entities, property values, pending changes, faults: the flags of a fetch request that was left as it is made.
       "NSFetchRequestFlags": .integer(30),

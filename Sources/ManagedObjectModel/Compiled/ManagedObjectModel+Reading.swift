@@ -9,7 +9,8 @@ extension ManagedObjectModel {
   /// - Throws: `ModelError` where it is no compiled model, is damaged, or the model contradicts itself.
   public init(compiled bytes: [UInt8]) throws(ModelError) {
     if bytes.starts(with: Array("momv2$".utf8)) {
-      throw ModelError(.optimizedFormat, detail: "it is the optimized form of a compiled model (momv2$), which is not read")
+      throw ModelError(
+        .optimizedFormat, detail: "it is the optimized form of a compiled model (momv2$), which is not read")
     }
     self = try CompiledModelReader.read(bytes)
   }
@@ -18,13 +19,7 @@ extension ManagedObjectModel {
   ///
   /// - Throws: `ModelError` where it cannot be unpacked, unpacks to more than is plausible, or holds no model.
   public init(modelCache bytes: [UInt8]) throws(ModelError) {
-    // Real caches unpack to five to twenty times their size; DEFLATE could give a thousand.
-    let limit = min(64 << 20, (64 << 10) + 200 * min(bytes.count, 1 << 20))
-    guard let archive = RawDeflate.unpack(bytes, limit: limit) else {
-      throw ModelError(
-        .damaged, operation: "read the model cache", detail: "it cannot be unpacked",
-        hint: "Name the model that the store was written with.")
-    }
+    let archive = try Self.unpacked(modelCache: bytes)
     do {
       self = try ManagedObjectModel(compiled: archive)
     } catch {
@@ -33,6 +28,18 @@ extension ManagedObjectModel {
       error.hint = "Name the model that the store was written with."
       throw error
     }
+  }
+
+  /// The keyed archive inside of a model cache.
+  package static func unpacked(modelCache bytes: [UInt8]) throws(ModelError) -> [UInt8] {
+    // Real caches unpack to five to twenty times their size; DEFLATE could give a thousand.
+    let limit = min(64 << 20, (64 << 10) + 200 * min(bytes.count, 1 << 20))
+    guard let archive = RawDeflate.unpack(bytes, limit: limit) else {
+      throw ModelError(
+        .damaged, operation: "read the model cache", detail: "it cannot be unpacked",
+        hint: "Name the model that the store was written with.")
+    }
+    return archive
   }
 
   /// The model as stores cache it in `Z_MODELCACHE`: raw DEFLATE of a keyed archive.

@@ -8,11 +8,7 @@ extension ManagedObjectModel {
   /// uniqueness constraints. Checked against thousands of entities in stores of fifteen years.
   public func versionHashes() -> [String: VersionHash] {
     var digests: [String: [String: [UInt8]]] = [:]
-    for (name, entity) in entities {
-      digests[name] = entity.properties.compactMapValues { property in
-        isHashed(property) ? propertyDigest(property, of: name) : nil
-      }
-    }
+    for (name, entity) in entities { digests[name] = propertyDigests(of: entity) }
     var hashes: [String: VersionHash] = [:]
     for name in entities.keys where hashes[name] == nil {
       // The root first, so that a parent's hash is always there before its children's.
@@ -21,6 +17,17 @@ extension ManagedObjectModel {
       }
     }
     return hashes
+  }
+
+  /// The version hash of an entity of this model whose parent's hash is known.
+  package func versionHash(of entity: Entity, parentHash: VersionHash?) -> VersionHash {
+    var digests: [String: [String: [UInt8]]] = [:]
+    for ancestor in lineage(of: entity.name) { digests[ancestor.name] = propertyDigests(of: ancestor) }
+    return versionHash(of: entity, parent: parentHash, digests)
+  }
+
+  private func propertyDigests(of entity: Entity) -> [String: [UInt8]] {
+    entity.properties.compactMapValues { isHashed($0) ? propertyDigest($0, of: entity.name) : nil }
   }
 
   private func isHashed(_ property: Property) -> Bool {
@@ -98,7 +105,9 @@ extension ManagedObjectModel {
   private func relationshipDigest(_ relationship: Relationship, of entity: String) -> [UInt8] {
     var message = baseDigest(relationship.traits)
     message += Array(relationship.destinationEntityName.utf8)
-    if let inverse = relationship.inverseName, !isOwnInverse(relationship, of: entity) { message += Array(inverse.utf8) }
+    if let inverse = relationship.inverseName, !isOwnInverse(relationship, of: entity) {
+      message += Array(inverse.utf8)
+    }
     message += littleEndian(relationship.maximumCount)
     message += littleEndian(relationship.minimumCount)
     if relationship.isOrdered { message += [1, 0] }

@@ -17,10 +17,20 @@ public struct VersionHash: Sendable, Hashable, CustomStringConvertible {
     guard digits.count == 64 else { return nil }
     var bytes: [UInt8] = []
     for index in stride(from: 0, to: 64, by: 2) {
-      guard let byte = UInt8(String(decoding: digits[index...index + 1], as: UTF8.self), radix: 16) else { return nil }
-      bytes.append(byte)
+      guard let high = Self.value(of: digits[index]), let low = Self.value(of: digits[index + 1]) else { return nil }
+      bytes.append(high << 4 | low)
     }
     self.bytes = bytes
+  }
+
+  /// The value of a hexadecimal digit.
+  private static func value(of digit: UInt8) -> UInt8? {
+    switch digit {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+    default: nil
+    }
   }
 
   /// The SHA-256 of a message.

@@ -17,7 +17,9 @@ extension ModelListing {
     }
     if let pattern = attribute.regularExpression { notes.append("matches \(printable(pattern))") }
     notes += attribute.validationPredicates.map { "must be \(printable($0))" }
-    if let name = attribute.valueClassName, name != attribute.type.valueClassName { notes.append("class \(printable(name))") }
+    if let name = attribute.valueClassName, name != attribute.type.valueClassName {
+      notes.append("class \(printable(name))")
+    }
     if let name = attribute.valueTransformerName { notes.append("transformer \(printable(name))") }
     if attribute.allowsExternalBinaryDataStorage { notes.append("may lie beside the store") }
     if attribute.preservesValueInHistoryOnDeletion { notes.append("kept in history") }

@@ -104,11 +104,11 @@ public struct ModelListing: Sendable {
     }
   }
 
-  private mutating func add(_ attribute: Attribute, _ indent: String, _ column: Int) {
-    item(indent, attribute.name, column, Self.text(attribute))
+  private mutating func add(_ attribute: Attribute, _ indent: String, _ column: Int, mark: String = "") {
+    item(indent, mark + attribute.name, column, Self.text(attribute))
     // Composite types are nested a few levels at most; readers see to that.
     for element in attribute.compositeElements.prefix(1000) where indent.count < 40 {
-      add(element, indent + "  .", max(8, column - 3))
+      add(element, indent + "  ", max(8, column - 2), mark: ".")
     }
   }
 

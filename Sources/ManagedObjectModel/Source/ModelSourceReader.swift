@@ -28,7 +28,8 @@ struct ModelSourceReader {
   private init(_ tree: XMLTree) throws(ModelError) {
     root = tree.root
     guard root.name == "model" else {
-      throw ModelError(.notAModel, detail: "its outermost element is <\(printable(String(root.name.prefix(60))))>, not <model>")
+      throw ModelError(
+        .notAModel, detail: "its outermost element is <\(printable(String(root.name.prefix(60))))>, not <model>")
     }
     composites = Dictionary(
       root.children(named: "composite").compactMap { element in element["name"].map { ($0, element) } },

@@ -31,7 +31,7 @@ extension ManagedObjectModel {
       throw ModelError(.tooLarge, detail: "it has more than \(limits.entities) entities")
     }
     var total = 0
-    for name in entities.keys {
+    for name in entities.keys.sorted(by: precedesByCodeUnit) {
       // Walked here and not with `lineage`, so that a chain of thousands of levels is left at once.
       var levels = 0
       var next: String? = name
@@ -122,7 +122,8 @@ extension ManagedObjectModel {
     guard let inverse = found else {
       add(
         .missingInverse,
-        "\(place) has the inverse \(printable(holder)).\(printable(inverseName)), which is no relationship of the model")
+        "\(place) has the inverse \(printable(holder)).\(printable(inverseName)), which is no relationship of the model"
+      )
       return
     }
     let isRelated =
@@ -138,7 +139,8 @@ extension ManagedObjectModel {
 
   private func listFindings(_ entity: Entity) -> [ModelFinding] {
     let constrained = entity.uniquenessConstraints.flatMap { $0 }
-    let indexed = entity.fetchIndexes.flatMap { $0.elements.compactMap(\.propertyName) } + entity.compoundIndexes.joined()
+    let indexed =
+      entity.fetchIndexes.flatMap { $0.elements.compactMap(\.propertyName) } + entity.compoundIndexes.joined()
     guard !constrained.isEmpty || !indexed.isEmpty else { return [] }
     let ancestors = lineage(of: entity.name)
     var findings: [ModelFinding] = []
@@ -151,7 +153,8 @@ extension ManagedObjectModel {
         findings.append(
           ModelFinding(
             .missingProperty, entity: entity.name, property: name,
-            detail: "\(what) of entity \"\(printable(entity.name))\" names \"\(printable(name))\", which it does not have"))
+            detail:
+              "\(what) of entity \"\(printable(entity.name))\" names \"\(printable(name))\", which it does not have"))
       }
     }
     return findings

@@ -149,7 +149,9 @@ struct BinaryPropertyListWriter {
   }
 
   private static func append(_ number: UInt64, size: Int, to out: inout [UInt8]) {
-    for shift in stride(from: (size - 1) * 8, through: 0, by: -8) { out.append(UInt8(truncatingIfNeeded: number >> shift)) }
+    for shift in stride(from: (size - 1) * 8, through: 0, by: -8) {
+      out.append(UInt8(truncatingIfNeeded: number >> shift))
+    }
   }
 
   /// The smallest of 1, 2, 4 and 8 bytes that holds the number.

@@ -17,13 +17,19 @@ struct XMLGate {
   mutating func inspect() throws(PropertyListError) {
     guard !bytes.contains(0) else { throw malformed("it contains a NUL byte, so it is not UTF-8 text") }
     guard String(validating: bytes, as: UTF8.self) != nil else { throw malformed("it is not valid UTF-8") }
+    if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
     while position < bytes.count {
       switch bytes[position] {
       case UInt8(ascii: "<"): try inspectTag()
       case UInt8(ascii: "&"): try inspectReference()
-      default: position += 1
+      case 0x20, 0x09, 0x0A, 0x0D: position += 1
+      default:
+        // The parser does not always say so: there is exactly one element at the top, and no text beside it.
+        guard depth > 0 else { throw malformed("it has text outside of its outermost element") }
+        position += 1
       }
     }
+    guard elements > 0, depth == 0 else { throw malformed("it is cut off") }
   }
 
   private mutating func inspectTag() throws(PropertyListError) {
@@ -41,13 +47,15 @@ struct XMLGate {
       throw forbidden("it holds a markup declaration")
     } else if begins("</") {
       depth -= 1
-      position += 2
+      guard depth >= 0 else { throw malformed("an element ends that did not begin") }
+      try skip(past: ">", what: "tag")
     } else {
       try inspectStartTag()
     }
   }
 
   private mutating func inspectStartTag() throws(PropertyListError) {
+    guard depth > 0 || elements == 0 else { throw malformed("it has two outermost elements") }
     elements += 1
     depth += 1
     guard depth <= limits.maximumDepth else {

@@ -26,7 +26,8 @@ final class XMLTreeBuilder: NSObject, XMLParserDelegate {
     if let failure = builder.failure { throw failure }
     guard succeeded, let root = builder.root, builder.open.isEmpty else {
       let place = parser.lineNumber > 0 ? " near line \(parser.lineNumber)" : ""
-      throw PropertyListError(.malformedXML, operation: "read the XML document", detail: "it is not well formed\(place)")
+      throw PropertyListError(
+        .malformedXML, operation: "read the XML document", detail: "it is not well formed\(place)")
     }
     return root
   }

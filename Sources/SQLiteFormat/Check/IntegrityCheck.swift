@@ -1,0 +1,150 @@
+/// A full check of a database: every page is accounted for exactly once, and every cell fits.
+struct IntegrityCheck {
+  let database: Database
+  let progress: (_ done: Int, _ total: Int) -> Bool
+  var findings: Findings
+  var ownership: PageOwnership
+  var trees: [IntegrityReport.Tree] = []
+  var pagesDone = 0
+  var scratch = PageCheck()
+  private let isAutoVacuum: Bool
+
+  init(_ database: Database, findingLimit: Int, progress: @escaping (_ done: Int, _ total: Int) -> Bool) {
+    self.database = database
+    self.progress = progress
+    findings = Findings(limit: findingLimit)
+    findings.append(contentsOf: database.findings)
+    ownership = PageOwnership(pageCount: database.highestPage)
+    isAutoVacuum = database.header?.isAutoVacuum ?? false
+  }
+
+  mutating func run() throws(FormatError) -> IntegrityReport {
+    claimReservedPages()
+    let schema = try database.schema()
+    findings.append(contentsOf: schema.findings)
+    let freelist = try checkFreelist()
+    try checkTree(root: 1, name: "sqlite_schema", isTable: true)
+    for entry in schema.entries where entry.rootPage != 0 && (entry.kind == .table || entry.kind == .index) {
+      // The kind of the root page decides; a table that claims to have rowids but has none differs in its statement.
+      let isTable = entry.kind == .table && entry.tableDefinition?.isWithoutRowid != true
+      try checkPointer(to: entry.rootPage, PointerMapEntry(.root, parent: 0))
+      try checkTree(root: entry.rootPage, name: entry.name, isTable: isTable)
+    }
+    checkCounts(schema)
+    checkLargestRoot(schema)
+    try checkUnused()
+    return IntegrityReport(
+      findings: findings, ownership: ownership, trees: trees, freelistCount: freelist, schema: schema)
+  }
+
+  /// Counts a page as done, and stops where the caller wants that.
+  mutating func advance() throws(FormatError) {
+    pagesDone += 1
+    guard pagesDone & 0x3f == 0 else { return }
+    let total = Int(database.highestPage)
+    guard progress(min(pagesDone, total), total) else { throw FormatError.cancelled("check the database") }
+  }
+
+  /// Gives a page to its use; false where it is outside the database or used already.
+  mutating func claim(
+    _ page: UInt32, as use: PageOwnership.Use, root: UInt32, from parent: UInt32?
+  ) -> Bool {
+    guard page >= 1, page <= database.pageCount else {
+      findings.note(.pageOutOfRange, page: parent, root: root == 0 ? nil : root, found: Int64(page))
+      return false
+    }
+    guard page <= database.highestPage else {
+      findings.note(.pageMissing, page: page, root: root == 0 ? nil : root)
+      return false
+    }
+    guard ownership.claim(page, as: use, root: root) else {
+      let earlier = ownership.use(of: page)
+      let isReserved = earlier == .pointerMap || earlier == .lockBytes
+      findings.note(isReserved ? .reservedPageUsed : .pageUsedTwice, page: page, root: root == 0 ? nil : root)
+      return false
+    }
+    return true
+  }
+
+  /// Compares what the pointer map says about a page with what leads to it.
+  mutating func checkPointer(to page: UInt32, _ expected: PointerMapEntry) throws(FormatError) {
+    guard isAutoVacuum, page >= 2, page <= database.highestPage else { return }
+    let entry = try database.pointerMapEntry(for: page)
+    guard entry != expected else { return }
+    findings.note(.pointerMapWrong, page: page, expected: Int64(expected.parent), found: entry.map { Int64($0.parent) })
+  }
+
+  private mutating func claimReservedPages() {
+    let layout = database.layout
+    if layout.lockBytePage <= ownership.pageCount {
+      _ = ownership.claim(layout.lockBytePage, as: .lockBytes, root: 0)
+    }
+    guard isAutoVacuum, ownership.pageCount >= 2 else { return }
+    var page: UInt32 = 2
+    while let map = layout.pointerMapPage(for: page), map <= ownership.pageCount {
+      _ = ownership.claim(map, as: .pointerMap, root: 0)
+      let (next, isTooLarge) = page.addingReportingOverflow(UInt32(layout.pointerMapEntries) + 1)
+      if isTooLarge { break }
+      page = next
+    }
+  }
+
+  private mutating func checkFreelist() throws(FormatError) -> Int {
+    let list = try database.freelist()
+    findings.append(contentsOf: list.findings)
+    for page in list.trunks where claim(page, as: .freelistTrunk, root: 0, from: nil) {
+      try checkPointer(to: page, PointerMapEntry(.free, parent: 0))
+      try advance()
+    }
+    for page in list.leaves where claim(page, as: .freelistLeaf, root: 0, from: nil) {
+      try checkPointer(to: page, PointerMapEntry(.free, parent: 0))
+      try advance()
+    }
+    return list.count
+  }
+
+  private mutating func checkCounts(_ schema: Schema) {
+    var rows: [String: Int] = [:]
+    for tree in trees { rows[tree.name] = tree.rows }
+    for entry in schema.entries where entry.kind == .index && entry.indexDefinition?.isPartial != true {
+      // A sound tree of each is needed to tell; one that is damaged is reported already.
+      guard let entries = rows[entry.name],
+        let table = schema.table(named: entry.tableName), let expected = rows[table.name], entries != expected
+      else { continue }
+      findings.note(.indexCountDiffers, root: entry.rootPage, expected: Int64(expected), found: Int64(entries))
+    }
+  }
+
+  private mutating func checkLargestRoot(_ schema: Schema) {
+    guard isAutoVacuum, let header = database.header else { return }
+    let largest = schema.entries.map(\.rootPage).max() ?? 0
+    guard max(1, largest) != header.largestRootPage else { return }
+    findings.note(.largestRootWrong, page: 1, expected: Int64(largest), found: Int64(header.largestRootPage))
+  }
+
+  private mutating func checkUnused() throws(FormatError) {
+    let end = min(database.pageCount, database.highestPage)
+    guard end >= 1 else { return }
+    for page in 1...end where ownership.use(of: page) == .none {
+      findings.note(.pageNeverUsed, page: page)
+    }
+    if database.pageCount > database.highestPage {
+      findings.note(.pageMissing, page: database.highestPage &+ 1, found: Int64(database.pageCount))
+    }
+    let total = Int(database.highestPage)
+    guard progress(total, total) else { throw FormatError.cancelled("check the database") }
+  }
+}
+
+extension Database {
+  /// Walks over every page: b-trees, overflow chains, freelist, pointer map, and what belongs to nothing.
+  ///
+  /// Memory is five bytes for each page, and up to `findingLimit` findings. `progress` is told now and then how many pages
+  /// of how many are done; where it returns false, ``FormatError/Kind/cancelled`` is thrown.
+  public func checkIntegrity(
+    findingLimit: Int = 1000, progress: @escaping (_ done: Int, _ total: Int) -> Bool = { _, _ in true }
+  ) throws(FormatError) -> IntegrityReport {
+    var check = IntegrityCheck(self, findingLimit: findingLimit, progress: progress)
+    return try check.run()
+  }
+}

@@ -1,0 +1,127 @@
+/// A walk over the cells of one b-tree in key order; what is damaged is noted and stepped over.
+///
+/// It cannot go round in circles: each page is entered once, and never deeper than ``maximumDepth``.
+struct BTreeWalk {
+  /// The most levels that are followed; real trees have fewer than ten.
+  static let maximumDepth = 40
+
+  struct Level {
+    let page: BTreePage
+    /// On leaves the next cell; on inner pages of tables the next child; on those of indexes child and cell in turn.
+    var next = 0
+  }
+
+  /// A cell's place.
+  struct Place {
+    let page: BTreePage
+    let index: Int
+  }
+
+  let database: Database
+  let root: UInt32
+  let isTable: Bool
+  var findings = Findings()
+  private(set) var visited = PageSet()
+  private var stack: [Level] = []
+
+  init(database: Database, root: UInt32, isTable: Bool) throws(FormatError) {
+    self.database = database
+    self.root = root
+    self.isTable = isTable
+    try descend(to: root, from: nil)
+  }
+
+  /// A walk that visits nothing, for gathering the payload of a cell found otherwise.
+  init(gatheringFrom database: Database, root: UInt32) {
+    self.database = database
+    self.root = root
+    isTable = true
+  }
+
+  /// Marks an overflow page as used, and returns whether that is its first use and it exists.
+  mutating func claim(_ page: UInt32, from parent: UInt32) -> Bool {
+    guard page >= 2, page <= database.highestPage else {
+      findings.note(.pageOutOfRange, page: parent, root: root, found: Int64(page))
+      return false
+    }
+    guard visited.insert(page) else {
+      findings.note(.pageUsedTwice, page: page, root: root)
+      return false
+    }
+    return true
+  }
+
+  /// The next leaf of a table, or the next page of any kind of an index, in the order they are entered.
+  mutating func nextPage() throws(FormatError) -> BTreePage? {
+    while var top = stack.popLast() {
+      if top.page.kind.isLeaf { return top.page }
+      let index = top.next
+      top.next += 1
+      let page = top.page
+      let isFirstVisit = index == 0
+      if index <= page.cellCount { stack.append(top) }
+      if index <= page.cellCount { try descend(toChild: index, of: page) }
+      if isFirstVisit && !isTable { return page }
+    }
+    return nil
+  }
+
+  /// The next cell in key order.
+  mutating func nextCell() throws(FormatError) -> Place? {
+    while let top = stack.last {
+      let page = top.page
+      let next = top.next
+      stack[stack.count - 1].next = next + 1
+      if page.kind.isLeaf {
+        if next < page.cellCount { return Place(page: page, index: next) }
+        stack.removeLast()
+      } else if isTable {
+        if next <= page.cellCount {
+          try descend(toChild: next, of: page)
+        } else {
+          stack.removeLast()
+        }
+      } else if next <= 2 * page.cellCount {
+        if next & 1 == 1 { return Place(page: page, index: next / 2) }
+        try descend(toChild: next / 2, of: page)
+      } else {
+        stack.removeLast()
+      }
+    }
+    return nil
+  }
+
+  private mutating func descend(toChild index: Int, of page: BTreePage) throws(FormatError) {
+    if let child = page.child(at: index) {
+      try descend(to: child, from: page)
+    } else {
+      findings.note(.cellPointerInvalid, page: page.number, cell: index, root: root)
+    }
+  }
+
+  private mutating func descend(to number: UInt32, from parent: BTreePage?) throws(FormatError) {
+    guard number >= 1, number <= database.highestPage, parent == nil || number > 1 else {
+      findings.note(.pageOutOfRange, page: parent?.number, root: root, found: Int64(number))
+      return
+    }
+    guard stack.count < BTreeWalk.maximumDepth else {
+      findings.note(.treeTooDeep, page: number, root: root)
+      return
+    }
+    guard visited.insert(number) else {
+      findings.note(.pageUsedTwice, page: number, root: root)
+      return
+    }
+    guard let content = try database.page(number) else {
+      findings.note(.pageMissing, page: number, root: root)
+      return
+    }
+    guard let page = BTreePage(content.bytes, number: number, geometry: database.geometry), page.kind.isTable == isTable
+    else {
+      findings.note(.pageKindWrong, page: number, root: root, found: Int64(content.bytes.first ?? 0))
+      return
+    }
+    if !page.isHeaderPlausible { findings.note(.pageHeaderInvalid, page: number, root: root) }
+    stack.append(Level(page: page))
+  }
+}

@@ -1,0 +1,34 @@
+extension Database {
+  /// The row of a rowid, found by descending from the root; nil where it is not there or damage is in the way.
+  public func row(_ rowid: Int64, root: UInt32) throws(FormatError) -> Row? {
+    var number = root
+    var depth = 0
+    while depth < BTreeWalk.maximumDepth {
+      guard let page = try bTreePage(number), page.kind.isTable else { return nil }
+      // The first cell whose key is not below the rowid; an unreadable one counts as below.
+      var low = 0
+      var high = page.cellCount
+      while low < high {
+        let middle = (low + high) / 2
+        if let cell = page.cell(at: middle), cell.rowid >= rowid {
+          high = middle
+        } else {
+          low = middle + 1
+        }
+      }
+      if page.kind.isLeaf {
+        guard let cell = page.cell(at: low), cell.rowid == rowid else { return nil }
+        var walk = BTreeWalk(gatheringFrom: self, root: root)
+        let payload = try walk.payload(of: cell, on: page, limit: Cell.maximumPayloadLength)
+        guard let record = Record(payload: payload, payloadLength: cell.payloadLength, encoding: encoding) else {
+          return nil
+        }
+        return Row(rowid: rowid, record: record, page: page.number, cell: low)
+      }
+      guard let child = page.child(at: low), child > 1 else { return nil }
+      number = child
+      depth += 1
+    }
+    return nil
+  }
+}

@@ -1,0 +1,101 @@
+extension Finding.Kind {
+  /// What it means, in plain words without a full stop.
+  public var words: String {
+    switch self {
+    case .headerTruncated: "the file ends inside its 100-byte header"
+    case .magicMissing: "the file does not begin with SQLite's magic string"
+    case .pageSizeInvalid: "the header's page size is not a power of two from 512 to 65536"
+    case .reservedBytesInvalid: "the header reserves so much of each page that fewer than 480 bytes remain"
+    case .payloadFractionsWrong: "the header's payload fractions are not 64, 32 and 32"
+    case .readVersionUnknown: "the header asks for a file format that this reader does not know"
+    case .writeVersionUnknown: "the header's write version is unknown, so the database is read-only"
+    case .schemaFormatUnknown: "the header's schema format is not 1 to 4"
+    case .encodingUnknown: "the header's text encoding is not 1, 2 or 3"
+    case .expansionNotZero: "bytes of the header that are reserved for expansion are not zero"
+    case .vacuumFieldsContradict: "incremental vacuum is set but there is no largest root page"
+    case .pageCountStale: "the header's page count is out of date, so the file's size decides"
+    case .fileTooShort: "the file is shorter than its page count says"
+    case .fileTooLong: "the file is longer than its page count says"
+    case .partialPage: "the file does not end at a page's end"
+    case .logHeaderTruncated: "the write-ahead log ends inside its header"
+    case .logMagicWrong: "the write-ahead log does not begin with its magic number"
+    case .logVersionUnknown: "the write-ahead log's format version is not 3007000"
+    case .logHeaderChecksumWrong: "the write-ahead log's header does not match its checksum"
+    case .logPageSizeInvalid: "the write-ahead log's page size is not a power of two from 512 to 65536"
+    case .logPageSizeDiffers: "the write-ahead log's page size is not the database's: it belongs to another database"
+    case .logFrameChecksumWrong:
+      "a frame of the write-ahead log does not match its checksum; what follows is not read"
+    case .logUncommittedFrames: "frames at the end of the write-ahead log were never committed"
+    case .logStaleFrames: "behind the write-ahead log's end are frames of an earlier round"
+    case .logPartialFrame: "the write-ahead log does not end at a frame's end"
+    case .logMissingPages: "pages that the write-ahead log's last commit counts are neither in it nor in the database"
+    case .logBehindDatabase:
+      "the database's change counter is ahead of the write-ahead log's: the log is older, or another database's"
+    case .logBesideEmptyDatabase:
+      "the database file is empty but its write-ahead log is not; SQLite would delete the log"
+    case .journalFinished: "the rollback journal's header is zeroed: its transaction is over"
+    case .journalHot: "the rollback journal is hot: a transaction was cut off and is rolled back when reading"
+    case .journalHeaderInvalid: "the rollback journal does not begin with a usable header, so SQLite ignores it"
+    case .journalPageSizeDiffers: "the rollback journal's page size is not the database's"
+    case .journalRecordChecksumWrong:
+      "a record of the rollback journal does not match its checksum; what follows is not used"
+    case .journalRecordInvalid: "a record of the rollback journal names an impossible page; what follows is not used"
+    case .journalTruncated: "the rollback journal ends before its last record"
+    case .superJournalNamed: "the rollback journal is part of a transaction over several databases"
+    case .superJournalGone: "the super-journal is gone, so the transaction was committed and is not rolled back"
+    case .pageOutOfRange: "a pointer leads outside the database"
+    case .pageMissing: "the page is not in the file"
+    case .pageUsedTwice: "the page is used for a second time"
+    case .pageKindWrong: "the page is not of the kind that belongs there"
+    case .pageHeaderInvalid: "the page's header is impossible"
+    case .cellPointerInvalid: "the cell's pointer leads outside the page's content"
+    case .cellInvalid: "the cell does not fit on the page"
+    case .cellsOverlap: "cells or free blocks overlap"
+    case .freeblockInvalid: "the chain of free blocks is broken"
+    case .fragmentCountWrong: "the page's count of fragmented bytes is wrong"
+    case .recordMalformed: "the record does not fit its own header"
+    case .rowidOrder: "rowids are not in ascending order"
+    case .treeTooDeep: "the b-tree is deeper than a b-tree can be"
+    case .treeUneven: "the b-tree's leaves are not all at the same depth"
+    case .overflowTooShort: "the overflow chain ends before its payload"
+    case .overflowTooLong: "the overflow chain goes on behind its payload"
+    case .payloadTooLong: "the payload is longer than the database"
+    case .tooManyGroups: "the column has more distinct values than are counted"
+    case .freelistTrunkInvalid: "a freelist trunk counts more leaves than fit on it"
+    case .freelistCountWrong: "the freelist is not as long as the header says"
+    case .pointerMapWrong: "the pointer map says something else about the page"
+    case .pageNeverUsed: "the page belongs to nothing"
+    case .reservedPageUsed: "a pointer-map page or the lock-byte page is used for something else"
+    case .indexCountDiffers: "an index does not have as many entries as its table has rows"
+    case .largestRootWrong: "the header's largest root page is not the largest root page"
+    case .schemaRowMalformed: "a row of the schema is malformed"
+    case .schemaRootInvalid: "the schema names a root page that cannot be one"
+    case .schemaTooLarge: "the schema is larger than any real one; the rest of it is not read"
+    }
+  }
+
+  /// How much it matters.
+  public var severity: Finding.Severity {
+    switch self {
+    case .pageCountStale,
+      .logUncommittedFrames,
+      .logStaleFrames,
+      .logPartialFrame,
+      .journalFinished,
+      .journalHot,
+      .superJournalNamed,
+      .superJournalGone:
+      .note
+    case .writeVersionUnknown,
+      .expansionNotZero,
+      .fileTooLong,
+      .partialPage,
+      .logHeaderTruncated,
+      .journalHeaderInvalid,
+      .journalPageSizeDiffers,
+      .tooManyGroups:
+      .warning
+    default: .damage
+    }
+  }
+}

@@ -1,0 +1,100 @@
+/// A b-tree page: its header and its cells, read from the page's bytes alone (SQLite file format, "B-tree Pages").
+///
+/// It needs no database around it, so pages that nothing leads to can be read as well.
+public struct BTreePage: Sendable {
+  /// The page's number; 0 where it is not known.
+  public let number: UInt32
+
+  /// The page's bytes.
+  public let bytes: [UInt8]
+
+  /// The kind of page.
+  public let kind: PageKind
+
+  /// How payloads are divided on it.
+  public let geometry: PayloadGeometry
+
+  /// Where its header begins: 100 on page 1, else 0.
+  public let headerOffset: Int
+
+  /// The offset of the first free block, or 0 for none.
+  public let firstFreeblock: Int
+
+  /// The number of cells as the header has it.
+  public let storedCellCount: Int
+
+  /// Where the cell content area begins; a stored 0 stands for 65536.
+  public let contentStart: Int
+
+  /// The number of bytes in fragments too small for a free block.
+  public let fragmentedBytes: Int
+
+  /// The page of the keys behind the last cell, on inner pages; 0 on leaves.
+  public let rightMostChild: UInt32
+
+  /// Reads a page's header; nil where the bytes are too few or the first one is of no b-tree page.
+  public init?(_ bytes: [UInt8], number: UInt32, geometry: PayloadGeometry) {
+    let headerOffset = number == 1 ? DatabaseHeader.length : 0
+    guard bytes.count >= geometry.usableSize, let kind = PageKind(rawValue: bytes[headerOffset]) else { return nil }
+    let span = bytes.span
+    self.number = number
+    self.bytes = bytes
+    self.kind = kind
+    self.geometry = geometry
+    self.headerOffset = headerOffset
+    firstFreeblock = span.uint16(at: headerOffset + 1) ?? 0
+    storedCellCount = span.uint16(at: headerOffset + 3) ?? 0
+    let start = span.uint16(at: headerOffset + 5) ?? 0
+    contentStart = start == 0 ? 65536 : start
+    fragmentedBytes = Int(bytes[headerOffset + 7])
+    rightMostChild = kind.isLeaf ? 0 : span.uint32(at: headerOffset + 8) ?? 0
+  }
+
+  /// The offset of the cell pointer array.
+  public var pointerArrayOffset: Int { headerOffset &+ kind.headerLength }
+
+  /// The number of cells that can be there: the stored one, or as many pointers as fit on the page.
+  public var cellCount: Int { min(storedCellCount, (geometry.usableSize &- pointerArrayOffset) / 2) }
+
+  /// Whether the header's numbers are possible: as many cells as fit, and a content area inside the page.
+  public var isHeaderPlausible: Bool {
+    // A cell takes at least 4 bytes, and 2 for its pointer.
+    let pointersEnd = pointerArrayOffset + 2 * storedCellCount
+    return storedCellCount <= (geometry.usableSize - 8) / 6 && contentStart <= geometry.usableSize
+      && contentStart >= pointersEnd && firstFreeblock <= geometry.usableSize - 4
+  }
+
+  /// The offset of a cell, counted from 0; nil where its pointer leads outside of where cells can be.
+  public func cellOffset(at index: Int) -> Int? {
+    guard index >= 0, index < cellCount, let offset = bytes.span.uint16(at: pointerArrayOffset &+ 2 &* index),
+      offset >= pointerArrayOffset &+ 2 &* cellCount, offset <= geometry.usableSize &- 4
+    else { return nil }
+    return offset
+  }
+
+  /// A cell, counted from 0; nil where its pointer or its content is impossible.
+  public func cell(at index: Int) -> Cell? {
+    guard let offset = cellOffset(at: index) else { return nil }
+    return Cell(bytes.span, kind: kind, at: offset, geometry: geometry)
+  }
+
+  /// The record of a cell whose payload is wholly on this page; nil where it is not, or has no readable header.
+  public func localRecord(of cell: Cell, encoding: TextEncoding) -> Record? {
+    guard cell.localPayload.upperBound <= bytes.count else { return nil }
+    return Record(
+      payload: bytes[cell.localPayload], payloadLength: cell.payloadLength, encoding: encoding)
+  }
+
+  /// The children of an inner page in order, the right-most last; nil stands for a cell that cannot be read.
+  public var children: [UInt32?] {
+    guard !kind.isLeaf else { return [] }
+    return (0..<cellCount).map { child(at: $0) } + [rightMostChild]
+  }
+
+  /// The left child of a cell of an inner page, or the right-most child behind the last cell.
+  func child(at index: Int) -> UInt32? {
+    if index == cellCount { return rightMostChild }
+    guard let offset = cellOffset(at: index) else { return nil }
+    return bytes.span.uint32(at: offset)
+  }
+}

@@ -1,0 +1,78 @@
+/// A table as its `CREATE TABLE` statement declares it, read without SQLite.
+public struct TableDefinition: Sendable, Hashable {
+  /// The name.
+  public var name: String
+
+  /// The columns in their declared order.
+  public var columns: [ColumnDefinition] = []
+
+  /// The names of the primary key's columns, in the key's order.
+  public var primaryKey: [String] = []
+
+  /// The column sets of the UNIQUE constraints, without the primary key.
+  public var uniqueConstraints: [[String]] = []
+
+  /// Whether the table has no rowids: its rows are in an index b-tree.
+  public var isWithoutRowid = false
+
+  /// Whether the table is STRICT.
+  public var isStrict = false
+
+  /// The module of a virtual table, such as `fts5`; nil for ordinary tables.
+  public var module: String?
+
+  /// The place of the column that is another name for the rowid, where there is one.
+  public var rowidAlias: Int?
+
+  /// Whether it is a virtual table, which has no b-tree of its own.
+  public var isVirtual: Bool { module != nil }
+
+  /// The place of a column, whose name's ASCII letters may be of either case.
+  public func column(named name: String) -> Int? {
+    columns.firstIndex { isSameName($0.name, name) }
+  }
+
+  /// For each field of a stored record, the place of its column.
+  ///
+  /// Virtual generated columns are not stored; tables without rowids store their key first.
+  public var storedColumns: [Int] {
+    let stored = columns.indices.filter { columns[$0].generation != .virtual }
+    guard isWithoutRowid else { return stored }
+    var key: [Int] = []
+    for name in primaryKey {
+      if let index = column(named: name), !key.contains(index) { key.append(index) }
+    }
+    return key + stored.filter { !key.contains($0) }
+  }
+
+  /// The values of a row's columns in their declared order, as SQL would see them.
+  ///
+  /// The rowid stands in for its alias, defaults for columns that were added after the row was written, and integers that
+  /// a REAL column stores to save space become reals. Virtual generated columns are NULL.
+  public func values(of row: Row) -> [Value] {
+    var values = [Value](repeating: .null, count: columns.count)
+    let fields = row.record.values
+    for (field, index) in storedColumns.enumerated() {
+      guard field < fields.count else {
+        values[index] = defaultValue(ofColumn: index, encoding: row.record.encoding)
+        continue
+      }
+      if case .integer(let number) = fields[field], columns[index].affinity == .real {
+        values[index] = .real(Double(number))
+      } else {
+        values[index] = fields[field]
+      }
+    }
+    if let rowidAlias, rowidAlias < values.count { values[rowidAlias] = .integer(row.rowid) }
+    return values
+  }
+
+  private func defaultValue(ofColumn index: Int, encoding: TextEncoding) -> Value {
+    switch columns[index].defaultValue {
+    case .text(let text): .text(EncodedText(text.string, encoding: encoding))
+    case .integer(let number) where columns[index].affinity == .real: .real(Double(number))
+    case let value?: value
+    case nil: .null
+    }
+  }
+}

@@ -1,0 +1,154 @@
+/// Reads a statement's tokens from front to back; parentheses are taken as one.
+struct TokenReader {
+  private let tokens: [SQLToken]
+  private var index = 0
+
+  init(_ tokens: [SQLToken]) {
+    self.tokens = tokens
+  }
+
+  var peek: SQLToken? { index < tokens.count ? tokens[index] : nil }
+
+  /// The tokens that have not been taken.
+  var rest: [SQLToken] { Array(tokens[index...]) }
+
+  mutating func next() -> SQLToken? {
+    guard index < tokens.count else { return nil }
+    index += 1
+    return tokens[index - 1]
+  }
+
+  /// Takes a keyword where it comes next.
+  mutating func takeWord(_ keyword: StaticString) -> Bool {
+    guard peek?.isWord(keyword) == true else { return false }
+    index += 1
+    return true
+  }
+
+  /// Takes a name, with or without its schema's name before it.
+  mutating func takeQualifiedName() -> String? {
+    guard let first = next()?.name else { return nil }
+    guard peek?.isSymbol(".") == true else { return first }
+    index += 1
+    return next()?.name
+  }
+
+  /// Takes what stands in parentheses, where one opens next; an unclosed one reaches to the end.
+  mutating func takeParenthesized() -> [SQLToken]? {
+    guard peek?.isSymbol("(") == true else { return nil }
+    index += 1
+    let start = index
+    skipParenthesized()
+    let isClosed = index > start && tokens[index - 1].isSymbol(")")
+    return Array(tokens[start..<(isClosed ? index - 1 : index)])
+  }
+
+  /// Goes on behind the parenthesis that closes the one just opened.
+  mutating func skipParenthesized() {
+    var depth = 1
+    while depth > 0, let token = next() {
+      if token.isSymbol("(") { depth += 1 }
+      if token.isSymbol(")") { depth -= 1 }
+    }
+  }
+
+  /// Takes a column's type: words and a parenthesis, up to the first word that begins a constraint.
+  mutating func takeType() -> String {
+    var type = ""
+    while let token = peek {
+      if token.isSymbol("(") {
+        type += "(" + (takeParenthesized() ?? []).map(\.text).joined() + ")"
+        continue
+      }
+      guard let word = token.name, !token.beginsConstraint else { break }
+      index += 1
+      type += type.isEmpty ? word : " " + word
+    }
+    return type
+  }
+
+  /// Takes a default: a literal, or an expression, which is nil.
+  mutating func takeLiteral() -> Value? {
+    if peek?.isSymbol("(") == true {
+      let inner = takeParenthesized() ?? []
+      var reader = TokenReader(inner)
+      guard inner.count <= 2, inner.first?.isSymbol("(") == false else { return nil }
+      return reader.takeLiteral()
+    }
+    var sign = ""
+    if peek?.isSymbol("-") == true || peek?.isSymbol("+") == true {
+      sign = next()?.isSymbol("-") == true ? "-" : ""
+    }
+    switch next() {
+    case .number(let digits): return TokenReader.number(sign + digits)
+    case .string(let text), .quoted(let text): return .text(EncodedText(text))
+    case .blob(let digits): return TokenReader.blob(digits)
+    case .word(let word) where isSameName(word, "true"): return .integer(1)
+    case .word(let word) where isSameName(word, "false"): return .integer(0)
+    case .word(let word) where isSameName(word, "null"): return .null
+    default: return nil
+    }
+  }
+
+  /// Takes what follows REFERENCES or CHECK as far as parentheses go.
+  mutating func takeReference() {
+    if peek?.isSymbol("(") == false { index += 1 }
+    _ = takeParenthesized()
+  }
+
+  private static func number(_ text: String) -> Value? {
+    if text.hasPrefix("0x") || text.hasPrefix("0X") {
+      return UInt64(text.dropFirst(2), radix: 16).map { .integer(Int64(bitPattern: $0)) }
+    }
+    return Int64(text).map { .integer($0) } ?? Double(text).map { .real($0) }
+  }
+
+  private static func blob(_ digits: String) -> Value? {
+    let nibbles = digits.utf8.compactMap { Character(UnicodeScalar($0)).hexDigitValue }
+    guard nibbles.count == digits.utf8.count, nibbles.count.isMultiple(of: 2) else { return nil }
+    return .blob(stride(from: 0, to: nibbles.count, by: 2).map { UInt8(nibbles[$0] << 4 | nibbles[$0 + 1]) })
+  }
+}
+
+extension SQLToken {
+  /// Whether it ends a column's type.
+  var beginsConstraint: Bool {
+    guard case .word(let word) = self else { return false }
+    return [
+      "constraint", "primary", "not", "null", "unique", "check", "default", "collate", "references", "generated", "as",
+      "foreign",
+    ].contains { isSameName($0, word) }
+  }
+
+  /// It as it may be written; quotes are normal ones.
+  var text: String {
+    switch self {
+    case .word(let text), .number(let text): text
+    case .quoted(let text): "\"\(text)\""
+    case .string(let text): "'\(text)'"
+    case .blob(let digits): "x'\(digits)'"
+    case .symbol(let byte): String(UnicodeScalar(byte))
+    }
+  }
+}
+
+extension Array where Element == SQLToken {
+  /// The parts between the commas that are in no parenthesis; empty parts are left out.
+  var splitAtCommas: [[SQLToken]] {
+    var parts: [[SQLToken]] = []
+    var part: [SQLToken] = []
+    var depth = 0
+    for token in self {
+      if token.isSymbol("(") { depth += 1 }
+      if token.isSymbol(")") { depth -= 1 }
+      if depth == 0, token.isSymbol(",") {
+        parts.append(part)
+        part = []
+      } else {
+        part.append(token)
+      }
+    }
+    parts.append(part)
+    return parts.filter { !$0.isEmpty }
+  }
+}

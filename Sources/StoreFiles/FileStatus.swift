@@ -1,0 +1,44 @@
+public import SystemPackage
+
+/// What the file system says of a file.
+public struct FileStatus: Sendable, Hashable {
+  /// What kind of thing a name stands for.
+  public enum Kind: String, Sendable {
+    case regular
+    case directory
+    case symbolicLink
+    case other
+  }
+
+  public var kind: Kind
+
+  /// The length in bytes.
+  public var size: Int64
+  public var identity: FileIdentity
+
+  /// The number of names the file has.
+  public var linkCount: Int
+  public var permissions: FilePermissions
+
+  /// When the content was last written.
+  public var modified: Timestamp
+
+  /// When the content or the file's status was last changed.
+  public var statusChanged: Timestamp
+
+  /// Whether nothing was written between this status and a later one.
+  func isUnchanged(in later: FileStatus) -> Bool {
+    identity == later.identity && size == later.size && modified == later.modified
+  }
+}
+
+/// What tells one file from another, whatever its name: device and inode.
+public struct FileIdentity: Sendable, Hashable, Codable {
+  public var device: UInt64
+  public var inode: UInt64
+
+  public init(device: UInt64, inode: UInt64) {
+    self.device = device
+    self.inode = inode
+  }
+}

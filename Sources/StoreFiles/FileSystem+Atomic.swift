@@ -1,0 +1,111 @@
+public import SystemPackage
+
+extension FileSystem {
+  /// Writes a small file so that, whatever happens, its name stands for the old content or the whole new one.
+  ///
+  /// Written beside its place under a hidden name, pushed to the disk, renamed, and the folder pushed to the disk. Two
+  /// processes must not write the same name at once: hold the folder's lock.
+  ///
+  /// - Parameter replacing: whether a file of that name is replaced; if not, one that is there is an error.
+  public func writeAtomically(
+    _ bytes: [UInt8], to path: FilePath, replacing: Bool, permissions: FilePermissions = .init(rawValue: 0o644)
+  ) throws(FileError) {
+    let unfinished = path.hiddenSibling(suffix: ".unfinished")
+    let file = try create(unfinished, permissions: permissions, truncating: true)
+    do {
+      try file.write(bytes)
+      try file.commit()
+      try install(unfinished, at: path, replacing: replacing)
+    } catch {
+      try removeAfterFailure(unfinished, error)
+    }
+  }
+
+  /// Gives a finished file its final name, and makes the name durable.
+  public func install(_ source: FilePath, at destination: FilePath, replacing: Bool) throws(FileError) {
+    if replacing {
+      try rename(source, to: destination)
+    } else {
+      // A link fails where the name is taken; a rename would silently replace what is there.
+      do throws(FileError) {
+        try link(source, to: destination)
+        try unlink(source)
+      } catch where error.meansLinksAreUnsupported {
+        guard try status(of: destination, followingLinks: false) == nil else {
+          throw FileError(.alreadyExists, operation: "install the file", path: destination)
+        }
+        try rename(source, to: destination)
+      }
+    }
+    try synchronizeDirectory(destination.folder)
+  }
+
+  /// Tidies up after a failure; the first error is the one that counts, so a second one is not reported.
+  private func removeAfterFailure(_ path: FilePath, _ error: FileError) throws(FileError) {
+    try? unlink(path)
+    throw error
+  }
+}
+
+extension FileError {
+  /// Whether a hard link failed because this file system, or this pair of folders, cannot have one.
+  package var meansLinksAreUnsupported: Bool {
+    guard let errno else { return false }
+    return [.improperLink, .notPermitted, .notSupported, .notSupportedOnSocket, .noFunction, .tooManyLinks]
+      .contains(errno)
+  }
+}
+
+extension FilePath {
+  /// The folder that holds the file; the current one for a bare name.
+  public var folder: FilePath {
+    let parent = removingLastComponent()
+    return parent.isEmpty ? "." : parent
+  }
+
+  /// A path in the same folder with text appended to the name; the bytes of the name are kept as they are.
+  public func sibling(suffix: String) -> FilePath { renamed(prefix: "", suffix: suffix) }
+
+  /// A path in the same folder with a dot before the name and text after it.
+  public func hiddenSibling(suffix: String) -> FilePath { renamed(prefix: ".", suffix: suffix) }
+
+  private func renamed(prefix: String, suffix: String) -> FilePath {
+    guard let name = lastComponent else { return self }
+    return folder.appending(name.wrapped(prefix: prefix, suffix: suffix))
+  }
+}
+
+extension FilePath.Component {
+  /// The name with text before and after it; its bytes are kept even where they are not valid UTF-8.
+  package func wrapped(prefix: String, suffix: String) -> FilePath.Component {
+    let bytes = Array(prefix.utf8) + platformBytes + Array(suffix.utf8)
+    return FilePath.Component(platformBytes: bytes) ?? self
+  }
+
+  /// The bytes of the name.
+  package var platformBytes: [UInt8] {
+    unsafe withPlatformString { start in
+      var bytes: [UInt8] = []
+      var index = 0
+      while unsafe start[index] != 0 {
+        unsafe bytes.append(UInt8(bitPattern: start[index]))
+        index += 1
+      }
+      return bytes
+    }
+  }
+
+  /// The name that those bytes are; nil where they cannot be one.
+  package init?(platformBytes: [UInt8]) {
+    guard !platformBytes.isEmpty, !platformBytes.contains(0), !platformBytes.contains(UInt8(ascii: "/")) else {
+      return nil
+    }
+    let characters = platformBytes.map { CChar(bitPattern: $0) } + [0]
+    let component = unsafe characters.withUnsafeBufferPointer { buffer -> FilePath.Component? in
+      guard let start = buffer.baseAddress else { return nil }
+      return unsafe FilePath.Component(platformString: start)
+    }
+    guard let component else { return nil }
+    self = component
+  }
+}

@@ -1,0 +1,71 @@
+package import SystemPackage
+
+extension FileSystem {
+  /// Copies a file's content under a new name, pushes it to the disk, and reads it back to compare.
+  ///
+  /// Blocks are shared with the original where the file system can.
+  ///
+  /// - Returns: the digest that original and copy have in common.
+  package func copy(_ source: FilePath, to destination: FilePath) throws -> FileDigest {
+    let original = try open(source)
+    let copy = try create(
+      destination, permissions: original.status.permissions.union(.ownerReadWrite), truncating: true)
+    let target = copy.descriptor
+    let isShared = try perform(.write, destination, "copy the file") { () throws(Errno) in
+      SystemCalls.shareBlocks(from: original.descriptor, to: target)
+    }
+    if !isShared {
+      var buffer = [UInt8](repeating: 0, count: 1 << 20)
+      var done: Int64 = 0
+      while true {
+        let got = try original.read(at: done, length: buffer.count, into: &buffer)
+        if got == 0 { break }
+        try copy.write(buffer[..<got])
+        done += Int64(got)
+      }
+    }
+    try copy.commit()
+    let digest = try FileDigest(of: original)
+    guard try FileDigest(of: open(destination)) == digest else {
+      throw FileError(.verificationFailed, operation: "copy the file", path: destination)
+    }
+    return digest
+  }
+
+  /// A file below a folder, named by the components that lead to it.
+  package struct Descendant: Sendable {
+    package var relative: [FilePath.Component]
+    package var path: FilePath
+    package var status: FileStatus
+  }
+
+  /// Everything below a folder that is not a folder itself, and the folders, each before what is in it.
+  ///
+  /// - Throws: `file-too-large` for more than 16 levels or a million entries, which no store has.
+  package func descendants(
+    of root: FilePath
+  ) throws(FileError) -> (folders: [[FilePath.Component]], files: [Descendant]) {
+    var folders: [[FilePath.Component]] = []
+    var files: [Descendant] = []
+    var waiting: [[FilePath.Component]] = [[]]
+    while let folder = waiting.popLast() {
+      if !folder.isEmpty { folders.append(folder) }
+      guard folder.count < 16, files.count + folders.count < 1_000_000 else {
+        throw FileError(
+          .tooLarge, operation: "list the folder", path: root, detail: "it holds too many files or levels of folders",
+          hint: "Check that it is the store's own folder.")
+      }
+      let path = root.appending(folder)
+      for name in try entries(of: path) {
+        let child = path.appending(name)
+        guard let status = try status(of: child, followingLinks: false) else { continue }
+        if status.kind == .directory {
+          waiting.append(folder + [name])
+        } else {
+          files.append(Descendant(relative: folder + [name], path: child, status: status))
+        }
+      }
+    }
+    return (folders, files)
+  }
+}

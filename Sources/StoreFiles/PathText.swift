@@ -1,0 +1,83 @@
+public import SystemPackage
+
+/// A path as JSON can hold it: readable text, and its exact bytes where the text cannot tell them.
+public struct PathText: Sendable, Hashable, Codable {
+  /// The path, with what is not valid UTF-8 in it replaced.
+  public var text: String
+
+  /// The bytes in hexadecimal digits, only where `text` is not the path exactly.
+  public var bytes: String?
+
+  public init(_ path: FilePath) {
+    text = path.string
+    if FilePath(text) != path {
+      bytes = path.rawBytes.map { byte in
+        let digits = String(byte, radix: 16)
+        return digits.count == 1 ? "0" + digits : digits
+      }.joined()
+    }
+  }
+
+  /// The path; nil where `bytes` are no hexadecimal digits.
+  public var path: FilePath? {
+    guard let bytes else { return FilePath(text) }
+    let digits = Array(bytes.utf8)
+    guard digits.count.isMultiple(of: 2) else { return nil }
+    var raw: [UInt8] = []
+    for index in stride(from: 0, to: digits.count, by: 2) {
+      guard let byte = UInt8(String(decoding: digits[index...(index + 1)], as: UTF8.self), radix: 16) else { return nil }
+      raw.append(byte)
+    }
+    return FilePath(rawBytes: raw)
+  }
+
+  // A plain string in JSON wherever that is enough.
+  public init(from decoder: any Decoder) throws {
+    if let text = try? decoder.singleValueContainer().decode(String.self) {
+      self.text = text
+      return
+    }
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    text = try values.decode(String.self, forKey: .text)
+    bytes = try values.decodeIfPresent(String.self, forKey: .bytes)
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    if bytes == nil {
+      var container = encoder.singleValueContainer()
+      try container.encode(text)
+    } else {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(text, forKey: .text)
+      try container.encode(bytes, forKey: .bytes)
+    }
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case text
+    case bytes
+  }
+}
+
+extension FilePath {
+  /// The bytes of the path.
+  fileprivate var rawBytes: [UInt8] {
+    unsafe withPlatformString { start in
+      var bytes: [UInt8] = []
+      while unsafe start[bytes.count] != 0 { unsafe bytes.append(UInt8(bitPattern: start[bytes.count])) }
+      return bytes
+    }
+  }
+
+  /// The path of those bytes; nil where they hold a zero.
+  fileprivate init?(rawBytes: [UInt8]) {
+    guard !rawBytes.contains(0) else { return nil }
+    let characters = rawBytes.map { CChar(bitPattern: $0) } + [0]
+    let path = unsafe characters.withUnsafeBufferPointer { buffer -> FilePath? in
+      guard let start = buffer.baseAddress else { return nil }
+      return unsafe FilePath(platformString: start)
+    }
+    guard let path else { return nil }
+    self = path
+  }
+}

@@ -1,0 +1,61 @@
+public import SystemPackage
+
+/// A regular file that is open for reading; closes itself.
+public final class ReadableFile: ByteSource {
+  public let path: FilePath
+
+  /// The file's status when it was opened.
+  public let status: FileStatus
+
+  let descriptor: FileDescriptor
+  private let fileSystem: FileSystem
+
+  /// Takes over an open descriptor; refuses anything but a regular file.
+  init(owning descriptor: FileDescriptor, at path: FilePath, in fileSystem: FileSystem) throws(FileError) {
+    self.descriptor = descriptor
+    self.path = path
+    self.fileSystem = fileSystem
+    self.status = try fileSystem.perform(.status, path, "look at the file") { () throws(Errno) in
+      try SystemCalls.status(of: descriptor)
+    }
+    switch status.kind {
+    case .regular: break
+    case .directory: throw FileError(.isDirectory, operation: "open the file", path: path)
+    case .symbolicLink, .other: throw FileError(.notRegularFile, operation: "open the file", path: path)
+    }
+  }
+
+  deinit {
+    // Nothing was written, so there is nothing that a failing close could lose.
+    try? descriptor.close()
+  }
+
+  public var count: Int64 { status.size }
+
+  public func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
+    guard offset >= 0, length > 0 else { return 0 }
+    let wanted = min(length, buffer.count)
+    return try fileSystem.perform(.read, path, "read the file") { () throws(Errno) in
+      try errno {
+        try unsafe buffer.withUnsafeMutableBytes { bytes in
+          var done = 0
+          while done < wanted {
+            let got = try unsafe descriptor.read(
+              fromAbsoluteOffset: offset + Int64(done),
+              into: UnsafeMutableRawBufferPointer(rebasing: bytes[done..<wanted]))
+            if got == 0 { break }
+            done += got
+          }
+          return done
+        }
+      }
+    }
+  }
+
+  /// The status of the open file now, which may have grown or changed since.
+  public func currentStatus() throws(FileError) -> FileStatus {
+    try fileSystem.perform(.status, path, "look at the file") { () throws(Errno) in
+      try SystemCalls.status(of: descriptor)
+    }
+  }
+}

@@ -1,0 +1,21 @@
+import Foundation
+package import SystemPackage
+
+extension Relocation {
+  /// Reads a journal; nil where it is not whole.
+  package init?(journal: FilePath, in fileSystem: FileSystem) throws(FileError) {
+    let bytes = try fileSystem.contents(of: journal, limit: 1 << 28)
+    do {
+      self = try JSONDecoder().decode(Relocation.self, from: Data(bytes))
+    } catch {
+      return nil
+    }
+  }
+
+  /// Writes the journal, whole or not at all.
+  func write(to journal: FilePath, replacing: Bool, in fileSystem: FileSystem) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    try fileSystem.writeAtomically([UInt8](try encoder.encode(self)), to: journal, replacing: replacing)
+  }
+}

@@ -1,0 +1,290 @@
+package import SystemPackage
+
+/// The move of a whole store from one name to another, in steps that survive a kill between any two of them.
+///
+/// The parts get their new names first, the main file last; only then the old names go, the main file first. At every
+/// moment the store is whole under its old name or whole under its new one. A journal beside the new name says what is
+/// going on; whoever finds it later finishes the move or takes it back (`finish`).
+///
+/// Nothing is copied where hard links do: the file's content never moves. Across file systems, and for a store that has
+/// other names or is a symbolic link, the parts are copied, pushed to the disk and compared before the old ones go.
+package struct Relocation: Sendable, Codable {
+  /// One file of the move.
+  package struct Step: Sendable, Codable, Hashable {
+    package var part: StoreFileSet.Part
+    package var source: PathText
+    package var destination: PathText
+
+    /// The file as it was when the move began.
+    package var identity: FileIdentity
+    package var bytes: Int64
+
+    /// The copy, once there is one; nil where the new name is a link to the same file.
+    package var copy: FileIdentity?
+
+    /// The digest, once it has been taken.
+    package var sha256: String?
+  }
+
+  /// The version of this journal's format.
+  package var version = 1
+  package var source: PathText
+  package var destination: PathText
+
+  /// The files, in the order in which they get their new names: the main file last.
+  package var steps: [Step]
+
+  /// The folders of external data to be made, relative to the set's, each as its components.
+  package var folders: [PathText]
+
+  /// What the owner of the move wants to know when it is finished later.
+  package var note: String
+}
+
+extension Relocation {
+  /// Plans the move of every part of a store that is there.
+  package init(
+    of source: StoreFileSet, to destination: StoreFileSet, note: String, in fileSystem: FileSystem
+  ) throws(FileError) {
+    var steps: [Step] = []
+    var folders: [PathText] = []
+    for member in try source.members(in: fileSystem).reversed() {
+      let target = destination.path(of: member.part)
+      if member.part == .externalData, member.status.kind == .directory {
+        let content = try fileSystem.descendants(of: member.path)
+        folders.append(PathText(target))
+        folders += content.folders.map { PathText(target.appending($0)) }
+        for file in content.files {
+          steps.append(
+            Step(
+              part: .externalData, source: PathText(file.path), destination: PathText(target.appending(file.relative)),
+              identity: file.status.identity, bytes: file.status.size))
+        }
+      } else {
+        steps.append(
+          Step(
+            part: member.part, source: PathText(member.path), destination: PathText(target),
+            identity: member.status.identity, bytes: member.status.size))
+      }
+    }
+    self.init(
+      source: PathText(source.main), destination: PathText(destination.main), steps: steps, folders: folders, note: note)
+  }
+
+  /// Moves the store.
+  ///
+  /// The caller holds the folder's lock, and the store's own where another process could open it.
+  ///
+  /// - Parameters:
+  ///   - journal: where the journal of the move is kept while it lasts; must not exist.
+  ///   - whenArrived: called when everything has its new name and digest and nothing has lost its old one; writes what
+  ///     must be there from the moment the move is final.
+  ///   - whenMoved: called when nothing has its old name any more, before the journal goes; tidies up.
+  ///   - whenTakenBack: called when the move has failed and left nothing under the new name; removes what `whenArrived`
+  ///     wrote.
+  /// - Throws: what a step failed with, or what `whenArrived` threw; the store is then whole under its old name, unless
+  ///   the old names were already going, when the move only has to be finished.
+  package mutating func run(
+    journal: FilePath, in fileSystem: FileSystem, whenArrived: (Relocation) throws -> Void,
+    whenMoved: () throws(FileError) -> Void, whenTakenBack: () throws(FileError) -> Void
+  ) throws {
+    try write(to: journal, replacing: false, in: fileSystem)
+    do {
+      try arrive(journal: journal, in: fileSystem)
+      try whenArrived(self)
+    } catch {
+      // The first error is the one to report; what cannot be taken back now is taken back by `finish` later, for which
+      // the journal stays.
+      try? removeTraces(journal: journal, in: fileSystem, whenTakenBack)
+      throw error
+    }
+    try depart(in: fileSystem)
+    try whenMoved()
+    try fileSystem.unlink(journal)
+    try fileSystem.synchronizeDirectory(journal.folder)
+  }
+
+  // MARK: The way there
+
+  private mutating func arrive(journal: FilePath, in fileSystem: FileSystem) throws {
+    for folder in folders { try fileSystem.makeDirectory(try folder.existing("make the folder")) }
+    if try !arriveByLinking(in: fileSystem) { try arriveByCopying(journal: journal, in: fileSystem) }
+    for index in steps.indices {
+      if steps[index].sha256 == nil {
+        let file = try fileSystem.open(try steps[index].destination.existing("read the store"))
+        steps[index].sha256 = try FileDigest(of: file).hexadecimal
+      }
+    }
+    try synchronizeFolders(of: \.destination, in: fileSystem)
+  }
+
+  /// Gives every file its new name beside the old one; false where hard links are not to be had.
+  private func arriveByLinking(in fileSystem: FileSystem) throws(FileError) -> Bool {
+    guard try canLink(in: fileSystem) else { return false }
+    do throws(FileError) {
+      for step in steps {
+        let source = try step.source.existing("move the store")
+        try fileSystem.link(source, to: try step.destination.existing("move the store"))
+      }
+      return true
+    } catch {
+      guard error.meansLinksAreUnsupported else { throw error }
+      try takeBack(in: fileSystem, keepingFolders: true)
+      return false
+    }
+  }
+
+  private mutating func arriveByCopying(journal: FilePath, in fileSystem: FileSystem) throws {
+    for index in steps.indices {
+      let source = try steps[index].source.existing("copy the store")
+      let unfinished = try steps[index].destination.existing("copy the store").hiddenSibling(suffix: ".arriving")
+      steps[index].sha256 = try fileSystem.copy(source, to: unfinished).hexadecimal
+      guard let status = try fileSystem.status(of: unfinished) else {
+        throw FileError(.changed, operation: "copy the store", path: unfinished)
+      }
+      steps[index].copy = status.identity
+    }
+    // From here on the journal knows which files are ours, so that nobody else's is ever removed.
+    try write(to: journal, replacing: true, in: fileSystem)
+    for step in steps {
+      let destination = try step.destination.existing("copy the store")
+      try fileSystem.install(destination.hiddenSibling(suffix: ".arriving"), at: destination, replacing: false)
+    }
+  }
+
+  private func canLink(in fileSystem: FileSystem) throws(FileError) -> Bool {
+    for step in steps {
+      let source = try step.source.existing("move the store")
+      guard let status = try fileSystem.status(of: source, followingLinks: false) else {
+        throw FileError(.changed, operation: "move the store", path: source)
+      }
+      if status.kind != .regular || status.linkCount != 1 { return false }
+    }
+    return true
+  }
+
+  // MARK: The point of no return
+
+  private func depart(in fileSystem: FileSystem) throws(FileError) {
+    for step in steps.reversed() {
+      let source = try step.source.existing("remove the old name")
+      guard let status = try fileSystem.status(of: source, followingLinks: false) else { continue }
+      // Only the very file that was moved may lose its name; a copied one only while it is as it was copied.
+      if status.identity == step.identity, step.copy == nil || status.size == step.bytes {
+        try fileSystem.unlink(source)
+      } else if step.part == .main, status.identity == step.identity {
+        throw FileError(.changed, operation: "remove the old name", path: source)
+      }
+    }
+    if let main = source.path {
+      let support = StoreFileSet(main: main).path(of: .externalData)
+      try removeFolders(below: support, in: fileSystem)
+    }
+    try synchronizeFolders(of: \.source, in: fileSystem)
+  }
+
+  // MARK: The way back
+
+  private func removeTraces(
+    journal: FilePath, in fileSystem: FileSystem, _ whenTakenBack: () throws(FileError) -> Void
+  ) throws(FileError) {
+    try takeBack(in: fileSystem)
+    try whenTakenBack()
+    try fileSystem.unlink(journal)
+  }
+
+  /// Removes the new names; the old ones were never touched.
+  private func takeBack(in fileSystem: FileSystem, keepingFolders: Bool = false) throws(FileError) {
+    for step in steps.reversed() {
+      let destination = try step.destination.existing("take the move back")
+      let status = try fileSystem.status(of: destination, followingLinks: false)
+      if let status, status.identity == step.copy ?? step.identity { try fileSystem.unlink(destination) }
+      try fileSystem.unlink(destination.hiddenSibling(suffix: ".arriving"))
+    }
+    if !keepingFolders, let main = destination.path {
+      try removeFolders(below: StoreFileSet(main: main).path(of: .externalData), in: fileSystem)
+    }
+  }
+
+  /// Removes the folders of external data that are empty now; one that somebody put something into stays.
+  private func removeFolders(below support: FilePath, in fileSystem: FileSystem) throws(FileError) {
+    guard !folders.isEmpty, try fileSystem.status(of: support, followingLinks: false)?.kind == .directory else { return }
+    let content = try fileSystem.descendants(of: support)
+    guard content.files.isEmpty else { return }
+    for folder in content.folders.sorted(by: { $0.count > $1.count }) {
+      try fileSystem.removeDirectory(support.appending(folder))
+    }
+    try fileSystem.removeDirectory(support)
+  }
+
+  // MARK: After an interruption
+
+  /// How an interrupted move ended.
+  package enum Outcome: Sendable, Hashable {
+    /// The store is under its new name.
+    case moved
+
+    /// The store is under its old name, as if nothing had been.
+    case takenBack
+  }
+
+  /// Finishes a move that was interrupted, or takes it back; safe to be interrupted itself.
+  ///
+  /// - Throws: `changed-meanwhile` where the store is whole under neither name, because somebody else changed it.
+  package static func finish(
+    journal: FilePath, in fileSystem: FileSystem
+  ) throws -> (relocation: Relocation, outcome: Outcome)? {
+    guard let relocation = try Relocation(journal: journal, in: fileSystem) else {
+      // Killed while the journal was being written: nothing else had begun.
+      try fileSystem.unlink(journal)
+      return nil
+    }
+    let outcome = try relocation.finish(in: fileSystem)
+    try fileSystem.unlink(journal)
+    try fileSystem.synchronizeDirectory(journal.folder)
+    return (relocation, outcome)
+  }
+
+  private func finish(in fileSystem: FileSystem) throws(FileError) -> Outcome {
+    // The last step is the main file, and the first to lose its old name: while it has it, no old name is gone.
+    guard let main = steps.last else { return .takenBack }
+    let source = try main.source.existing("finish the move")
+    if try fileSystem.status(of: source, followingLinks: false)?.identity == main.identity {
+      try takeBack(in: fileSystem)
+      return .takenBack
+    }
+    for step in steps {
+      let destination = try step.destination.existing("finish the move")
+      let status = try fileSystem.status(of: destination, followingLinks: false)
+      guard status?.identity == step.copy ?? step.identity else {
+        throw FileError(
+          .changed, operation: "finish the move", path: destination,
+          detail: "an interrupted move cannot be finished, because this file is missing or another one has its name",
+          hint: "Look at the folder by hand; the journal of the move is beside it and names every file.")
+      }
+    }
+    try depart(in: fileSystem)
+    return .moved
+  }
+
+  private func synchronizeFolders(
+    of side: KeyPath<Step, PathText>, in fileSystem: FileSystem
+  ) throws(FileError) {
+    var done: Set<FilePath> = []
+    for step in steps {
+      let folder = try step[keyPath: side].existing("write the folder to the disk").folder
+      guard done.insert(folder).inserted else { continue }
+      if try fileSystem.status(of: folder) != nil { try fileSystem.synchronizeDirectory(folder) }
+    }
+  }
+}
+
+extension PathText {
+  /// The path, or an error where the text is none.
+  fileprivate func existing(_ operation: String) throws(FileError) -> FilePath {
+    guard let path else {
+      throw FileError(.other, operation: operation, path: nil, detail: "a path in the journal cannot be read")
+    }
+    return path
+  }
+}

@@ -1,0 +1,130 @@
+public import SystemPackage
+
+/// The files that together are one store: `X`, `X-wal`, `X-shm`, `X-journal` and the folder `.X_SUPPORT`.
+///
+/// They are moved, copied and restored together or not at all; a write-ahead log beside another main file is damage.
+public struct StoreFileSet: Sendable, Hashable {
+  /// One part of the set.
+  public enum Part: String, Sendable, CaseIterable, Codable {
+    /// The database file itself.
+    case main
+
+    /// The write-ahead log.
+    case wal
+
+    /// The index of the write-ahead log, which SQLite can rebuild.
+    case sharedMemory = "shm"
+
+    /// The rollback journal.
+    case journal
+
+    /// The folder of large values, `.X_SUPPORT`.
+    case externalData = "external-data"
+  }
+
+  /// The path of the main file, symbolic links resolved; SQLite names the other files after this one.
+  public let main: FilePath
+
+  /// The set whose main file has that path, as it is; links are not followed.
+  public init(main: FilePath) { self.main = main }
+
+  /// The path of a part, whether it is there or not.
+  public func path(of part: Part) -> FilePath {
+    switch part {
+    case .main: main
+    case .wal: main.sibling(suffix: "-wal")
+    case .sharedMemory: main.sibling(suffix: "-shm")
+    case .journal: main.sibling(suffix: "-journal")
+    case .externalData:
+      main.folder.appending(
+        main.stemComponent?.wrapped(prefix: ".", suffix: "_SUPPORT") ?? FilePath.Component("._SUPPORT"))
+    }
+  }
+
+  /// The folder that holds the set.
+  public var folder: FilePath { main.folder }
+}
+
+extension StoreFileSet {
+  /// A part that is there.
+  public struct Member: Sendable, Hashable {
+    public var part: Part
+    public var path: FilePath
+    public var status: FileStatus
+  }
+
+  /// The parts that are there, in the order of `Part`.
+  public func members(in fileSystem: FileSystem) throws(FileError) -> [Member] {
+    var result: [Member] = []
+    for part in Part.allCases {
+      let path = path(of: part)
+      if let status = try fileSystem.status(of: path, followingLinks: false) {
+        result.append(Member(part: part, path: path, status: status))
+      }
+    }
+    return result
+  }
+
+  /// Finds the set that a path given by a user stands for.
+  ///
+  /// Symbolic links are followed, as SQLite does. A store that is not there is no error: its set has no main member.
+  ///
+  /// - Throws: `dangling-link`, `is-a-directory`, `not-a-regular-file`, `not-downloaded`, or what the system says.
+  public static func locate(_ path: FilePath, in fileSystem: FileSystem) throws(FileError) -> StoreFileSet {
+    guard path.lastComponent != nil else {
+      throw FileError(.isDirectory, operation: "find the store", path: path)
+    }
+    guard let entry = try fileSystem.status(of: path, followingLinks: false) else {
+      let folder = path.folder
+      guard let status = try fileSystem.status(of: folder) else {
+        throw FileError(
+          .notFound, operation: "find the store", path: path, detail: "its folder does not exist",
+          hint: "Check the path, or make the folder first.")
+      }
+      guard status.kind == .directory else {
+        throw FileError(
+          .notFound, operation: "find the store", path: path, detail: "what should be its folder is a file",
+          hint: "Check the path.")
+      }
+      if let placeholder = path.lastComponent?.wrapped(prefix: ".", suffix: ".icloud"),
+        try fileSystem.status(of: folder.appending(placeholder), followingLinks: false) != nil
+      {
+        throw FileError(.notDownloaded, operation: "find the store", path: path)
+      }
+      return StoreFileSet(main: try resolvedFolder(folder, in: fileSystem).appending(path.lastComponent))
+    }
+    switch entry.kind {
+    case .regular:
+      return StoreFileSet(main: try resolvedFolder(path.folder, in: fileSystem).appending(path.lastComponent))
+    case .directory: throw FileError(.isDirectory, operation: "find the store", path: path)
+    case .other: throw FileError(.notRegularFile, operation: "find the store", path: path)
+    case .symbolicLink:
+      guard let target = try fileSystem.status(of: path) else {
+        throw FileError(.danglingLink, operation: "find the store", path: path)
+      }
+      switch target.kind {
+      case .directory: throw FileError(.isDirectory, operation: "find the store", path: path)
+      case .other, .symbolicLink: throw FileError(.notRegularFile, operation: "find the store", path: path)
+      case .regular: return StoreFileSet(main: try fileSystem.realPath(path))
+      }
+    }
+  }
+
+  private static func resolvedFolder(_ folder: FilePath, in fileSystem: FileSystem) throws(FileError) -> FilePath {
+    try fileSystem.realPath(folder)
+  }
+}
+
+extension FilePath {
+  /// The last component without its extension, its bytes kept as they are.
+  fileprivate var stemComponent: FilePath.Component? {
+    guard let name = lastComponent else { return nil }
+    let bytes = name.platformBytes
+    guard let dot = bytes.lastIndex(of: UInt8(ascii: ".")), dot > 0 else { return name }
+    return FilePath.Component(platformBytes: Array(bytes[..<dot]))
+  }
+
+  fileprivate func appending(_ component: FilePath.Component?) -> FilePath {
+    component.map { appending($0) } ?? self
+  }
+}

@@ -1,0 +1,305 @@
+import SystemPackage
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// The system calls that swift-system does not offer, each behind a typed throw; the module's only unsafe code.
+enum SystemCalls {
+  /// The status of a file, or nil where there is none of that name.
+  static func status(of path: FilePath, followingLinks: Bool) throws(Errno) -> FileStatus? {
+    var raw = stat()
+    let result = unsafe path.withPlatformString { name in
+      unsafe followingLinks ? stat(name, &raw) : lstat(name, &raw)
+    }
+    if result == 0 { return FileStatus(raw) }
+    let errno = lastErrno
+    if errno == .noSuchFileOrDirectory || errno == .notDirectory { return nil }
+    throw errno
+  }
+
+  /// The status of an open file.
+  static func status(of descriptor: FileDescriptor) throws(Errno) -> FileStatus {
+    var raw = stat()
+    try check(unsafe fstat(descriptor.rawValue, &raw))
+    return FileStatus(raw)
+  }
+
+  static func link(_ source: FilePath, _ destination: FilePath) throws(Errno) {
+    try unsafe call(source, destination) { unsafe linkat(AT_FDCWD, $0, AT_FDCWD, $1, 0) }
+  }
+
+  static func rename(_ source: FilePath, _ destination: FilePath) throws(Errno) {
+    #if canImport(Darwin)
+      try unsafe call(source, destination) { unsafe Darwin.rename($0, $1) }
+    #elseif canImport(Musl)
+      try unsafe call(source, destination) { unsafe Musl.rename($0, $1) }
+    #else
+      try unsafe call(source, destination) { unsafe Glibc.rename($0, $1) }
+    #endif
+  }
+
+  static func unlink(_ path: FilePath) throws(Errno) {
+    try unsafe call(path) { unsafe unlinkat(AT_FDCWD, $0, 0) }
+  }
+
+  static func removeDirectory(_ path: FilePath) throws(Errno) {
+    try unsafe call(path) { unsafe unlinkat(AT_FDCWD, $0, AT_REMOVEDIR) }
+  }
+
+  static func makeDirectory(_ path: FilePath, permissions: FilePermissions) throws(Errno) {
+    try unsafe call(path) { unsafe mkdirat(AT_FDCWD, $0, permissions.rawValue) }
+  }
+
+  /// Pushes a file's or a folder's content to the disk itself.
+  static func synchronize(_ descriptor: FileDescriptor) throws(Errno) {
+    #if canImport(Darwin)
+      // fsync on Darwin leaves data in the drive's cache; F_FULLFSYNC does not, but not every file system has it.
+      if fcntl(descriptor.rawValue, F_FULLFSYNC) == 0 { return }
+    #endif
+    while fsync(descriptor.rawValue) != 0 {
+      let errno = lastErrno
+      if errno != .interrupted { throw errno }
+    }
+  }
+
+  /// The path with every symbolic link resolved.
+  static func realPath(_ path: FilePath) throws(Errno) -> FilePath {
+    let resolved: FilePath? = unsafe path.withPlatformString { name in
+      guard let raw = unsafe realpath(name, nil) else { return nil }
+      defer { unsafe free(raw) }
+      return unsafe FilePath(platformString: raw)
+    }
+    guard let resolved else { throw lastErrno }
+    return resolved
+  }
+
+  /// The target of a symbolic link, as it is written in the link.
+  static func linkTarget(_ path: FilePath) throws(Errno) -> FilePath {
+    var buffer = [CChar](repeating: 0, count: 4097)
+    let length = unsafe path.withPlatformString { name in
+      unsafe buffer.withUnsafeMutableBufferPointer { target in
+        guard let start = target.baseAddress else { return -1 }
+        return unsafe readlink(name, start, target.count - 1)
+      }
+    }
+    guard length >= 0 else { throw lastErrno }
+    return unsafe buffer.withUnsafeBufferPointer { chars in
+      guard let start = chars.baseAddress else { return FilePath("") }
+      return unsafe FilePath(platformString: start)
+    }
+  }
+
+  /// The names in a folder, without `.` and `..`, sorted by bytes.
+  static func entries(of path: FilePath) throws(Errno) -> [FilePath.Component] {
+    guard let directory = unsafe path.withPlatformString({ unsafe opendir($0) }) else { throw lastErrno }
+    defer { unsafe _ = closedir(directory) }
+    var names: [FilePath.Component] = []
+    while true {
+      setErrno(0)
+      guard let entry = unsafe readdir(directory) else {
+        let errno = lastErrno
+        if errno.rawValue != 0 { throw errno }
+        break
+      }
+      let component = unsafe withUnsafePointer(to: &entry.pointee.d_name) { tuple in
+        let start = unsafe UnsafeRawPointer(tuple).assumingMemoryBound(to: CChar.self)
+        return unsafe FilePath.Component(platformString: start)
+      }
+      if let component, component.kind == .regular { names.append(component) }
+    }
+    return names.sorted { $0.string < $1.string }
+  }
+
+  /// The bytes that an ordinary user can still write to the file system of a folder.
+  static func freeSpace(at path: FilePath) throws(Errno) -> Int64 {
+    var raw = statvfs()
+    try check(unsafe path.withPlatformString { unsafe statvfs($0, &raw) })
+    let (bytes, overflow) = Int64(clamping: raw.f_bavail).multipliedReportingOverflow(by: Int64(clamping: raw.f_frsize))
+    return overflow ? .max : bytes
+  }
+
+  /// Makes `destination` share the blocks of `source`, where the file system can; false where it cannot.
+  static func shareBlocks(from source: FileDescriptor, to destination: FileDescriptor) -> Bool {
+    #if canImport(Glibc)
+      // FICLONE of <linux/fs.h>: _IOW(0x94, 9, int).
+      return ioctl(destination.rawValue, 0x4004_9409, source.rawValue) == 0
+    #else
+      return false
+    #endif
+  }
+
+  // MARK: Locks
+
+  /// The lock of a byte range that conflicts with one of ours, or nil.
+  static func conflictingLock(
+    on descriptor: FileDescriptor, range: LockRange, exclusive: Bool
+  ) throws(Errno) -> LockOwner? {
+    var request = lockRequest(range, exclusive: exclusive)
+    try check(unsafe fcntl(descriptor.rawValue, getOpenFileLock, &request))
+    if request.l_type == Int16(F_UNLCK) { return nil }
+    return LockOwner(processID: request.l_pid > 0 ? request.l_pid : nil, isExclusive: request.l_type == Int16(F_WRLCK))
+  }
+
+  /// Takes a lock that belongs to the open file, not to the process; false where somebody else's is in the way.
+  static func lock(_ descriptor: FileDescriptor, range: LockRange, exclusive: Bool) throws(Errno) -> Bool {
+    var request = lockRequest(range, exclusive: exclusive)
+    if unsafe fcntl(descriptor.rawValue, setOpenFileLock, &request) == 0 { return true }
+    let errno = lastErrno
+    if errno == .resourceTemporarilyUnavailable || errno == .permissionDenied { return false }
+    throw errno
+  }
+
+  /// Takes the exclusive advisory lock of a folder; false where another process has it.
+  static func lockDirectory(_ descriptor: FileDescriptor) throws(Errno) -> Bool {
+    // The structure of the same name hides the function unless its type is written out.
+    let lockWholeFile: (CInt, CInt) -> CInt = flock
+    if lockWholeFile(descriptor.rawValue, LOCK_EX | LOCK_NB) == 0 { return true }
+    let errno = lastErrno
+    if errno == .wouldBlock || errno == .resourceTemporarilyUnavailable { return false }
+    throw errno
+  }
+
+  #if os(Linux)
+    /// The number of a process other than this one that has the file open, as far as this user may look.
+    static func processWithOpenFile(_ identity: FileIdentity) -> Int32? {
+      guard let processes = unsafe opendir("/proc") else { return nil }
+      defer { unsafe _ = closedir(processes) }
+      let own = processID
+      while let entry = unsafe readdir(processes) {
+        guard let id = unsafe Int32(name(of: entry)), id != own, hasOpen(identity, process: id) else { continue }
+        return id
+      }
+      return nil
+    }
+
+    private static func hasOpen(_ identity: FileIdentity, process: Int32) -> Bool {
+      // A process of another user, or one that has just ended, cannot be looked at.
+      guard let descriptors = unsafe opendir("/proc/\(process)/fd") else { return false }
+      defer { unsafe _ = closedir(descriptors) }
+      let folder = unsafe dirfd(descriptors)
+      while let entry = unsafe readdir(descriptors) {
+        var raw = stat()
+        let isKnown = unsafe withUnsafePointer(to: &entry.pointee.d_name) { tuple in
+          unsafe fstatat(folder, UnsafeRawPointer(tuple).assumingMemoryBound(to: CChar.self), &raw, 0) == 0
+        }
+        if isKnown, FileStatus(raw).identity == identity { return true }
+      }
+      return false
+    }
+
+    private static func name(of entry: UnsafeMutablePointer<dirent>) -> String {
+      unsafe withUnsafePointer(to: &entry.pointee.d_name) { tuple in
+        unsafe String(cString: UnsafeRawPointer(tuple).assumingMemoryBound(to: CChar.self))
+      }
+    }
+  #endif
+
+  // MARK: Clock, randomness
+
+  /// The time now, in UTC.
+  static func now() -> Timestamp {
+    var time = timespec()
+    unsafe _ = clock_gettime(CLOCK_REALTIME, &time)
+    return Timestamp(secondsSince1970: Int64(time.tv_sec), nanoseconds: Int32(clamping: time.tv_nsec))
+  }
+
+  /// Lets the calling thread rest.
+  static func sleep(milliseconds: Int) {
+    var pause = timespec(tv_sec: milliseconds / 1000, tv_nsec: (milliseconds % 1000) * 1_000_000)
+    unsafe _ = nanosleep(&pause, nil)
+  }
+
+  /// The number of this process.
+  static var processID: Int32 { getpid() }
+
+  // MARK: Plumbing
+
+  private static var lastErrno: Errno {
+    #if canImport(Darwin)
+      Errno(rawValue: Darwin.errno)
+    #elseif canImport(Musl)
+      Errno(rawValue: Musl.errno)
+    #else
+      Errno(rawValue: Glibc.errno)
+    #endif
+  }
+
+  private static func setErrno(_ value: CInt) {
+    #if canImport(Darwin)
+      Darwin.errno = value
+    #elseif canImport(Musl)
+      Musl.errno = value
+    #else
+      Glibc.errno = value
+    #endif
+  }
+
+  private static func check(_ result: CInt) throws(Errno) {
+    if result != 0 { throw lastErrno }
+  }
+
+  private static func call(_ path: FilePath, _ body: (UnsafePointer<CInterop.PlatformChar>) -> CInt) throws(Errno) {
+    try check(unsafe path.withPlatformString { unsafe body($0) })
+  }
+
+  private static func call(
+    _ first: FilePath, _ second: FilePath,
+    _ body: (UnsafePointer<CInterop.PlatformChar>, UnsafePointer<CInterop.PlatformChar>) -> CInt
+  ) throws(Errno) {
+    try check(unsafe first.withPlatformString { a in unsafe second.withPlatformString { b in unsafe body(a, b) } })
+  }
+
+  private static func lockRequest(_ range: LockRange, exclusive: Bool) -> SystemFlock {
+    var request = SystemFlock()
+    request.l_type = Int16(exclusive ? F_WRLCK : F_RDLCK)
+    request.l_whence = Int16(SEEK_SET)
+    request.l_start = off_t(range.start)
+    request.l_len = off_t(range.length)
+    request.l_pid = 0
+    return request
+  }
+
+  #if canImport(Darwin)
+    // F_OFD_SETLK and F_OFD_GETLK of <sys/fcntl.h>, not visible in every SDK.
+    private static let setOpenFileLock: CInt = 90
+    private static let getOpenFileLock: CInt = 92
+  #else
+    private static let setOpenFileLock: CInt = 37
+    private static let getOpenFileLock: CInt = 36
+  #endif
+}
+
+/// The structure of `fcntl` locks; it shares its name with a function, so that only an alias can be called.
+private typealias SystemFlock = flock
+
+extension FileStatus {
+  fileprivate init(_ raw: stat) {
+    let kind: Kind =
+      switch raw.st_mode & mode_t(S_IFMT) {
+      case mode_t(S_IFREG): .regular
+      case mode_t(S_IFDIR): .directory
+      case mode_t(S_IFLNK): .symbolicLink
+      default: .other
+      }
+    #if canImport(Darwin)
+      let modified = raw.st_mtimespec
+      let changed = raw.st_ctimespec
+    #else
+      let modified = raw.st_mtim
+      let changed = raw.st_ctim
+    #endif
+    self.init(
+      kind: kind,
+      size: Int64(raw.st_size),
+      identity: FileIdentity(device: UInt64(truncatingIfNeeded: raw.st_dev), inode: UInt64(raw.st_ino)),
+      linkCount: Int(clamping: raw.st_nlink),
+      permissions: FilePermissions(rawValue: raw.st_mode & 0o7777),
+      modified: Timestamp(secondsSince1970: Int64(modified.tv_sec), nanoseconds: Int32(clamping: modified.tv_nsec)),
+      statusChanged: Timestamp(secondsSince1970: Int64(changed.tv_sec), nanoseconds: Int32(clamping: changed.tv_nsec)))
+  }
+}

@@ -1,0 +1,39 @@
+public import SystemPackage
+
+/// A file that is being written; closes itself, but only `commit()` says that every byte is on the disk.
+public struct WritableFile: ~Copyable {
+  public let path: FilePath
+
+  let descriptor: FileDescriptor
+  private let fileSystem: FileSystem
+
+  init(owning descriptor: FileDescriptor, at path: FilePath, in fileSystem: FileSystem) {
+    self.descriptor = descriptor
+    self.path = path
+    self.fileSystem = fileSystem
+  }
+
+  deinit {
+    // Only reached without a commit, where the file is unfinished anyway.
+    try? descriptor.close()
+  }
+
+  /// Appends bytes.
+  public func write(_ bytes: some Collection<UInt8>) throws(FileError) {
+    try fileSystem.perform(.write, path, "write the file") { () throws(Errno) in
+      _ = try errno { try descriptor.writeAll(bytes) }
+    }
+  }
+
+  /// Pushes everything written so far to the disk.
+  public func synchronize() throws(FileError) {
+    try fileSystem.perform(.synchronize, path, "write the file to the disk") { () throws(Errno) in
+      try SystemCalls.synchronize(descriptor)
+    }
+  }
+
+  /// Ends the writing: every byte is on the disk when this returns.
+  public consuming func commit() throws(FileError) {
+    try synchronize()
+  }
+}
