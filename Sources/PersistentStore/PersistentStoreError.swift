@@ -54,15 +54,25 @@ public struct PersistentStoreError: ReportableError {
     case database = "sqlite-error"
   }
 
+  /// What kind of failure it was.
   public var kind: Kind
+
+  /// What was being done, as an infinitive phrase.
   public var operation: String
+
+  /// The store's main file, where there is one.
   public var path: FilePath?
+
+  /// What went wrong, without values of records.
   public var detail: String
+
+  /// What the reader can do next.
   public var hint: String
 
   /// SQLite's extended result code, where SQLite reported the error.
   public var resultCode: Int32?
 
+  /// The stable word for the kind of failure.
   public var code: String { kind.rawValue }
 
   /// Creates an error; the hint is the usual one of the kind if none is given.
@@ -78,6 +88,7 @@ public struct PersistentStoreError: ReportableError {
     self.resultCode = resultCode
   }
 
+  /// Whether locks, permissions, disk or memory are at fault, and not the store.
   public var isEnvironmental: Bool {
     switch kind {
     case .locked, .noSpace, .inputOutput, .cannotOpen, .permissionDenied, .readOnly, .outOfMemory: true

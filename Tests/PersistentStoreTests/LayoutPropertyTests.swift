@@ -19,7 +19,7 @@ import Testing
     for (index, name) in names.enumerated() {
       let properties = (0..<Int.random(in: 0...10, using: &random)).map { _ in property(names, &random) }
       let propertyNames = properties.map(\.name)
-      let index_ = FetchIndex(
+      let fetchIndex = FetchIndex(
         name: Self.words.randomElement(using: &random) ?? "i",
         elements: (0..<Int.random(in: 0...3, using: &random)).map { _ in
           FetchIndexElement(
@@ -30,7 +30,8 @@ import Testing
         Entity(
           name: name,
           parentName: index > 0 && Bool.random(using: &random) ? names[Int.random(in: 0..<index, using: &random)] : nil,
-          properties: properties, uniquenessConstraints: [propertyNames.prefix(2).map(\.self)], fetchIndexes: [index_]))
+          properties: properties, uniquenessConstraints: [propertyNames.prefix(2).map(\.self)],
+          fetchIndexes: [fetchIndex]))
     }
     return ManagedObjectModel(entities: entities)
   }

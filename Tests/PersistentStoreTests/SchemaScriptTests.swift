@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test(arguments: [
-    "ATTACH 'x.db' AS x", "CREATE TABLE a (b); ATTACH ':memory:' AS x", "DETACH main", "VACUUM INTO '/tmp/lazaret-no'",
+    "ATTACH 'x.db' AS x", "CREATE TABLE a (b); ATTACH ':memory:' AS x", "DETACH main", "VACUUM INTO 'copy.db'",
     "VACUUM", "SELECT load_extension('x')", "PRAGMA writable_schema = ON", "PRAGMA main.writable_schema = 1",
     "/* x */ PRAGMA -- y\n writable_schema = 1", "PRAGMA \"writable_schema\" = 1", "PRAGMA temp_store_directory = '/'",
     "EXPLAIN PRAGMA writable_schema=1", "SAVEPOINT x", "CREATE TABLE a (b); INSERT INTO a SELECT load_extension('x')",

@@ -15,6 +15,7 @@ public struct SchemaScript: Sendable, Hashable {
   /// The most steps of SQLite's virtual machine for the whole script.
   static let maximumSteps = 50_000_000
 
+  /// The statements, as they were given.
   public let text: String
 
   /// Takes the text of a schema file.

@@ -2,10 +2,13 @@ public import ManagedObjectModel
 
 /// A column of a store's table: its name, its declared type and what is in it.
 public struct ColumnLayout: Sendable, Hashable {
+  /// The name, as the table declares it.
   public let name: String
 
   /// The type that the table declares.
   public let type: ColumnType
+
+  /// What it holds.
   public let role: ColumnRole
 
   /// The name as it stands in SQL, quoted where it must be.
@@ -85,6 +88,8 @@ public enum ColumnRole: Sendable, Hashable {
 public struct PropertyKey: Sendable, Hashable, CustomStringConvertible {
   /// The entity that declares the property.
   public let entityName: String
+
+  /// The name of the property.
   public let name: String
 
   /// Names a property of an entity.
@@ -93,5 +98,6 @@ public struct PropertyKey: Sendable, Hashable, CustomStringConvertible {
     self.name = name
   }
 
+  /// Entity and property, joined by a point.
   public var description: String { "\(entityName).\(name)" }
 }

@@ -1,5 +1,6 @@
 /// An entity's place in a store: its number, its ancestors' and descendants' numbers and its table.
 public struct EntityLayout: Sendable, Hashable {
+  /// The name of the entity.
   public let name: String
 
   /// The number that stands for it in `Z_ENT`, from 1.

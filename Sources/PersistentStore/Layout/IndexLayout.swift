@@ -18,13 +18,22 @@ public struct IndexLayout: Sendable, Hashable {
     case uniqueness(entityName: String, properties: [String])
   }
 
+  /// The name, unique among the store's tables and indexes.
   public let name: String
+
+  /// The table it indexes.
   public let tableName: String
+
+  /// Whether it allows each value once.
   public let isUnique: Bool
+
+  /// The indexed columns, in order.
   public let columns: [IndexedColumn]
 
   /// The condition of a partial index, as SQL.
   public let condition: String?
+
+  /// Why it is there.
   public let purpose: Purpose
 
   /// The statement that creates it, as Core Data writes it.
@@ -39,6 +48,7 @@ public struct IndexLayout: Sendable, Hashable {
 
 /// A column of an index.
 public struct IndexedColumn: Sendable, Hashable {
+  /// The name of the column.
   public let name: String
 
   /// The direction, where the statement says one; nil in indexes of relationships, which say none.
@@ -47,8 +57,13 @@ public struct IndexedColumn: Sendable, Hashable {
 
 /// An R-tree index: a virtual table beside the entity's own (format section 3.8).
 public struct SpatialIndexLayout: Sendable, Hashable {
+  /// The name of the virtual table.
   public let name: String
+
+  /// The entity that declares the index.
   public let entityName: String
+
+  /// The table of the entity.
   public let tableName: String
 
   /// The indexed columns of the entity's table, one for each dimension.
@@ -66,6 +81,7 @@ public struct SpatialIndexLayout: Sendable, Hashable {
 
 /// A trigger of a store: one that keeps a derived attribute or an R-tree index up to date (format section 3.9).
 public struct TriggerLayout: Sendable, Hashable {
+  /// The name, unique among the store's triggers.
   public let name: String
 
   /// The table whose changes set it off.

@@ -113,22 +113,22 @@ extension LayoutBuilder {
       let column = column(path[1], of: destination.name)
     else { return false }
     let table = SQLText.identifier(destination.tableName)
-    let reference_ = SQLText.identifier(reference)
-    let column_ = SQLText.identifier(column)
+    let sqlReference = SQLText.identifier(reference)
+    let sqlTarget = SQLText.identifier(column)
     addSourceTriggers(
       for: derived,
-      value: "(SELECT \(function(of: expression, applied: column_)) FROM \(table) WHERE Z_PK = NEW.\(reference_))",
+      value: "(SELECT \(function(of: expression, applied: sqlTarget)) FROM \(table) WHERE Z_PK = NEW.\(sqlReference))",
       watched: [reference], suffixes: ("_SOURCE_INSERT", "_SOURCE_UPDATE"))
     let prefix = derived.prefix(watching: destination.tableName)
     let own = entityCondition(of: derived.entity, row: nil).map { " AND \($0)" } ?? ""
     let update = derived.update(
-      to: function(of: expression, applied: "NEW.\(column_)"), where: "\(reference_) = NEW.Z_PK\(own)")
+      to: function(of: expression, applied: "NEW.\(sqlTarget)"), where: "\(sqlReference) = NEW.Z_PK\(own)")
     addTrigger(
       prefix + "_PARAMETER_INSERT", on: destination.tableName,
       "AFTER INSERT ON \(table) FOR EACH ROW BEGIN \(update) END", derivedAttribute: derived.key)
     addTrigger(
       prefix + "_PARAMETER_UPDATE", on: destination.tableName,
-      "AFTER UPDATE OF \(column_) ON \(table) FOR EACH ROW BEGIN \(update) END", derivedAttribute: derived.key)
+      "AFTER UPDATE OF \(sqlTarget) ON \(table) FOR EACH ROW BEGIN \(update) END", derivedAttribute: derived.key)
     return true
   }
 
@@ -171,19 +171,19 @@ extension LayoutBuilder {
       let summand = column(path[1], of: relationship.destinationEntityName)
     else { return false }
     let table = SQLText.identifier(watched)
-    let reference_ = SQLText.identifier(reference)
-    let summand_ = SQLText.identifier(summand)
+    let sqlReference = SQLText.identifier(reference)
+    let sqlSummand = SQLText.identifier(summand)
     let own = entityCondition(of: derived.entity, row: nil).map { " AND \($0)" } ?? ""
     func sum(_ owner: String) -> String {
-      "(SELECT IFNULL(SUM(\(summand_)), 0) FROM \(table) WHERE \(reference_) = \(owner))"
+      "(SELECT IFNULL(SUM(\(sqlSummand)), 0) FROM \(table) WHERE \(sqlReference) = \(owner))"
     }
     func update(_ row: String) -> String {
-      derived.update(to: sum("\(row).\(reference_)"), where: "Z_PK = \(row).\(reference_)\(own)")
+      derived.update(to: sum("\(row).\(sqlReference)"), where: "Z_PK = \(row).\(sqlReference)\(own)")
     }
     let prefix = derived.prefix(watching: watched) + "_PARAMETER_"
     let events = [
       ("INSERT", "AFTER INSERT", update("NEW")),
-      ("UPDATE", "AFTER UPDATE OF \(reference_), \(summand_)", "\(update("OLD")) \(update("NEW"))"),
+      ("UPDATE", "AFTER UPDATE OF \(sqlReference), \(sqlSummand)", "\(update("OLD")) \(update("NEW"))"),
       ("DELETE", "AFTER DELETE", update("OLD")),
     ]
     for (suffix, event, body) in events {

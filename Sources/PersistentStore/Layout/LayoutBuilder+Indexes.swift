@@ -13,8 +13,8 @@ extension LayoutBuilder {
         }
       }
       guard let root = place(of: table.rootEntityName) else { continue }
-      if root.hasSubentities { addIndex(on: "Z_ENT", of: table, purpose: .entityNumber) }
       for joinTable in joinTablesByEntity[root.name] ?? [] { addIndex(of: joinTable) }
+      if root.hasSubentities { addIndex(on: "Z_ENT", of: table, purpose: .entityNumber) }
       for entity in entities[(root.number - 1)..<root.lastDescendantNumber] {
         addFetchIndexes(of: entity)
         addUniquenessConstraints(of: entity)

@@ -15,7 +15,10 @@ public struct LayoutNote: Sendable, Hashable {
     case constraintLeftOut = "constraint-left-out"
   }
 
+  /// What kind of shortcoming it is.
   public let kind: Kind
+
+  /// The entity that declares it.
   public let entityName: String
 
   /// The attribute, index or constraint it is about.

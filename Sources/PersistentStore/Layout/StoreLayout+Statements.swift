@@ -1,10 +1,14 @@
 extension StoreLayout {
   /// The statements that create an empty store, in Core Data's order and words.
   ///
-  /// Tables first, then indexes, triggers and the three tables of Core Data's own. Persistent history is not created.
+  /// Each table is followed by the join tables that its entities name; then come indexes, triggers and the three tables of
+  /// Core Data's own. Persistent history is not created.
   public var statements: [String] {
-    tables.map(\.statement) + joinTables.map(\.statement) + indexes.map(\.statement) + spatialIndexes.map(\.statement)
-      + triggers.map(\.statement) + Self.bookkeepingStatements
+    let joinTables = Dictionary(grouping: joinTables) { entity(named: $0.relationship.entityName)?.rootName }
+    return tables.flatMap { table in
+      [table.statement] + (joinTables[table.rootEntityName] ?? []).map(\.statement)
+    } + indexes.map(\.statement) + spatialIndexes.map(\.statement) + triggers.map(\.statement)
+      + Self.bookkeepingStatements
   }
 
   /// The statements that create the tables every Core Data store has (format sections 3.2 to 3.4).

@@ -18,11 +18,13 @@ public struct StoreLayout: Sendable {
   /// The join tables in the order in which they are named.
   public let joinTables: [JoinTableLayout]
 
+  /// The indexes of tables and join tables, R-trees left out.
   public let indexes: [IndexLayout]
 
   /// The R-tree indexes.
   public let spatialIndexes: [SpatialIndexLayout]
 
+  /// The triggers of R-tree indexes and derived attributes.
   public let triggers: [TriggerLayout]
 
   /// What could not be made as Core Data would make it.

@@ -1,6 +1,9 @@
 /// The table of a hierarchy of entities: that of the root entity, which all its descendants share.
 public struct TableLayout: Sendable, Hashable {
+  /// The name, `Z` and the upper-cased name of the root entity.
   public let name: String
+
+  /// The entity at the top of the hierarchy.
   public let rootEntityName: String
 
   /// The columns in the order of a fresh table (format section 3.5).
@@ -25,6 +28,7 @@ public struct TableLayout: Sendable, Hashable {
 
 /// A join table: the pairs of records that a many-to-many relationship connects (format section 3.6).
 public struct JoinTableLayout: Sendable, Hashable {
+  /// The name, `Z_`, a number and the upper-cased name of the relationship.
   public let name: String
 
   /// The relationship that names the table.

@@ -20,14 +20,31 @@ public struct StoreMetadata: Sendable, Hashable {
 
   /// The names of the entries.
   public enum Key {
+    /// The type of store.
     public static let storeType = "NSStoreType"
+
+    /// The version hashes of the entities, by entity name.
     public static let versionHashes = "NSStoreModelVersionHashes"
+
+    /// The version of the hashes' algorithm, 3 in every store.
     public static let versionHashesVersion = "NSStoreModelVersionHashesVersion"
+
+    /// The identifiers of the model version.
     public static let versionIdentifiers = "NSStoreModelVersionIdentifiers"
+
+    /// The version of Core Data that wrote the store last.
     public static let frameworkVersion = "NSPersistenceFrameworkVersion"
+
+    /// The highest version of Core Data that has written the store (fw 1523 and later).
     public static let maximumFrameworkVersion = "NSPersistenceMaximumFrameworkVersion"
+
+    /// The auto-vacuum mode, as text.
     public static let autoVacuumLevel = "_NSAutoVacuumLevel"
+
+    /// The digest of the version hashes (fw 969 and later).
     public static let versionHashesDigest = "NSStoreModelVersionHashesDigest"
+
+    /// The checksum of the model version (fw 1321 and later).
     public static let versionChecksum = "NSStoreModelVersionChecksumKey"
   }
 }

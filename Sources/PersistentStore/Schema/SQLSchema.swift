@@ -17,6 +17,7 @@ public struct SQLSchema: Sendable, Hashable {
 
 /// A table of an SQLite database.
 public struct SQLTable: Sendable, Hashable {
+  /// The name, as the database holds it.
   public var name: String
 
   /// The columns in the order of the table.
@@ -31,10 +32,13 @@ public struct SQLTable: Sendable, Hashable {
 
 /// A column of a table.
 public struct SQLColumn: Sendable, Hashable {
+  /// The name, as the table declares it.
   public var name: String
 
   /// The declared type, as it is written.
   public var declaredType: String
+
+  /// Whether the column refuses NULL.
   public var isNotNull: Bool
 
   /// Its place in the primary key from 1; 0 where it is not in it.
@@ -43,9 +47,16 @@ public struct SQLColumn: Sendable, Hashable {
 
 /// An index of a table.
 public struct SQLIndex: Sendable, Hashable {
+  /// The name, as the database holds it.
   public var name: String
+
+  /// The table it belongs to.
   public var tableName: String
+
+  /// Whether it allows each value once.
   public var isUnique: Bool
+
+  /// Whether it covers only the rows of a condition.
   public var isPartial: Bool
 
   /// The columns; an empty name stands for an expression.

@@ -15,7 +15,10 @@ public import SystemPackage
 /// right, and Core Data's contexts are told nothing. Collations of Core Data's own are not registered: an index in another
 /// order than Core Data's would be a damaged one, so writing to such an index fails instead.
 public final class PersistentStore: Sendable {
+  /// The store's main file.
   public let path: FilePath
+
+  /// Whether Core Data's tables were there when it was opened.
   public let kind: StoreKind
 
   /// The model it was opened with.
@@ -91,6 +94,8 @@ public final class PersistentStore: Sendable {
 
   /// Reads in one consistent view of the store.
   ///
+  /// Calls wait for each other; the body must not call the store again.
+  ///
   /// - Throws: `PersistentStoreError` for what SQLite reports, and whatever the body throws of its own.
   public func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
     let queue = try openQueue(for: "read the store")
@@ -102,6 +107,8 @@ public final class PersistentStore: Sendable {
   }
 
   /// Writes in one transaction, which is undone where the body throws.
+  ///
+  /// Calls wait for each other; the body must neither call the store again nor end the transaction itself.
   ///
   /// - Throws: `PersistentStoreError` for what SQLite reports, and whatever the body throws of its own.
   public func write<Value>(_ body: (Database) throws -> Value) throws -> Value {
