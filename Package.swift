@@ -67,7 +67,7 @@ let package = Package(
         "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Quarantine", systemPackage,
         logging,
       ]),
-    floor("Commands", knows: ["Lazaret", argumentParser, systemPackage, logging]),
+    floor("Commands", knows: ["Lazaret", argumentParser, grdb, systemPackage]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
 
     .target(

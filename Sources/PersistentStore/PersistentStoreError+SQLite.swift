@@ -34,20 +34,15 @@ extension PersistentStoreError {
     return error
   }
 
-  /// SQLite's message without quoted pieces of the statement, which can hold values.
+  /// SQLite's message without what it quotes of the statement, which can hold values.
   ///
-  /// SQLite quotes the token it stumbled upon (`near "…"`, `unrecognized token: "…"`); names come without quotes.
+  /// SQLite quotes the token it stumbled upon (`near "…"`, `unrecognized token: "…"`), and the token may hold quotes
+  /// itself: everything from the first to the last one goes. Names come without quotes.
   static func withoutValues(_ message: String) -> String {
-    var result = ""
-    var isQuoted = false
-    for character in message.prefix(400) {
-      if character == "\"" {
-        if !isQuoted { result += "\"…\"" }
-        isQuoted.toggle()
-      } else if !isQuoted {
-        result.append(character)
-      }
+    let message = message.prefix(1000)
+    guard let first = message.firstIndex(of: "\""), let last = message.lastIndex(of: "\"") else {
+      return printable(String(message.prefix(400)))
     }
-    return printable(result)
+    return printable(message[..<first].prefix(400) + "\"…\"" + message[last...].dropFirst().prefix(100))
   }
 }

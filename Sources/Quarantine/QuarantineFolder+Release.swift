@@ -136,6 +136,15 @@ extension QuarantineFolder {
     return result
   }
 
+  /// Whether an earlier run left something unfinished here.
+  package func hasInterrupted() throws -> Bool {
+    guard try fileSystem.status(of: path)?.kind == .directory else { return false }
+    return try fileSystem.entries(of: path).contains { name in
+      name.string.hasPrefix(".")
+        && [".moving", ".discarding", ".arriving", ".unfinished"].contains { name.string.hasSuffix($0) }
+    }
+  }
+
   private func finishMove(_ id: String) throws -> Finished? {
     guard let (relocation, outcome) = try Relocation.finish(journal: journalPath(of: id), in: fileSystem) else { return nil }
     let isDone = outcome == .moved

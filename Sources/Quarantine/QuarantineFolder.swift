@@ -101,9 +101,12 @@ extension QuarantineFolder {
   /// After a kill at any moment the store is whole in its old place or whole here; `finishInterrupted` brings it to one of
   /// the two for good. The caller holds the lock of the store's folder.
   ///
+  /// - Parameter progress: called with the bytes done and the bytes in all; what it throws takes the move back.
   /// - Throws: `nothing-to-quarantine` where no part of the store is there; `locked` or `in-use` where another process has
   ///   it open; what the file system says. The store is then where it was.
-  package func add(_ store: StoreFileSet, because facts: QuarantineCase) throws -> QuarantinedStore {
+  package func add(
+    _ store: StoreFileSet, because facts: QuarantineCase, progress: (Int64, Int64) throws -> Void = { _, _ in }
+  ) throws -> QuarantinedStore {
     guard !(try store.members(in: fileSystem)).isEmpty else {
       throw QuarantineError(
         .nothingToQuarantine, operation: "quarantine the store", path: store.main, detail: "there is no such store",
@@ -114,7 +117,7 @@ extension QuarantineFolder {
     let date = surroundings.now()
     let id = try freeID(at: date)
     var relocation = try Relocation(of: store, to: files(of: id), note: "quarantine", in: fileSystem)
-    try move(&relocation, id: id, receiptPath: receiptPath(of: id)) { arrived in
+    try move(&relocation, id: id, receiptPath: receiptPath(of: id), progress: progress) { arrived in
       try Receipt(arrived, of: facts, id: id, date: date, folder: path).json()
     }
     _ = consume lock
@@ -124,9 +127,9 @@ extension QuarantineFolder {
   /// Moves a store, with a receipt that is there when, and only when, the move is final.
   func move(
     _ relocation: inout Relocation, id: String, receiptPath: FilePath, formerReceiptPath: FilePath? = nil,
-    receipt: (Relocation) throws -> [UInt8]?
+    progress: (Int64, Int64) throws -> Void = { _, _ in }, receipt: (Relocation) throws -> [UInt8]?
   ) throws {
-    try relocation.run(journal: journalPath(of: id), in: fileSystem) { arrived in
+    try relocation.run(journal: journalPath(of: id), in: fileSystem, progress: progress) { arrived in
       guard let bytes = try receipt(arrived) else { return }
       try fileSystem.writeAtomically(bytes, to: receiptPath, replacing: true)
     } whenMoved: { () throws(FileError) in

@@ -65,10 +65,10 @@ struct StoreFileSetTests {
   @Test func aNewStoreNeverMeetsLeftovers() throws {
     let set = StoreFileSet(main: folder.appending("App.sqlite"))
     try folder.write("stale", to: "App.sqlite-wal")
-    let error = #expect(throws: FileError.self) { try set.install([1, 2, 3], in: system) }
+    let error = #expect(throws: FileError.self) { try StagedStore([1, 2, 3], for: set, in: system).install() }
     #expect(error?.kind == .alreadyExists)
     try system.unlink(set.path(of: .wal))
-    try set.install([1, 2, 3], in: system)
+    try StagedStore([1, 2, 3], for: set, in: system).install()
     #expect(try system.contents(of: set.main, limit: 10) == [1, 2, 3])
     #expect(try system.entries(of: folder.path).count == 1)
   }
@@ -76,17 +76,18 @@ struct StoreFileSetTests {
   @Test func installingSurvivesTroubleAtEveryStep() throws {
     let bytes = [UInt8](repeating: 7, count: 5000)
     let rehearsal = Trouble(.failure(.ioError), atStep: 0)
-    try StoreFileSet(main: folder.appending("count.sqlite")).install(bytes, in: rehearsal.fileSystem)
+    let counted = StoreFileSet(main: folder.appending("count.sqlite"))
+    try StagedStore(bytes, for: counted, in: rehearsal.fileSystem).install()
     #expect(rehearsal.steps > 4)
     for step in 1...rehearsal.steps {
       for kind in [Trouble.Kind.failure(.noSpace), .failure(.ioError), .failure(.permissionDenied), .death] {
         let set = StoreFileSet(main: folder.appending("step\(step).sqlite"))
         let trouble = Trouble(kind, atStep: step)
-        #expect(throws: FileError.self) { try set.install(bytes, in: trouble.fileSystem) }
+        #expect(throws: FileError.self) { try StagedStore(bytes, for: set, in: trouble.fileSystem).install() }
         if try system.status(of: set.main) != nil {
           #expect(try system.contents(of: set.main, limit: 10_000) == bytes)
         } else {
-          try set.install(bytes, in: system)
+          try StagedStore(bytes, for: set, in: system).install()
         }
         #expect(try system.contents(of: set.main, limit: 10_000) == bytes)
         try system.unlink(set.main)

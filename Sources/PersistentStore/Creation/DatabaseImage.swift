@@ -9,7 +9,7 @@ enum DatabaseImage {
   /// cannot be put into itself.
   static func bytes(of database: Database) throws -> [UInt8] {
     var size: Int64 = 0
-    guard let connection = database.sqliteConnection,
+    guard let connection = unsafe database.sqliteConnection,
       let image = unsafe sqlite3_serialize(connection, "main", &size, 0)
     else {
       throw DatabaseError(resultCode: .SQLITE_NOMEM, message: "the database could not be serialized")
@@ -29,18 +29,18 @@ enum DatabaseImage {
   /// No other database can be attached, no value grows above 16 MB, and a single statement ends after 20 million steps of
   /// SQLite's virtual machine.
   static func limit(_ database: Database) {
-    guard let connection = database.sqliteConnection else { return }
+    guard let connection = unsafe database.sqliteConnection else { return }
     let limits: [(Int32, Int32)] = [
       (SQLITE_LIMIT_ATTACHED, 0), (SQLITE_LIMIT_LENGTH, 16 << 20), (SQLITE_LIMIT_SQL_LENGTH, 8 << 20),
       (SQLITE_LIMIT_EXPR_DEPTH, 200), (SQLITE_LIMIT_COMPOUND_SELECT, 100), (SQLITE_LIMIT_VDBE_OP, 1_000_000),
       (SQLITE_LIMIT_TRIGGER_DEPTH, 32), (SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000),
     ]
-    for (name, value) in limits { _ = sqlite3_limit(connection, name, value) }
+    for (name, value) in limits { _ = unsafe sqlite3_limit(connection, name, value) }
     unsafe sqlite3_progress_handler(connection, 20_000_000, { _ in 1 }, nil)
   }
 
   /// The number of steps of SQLite's virtual machine that a statement has taken.
   static func steps(of statement: Statement) -> Int {
-    Int(sqlite3_stmt_status(statement.sqliteStatement, SQLITE_STMTSTATUS_VM_STEP, 1))
+    unsafe Int(sqlite3_stmt_status(statement.sqliteStatement, SQLITE_STMTSTATUS_VM_STEP, 1))
   }
 }

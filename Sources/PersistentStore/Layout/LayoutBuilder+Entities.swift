@@ -24,6 +24,9 @@ extension LayoutBuilder {
     }
   }
 
+  /// The most generations of a hierarchy; real ones have a handful.
+  static let maximumDepth = 256
+
   /// Numbers the entities depth-first, siblings sorted by name without regard to case (format section 3.3).
   mutating func numberEntities() throws(PersistentStoreError) {
     var children: [String: [String]] = [:]
@@ -38,8 +41,11 @@ extension LayoutBuilder {
         roots.append(entity.name)
       }
     }
-    var waiting = Array(NameOrder.withoutCase(roots).reversed())
-    while let name = waiting.popLast() {
+    var waiting = NameOrder.withoutCase(roots).reversed().map { (name: $0, depth: 1) }
+    while let (name, depth) = waiting.popLast() {
+      guard depth <= Self.maximumDepth else {
+        throw unstorable("entities inherit from each other more than \(Self.maximumDepth) times over")
+      }
       let parentName = model.entities[name]?.parentName
       let parent = parentName.flatMap(place(of:))
       let number = entities.count + 1
@@ -48,7 +54,7 @@ extension LayoutBuilder {
         EntityLayout(
           name: name, number: number, parentName: parentName, parentNumber: parent?.number ?? 0,
           rootName: parent?.rootName ?? name, lastDescendantNumber: number, tableName: ""))
-      if let names = children[name] { waiting += NameOrder.withoutCase(names).reversed() }
+      if let names = children[name] { waiting += NameOrder.withoutCase(names).reversed().map { ($0, depth + 1) } }
     }
     guard entities.count == model.entities.count else {
       throw unstorable("entities inherit from each other in a circle")

@@ -39,6 +39,9 @@ extension LayoutBuilder {
   }
 
   /// Adds the fetch indexes that an entity declares; the old flag and the old compound indexes count as such.
+  ///
+  /// Compiled models list fetch indexes of several properties once more as compound indexes; those make no second index
+  /// (six real stores of fw 865 to 1333).
   private mutating func addFetchIndexes(of entity: EntityLayout) {
     guard let declared = model.entities[entity.name] else { return }
     var names: Set<String> = Set(declared.fetchIndexes.map(\.name))
@@ -47,7 +50,8 @@ extension LayoutBuilder {
       add(FetchIndex(name: property.name, elements: [FetchIndexElement(propertyName: property.name)]), of: entity)
     }
     for index in declared.fetchIndexes { add(index, of: entity) }
-    for (position, properties) in declared.compoundIndexes.enumerated() {
+    let covered = Set(declared.fetchIndexes.map { $0.elements.map(\.propertyName) })
+    for (position, properties) in declared.compoundIndexes.enumerated() where !covered.contains(properties) {
       let name = "compoundIndex" + (position == 0 ? "" : "\(position)")
       guard names.insert(name).inserted else { continue }
       add(FetchIndex(name: name, elements: properties.map { FetchIndexElement(propertyName: $0) }), of: entity)
@@ -116,7 +120,7 @@ extension LayoutBuilder {
   /// The words of the insert trigger are those of a Photos library; table, update and delete trigger follow them and are
   /// unverified. SQLite's R-trees have at most five dimensions.
   private mutating func addSpatialIndex(_ index: FetchIndex, columns: [String], of entity: EntityLayout) {
-    guard columns.count <= 5 else {
+    guard columns.count <= 5, Set(columns).count == columns.count else {
       notes.append(note(.indexLeftOut, entity.name, index.name))
       return
     }

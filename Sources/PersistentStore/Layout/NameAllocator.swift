@@ -27,7 +27,8 @@ struct NameAllocator {
     }
   }
 
-  private static func key(_ name: String) -> [UInt8] {
+  /// The name as SQLite compares it: ASCII letters upper-cased.
+  static func key(_ name: String) -> [UInt8] {
     name.utf8.map { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) ? $0 &- 32 : $0 }
   }
 }

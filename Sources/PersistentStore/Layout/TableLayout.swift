@@ -18,7 +18,8 @@ public struct TableLayout: Sendable, Hashable {
 
   /// The column of that name, without regard to the case of ASCII letters, as SQLite compares names.
   public func column(named name: String) -> ColumnLayout? {
-    columns.first { $0.name.lowercased() == name.lowercased() }
+    let key = NameAllocator.key(name)
+    return columns.first { NameAllocator.key($0.name) == key }
   }
 }
 

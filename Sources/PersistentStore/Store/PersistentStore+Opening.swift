@@ -1,7 +1,7 @@
 internal import Foundation
 internal import GRDB
 internal import StoreFiles
-public import SystemPackage
+internal import SystemPackage
 
 extension PersistentStore {
   /// Seconds since 2001-01-01T00:00:00Z, by the system's clock.
@@ -28,7 +28,7 @@ extension PersistentStore {
   }
 
   private static func bytes(of path: FilePath) -> [UInt8] {
-    path.withPlatformString { pointer in
+    unsafe path.withPlatformString { pointer in
       var bytes: [UInt8] = []
       var index = 0
       while unsafe pointer[index] != 0 {

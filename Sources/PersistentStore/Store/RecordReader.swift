@@ -17,6 +17,9 @@ struct RecordReader {
 
   private let targets: [Target]
 
+  /// Which targets a record has, by the number of its own entity.
+  private let targetIndexes: [Int: [Int]]
+
   /// Prepares the reading of an entity; nil where the layout has no such entity.
   init?(layout: StoreLayout, entityName: String) {
     guard let entity = layout.entity(named: entityName), let table = layout.table(of: entityName) else { return nil }
@@ -26,15 +29,21 @@ struct RecordReader {
     let lineage = Set(layout.lineage(of: entityName))
     var targets: [Target] = []
     var columns: [String] = []
+    var owners: [EntityLayout] = []
     for column in table.columns {
       guard let key = column.role.property, let owner = layout.entity(named: key.entityName),
         lineage.contains(owner.name) || entity.numbers.contains(owner.number),
         let target = Self.target(column.role, model: layout.model)
       else { continue }
       targets.append(target)
+      owners.append(owner)
       columns.append(SQLText.identifier(column.name))
     }
     self.targets = targets
+    targetIndexes = Dictionary(
+      uniqueKeysWithValues: entity.numbers.map { number in
+        (number, owners.indices.filter { owners[$0].numbers.contains(number) })
+      })
     sql =
       "SELECT \((["Z_PK", "Z_ENT"] + columns).joined(separator: ", ")) FROM \(SQLText.identifier(table.name)) "
       + "WHERE Z_PK > ? AND Z_ENT BETWEEN ? AND ? ORDER BY Z_PK LIMIT ?"
@@ -72,9 +81,9 @@ struct RecordReader {
     let number = Self.integer(row, 1).flatMap { Int(exactly: $0) } ?? 0
     let own = layout.entity(numbered: number) ?? entity
     var record = Record(entityName: own.name, primaryKey: Self.integer(row, 0) ?? 0, values: [:], toOne: [:])
-    for (index, target) in targets.enumerated() {
+    for index in targetIndexes[own.number] ?? [] {
       let value: DatabaseValue = row[index + 2]
-      switch target {
+      switch targets[index] {
       case .value(let name, let type, let isMarked):
         record.values[name] = RecordValue(StoredValue(value), type: type, allowsExternalStorage: isMarked)
       case .toOne(let name, let destination):

@@ -1,8 +1,14 @@
 /// The cumulative checksum of a write-ahead log: two 32-bit sums over pairs of words (SQLite file format, "Checksum
 /// Algorithm").
 package struct LogChecksum: Sendable, Equatable {
+  /// The first of the two sums.
   package var first: UInt32 = 0
+
+  /// The second of the two sums.
   package var second: UInt32 = 0
+
+  /// A checksum of nothing yet.
+  package init() {}
 
   /// Adds bytes, whose number is a multiple of eight, as words of the given byte order.
   package mutating func add(_ bytes: Span<UInt8>, bigEndian: Bool) {

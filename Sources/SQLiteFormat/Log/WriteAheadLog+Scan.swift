@@ -33,7 +33,12 @@ extension WriteAheadLog {
       }
     }
     try scanBehindEnd(header, frameLength: frameLength)
-    if uncommittedFrameCount > 0 { findings.note(.logUncommittedFrames, found: Int64(uncommittedFrameCount)) }
+    let unfinished = uncommittedFrameCount + framesBehindBreak
+    if commitsBehindBreak > 0 {
+      findings.note(.logFrameChecksumWrong, found: Int64(validFrameCount + 1))
+    } else if unfinished > 0 {
+      findings.note(.logUncommittedFrames, found: Int64(unfinished))
+    }
     if staleFrameCount > 0 { findings.note(.logStaleFrames, found: Int64(staleFrameCount)) }
   }
 
@@ -52,7 +57,6 @@ extension WriteAheadLog {
     chain.checksum.add(frame.extracting(0..<8), bigEndian: chain.header.isBigEndian)
     chain.checksum.add(frame.extracting(24..<(24 + pageSize)), bigEndian: chain.header.isBigEndian)
     guard frame.uint32(at: 16) == chain.checksum.first, frame.uint32(at: 20) == chain.checksum.second else {
-      findings.note(.logFrameChecksumWrong, page: page, found: Int64(validFrameCount + 1))
       return false
     }
     validFrameCount += 1
@@ -79,10 +83,15 @@ extension WriteAheadLog {
     while frame < frameCount {
       let offset = Int64(Header.length) + Int64(frame) * Int64(frameLength)
       try source.fill(&head, at: offset, length: WriteAheadLog.frameHeaderLength)
-      guard let salt1 = head.span.uint32(at: 8), let salt2 = head.span.uint32(at: 12) else { return }
+      guard let page = head.span.uint32(at: 0), let size = head.span.uint32(at: 4),
+        let salt1 = head.span.uint32(at: 8), let salt2 = head.span.uint32(at: 12)
+      else { return }
       if salt1 == header.salt1 && salt2 == header.salt2 {
         framesBehindBreak += 1
-      } else if head.contains(where: { $0 != 0 }) {
+        if size != 0 { commitsBehindBreak += 1 }
+      } else if head[8...].allSatisfy({ $0 == 0 }) {
+        if page != 0 { framesBehindBreak += 1 }
+      } else {
         staleFrameCount += 1
       }
       frame += 1

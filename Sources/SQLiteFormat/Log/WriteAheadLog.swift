@@ -59,8 +59,14 @@ public struct WriteAheadLog: Sendable {
   /// The number of commits among them.
   public internal(set) var commitCount: Int = 0
 
-  /// Frames behind the valid ones whose salts are the header's: they follow a broken frame.
+  /// Frames of the log's present round behind the valid ones.
+  ///
+  /// Where none of them is a commit, they are of a transaction that never ended: until its commit, SQLite leaves out salts
+  /// and checksums once it has written a page twice.
   public internal(set) var framesBehindBreak: Int = 0
+
+  /// The commits among ``framesBehindBreak``: transactions that were complete and are lost to readers.
+  public internal(set) var commitsBehindBreak: Int = 0
 
   /// Frames behind the valid ones with other salts: left from before the log was restarted.
   public internal(set) var staleFrameCount: Int = 0

@@ -35,4 +35,24 @@ public enum Affinity: String, Sendable, Hashable {
       self = .numeric
     }
   }
+
+  /// A default's literal as a column of this affinity gives it.
+  func applied(to literal: Value) -> Value {
+    switch (self, literal) {
+    case (.text, .integer(let number)): .text(EncodedText(String(number)))
+    case (.text, .real(let number)): .text(EncodedText(String(number)))
+    case (.real, .integer(let number)): .real(Double(number))
+    case (.real, .text(let text)): Double(text.string).map { .real($0) } ?? literal
+    case (.integer, .text(let text)), (.numeric, .text(let text)):
+      Int64(text.string).map { .integer($0) } ?? Double(text.string).map { Affinity.shortened($0) } ?? literal
+    case (.integer, .real(let number)), (.numeric, .real(let number)), (.blob, .real(let number)):
+      Affinity.shortened(number)
+    default: literal
+    }
+  }
+
+  /// A number as an integer where that loses nothing.
+  private static func shortened(_ number: Double) -> Value {
+    Int64(exactly: number).map { .integer($0) } ?? .real(number)
+  }
 }

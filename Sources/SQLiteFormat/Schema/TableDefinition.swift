@@ -68,11 +68,8 @@ public struct TableDefinition: Sendable, Hashable {
   }
 
   private func defaultValue(ofColumn index: Int, encoding: TextEncoding) -> Value {
-    switch columns[index].defaultValue {
-    case .text(let text): .text(EncodedText(text.string, encoding: encoding))
-    case .integer(let number) where columns[index].affinity == .real: .real(Double(number))
-    case let value?: value
-    case nil: .null
-    }
+    let value = columns[index].affinity.applied(to: columns[index].defaultValue ?? .null)
+    guard case .text(let text) = value else { return value }
+    return .text(EncodedText(text.string, encoding: encoding))
   }
 }

@@ -1,0 +1,128 @@
+import ArgumentParser
+import Lazaret
+
+/// `lazaret demo`: example stores, broken in several ways, taken through the main flow.
+struct DemoCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "demo",
+    abstract: "Makes example stores, breaks them in several ways, and opens each as an app would.",
+    discussion: """
+      Everything happens in a folder of its own, which is left for you to look at.
+
+      \(ExitStatus.help)
+      """)
+
+  @Option(help: ArgumentHelp("The folder that the demonstration's own folder is made in.", valueName: "dir"))
+  var folder: PathArgument?
+
+  @Option(help: ArgumentHelp("The folder with Garage.xcdatamodeld.", valueName: "dir"))
+  var examples: PathArgument?
+
+  @OptionGroup var output: OutputOptions
+
+  private struct Listing: Encodable {
+    struct Scene: Encodable {
+      var name: String
+      var opening: OpeningJSON?
+      var error: ErrorJSON.Body?
+    }
+
+    var folder: PathText
+    var scenes: [Scene]
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      let model = try AppModel.load(try ExampleFolder.find(examples?.path).appending("Garage.xcdatamodeld"))
+      let stage = try DemoStage(in: folder?.path ?? "Demo", model: model)
+      var listing = Listing(folder: PathText(stage.folder), scenes: [])
+      if !output.json { say(Self.prologue(stage)) }
+      for (number, scene) in DemoScene.allCases.enumerated() {
+        if !output.json { say("\n\(number + 1). \(scene.title)\n   \(scene.story)\n") }
+        switch try stage.play(scene) {
+        case .opened(let opening):
+          listing.scenes.append(.init(name: scene.rawValue, opening: OpeningJSON(opening)))
+          if !output.json { say(Self.account(of: opening)) }
+        case .leftAlone(let error):
+          listing.scenes.append(.init(name: scene.rawValue, error: ErrorJSON(error).error))
+          if !output.json { say("   → left as it is: \(error.detail).\n     \(error.hint)\n") }
+        }
+      }
+      if output.json { say(JSONText.pretty(listing)) } else { say(try epilogue(stage)) }
+    }
+  }
+
+  private func say(_ text: String) { Terminal.standardOutput.write(text) }
+
+  private static func prologue(_ stage: DemoStage) -> String {
+    """
+    A garage keeps its vehicles in a Core Data store. This is what its app does at the start, with one call for each of \
+    these stores:
+      \(printable(stage.folder.string))
+
+    """
+  }
+
+  private static func account(of opening: Opening) -> String {
+    var text = "   → \(opening.examination.verdict.rawValue): \(opening.examination.reason.words)\n"
+    for event in opening.events { text += "     \(event.words)\n       \(printable(event.path.text))\n" }
+    text += "     The app has an open store.\n"
+    return text
+  }
+
+  private func epilogue(_ stage: DemoStage) throws -> String {
+    let stores = try Quarantines(home: stage.home).stores()
+    var text = "\nNothing was lost. In quarantine, with a receipt beside each:\n"
+    var table = TextTable(["id", "came from", "size", "why"], numericColumns: [2])
+    for store in stores {
+      table.append([
+        store.id, store.receipt?.originalPath.path?.lastComponent.map { printable($0.string) } ?? "?",
+        readableSize(store.receipt?.totalBytes ?? 0), store.receipt?.reason.code ?? "?",
+      ])
+    }
+    text += table.text()
+    let home = shellQuoted(stage.home.string)
+    text += """
+
+      Look further:
+        lazaret quarantine list --home \(home)
+        lazaret inspect \(shellQuoted(stage.stores.appending("Healthy.sqlite").string)) --check full
+      Remove it all with: rm -r \(shellQuoted(stage.folder.string))
+
+      """
+    return text
+  }
+
+  /// A path that can be pasted into a shell.
+  private func shellQuoted(_ text: String) -> String {
+    let isPlain = text.utf8.allSatisfy { byte in
+      (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
+        || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || "/._-".utf8.contains(byte)
+    }
+    return isPlain ? text : "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+  }
+}
+
+/// Where the example models are.
+enum ExampleFolder {
+  /// The folder given; else `Examples` in the current folder or in one above the executable.
+  static func find(_ given: FilePath?) throws -> FilePath {
+    let system = FileSystem()
+    if let given { return given }
+    var candidates: [FilePath] = ["Examples"]
+    if let executable = CommandLine.arguments.first.map({ FilePath($0) }), let real = try? system.realPath(executable) {
+      var folder = real.removingLastComponent()
+      while folder.lastComponent != nil {
+        candidates += [folder.appending("Examples"), folder.appending("share/lazaret/Examples")]
+        folder.removeLastComponent()
+      }
+    }
+    for candidate in candidates where try system.status(of: candidate.appending("Garage.xcdatamodeld")) != nil {
+      return candidate
+    }
+    throw FileError(
+      .notFound, operation: "find the example models", path: "Examples/Garage.xcdatamodeld",
+      detail: "it is neither in the current folder nor near the executable",
+      hint: "Run the command from the checkout, or say where the folder is with --examples.")
+  }
+}

@@ -1,0 +1,51 @@
+/// One store of the demonstration and what has befallen it.
+enum DemoScene: String, CaseIterable {
+  case firstStart = "first-start"
+  case healthy = "healthy"
+  case overwritten = "overwritten-header"
+  case truncated = "truncated"
+  case foreignLog = "foreign-wal"
+  case lostTables = "another-model"
+  case older = "older-version"
+  case newer = "newer-version"
+
+  /// The name of the store's file.
+  var fileName: String {
+    switch self {
+    case .firstStart: "New.sqlite"
+    case .healthy: "Healthy.sqlite"
+    case .overwritten: "Overwritten.sqlite"
+    case .truncated: "Truncated.sqlite"
+    case .foreignLog: "WrongLog.sqlite"
+    case .lostTables: "OtherApp.sqlite"
+    case .older: "Older.sqlite"
+    case .newer: "Newer.sqlite"
+    }
+  }
+
+  var title: String {
+    switch self {
+    case .firstStart: "The first start"
+    case .healthy: "An ordinary day"
+    case .overwritten: "Somebody wrote over the file"
+    case .truncated: "The copy was cut off"
+    case .foreignLog: "A restored file met the wrong log"
+    case .lostTables: "A store of another app"
+    case .older: "The app was updated"
+    case .newer: "The app was downgraded"
+    }
+  }
+
+  var story: String {
+    switch self {
+    case .firstStart: "There is no store yet."
+    case .healthy: "The store is sound and of the current model version."
+    case .overwritten: "Its first bytes are those of an error page that a download saved there."
+    case .truncated: "Only two thirds of the file arrived."
+    case .foreignLog: "The main file was put back from a copy, but the write-ahead log of another store lay beside it."
+    case .lostTables: "A sound store, but none of its entities is in the garage's model."
+    case .older: "The store was written with the model's first version."
+    case .newer: "The store was written with a version that this older app does not know."
+    }
+  }
+}

@@ -1,0 +1,111 @@
+import GRDB
+import Lazaret
+
+/// The folder of a demonstration: makes each scene's store, breaks it, and opens it as an app would.
+struct DemoStage {
+  /// How a scene ended.
+  enum Ending {
+    case opened(Opening)
+    case leftAlone(any ReportableError)
+  }
+
+  let folder: FilePath
+  let bundle: ModelBundle
+
+  private let system = FileSystem()
+
+  /// The folder of the stores.
+  var stores: FilePath { folder.appending("Stores") }
+
+  /// The folder with the catalogue.
+  var home: FilePath { folder }
+
+  init(in parent: FilePath, model: AppModel) throws {
+    guard case .coreData(let bundle) = model else {
+      throw FileError(.notFound, operation: "find the example models", path: parent)
+    }
+    self.bundle = bundle
+    try system.makeDirectory(parent)
+    let place = try system.realPath(parent)
+    let time = Surroundings.machine.now().fileName
+    var name = time
+    var number = 1
+    while try system.status(of: place.appending(name)) != nil {
+      number += 1
+      name = "\(time)-\(number)"
+    }
+    folder = place.appending(name)
+    try system.makeDirectory(stores)
+  }
+
+  /// Makes the scene's store, lets happen to it what happens, and opens it.
+  func play(_ scene: DemoScene) throws -> Ending {
+    let path = stores.appending(scene.fileName)
+    let appModel = try prepare(scene, at: path)
+    do {
+      let opening = try StoreCoordinator(model: appModel, home: home, appVersion: "2.0 (demonstration)").open(path)
+      try opening.store.close()
+      return .opened(opening)
+    } catch let error as LazaretError {
+      return .leftAlone(error)
+    }
+  }
+
+  /// - Returns: the model of the app that opens the store.
+  private func prepare(_ scene: DemoScene, at path: FilePath) throws -> AppModel {
+    let current = bundle.current
+    switch scene {
+    case .firstStart: break
+    case .healthy: try ExampleStore(model: current.model).create(at: path)
+    case .overwritten:
+      try ExampleStore(model: current.model).create(at: path)
+      try change(path) { bytes in
+        let page = Array("<!DOCTYPE html><html><head><title>503 Service Unavailable</title></head><body>".utf8)
+        bytes.replaceSubrange(0..<page.count, with: page)
+      }
+    case .truncated:
+      try ExampleStore(model: current.model).create(at: path)
+      try change(path) { bytes in bytes.removeLast(bytes.count / 3) }
+    case .foreignLog:
+      try ExampleStore(model: current.model).create(at: path)
+      try writeForeignLog(beside: path)
+    case .lostTables: try ExampleStore(model: Self.otherApp).create(at: path)
+    case .older:
+      if let first = bundle.versions.first { try ExampleStore(model: first.model).create(at: path) }
+    case .newer:
+      try ExampleStore(model: current.model).create(at: path)
+      if let first = bundle.versions.first, let old = ModelBundle(name: bundle.name, versions: [first]) {
+        return .coreData(old)
+      }
+    }
+    return .coreData(bundle)
+  }
+
+  private func change(_ path: FilePath, _ damage: (inout [UInt8]) -> Void) throws {
+    var bytes = try system.contents(of: path, limit: 1 << 26)
+    damage(&bytes)
+    try system.writeAtomically(bytes, to: path, replacing: true)
+  }
+
+  /// Puts the write-ahead log of a store of another app beside a store.
+  private func writeForeignLog(beside path: FilePath) throws {
+    let other = folder.appending(".other.sqlite")
+    try ExampleStore(model: Self.otherApp).create(at: other)
+    let connection = try PersistentStore(opening: other)
+    try connection.write { database in
+      for number in 1...50 {
+        try database.execute(
+          sql: "INSERT INTO ZSTAR (Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, ?)", arguments: ["star \(number)"])
+      }
+    }
+    let log = try system.contents(of: StoreFileSet(main: other).path(of: .wal), limit: 1 << 26)
+    try connection.close()
+    for member in try StoreFileSet(main: other).members(in: system) { try system.unlink(member.path) }
+    try system.writeAtomically(log, to: StoreFileSet(main: path).path(of: .wal), replacing: true)
+  }
+
+  private static let otherApp = ManagedObjectModel(entities: [
+    Entity(
+      name: "Star", properties: [.attribute(Attribute(traits: PropertyTraits(name: "name"), type: .string))])
+  ])
+}

@@ -1,0 +1,122 @@
+import GRDB
+import SQLiteFormat
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+@Suite("The rollback journal")
+struct JournalTests {
+  /// A store as it lies on the disk in the middle of a transaction that has written to it.
+  private func midTransaction(_ pragmas: String...) throws -> (files: StoreFixture.Files, before: [String: [[Value]]]) {
+    let fixture = try StoreFixture("PRAGMA page_size = 1024", "CREATE TABLE t(a, b, c, d)", StoreFixture.insert(300))
+    for pragma in pragmas { try fixture.run(pragma) }
+    try fixture.run("PRAGMA cache_size = 3")
+    let before = try fixture.content()
+    let files = try fixture.queue.writeWithoutTransaction { db in
+      try db.execute(sql: "BEGIN")
+      try db.execute(sql: "UPDATE t SET b = b || 'x', d = 9")
+      try db.execute(sql: StoreFixture.insert(300))
+      let files = try fixture.files()
+      try db.execute(sql: "ROLLBACK")
+      return files
+    }
+    return (files, before)
+  }
+
+  @Test("A hot journal is rolled back in what is read", arguments: ["FULL", "NORMAL", "OFF"])
+  func hot(synchronous: String) throws {
+    var (files, before) = try midTransaction("PRAGMA synchronous = \(synchronous)")
+    let database = try files.open()
+    let journal = try #require(database.rollbackJournal)
+    #expect(journal.state == .hot)
+    #expect(database.isJournalApplied)
+    #expect(database.findings.contains(.journalHot))
+    #expect(!database.findings.hasDamage)
+    if synchronous == "FULL" { #expect(journal.segmentCount > 1) }
+    if synchronous == "OFF" { #expect(journal.header?.storedRecordCount == .max) }
+    #expect(journal.recordCount == journal.pages.count)
+    #expect(database.pageCount == journal.header?.originalPageCount)
+    #expect(try database.content() == before)
+    #expect(try database.checkIntegrity().isSound)
+    let expected = try SQLiteOpening.content(of: files)
+    #expect(expected == before)
+    files.journal = nil
+    // Without its journal the file is a mixture of before and after.
+    #expect(try files.open().content() != before)
+  }
+
+  @Test("A journal that is over changes nothing", arguments: ["PERSIST", "TRUNCATE"])
+  func finished(mode: String) throws {
+    let fixture = try StoreFixture(
+      "CREATE TABLE t(a, b, c, d)", "PRAGMA journal_mode = \(mode)", StoreFixture.insert(100), "UPDATE t SET d = 1")
+    let files = try fixture.files()
+    let database = try files.open()
+    let journal = try #require(database.rollbackJournal)
+    #expect(journal.state == (mode == "PERSIST" ? .finished : .empty))
+    #expect(!database.isJournalApplied)
+    #expect(!database.findings.hasDamage)
+    #expect(try database.content() == fixture.content())
+  }
+
+  @Test("A record that is damaged ends the rollback where SQLite ends it")
+  func damagedRecord() throws {
+    var (files, _) = try midTransaction()
+    let whole = try #require(try files.open().rollbackJournal)
+    // The checksum looks at every 200th byte from the page's end.
+    let third = whole.pages[2]
+    let offset = Int(try #require(whole.pageOffset(of: third))) + 1024 - 200
+    files.journal?[offset] ^= 0x40
+    let journal = try #require(try files.open().rollbackJournal)
+    #expect(journal.findings.contains(.journalRecordChecksumWrong))
+    #expect(journal.recordCount < whole.recordCount)
+  }
+
+  @Test("A cut journal, and one without its magic, are told of")
+  func cut() throws {
+    let (files, _) = try midTransaction("PRAGMA synchronous = FULL")
+    let journal = try #require(files.journal)
+    var cut = files
+    cut.journal = Array(journal.prefix(512 + 500))
+    #expect(try cut.open().findings.contains(.journalTruncated))
+    cut.journal = Array(journal.prefix(20))
+    #expect(try cut.open().rollbackJournal?.state == .invalid)
+    cut.journal = [UInt8](repeating: 0, count: 28) + journal.dropFirst(28)
+    #expect(try cut.open().rollbackJournal?.state == .finished)
+    cut.journal = journal
+    cut.journal?[2] = 0
+    #expect(try cut.open().findings.contains(.journalHeaderInvalid))
+    cut.journal = journal
+    cut.journal?[26] = 8
+    #expect(try cut.open().rollbackJournal?.pageSize == 2048)
+  }
+
+  @Test("The super-journal's name is read from the end, and decides")
+  func superJournal() throws {
+    var (files, before) = try midTransaction()
+    let name = Array("/tmp/Store.sqlite-mj0123".utf8)
+    let sum = name.reduce(UInt32(0)) { $0 &+ UInt32($1) }
+    func word(_ value: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * UInt32($0))) } }
+    files.journal? += word(1_048_577) + name + word(UInt32(name.count)) + word(sum) + RollbackJournal.magic
+    let database = try files.open()
+    #expect(database.rollbackJournal?.superJournal == name)
+    #expect(database.findings.contains(.superJournalNamed))
+    #expect(try database.content() == before)
+    let gone = try SQLiteFormat.Database(
+      main: MemoryBytes(files.main), rollbackJournal: files.journal.map { MemoryBytes($0) },
+      superJournalExists: { $0 != name })
+    #expect(gone.findings.contains(.superJournalGone))
+    #expect(!gone.isJournalApplied)
+  }
+}
+
+/// What SQLite makes of a set of files.
+enum SQLiteOpening {
+  static func content(of files: StoreFixture.Files) throws -> [String: [[Value]]] {
+    let folder = try TemporaryFolder()
+    let path = try folder.write(files.main, to: "Copy.sqlite")
+    if let log = files.log { try folder.write(log, to: "Copy.sqlite-wal") }
+    if let journal = files.journal { try folder.write(journal, to: "Copy.sqlite-journal") }
+    return try DatabaseQueue(path: path.string).read { try SQLiteContent.of($0) }
+  }
+}

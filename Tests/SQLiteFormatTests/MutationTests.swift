@@ -1,0 +1,93 @@
+import GRDB
+import SQLiteFormat
+import StoreFiles
+import TestSupport
+import Testing
+
+@Suite("Seeded damage: no crash, no hang, no memory eaten")
+struct MutationTests {
+  /// Small stores with everything in them.
+  static func originals() throws -> [StoreFixture.Files] {
+    let plain = try StoreFixture(
+      "PRAGMA page_size = 512", "PRAGMA auto_vacuum = 2", "CREATE TABLE t(k INTEGER PRIMARY KEY, a, b, c, d)",
+      "CREATE TABLE w(a, b, c, d, PRIMARY KEY (a, b)) WITHOUT ROWID", "CREATE INDEX i ON t(b)", StoreFixture.insert(40),
+      "INSERT OR IGNORE INTO w SELECT ifnull(a, k), b, c, d FROM t", StoreFixture.insert(1, from: 100, longest: 4000),
+      "DELETE FROM t WHERE k % 3 = 0")
+    let log = try StoreFixture(
+      "PRAGMA page_size = 512", "PRAGMA journal_mode = WAL", "PRAGMA wal_autocheckpoint = 0",
+      "CREATE TABLE t(a, b, c, d)",
+      StoreFixture.insert(20), "PRAGMA wal_checkpoint(RESTART)", StoreFixture.insert(5, from: 30),
+      "DELETE FROM t WHERE d = 1")
+    let journal = try StoreFixture(
+      "PRAGMA page_size = 512", "CREATE TABLE t(a, b, c, d)", StoreFixture.insert(60), "PRAGMA cache_size = 2")
+    let hot = try journal.queue.writeWithoutTransaction { db in
+      try db.execute(sql: "BEGIN; UPDATE t SET d = 9")
+      let files = try journal.files()
+      try db.execute(sql: "ROLLBACK")
+      return files
+    }
+    return [try plain.files(), try log.files(), hot]
+  }
+
+  @Test("All functions on damaged stores")
+  func mutations() throws {
+    let originals = try Self.originals()
+    #expect(try originals.allSatisfy { try Exercise.everything($0) > 10 })
+    let first = UInt64.random(in: 0...UInt64(UInt32.max))
+    let count = mutationCount(usually: 150)
+    print("SQLiteFormat mutations: \(count) from seed \(first)")
+    let clock = ContinuousClock()
+    for seed in first..<(first + UInt64(count)) {
+      var mutation = Mutation(seed: seed)
+      var files = originals[Int(seed % UInt64(originals.count))]
+      switch seed / 3 % 3 {
+      case 0 where files.log != nil: files.log = files.log.map { mutation.apply(to: $0) }
+      case 0 where files.journal != nil: files.journal = files.journal.map { mutation.apply(to: $0) }
+      case 1:
+        files.main = mutation.apply(to: files.main)
+        files.log = files.log.map { mutation.apply(to: $0) }
+        files.journal = files.journal.map { mutation.apply(to: $0) }
+      default: files.main = mutation.apply(to: files.main)
+      }
+      let time = try clock.measure { try Exercise.everything(files) }
+      #expect(time < .seconds(1), "seed \(seed): \(time)")
+    }
+  }
+
+  @Test("Any bytes at all, as page, cell, record and statement")
+  func noise() {
+    let first = UInt64.random(in: 0...UInt64(UInt32.max))
+    print("SQLiteFormat noise from seed \(first)")
+    for seed in first..<(first + UInt64(mutationCount(usually: 100))) {
+      var generator = SeededGenerator(seed: seed)
+      let size = [512, 1024].randomElement(using: &generator) ?? 512
+      var bytes = (0..<size).map { _ in UInt8.random(in: 0...255, using: &generator) }
+      bytes[0] = [2, 5, 10, 13].randomElement(using: &generator) ?? 13
+      bytes[3] = UInt8.random(in: 0...1, using: &generator)
+      let geometry = PayloadGeometry(usableSize: size)
+      if let page = BTreePage(bytes, number: 3, geometry: geometry) {
+        _ = page.children
+        _ = page.freeblocks
+        for index in 0..<page.cellCount {
+          if let cell = page.cell(at: index) { _ = page.localRecord(of: cell, encoding: .utf16BigEndian)?.values }
+        }
+        for offset in 0..<size {
+          if let cell = Cell(bytes.span, kind: page.kind, at: offset, geometry: geometry) {
+            #expect(cell.localPayload.upperBound <= size)
+          }
+        }
+      }
+      for start in stride(from: 0, to: size, by: 64) {
+        guard let record = Record(payload: bytes[start...], encoding: .utf16LittleEndian) else { continue }
+        #expect(record.values.count == record.columnCount)
+        _ = record.serialTypes
+        _ = record.values.compactMap(\.string)
+      }
+      _ = FreelistTrunk(bytes, usableSize: size)
+      _ = PointerMapEntry(for: 50, in: bytes.span, mapPage: 2)
+      let text = "CREATE TABLE t(" + String(decoding: bytes.map { $0 & 0x7f }, as: UTF8.self)
+      _ = TableDefinition(sql: text)
+      _ = IndexDefinition(sql: text.replacing("TABLE t", with: "INDEX i ON t"))
+    }
+  }
+}
