@@ -1,1 +1,107 @@
-// The module's first file.
+public import ManagedObjectModel
+public import PersistentStore
+public import SQLiteFormat
+public import StoreFiles
+
+/// What was found out about a store by looking at it, and nothing but looking.
+public struct Examination: Sendable {
+  /// How closely it is looked at.
+  public enum Depth: String, Sendable, Codable, CaseIterable {
+    /// Header, log, schema, roots, metadata and model: some milliseconds, whatever the size.
+    case quick
+
+    /// Every page too.
+    case full
+  }
+
+  /// The records of an entity, or the rows of a table.
+  public struct EntityCount: Sendable, Hashable, Codable {
+    /// The entity, or the table where no entity is known.
+    public var name: String
+    public var table: String
+
+    /// How many there are; nil where they were not counted, or where the table cannot be read to its end.
+    public var rows: Int64?
+  }
+
+  /// The store's files, symbolic links resolved; nil where not even that could be done.
+  public var files: StoreFileSet?
+  public var verdict: Verdict
+  public var reason: VerdictReason
+  public var kind: ExaminedKind
+
+  /// The name of the version the store was written with, where it is one of the app's.
+  public var modelVersion: String?
+
+  /// The model the store was written with: the app's version, or the one cached in the store.
+  public var storeModel: ManagedObjectModel?
+
+  /// The metadata of a Core Data store.
+  public var metadata: StoreMetadata?
+
+  /// The entities and their counts, by name; empty where they cannot be told.
+  public var entities: [EntityCount]
+  public var health: Health
+}
+
+/// What is known of a store's physical state.
+public struct Health: Sendable {
+  /// How closely the store was looked at.
+  public var depth: Examination.Depth
+
+  /// Everything noteworthy, from normal facts to damage; empty for a store that is as it should be.
+  public var notes: [HealthNote] = []
+
+  /// The parts of the set that are there.
+  public var files: [StoreFileSet.Member] = []
+
+  /// What the file is, by its first bytes.
+  public var fileKind: FileKind?
+  public var pageSize: Int?
+  public var pageCount: UInt32?
+  public var encoding: TextEncoding?
+
+  /// The version of SQLite that wrote the store last, as its header says.
+  public var writtenBySQLite: String?
+  public var log: LogFacts?
+  public var journal: RollbackJournal.State?
+
+  /// What the walk over every page found; nil for a quick look.
+  public var integrity: IntegrityReport?
+
+  /// Whether any note is of damage.
+  public var isDamaged: Bool { notes.contains { $0.severity == .damage } }
+
+  /// What is in the write-ahead log.
+  public struct LogFacts: Sendable, Hashable {
+    /// Frames in the file, whole ones.
+    public var frames: Int
+
+    /// Frames that belong to committed transactions, which are part of the store.
+    public var committedFrames: Int
+  }
+}
+
+/// One noteworthy thing about a store.
+public struct HealthNote: Sendable, Hashable {
+  /// A stable word for programs.
+  public var code: String
+  public var severity: Finding.Severity
+
+  /// In plain words, one sentence without a full stop.
+  public var words: String
+
+  /// How many times it was found.
+  public var count: Int
+
+  /// The first pages it was found on, at most ten.
+  public var pages: [UInt32]
+
+  public init(_ code: String, _ severity: Finding.Severity, _ words: String, count: Int = 1, pages: [UInt32] = []) {
+    self.code = code
+    self.severity = severity
+    self.words = words
+    self.count = count
+    self.pages = pages
+  }
+}

@@ -1,1 +1,3 @@
-print("lazaret")
+import Commands
+
+LazaretCommand.start()

@@ -5,8 +5,11 @@ extension FileSystem {
   ///
   /// Blocks are shared with the original where the file system can.
   ///
+  /// - Parameter progress: called with the bytes copied so far; what it throws ends the copying.
   /// - Returns: the digest that original and copy have in common.
-  package func copy(_ source: FilePath, to destination: FilePath) throws -> FileDigest {
+  package func copy(
+    _ source: FilePath, to destination: FilePath, progress: (Int64) throws -> Void = { _ in }
+  ) throws -> FileDigest {
     let original = try open(source)
     let copy = try create(
       destination, permissions: original.status.permissions.union(.ownerReadWrite), truncating: true)
@@ -22,6 +25,7 @@ extension FileSystem {
         if got == 0 { break }
         try copy.write(buffer[..<got])
         done += Int64(got)
+        try progress(done)
       }
     }
     try copy.commit()

@@ -14,22 +14,12 @@ enum OpenFiles {
   }
 
   /// A process other than this one that has the file open.
-  static func processWithOpenFile(_ identity: FileIdentity, in fileSystem: FileSystem) -> Process? {
+  static func processWithOpenFile(_ identity: FileIdentity) -> Process? {
     #if os(Linux)
-      let own = SystemCalls.processID
-      // What cannot be looked at (another user's process, one that has just ended) cannot be asked about.
-      guard let processes = try? SystemCalls.entries(of: "/proc") else { return nil }
-      for component in processes {
-        guard let id = Int32(component.string), id != own else { continue }
-        let folder = FilePath("/proc").appending(component).appending("fd")
-        guard let descriptors = try? SystemCalls.entries(of: folder) else { continue }
-        for descriptor in descriptors {
-          let status = try? SystemCalls.status(of: folder.appending(descriptor), followingLinks: true)
-          if status?.identity == identity { return Process(id: id, name: name(of: id)) }
-        }
-      }
+      return SystemCalls.processWithOpenFile(identity).map { Process(id: $0, name: name(of: $0)) }
+    #else
+      return nil
     #endif
-    return nil
   }
 
   /// A process in words, by name where the system tells it.

@@ -1,4 +1,4 @@
-public import SystemPackage
+package import SystemPackage
 
 /// The move of a whole store from one name to another, in steps that survive a kill between any two of them.
 ///
@@ -77,38 +77,53 @@ extension Relocation {
   ///
   /// - Parameters:
   ///   - journal: where the journal of the move is kept while it lasts; must not exist.
+  ///   - progress: called with the bytes done and the bytes in all; what it throws takes the move back.
   ///   - whenArrived: called when everything has its new name and digest and nothing has lost its old one; writes what
   ///     must be there from the moment the move is final.
+  ///   - whenMoved: called when nothing has its old name any more, before the journal goes; tidies up.
+  ///   - whenTakenBack: called when the move has failed and left nothing under the new name; removes what `whenArrived`
+  ///     wrote.
   /// - Throws: what a step failed with, or what `whenArrived` threw; the store is then whole under its old name, unless
   ///   the old names were already going, when the move only has to be finished.
   package mutating func run(
-    journal: FilePath, in fileSystem: FileSystem, whenArrived: (Relocation) throws -> Void
+    journal: FilePath, in fileSystem: FileSystem, progress: (Int64, Int64) throws -> Void,
+    whenArrived: (Relocation) throws -> Void,
+    whenMoved: () throws(FileError) -> Void, whenTakenBack: () throws(FileError) -> Void
   ) throws {
     try write(to: journal, replacing: false, in: fileSystem)
     do {
-      try arrive(journal: journal, in: fileSystem)
+      try arrive(journal: journal, in: fileSystem, progress)
       try whenArrived(self)
     } catch {
       // The first error is the one to report; what cannot be taken back now is taken back by `finish` later, for which
       // the journal stays.
-      try? removeTraces(journal: journal, in: fileSystem)
+      try? removeTraces(journal: journal, in: fileSystem, whenTakenBack)
       throw error
     }
     try depart(in: fileSystem)
+    try whenMoved()
     try fileSystem.unlink(journal)
     try fileSystem.synchronizeDirectory(journal.folder)
   }
 
+  private var totalBytes: Int64 { steps.reduce(0) { $0 + $1.bytes } }
+
   // MARK: The way there
 
-  private mutating func arrive(journal: FilePath, in fileSystem: FileSystem) throws {
+  private mutating func arrive(
+    journal: FilePath, in fileSystem: FileSystem, _ progress: (Int64, Int64) throws -> Void
+  ) throws {
     for folder in folders { try fileSystem.makeDirectory(try folder.existing("make the folder")) }
-    if try !arriveByLinking(in: fileSystem) { try arriveByCopying(journal: journal, in: fileSystem) }
+    let isLinked = try arriveByLinking(in: fileSystem)
+    if !isLinked { try arriveByCopying(journal: journal, in: fileSystem, progress) }
+    let total = totalBytes
+    var done: Int64 = 0
     for index in steps.indices {
       if steps[index].sha256 == nil {
         let file = try fileSystem.open(try steps[index].destination.existing("read the store"))
-        steps[index].sha256 = try FileDigest(of: file).hexadecimal
+        steps[index].sha256 = try FileDigest(of: file) { try progress(done + $0, total) }.hexadecimal
       }
+      done += steps[index].bytes
     }
     try synchronizeFolders(of: \.destination, in: fileSystem)
   }
@@ -129,11 +144,16 @@ extension Relocation {
     }
   }
 
-  private mutating func arriveByCopying(journal: FilePath, in fileSystem: FileSystem) throws {
+  private mutating func arriveByCopying(
+    journal: FilePath, in fileSystem: FileSystem, _ progress: (Int64, Int64) throws -> Void
+  ) throws {
+    let total = totalBytes
+    var done: Int64 = 0
     for index in steps.indices {
       let source = try steps[index].source.existing("copy the store")
       let unfinished = try steps[index].destination.existing("copy the store").hiddenSibling(suffix: ".arriving")
-      steps[index].sha256 = try fileSystem.copy(source, to: unfinished).hexadecimal
+      steps[index].sha256 = try fileSystem.copy(source, to: unfinished) { try progress(done + $0, total) }.hexadecimal
+      done += steps[index].bytes
       guard let status = try fileSystem.status(of: unfinished) else {
         throw FileError(.changed, operation: "copy the store", path: unfinished)
       }
@@ -163,9 +183,13 @@ extension Relocation {
   private func depart(in fileSystem: FileSystem) throws(FileError) {
     for step in steps.reversed() {
       let source = try step.source.existing("remove the old name")
-      let status = try fileSystem.status(of: source, followingLinks: true)
-      // Only the very file that was moved may lose its name, and only while it is as it was.
-      if let status, status.identity == step.identity, status.size == step.bytes { try fileSystem.unlink(source) }
+      guard let status = try fileSystem.status(of: source, followingLinks: false) else { continue }
+      // Only the very file that was moved may lose its name; a copied one only while it is as it was copied.
+      if status.identity == step.identity, step.copy == nil || status.size == step.bytes {
+        try fileSystem.unlink(source)
+      } else if step.part == .main, status.identity == step.identity {
+        throw FileError(.changed, operation: "remove the old name", path: source)
+      }
     }
     if let main = source.path {
       let support = StoreFileSet(main: main).path(of: .externalData)
@@ -176,8 +200,11 @@ extension Relocation {
 
   // MARK: The way back
 
-  private func removeTraces(journal: FilePath, in fileSystem: FileSystem) throws(FileError) {
+  private func removeTraces(
+    journal: FilePath, in fileSystem: FileSystem, _ whenTakenBack: () throws(FileError) -> Void
+  ) throws(FileError) {
     try takeBack(in: fileSystem)
+    try whenTakenBack()
     try fileSystem.unlink(journal)
   }
 
@@ -237,7 +264,7 @@ extension Relocation {
     // The last step is the main file, and the first to lose its old name: while it has it, no old name is gone.
     guard let main = steps.last else { return .takenBack }
     let source = try main.source.existing("finish the move")
-    if try fileSystem.status(of: source)?.identity == main.identity {
+    if try fileSystem.status(of: source, followingLinks: false)?.identity == main.identity {
       try takeBack(in: fileSystem)
       return .takenBack
     }

@@ -28,7 +28,7 @@ package struct StoreLock: ~Copyable {
         guard let now = try fileSystem.status(of: path, followingLinks: false), now.identity == locked.identity else {
           throw FileError(.changed, operation: "lock the store", path: path)
         }
-        try Self.refuseOpenElsewhere(locked.identity, at: path, in: fileSystem)
+        try Self.refuseOpenElsewhere(locked.identity, at: path)
       }
     } catch {
       Self.close(opened)
@@ -54,10 +54,8 @@ package struct StoreLock: ~Copyable {
 
   /// A connection in rollback mode holds no lock while it rests, so the open files of other processes are looked at too,
   /// as far as the system lets us.
-  private static func refuseOpenElsewhere(
-    _ identity: FileIdentity, at path: FilePath, in fileSystem: FileSystem
-  ) throws(FileError) {
-    guard let process = OpenFiles.processWithOpenFile(identity, in: fileSystem) else { return }
+  private static func refuseOpenElsewhere(_ identity: FileIdentity, at path: FilePath) throws(FileError) {
+    guard let process = OpenFiles.processWithOpenFile(identity) else { return }
     throw FileError(
       .inUse, operation: "lock the store", path: path, detail: "\(process.description) has it open",
       hint: "Quit it, then run the same command again.")

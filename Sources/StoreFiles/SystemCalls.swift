@@ -164,6 +164,41 @@ enum SystemCalls {
     throw errno
   }
 
+  #if os(Linux)
+    /// The number of a process other than this one that has the file open, as far as this user may look.
+    static func processWithOpenFile(_ identity: FileIdentity) -> Int32? {
+      guard let processes = unsafe opendir("/proc") else { return nil }
+      defer { unsafe _ = closedir(processes) }
+      let own = processID
+      while let entry = unsafe readdir(processes) {
+        guard let id = unsafe Int32(name(of: entry)), id != own, hasOpen(identity, process: id) else { continue }
+        return id
+      }
+      return nil
+    }
+
+    private static func hasOpen(_ identity: FileIdentity, process: Int32) -> Bool {
+      // A process of another user, or one that has just ended, cannot be looked at.
+      guard let descriptors = unsafe opendir("/proc/\(process)/fd") else { return false }
+      defer { unsafe _ = closedir(descriptors) }
+      let folder = unsafe dirfd(descriptors)
+      while let entry = unsafe readdir(descriptors) {
+        var raw = stat()
+        let isKnown = unsafe withUnsafePointer(to: &entry.pointee.d_name) { tuple in
+          unsafe fstatat(folder, UnsafeRawPointer(tuple).assumingMemoryBound(to: CChar.self), &raw, 0) == 0
+        }
+        if isKnown, FileStatus(raw).identity == identity { return true }
+      }
+      return false
+    }
+
+    private static func name(of entry: UnsafeMutablePointer<dirent>) -> String {
+      unsafe withUnsafePointer(to: &entry.pointee.d_name) { tuple in
+        unsafe String(cString: UnsafeRawPointer(tuple).assumingMemoryBound(to: CChar.self))
+      }
+    }
+  #endif
+
   // MARK: Clock, randomness
 
   /// The time now, in UTC.

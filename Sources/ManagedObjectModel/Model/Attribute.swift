@@ -37,6 +37,9 @@ public struct Attribute: Sendable, Hashable {
   /// The pattern that text must match.
   public var regularExpression: String?
 
+  /// The rules a value must obey beyond the bounds and the pattern, in predicate format.
+  public var validationPredicates: [String]
+
   public init(
     traits: PropertyTraits,
     type: AttributeType,
@@ -51,7 +54,8 @@ public struct Attribute: Sendable, Hashable {
     compositeTypeName: String? = nil,
     minimumValue: String? = nil,
     maximumValue: String? = nil,
-    regularExpression: String? = nil
+    regularExpression: String? = nil,
+    validationPredicates: [String] = []
   ) {
     self.traits = traits
     self.type = type
@@ -67,6 +71,7 @@ public struct Attribute: Sendable, Hashable {
     self.minimumValue = minimumValue
     self.maximumValue = maximumValue
     self.regularExpression = regularExpression
+    self.validationPredicates = validationPredicates
   }
 
   public var name: String { traits.name }

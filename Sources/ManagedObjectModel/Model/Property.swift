@@ -53,6 +53,15 @@ public struct PropertyTraits: Sendable, Hashable {
   /// Free text that the developer attached.
   public var userInfo: [String: String]
 
+  /// Whether the system's search index gets its values.
+  public var isIndexedBySpotlight: Bool
+
+  /// Whether its values are also kept in a file per record, for search (`storedInTruthFile`).
+  public var isStoredInExternalRecord: Bool
+
+  /// Whether its values are encrypted in the cloud.
+  public var allowsCloudEncryption: Bool
+
   public init(
     name: String,
     isOptional: Bool = false,
@@ -61,7 +70,10 @@ public struct PropertyTraits: Sendable, Hashable {
     isIndexed: Bool = false,
     explicitRenamingIdentifier: String? = nil,
     versionHashModifier: String? = nil,
-    userInfo: [String: String] = [:]
+    userInfo: [String: String] = [:],
+    isIndexedBySpotlight: Bool = false,
+    isStoredInExternalRecord: Bool = false,
+    allowsCloudEncryption: Bool = false
   ) {
     self.name = name
     self.isOptional = isOptional
@@ -71,6 +83,9 @@ public struct PropertyTraits: Sendable, Hashable {
     self.explicitRenamingIdentifier = explicitRenamingIdentifier
     self.versionHashModifier = versionHashModifier
     self.userInfo = userInfo
+    self.isIndexedBySpotlight = isIndexedBySpotlight
+    self.isStoredInExternalRecord = isStoredInExternalRecord
+    self.allowsCloudEncryption = allowsCloudEncryption
   }
 
   /// The identifier it is matched by across versions: the explicit one, else its name.

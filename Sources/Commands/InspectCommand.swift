@@ -1,0 +1,56 @@
+public import ArgumentParser
+public import Lazaret
+
+/// `lazaret inspect`: looks at a store and says what can be done with it.
+struct InspectCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "inspect",
+    abstract: "Says what a store is, whether it is sound, and whether the app's model opens it.",
+    discussion: """
+      Touches nothing: no byte of the store changes, and no file appears beside it.
+
+      Exits with 2 for a damaged store, with 3 for one that cannot be had now.
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "The store's main file.")
+  var store: PathArgument
+
+  @Option(help: "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema.")
+  var model: PathArgument?
+
+  @OptionGroup var versionOrder: VersionOrderOptions
+
+  @Option(help: ArgumentHelp("How closely to look: quick, or full to walk every page.", valueName: "depth"))
+  var check: Examination.Depth = .quick
+
+  @Flag(inversion: .prefixedNo, help: "Count the records of each entity.")
+  var counts = true
+
+  @OptionGroup var output: OutputOptions
+
+  func run() throws {
+    try report(json: output.json) {
+      let model = try model.map { try AppModel.load($0.path, order: versionOrder.order) }
+      let line = ProgressLine()
+      let options = Examiner.Options(depth: check, countsRecords: counts) { done, total in
+        line.show("Checking", Int64(done), of: Int64(total))
+        return true
+      }
+      let examination = try Examiner().examine(store.path, model: model, options: options)
+      line.clear()
+      Terminal.standardOutput.write(
+        output.json
+          ? JSONText.pretty(ExaminationJSON(examination: examination, path: store.path))
+          : ExaminationText(examination: examination, path: store.path).text)
+      switch examination.verdict {
+      case .unavailable: throw ExitStatus.unavailable
+      case .damaged: throw ExitStatus.doubtful
+      case .compatible, .outdated, .incompatible, .missing: break
+      }
+    }
+  }
+}
+
+extension Examination.Depth: ExpressibleByArgument {}

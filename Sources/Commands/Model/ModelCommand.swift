@@ -1,0 +1,21 @@
+import ArgumentParser
+import Lazaret
+
+/// `lazaret model`: what a model says.
+struct ModelCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "model", abstract: "Shows models and their version hashes.", discussion: ExitStatus.help,
+    subcommands: [ModelShowCommand.self, ModelHashesCommand.self])
+}
+
+/// The model that a verb is about.
+struct ModelOptions: ParsableArguments {
+  @Argument(help: "The model: .xcdatamodeld, .xcdatamodel, .momd or .mom.")
+  var model: PathArgument
+
+  @OptionGroup var versionOrder: VersionOrderOptions
+
+  func load(unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse) throws -> ModelBundle {
+    try ModelBundle.load(path: model.path, order: versionOrder.order, unreadableVersions: policy)
+  }
+}

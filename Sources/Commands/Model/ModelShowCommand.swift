@@ -1,0 +1,51 @@
+import ArgumentParser
+import Lazaret
+
+/// `lazaret model show`: a model that a person can read.
+struct ModelShowCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "show",
+    abstract: "Prints a model's entities, attributes, relationships, indexes and constraints.",
+    discussion: """
+      Shows the current version unless told otherwise. Versions that cannot be read are named at the end.
+
+      \(ExitStatus.help)
+      """)
+
+  @OptionGroup var options: ModelOptions
+
+  @Option(name: .customLong("version-name"), help: ArgumentHelp("The version to show.", valueName: "name"))
+  var versionName: String?
+
+  @Flag(help: "Show every version.")
+  var all = false
+
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    if all, versionName != nil { throw ValidationError("Give --all or --version-name, not both.") }
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      let bundle = try options.load(unreadableVersions: .report)
+      let versions: [ModelVersion]
+      if all {
+        versions = bundle.versions
+      } else if let versionName {
+        guard let version = bundle.version(named: versionName) else {
+          throw ModelError(
+            .versionOrder, path: options.model.path,
+            detail: "it has no version \"\(printable(versionName))\"; it has \(bundle.versions.map { printable($0.name) }.joined(separator: ", "))"
+          )
+        }
+        versions = [version]
+      } else {
+        versions = [bundle.current]
+      }
+      Terminal.standardOutput.write(
+        output.json
+          ? JSONText.pretty(ModelJSON(bundle, versions: versions)) : ModelListing(bundle, versions: versions).text)
+    }
+  }
+}

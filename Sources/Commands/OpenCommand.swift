@@ -1,0 +1,97 @@
+public import ArgumentParser
+public import Lazaret
+
+/// `lazaret open`: the main flow of an app's start.
+struct OpenCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "open",
+    abstract: "Opens a store as an app would: creates it, opens it, or quarantines and replaces it.",
+    discussion: """
+      A sound store is opened. A damaged or incompatible one is moved, whole and unchanged, into Incompatible/ beside it, \
+      with a receipt, and an empty store of the current model takes its place. A store that cannot be had now (locked, \
+      forbidden, newer than the app) stays where it is.
+
+      Exits with 2 where a store was quarantined.
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "The store's main file.")
+  var store: PathArgument
+
+  @Option(help: "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema.")
+  var model: PathArgument
+
+  @OptionGroup var versionOrder: VersionOrderOptions
+  @OptionGroup var home: HomeOptions
+
+  @Option(
+    name: .customLong("on-damage"),
+    help: ArgumentHelp(
+      "What to do with a damaged or incompatible store: salvage (an empty store until salvage is part of this version), empty-store, or refuse.",
+      valueName: "remedy"))
+  var remedy: OpeningPolicy.Remedy = .salvage
+
+  @Option(name: .customLong("app-version"), help: "The app's version, for the receipt.")
+  var appVersion: String?
+
+  @OptionGroup var output: OutputOptions
+
+  func run() throws {
+    try report(json: output.json) {
+      let coordinator = StoreCoordinator(
+        model: try AppModel.load(model.path, order: versionOrder.order),
+        policy: OpeningPolicy(whenDamaged: remedy, whenIncompatible: remedy), home: home.path, appVersion: appVersion)
+      let line = ProgressLine()
+      let observer = OpeningObserver { progress in
+        line.show("Quarantining", progress.completed, of: progress.total)
+      }
+      let opening = try coordinator.open(store.path, observer: observer)
+      line.clear()
+      try opening.store.close()
+      Terminal.standardOutput.write(
+        output.json ? JSONText.pretty(OpeningJSON(opening)) : OpeningText(opening, path: store.path).text)
+      if opening.notice != nil { throw ExitStatus.doubtful }
+    }
+  }
+}
+
+extension OpeningPolicy.Remedy: ExpressibleByArgument {}
+
+/// An opening as `open --json` prints it.
+struct OpeningJSON: Encodable {
+  var verdict: Verdict
+  var reason: ReasonJSON
+  var modelVersion: String?
+  var store: PathText
+  var events: [OpeningEvent]
+  var notice: Notice?
+
+  init(_ opening: Opening) {
+    verdict = opening.examination.verdict
+    reason = ReasonJSON(opening.examination.reason)
+    modelVersion = opening.examination.modelVersion
+    store = PathText(opening.store.path)
+    events = opening.events
+    notice = opening.notice
+  }
+}
+
+/// An opening in words.
+struct OpeningText {
+  let text: String
+
+  init(_ opening: Opening, path: FilePath) {
+    var lines = "\(printable(path.string)): \(opening.examination.verdict.rawValue)\n"
+    lines += "  \(opening.examination.reason.words)\n"
+    for event in opening.events {
+      lines += "\n  \(event.words)\n    \(printable(event.path.text))\n"
+      if let receipt = event.receipt { lines += "    receipt: \(printable(receipt.text))\n" }
+    }
+    if let notice = opening.notice {
+      lines += "\n  For the app's user:\n    \(notice.title)\n    \(notice.message)\n"
+    }
+    lines += "\n  The store is open: \(printable(opening.store.path.string))\n"
+    text = lines
+  }
+}

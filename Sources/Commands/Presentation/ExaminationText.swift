@@ -1,0 +1,62 @@
+import Lazaret
+
+/// An examination in words, for a terminal.
+struct ExaminationText {
+  let examination: Examination
+  let path: FilePath
+
+  var text: String {
+    var lines = "\(printable(path.string)): \(examination.verdict.rawValue)\n"
+    lines += "  \(examination.reason.words)\n"
+    let facts = facts
+    if !facts.isEmpty { lines += "  \(facts)\n" }
+    if !examination.entities.isEmpty { lines += "\n" + entities }
+    let notes = examination.health.notes
+    if !notes.isEmpty {
+      lines += "\n"
+      for note in notes { lines += "  \(note.severity.rawValue): \(Self.line(note))\n" }
+    }
+    lines += "\n  \(examination.reason.hint)\n"
+    return lines
+  }
+
+  private var facts: String {
+    let health = examination.health
+    var facts: [String] = []
+    switch examination.kind {
+    case .coreData: facts.append("Core Data store")
+    case .sqlite: facts.append("SQLite database")
+    case .unknown: break
+    }
+    if let version = examination.modelVersion { facts.append("model version \(printable(version))") }
+    if let pages = health.pageCount, let size = health.pageSize {
+      facts.append("\(counted(Int64(pages), "page")) of \(size) bytes")
+    }
+    if let log = health.log, log.frames > 0 {
+      facts.append("\(log.committedFrames) of \(counted(Int64(log.frames), "frame")) in the write-ahead log committed")
+    }
+    if let version = health.writtenBySQLite { facts.append("written by SQLite \(version)") }
+    return facts.joined(separator: " · ")
+  }
+
+  private var entities: String {
+    var table = TextTable(
+      [examination.kind == .coreData && examination.storeModel != nil ? "entity" : "table", "table", "records"],
+      numericColumns: [2])
+    for entity in examination.entities {
+      table.append([printable(entity.name), printable(entity.table), entity.rows.map { "\($0)" } ?? "–"])
+    }
+    return table.text()
+  }
+
+  private static func line(_ note: HealthNote) -> String {
+    var line = note.words
+    if note.count > 1 { line += " (\(note.count) times)" }
+    if !note.pages.isEmpty {
+      let pages = note.pages.map { "\($0)" }.joined(separator: ", ")
+      line += note.pages.count == 1 ? ", page \(pages)" : ", pages \(pages)"
+      if note.count > note.pages.count { line += " …" }
+    }
+    return line
+  }
+}

@@ -1,0 +1,43 @@
+/// A table of text for a terminal: columns as wide as they need, numbers to the right.
+struct TextTable {
+  private var rows: [[String]]
+  private let numeric: Set<Int>
+
+  init(_ header: [String], numericColumns numeric: Set<Int> = []) {
+    rows = [header]
+    self.numeric = numeric
+  }
+
+  mutating func append(_ row: [String]) { rows.append(row) }
+
+  /// The lines, each indented.
+  func text(indent: String = "  ") -> String {
+    let count = rows.map(\.count).max() ?? 0
+    let widths = (0..<count).map { column in rows.map { $0.count > column ? $0[column].count : 0 }.max() ?? 0 }
+    return rows.map { row in
+      let cells = row.enumerated().map { column, cell in
+        let padding = String(repeating: " ", count: widths[column] - cell.count)
+        return numeric.contains(column) ? padding + cell : cell + padding
+      }
+      var line = indent + cells.joined(separator: "  ")
+      while line.last == " " { line.removeLast() }
+      return line + "\n"
+    }.joined()
+  }
+}
+
+/// A number of bytes in the unit people would use.
+func readableSize(_ bytes: Int64) -> String {
+  guard bytes >= 1000 else { return bytes == 1 ? "1 byte" : "\(bytes) bytes" }
+  var value = Double(bytes) / 1000
+  for unit in ["kB", "MB", "GB"] {
+    if value < 1000 { return "\((value * 10).rounded() / 10) \(unit)" }
+    value /= 1000
+  }
+  return "\((value * 10).rounded() / 10) TB"
+}
+
+/// A number with its noun.
+func counted(_ count: Int64, _ noun: String, _ plural: String? = nil) -> String {
+  "\(count) \(count == 1 ? noun : plural ?? noun + "s")"
+}

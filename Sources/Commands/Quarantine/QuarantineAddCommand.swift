@@ -1,0 +1,44 @@
+import ArgumentParser
+import Lazaret
+
+/// `lazaret quarantine add`.
+struct QuarantineAddCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "add", abstract: "Moves a store into quarantine, whole, with a receipt.",
+    discussion: """
+      The store goes into Incompatible/ beside it, under the time in UTC. A store that another process has open stays \
+      where it is.
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "The store's main file.")
+  var store: PathArgument
+
+  @Option(help: "The app's model, to tell the store's version by.")
+  var model: PathArgument?
+
+  @OptionGroup var versionOrder: VersionOrderOptions
+
+  @Option(help: ArgumentHelp("Why, in words, for the receipt.", valueName: "text"))
+  var reason: String?
+
+  @Option(name: .customLong("app-version"), help: "The app's version, for the receipt.")
+  var appVersion: String?
+
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var output: OutputOptions
+
+  func run() throws {
+    try report(json: output.json) {
+      let model = try model.map { try AppModel.load($0.path, order: versionOrder.order) }
+      let line = ProgressLine()
+      let stored = try Quarantines(home: home.path).add(
+        store.path, model: model, reason: reason, appVersion: appVersion,
+        observer: OpeningObserver { line.show("Quarantining", $0.completed, of: $0.total) })
+      line.clear()
+      Terminal.standardOutput.write(
+        output.json ? JSONText.pretty(QuarantinedStoreJSON(stored)) : QuarantinedStoreText(stored).text)
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import ArgumentParser
+import Lazaret
+
+/// `lazaret quarantine`: the stores that were set aside.
+struct QuarantineCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "quarantine", abstract: "Lists, adds, shows, puts back and removes quarantined stores.",
+    discussion: ExitStatus.help,
+    subcommands: [
+      QuarantineListCommand.self, QuarantineShowCommand.self, QuarantineAddCommand.self, QuarantineReleaseCommand.self,
+      QuarantineDiscardCommand.self,
+    ], defaultSubcommand: QuarantineListCommand.self)
+}
+
+/// A quarantined store as the verbs print it.
+struct QuarantinedStoreJSON: Encodable {
+  var id: String
+  var store: PathText
+  var receiptPath: PathText
+  var receipt: Receipt?
+
+  init(_ store: QuarantinedStore) {
+    id = store.id
+    self.store = PathText(store.files.main)
+    receiptPath = PathText(store.receiptPath)
+    receipt = store.receipt
+  }
+}

@@ -1,0 +1,50 @@
+import ArgumentParser
+import Lazaret
+
+/// `lazaret quarantine discard`.
+struct QuarantineDiscardCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "discard", abstract: "Removes a quarantined store for good.",
+    discussion: """
+      Asks first, unless told not to. There is no way back.
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "The name of a quarantined store, or the path of its file.")
+  var id: PathArgument
+
+  @Flag(help: "Do not ask.")
+  var yes = false
+
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var output: OutputOptions
+
+  private struct Discarded: Encodable {
+    var id: String
+    var discarded: Bool
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      let quarantines = Quarantines(home: home.path)
+      let store = try quarantines.store(id.path)
+      guard yes || confirm(store) else {
+        Terminal.standardError.write("lazaret: nothing was removed; say --yes to remove it without being asked\n")
+        throw ExitStatus.failed
+      }
+      _ = try quarantines.discard(store.files.main)
+      Terminal.standardOutput.write(
+        output.json
+          ? JSONText.pretty(Discarded(id: store.id, discarded: true)) : "\(store.id) is gone for good.\n")
+    }
+  }
+
+  /// Asks on a terminal; anything but `yes` is no, and so is silence.
+  private func confirm(_ store: QuarantinedStore) -> Bool {
+    guard !output.json else { return false }
+    Terminal.standardError.write(
+      "Remove \(store.id), \(store.receipt.map { readableSize($0.totalBytes) } ?? "of unknown size"), for good? Type yes: ")
+    return readLine() == "yes"
+  }
+}

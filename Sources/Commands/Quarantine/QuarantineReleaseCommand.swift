@@ -1,0 +1,45 @@
+import ArgumentParser
+import Lazaret
+
+/// `lazaret quarantine release`.
+struct QuarantineReleaseCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "release", abstract: "Puts a quarantined store back where it came from.",
+    discussion: """
+      Refuses where another store is in its place, unless told to replace it; what is there is then quarantined first.
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "The name of a quarantined store, or the path of its file.")
+  var id: PathArgument
+
+  @Option(help: ArgumentHelp("Where it goes, if not where it came from.", valueName: "path"))
+  var to: PathArgument?
+
+  @Flag(help: "Quarantine what is in its place first.")
+  var replace = false
+
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var output: OutputOptions
+
+  private struct Released: Encodable {
+    var store: PathText
+    var quarantined: QuarantinedStoreJSON?
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      let result = try Quarantines(home: home.path).release(id.path, to: to?.path, replacing: replace)
+      if output.json {
+        Terminal.standardOutput.write(
+          JSONText.pretty(
+            Released(store: PathText(result.place.main), quarantined: result.quarantined.map { QuarantinedStoreJSON($0) })))
+      } else {
+        var text = "The store is back at \(printable(result.place.main.string)).\n"
+        if let replaced = result.quarantined { text += "What was there is in quarantine as \(replaced.id).\n" }
+        Terminal.standardOutput.write(text)
+      }
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import ArgumentParser
+import Lazaret
+
+/// `lazaret quarantine show`.
+struct QuarantineShowCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "show", abstract: "Shows the receipt of a quarantined store.", discussion: ExitStatus.help)
+
+  @Argument(help: "The name of a quarantined store, or the path of its file.")
+  var id: PathArgument
+
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var output: OutputOptions
+
+  func run() throws {
+    try report(json: output.json) {
+      let store = try Quarantines(home: home.path).store(id.path)
+      Terminal.standardOutput.write(
+        output.json ? JSONText.pretty(QuarantinedStoreJSON(store)) : QuarantinedStoreText(store).text)
+    }
+  }
+}
+
+/// A quarantined store in words.
+struct QuarantinedStoreText {
+  let text: String
+
+  init(_ store: QuarantinedStore) {
+    var lines = "\(store.id)\n  lies in    \(printable(store.files.main.string))\n"
+    guard let receipt = store.receipt else {
+      text = lines + "  Its receipt is missing or cannot be read; the store itself is not affected.\n"
+      return
+    }
+    lines += "  came from  \(printable(receipt.originalPath.text))\n"
+    lines += "  when       \(receipt.date)\n"
+    lines += "  why        \(receipt.reason.words) [\(receipt.reason.code)]\n"
+    if let code = receipt.error.coreData { lines += "  Core Data  error \(code)\n" }
+    if let code = receipt.error.sqlite { lines += "  SQLite     error \(code)\n" }
+    if let model = receipt.model {
+      lines += "  model      \(model.version.map { printable($0) } ?? "none of the app's versions")"
+      if let checksum = model.checksum { lines += ", checksum \(checksum)" }
+      lines += "\n"
+    }
+    var files = TextTable(["file", "bytes", "SHA-256"], numericColumns: [1])
+    for file in receipt.files { files.append([printable(file.name.text), "\(file.bytes)", file.sha256]) }
+    lines += "\n" + files.text()
+    if let entities = receipt.entities, !entities.isEmpty {
+      var table = TextTable(["entity", "table", "records"], numericColumns: [2])
+      for entity in entities {
+        table.append([printable(entity.name), printable(entity.table), entity.rows.map { "\($0)" } ?? "–"])
+      }
+      lines += "\n" + table.text()
+    }
+    let versions = receipt.versions
+    lines += "\n  Lazaret \(versions.library)"
+    if let app = versions.app { lines += " · app \(printable(app))" }
+    if let sqlite = versions.sqlite { lines += " · SQLite \(sqlite)" }
+    if let writer = versions.storeWrittenBySQLite { lines += " · store written by SQLite \(writer)" }
+    lines += " · \(printable(versions.operatingSystem))\n"
+    text = lines
+  }
+}

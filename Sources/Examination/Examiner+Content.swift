@@ -1,0 +1,158 @@
+import ManagedObjectModel
+import PersistentStore
+import SQLiteFormat
+
+extension Examiner {
+  /// Reads schema, metadata and counts, and compares the store with the app's model.
+  func readContent(
+    _ database: Database, into examination: inout Examination, model: AppModel?, options: Options
+  ) throws(FormatError) {
+    let schema = try database.schema()
+    examination.health.add(schema.findings)
+    if schema.findings.hasDamage {
+      examination.condemn(
+        .damage("schema-damaged", "The list of tables on the store's first pages is damaged."))
+    }
+    try checkRoots(of: schema, in: database, examination: &examination)
+    let isCoreData = schema.table(named: "Z_PRIMARYKEY") != nil || schema.table(named: "Z_METADATA") != nil
+    if isCoreData {
+      examination.kind = .coreData
+      try readCoreData(database, schema, into: &examination, model: model)
+    } else {
+      examination.kind = schema.entries.isEmpty && examination.verdict == .damaged ? .unknown : .sqlite
+      judgePlain(schema, into: &examination, model: model)
+    }
+    examination.entities = try counts(in: database, schema, examination, isCounting: options.countsRecords)
+  }
+
+  /// Every root page must be of the kind that its table or index needs: cheap, and fails for another database's log.
+  private func checkRoots(
+    of schema: Schema, in database: Database, examination: inout Examination
+  ) throws(FormatError) {
+    var findings = Findings()
+    var roots: Set<UInt32> = []
+    for entry in schema.entries where entry.rootPage > 0 {
+      if !roots.insert(entry.rootPage).inserted {
+        findings.append(Finding(.pageUsedTwice, page: entry.rootPage))
+        continue
+      }
+      guard entry.rootPage <= database.pageCount else {
+        findings.append(Finding(.pageOutOfRange, page: entry.rootPage))
+        continue
+      }
+      let isTable = entry.kind == .table && entry.tableDefinition?.isWithoutRowid != true
+      guard let page = try database.bTreePage(entry.rootPage), page.isHeaderPlausible, page.kind.isTable == isTable
+      else {
+        findings.append(Finding(.pageKindWrong, page: entry.rootPage, root: entry.rootPage))
+        continue
+      }
+    }
+    guard !findings.isEmpty else { return }
+    examination.health.add(findings)
+    if database.isLogApplied {
+      examination.condemn(
+        .damage(
+          "foreign-wal",
+          "Tables of the store do not begin where its schema says once its write-ahead log is applied: the log seems to belong to another database, or pages are damaged."
+        ))
+    } else {
+      examination.condemn(
+        .damage("roots-damaged", "\(findings.total) of the store's tables and indexes do not begin where its schema says."))
+    }
+  }
+
+  // MARK: Core Data
+
+  private func readCoreData(
+    _ database: Database, _ schema: Schema, into examination: inout Examination, model: AppModel?
+  ) throws(FormatError) {
+    let cached = try cachedModel(database, schema, &examination)
+    examination.storeModel = cached
+    guard let table = schema.table(named: "Z_METADATA"), table.rootPage > 0 else {
+      examination.condemn(.damage("metadata-missing", "The table with the store's metadata is missing.", sqlite: nil))
+      return
+    }
+    var rows = try database.rows(root: table.rootPage, payloadLimit: Self.blobLimit)
+    guard let row = try rows.next(), let values = table.tableDefinition?.values(of: row) else {
+      examination.health.add(rows.findings)
+      examination.condemn(.damage("metadata-missing", "The store's metadata cannot be found.", sqlite: nil))
+      return
+    }
+    let columns = table.tableDefinition
+    let uuid = columns?.column(named: "Z_UUID").flatMap { values[safe: $0]?.string } ?? ""
+    let list = columns?.column(named: "Z_PLIST").flatMap { values[safe: $0]?.bytes } ?? []
+    do {
+      examination.metadata = try StoreMetadata(uuid: uuid, propertyList: list)
+    } catch {
+      examination.condemn(
+        .damage("metadata-damaged", "The store's metadata cannot be read: \(error.detail).", sqlite: nil))
+      return
+    }
+    judgeCoreData(schema, into: &examination, model: model)
+  }
+
+  /// The longest metadata or model cache that is read, in bytes; the largest real ones are far below.
+  static let blobLimit = 64 << 20
+
+  private func cachedModel(
+    _ database: Database, _ schema: Schema, _ examination: inout Examination
+  ) throws(FormatError) -> ManagedObjectModel? {
+    guard let table = schema.table(named: "Z_MODELCACHE"), table.rootPage > 0 else { return nil }
+    var rows = try database.rows(root: table.rootPage, payloadLimit: Self.blobLimit)
+    guard let row = try rows.next(), let values = table.tableDefinition?.values(of: row),
+      let bytes = table.tableDefinition?.column(named: "Z_CONTENT").flatMap({ values[safe: $0]?.bytes })
+    else { return nil }
+    do {
+      return try ManagedObjectModel(modelCache: bytes)
+    } catch {
+      examination.health.notes.append(
+        HealthNote("model-cache-unreadable", .warning, "the model that the store carries cannot be read (\(error.detail))"))
+      return nil
+    }
+  }
+
+  // MARK: Counting
+
+  private func counts(
+    in database: Database, _ schema: Schema, _ examination: Examination, isCounting: Bool
+  ) throws(FormatError) -> [Examination.EntityCount] {
+    var counts: [Examination.EntityCount] = []
+    if examination.kind == .coreData, let model = examination.storeModel, let layout = Self.layout(of: model) {
+      var byTable: [String: [Int64?: Int]] = [:]
+      for entity in layout.entities {
+        let table = schema.table(named: entity.tableName)
+        if isCounting, let table, byTable[entity.tableName] == nil {
+          byTable[entity.tableName] = try countsByEntity(database, table)
+        }
+        // Without a whole table no count is true; none is given then.
+        let rows = byTable[entity.tableName].map { Int64($0[Int64(entity.number)] ?? 0) }
+        counts.append(.init(name: entity.name, table: entity.tableName, rows: rows))
+      }
+      return counts.sorted { $0.name < $1.name }
+    }
+    for table in schema.tables where !table.name.hasPrefix("sqlite_") && table.rootPage > 0 {
+      if examination.kind == .coreData, ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"].contains(table.name) { continue }
+      var rows: Int64?
+      if isCounting {
+        let counted = try database.countRows(root: table.rootPage)
+        if !counted.findings.hasDamage { rows = Int64(counted.count) }
+      }
+      counts.append(.init(name: table.name, table: table.name, rows: rows))
+    }
+    return counts.sorted { $0.name < $1.name }
+  }
+
+  private func countsByEntity(_ database: Database, _ table: SchemaEntry) throws(FormatError) -> [Int64?: Int]? {
+    guard table.rootPage > 0, let column = table.tableDefinition?.column(named: "Z_ENT") else { return nil }
+    let counted = try database.countRows(root: table.rootPage, byIntegerIn: column)
+    return counted.findings.hasDamage ? nil : counted.counts
+  }
+
+  /// The layout of a model; nil for one that cannot be laid out, whose tables are then listed as they are.
+  static func layout(of model: ManagedObjectModel) -> StoreLayout? { try? StoreLayout(model) }
+}
+
+extension Array {
+  /// The element of that place, or nil.
+  fileprivate subscript(safe index: Int) -> Element? { indices.contains(index) ? self[index] : nil }
+}

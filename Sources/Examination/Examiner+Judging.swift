@@ -1,0 +1,188 @@
+import ManagedObjectModel
+import PersistentStore
+import SQLiteFormat
+
+extension Examiner {
+  /// Compares a Core Data store with the app's model, by version hashes first.
+  func judgeCoreData(_ schema: Schema, into examination: inout Examination, model: AppModel?) {
+    guard let metadata = examination.metadata else { return }
+    let hashes = metadata.versionHashes
+    guard !hashes.isEmpty else {
+      examination.condemn(
+        .damage("metadata-damaged", "The store's metadata does not say which model it was written with.", sqlite: nil))
+      return
+    }
+    if let cached = examination.storeModel, cached.versionHashes() != hashes {
+      examination.storeModel = nil
+      examination.health.notes.append(
+        HealthNote("model-cache-stale", .warning, "the model that the store carries is not the one its metadata names"))
+    }
+    guard case .coreData(let bundle) = model else {
+      if case .sqlite = model {
+        judgePlain(schema, into: &examination, model: model)
+      } else if examination.verdict != .damaged {
+        checkTables(schema, &examination)
+        examination.accept(.looksSound)
+      }
+      return
+    }
+    let version = bundle.version(matching: hashes)
+    if let version {
+      examination.modelVersion = version.name
+      examination.storeModel = version.model
+    }
+    checkTables(schema, &examination)
+    guard examination.verdict != .damaged else { return }
+    if bundle.current.versionHashes == hashes {
+      examination.modelVersion = bundle.current.name
+      examination.storeModel = bundle.current.model
+      examination.accept(.isCurrent(bundle.current.name))
+    } else if let version {
+      let places = (bundle.versions.firstIndex { $0.name == version.name }, bundle.versions.firstIndex { $0.name == bundle.current.name })
+      if let place = places.0, let current = places.1, place > current {
+        examination.give(.unavailable, .newerVersion(version.name, current: bundle.current.name))
+      } else {
+        examination.give(.outdated, .olderVersion(version.name, current: bundle.current.name))
+      }
+    } else {
+      judgeUnknownVersion(hashes, bundle, &examination)
+    }
+  }
+
+  /// The store's version is none of the app's: an unknown step between them, a newer one, or another app's.
+  private func judgeUnknownVersion(
+    _ hashes: [String: VersionHash], _ bundle: ModelBundle, _ examination: inout Examination
+  ) {
+    let known = bundle.versions.prefix { $0.name != bundle.current.name } + [bundle.current]
+    let knownEntities = Set(known.flatMap(\.model.entities.keys))
+    guard !knownEntities.isDisjoint(with: hashes.keys) else {
+      examination.give(.incompatible, .otherModel(Array(hashes.keys)))
+      return
+    }
+    let surplus: [String]
+    if let model = examination.storeModel {
+      surplus = Self.surplus(of: model, over: known.map(\.model))
+    } else {
+      surplus = hashes.keys.filter { !knownEntities.contains($0) }.sorted()
+    }
+    if !surplus.isEmpty {
+      examination.give(.unavailable, .newerModel(surplus, current: bundle.current.name))
+    } else if examination.storeModel != nil {
+      examination.give(.outdated, .unknownOlderVersion(current: bundle.current.name))
+    } else {
+      examination.give(.incompatible, .unknownVersion(Self.changed(hashes, bundle.current), current: bundle.current.name))
+    }
+  }
+
+  /// The entities and properties of a model that none of the others has, as `Car` and `Car.owner`.
+  private static func surplus(of model: ManagedObjectModel, over others: [ManagedObjectModel]) -> [String] {
+    var result: [String] = []
+    for (name, entity) in model.entities.sorted(by: { $0.key < $1.key }) {
+      let counterparts = others.filter { $0.entities[name] != nil }
+      if counterparts.isEmpty {
+        result.append(name)
+        continue
+      }
+      let known = Set(counterparts.flatMap { $0.properties(of: name).keys })
+      result += entity.properties.keys.filter { !known.contains($0) }.sorted().map { "\(name).\($0)" }
+    }
+    return result
+  }
+
+  private static func changed(_ hashes: [String: VersionHash], _ current: ModelVersion) -> [String] {
+    Set(hashes.keys).union(current.versionHashes.keys).filter { hashes[$0] != current.versionHashes[$0] }.sorted()
+  }
+
+  /// The tables of the store's own model must be there with all their columns.
+  private func checkTables(_ schema: Schema, _ examination: inout Examination) {
+    guard let model = examination.storeModel, let layout = Self.layout(of: model) else { return }
+    var missing: [String] = []
+    for table in layout.tables {
+      guard let entry = schema.table(named: table.name), let definition = entry.tableDefinition else {
+        missing.append(table.name)
+        continue
+      }
+      missing += table.columns.map(\.name).filter { definition.column(named: $0) == nil }.map { "\(table.name).\($0)" }
+    }
+    missing += layout.joinTables.map(\.name).filter { schema.table(named: $0) == nil }
+    guard !missing.isEmpty else { return }
+    examination.health.notes.append(
+      HealthNote("tables-missing", .damage, "tables or columns of its model are missing", count: missing.count))
+    examination.condemn(
+      .damage(
+        "tables-missing",
+        "The store's metadata names a model whose tables or columns are not all there: \(Examination.list(missing)).",
+        sqlite: 1))
+  }
+
+  /// Compares a plain SQLite store with the app's schema: every table and column of the schema must be there.
+  func judgePlain(_ schema: Schema, into examination: inout Examination, model: AppModel?) {
+    guard examination.verdict != .damaged else { return }
+    switch model {
+    case nil:
+      if schema.entries.isEmpty {
+        examination.accept(.emptyDatabase)
+      } else {
+        examination.accept(.looksSound)
+      }
+    case .coreData(let bundle):
+      examination.give(.incompatible, .notCoreData(isEmpty: schema.entries.isEmpty, model: bundle.name))
+    case .sqlite(let script, let name):
+      do {
+        let expected = try SQLSchema(script)
+        let missing = Self.missing(expected, in: schema)
+        if missing.isEmpty {
+          examination.modelVersion = name
+          examination.accept(.hasSchema(name))
+        } else {
+          examination.give(.incompatible, .lacksTables(missing, schema: name))
+        }
+      } catch {
+        examination.give(
+          .unavailable,
+          VerdictReason(
+            error.code, words: "The app's schema file cannot be used: \(error.detail).", hint: error.hint))
+      }
+    }
+  }
+
+  /// What a schema has and a store lacks, as `cars` and `cars.owner`, with columns of another type.
+  private static func missing(_ expected: SQLSchema, in found: Schema) -> [String] {
+    var result: [String] = []
+    for (name, table) in expected.tables.sorted(by: { $0.key < $1.key }) {
+      guard let entry = found.table(named: name), let definition = entry.tableDefinition else {
+        result.append(name)
+        continue
+      }
+      guard !definition.isVirtual else { continue }
+      for column in table.columns {
+        guard let index = definition.column(named: column.name) else {
+          result.append("\(name).\(column.name)")
+          continue
+        }
+        if definition.columns[index].declaredType.uppercased() != column.declaredType.uppercased() {
+          result.append("\(name).\(column.name) as \(column.declaredType)")
+        }
+      }
+    }
+    return result
+  }
+}
+
+extension Examination {
+  /// Gives a verdict, unless the store has been found damaged.
+  mutating func give(_ verdict: Verdict, _ reason: VerdictReason) {
+    guard self.verdict != .damaged else { return }
+    self.verdict = verdict
+    self.reason = reason
+  }
+
+  /// Finds nothing wrong, unless something has been found wrong.
+  mutating func accept(_ reason: VerdictReason) { give(.compatible, reason) }
+
+  /// The first names of a list, and how many more there are.
+  static func list(_ names: [String]) -> String {
+    let shown = names.prefix(5).map { printableName($0) }.joined(separator: ", ")
+    return names.count > 5 ? "\(shown) and \(names.count - 5) more" : shown
+  }
+}

@@ -1,0 +1,58 @@
+/// What can be done with a store, in one word.
+public enum Verdict: String, Sendable, Hashable, Codable {
+  /// It opens with the app's model as it is.
+  case compatible
+
+  /// It was written with an earlier model, from which it can be migrated.
+  case outdated
+
+  /// It is sound, but no way leads from it to the app's model.
+  case incompatible
+
+  /// It is damaged, or is no store at all.
+  case damaged
+
+  /// Nothing is wrong with it, but it cannot be had now: locked, forbidden, out of reach, or newer than the app.
+  case unavailable
+
+  /// There is no store.
+  case missing
+}
+
+/// What kind of store a file is.
+public enum ExaminedKind: String, Sendable, Hashable, Codable {
+  /// A Core Data or SwiftData store.
+  case coreData = "core-data"
+
+  /// A SQLite database without Core Data's tables.
+  case sqlite
+
+  /// Neither could be told.
+  case unknown
+}
+
+/// Why a verdict was given.
+public struct VerdictReason: Sendable, Hashable {
+  /// A stable, machine-readable word, such as `not-sqlite`; part of the command line's contract.
+  public var code: String
+
+  /// The reason in plain words, one or two full sentences.
+  public var words: String
+
+  /// What to do next, as a full sentence.
+  public var hint: String
+
+  /// The code that Core Data reports in such a case, where there is one (`NSCocoaErrorDomain`).
+  public var coreDataCode: Int?
+
+  /// The result code that SQLite reports in such a case, where there is one.
+  public var sqliteCode: Int?
+
+  public init(_ code: String, words: String, hint: String, coreData: Int? = nil, sqlite: Int? = nil) {
+    self.code = code
+    self.words = words
+    self.hint = hint
+    coreDataCode = coreData
+    sqliteCode = sqlite
+  }
+}

@@ -1,0 +1,107 @@
+import SQLiteFormat
+import StoreFiles
+
+extension VerdictReason {
+  private static let salvageHint =
+    "Open it with the app's model to have it quarantined and replaced; nothing of it is thrown away."
+
+  static let missing = VerdictReason(
+    "no-store", words: "There is no store at this path.", hint: "Open it with the app's model to create one.")
+
+  static let orphanedParts = VerdictReason(
+    "no-store-but-leftovers",
+    words: "There is no store at this path, but a write-ahead log, an index of one or a journal is left over from one.",
+    hint: "Open it with the app's model: the leftovers are quarantined and a store is created.")
+
+  static func notSQLite(_ kind: FileKind, hasLog: Bool) -> VerdictReason {
+    switch kind {
+    case .empty:
+      VerdictReason(
+        "empty-file",
+        words: hasLog
+          ? "The file has no byte in it, though its write-ahead log has; SQLite would delete the log."
+          : "The file has no byte in it.",
+        hint: salvageHint, coreData: nil, sqlite: nil)
+    case .zeros:
+      VerdictReason(
+        "zeroed", words: "The file begins with nothing but zeros, as after a write that never reached the disk.",
+        hint: salvageHint, coreData: 259, sqlite: 26)
+    default:
+      VerdictReason(
+        "not-sqlite", words: "The file is not a SQLite database: it is \(kind.words).", hint: salvageHint,
+        coreData: 259, sqlite: 26)
+    }
+  }
+
+  static func wrongPageSize(_ size: Int) -> VerdictReason {
+    VerdictReason(
+      "page-size-invalid",
+      words: "The header says that pages have \(size) bytes, which is no page size of SQLite's.", hint: salvageHint,
+      coreData: 259, sqlite: 26)
+  }
+
+  static func unreadable(_ error: FormatError) -> VerdictReason {
+    VerdictReason(
+      error.code, words: "The store cannot be read: \(error.detail).", hint: salvageHint, coreData: 259, sqlite: 11)
+  }
+
+  static func damagedPages(_ report: IntegrityReport) -> VerdictReason {
+    let kinds = report.findings.counts.filter { $0.key.severity == .damage }
+    let worst = kinds.max { ($0.value, $1.key.rawValue) < ($1.value, $0.key.rawValue) }?.key
+    let count = kinds.values.reduce(0, +)
+    return VerdictReason(
+      "pages-damaged",
+      words: "\(count) \(count == 1 ? "flaw was" : "flaws were") found in its pages; most often: \(worst?.words ?? "")." ,
+      hint: salvageHint, coreData: 259, sqlite: 11)
+  }
+
+  static func damage(_ code: String, _ words: String, sqlite: Int? = 11) -> VerdictReason {
+    VerdictReason(code, words: words, hint: salvageHint, coreData: 259, sqlite: sqlite)
+  }
+
+  /// SQLite's result code for trouble of the surroundings.
+  static func sqliteCode(of error: any ReportableError) -> Int? {
+    switch error.code {
+    case "locked", "in-use", "changed-meanwhile", "store-locked": 5
+    case "permission-denied": 14
+    case "read-only-file-system": 8
+    case "no-space": 13
+    case "io-error": 10
+    case "is-a-directory", "not-a-regular-file", "dangling-link", "not-downloaded": 14
+    default: nil
+    }
+  }
+}
+
+extension Examination {
+  /// The reason to call the store damaged that header, log and sizes give, in the order of nearness to the cause.
+  func physicalReason(_ database: Database, fileBytes: Int64) -> VerdictReason? {
+    let findings = health.notes.filter { $0.severity == .damage }
+    func has(_ kind: Finding.Kind) -> Bool { findings.contains { $0.code == kind.rawValue } }
+    if has(.logPageSizeDiffers) {
+      return .damage(
+        "foreign-wal", "The write-ahead log beside the store belongs to another database: its pages have another size.")
+    }
+    if has(.logBehindDatabase) {
+      return .damage(
+        "foreign-wal",
+        "The write-ahead log beside the store is older than the store, or belongs to another database.")
+    }
+    if has(.fileTooShort) || has(.logMissingPages) || has(.headerTruncated) {
+      let expected = Int64(database.pageCount) * Int64(database.pageSize)
+      return .damage(
+        "truncated", "The file is cut off: it has \(fileBytes) bytes, and its pages need \(expected).")
+    }
+    if has(.readVersionUnknown) {
+      return .damage(
+        "file-format-unknown", "The header asks for a file format that no known SQLite has.", sqlite: 26)
+    }
+    guard let first = findings.first else { return nil }
+    return .damage(first.code, "\(first.words.capitalizedFirst).")
+  }
+}
+
+extension String {
+  /// The text with its first letter in upper case.
+  var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
+}

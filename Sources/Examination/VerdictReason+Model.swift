@@ -1,0 +1,93 @@
+import StoreFiles
+
+extension VerdictReason {
+  static let looksSound = VerdictReason(
+    "no-model-given", words: "Nothing wrong was found; no model was given to compare the store with.",
+    hint: "Give the app's model with --model to learn whether the app can open it.")
+
+  static let emptyDatabase = VerdictReason(
+    "no-tables", words: "It is a SQLite database without any table.",
+    hint: "Give the app's model with --model to learn whether the app can open it.")
+
+  static func isCurrent(_ version: String) -> VerdictReason {
+    VerdictReason(
+      "current-version", words: "The store is of the current model version, \(quotedName(version)).",
+      hint: "Nothing needs to be done.")
+  }
+
+  static func hasSchema(_ name: String) -> VerdictReason {
+    VerdictReason(
+      "has-schema", words: "The store has every table and column of the schema \(quotedName(name)).",
+      hint: "Nothing needs to be done.")
+  }
+
+  static func olderVersion(_ version: String, current: String) -> VerdictReason {
+    VerdictReason(
+      "older-version",
+      words: "The store was written with version \(quotedName(version)) of the model; the app's is \(quotedName(current)).",
+      hint: "It has to be migrated before the app can open it.", coreData: 134100)
+  }
+
+  static func unknownOlderVersion(current: String) -> VerdictReason {
+    VerdictReason(
+      "older-unknown-version",
+      words:
+        "The store was written with a version of the model that is not among the app's, but has nothing that \(quotedName(current)) or an earlier one lacks; it carries its own model.",
+      hint: "It can be migrated from the model it carries.", coreData: 134100)
+  }
+
+  static func newerVersion(_ version: String, current: String) -> VerdictReason {
+    VerdictReason(
+      "newer-version",
+      words:
+        "The store was written with version \(quotedName(version)) of the model, which comes after the app's, \(quotedName(current)).",
+      hint: "Update the app; the store is left as it is.", coreData: 134100)
+  }
+
+  static func newerModel(_ surplus: [String], current: String) -> VerdictReason {
+    VerdictReason(
+      "newer-model",
+      words:
+        "The store was written with a model that has something the app's, \(quotedName(current)), lacks: \(Examination.list(surplus)).",
+      hint: "Update the app; the store is left as it is.", coreData: 134100)
+  }
+
+  static func otherModel(_ entities: [String]) -> VerdictReason {
+    VerdictReason(
+      "other-model",
+      words: "The store has no entity in common with the app's model; it holds \(Examination.list(entities.sorted())).",
+      hint: "Check that it is the right store and the right model.", coreData: 134100)
+  }
+
+  static func unknownVersion(_ changed: [String], current: String) -> VerdictReason {
+    VerdictReason(
+      "unknown-version",
+      words:
+        "The store was written with a version of the model that is not among the app's, and carries no model of its own; it differs from \(quotedName(current)) in \(Examination.list(changed)).",
+      hint: "Add the missing model version to the app's models.", coreData: 134130)
+  }
+
+  static func notCoreData(isEmpty: Bool, model: String) -> VerdictReason {
+    VerdictReason(
+      "not-core-data",
+      words: isEmpty
+        ? "It is a SQLite database without any table, not a Core Data store of the model \(quotedName(model))."
+        : "It is a SQLite database without Core Data's tables, not a store of the model \(quotedName(model)).",
+      hint: "Check that it is the right store; a plain SQLite store needs a .sql schema as its model.", coreData: 134020)
+  }
+
+  static func lacksTables(_ missing: [String], schema: String) -> VerdictReason {
+    VerdictReason(
+      "lacks-tables",
+      words: "The store lacks what the schema \(quotedName(schema)) has: \(Examination.list(missing)).",
+      hint: "Bring the store up to the schema with the app's own statements, or let it be quarantined and replaced.")
+  }
+}
+
+/// A name of a model or table, safe to print; never longer than is good for a message.
+func printableName(_ name: String) -> String {
+  let text = printable(name)
+  return text.count > 80 ? text.prefix(79) + "…" : text
+}
+
+private func quotedName(_ name: String) -> String { "\"\(printableName(name))\"" }

@@ -1,0 +1,64 @@
+/// The reason why a store was not opened.
+public struct LazaretError: ReportableError {
+  /// What kind of reason it was.
+  public enum Kind: String, Sendable {
+    /// The store is of an earlier model version.
+    case migrationNeeded = "migration-needed"
+
+    /// The store cannot be had now; nothing is wrong with it.
+    case unavailable = "store-unavailable"
+
+    /// The store is damaged, and the policy is to refuse.
+    case damaged = "store-damaged"
+
+    /// No way leads from the store to the app's model, and the policy is to refuse.
+    case incompatible = "store-incompatible"
+
+    /// The new store is not what it should be.
+    case creationFailed = "creation-failed"
+    case cancelled = "cancelled"
+  }
+
+  public var kind: Kind
+  public var operation: String
+  public var path: FilePath?
+  public var detail: String
+  public var hint: String
+
+  /// What was found out about the store.
+  public var examination: Examination?
+
+  /// The reason's own code where the store could not be had (`locked`, `newer-model` …), else the kind's.
+  public var code: String {
+    if kind == .unavailable, let reason = examination?.reason { return reason.code }
+    return kind.rawValue
+  }
+
+  public var isEnvironmental: Bool { kind == .unavailable }
+
+  init(
+    _ kind: Kind, operation: String = "open the store", path: FilePath?, detail: String, hint: String,
+    examination: Examination? = nil
+  ) {
+    self.kind = kind
+    self.operation = operation
+    self.path = path
+    self.detail = detail
+    self.hint = hint
+    self.examination = examination
+  }
+
+  static func cancelled(_ path: FilePath) -> LazaretError {
+    LazaretError(
+      .cancelled, path: path, detail: "it was cancelled", hint: "The store is as it was; open it again at any time.")
+  }
+
+  /// The error for a store that stays where it is, in the words of its examination.
+  init(_ kind: Kind, _ examination: Examination, path: FilePath) {
+    var words = examination.reason.words
+    if words.hasSuffix(".") { words.removeLast() }
+    self.init(
+      kind, path: path, detail: words.prefix(1).lowercased() + words.dropFirst(), hint: examination.reason.hint,
+      examination: examination)
+  }
+}

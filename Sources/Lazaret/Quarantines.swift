@@ -1,0 +1,138 @@
+/// The quarantined stores of a home: finding them, adding to them, putting them back, removing them.
+public struct Quarantines: Sendable {
+  /// The folder with the catalogue.
+  public let home: FilePath
+  let surroundings: Surroundings
+
+  public init(home: FilePath, surroundings: Surroundings = .machine) {
+    self.home = home
+    self.surroundings = surroundings
+  }
+
+  private var fileSystem: FileSystem { surroundings.fileSystem }
+  private var catalogue: QuarantineCatalogue { QuarantineCatalogue(home: home, surroundings: surroundings) }
+
+  /// The quarantined stores that the home's catalogue knows, newest first.
+  public func stores() throws -> [QuarantinedStore] { try catalogue.stores() }
+
+  /// The quarantined stores beside a store, or in a folder called `Incompatible`, or of a folder that holds one.
+  public func stores(at path: FilePath) throws -> [QuarantinedStore] { try folder(at: path).stores() }
+
+  /// The quarantined store of a name, or at a path.
+  ///
+  /// - Throws: `not-in-quarantine`, or `ambiguous-id` where two folders have one of that name.
+  public func store(_ name: FilePath) throws -> QuarantinedStore { try find(name).store }
+
+  private func find(_ name: FilePath) throws -> (folder: QuarantineFolder, store: QuarantinedStore) {
+    guard let last = name.lastComponent else { throw Self.notFound(name) }
+    if name.components.count > 1 || name.isAbsolute {
+      let folder = QuarantineFolder(try fileSystem.realPath(name.folder), surroundings: surroundings)
+      // The path of any of its files will do: the name begins with the time.
+      let id = last.string.split(separator: ".").first.map(String.init) ?? last.string
+      return (folder, try folder.store(named: id))
+    }
+    var found: [(QuarantineFolder, QuarantinedStore)] = []
+    for folder in try catalogue.folders() {
+      found += try folder.stores().filter { $0.id == last.string }.map { (folder, $0) }
+    }
+    guard let first = found.first else { throw Self.notFound(name) }
+    guard found.count == 1 else {
+      throw QuarantineError(
+        .ambiguous, operation: "find the quarantined store", path: name,
+        detail: "\(found.count) folders have a store of that name",
+        hint: "Give its path instead: \(found.map { quoted($0.1.files.main) }.joined(separator: " or ")).")
+    }
+    return first
+  }
+
+  private static func notFound(_ name: FilePath) -> QuarantineError {
+    QuarantineError(
+      .notFound, operation: "find the quarantined store", path: name, detail: "no store of that name is known here",
+      hint: "List what there is with: lazaret quarantine list. Another home is given with --home.")
+  }
+
+  private func folder(at path: FilePath) throws -> QuarantineFolder {
+    let status = try fileSystem.status(of: path)
+    guard status?.kind == .directory else {
+      return QuarantineFolder(beside: try StoreFileSet.locate(path, in: fileSystem), surroundings: surroundings)
+    }
+    let real = try fileSystem.realPath(path)
+    let isOne = real.lastComponent == QuarantineFolder.name
+    return QuarantineFolder(isOne ? real : real.appending(QuarantineFolder.name), surroundings: surroundings)
+  }
+
+  /// Moves a store into quarantine, whatever state it is in.
+  ///
+  /// - Parameters:
+  ///   - model: the app's model, to tell the store's version by.
+  ///   - reason: why, in words; what the examination says if nil.
+  /// - Throws: `nothing-to-quarantine`, `locked`, `in-use`, or what the file system says; the store is then as it was.
+  public func add(
+    _ path: FilePath, model: AppModel? = nil, reason: String? = nil, appVersion: String? = nil,
+    observer: OpeningObserver = OpeningObserver()
+  ) throws -> QuarantinedStore {
+    let place = try StoreFileSet.locate(path, in: fileSystem)
+    let lock = try FolderLock(place.folder, in: fileSystem)
+    let stored = try add(place, model: model, reason: reason, appVersion: appVersion, observer)
+    _ = consume lock
+    return stored
+  }
+
+  /// The same, under the folder's lock.
+  private func add(
+    _ place: StoreFileSet, model: AppModel?, reason: String?, appVersion: String?, _ observer: OpeningObserver
+  ) throws -> QuarantinedStore {
+    let quarantine = QuarantineFolder(beside: place, surroundings: surroundings)
+    _ = try quarantine.finishInterrupted()
+    let examination = try Examiner(fileSystem: fileSystem).examine(place.main, model: model)
+    if examination.verdict == .unavailable, !examination.isReadable {
+      throw LazaretError(.unavailable, examination, path: place.main)
+    }
+    var facts = QuarantineCase(examination, appVersion: appVersion)
+    if let reason { facts.reason = .init(code: "by-request", words: reason) }
+    let stored = try quarantine.add(place, because: facts) { done, total in
+      try observer.report(.quarantining, at: place.main, completed: done, of: total)
+    }
+    try catalogue.add(quarantine)
+    return stored
+  }
+
+  /// Puts a quarantined store back where it came from, or elsewhere.
+  ///
+  /// - Parameters:
+  ///   - name: its name or path.
+  ///   - destination: where it goes; the place it came from if nil.
+  ///   - isReplacing: whether a store that is there is quarantined first.
+  /// - Returns: where it is now, and what was quarantined for it.
+  public func release(
+    _ name: FilePath, to destination: FilePath? = nil, replacing isReplacing: Bool = false
+  ) throws -> (place: StoreFileSet, quarantined: QuarantinedStore?) {
+    let (folder, store) = try find(name)
+    let place = try destination.map { try StoreFileSet.locate($0, in: fileSystem) } ?? folder.originalPlace(of: store)
+    let lock = try FolderLock(place.folder, in: fileSystem)
+    var replaced: QuarantinedStore?
+    if isReplacing, !(try place.members(in: fileSystem)).isEmpty {
+      try folder.verify(store)
+      replaced = try add(
+        place, model: nil, reason: "The quarantined store \(store.id) was put in its place.", appVersion: nil,
+        OpeningObserver())
+    }
+    let released = try folder.release(store.id, to: place)
+    _ = consume lock
+    return (released, replaced)
+  }
+
+  /// Removes a quarantined store for good.
+  public func discard(_ name: FilePath) throws -> QuarantinedStore {
+    let (folder, store) = try find(name)
+    let lock = try FolderLock(folder.path.folder, in: fileSystem)
+    try folder.discard(store.id)
+    _ = consume lock
+    return store
+  }
+}
+
+extension Examination {
+  /// Whether the store itself could be read, though it is not to be had for the app.
+  var isReadable: Bool { health.fileKind != nil }
+}

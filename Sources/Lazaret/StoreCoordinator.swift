@@ -1,0 +1,95 @@
+public import Logging
+
+/// Opens an app's store, whatever state it is in.
+///
+/// ```swift
+/// let coordinator = StoreCoordinator(model: try AppModel.load("App.xcdatamodeld"))
+/// let opening = try coordinator.open("Stores/App.sqlite")
+/// if let notice = opening.notice { show(notice) }
+/// ```
+///
+/// A sound store of the current model is simply opened, and a missing one created. One that is damaged or incompatible is
+/// moved into quarantine as it is, and an empty one takes its place, unless the policy refuses. One that cannot be had now
+/// (locked, forbidden, newer than the app) stays where it is, and the error says what to do.
+///
+/// Close every other connection of your process to the store before you open it: SQLite's locks belong to the process, and
+/// looking at a file can end those of another connection (https://sqlite.org/howtocorrupt.html, section 2.2).
+public struct StoreCoordinator: Sendable {
+  /// What the app expects of its store.
+  public let model: AppModel
+
+  /// What the app wants done with a store that cannot simply be opened.
+  public let policy: OpeningPolicy
+
+  /// The folder with the catalogue of quarantined stores; nil keeps none.
+  public let home: FilePath?
+
+  /// The app's own version, for receipts.
+  public let appVersion: String?
+
+  /// How the store is opened in the end.
+  public let storeOptions: PersistentStore.Options
+
+  let surroundings: Surroundings
+  let logger: Logger
+
+  /// A coordinator for stores of one model.
+  public init(
+    model: AppModel, policy: OpeningPolicy = OpeningPolicy(), home: FilePath? = nil, appVersion: String? = nil,
+    storeOptions: PersistentStore.Options = PersistentStore.Options(), surroundings: Surroundings = .machine,
+    logger: Logger = Logger(label: "lazaret") { _ in SwiftLogNoOpLogHandler() }
+  ) {
+    self.model = model
+    self.policy = policy
+    self.home = home
+    self.appVersion = appVersion
+    self.storeOptions = storeOptions
+    self.surroundings = surroundings
+    self.logger = logger
+  }
+
+  var fileSystem: FileSystem { surroundings.fileSystem }
+
+  /// Looks at a store; touches nothing.
+  public func examine(
+    _ path: FilePath, options: Examiner.Options = Examiner.Options()
+  ) throws -> Examination {
+    try Examiner(fileSystem: fileSystem).examine(path, model: model, options: options)
+  }
+
+  /// Opens the store at a path.
+  ///
+  /// - Throws: `LazaretError` where the store stays closed as it is; `FileError`, `PersistentStoreError`,
+  ///   `QuarantineError` where a step failed. `isEnvironmental` tells whether the surroundings are at fault. Whatever is
+  ///   thrown, the old store is whole in its place or whole in quarantine, and opening again goes on from there.
+  public func open(_ path: FilePath, observer: OpeningObserver = OpeningObserver()) throws -> Opening {
+    try observer.report(.examining, at: path)
+    var events = try finishInterrupted(path)
+    let place = try locate(path)
+    let examination = try Examiner(fileSystem: fileSystem).examine(
+      place.main, model: model, options: .init(depth: .quick, countsRecords: false))
+    logger.debug("examined", metadata: ["verdict": "\(examination.verdict)", "reason": "\(examination.reason.code)"])
+    switch examination.verdict {
+    case .compatible: break
+    case .unavailable: throw LazaretError(.unavailable, examination, path: path)
+    case .outdated: throw LazaretError(.migrationNeeded, examination, path: path)
+    case .missing: events += try replace(place, examination, observer)
+    case .incompatible:
+      if policy.whenIncompatible == .refuse { throw LazaretError(.incompatible, examination, path: path) }
+      events += try replace(place, examination, observer)
+    case .damaged:
+      if policy.whenDamaged == .refuse { throw LazaretError(.damaged, examination, path: path) }
+      events += try replace(place, examination, observer)
+    }
+    try observer.report(.opening, at: path)
+    let store = try PersistentStore(opening: place.main, model: currentModel, options: storeOptions)
+    // Whoever set the store aside, in this run or an interrupted earlier one, its owner is told.
+    let isSetAside = events.contains { $0.kind == .quarantine || $0.reason != nil }
+    let notice = isSetAside ? Notice.replaced(isDamaged: examination.verdict != .incompatible) : nil
+    return Opening(store: store, examination: examination, events: events, notice: notice)
+  }
+
+  private var currentModel: ManagedObjectModel? {
+    if case .coreData(let bundle) = model { bundle.current.model } else { nil }
+  }
+}

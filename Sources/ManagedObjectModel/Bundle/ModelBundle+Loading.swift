@@ -1,0 +1,187 @@
+internal import PropertyLists
+public import StoreFiles
+public import SystemPackage
+
+extension ModelBundle {
+  /// Loads a `.xcdatamodeld`, `.xcdatamodel`, `.momd` or `.mom`, whatever it is called.
+  ///
+  /// - Parameters:
+  ///   - path: The file or folder.
+  ///   - order: The names of all versions, oldest first; nil for natural order with the current version last.
+  ///   - policy: What becomes of a version that cannot be read.
+  ///   - fileSystem: The file system it is read from.
+  /// - Throws: `ModelError`; it names the version, entity and property where it is about one.
+  public static func load(
+    path: FilePath, order: [String]? = nil, unreadableVersions policy: UnreadableVersionPolicy = .refuse,
+    fileSystem: FileSystem = FileSystem()
+  ) throws(ModelError) -> ModelBundle {
+    var loader = ModelBundleLoader(path: path, policy: policy, fileSystem: fileSystem)
+    return try loader.load(order: order)
+  }
+}
+
+/// Finds the versions of a bundle and reads them.
+private struct ModelBundleLoader {
+  let path: FilePath
+  let policy: ModelBundle.UnreadableVersionPolicy
+  let files: ModelFiles
+  private var versions: [ModelVersion] = []
+  private var unreadable: [ModelBundle.UnreadableVersion] = []
+
+  /// More versions than any app has had.
+  private static let maximumVersions = 1000
+
+  init(path: FilePath, policy: ModelBundle.UnreadableVersionPolicy, fileSystem: FileSystem) {
+    self.path = path
+    self.policy = policy
+    files = ModelFiles(fileSystem: fileSystem)
+  }
+
+  mutating func load(order: [String]?) throws(ModelError) -> ModelBundle {
+    let isFolder = try files.isFolder(path)
+    let entries = isFolder ? try files.entries(path) : []
+    if !isFolder {
+      try loadFile()
+    } else if entries.contains("contents") || entries.contains("elements") {
+      try loadSourceVersion(path, name: path.stem ?? "", isCurrent: true)
+    } else if entries.contains(where: { $0.hasSuffix(".xcdatamodel") }) {
+      try loadSourceBundle(entries)
+    } else if entries.contains(where: { $0.hasSuffix(".mom") }) {
+      try loadCompiledBundle(entries)
+    } else {
+      throw ModelError(
+        entries.contains { $0.hasSuffix(".omo") } ? .optimizedFormat : .noVersions, path: path,
+        detail: "the folder holds neither a model's contents nor versions of one")
+    }
+    let ordered = try sorted(order)
+    guard
+      let bundle = ModelBundle(
+        name: path.stem ?? "", path: path, versions: ordered, unreadableVersions: unreadable)
+    else { throw ModelError(.noVersions, path: path, detail: "the bundle holds no version that can be read") }
+    return bundle
+  }
+
+  /// A lone file: a compiled model, or the `contents` of a source model.
+  private mutating func loadFile() throws(ModelError) {
+    let bytes = try files.read(path)
+    // A compiled model comes first: some archives are XML too.
+    let isSource = XMLTree.looksLikeXML(bytes) && path.extension != "mom" && path.extension != "omo"
+    let isContents = path.lastComponent?.string == "contents"
+    let name = isContents ? path.removingLastComponent().stem ?? "" : path.stem ?? ""
+    try append(name: name, isCurrent: true, path: path, nil) { () throws(ModelError) in
+      isSource ? try ManagedObjectModel(source: bytes) : try ManagedObjectModel(compiled: bytes)
+    }
+  }
+
+  private mutating func loadSourceBundle(_ entries: [String]) throws(ModelError) {
+    let folders = entries.filter { $0.hasSuffix(".xcdatamodel") }
+    try requireFew(folders.count)
+    var current: String?
+    if entries.contains(".xccurrentversion") {
+      let place = path.appending(".xccurrentversion")
+      let bytes = try files.read(place)
+      do {
+        current = try PropertyList(bytes)["_XCCurrentVersionName"]?.string
+      } catch {
+        throw ModelError(error).told(path: place)
+      }
+    }
+    // Without a current version the only one counts, or the last in natural order.
+    let currentFolder = current ?? folders.max { precedesNaturally(Self.stem($0), Self.stem($1)) }
+    if let current, !folders.contains(current) { throw missingCurrent(current) }
+    for folder in folders {
+      let name = Self.stem(folder)
+      try loadSourceVersion(path.appending(folder), name: name, isCurrent: folder == currentFolder)
+    }
+  }
+
+  private static func stem(_ folder: String) -> String { String(folder.dropLast(".xcdatamodel".count)) }
+
+  private mutating func loadSourceVersion(_ folder: FilePath, name: String, isCurrent: Bool) throws(ModelError) {
+    let contents = folder.appending("contents")
+    let files = files
+    try append(name: name, isCurrent: isCurrent, path: folder, nil) { () throws(ModelError) in
+      let entries = try files.entries(folder)
+      if entries.contains("elements"), !entries.contains("contents") {
+        throw ModelError(
+          .oldFormat, path: folder, detail: "it is in the format of Xcode 3 (a file called elements, no contents)")
+      }
+      return try ManagedObjectModel(source: try files.read(contents))
+    }
+  }
+
+  private mutating func loadCompiledBundle(_ entries: [String]) throws(ModelError) {
+    let momFiles = entries.filter { $0.hasSuffix(".mom") }
+    try requireFew(momFiles.count)
+    let names = momFiles.map { String($0.dropLast(".mom".count)) }
+    var info: VersionInfo?
+    if entries.contains("VersionInfo.plist") {
+      let place = path.appending("VersionInfo.plist")
+      do {
+        info = try VersionInfo(try files.read(place))
+      } catch {
+        throw error.told(path: place)
+      }
+    }
+    if let current = info?.currentVersionName, !names.contains(current) { throw missingCurrent(current) }
+    let current = info?.currentVersionName ?? names.max { precedesNaturally($0, $1) }
+    let files = files
+    for (file, name) in zip(momFiles, names) {
+      let place = path.appending(file)
+      try append(name: name, isCurrent: name == current, path: place, info) { () throws(ModelError) in
+        try ManagedObjectModel(compiled: try files.read(place))
+      }
+    }
+  }
+
+  /// Reads one version, or notes that it cannot be read, as the policy says.
+  private mutating func append(
+    name: String, isCurrent: Bool, path: FilePath, _ info: VersionInfo?,
+    _ model: () throws(ModelError) -> ManagedObjectModel
+  ) throws(ModelError) {
+    do {
+      versions.append(
+        ModelVersion(
+          name: name, model: try model(), isCurrent: isCurrent, storedHashes: info?.hashes[name],
+          storedChecksum: info?.checksums[name]))
+    } catch {
+      let told = error.told(path: path, versionName: name)
+      guard policy == .report, !isCurrent else { throw told }
+      unreadable.append(ModelBundle.UnreadableVersion(name: name, error: told))
+    }
+  }
+
+  private func sorted(_ order: [String]?) throws(ModelError) -> [ModelVersion] {
+    guard let order else {
+      return versions.sorted { first, second in
+        first.isCurrent != second.isCurrent ? second.isCurrent : precedesNaturally(first.name, second.name)
+      }
+    }
+    let known = Set(versions.map(\.name)).union(unreadable.map(\.name))
+    if let unknown = order.first(where: { !known.contains($0) }) {
+      throw ModelError(
+        .versionOrder, path: path,
+        detail: "the order names version \"\(printable(unknown))\", which is not in the bundle")
+    }
+    guard Set(order).count == order.count else {
+      throw ModelError(.versionOrder, path: path, detail: "the order names a version twice")
+    }
+    if let missing = known.subtracting(order).sorted(by: precedesNaturally).first {
+      throw ModelError(
+        .versionOrder, path: path, detail: "the order leaves out version \"\(printable(missing))\" of the bundle")
+    }
+    return order.compactMap { name in versions.first { $0.name == name } }
+  }
+
+  private func requireFew(_ count: Int) throws(ModelError) {
+    guard count <= Self.maximumVersions else {
+      throw ModelError(.tooLarge, path: path, detail: "it has more than \(Self.maximumVersions) versions")
+    }
+  }
+
+  private func missingCurrent(_ name: String) -> ModelError {
+    ModelError(
+      .currentVersionMissing, path: path,
+      detail: "its current version is \"\(printable(name))\", which is not in the bundle")
+  }
+}

@@ -1,0 +1,68 @@
+internal import CZlib
+
+/// DEFLATE without any header, as the model cache of a store is packed.
+///
+/// The only place of this module that hands memory to C.
+enum RawDeflate {
+  private static let chunk = 64 << 10
+
+  /// Unpacks a stream; nil where it is damaged or cut off, or unpacks to more than `limit` bytes.
+  static func unpack(_ bytes: [UInt8], limit: Int) -> [UInt8]? {
+    var stream = unsafe z_stream()
+    guard
+      unsafe inflateInit2_(&stream, -MAX_WBITS, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK
+    else { return nil }
+    defer { unsafe inflateEnd(&stream) }
+    var input = bytes
+    var output: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: chunk)
+    let isWhole = unsafe input.withUnsafeMutableBufferPointer { source in
+      unsafe stream.next_in = source.baseAddress
+      unsafe stream.avail_in = UInt32(clamping: source.count)
+      while true {
+        let (status, made) = unsafe buffer.withUnsafeMutableBufferPointer { target in
+          unsafe stream.next_out = target.baseAddress
+          unsafe stream.avail_out = UInt32(clamping: target.count)
+          let status = unsafe inflate(&stream, Z_NO_FLUSH)
+          return unsafe (status, target.count - Int(stream.avail_out))
+        }
+        guard output.count + made <= limit else { return false }
+        output += buffer[..<made]
+        if status == Z_STREAM_END { return true }
+        // Without progress the stream is cut off.
+        guard status == Z_OK, made > 0 else { return false }
+      }
+    }
+    return isWhole ? output : nil
+  }
+
+  /// Packs bytes; nil only where memory is short.
+  static func pack(_ bytes: [UInt8]) -> [UInt8]? {
+    var stream = unsafe z_stream()
+    guard
+      unsafe deflateInit2_(
+        &stream, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+        == Z_OK
+    else { return nil }
+    defer { unsafe deflateEnd(&stream) }
+    var input = bytes
+    var output: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: chunk)
+    let isWhole = unsafe input.withUnsafeMutableBufferPointer { source in
+      unsafe stream.next_in = source.baseAddress
+      unsafe stream.avail_in = UInt32(clamping: source.count)
+      while true {
+        let (status, made) = unsafe buffer.withUnsafeMutableBufferPointer { target in
+          unsafe stream.next_out = target.baseAddress
+          unsafe stream.avail_out = UInt32(clamping: target.count)
+          let status = unsafe deflate(&stream, Z_FINISH)
+          return unsafe (status, target.count - Int(stream.avail_out))
+        }
+        output += buffer[..<made]
+        if status == Z_STREAM_END { return true }
+        guard status == Z_OK, made > 0 else { return false }
+      }
+    }
+    return isWhole ? output : nil
+  }
+}

@@ -1,0 +1,73 @@
+internal import Crypto
+
+/// The version hash of an entity: the 32 bytes by which Core Data recognizes what a store was written with.
+public struct VersionHash: Sendable, Hashable, CustomStringConvertible {
+  /// The 32 bytes.
+  public let bytes: [UInt8]
+
+  /// A hash from its 32 bytes; nil where there are not 32 of them.
+  public init?(bytes: [UInt8]) {
+    guard bytes.count == 32 else { return nil }
+    self.bytes = bytes
+  }
+
+  /// A hash from 64 hexadecimal digits; nil where the text is anything else.
+  public init?(hex: String) {
+    let digits = Array(hex.utf8)
+    guard digits.count == 64 else { return nil }
+    var bytes: [UInt8] = []
+    for index in stride(from: 0, to: 64, by: 2) {
+      guard let high = Self.value(of: digits[index]), let low = Self.value(of: digits[index + 1]) else { return nil }
+      bytes.append(high << 4 | low)
+    }
+    self.bytes = bytes
+  }
+
+  /// The value of a hexadecimal digit.
+  private static func value(of digit: UInt8) -> UInt8? {
+    switch digit {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+    default: nil
+    }
+  }
+
+  /// The SHA-256 of a message.
+  init(of message: [UInt8]) { bytes = Array(SHA256.hash(data: message)) }
+
+  /// The hash as 64 lower-case hexadecimal digits.
+  public var hex: String {
+    var text = ""
+    for byte in bytes { text += (byte < 16 ? "0" : "") + String(byte, radix: 16) }
+    return text
+  }
+
+  /// The hash in base 64, as Xcode shows it.
+  public var base64: String { Base64.text(of: bytes) }
+
+  public var description: String { hex }
+}
+
+/// Base 64 with padding, as model checksums are written.
+enum Base64 {
+  private static let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
+  static func text(of bytes: [UInt8]) -> String {
+    var out: [UInt8] = []
+    for start in stride(from: 0, to: bytes.count, by: 3) {
+      let group = bytes[start..<min(start + 3, bytes.count)]
+      var bits: UInt32 = 0
+      for index in 0..<3 { bits = bits << 8 | UInt32(index < group.count ? group[start + index] : 0) }
+      for index in 0..<4 {
+        out.append(index <= group.count ? letters[Int(bits >> (18 - 6 * UInt32(index)) & 63)] : UInt8(ascii: "="))
+      }
+    }
+    return String(decoding: out, as: UTF8.self)
+  }
+}
+
+/// Text in the order that Core Data sorts names by: UTF-16 code unit by code unit, capital letters before small ones.
+package func precedesByCodeUnit(_ first: String, _ second: String) -> Bool {
+  first.utf16.lexicographicallyPrecedes(second.utf16)
+}

@@ -1,0 +1,259 @@
+/// Reads expression and predicate format, as model sources hold it.
+///
+/// What it does not know it refuses; the caller then keeps the text as it is.
+struct FormatParser {
+  private var scanner: FormatScanner
+  private var token: FormatScanner.Token
+  private var isBroken = false
+  private var depth = 0
+
+  private static let maximumLength = 16_384
+  private static let maximumDepth = 40
+
+  /// The expression that the text is; nil where it is none that is known.
+  static func expression(_ text: String) -> ModelExpression? {
+    guard text.utf8.count <= maximumLength else { return nil }
+    var parser = FormatParser(text)
+    let result = parser.sum()
+    return parser.isBroken || parser.token != .end ? nil : result
+  }
+
+  /// The predicate that the text is; nil where it is none that is known.
+  static func predicate(_ text: String) -> ModelPredicate? {
+    guard text.utf8.count <= maximumLength else { return nil }
+    var parser = FormatParser(text)
+    let result = parser.disjunction()
+    return parser.isBroken || parser.token != .end ? nil : result
+  }
+
+  private init(_ text: String) {
+    scanner = FormatScanner(text)
+    token = .end
+    advance()
+  }
+
+  private mutating func advance() {
+    if let next = scanner.next() {
+      token = next
+    } else {
+      isBroken = true
+      token = .end
+    }
+  }
+
+  private mutating func fail() -> ModelExpression {
+    isBroken = true
+    token = .end
+    return .constant(.null)
+  }
+
+  private mutating func accept(sign: String) -> Bool {
+    guard token == .sign(sign) else { return false }
+    advance()
+    return true
+  }
+
+  private mutating func accept(word: String) -> Bool {
+    guard case .word(let text) = token, text.uppercased() == word else { return false }
+    advance()
+    return true
+  }
+
+  private mutating func enter() -> Bool {
+    depth += 1
+    if depth > Self.maximumDepth { isBroken = true }
+    return !isBroken
+  }
+
+  // MARK: Predicates
+
+  private mutating func disjunction() -> ModelPredicate {
+    var parts = [conjunction()]
+    while !isBroken, accept(word: "OR") || accept(sign: "||") { parts.append(conjunction()) }
+    return parts.count == 1 ? parts[0] : .or(parts)
+  }
+
+  private mutating func conjunction() -> ModelPredicate {
+    var parts = [negation()]
+    while !isBroken, accept(word: "AND") || accept(sign: "&&") { parts.append(negation()) }
+    return parts.count == 1 ? parts[0] : .and(parts)
+  }
+
+  private mutating func negation() -> ModelPredicate {
+    guard enter() else { return .always(false) }
+    defer { depth -= 1 }
+    if accept(word: "NOT") || accept(sign: "!") { return .not(negation()) }
+    if accept(word: "TRUEPREDICATE") { return .always(true) }
+    if accept(word: "FALSEPREDICATE") { return .always(false) }
+    if token == .sign("(") {
+      // A parenthesis opens a predicate or an expression; the first that fits is taken.
+      let saved = self
+      advance()
+      let inner = disjunction()
+      if !isBroken, accept(sign: ")"), !startsComparison { return inner }
+      self = saved
+    }
+    return comparison()
+  }
+
+  private var startsComparison: Bool {
+    switch token {
+    case .sign(let text): Self.comparisonSigns[text] != nil || ["+", "-", "*", "/", "**"].contains(text)
+    case .word(let text): Self.comparisonWords[text.uppercased()] != nil
+    default: false
+    }
+  }
+
+  private mutating func comparison() -> ModelPredicate {
+    var modifier = ModelPredicate.Modifier.direct
+    if accept(word: "ANY") || accept(word: "SOME") {
+      modifier = .any
+    } else if accept(word: "ALL") {
+      modifier = .all
+    }
+    let left = sum()
+    var found: ModelPredicate.Comparison?
+    switch token {
+    case .sign(let text): found = Self.comparisonSigns[text]
+    case .word(let text): found = Self.comparisonWords[text.uppercased()]
+    default: break
+    }
+    guard !isBroken, let found else {
+      _ = fail()
+      return .always(false)
+    }
+    advance()
+    var options = 0
+    if accept(sign: "[") {
+      if case .word(let letters) = token {
+        for letter in letters { options |= ["c": 1, "d": 2, "n": 4, "l": 8][letter] ?? 0 }
+        advance()
+      }
+      if !accept(sign: "]") { isBroken = true }
+    }
+    return .comparison(left, found, sum(), modifier: modifier, options: options)
+  }
+
+  private static let comparisonSigns: [String: ModelPredicate.Comparison] = [
+    "<": .lessThan, "<=": .lessThanOrEqual, "=<": .lessThanOrEqual, ">": .greaterThan, ">=": .greaterThanOrEqual,
+    "=>": .greaterThanOrEqual, "=": .equal, "==": .equal, "!=": .notEqual, "<>": .notEqual,
+  ]
+
+  private static let comparisonWords: [String: ModelPredicate.Comparison] = [
+    "MATCHES": .matches, "LIKE": .like, "BEGINSWITH": .beginsWith, "ENDSWITH": .endsWith, "IN": .isIn,
+    "CONTAINS": .contains, "BETWEEN": .between,
+  ]
+
+  // MARK: Expressions
+
+  private mutating func sum() -> ModelExpression {
+    guard enter() else { return fail() }
+    defer { depth -= 1 }
+    var left = product()
+    while !isBroken {
+      if accept(sign: "+") {
+        left = .function("add:to:", [left, product()])
+      } else if accept(sign: "-") {
+        left = .function("from:subtract:", [left, product()])
+      } else {
+        break
+      }
+    }
+    return left
+  }
+
+  private mutating func product() -> ModelExpression {
+    var left = operand()
+    while !isBroken {
+      if accept(sign: "*") {
+        left = .function("multiply:by:", [left, operand()])
+      } else if accept(sign: "/") {
+        left = .function("divide:by:", [left, operand()])
+      } else if accept(sign: "**") {
+        left = .function("raise:toPower:", [left, operand()])
+      } else {
+        break
+      }
+    }
+    return left
+  }
+
+  private mutating func operand() -> ModelExpression {
+    switch token {
+    case .number(let digits):
+      advance()
+      return number(digits)
+    case .string(let text):
+      advance()
+      return .constant(.string(text))
+    case .variable(let name):
+      advance()
+      return path(after: .variable(name))
+    case .word(let word):
+      advance()
+      return named(word)
+    case .sign("-"):
+      advance()
+      if case .number(let digits) = token {
+        advance()
+        return number("-" + digits)
+      }
+      return fail()
+    case .sign("("):
+      advance()
+      let inner = sum()
+      return accept(sign: ")") ? path(after: inner) : fail()
+    case .sign("{"):
+      advance()
+      return .aggregate(list(closedBy: "}"))
+    default: return fail()
+    }
+  }
+
+  private mutating func number(_ digits: String) -> ModelExpression {
+    if let whole = Int64(digits) { return .constant(.integer(whole)) }
+    if let real = Double(digits) { return .constant(.real(real)) }
+    return fail()
+  }
+
+  /// A key path behind another expression: `$FETCH_SOURCE.alias`.
+  private mutating func path(after base: ModelExpression) -> ModelExpression {
+    guard accept(sign: ".") else { return base }
+    guard case .word(let path) = token else { return fail() }
+    advance()
+    return .keyPathOf(base, path)
+  }
+
+  private mutating func named(_ word: String) -> ModelExpression {
+    // A function's selector may have several parts: `count:(…)`, `add:to:(…)`, `now()`.
+    var selector = word
+    while accept(sign: ":") {
+      selector += ":"
+      if case .word(let part) = token {
+        selector += part
+        advance()
+      }
+    }
+    if accept(sign: "(") { return .function(selector, list(closedBy: ")")) }
+    guard selector == word else { return fail() }
+    switch word.uppercased() {
+    case "SELF": return .selfObject
+    case "NIL", "NULL": return .constant(.null)
+    case "YES", "TRUE": return .constant(.boolean(true))
+    case "NO", "FALSE": return .constant(.boolean(false))
+    default: break
+    }
+    guard !word.hasSuffix("."), !word.contains("..") else { return fail() }
+    // `path.@count` is stored and hashed as the function `count:(path)`; checked against stored hashes.
+    if word.hasSuffix(".@count") { return .function("count:", [.keyPath(String(word.dropLast(7)))]) }
+    return .keyPath(word.uppercased().hasPrefix("SELF.") ? String(word.dropFirst(5)) : word)
+  }
+
+  private mutating func list(closedBy end: String) -> [ModelExpression] {
+    var elements: [ModelExpression] = []
+    if accept(sign: end) { return elements }
+    repeat { elements.append(sum()) } while !isBroken && accept(sign: ",")
+    if !accept(sign: end) { isBroken = true }
+    return elements
+  }
+}

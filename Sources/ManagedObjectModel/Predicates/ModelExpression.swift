@@ -1,0 +1,120 @@
+/// An expression of a model: what a derived attribute is computed from, or one side of a comparison in a predicate.
+package indirect enum ModelExpression: Sendable, Hashable {
+  /// A value that is written into the expression.
+  package enum Constant: Sendable, Hashable {
+    case null
+    case boolean(Bool)
+    case integer(Int64)
+    case real(Double)
+    case decimal(String)
+    case string(String)
+
+    /// Seconds since 2001-01-01T00:00:00Z.
+    case date(Double)
+
+    /// A value of a kind that is not read; its class.
+    case opaque(className: String)
+  }
+
+  case constant(Constant)
+  case selfObject
+  case variable(String)
+
+  /// Properties joined by dots, from the object itself.
+  case keyPath(String)
+
+  /// Properties joined by dots, from the value of another expression, such as `$FETCH_SOURCE`.
+  case keyPathOf(ModelExpression, String)
+
+  /// A built-in function by its selector: `count:`, `now`.
+  case function(String, [ModelExpression])
+
+  /// A method of an object by its selector.
+  case method(ModelExpression, String, [ModelExpression])
+  case aggregate([ModelExpression])
+
+  /// An expression of a kind that is not read; its class.
+  case opaque(className: String)
+}
+
+extension ModelExpression {
+  /// The expression in expression format, as Core Data prints it into version hashes.
+  ///
+  /// Key paths print as typed, built-in functions as `selector(arguments)`; both were checked against stored hashes,
+  /// the other forms follow Apple's predicate format and are unverified.
+  package var format: String {
+    switch self {
+    case .constant(let constant): constant.format
+    case .selfObject: "SELF"
+    case .variable(let name): "$\(name)"
+    case .keyPath(let path): path
+    case .keyPathOf(let base, let path): "\(base.format).\(path)"
+    case .function(let selector, let arguments):
+      if arguments.count == 2, let sign = Self.arithmetic[selector] {
+        "\(arguments[0].operandFormat) \(sign) \(arguments[1].operandFormat)"
+      } else {
+        "\(selector)(\(arguments.map(\.format).joined(separator: ", ")))"
+      }
+    case .method(let target, let selector, let arguments):
+      "FUNCTION(\(([target.format, quotedFormat(selector)] + arguments.map(\.format)).joined(separator: ", ")))"
+    case .aggregate(let elements): "{\(elements.map(\.format).joined(separator: ", "))}"
+    case .opaque(let className): "<\(className)>"
+    }
+  }
+
+  /// The expression as an operand of arithmetic: in parentheses where it is arithmetic itself.
+  private var operandFormat: String {
+    if case .function(let selector, let arguments) = self, arguments.count == 2, Self.arithmetic[selector] != nil {
+      return "(\(format))"
+    }
+    return format
+  }
+
+  /// The sign of each built-in function that is written between its operands.
+  static let arithmetic = [
+    "add:to:": "+", "from:subtract:": "-", "multiply:by:": "*", "divide:by:": "/", "raise:toPower:": "**",
+  ]
+
+  /// Whether everything in it was read, so that it can be written again.
+  var isComplete: Bool {
+    switch self {
+    case .constant(.opaque), .opaque: false
+    case .constant, .selfObject, .variable, .keyPath: true
+    case .keyPathOf(let base, _): base.isComplete
+    case .function(_, let arguments), .aggregate(let arguments): arguments.allSatisfy(\.isComplete)
+    case .method(let target, _, let arguments): target.isComplete && arguments.allSatisfy(\.isComplete)
+    }
+  }
+}
+
+extension ModelExpression.Constant {
+  /// The value in expression format.
+  var format: String {
+    switch self {
+    case .null: "nil"
+    case .boolean(let value): value ? "1" : "0"
+    case .integer(let value): String(value)
+    case .real(let value): numberFormat(value)
+    case .decimal(let digits): digits
+    case .string(let text): quotedFormat(text)
+    case .date(let seconds): "CAST(\(numberFormat(seconds)), \"NSDate\")"
+    case .opaque(let className): "<\(className)>"
+    }
+  }
+}
+
+/// Text between double quotes, with backslashes before quotes and backslashes.
+func quotedFormat(_ text: String) -> String {
+  var result = "\""
+  for scalar in text.unicodeScalars {
+    if scalar == "\"" || scalar == "\\" { result.unicodeScalars.append("\\") }
+    result.unicodeScalars.append(scalar)
+  }
+  return result + "\""
+}
+
+/// A number in its shortest form, whole numbers without a fraction.
+func numberFormat(_ value: Double) -> String {
+  if let whole = Int64(exactly: value), abs(whole) < 1 << 53 { return String(whole) }
+  return value.description
+}

@@ -1,0 +1,131 @@
+/// A place in a schema script, between statements.
+struct SchemaScanner {
+  private let bytes: [UInt8]
+  private var offset = 0
+
+  /// The line of the place, from 1.
+  private(set) var line = 1
+
+  init(bytes: [UInt8]) { self.bytes = bytes }
+
+  var isAtEnd: Bool { offset >= bytes.count }
+
+  /// Goes on over white space, semicolons and comments.
+  mutating func skipSeparators() {
+    var next = offset
+    while let end = separatorEnd(at: next) { next = end }
+    move(to: next)
+  }
+
+  /// Goes on behind a statement that begins at or before this place; false where it is not there.
+  ///
+  /// The statement may begin with the comments that have been skipped.
+  mutating func advance(over statement: [UInt8]) -> Bool {
+    guard !statement.isEmpty else { return false }
+    var start = previousEnd
+    while start <= offset {
+      let end = start + statement.count
+      if end <= bytes.count, bytes[start..<end].elementsEqual(statement) {
+        move(to: end)
+        previousEnd = offset
+        return true
+      }
+      guard let next = separatorEnd(at: start) else { return false }
+      start = next
+    }
+    return false
+  }
+
+  /// The end of the last statement.
+  private var previousEnd = 0
+
+  /// The next words of letters and underscores, upper-cased, with comments and other signs between them skipped.
+  func words(_ count: Int) -> [String] {
+    var words: [String] = []
+    var next = offset
+    while words.count < count, let byte = byte(at: next) {
+      if let end = separatorEnd(at: next) {
+        next = end
+      } else if Self.isWord(byte) {
+        let start = next
+        while let byte = self.byte(at: next), Self.isWord(byte) { next += 1 }
+        words.append(String(decoding: bytes[start..<next], as: UTF8.self).uppercased())
+      } else {
+        words.append(String(decoding: [byte], as: UTF8.self))
+        next += 1
+      }
+    }
+    return words
+  }
+
+  /// The end of the white space, semicolon or comment at an offset; nil where there is none.
+  private func separatorEnd(at start: Int) -> Int? {
+    guard let first = byte(at: start) else { return nil }
+    if Self.isSpace(first) || first == UInt8(ascii: ";") { return start + 1 }
+    guard let second = byte(at: start + 1) else { return nil }
+    if first == UInt8(ascii: "-"), second == first {
+      var end = start + 2
+      while let byte = byte(at: end), byte != UInt8(ascii: "\n") { end += 1 }
+      return end
+    }
+    if first == UInt8(ascii: "/"), second == UInt8(ascii: "*") {
+      var end = start + 2
+      while let byte = byte(at: end) {
+        if byte == UInt8(ascii: "*"), self.byte(at: end + 1) == UInt8(ascii: "/") { return end + 2 }
+        end += 1
+      }
+      return end
+    }
+    return nil
+  }
+
+  private mutating func move(to end: Int) {
+    line += bytes[offset..<max(offset, end)].count { $0 == UInt8(ascii: "\n") }
+    offset = max(offset, end)
+  }
+
+  private func byte(at index: Int) -> UInt8? { bytes.indices.contains(index) ? bytes[index] : nil }
+
+  private static func isSpace(_ byte: UInt8) -> Bool { [0x20, 0x09, 0x0A, 0x0B, 0x0C, 0x0D].contains(byte) }
+
+  private static func isWord(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "_"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"):
+      true
+    default: false
+    }
+  }
+}
+
+/// What becomes of a statement of a schema script.
+enum SchemaStatementRule {
+  case run
+
+  /// Compiled but not run, because it changes nothing that matters for an empty store.
+  case ignore
+  case refuse(String)
+
+  /// Judges a statement by its first words.
+  static func verdict(on words: [String]) -> SchemaStatementRule {
+    switch words.first {
+    case "CREATE", "INSERT", "REPLACE", "UPDATE", "DELETE", "ALTER", "DROP", "ANALYZE", "REINDEX", "WITH": .run
+    case "BEGIN", "COMMIT", "END": .ignore
+    case "PRAGMA": verdict(onPragma: words)
+    case nil: .refuse("is empty")
+    default: .refuse("is not one that creates a schema")
+    }
+  }
+
+  private static func verdict(onPragma words: [String]) -> SchemaStatementRule {
+    // `PRAGMA main.user_version` names its database first.
+    let name = words.count > 3 && words[2] == "." ? words[3] : words.count > 1 ? words[1] : ""
+    switch name {
+    case "USER_VERSION", "APPLICATION_ID", "ENCODING", "AUTO_VACUUM": return .run
+    case "FOREIGN_KEYS", "JOURNAL_MODE", "SYNCHRONOUS", "PAGE_SIZE", "CACHE_SIZE", "TEMP_STORE", "DEFER_FOREIGN_KEYS",
+      "RECURSIVE_TRIGGERS", "LEGACY_ALTER_TABLE":
+      return .ignore
+    default: return .refuse("is a pragma that a schema may not have")
+    }
+  }
+}

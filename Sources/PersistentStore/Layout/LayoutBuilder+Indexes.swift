@@ -1,0 +1,168 @@
+internal import ManagedObjectModel
+
+extension LayoutBuilder {
+  /// Builds the indexes of relationships, hierarchies, join tables, fetch indexes and uniqueness constraints (format
+  /// section 3.8, the names of fw 847 and later).
+  mutating func buildIndexes() {
+    let joinTablesByEntity = Dictionary(grouping: joinTables, by: { place(of: $0.relationship.entityName)?.rootName })
+    for table in tables {
+      for column in table.columns {
+        switch column.role {
+        case .toOne(let key), .owner(let key): addIndex(on: column.name, of: table, purpose: .toOne(key))
+        default: break
+        }
+      }
+      guard let root = place(of: table.rootEntityName) else { continue }
+      if root.hasSubentities { addIndex(on: "Z_ENT", of: table, purpose: .entityNumber) }
+      for joinTable in joinTablesByEntity[root.name] ?? [] { addIndex(of: joinTable) }
+      for entity in entities[(root.number - 1)..<root.lastDescendantNumber] {
+        addFetchIndexes(of: entity)
+        addUniquenessConstraints(of: entity)
+      }
+    }
+  }
+
+  private mutating func addIndex(on column: String, of table: TableLayout, purpose: IndexLayout.Purpose) {
+    indexes.append(
+      IndexLayout(
+        name: schemaNames.allocate("\(table.name)_\(column)_INDEX"), tableName: table.name, isUnique: false,
+        columns: [IndexedColumn(name: column, isAscending: nil)], condition: nil, purpose: purpose))
+  }
+
+  private mutating func addIndex(of table: JoinTableLayout) {
+    indexes.append(
+      IndexLayout(
+        name: schemaNames.allocate("\(table.name)_\(table.destinationColumn)_INDEX"), tableName: table.name,
+        isUnique: false,
+        columns: [table.destinationColumn, table.sourceColumn].map { IndexedColumn(name: $0, isAscending: nil) },
+        condition: nil, purpose: .joinTable))
+  }
+
+  /// Adds the fetch indexes that an entity declares; the old flag and the old compound indexes count as such.
+  ///
+  /// Compiled models list fetch indexes of several properties once more as compound indexes; those make no second index
+  /// (six real stores of fw 865 to 1333).
+  private mutating func addFetchIndexes(of entity: EntityLayout) {
+    guard let declared = model.entities[entity.name] else { return }
+    var names: Set<String> = Set(declared.fetchIndexes.map(\.name))
+    for property in sortedProperties(of: entity.name)
+    where property.traits.isIndexed && property.attribute != nil && names.insert(property.name).inserted {
+      add(FetchIndex(name: property.name, elements: [FetchIndexElement(propertyName: property.name)]), of: entity)
+    }
+    for index in declared.fetchIndexes { add(index, of: entity) }
+    let covered = Set(declared.fetchIndexes.map { $0.elements.map(\.propertyName) })
+    for (position, properties) in declared.compoundIndexes.enumerated() where !covered.contains(properties) {
+      let name = "compoundIndex" + (position == 0 ? "" : "\(position)")
+      guard names.insert(name).inserted else { continue }
+      add(FetchIndex(name: name, elements: properties.map { FetchIndexElement(propertyName: $0) }), of: entity)
+    }
+  }
+
+  private mutating func add(_ index: FetchIndex, of entity: EntityLayout) {
+    var columns: [IndexedColumn] = []
+    for element in index.elements {
+      guard let path = element.propertyName ?? element.expression, let column = column(path, of: entity.name) else {
+        notes.append(note(.indexLeftOut, entity.name, index.name))
+        return
+      }
+      columns.append(IndexedColumn(name: column, isAscending: element.isAscending))
+    }
+    guard !columns.isEmpty else { return }
+    if index.elements.contains(where: { $0.kind == .rTree }) {
+      addSpatialIndex(index, columns: columns.map(\.name), of: entity)
+      return
+    }
+    let condition = index.partialIndexPredicate.flatMap { predicate in
+      PartialIndexPredicate.sql(predicate) { column($0, of: entity.name) }
+    }
+    if index.partialIndexPredicate != nil, condition == nil {
+      notes.append(note(.partialIndexMadeWhole, entity.name, index.name))
+    }
+    indexes.append(
+      IndexLayout(
+        name: schemaNames.allocate("Z_\(entity.name)_\(index.name)"), tableName: entity.tableName, isUnique: false,
+        columns: columns, condition: condition, purpose: .fetch(entityName: entity.name, indexName: index.name)))
+  }
+
+  private mutating func addUniquenessConstraints(of entity: EntityLayout) {
+    for constraint in model.entities[entity.name]?.uniquenessConstraints ?? [] where !constraint.isEmpty {
+      let columns = constraint.compactMap { column($0, of: entity.name) }
+      guard columns.count == constraint.count else {
+        notes.append(note(.constraintLeftOut, entity.name, constraint.joined(separator: ".")))
+        continue
+      }
+      indexes.append(
+        IndexLayout(
+          name: schemaNames.allocate("Z_\(entity.name)_UNIQUE_\(constraint.joined(separator: "_"))"),
+          tableName: entity.tableName, isUnique: true,
+          columns: columns.map { IndexedColumn(name: $0, isAscending: true) }, condition: nil,
+          purpose: .uniqueness(entityName: entity.name, properties: constraint)))
+    }
+  }
+
+  /// The one column of an attribute, a to-one relationship or a composite's leaf (`place.latitude`).
+  func column(_ path: String, of entityName: String) -> String? {
+    let parts = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    guard let name = parts.first, let found = property(name, of: entityName) else { return nil }
+    switch storages[found.key] {
+    case .attribute(let columns):
+      guard parts.count > 1 else { return columns.count == 1 ? columns.first?.name : nil }
+      return columns.first { column in
+        if case .compositeLeaf(_, let path, _) = column.role { path == Array(parts.dropFirst()) } else { false }
+      }?.name
+    case .toOne(let column, _, _): return parts.count == 1 ? column : nil
+    default: return nil
+    }
+  }
+
+  /// Adds an R-tree index and the triggers that fill it.
+  ///
+  /// The words of the insert trigger are those of a Photos library; table, update and delete trigger follow them and are
+  /// unverified. SQLite's R-trees have at most five dimensions.
+  private mutating func addSpatialIndex(_ index: FetchIndex, columns: [String], of entity: EntityLayout) {
+    guard columns.count <= 5, Set(columns).count == columns.count else {
+      notes.append(note(.indexLeftOut, entity.name, index.name))
+      return
+    }
+    let name = schemaNames.allocate("Z_RT_\(entity.name)_\(index.name)")
+    for shadow in ["node", "parent", "rowid"] { _ = schemaNames.allocate("\(name)_\(shadow)") }
+    spatialIndexes.append(
+      SpatialIndexLayout(name: name, entityName: entity.name, tableName: entity.tableName, columns: columns))
+    let tree = SQLText.identifier(name)
+    let table = SQLText.identifier(entity.tableName)
+    let bounds = columns.flatMap { ["\($0)_MIN", "\($0)_MAX"] }.map(SQLText.identifier).joined(separator: ", ")
+    let values = columns.map(SQLText.identifier).map { "NEW.\($0), NEW.\($0)" }.joined(separator: ", ")
+    let fill = "INSERT OR REPLACE INTO \(tree) (Z_PK, \(bounds)) VALUES (NEW.Z_PK, \(values)) ;"
+    let condition = entityCondition(of: entity, row: "NEW").map { " WHEN \($0)" } ?? ""
+    addTrigger(
+      "\(name)_INSERT", on: entity.tableName,
+      "AFTER INSERT ON \(table) FOR EACH ROW\(condition) BEGIN \(fill) END")
+    addTrigger(
+      "\(name)_UPDATE", on: entity.tableName,
+      "AFTER UPDATE OF \(columns.map(SQLText.identifier).joined(separator: ", ")) ON \(table) FOR EACH ROW\(condition) "
+        + "BEGIN \(fill) END")
+    addTrigger(
+      "\(name)_DELETE", on: entity.tableName,
+      "AFTER DELETE ON \(table) FOR EACH ROW BEGIN DELETE FROM \(tree) WHERE Z_PK = OLD.Z_PK ; END")
+  }
+
+  mutating func addTrigger(
+    _ name: String, on tableName: String, _ body: String, derivedAttribute: PropertyKey? = nil
+  ) {
+    let name = triggerNames.allocate(name)
+    triggers.append(
+      TriggerLayout(
+        name: name, tableName: tableName, statement: "CREATE TRIGGER \(SQLText.identifier(name)) \(body)",
+        derivedAttribute: derivedAttribute))
+  }
+
+  /// The condition that a row belongs to an entity; nil where all rows of the table do.
+  ///
+  /// A root needs none: so it is in stores of fw 1344, while fw 1044 wrote the range for roots with sub-entities too. The
+  /// form for entities below a root is that of fw 1044.
+  func entityCondition(of entity: EntityLayout, row: String?) -> String? {
+    guard !entity.isRoot else { return nil }
+    let column = row.map { "\($0).Z_ENT" } ?? "Z_ENT"
+    return "\(entity.number) <= \(column) AND \(column) <= \(entity.lastDescendantNumber)"
+  }
+}

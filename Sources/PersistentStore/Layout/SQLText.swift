@@ -1,0 +1,35 @@
+/// The writing of names and text in SQL, so that nothing a model says can become a statement.
+enum SQLText {
+  /// The name as an identifier: bare where it consists of ASCII letters, digits and underscores, else quoted.
+  ///
+  /// Core Data leaves the names of fresh tables bare; they all begin with a letter, so no reserved word comes up.
+  static func identifier(_ name: String) -> String {
+    let isPlain = name.utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+        true
+      default: false
+      }
+    }
+    let beginsWithLetter = name.utf8.first.map { !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? false
+    return isPlain && beginsWithLetter ? name : quotedIdentifier(name)
+  }
+
+  /// The name as a quoted identifier, whatever is in it.
+  static func quotedIdentifier(_ name: String) -> String { "\"\(doubling("\"", in: name))\"" }
+
+  /// The text as a string literal.
+  static func literal(_ text: String) -> String { "'\(doubling("'", in: text))'" }
+
+  /// Doubles a quote, scalar by scalar, so that a quote with a combining mark is doubled too.
+  private static func doubling(_ quote: Unicode.Scalar, in text: String) -> String {
+    guard text.unicodeScalars.contains(quote) else { return text }
+    var result = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars {
+      if scalar == quote { result.append(quote) }
+      result.append(scalar)
+    }
+    return String(result)
+  }
+}

@@ -1,0 +1,138 @@
+internal import ManagedObjectModel
+
+/// The columns of a table while its entities are added one by one.
+struct TableInProgress {
+  /// The groups of columns in a fresh table, in order (format section 3.5).
+  ///
+  /// The place of URI among the last groups is not established.
+  private enum Group: Int, CaseIterable {
+    case integer, order, float, decimal, string, uuid, uri, transformable, binary
+
+    init(_ type: AttributeType) {
+      switch type {
+      case .integer16, .integer32, .integer64, .boolean: self = .integer
+      case .double, .float, .date: self = .float
+      case .decimal: self = .decimal
+      case .string: self = .string
+      case .uuid: self = .uuid
+      case .uri: self = .uri
+      case .transformable: self = .transformable
+      case .binary, .undefined, .objectID, .composite: self = .binary
+      }
+    }
+  }
+
+  private var names = NameAllocator(reserving: ["Z_PK", "Z_ENT", "Z_OPT"])
+  private var groups: [[ColumnLayout]] = Array(repeating: [], count: Group.allCases.count)
+
+  /// What the entity that is being added has got so far, by property name.
+  private var attributeColumns: [String: [ColumnLayout]] = [:]
+  private(set) var toOneColumns: [String: (column: String, entityColumn: String?)] = [:]
+  private(set) var orderColumns: [String: String] = [:]
+  private var ownerColumns: [PropertyKey: (column: String, orderColumn: String?)] = [:]
+
+  /// The columns of the table so far, in the order of a fresh one.
+  var orderedColumns: [ColumnLayout] {
+    [
+      ColumnLayout(name: "Z_PK", type: .integer, role: .primaryKey),
+      ColumnLayout(name: "Z_ENT", type: .integer, role: .entityNumber),
+      ColumnLayout(name: "Z_OPT", type: .integer, role: .saveCount),
+    ] + groups.joined()
+  }
+
+  /// Gives an attribute its column, or a composite one column for each leaf.
+  ///
+  /// A leaf's column is named after the attribute and the path to the leaf, joined by underscores (unverified: no store
+  /// with composite attributes was at hand). Leaves deeper than 16 levels are left out.
+  mutating func allocate(_ attribute: Attribute, key: PropertyKey) {
+    guard attribute.type == .composite else {
+      guard let type = ColumnType(attribute.type) else { return }
+      let column = ColumnLayout(
+        name: names.allocate("Z" + attribute.name.uppercased()), type: type,
+        role: .attribute(key, type: attribute.type))
+      attributeColumns[attribute.name] = [column]
+      return
+    }
+    var columns: [ColumnLayout] = []
+    var waiting = attribute.compositeElements.reversed().map { (element: $0, path: [$0.name]) }
+    while let (element, path) = waiting.popLast() {
+      guard !element.traits.isTransient else { continue }
+      if let type = ColumnType(element.type) {
+        let name = "Z" + ([attribute.name] + path).joined(separator: "_").uppercased()
+        columns.append(
+          ColumnLayout(
+            name: names.allocate(name), type: type, role: .compositeLeaf(key, path: path, type: element.type)))
+      } else if path.count < 16 {
+        waiting += element.compositeElements.reversed().map { ($0, path + [$0.name]) }
+      }
+    }
+    attributeColumns[attribute.name] = columns
+  }
+
+  /// Gives a to-one relationship its columns.
+  mutating func allocateToOne(_ key: PropertyKey, destinationNumber: Int?, isOrdered: Bool) {
+    let upper = key.name.uppercased()
+    let column = names.allocate("Z" + upper)
+    toOneColumns[key.name] = (column, destinationNumber.map { names.allocate("Z\($0)_" + upper) })
+    if isOrdered { orderColumns[key.name] = names.allocate("Z_FOK_" + upper) }
+  }
+
+  /// Gives a to-many relationship without an inverse its hidden column.
+  mutating func allocateOwner(_ relationship: LayoutBuilder.OneWayToMany) {
+    let upper = relationship.key.name.uppercased()
+    let column = names.allocate("Z\(relationship.ownerNumber)" + upper)
+    ownerColumns[relationship.key] = (
+      column, relationship.isOrdered ? names.allocate("Z_FOK_\(relationship.ownerNumber)" + upper) : nil
+    )
+  }
+
+  /// Puts the entity's columns into their groups, notes where its properties are, and makes ready for the next entity.
+  ///
+  /// - Parameters:
+  ///   - properties: the entity's own stored properties, sorted by name.
+  ///   - legacyOrder: the names of its properties in the order of its `Z_FOK_` columns.
+  mutating func finishEntity(
+    named entityName: String, properties: [Property], oneWay: [LayoutBuilder.OneWayToMany], legacyOrder: [String],
+    storages: inout [PropertyKey: PropertyStorage]
+  ) {
+    for property in properties {
+      guard let columns = attributeColumns[property.name] else { continue }
+      for column in columns { groups[Self.group(of: column).rawValue].append(column) }
+      storages[PropertyKey(entityName: entityName, name: property.name)] = .attribute(columns: columns)
+    }
+    for property in properties {
+      guard let toOne = toOneColumns[property.name] else { continue }
+      let key = PropertyKey(entityName: entityName, name: property.name)
+      append(toOne.column, .toOne(key))
+      if let entityColumn = toOne.entityColumn { append(entityColumn, .toOneEntity(key)) }
+      storages[key] = .toOne(
+        column: toOne.column, entityColumn: toOne.entityColumn, orderColumn: orderColumns[property.name])
+    }
+    for name in legacyOrder {
+      guard let column = orderColumns[name] else { continue }
+      append(column, .toOneOrder(PropertyKey(entityName: entityName, name: name)), to: .order)
+    }
+    for relationship in oneWay {
+      guard let owner = ownerColumns[relationship.key] else { continue }
+      append(owner.column, .owner(relationship.key))
+      if let orderColumn = owner.orderColumn { append(orderColumn, .ownerOrder(relationship.key), to: .order) }
+    }
+    attributeColumns = [:]
+    toOneColumns = [:]
+    orderColumns = [:]
+  }
+
+  /// The columns that hold the owners of one-way to-many relationships.
+  func ownerColumn(of key: PropertyKey) -> (column: String, orderColumn: String?)? { ownerColumns[key] }
+
+  private mutating func append(_ name: String, _ role: ColumnRole, to group: Group = .integer) {
+    groups[group.rawValue].append(ColumnLayout(name: name, type: .integer, role: role))
+  }
+
+  private static func group(of column: ColumnLayout) -> Group {
+    switch column.role {
+    case .attribute(_, let type), .compositeLeaf(_, _, let type): Group(type)
+    default: .integer
+    }
+  }
+}

@@ -1,0 +1,62 @@
+/// The table of a hierarchy of entities: that of the root entity, which all its descendants share.
+public struct TableLayout: Sendable, Hashable {
+  public let name: String
+  public let rootEntityName: String
+
+  /// The columns in the order of a fresh table (format section 3.5).
+  ///
+  /// The order is for looks only: columns are always addressed by name.
+  public let columns: [ColumnLayout]
+
+  /// The statement that creates it, as Core Data writes it.
+  public var statement: String {
+    let list = columns.map { column in
+      "\(column.sqlName) \(column.type.rawValue)\(column.role == .primaryKey ? " PRIMARY KEY" : "")"
+    }
+    return "CREATE TABLE \(SQLText.identifier(name)) ( \(list.joined(separator: ", ")) )"
+  }
+
+  /// The column of that name, without regard to the case of ASCII letters, as SQLite compares names.
+  public func column(named name: String) -> ColumnLayout? {
+    let key = NameAllocator.key(name)
+    return columns.first { NameAllocator.key($0.name) == key }
+  }
+}
+
+/// A join table: the pairs of records that a many-to-many relationship connects (format section 3.6).
+public struct JoinTableLayout: Sendable, Hashable {
+  public let name: String
+
+  /// The relationship that names the table.
+  public let relationship: PropertyKey
+
+  /// Its inverse; the same relationship where it is its own inverse.
+  public let inverse: PropertyKey
+
+  /// The column with the primary key of the naming side's own record.
+  public let sourceColumn: String
+
+  /// The column with the primary key of the destination; `REFLEXIVE` where the relationship is its own inverse.
+  public let destinationColumn: String
+
+  /// The source's place in the inverse, where that is ordered.
+  public let sourceOrderColumn: String?
+
+  /// The destination's place in the relationship, where that is ordered.
+  public let destinationOrderColumn: String?
+
+  /// Whether the relationship is its own inverse; both directions are rows then (unverified).
+  public var isReflexive: Bool { relationship == inverse }
+
+  /// The names of its columns, all of them integers, in the order of a fresh table.
+  public var columns: [String] {
+    [sourceColumn, destinationColumn] + [sourceOrderColumn, destinationOrderColumn].compactMap(\.self)
+  }
+
+  /// The statement that creates it, as Core Data writes it.
+  public var statement: String {
+    let list = columns.map { "\(SQLText.identifier($0)) INTEGER" }.joined(separator: ", ")
+    let key = [sourceColumn, destinationColumn].map(SQLText.identifier).joined(separator: ", ")
+    return "CREATE TABLE \(SQLText.identifier(name)) ( \(list), PRIMARY KEY (\(key)) )"
+  }
+}

@@ -1,0 +1,112 @@
+public import StoreFiles
+public import SystemPackage
+
+/// A store that cannot be opened, read, written or created.
+public struct PersistentStoreError: ReportableError {
+  /// What kind of failure it was.
+  public enum Kind: String, Sendable {
+    /// The model holds something that Core Data's layout cannot express.
+    case unstorableModel = "unstorable-model"
+
+    /// A schema script holds a statement that SQLite or the safety rules refuse.
+    case schemaScriptRefused = "schema-script-refused"
+
+    /// The metadata of the store cannot be read.
+    case damagedMetadata = "metadata-damaged"
+
+    /// The model has no such entity, or the entity no such property.
+    case unknownName = "unknown-name"
+
+    /// The store was opened without a model, and the operation needs one.
+    case noModel = "store-without-model"
+
+    /// The store has been closed already.
+    case closed = "store-closed"
+
+    /// Another connection holds a lock.
+    case locked = "store-locked"
+
+    /// The disk is full.
+    case noSpace = "no-space"
+
+    /// The system reported an input/output error.
+    case inputOutput = "io-error"
+
+    /// SQLite could not open the file.
+    case cannotOpen = "cannot-open"
+
+    /// The system or SQLite forbids it.
+    case permissionDenied = "permission-denied"
+
+    /// The file or its folder is read-only.
+    case readOnly = "read-only"
+
+    /// Memory ran out.
+    case outOfMemory = "out-of-memory"
+
+    /// SQLite found the file damaged.
+    case damaged = "store-damaged"
+
+    /// The file is not an SQLite database.
+    case notADatabase = "not-a-database"
+
+    /// SQLite reported something else.
+    case database = "sqlite-error"
+  }
+
+  public var kind: Kind
+  public var operation: String
+  public var path: FilePath?
+  public var detail: String
+  public var hint: String
+
+  /// SQLite's extended result code, where SQLite reported the error.
+  public var resultCode: Int32?
+
+  public var code: String { kind.rawValue }
+
+  /// Creates an error; the hint is the usual one of the kind if none is given.
+  public init(
+    _ kind: Kind, operation: String, path: FilePath? = nil, detail: String, hint: String? = nil,
+    resultCode: Int32? = nil
+  ) {
+    self.kind = kind
+    self.operation = operation
+    self.path = path
+    self.detail = detail
+    self.hint = hint ?? kind.usualHint
+    self.resultCode = resultCode
+  }
+
+  public var isEnvironmental: Bool {
+    switch kind {
+    case .locked, .noSpace, .inputOutput, .cannotOpen, .permissionDenied, .readOnly, .outOfMemory: true
+    case .unstorableModel, .schemaScriptRefused, .damagedMetadata, .unknownName, .noModel, .closed, .damaged,
+      .notADatabase, .database:
+      false
+    }
+  }
+}
+
+extension PersistentStoreError.Kind {
+  fileprivate var usualHint: String {
+    switch self {
+    case .unstorableModel: "Correct the model; Core Data would refuse it too."
+    case .schemaScriptRefused: "Correct the schema file; it may create tables, indexes, views and triggers."
+    case .damagedMetadata: "Salvage the store; its records may be whole."
+    case .unknownName: "Check the name against the model."
+    case .noModel: "Give the model, or open a store that carries its own."
+    case .closed: "Open the store again."
+    case .locked: "Quit the app that uses the store, then try again."
+    case .noSpace: "Free some space, then try again; nothing was lost."
+    case .inputOutput: "Check the disk; copy what can be read to another one before you try again."
+    case .cannotOpen: "Check that the file is there and that its folder can be read."
+    case .permissionDenied: "Give yourself permission to read and write the store and its folder."
+    case .readOnly: "Make the file and its folder writable, or work on a copy elsewhere."
+    case .outOfMemory: "Free some memory, then try again."
+    case .damaged: "Quarantine the store and salvage what is in it."
+    case .notADatabase: "Check that it is the right file; quarantine it if it is."
+    case .database: "Read what SQLite said; inspect the store if it does not make sense."
+    }
+  }
+}

@@ -1,0 +1,137 @@
+public import GRDB
+public import ManagedObjectModel
+internal import StoreFiles
+internal import Synchronization
+public import SystemPackage
+
+/// An open store: a Core Data store or a plain SQLite database.
+///
+/// Opening costs little more than opening with SQLite alone; nothing is checked beyond the header and the list of tables.
+/// SQLite creates and removes `-wal` and `-shm` beside the file, so a store that is evidence is never opened like this, but
+/// a private copy of it.
+///
+/// Core Data's triggers call functions that only Core Data has (format section 3.9). They are registered here and do
+/// nothing, except that `NSCoreDataNow` tells the time: plain inserts and updates work, counts kept by triggers stay
+/// right, and Core Data's contexts are told nothing. Collations of Core Data's own are not registered: an index in another
+/// order than Core Data's would be a damaged one, so writing to such an index fails instead.
+public final class PersistentStore: Sendable {
+  public let path: FilePath
+  public let kind: StoreKind
+
+  /// The model it was opened with.
+  public let model: ManagedObjectModel?
+
+  private let state: Mutex<State>
+
+  private struct State {
+    var queue: DatabaseQueue?
+    var layout: StoreLayout?
+  }
+
+  /// How a store is opened.
+  public struct Options: Sendable {
+    /// Whether records can be changed.
+    public var isReadOnly = false
+
+    /// How long to wait for the locks of other processes.
+    public var busyTimeout: Duration = .seconds(5)
+
+    /// Seconds since 2001-01-01T00:00:00Z, for derived attributes that hold the time of the last save.
+    public var now: @Sendable () -> Double
+
+    /// Opens for reading and writing unless told otherwise.
+    public init(
+      isReadOnly: Bool = false, busyTimeout: Duration = .seconds(5),
+      now: @escaping @Sendable () -> Double = referenceDate
+    ) {
+      self.isReadOnly = isReadOnly
+      self.busyTimeout = busyTimeout
+      self.now = now
+    }
+  }
+
+  /// Opens a store that exists; nothing is ever created.
+  ///
+  /// - Parameters:
+  ///   - path: the store's main file.
+  ///   - model: the model of the version the store is in, needed for reading records.
+  ///   - options: how to open it.
+  /// - Throws: `PersistentStoreError`, environmental where the file is locked, forbidden or out of reach.
+  public init(
+    opening path: FilePath, model: ManagedObjectModel? = nil, options: Options = Options()
+  ) throws(PersistentStoreError) {
+    self.path = path
+    self.model = model
+    do {
+      let queue = try DatabaseQueue(
+        path: Self.address(of: path, isReadOnly: options.isReadOnly), configuration: Self.configuration(options))
+      let names = try queue.unsafeRead { database in
+        try Set(
+          String.fetchAll(
+            database,
+            sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('Z_PRIMARYKEY', 'Z_METADATA')"))
+      }
+      kind = names.count == 2 ? .coreData : .sqlite
+      state = Mutex(State(queue: queue, layout: nil))
+    } catch let error as DatabaseError {
+      throw PersistentStoreError(error, operation: "open the store", path: path)
+    } catch {
+      throw PersistentStoreError(.database, operation: "open the store", path: path, detail: "an unforeseen failure")
+    }
+  }
+
+  /// The layout of the model, computed when it is first asked for; nil without a model.
+  public func layout() throws(PersistentStoreError) -> StoreLayout? {
+    if let known = state.withLock({ $0.layout }) { return known }
+    guard let model else { return nil }
+    let layout = try StoreLayout(model)
+    state.withLock { $0.layout = layout }
+    return layout
+  }
+
+  /// Reads in one consistent view of the store.
+  ///
+  /// - Throws: `PersistentStoreError` for what SQLite reports, and whatever the body throws of its own.
+  public func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    let queue = try openQueue(for: "read the store")
+    do {
+      return try queue.read(body)
+    } catch {
+      throw PersistentStoreError.translated(error, operation: "read the store", path: path)
+    }
+  }
+
+  /// Writes in one transaction, which is undone where the body throws.
+  ///
+  /// - Throws: `PersistentStoreError` for what SQLite reports, and whatever the body throws of its own.
+  public func write<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    let queue = try openQueue(for: "write to the store")
+    do {
+      return try queue.write(body)
+    } catch {
+      throw PersistentStoreError.translated(error, operation: "write to the store", path: path)
+    }
+  }
+
+  /// Closes the store; closing twice is allowed.
+  ///
+  /// SQLite writes the WAL back and removes it when the last connection of all processes closes.
+  ///
+  /// - Throws: `PersistentStoreError` where SQLite cannot close; the store is open then.
+  public func close() throws(PersistentStoreError) {
+    guard let queue = state.withLock({ $0.queue }) else { return }
+    do {
+      try queue.close()
+    } catch let error as DatabaseError {
+      throw PersistentStoreError(error, operation: "close the store", path: path)
+    } catch {
+      throw PersistentStoreError(.database, operation: "close the store", path: path, detail: "an unforeseen failure")
+    }
+    state.withLock { $0.queue = nil }
+  }
+
+  private func openQueue(for operation: String) throws(PersistentStoreError) -> DatabaseQueue {
+    if let queue = state.withLock({ $0.queue }) { return queue }
+    throw PersistentStoreError(.closed, operation: operation, path: path, detail: "the store has been closed")
+  }
+}

@@ -1,0 +1,81 @@
+/// A property list: the tree of plain values that Apple's systems keep settings, metadata and archives in.
+public indirect enum PropertyList: Sendable, Hashable {
+  case null
+  case boolean(Bool)
+
+  /// A whole number.
+  case integer(Int64)
+
+  /// A whole number above `Int64.max`; smaller ones are always an `integer`.
+  case unsigned(UInt64)
+  case real(Double)
+
+  /// Seconds since 2001-01-01T00:00:00Z.
+  case date(Double)
+  case string(String)
+  case data([UInt8])
+
+  /// A reference to an object of a keyed archive; only binary property lists have it.
+  case uid(UInt64)
+  case array([PropertyList])
+  case dictionary([String: PropertyList])
+}
+
+extension PropertyList {
+  /// The text, where it is text.
+  public var string: String? {
+    if case .string(let value) = self { value } else { nil }
+  }
+
+  /// The whole number, where it is one that fits, or a truth value as 0 or 1.
+  public var integer: Int64? {
+    switch self {
+    case .integer(let value): value
+    case .boolean(let value): value ? 1 : 0
+    case .real(let value): Int64(exactly: value)
+    default: nil
+    }
+  }
+
+  /// The truth value, where it is one, or a number that stands for one.
+  public var boolean: Bool? {
+    switch self {
+    case .boolean(let value): value
+    case .integer(let value): value != 0
+    default: nil
+    }
+  }
+
+  /// The number, where it is one.
+  public var real: Double? {
+    switch self {
+    case .real(let value): value
+    case .integer(let value): Double(value)
+    case .unsigned(let value): Double(value)
+    default: nil
+    }
+  }
+
+  /// The bytes, where it is data.
+  public var data: [UInt8]? {
+    if case .data(let value) = self { value } else { nil }
+  }
+
+  /// The number of the object it refers to, where it is a reference.
+  public var uid: UInt64? {
+    if case .uid(let value) = self { value } else { nil }
+  }
+
+  /// The elements, where it is an array.
+  public var array: [PropertyList]? {
+    if case .array(let value) = self { value } else { nil }
+  }
+
+  /// The entries, where it is a dictionary.
+  public var dictionary: [String: PropertyList]? {
+    if case .dictionary(let value) = self { value } else { nil }
+  }
+
+  /// The value of a key, where it is a dictionary that has it.
+  public subscript(key: String) -> PropertyList? { dictionary?[key] }
+}

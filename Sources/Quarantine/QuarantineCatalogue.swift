@@ -1,0 +1,64 @@
+import Foundation
+package import StoreFiles
+public import SystemPackage
+
+/// The list of a home's quarantine folders, so that every quarantined store can be found again.
+///
+/// Kept as `Quarantines.json` in the home: versioned JSON with the folders' paths.
+public struct QuarantineCatalogue: Sendable {
+  /// The file's content.
+  private struct Content: Codable {
+    var format = "lazaret-quarantine-catalogue"
+    var version = 1
+    var folders: [PathText] = []
+  }
+
+  public let home: FilePath
+  let surroundings: Surroundings
+
+  package init(home: FilePath, surroundings: Surroundings) {
+    self.home = home
+    self.surroundings = surroundings
+  }
+
+  private var file: FilePath { home.appending("Quarantines.json") }
+  private var fileSystem: FileSystem { surroundings.fileSystem }
+
+  /// The folders that are known, in the order in which they came; one that has gone is left out.
+  public func folders() throws -> [QuarantineFolder] {
+    try content().folders.compactMap(\.path).filter { try fileSystem.status(of: $0)?.kind == .directory }
+      .map { QuarantineFolder($0, surroundings: surroundings) }
+  }
+
+  /// Adds a folder; nothing is written where it is known.
+  package func add(_ folder: QuarantineFolder) throws {
+    let path = try fileSystem.realPath(folder.path)
+    if try content().folders.contains(where: { $0.path == path }) { return }
+    try fileSystem.makeDirectory(home)
+    let lock = try FolderLock(home, in: fileSystem)
+    var content = try content()
+    if !content.folders.contains(where: { $0.path == path }) {
+      content.folders.append(PathText(path))
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+      try fileSystem.writeAtomically([UInt8](try encoder.encode(content)), to: file, replacing: true)
+    }
+    _ = consume lock
+  }
+
+  /// Every quarantined store of the home, newest first.
+  public func stores() throws -> [QuarantinedStore] {
+    try folders().flatMap { try $0.stores() }.sorted { QuarantineFolder.isNewer($0.id, $1.id) }
+  }
+
+  private func content() throws -> Content {
+    guard try fileSystem.status(of: file) != nil else { return Content() }
+    do {
+      return try JSONDecoder().decode(Content.self, from: Data(try fileSystem.contents(of: file, limit: 1 << 24)))
+    } catch is DecodingError {
+      throw QuarantineError(
+        .catalogueUnreadable, operation: "read the catalogue", path: file, detail: "it is not a catalogue of quarantines",
+        hint: "Move it away; the quarantined stores themselves are not affected, and the next quarantine makes a new one.")
+    }
+  }
+}

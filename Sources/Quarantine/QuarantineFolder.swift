@@ -1,0 +1,154 @@
+package import StoreFiles
+public import SystemPackage
+
+/// A folder of quarantined stores: `Incompatible/`, beside the stores that were set aside.
+///
+/// Each store lies there under the time of its quarantine, with its receipt beside it:
+/// `2026-11-21-10-11-12.sqlite` (and `-wal` …), `2026-11-21-10-11-12.json`.
+public struct QuarantineFolder: Sendable {
+  /// The name of the folder.
+  public static let name: FilePath.Component = "Incompatible"
+
+  public let path: FilePath
+  let surroundings: Surroundings
+
+  /// The folder itself, whether it is there or not.
+  package init(_ path: FilePath, surroundings: Surroundings) {
+    self.path = path
+    self.surroundings = surroundings
+  }
+
+  /// The folder for the stores of a folder.
+  package init(beside store: StoreFileSet, surroundings: Surroundings) {
+    self.init(store.folder.appending(Self.name), surroundings: surroundings)
+  }
+
+  var fileSystem: FileSystem { surroundings.fileSystem }
+
+  func files(of id: String) -> StoreFileSet { StoreFileSet(main: path.appending("\(id).sqlite")) }
+  func receiptPath(of id: String) -> FilePath { path.appending("\(id).json") }
+  func releasedReceiptPath(of id: String) -> FilePath { path.appending("\(id).released.json") }
+  func journalPath(of id: String) -> FilePath { path.appending(".\(id).moving") }
+  func discardMark(of id: String) -> FilePath { path.appending(".\(id).discarding") }
+}
+
+// MARK: - Looking
+
+extension QuarantineFolder {
+  /// The stores that lie here, newest first.
+  ///
+  /// A store whose receipt is missing or unreadable is listed without one; an interrupted move is not listed until it has
+  /// been finished.
+  public func stores() throws -> [QuarantinedStore] {
+    guard try fileSystem.status(of: path)?.kind == .directory else { return [] }
+    let names = Set(try fileSystem.entries(of: path).map(\.string))
+    var ids: Set<String> = []
+    for name in names {
+      for suffix in [".sqlite", ".sqlite-wal", ".sqlite-journal"] where name.hasSuffix(suffix) && !name.hasPrefix(".") {
+        let id = String(name.dropLast(suffix.count))
+        if Self.isID(id) { ids.insert(id) }
+      }
+    }
+    return try ids.filter { !names.contains(".\($0).moving") && !names.contains(".\($0).discarding") }
+      .sorted(by: Self.isNewer).map { try store($0) }
+  }
+
+  /// The store of that name.
+  ///
+  /// - Throws: `not-in-quarantine` where there is none.
+  public func store(named id: String) throws -> QuarantinedStore {
+    guard Self.isID(id), !(try files(of: id).members(in: fileSystem)).isEmpty else {
+      throw QuarantineError(
+        .notFound, operation: "find the quarantined store", path: path, detail: "no store \(printable(id)) lies here",
+        hint: "List what is there with: lazaret quarantine list")
+    }
+    return try store(id)
+  }
+
+  private func store(_ id: String) throws -> QuarantinedStore {
+    var receipt: Receipt?
+    do {
+      if try fileSystem.status(of: receiptPath(of: id)) != nil {
+        receipt = try Receipt(at: receiptPath(of: id), in: fileSystem)
+      }
+    } catch let error as QuarantineError where error.kind == .receiptUnreadable {
+      // Listed without its receipt; whoever asks for the receipt itself gets the error.
+    }
+    return QuarantinedStore(id: id, files: files(of: id), receiptPath: receiptPath(of: id), receipt: receipt)
+  }
+
+  /// Whether text is a name that this folder gives: a time, and a number where two came in one second.
+  static func isID(_ text: String) -> Bool {
+    guard text.utf8.count >= 19, Timestamp(String(text.prefix(19))) != nil else { return false }
+    let rest = text.dropFirst(19)
+    if rest.isEmpty { return true }
+    return rest.first == "-" && rest.count > 1 && rest.dropFirst().allSatisfy { $0.isASCII && $0.isNumber }
+  }
+
+  /// Newest first; of two in one second the one with the higher number.
+  static func isNewer(_ left: String, _ right: String) -> Bool {
+    let times = (left.prefix(19), right.prefix(19))
+    if times.0 != times.1 { return times.0 > times.1 }
+    return (Int(left.dropFirst(20)) ?? 1) > (Int(right.dropFirst(20)) ?? 1)
+  }
+}
+
+// MARK: - Adding
+
+extension QuarantineFolder {
+  /// Moves a store here, as one unit, and writes its receipt.
+  ///
+  /// After a kill at any moment the store is whole in its old place or whole here; `finishInterrupted` brings it to one of
+  /// the two for good. The caller holds the lock of the store's folder.
+  ///
+  /// - Parameter progress: called with the bytes done and the bytes in all; what it throws takes the move back.
+  /// - Throws: `nothing-to-quarantine` where no part of the store is there; `locked` or `in-use` where another process has
+  ///   it open; what the file system says. The store is then where it was.
+  package func add(
+    _ store: StoreFileSet, because facts: QuarantineCase, progress: (Int64, Int64) throws -> Void = { _, _ in }
+  ) throws -> QuarantinedStore {
+    guard !(try store.members(in: fileSystem)).isEmpty else {
+      throw QuarantineError(
+        .nothingToQuarantine, operation: "quarantine the store", path: store.main, detail: "there is no such store",
+        hint: "Check the path.")
+    }
+    let lock = try StoreLock(on: store, in: fileSystem)
+    try fileSystem.makeDirectory(path)
+    let date = surroundings.now()
+    let id = try freeID(at: date)
+    var relocation = try Relocation(of: store, to: files(of: id), note: "quarantine", in: fileSystem)
+    try move(&relocation, id: id, receiptPath: receiptPath(of: id), progress: progress) { arrived in
+      try Receipt(arrived, of: facts, id: id, date: date, folder: path).json()
+    }
+    _ = consume lock
+    return try self.store(id)
+  }
+
+  /// Moves a store, with a receipt that is there when, and only when, the move is final.
+  func move(
+    _ relocation: inout Relocation, id: String, receiptPath: FilePath, formerReceiptPath: FilePath? = nil,
+    progress: (Int64, Int64) throws -> Void = { _, _ in }, receipt: (Relocation) throws -> [UInt8]?
+  ) throws {
+    try relocation.run(journal: journalPath(of: id), in: fileSystem, progress: progress) { arrived in
+      guard let bytes = try receipt(arrived) else { return }
+      try fileSystem.writeAtomically(bytes, to: receiptPath, replacing: true)
+    } whenMoved: { () throws(FileError) in
+      if let formerReceiptPath { try fileSystem.unlink(formerReceiptPath) }
+    } whenTakenBack: { () throws(FileError) in
+      try fileSystem.unlink(receiptPath)
+    }
+  }
+
+  /// A name that nothing here has yet.
+  private func freeID(at date: Timestamp) throws -> String {
+    let names = Set(try fileSystem.entries(of: path).map(\.string))
+    for number in 1...10_000 {
+      let id = number == 1 ? date.fileName : "\(date.fileName)-\(number)"
+      let isTaken = names.contains { name in
+        name == id || [id, ".\(id)"].contains { name.hasPrefix($0 + ".") || name.hasPrefix($0 + "_") }
+      }
+      if !isTaken { return id }
+    }
+    throw FileError(.alreadyExists, operation: "name the quarantined store", path: path)
+  }
+}

@@ -1,0 +1,161 @@
+public import StoreFiles
+
+/// What is written beside a quarantined store: what it was, where it was, why it was set aside, and how to prove that it
+/// is still the same.
+///
+/// Versioned JSON; keys may be added, never changed.
+public struct Receipt: Sendable, Hashable, Codable {
+  /// Why a store was quarantined.
+  public struct Reason: Sendable, Hashable, Codable {
+    /// A stable, machine-readable word, such as `not-sqlite`.
+    public var code: String
+
+    /// The reason in plain words.
+    public var words: String
+
+    public init(code: String, words: String) {
+      self.code = code
+      self.words = words
+    }
+  }
+
+  /// The error numbers that SQLite and Core Data would have reported.
+  public struct ErrorCodes: Sendable, Hashable, Codable {
+    /// The code in Core Data's part of `NSCocoaErrorDomain`, such as 134100.
+    public var coreData: Int?
+
+    /// SQLite's result code, such as 11 (`SQLITE_CORRUPT`) or 26 (`SQLITE_NOTADB`).
+    public var sqlite: Int?
+
+    public init(coreData: Int? = nil, sqlite: Int? = nil) {
+      self.coreData = coreData
+      self.sqlite = sqlite
+    }
+  }
+
+  /// One file of the quarantined set.
+  public struct File: Sendable, Hashable, Codable {
+    public var part: StoreFileSet.Part
+
+    /// The path now, relative to the folder of the receipt.
+    public var name: PathText
+
+    /// The path it had.
+    public var originalPath: PathText
+    public var bytes: Int64
+
+    /// The SHA-256 of the content in hexadecimal digits.
+    public var sha256: String
+  }
+
+  /// The model that the store was written with, as far as it could be told.
+  public struct Model: Sendable, Hashable, Codable {
+    /// The name of the version in the app's models, where it is one of them.
+    public var version: String?
+
+    /// The identifiers in the store's metadata.
+    public var identifiers: [String]
+
+    /// The checksum over the entities' hashes (`NSStoreModelVersionChecksumKey`).
+    public var checksum: String?
+
+    public init(version: String? = nil, identifiers: [String] = [], checksum: String? = nil) {
+      self.version = version
+      self.identifiers = identifiers
+      self.checksum = checksum
+    }
+  }
+
+  /// How many records of an entity could be counted.
+  public struct EntityCount: Sendable, Hashable, Codable {
+    public var name: String
+    public var table: String
+
+    /// Nil where the table cannot be read.
+    public var rows: Int64?
+
+    public init(name: String, table: String, rows: Int64?) {
+      self.name = name
+      self.table = table
+      self.rows = rows
+    }
+  }
+
+  /// The versions of everything that had a part in it.
+  public struct Versions: Sendable, Hashable, Codable {
+    /// The app's own, given by the caller.
+    public var app: String?
+    public var library: String
+    public var sqlite: String?
+
+    /// The SQLite that wrote the store last, as its header says.
+    public var storeWrittenBySQLite: String?
+    public var operatingSystem: String
+
+    public init(
+      app: String? = nil, library: String, sqlite: String? = nil, storeWrittenBySQLite: String? = nil,
+      operatingSystem: String
+    ) {
+      self.app = app
+      self.library = library
+      self.sqlite = sqlite
+      self.storeWrittenBySQLite = storeWrittenBySQLite
+      self.operatingSystem = operatingSystem
+    }
+  }
+
+  /// Where a released store went, and when.
+  public struct Release: Sendable, Hashable, Codable {
+    public var date: String
+    public var path: PathText
+  }
+
+  /// The name of the format: always `lazaret-quarantine-receipt`.
+  public var format: String
+
+  /// The version of the format: 1.
+  public var version: Int
+
+  /// What the store is called in quarantine: its file name without extension.
+  public var id: String
+
+  /// When it was quarantined, in RFC 3339.
+  public var date: String
+  public var reason: Reason
+  public var error: ErrorCodes
+
+  /// The path that the store had.
+  public var originalPath: PathText
+  public var files: [File]
+  public var model: Model?
+
+  /// The records that could be counted; nil where the store could not be read so far.
+  public var entities: [EntityCount]?
+  public var versions: Versions
+
+  /// Set when the store was put back.
+  public var released: Release?
+
+  /// The size of all files together, in bytes.
+  public var totalBytes: Int64 { files.reduce(0) { $0 + $1.bytes } }
+}
+
+/// What is known of a store when it is quarantined: the receipt's content apart from names, times and digests.
+public struct QuarantineCase: Sendable, Hashable, Codable {
+  public var reason: Receipt.Reason
+  public var error: Receipt.ErrorCodes
+  public var model: Receipt.Model?
+  public var entities: [Receipt.EntityCount]?
+  public var versions: Receipt.Versions
+
+  public init(
+    reason: Receipt.Reason, error: Receipt.ErrorCodes = .init(), model: Receipt.Model? = nil,
+    entities: [Receipt.EntityCount]? = nil, versions: Receipt.Versions
+  ) {
+    self.reason = reason
+    self.error = error
+    self.model = model
+    self.entities = entities
+    self.versions = versions
+  }
+}

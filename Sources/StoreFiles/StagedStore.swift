@@ -1,0 +1,46 @@
+package import SystemPackage
+
+/// A new store that is complete and on the disk beside its place, under a hidden name, waiting to be put there.
+///
+/// So a full disk is met before anything else is moved. Left alone, it removes itself; what a killed process leaves is
+/// overwritten by the next one.
+package struct StagedStore: ~Copyable {
+  /// The set whose place it will take.
+  package let target: StoreFileSet
+
+  /// Where it waits.
+  package let path: FilePath
+
+  private let fileSystem: FileSystem
+
+  /// Writes the bytes beside the target and pushes them to the disk. The caller holds the folder's lock.
+  package init(_ bytes: [UInt8], for target: StoreFileSet, in fileSystem: FileSystem) throws(FileError) {
+    self.target = target
+    self.fileSystem = fileSystem
+    path = target.main.hiddenSibling(suffix: ".unfinished")
+    do throws(FileError) {
+      let file = try fileSystem.create(path, permissions: .init(rawValue: 0o644), truncating: true)
+      try file.write(bytes)
+      try file.commit()
+    } catch {
+      // The first error is the one to report.
+      try? fileSystem.unlink(path)
+      throw error
+    }
+  }
+
+  deinit {
+    // Gone already once it has been installed; what cannot be removed now is overwritten by the next run.
+    try? fileSystem.unlink(path)
+  }
+
+  /// Puts the store into its place, which must be empty: a log or journal left there would be taken for the new store's.
+  ///
+  /// - Throws: `file-exists` where any part of a set is there.
+  package consuming func install() throws(FileError) {
+    if let member = try target.members(in: fileSystem).first {
+      throw FileError(.alreadyExists, operation: "create the store", path: member.path)
+    }
+    try fileSystem.install(path, at: target.main, replacing: false)
+  }
+}

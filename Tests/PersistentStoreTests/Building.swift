@@ -1,0 +1,70 @@
+import Foundation
+import GRDB
+import ManagedObjectModel
+import PersistentStore
+import SystemPackage
+
+/// Short words for models in tests.
+func attribute(
+  _ name: String, _ type: AttributeType, indexed: Bool = false, external: Bool = false, derived: String? = nil,
+  elements: [Attribute] = [], transient: Bool = false
+) -> Property {
+  .attribute(
+    Attribute(
+      traits: PropertyTraits(name: name, isOptional: true, isTransient: transient, isIndexed: indexed), type: type,
+      allowsExternalBinaryDataStorage: external, derivationExpression: derived, compositeElements: elements))
+}
+
+func leaf(_ name: String, _ type: AttributeType, elements: [Attribute] = []) -> Attribute {
+  Attribute(traits: PropertyTraits(name: name, isOptional: true), type: type, compositeElements: elements)
+}
+
+func toOne(_ name: String, _ destination: String, inverse: String? = nil) -> Property {
+  .relationship(
+    Relationship(
+      traits: PropertyTraits(name: name, isOptional: true), destinationEntityName: destination, inverseName: inverse))
+}
+
+func toMany(_ name: String, _ destination: String, inverse: String? = nil, ordered: Bool = false) -> Property {
+  .relationship(
+    Relationship(
+      traits: PropertyTraits(name: name, isOptional: true), destinationEntityName: destination, inverseName: inverse,
+      maximumCount: 0, isOrdered: ordered))
+}
+
+func layout(_ entities: Entity...) throws -> StoreLayout { try StoreLayout(ManagedObjectModel(entities: entities)) }
+
+/// A folder that is removed with its content when the value goes.
+final class ScratchFolder {
+  let path: FilePath
+
+  init() throws {
+    path = FilePath(NSTemporaryDirectory()).appending("lazaret-store-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(atPath: path.string, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path.string) }
+
+  func write(_ bytes: [UInt8], as name: String = "Store.sqlite") throws -> FilePath {
+    let file = path.appending(name)
+    try Data(bytes).write(to: URL(fileURLWithPath: file.string))
+    return file
+  }
+}
+
+/// Pseudo-random numbers that a seed determines (SplitMix64).
+struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return z ^ (z >> 31)
+  }
+}
+
+let testUUID = "0F0E0D0C-0B0A-0908-0706-050403020100"
