@@ -29,10 +29,19 @@ public struct ModelError: ReportableError {
     case unwritable = "model-unwritable"
   }
 
+  /// What kind of failure it was.
   public var kind: Kind
+
+  /// What was being done, as an infinitive phrase.
   public var operation: String
+
+  /// The file or folder it was being done to, where there is one.
   public var path: FilePath?
+
+  /// What went wrong, in one plain sentence without a full stop.
   public var detail: String
+
+  /// What the reader can do next, as a full sentence.
   public var hint: String
 
   /// The version of a bundle that the error is about, where it is about one.
@@ -47,10 +56,13 @@ public struct ModelError: ReportableError {
   /// The error of the file system, where that is the cause.
   public var fileError: FileError?
 
+  /// The stable word for the kind of failure; that of the file error where one is the cause.
   public var code: String { fileError?.code ?? kind.rawValue }
 
+  /// Whether the surroundings are at fault and not the model.
   public var isEnvironmental: Bool { fileError?.isEnvironmental ?? false }
 
+  /// An error of a kind, with the usual hint unless another is given.
   public init(
     _ kind: Kind, operation: String = "read the model", path: FilePath? = nil, detail: String, hint: String? = nil,
     entityName: String? = nil, propertyName: String? = nil

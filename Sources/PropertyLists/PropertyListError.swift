@@ -33,14 +33,25 @@ public struct PropertyListError: ReportableError {
     case unwritable = "property-list-unwritable"
   }
 
+  /// What kind of failure it was.
   public var kind: Kind
+
+  /// What was being done, as an infinitive phrase.
   public var operation: String
+
+  /// The file or folder it was being done to, where there is one.
   public var path: FilePath?
+
+  /// What went wrong, in one plain sentence without a full stop.
   public var detail: String
+
+  /// What the reader can do next, as a full sentence.
   public var hint: String
 
+  /// The stable word for the kind of failure.
   public var code: String { kind.rawValue }
 
+  /// An error of a kind, with the usual hint unless another is given.
   public init(
     _ kind: Kind, operation: String = "read the property list", path: FilePath? = nil, detail: String,
     hint: String? = nil

@@ -13,6 +13,7 @@ public struct PropertyListLimits: Sendable, Hashable {
   public static let standard = PropertyListLimits(
     maximumBytes: 64 << 20, maximumDepth: 96, maximumNodes: 2_000_000)
 
+  /// Limits of one's own; a depth above 200 is cut to 200, which the stack of any thread bears.
   public init(maximumBytes: Int, maximumDepth: Int, maximumNodes: Int) {
     self.maximumBytes = maximumBytes
     self.maximumDepth = min(maximumDepth, 200)

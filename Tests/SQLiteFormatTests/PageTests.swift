@@ -72,10 +72,11 @@ struct PageTests {
     #expect(PageLayout(pageSize: 65536, usableSize: 65536).lockBytePage == 16385)
     #expect(PageLayout(pageSize: 512, usableSize: 512).lockBytePage == 2_097_153)
     _ = layout.pointerMapPage(for: .max)
-    // A page size whose pointer map would fall on the lock-byte page moves one on.
-    let small = PageLayout(pageSize: 512, usableSize: 480)
-    for page in stride(from: UInt32(2_097_000), to: 2_097_300, by: 1) {
-      #expect(small.pointerMapPage(for: page) != small.lockBytePage)
-    }
+    // With pages of 1024 bytes a pointer map would fall on the lock-byte page; it moves one on.
+    let small = PageLayout(pageSize: 1024, usableSize: 1024)
+    #expect(small.lockBytePage == 1_048_577)
+    #expect(small.pointerMapPage(for: 1_048_577) == 1_048_578)
+    #expect(small.pointerMapPage(for: 1_048_600) == 1_048_578)
+    #expect(small.pointerMapPage(for: 1_048_576) == 1_048_577 - 205)
   }
 }

@@ -4,7 +4,10 @@ public import SystemPackage
 public struct ModelBundle: Sendable {
   /// A version that is in the bundle and cannot be read.
   public struct UnreadableVersion: Sendable {
+    /// The name of the version.
     public let name: String
+
+    /// Why it cannot be read.
     public let error: ModelError
   }
 

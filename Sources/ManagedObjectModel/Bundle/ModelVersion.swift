@@ -2,6 +2,8 @@
 public struct ModelVersion: Sendable, Hashable {
   /// The name of the version: that of its file or folder, without extension.
   public let name: String
+
+  /// The model of this version.
   public let model: ManagedObjectModel
 
   /// Whether the bundle names it as the current version.
@@ -16,6 +18,7 @@ public struct ModelVersion: Sendable, Hashable {
   /// The checksum that a compiled bundle's `VersionInfo.plist` has for the version, where it has one.
   public let storedChecksum: String?
 
+  /// A version; its hashes are computed here, once.
   public init(
     name: String, model: ManagedObjectModel, isCurrent: Bool, storedHashes: [String: VersionHash]? = nil,
     storedChecksum: String? = nil

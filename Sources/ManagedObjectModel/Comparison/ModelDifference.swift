@@ -4,7 +4,10 @@
 public struct ModelDifference: Sendable, Hashable, Codable {
   /// A property that is in only one of the models, or hashed differently in both.
   public struct PropertyDifference: Sendable, Hashable, Codable {
+    /// The name of the entity.
     public let entity: String
+
+    /// The name of the property.
     public let property: String
 
     /// What changed, in words (`type: String → Date`); empty for one that is in only one of the models.

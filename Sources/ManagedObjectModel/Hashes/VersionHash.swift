@@ -46,6 +46,7 @@ public struct VersionHash: Sendable, Hashable, CustomStringConvertible {
   /// The hash in base 64, as Xcode shows it.
   public var base64: String { Base64.text(of: bytes) }
 
+  /// The hash as hexadecimal digits.
   public var description: String { hex }
 }
 

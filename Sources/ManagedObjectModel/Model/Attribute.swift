@@ -1,6 +1,9 @@
 /// An attribute of an entity.
 public struct Attribute: Sendable, Hashable {
+  /// What all kinds of properties have in common.
   public var traits: PropertyTraits
+
+  /// The type of its values.
   public var type: AttributeType
 
   /// The value of new records, where one is given.
@@ -32,6 +35,8 @@ public struct Attribute: Sendable, Hashable {
 
   /// Lower and upper bound of the value (of the length, for text), as the model source writes them.
   public var minimumValue: String?
+
+  /// The upper bound of the value (of the length, for text), as the model source writes it.
   public var maximumValue: String?
 
   /// The pattern that text must match.
@@ -40,6 +45,7 @@ public struct Attribute: Sendable, Hashable {
   /// The rules a value must obey beyond the bounds and the pattern, in predicate format.
   public var validationPredicates: [String]
 
+  /// An attribute; whatever is left out it does not have.
   public init(
     traits: PropertyTraits,
     type: AttributeType,
@@ -74,6 +80,7 @@ public struct Attribute: Sendable, Hashable {
     self.validationPredicates = validationPredicates
   }
 
+  /// The name, unique within the entity and its ancestors.
   public var name: String { traits.name }
 
   /// Whether the store computes the value itself.

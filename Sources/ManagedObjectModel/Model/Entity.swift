@@ -1,5 +1,6 @@
 /// An entity of a managed object model.
 public struct Entity: Sendable, Hashable {
+  /// The name, unique within the model.
   public var name: String
 
   /// The class the app represents it with; no matter for the data.
@@ -32,6 +33,7 @@ public struct Entity: Sendable, Hashable {
   /// Free text that the developer attached.
   public var userInfo: [String: String]
 
+  /// An entity; of properties with the same name the first counts.
   public init(
     name: String,
     className: String? = nil,

@@ -1,11 +1,15 @@
 /// A fetch index of an entity.
 public struct FetchIndex: Sendable, Hashable {
+  /// The name, unique within the entity.
   public var name: String
+
+  /// The columns, the most significant first.
   public var elements: [FetchIndexElement]
 
   /// The filter of a partial index, in predicate format.
   public var partialIndexPredicate: String?
 
+  /// A fetch index.
   public init(name: String, elements: [FetchIndexElement], partialIndexPredicate: String? = nil) {
     self.name = name
     self.elements = elements
@@ -26,9 +30,14 @@ public struct FetchIndexElement: Sendable, Hashable {
 
   /// The expression it indexes, in expression format, where it is not a property.
   public var expression: String?
+
+  /// The kind of index it is part of.
   public var kind: Kind
+
+  /// Whether it is sorted from small to large.
   public var isAscending: Bool
 
+  /// A column of an index.
   public init(propertyName: String?, expression: String? = nil, kind: Kind = .binary, isAscending: Bool = true) {
     self.propertyName = propertyName
     self.expression = expression

@@ -49,9 +49,13 @@ extension ManagedObjectModel {
 
 /// A property together with the entity that declares it.
 public struct InheritedProperty: Sendable, Hashable {
+  /// The property.
   public var property: Property
+
+  /// The entity that declares it.
   public var declaringEntityName: String
 
+  /// A property and the entity that declares it.
   public init(property: Property, declaringEntityName: String) {
     self.property = property
     self.declaringEntityName = declaringEntityName

@@ -17,6 +17,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
   /// The fetch requests stored in the model, by name.
   public var fetchRequests: [String: FetchRequestTemplate]
 
+  /// A model; of entities with the same name the first counts.
   public init(
     entities: [Entity] = [],
     versionIdentifiers: [String] = [],
@@ -38,6 +39,7 @@ public struct FetchRequestTemplate: Sendable, Hashable {
   /// The predicate in predicate format, where it has one that could be read.
   public var predicateFormat: String?
 
+  /// A fetch request.
   public init(entityName: String, predicateFormat: String? = nil) {
     self.entityName = entityName
     self.predicateFormat = predicateFormat

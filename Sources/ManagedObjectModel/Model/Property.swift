@@ -4,6 +4,7 @@ public enum Property: Sendable, Hashable {
   case relationship(Relationship)
   case fetchedProperty(FetchedProperty)
 
+  /// The name, unique within the entity and its ancestors.
   public var name: String {
     switch self {
     case .attribute(let attribute): attribute.traits.name
@@ -21,10 +22,12 @@ public enum Property: Sendable, Hashable {
     }
   }
 
+  /// The attribute, where it is one.
   public var attribute: Attribute? {
     if case .attribute(let attribute) = self { attribute } else { nil }
   }
 
+  /// The relationship, where it is one.
   public var relationship: Relationship? {
     if case .relationship(let relationship) = self { relationship } else { nil }
   }
@@ -32,7 +35,10 @@ public enum Property: Sendable, Hashable {
 
 /// What all kinds of properties have in common.
 public struct PropertyTraits: Sendable, Hashable {
+  /// The name, unique within the entity and its ancestors.
   public var name: String
+
+  /// Whether a record may lack it.
   public var isOptional: Bool
 
   /// Whether it is never stored.
@@ -62,6 +68,7 @@ public struct PropertyTraits: Sendable, Hashable {
   /// Whether its values are encrypted in the cloud.
   public var allowsCloudEncryption: Bool
 
+  /// Traits; whatever is left out is false or not there.
   public init(
     name: String,
     isOptional: Bool = false,
@@ -94,9 +101,13 @@ public struct PropertyTraits: Sendable, Hashable {
 
 /// A fetched property: a weak, one-way relationship that is a fetch request; never stored, never hashed.
 public struct FetchedProperty: Sendable, Hashable {
+  /// What all kinds of properties have in common.
   public var traits: PropertyTraits
+
+  /// The request whose result is its value.
   public var fetchRequest: FetchRequestTemplate?
 
+  /// A fetched property.
   public init(traits: PropertyTraits, fetchRequest: FetchRequestTemplate?) {
     self.traits = traits
     self.fetchRequest = fetchRequest

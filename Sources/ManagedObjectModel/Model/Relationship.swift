@@ -1,6 +1,9 @@
 /// A relationship from one entity to another.
 public struct Relationship: Sendable, Hashable {
+  /// What all kinds of properties have in common.
   public var traits: PropertyTraits
+
+  /// The entity it leads to.
   public var destinationEntityName: String
 
   /// The relationship of the destination that leads back; nil for a one-way relationship.
@@ -13,10 +16,17 @@ public struct Relationship: Sendable, Hashable {
   ///
   /// Models built in code hold other numbers too (-1, 10000); it is kept as it is, because it is hashed.
   public var maximumCount: Int
+
+  /// The smallest number of destinations; 0 also where it is mandatory and the model gives none.
   public var minimumCount: Int
+
+  /// Whether the destinations have an order.
   public var isOrdered: Bool
+
+  /// What becomes of the destinations when a record is deleted.
   public var deleteRule: DeleteRule
 
+  /// A relationship; to-one and optional in its counts unless said otherwise.
   public init(
     traits: PropertyTraits,
     destinationEntityName: String,
@@ -37,6 +47,7 @@ public struct Relationship: Sendable, Hashable {
     self.deleteRule = deleteRule
   }
 
+  /// The name, unique within the entity and its ancestors.
   public var name: String { traits.name }
 
   /// Whether it leads to any number of records.

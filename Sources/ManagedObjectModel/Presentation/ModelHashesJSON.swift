@@ -5,7 +5,10 @@
 public struct ModelHashesJSON: Codable, Sendable, Hashable {
   /// The hashes of one version.
   public struct Version: Codable, Sendable, Hashable {
+    /// The name of the version.
     public var name: String
+
+    /// Whether it is the current version.
     public var current: Bool
 
     /// The checksum of the version, in base 64.
@@ -15,6 +18,7 @@ public struct ModelHashesJSON: Codable, Sendable, Hashable {
     public var entities: [String: String]
   }
 
+  /// The versions, oldest first.
   public var versions: [Version]
 
   /// The hashes of every version of a bundle.

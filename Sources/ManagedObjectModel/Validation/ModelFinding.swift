@@ -27,13 +27,19 @@ public struct ModelFinding: Sendable, Hashable {
     case ambiguousRenamingIdentifier = "ambiguous-renaming-identifier"
   }
 
+  /// What was found.
   public var kind: Kind
+
+  /// The entity it is about, where it is about one.
   public var entityName: String?
+
+  /// The property it is about, where it is about one.
   public var propertyName: String?
 
   /// What was found, in a plain sentence without a full stop.
   public var detail: String
 
+  /// A finding.
   public init(_ kind: Kind, entity: String? = nil, property: String? = nil, detail: String) {
     self.kind = kind
     entityName = entity

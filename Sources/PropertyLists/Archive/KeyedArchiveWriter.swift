@@ -18,6 +18,7 @@ public struct KeyedArchiveWriter: Sendable {
   private var plain: [PropertyList: Reference] = [:]
   private var strings: [[UInt8]: Reference] = [:]
 
+  /// An archive without objects.
   public init() {}
 
   /// A place for an object that is defined later.

@@ -5,13 +5,19 @@
 public struct XMLTree: Sendable, Hashable {
   /// An element of the document.
   public struct Element: Sendable, Hashable {
+    /// The name of the element, prefix included.
     public var name: String
+
+    /// The attributes by name, entities resolved.
     public var attributes: [String: String]
+
+    /// The elements directly inside of it, in document order.
     public var children: [Element]
 
     /// The text directly inside of it, joined, white space kept.
     public var text: String
 
+    /// An element made by hand.
     public init(name: String, attributes: [String: String] = [:], children: [Element] = [], text: String = "") {
       self.name = name
       self.attributes = attributes
@@ -29,14 +35,21 @@ public struct XMLTree: Sendable, Hashable {
     public func child(named name: String) -> Element? { children.first { $0.name == name } }
   }
 
+  /// The outermost element.
   public var root: Element
 
+  /// A document made by hand.
   public init(root: Element) { self.root = root }
 
   /// How large a document may be.
   public struct Limits: Sendable, Hashable {
+    /// The largest number of bytes read.
     public var maximumBytes: Int
+
+    /// The deepest nesting of elements, the outermost one included.
     public var maximumDepth: Int
+
+    /// The largest number of elements.
     public var maximumElements: Int
 
     /// The largest number of attributes of one element.
@@ -46,6 +59,7 @@ public struct XMLTree: Sendable, Hashable {
     public static let standard = Limits(
       maximumBytes: 32 << 20, maximumDepth: 64, maximumElements: 500_000, maximumAttributes: 128)
 
+    /// Limits of one's own; a depth above 64 is cut to 64.
     public init(maximumBytes: Int, maximumDepth: Int, maximumElements: Int, maximumAttributes: Int) {
       self.maximumBytes = maximumBytes
       self.maximumDepth = min(maximumDepth, 64)
