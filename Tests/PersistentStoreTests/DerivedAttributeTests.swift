@@ -1,8 +1,7 @@
 import GRDB
 import ManagedObjectModel
+import PersistentStore
 import Testing
-
-@testable import PersistentStore
 
 @Suite struct DerivedAttributeTests {
   /// An open database in memory with the tables of a layout and Core Data's functions.

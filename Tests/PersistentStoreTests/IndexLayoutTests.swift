@@ -1,8 +1,7 @@
 import GRDB
 import ManagedObjectModel
+import PersistentStore
 import Testing
-
-@testable import PersistentStore
 
 @Suite struct IndexLayoutTests {
   @Test func indexesRelationshipsHierarchiesAndConstraints() throws {

@@ -1,9 +1,8 @@
 import Foundation
 import GRDB
 import ManagedObjectModel
+import PersistentStore
 import Testing
-
-@testable import PersistentStore
 
 /// Models made at random: whatever they say, the layout is consistent and SQLite takes it.
 @Suite struct LayoutPropertyTests {

@@ -1,6 +1,5 @@
+import PersistentStore
 import Testing
-
-@testable import PersistentStore
 
 @Suite struct LegacyOrderTests {
   @Test func ordersMixedNamesAsCoreDataDoes() {

@@ -1,12 +1,11 @@
 import Foundation
 import GRDB
 import ManagedObjectModel
+import PersistentStore
 import StoreFiles
 import Synchronization
 import SystemPackage
 import Testing
-
-@testable import PersistentStore
 
 @Suite struct PersistentStoreTests {
   private let model = ManagedObjectModel(

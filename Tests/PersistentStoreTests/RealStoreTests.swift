@@ -1,9 +1,8 @@
 import GRDB
 import ManagedObjectModel
+import PersistentStore
 import SystemPackage
 import Testing
-
-@testable import PersistentStore
 
 /// Stores that Core Data wrote, against what this module would have written.
 @Suite(.enabled(if: RealStores.isThere, "skipped: the real stores (../shared/real or LAZARET_REAL) are not there"))

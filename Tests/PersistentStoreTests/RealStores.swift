@@ -1,8 +1,7 @@
 import Foundation
 import ManagedObjectModel
+import PersistentStore
 import SystemPackage
-
-@testable import PersistentStore
 
 /// The real stores and models beside the project, where they are.
 enum RealStores {

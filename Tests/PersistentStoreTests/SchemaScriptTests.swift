@@ -1,9 +1,8 @@
 import GRDB
+import PersistentStore
 import StoreFiles
 import SystemPackage
 import Testing
-
-@testable import PersistentStore
 
 @Suite struct SchemaScriptTests {
   private static let schema = """

@@ -1,10 +1,9 @@
 import GRDB
 import ManagedObjectModel
+import PersistentStore
 import PropertyLists
 import SystemPackage
 import Testing
-
-@testable import PersistentStore
 
 @Suite struct StoreCreationTests {
   private let model = ManagedObjectModel(

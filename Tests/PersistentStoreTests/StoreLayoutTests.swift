@@ -1,7 +1,6 @@
 import ManagedObjectModel
+import PersistentStore
 import Testing
-
-@testable import PersistentStore
 
 @Suite struct StoreLayoutTests {
   // MARK: Numbering

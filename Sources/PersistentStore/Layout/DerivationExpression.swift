@@ -1,5 +1,5 @@
 /// The expression of a derived attribute, as far as triggers are made for it.
-enum DerivationExpression: Hashable {
+package enum DerivationExpression: Hashable {
   /// `now()`: the time of the save.
   case now
 
@@ -12,7 +12,7 @@ enum DerivationExpression: Hashable {
   /// Reads an expression as it is typed in a model (`pages.@count`) or printed by a compiled one (`count:(pages)`).
   ///
   /// Nil for everything else.
-  init?(_ text: String) {
+  package init?(_ text: String) {
     guard text.utf8.count <= 4096 else { return nil }
     let text = text.filter { $0 != " " }
     if text == "now()" {

@@ -23,4 +23,10 @@ public struct LayoutNote: Sendable, Hashable {
 
   /// The attribute, index or constraint it is about.
   public let subject: String
+
+  package init(kind: Kind, entityName: String, subject: String) {
+    self.kind = kind
+    self.entityName = entityName
+    self.subject = subject
+  }
 }

@@ -3,11 +3,11 @@
 ///
 /// It decides which side of a same-entity pair names the join table, the suffixes inside one entity and the order of
 /// `Z_FOK_` columns. All arithmetic is of 32 bits and wraps.
-enum LegacyOrder {
+package enum LegacyOrder {
   /// The keys in the order in which Core Data walks them; duplicates are dropped.
   ///
   /// Beyond 1,364 keys, where the sizes of the second table are not known, the order is that of the code units.
-  static func ordered(_ keys: [String]) -> [String] {
+  package static func ordered(_ keys: [String]) -> [String] {
     let sorted = Set(keys).sorted(by: NameOrder.byCodeUnits)
     guard let limit = sizes.last, sorted.count <= limit.capacity else { return sorted }
     let first = firstTable(sorted)

@@ -3,9 +3,9 @@
 /// Understood are comparisons of a property with a constant, joined by `AND`; Core Data's own words are not known, so
 /// everything here is unverified. What is not understood is no predicate, and the index then covers all rows, which is
 /// always right and only larger.
-enum PartialIndexPredicate {
+package enum PartialIndexPredicate {
   /// The condition as SQL; nil where the predicate is not understood or names a property without a column.
-  static func sql(_ predicate: String, column: (String) -> String?) -> String? {
+  package static func sql(_ predicate: String, column: (String) -> String?) -> String? {
     guard predicate.utf8.count <= 4096, let tokens = tokens(of: predicate) else { return nil }
     var conditions: [String] = []
     for clause in tokens.split(whereSeparator: { isWord($0, "AND") || $0 == "&&" }) {

@@ -1,9 +1,9 @@
 /// The writing of names and text in SQL, so that nothing a model says can become a statement.
-enum SQLText {
+package enum SQLText {
   /// The name as an identifier: bare where it consists of ASCII letters, digits and underscores, else quoted.
   ///
   /// Core Data leaves the names of fresh tables bare; they all begin with a letter, so no reserved word comes up.
-  static func identifier(_ name: String) -> String {
+  package static func identifier(_ name: String) -> String {
     let isPlain = name.utf8.allSatisfy { byte in
       switch byte {
       case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
@@ -17,10 +17,10 @@ enum SQLText {
   }
 
   /// The name as a quoted identifier, whatever is in it.
-  static func quotedIdentifier(_ name: String) -> String { "\"\(doubling("\"", in: name))\"" }
+  package static func quotedIdentifier(_ name: String) -> String { "\"\(doubling("\"", in: name))\"" }
 
   /// The text as a string literal.
-  static func literal(_ text: String) -> String { "'\(doubling("'", in: text))'" }
+  package static func literal(_ text: String) -> String { "'\(doubling("'", in: text))'" }
 
   /// Doubles a quote, scalar by scalar, so that a quote with a combining mark is doubled too.
   private static func doubling(_ quote: Unicode.Scalar, in text: String) -> String {
