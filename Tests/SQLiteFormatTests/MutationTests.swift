@@ -54,6 +54,38 @@ struct MutationTests {
     }
   }
 
+  @Test("Thousands of pointers to one long cell give it once")
+  func sharedCell() throws {
+    let fixture = try StoreFixture(
+      "PRAGMA page_size = 65536", "CREATE TABLE t(a)", "INSERT INTO t VALUES (zeroblob(60000))")
+    var files = try fixture.files()
+    let pointer = files.main[(65536 + 8)..<(65536 + 10)]
+    files.main.replaceSubrange((65536 + 3)..<(65536 + 5), with: [0x07, 0xd0])
+    for index in 0..<2000 {
+      files.main.replaceSubrange((65536 + 8 + 2 * index)..<(65536 + 10 + 2 * index), with: pointer)
+    }
+    let database = try files.open()
+    var cursor = try database.rows(root: 2)
+    var rows = 0
+    while try cursor.next() != nil { rows += 1 }
+    #expect(rows == 1)
+    #expect(cursor.findings.count(of: .cellsOverlap) == 1999)
+    #expect(try database.scanTables().rows == 1)
+    #expect(try database.checkIntegrity().findings.contains(.cellsOverlap))
+  }
+
+  @Test("One tree is no two tables")
+  func sharedRoot() throws {
+    let fixture = try StoreFixture(
+      "CREATE TABLE t(a)", "CREATE TABLE u(a)", "INSERT INTO t VALUES (1)", "PRAGMA writable_schema = ON",
+      "UPDATE sqlite_schema SET rootpage = 2")
+    let database = try fixture.files().open()
+    let schema = try database.schema()
+    #expect(schema.entries.map(\.rootPage) == [2, 0])
+    #expect(schema.findings.contains(.schemaRootInvalid))
+    #expect(try database.checkIntegrity().findings.contains(.pageNeverUsed))
+  }
+
   @Test("Any bytes at all, as page, cell, record and statement")
   func noise() {
     let first = UInt64.random(in: 0...UInt64(UInt32.max))

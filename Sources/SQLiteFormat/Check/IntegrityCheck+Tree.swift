@@ -78,9 +78,10 @@ extension IntegrityCheck {
   private mutating func checkCells(
     of page: BTreePage, tree: inout IntegrityReport.Tree, lastRowid: inout Int64?
   ) throws(FormatError) {
+    var budget = PageBudget()
     for index in 0..<page.cellCount {
       // What cannot be read has been reported with the page.
-      guard let cell = page.cell(at: index) else { continue }
+      guard let cell = page.cell(at: index), budget.take(cell.length, of: page) else { continue }
       tree.rows += 1
       if tree.isTable {
         if let last = lastRowid, cell.rowid <= last {

@@ -29,7 +29,8 @@ extension Database {
   public func scanTables() throws(FormatError) -> ScanResult {
     var scan = LeafScan()
     var result = ScanResult()
-    for entry in try schema().entries where entry.kind == .table && entry.rootPage > 0 {
+    var roots = PageSet()
+    for entry in try schema().entries where entry.kind == .table && entry.rootPage > 0 && roots.insert(entry.rootPage) {
       var walk = try BTreeWalk(database: self, root: entry.rootPage, isTable: true)
       while let page = try walk.nextPage() {
         scan.add(page)

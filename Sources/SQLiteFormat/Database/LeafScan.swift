@@ -25,6 +25,8 @@ struct LeafScan {
     var pointer = page.pointerArrayOffset
     let end = min(page.geometry.usableSize, bytes.count)
     let maximumLocal = page.geometry.maximumTableLocal
+    // No byte of a sound page belongs to two cells.
+    var room = page.geometry.usableSize
     for _ in 0..<count {
       guard let start = bytes.uint16(at: pointer) else { return }
       pointer &+= 2
@@ -41,7 +43,8 @@ struct LeafScan {
         local = page.geometry.localLength(of: local, onTableLeaf: true)
         overflowing &+= 1
       }
-      guard local <= end &- offset else {
+      room &-= local
+      guard local <= end &- offset, room >= 0 else {
         badCells &+= 1
         continue
       }

@@ -7,6 +7,7 @@ public struct TableCursor {
   private var nextCell = 0
   private var lastRowid: Int64?
   private let payloadLimit: Int
+  private var budget = PageBudget()
   private let database: Database
 
   init(_ database: Database, root: UInt32, isTable: Bool, payloadLimit: Int) throws(FormatError) {
@@ -27,6 +28,10 @@ public struct TableCursor {
         walk.findings.note(
           place.page.cellOffset(at: place.index) == nil ? .cellPointerInvalid : .cellInvalid,
           page: place.page.number, cell: place.index, root: walk.root)
+        continue
+      }
+      guard budget.take(cell.length, of: place.page) else {
+        walk.findings.note(.cellsOverlap, page: place.page.number, cell: place.index, root: walk.root)
         continue
       }
       let payload = try walk.payload(of: cell, on: place.page, limit: payloadLimit)

@@ -26,11 +26,12 @@ public struct Schema: Sendable {
 extension Database {
   /// Reads the schema: the table whose root is page 1.
   ///
-  /// At most 65,536 entries with 64 MiB of statements are read.
+  /// An entry whose root page is another entry's already has 0 there, with a finding. At most 65,536 entries with 64 MiB of statements are read.
   public func schema() throws(FormatError) -> Schema {
     var cursor = try rows(root: 1, payloadLimit: 2 * SchemaEntry.maximumSQLLength)
     var entries: [SchemaEntry] = []
     var malformed = Findings()
+    var roots = PageSet()
     var room = 64 << 20
     while let row = try cursor.next() {
       guard entries.count < 65536, room > 0 else {
@@ -38,12 +39,16 @@ extension Database {
         break
       }
       room -= row.record.payload.count
-      guard row.record.isComplete, let entry = SchemaEntry(row.record, rowid: row.rowid) else {
+      guard row.record.isComplete, var entry = SchemaEntry(row.record, rowid: row.rowid) else {
         malformed.note(.schemaRowMalformed, page: row.page, cell: row.cell)
         continue
       }
       if entry.rootPage == 1 || entry.rootPage > highestPage {
         malformed.note(.schemaRootInvalid, page: row.page, cell: row.cell, found: Int64(entry.rootPage))
+      } else if entry.rootPage != 0, !roots.insert(entry.rootPage) {
+        // One tree cannot be two tables; whoever reads all tables must not read it thousands of times.
+        malformed.note(.schemaRootInvalid, page: row.page, cell: row.cell, found: Int64(entry.rootPage))
+        entry.rootPage = 0
       }
       entries.append(entry)
     }
