@@ -24,9 +24,7 @@ struct CompiledModelReader {
       throw ModelError(error)
     }
     var reader = CompiledModelReader(archive)
-    let model = try reader.model()
-    try model.requireSoundStructure()
-    return model
+    return try reader.model()
   }
 
   private init(_ archive: KeyedArchive) {
