@@ -16,10 +16,14 @@ public struct LazaretError: ReportableError {
 
     /// The new store is not what it should be.
     case creationFailed = "creation-failed"
+
+    /// Whoever watched the opening ended it.
     case cancelled = "cancelled"
   }
 
+  /// What kind of reason it was.
   public var kind: Kind
+
   public var operation: String
   public var path: FilePath?
   public var detail: String
