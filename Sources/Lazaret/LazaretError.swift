@@ -24,9 +24,16 @@ public struct LazaretError: ReportableError {
   /// What kind of reason it was.
   public var kind: Kind
 
+  /// What was being done, as an infinitive phrase.
   public var operation: String
+
+  /// The store, as the caller names it.
   public var path: FilePath?
+
+  /// What went wrong, in one plain sentence without a full stop.
   public var detail: String
+
+  /// What the reader can do next, as a full sentence.
   public var hint: String
 
   /// What was found out about the store.
@@ -38,6 +45,7 @@ public struct LazaretError: ReportableError {
     return kind.rawValue
   }
 
+  /// Whether the surroundings are at fault, or the store is newer than the app; nothing is wrong with it then.
   public var isEnvironmental: Bool { kind == .unavailable }
 
   init(

@@ -20,7 +20,9 @@ struct PendingNotice {
     return text.isEmpty ? nil : text
   }
 
-  /// Writes the mark. The caller holds the folder's lock.
+  /// Writes the mark.
+  ///
+  /// The caller holds the folder's lock.
   func write(previousID: String?) throws {
     try fileSystem.writeAtomically(Array((previousID ?? "").utf8), to: path, replacing: true)
   }

@@ -74,7 +74,7 @@ extension StoreCoordinator {
     let bytes = try newStoreBytes()
     let lock = try FolderLock(place.folder, in: fileSystem)
     // Another process may have done the same while this one waited for the lock.
-    var now = try examine(place.main, options: .init(depth: policy.depth, countsRecords: true))
+    var now = try look(at: place, countsRecords: true)
     if examination.reason.code == VerdictReason.foundBySQLiteCode, now.isSame(as: examination) {
       now.verdict = examination.verdict
       now.reason = examination.reason

@@ -1,3 +1,4 @@
+import Foundation
 public import Logging
 
 /// Opens an app's store, whatever state it is in.
@@ -66,7 +67,7 @@ public struct StoreCoordinator: Sendable {
     try observer.report(.examining, at: path)
     var events = try finishInterrupted(path)
     let place = try locate(path)
-    var examination = try examine(place.main, options: .init(depth: policy.depth, countsRecords: false))
+    var examination = try look(at: place, countsRecords: false)
     logger.debug("examined", metadata: ["verdict": "\(examination.verdict)", "reason": "\(examination.reason.code)"])
     var isReplaced = false
     if try decide(examination, at: path) == .replace {
@@ -95,6 +96,18 @@ public struct StoreCoordinator: Sendable {
     // Whoever set the store aside, in this run or an interrupted earlier one, its owner is told.
     let reason = events.last { $0.reason != nil }?.reason
     return Opening(store: store, examination: examination, events: events, notice: reason.map { .setAside($0) })
+  }
+
+  /// Looks at a store, and waits a moment for a lock that is only passing: SQLite takes one whenever a last connection
+  /// closes.
+  func look(at place: StoreFileSet, countsRecords: Bool) throws -> Examination {
+    let options = Examiner.Options(depth: policy.depth, countsRecords: countsRecords)
+    for _ in 0..<10 {
+      let examination = try examine(place.main, options: options)
+      guard examination.verdict == .unavailable, examination.reason.code == "locked" else { return examination }
+      Thread.sleep(forTimeInterval: 0.03)
+    }
+    return try examine(place.main, options: options)
   }
 
   /// What is done about a verdict.

@@ -12,7 +12,8 @@ struct ConcurrentOpeningTests {
       try scene.makeDamagedStore()
       let before = try scene.parts(scene.store())
       let arguments = [
-        "open", scene.store().string, "--model", scene.model.string, "--versions", "V1,V2,V3", "--home", scene.home.string,
+        "open", scene.store().string, "--model", scene.model.string, "--versions", "V1,V2,V3", "--home",
+        scene.home.string,
         "--app-version", "7.1", "--json",
       ]
       let children = [
@@ -41,7 +42,7 @@ struct ConcurrentOpeningTests {
       ]
       let results = try children.map { try $0.finish() }
       #expect(results.map(\.status) == [0, 0], "round \(round): \(results.map(\.errors))")
-      try scene.names().forEach { #expect($0 == "App.sqlite", "round \(round)") }
+      #expect(try scene.names() == ["App.sqlite"], "round \(round)")
     }
   }
 
@@ -53,7 +54,9 @@ struct ConcurrentOpeningTests {
   }
 
   static let holders = ["wal", "delete"].flatMap { mode in
-    ["SELECT count(*) FROM boats", "BEGIN", "BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"].map { Holder(mode: mode, statement: $0) }
+    ["SELECT count(*) FROM boats", "BEGIN", "BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"].map {
+      Holder(mode: mode, statement: $0)
+    }
   }
 
   @Test(.enabled(if: ChildProcess.exists("python3"), "python3 is not here"), arguments: holders)
@@ -76,7 +79,8 @@ struct ConcurrentOpeningTests {
     try #require(try child.waits(for: "ready"))
     let before = try FolderContents(of: scene.stores)
     let result = try ChildProcess.run(
-      ChildProcess.tool, ["open", scene.store().string, "--model", scene.model.string, "--home", scene.home.string, "--json"])
+      ChildProcess.tool,
+      ["open", scene.store().string, "--model", scene.model.string, "--home", scene.home.string, "--json"])
     #expect(result.status == 3, "\(result.errors)")
     #expect(result.output.isEmpty)
     #expect(result.errors.contains("python"), "\(result.errors)")

@@ -106,7 +106,9 @@ struct InterruptedOpeningTests {
     if try scene.system.status(of: scene.incompatible) != nil {
       let ids = Set(try scene.system.entries(of: scene.incompatible).map(\.string).filter { $0.hasSuffix("sqlite") })
       there = try ids.map { try scene.parts(scene.incompatible.appending($0)) }
-      if before["main"] == nil { there.append(try scene.parts(scene.incompatible.appending("2026-11-21-10-11-12.sqlite"))) }
+      if before["main"] == nil {
+        there.append(try scene.parts(scene.incompatible.appending("2026-11-21-10-11-12.sqlite")))
+      }
     }
     if !before.isEmpty { #expect(here == before || there.contains(before), comment) }
     guard let main = here["main"], main != before["main"] else { return }
@@ -135,7 +137,9 @@ struct InterruptedOpeningTests {
       #expect(!names.contains { $0.hasPrefix(".") && !$0.hasSuffix("_SUPPORT") }, comment)
     }
     let names = try scene.names()
-    #expect(names == (before.isEmpty && !names.contains("Incompatible") ? ["App.sqlite"] : ["App.sqlite", "Incompatible"]), comment)
+    #expect(
+      names == (before.isEmpty && !names.contains("Incompatible") ? ["App.sqlite"] : ["App.sqlite", "Incompatible"]),
+      comment)
     // Told once is enough.
     let third = try scene.coordinator(home: scene.home).open(scene.store())
     #expect(third.events.isEmpty, comment)

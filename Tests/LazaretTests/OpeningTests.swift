@@ -113,7 +113,9 @@ struct OpeningTests {
     #expect(try FolderContents(of: scene.folder.path) == before)
     try scene.folder.write(try plainDatabase("CREATE TABLE boats (id INTEGER)"), to: "Stores/Other.sqlite")
     let other = try FolderContents(of: scene.folder.path)
-    let refusal = try #require(throws: LazaretError.self) { try scene.coordinator(policy).open(scene.store("Other.sqlite")) }
+    let refusal = try #require(throws: LazaretError.self) {
+      try scene.coordinator(policy).open(scene.store("Other.sqlite"))
+    }
     #expect(refusal.kind == .incompatible)
     #expect(try FolderContents(of: scene.folder.path) == other)
   }
@@ -160,7 +162,8 @@ struct OpeningTests {
       try database.execute(sql: "UPDATE sqlite_master SET sql = 'CREATE VIEW v AS SELECT FROM WHERE' WHERE name = 'v'")
     }
     try queue.close()
-    try scene.folder.write(try scene.system.contents(of: folder.appending("x"), limit: 1 << 20), to: "Stores/App.sqlite")
+    try scene.folder.write(
+      try scene.system.contents(of: folder.appending("x"), limit: 1 << 20), to: "Stores/App.sqlite")
     let before = try scene.parts(scene.store())
     let coordinator = try scene.coordinator(model: try AppModel.load(scene.schema))
     try #require(try coordinator.examine(scene.store()).verdict == .compatible)
@@ -255,7 +258,11 @@ struct OpeningTests {
     let scene = try Scene()
     try scene.makeDamagedStore()
     let seen = Mutex<[OpeningProgress]>([])
-    let observer = OpeningObserver { progress in seen.withLock { $0.append(progress) } } isCancelled: { false }
+    let observer = OpeningObserver { progress in
+      seen.withLock { $0.append(progress) }
+    } isCancelled: {
+      false
+    }
     try scene.coordinator().open(scene.store(), observer: observer).store.close()
     let progress = seen.withLock { $0 }
     var phases: [OpeningProgress.Phase] = []
@@ -268,7 +275,8 @@ struct OpeningTests {
     let count = Mutex(0)
     func observer(endingAt step: Int) -> OpeningObserver {
       count.withLock { $0 = 0 }
-      return OpeningObserver { _ in } isCancelled: {
+      return OpeningObserver { _ in
+      } isCancelled: {
         count.withLock { count in
           count += 1
           return count == step

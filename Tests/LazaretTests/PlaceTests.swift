@@ -5,7 +5,8 @@ import Testing
 /// Stores in unusual places and under unusual names.
 struct PlaceTests {
   @Test(arguments: [
-    "App Store.sqlite", "it's \"quoted\".sqlite", "🚗 Ünï.sqlite", "line\nbreak.sqlite", "no-extension", ".hidden.sqlite",
+    "App Store.sqlite", "it's \"quoted\".sqlite", "🚗 Ünï.sqlite", "line\nbreak.sqlite", "no-extension",
+    ".hidden.sqlite",
     "a?b#c%41&d=e.sqlite", "-wal", "100%.db", "\u{1B}[31mred.sqlite", "--yes.sqlite",
   ])
   func anyNameWillDo(name: String) throws {

@@ -75,7 +75,9 @@ struct QuarantinesTests {
     try scene.makeStore()
     try scene.folder.write("changed", to: "Stores/Incompatible/\(stored.id).sqlite")
     let before = try FolderContents(of: scene.folder.path)
-    let error = try #require(throws: QuarantineError.self) { try quarantines.release(FilePath(stored.id), replacing: true) }
+    let error = try #require(throws: QuarantineError.self) {
+      try quarantines.release(FilePath(stored.id), replacing: true)
+    }
     #expect(error.kind == .evidenceChanged)
     #expect(try FolderContents(of: scene.folder.path) == before)
   }

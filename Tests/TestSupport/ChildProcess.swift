@@ -69,7 +69,8 @@ package final class ChildProcess {
     let status = process.terminationStatus
     return Result(
       status: process.terminationReason == .uncaughtSignal ? 128 + status : status, output: try output(),
-      errors: String(decoding: try FileSystem().contents(of: folder.appending("errors"), limit: 1 << 28), as: UTF8.self))
+      errors: String(decoding: try FileSystem().contents(of: folder.appending("errors"), limit: 1 << 28), as: UTF8.self)
+    )
   }
 
   /// Runs a program to its end.
