@@ -84,7 +84,7 @@ let package = Package(
     tests(of: "PersistentStore", needs: ["ManagedObjectModel", grdb]),
     tests(of: "Examination", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
     tests(of: "Quarantine"),
-    tests(of: "Lazaret", needs: [grdb]),
-    tests(of: "Commands", needs: ["Lazaret", argumentParser]),
+    tests(of: "Lazaret", needs: ["LazaretTool", grdb, logging]),
+    tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser]),
   ]
 )

@@ -23,11 +23,37 @@ extension ParsableCommand {
   func report(json: Bool, _ body: () throws -> Void) throws {
     do {
       try body()
+    } catch let code as ExitCode {
+      throw code
     } catch let error as any ReportableError {
       Terminal.standardError.write(json ? ErrorJSON(error).line : "lazaret: \(error.description)\n")
       throw error.isEnvironmental ? ExitStatus.unavailable : ExitStatus.failed
+    } catch {
+      // Every module has an error type of its own, so nothing should get here; if it does, its kind is all that is told,
+      // for its words may hold a user's values.
+      let error = UnforeseenError(kind: "\(type(of: error))")
+      Terminal.standardError.write(json ? ErrorJSON(error).line : "lazaret: \(error.description)\n")
+      throw ExitStatus.failed
     }
+    try checkOutput()
   }
+
+  private func checkOutput() throws {
+    guard Terminal.hasLostOutput else { return }
+    Terminal.standardError.write(
+      "lazaret: the work was done, but its output could not be written [output-lost]. Check where it was to go.\n")
+    throw ExitStatus.failed
+  }
+}
+
+/// An error that no module of this project made.
+struct UnforeseenError: ReportableError {
+  let kind: String
+  var code: String { "unforeseen-error" }
+  var operation: String { "do what was asked" }
+  var path: FilePath? { nil }
+  var detail: String { "an error of the kind \(printable(kind)) came up that was not foreseen" }
+  var hint: String { "Please report this, with what you did." }
 }
 
 /// An error as JSON, on standard error.
@@ -35,7 +61,7 @@ struct ErrorJSON: Encodable {
   struct Body: Encodable {
     var code: String
     var operation: String
-    var path: String?
+    var path: PathText?
     var detail: String
     var hint: String
   }
@@ -44,7 +70,15 @@ struct ErrorJSON: Encodable {
 
   init(_ error: any ReportableError) {
     self.error = Body(
-      code: error.code, operation: error.operation, path: error.path?.string, detail: error.detail, hint: error.hint)
+      code: error.code, operation: error.operation, path: error.path.map { PathText($0) }, detail: error.detail,
+      hint: error.hint)
+  }
+
+  /// A command line that cannot be understood.
+  init(usage message: String) {
+    error = Body(
+      code: "usage", operation: "read the command line", path: nil, detail: message,
+      hint: "Say --help after the verb to see how it is used.")
   }
 
   var line: String { JSONText.line(self) }

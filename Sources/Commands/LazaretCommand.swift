@@ -3,6 +3,7 @@ import Lazaret
 
 /// The command `lazaret`: configuration only; each verb is a file of its own.
 public struct LazaretCommand: ParsableCommand {
+  /// The name, the help and the verbs.
   public static let configuration = CommandConfiguration(
     commandName: "lazaret",
     abstract: "Keeps, examines and replaces Core Data, SwiftData and SQLite stores that do not open.",
@@ -16,16 +17,33 @@ public struct LazaretCommand: ParsableCommand {
       OpenCommand.self, InspectCommand.self, ModelCommand.self, QuarantineCommand.self, DemoCommand.self,
     ])
 
+  /// A command without arguments, as the parser needs it.
   public init() {}
 
   /// Runs the command line of this process, and ends the process.
   public static func start() -> Never {
+    let arguments = RawArguments.take()
     do {
-      var command = try parseAsRoot(RawArguments.take())
+      var command = try parseAsRoot(arguments)
       try command.run()
       exit()
     } catch {
-      exit(withError: error)
+      end(with: error, json: arguments.contains("--json"))
     }
+  }
+
+  /// Tells what the parser of the command line has to say: help and version, or what was wrong.
+  private static func end(with error: any Error, json: Bool) -> Never {
+    let code = exitCode(for: error)
+    if error is ExitCode {
+      // A verb has said everything already.
+    } else if code.isSuccess {
+      Terminal.standardOutput.write(fullMessage(for: error) + "\n")
+    } else if json {
+      Terminal.standardError.write(ErrorJSON(usage: message(for: error)).line)
+    } else {
+      Terminal.standardError.write(fullMessage(for: error) + "\n")
+    }
+    exit(withError: code)
   }
 }

@@ -32,6 +32,11 @@ struct OpenCommand: ParsableCommand {
       valueName: "remedy"))
   var remedy: OpeningPolicy.Remedy = .salvage
 
+  @Option(
+    help: ArgumentHelp(
+      "How closely to look first: quick, or full to walk every page.", valueName: "depth"))
+  var check: Examination.Depth = .quick
+
   @Option(name: .customLong("app-version"), help: "The app's version, for the receipt.")
   var appVersion: String?
 
@@ -41,7 +46,8 @@ struct OpenCommand: ParsableCommand {
     try report(json: output.json) {
       let coordinator = StoreCoordinator(
         model: try AppModel.load(model.path, order: versionOrder.order),
-        policy: OpeningPolicy(whenDamaged: remedy, whenIncompatible: remedy), home: home.path, appVersion: appVersion)
+        policy: OpeningPolicy(whenDamaged: remedy, whenIncompatible: remedy, depth: check), home: home.path,
+        appVersion: appVersion)
       let line = ProgressLine()
       let observer = OpeningObserver { progress in
         line.show("Quarantining", progress.completed, of: progress.total)

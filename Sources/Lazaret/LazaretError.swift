@@ -16,13 +16,24 @@ public struct LazaretError: ReportableError {
 
     /// The new store is not what it should be.
     case creationFailed = "creation-failed"
+
+    /// Whoever watched the opening ended it.
     case cancelled = "cancelled"
   }
 
+  /// What kind of reason it was.
   public var kind: Kind
+
+  /// What was being done, as an infinitive phrase.
   public var operation: String
+
+  /// The store, as the caller names it.
   public var path: FilePath?
+
+  /// What went wrong, in one plain sentence without a full stop.
   public var detail: String
+
+  /// What the reader can do next, as a full sentence.
   public var hint: String
 
   /// What was found out about the store.
@@ -34,6 +45,7 @@ public struct LazaretError: ReportableError {
     return kind.rawValue
   }
 
+  /// Whether the surroundings are at fault, or the store is newer than the app; nothing is wrong with it then.
   public var isEnvironmental: Bool { kind == .unavailable }
 
   init(

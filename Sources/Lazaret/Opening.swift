@@ -17,7 +17,8 @@ public struct Opening: Sendable {
 public struct OpeningEvent: Sendable, Hashable, Codable {
   /// What kind of thing.
   public enum Kind: String, Sendable, Codable {
-    /// An interrupted quarantine of an earlier run was finished or taken back.
+    /// An earlier run, or another process, had begun or done something of this: an interrupted quarantine was finished or
+    /// taken back, or the store that was here before was found in quarantine.
     case recovery
 
     /// The store was moved into quarantine.
@@ -27,6 +28,7 @@ public struct OpeningEvent: Sendable, Hashable, Codable {
     case create
   }
 
+  /// What was done.
   public var kind: Kind
 
   /// When, in RFC 3339.
@@ -58,34 +60,5 @@ public struct OpeningEvent: Sendable, Hashable, Codable {
     self.id = id
     self.reason = reason
     self.receipt = receipt.map { PathText($0) }
-  }
-}
-
-/// Words for the app's user, ready to show, and keys to translate them by.
-public struct Notice: Sendable, Hashable, Codable {
-  /// A choice that the app may offer.
-  public struct Action: Sendable, Hashable, Codable {
-    /// The key to translate the title by; also what tells the actions apart.
-    public var key: String
-    public var title: String
-  }
-
-  /// The key to translate title and message by.
-  public var key: String
-  public var title: String
-  public var message: String
-  public var actions: [Action]
-
-  /// The store was set aside, and an empty one is in its place.
-  static func replaced(isDamaged: Bool) -> Notice {
-    Notice(
-      key: isDamaged ? "lazaret.notice.damaged" : "lazaret.notice.incompatible", title: "Your data was set aside",
-      message: isDamaged
-        ? "The file with your data is damaged and could not be opened. It was not deleted: a complete copy was set aside, and you start with an empty one. Our support can look at what was set aside."
-        : "The file with your data does not fit this version of the app. It was not deleted: it was set aside complete, and you start with an empty one. Our support can look at what was set aside.",
-      actions: [
-        Action(key: "lazaret.action.continue", title: "Continue"),
-        Action(key: "lazaret.action.contact-support", title: "Contact Support"),
-      ])
   }
 }

@@ -14,11 +14,24 @@ public struct OpeningPolicy: Sendable, Hashable {
     case refuse
   }
 
+  /// What is done with a store whose bytes are damaged, or that is no store at all.
   public var whenDamaged: Remedy
+
+  /// What is done with a sound store that is not of the app's model, and that no way leads from to it.
   public var whenIncompatible: Remedy
 
-  public init(whenDamaged: Remedy = .salvage, whenIncompatible: Remedy = .salvage) {
+  /// How closely a store is looked at before it is opened.
+  ///
+  /// A quick look costs some milliseconds whatever the size, and does not see damage deep in a table. An app whose query
+  /// has just failed with `SQLITE_CORRUPT` closes the store and opens it again with a full look.
+  public var depth: Examination.Depth
+
+  /// A policy; by default nothing is refused, and the look is quick.
+  public init(
+    whenDamaged: Remedy = .salvage, whenIncompatible: Remedy = .salvage, depth: Examination.Depth = .quick
+  ) {
     self.whenDamaged = whenDamaged
     self.whenIncompatible = whenIncompatible
+    self.depth = depth
   }
 }

@@ -2,12 +2,20 @@
 public struct OpeningProgress: Sendable, Hashable {
   /// What is being done.
   public enum Phase: String, Sendable, CaseIterable {
+    /// The store is being looked at.
     case examining
+
+    /// The store is being moved into quarantine.
     case quarantining
+
+    /// A new store is being made, before anything is moved.
     case creating
+
+    /// The store is being opened with SQLite.
     case opening
   }
 
+  /// What is being done now.
   public var phase: Phase
 
   /// The bytes done, of `total`.
@@ -15,6 +23,12 @@ public struct OpeningProgress: Sendable, Hashable {
 
   /// The bytes in all; 0 where they are not known.
   public var total: Int64
+
+  init(phase: Phase, completed: Int64 = 0, total: Int64 = 0) {
+    self.phase = phase
+    self.completed = completed
+    self.total = total
+  }
 }
 
 /// Who watches an opening, and may end it.
@@ -23,8 +37,11 @@ public struct OpeningObserver: Sendable {
   public var progress: @Sendable (OpeningProgress) -> Void
 
   /// Asked now and then; true ends the opening with `cancelled`, and leaves the store as it was.
+  ///
+  /// Not asked any more once the store has been replaced.
   public var isCancelled: @Sendable () -> Bool
 
+  /// An observer; without one of its own, the opening ends when the current task is cancelled.
   public init(
     progress: @escaping @Sendable (OpeningProgress) -> Void = { _ in },
     isCancelled: @escaping @Sendable () -> Bool = { Task.isCancelled }

@@ -4,6 +4,9 @@ public struct Quarantines: Sendable {
   public let home: FilePath
   let surroundings: Surroundings
 
+  /// The quarantined stores that the home's catalogue names.
+  ///
+  /// - Parameter surroundings: the file system, the clock and the source of identifiers.
   public init(home: FilePath, surroundings: Surroundings = .machine) {
     self.home = home
     self.surroundings = surroundings
@@ -89,12 +92,20 @@ public struct Quarantines: Sendable {
       throw LazaretError(.unavailable, examination, path: place.main)
     }
     var facts = QuarantineCase(examination, appVersion: appVersion)
-    if let reason { facts.reason = .init(code: "by-request", words: reason) }
-    let stored = try quarantine.add(place, because: facts) { done, total in
+    if let reason { facts.reason = .init(code: QuarantineCase.requestCode, words: reason) }
+    if examination.verdict == .compatible || examination.verdict == .outdated, reason == nil {
+      facts.reason = .init(code: QuarantineCase.requestCode, words: "It was asked for; nothing wrong was found.")
+    }
+    guard !(try place.members(in: fileSystem)).isEmpty else {
+      throw QuarantineError(
+        .nothingToQuarantine, operation: "quarantine the store", path: place.main, detail: "there is no such store",
+        hint: "Check the path.")
+    }
+    // The catalogue first: one that cannot be written is met before anything is moved.
+    try catalogue.add(quarantine)
+    return try quarantine.add(place, because: facts) { done, total in
       try observer.report(.quarantining, at: place.main, completed: done, of: total)
     }
-    try catalogue.add(quarantine)
-    return stored
   }
 
   /// Puts a quarantined store back where it came from, or elsewhere.
@@ -109,7 +120,7 @@ public struct Quarantines: Sendable {
   ) throws -> (place: StoreFileSet, quarantined: QuarantinedStore?) {
     let (folder, store) = try find(name)
     let place = try destination.map { try StoreFileSet.locate($0, in: fileSystem) } ?? folder.originalPlace(of: store)
-    let lock = try FolderLock(place.folder, in: fileSystem)
+    let locks = try lockFolders(of: store, in: folder, and: place.folder)
     var replaced: QuarantinedStore?
     if isReplacing, !(try place.members(in: fileSystem)).isEmpty {
       try folder.verify(store)
@@ -117,18 +128,37 @@ public struct Quarantines: Sendable {
         place, model: nil, reason: "The quarantined store \(store.id) was put in its place.", appVersion: nil,
         OpeningObserver())
     }
-    let released = try folder.release(store.id, to: place)
-    _ = consume lock
-    return (released, replaced)
+    do {
+      let released = try folder.release(store.id, to: place)
+      _ = consume locks
+      return (released, replaced)
+    } catch {
+      // What made room for it goes back to where it was.
+      if let replaced {
+        _ = try QuarantineFolder(beside: place, surroundings: surroundings).release(replaced.id, to: place)
+      }
+      throw error
+    }
   }
 
   /// Removes a quarantined store for good.
   public func discard(_ name: FilePath) throws -> QuarantinedStore {
     let (folder, store) = try find(name)
-    let lock = try FolderLock(folder.path.folder, in: fileSystem)
+    let locks = try lockFolders(of: store, in: folder, and: nil)
     try folder.discard(store.id)
-    _ = consume lock
+    _ = consume locks
     return store
+  }
+}
+
+extension Quarantines {
+  /// Takes the locks of the folder that a quarantined store goes to, of the one it came from, and of the one that holds
+  /// its quarantine: whoever opens a store there finishes interrupted moves, and must not meet one that is going on.
+  private func lockFolders(
+    of store: QuarantinedStore, in folder: QuarantineFolder, and destination: FilePath?
+  ) throws(FileError) -> FolderLocks {
+    let origin = store.receipt?.originalPath.path.map(\.folder)
+    return try FolderLocks([folder.path.folder, origin, destination].compactMap(\.self), in: fileSystem)
   }
 }
 

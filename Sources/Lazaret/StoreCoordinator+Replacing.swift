@@ -1,5 +1,14 @@
 import Logging
 
+extension Examination {
+  /// Whether the same file was looked at, and nobody has written to it since.
+  fileprivate func isSame(as earlier: Examination) -> Bool {
+    let files = [self, earlier].map { $0.health.files.first { $0.part == .main }?.status }
+    guard let now = files[0], let then = files[1] else { return false }
+    return now.identity == then.identity && now.size == then.size && now.modified == then.modified
+  }
+}
+
 extension StoreCoordinator {
   /// The set that a path stands for; a link whose store is in quarantine leads to the empty place it left.
   func locate(_ path: FilePath) throws -> StoreFileSet {
@@ -15,13 +24,17 @@ extension StoreCoordinator {
     }
   }
 
+  /// Where a chain of symbolic links ends that leads to nothing.
   private func targetOfLink(_ path: FilePath) throws(FileError) -> StoreFileSet {
-    let target = path.folder.pushing(try fileSystem.linkTarget(path))
-    guard let name = target.lastComponent else { throw FileError(.danglingLink, operation: "find the store", path: path) }
-    guard try fileSystem.status(of: target.folder) != nil else {
-      throw FileError(.danglingLink, operation: "find the store", path: path)
+    var target = path
+    // As many links as the kernel of Linux follows.
+    for _ in 0..<40 {
+      target = target.folder.pushing(try fileSystem.linkTarget(target))
+      guard let name = target.lastComponent, try fileSystem.status(of: target.folder) != nil else { break }
+      if try fileSystem.status(of: target, followingLinks: false)?.kind == .symbolicLink { continue }
+      return StoreFileSet(main: try fileSystem.realPath(target.folder).appending(name))
     }
-    return StoreFileSet(main: try fileSystem.realPath(target.folder).appending(name))
+    throw FileError(.danglingLink, operation: "find the store", path: path)
   }
 
   /// Brings a quarantine that an earlier run left unfinished to its end, before anything else is looked at.
@@ -34,8 +47,10 @@ extension StoreCoordinator {
       place = try targetOfLink(path)
     }
     let quarantine = QuarantineFolder(beside: place, surroundings: surroundings)
-    guard try quarantine.hasInterrupted() else { return [] }
+    let hasLeftover = try StagedStore.hasLeftover(for: place, in: fileSystem)
+    guard try hasLeftover || quarantine.hasInterrupted() else { return [] }
     let lock = try FolderLock(place.folder, in: fileSystem)
+    try StagedStore.removeLeftover(for: place, in: fileSystem)
     let finished = try quarantine.finishInterrupted()
     _ = consume lock
     return finished.filter { $0.path == nil || $0.path == place.main }.map { step in
@@ -53,21 +68,29 @@ extension StoreCoordinator {
   ///
   /// The new store is complete, verified and on the disk before anything is moved.
   func replace(
-    _ place: StoreFileSet, _ examination: Examination, _ observer: OpeningObserver
+    _ place: StoreFileSet, _ examination: Examination, named path: FilePath, _ observer: OpeningObserver
   ) throws -> [OpeningEvent] {
-    try observer.report(.creating, at: place.main)
+    try observer.report(.creating, at: path)
     let bytes = try newStoreBytes()
     let lock = try FolderLock(place.folder, in: fileSystem)
     // Another process may have done the same while this one waited for the lock.
-    let now = try Examiner(fileSystem: fileSystem).examine(
-      place.main, model: model, options: .init(depth: .quick, countsRecords: true))
-    if now.verdict == .compatible { return [] }
-    guard now.verdict == examination.verdict else { throw LazaretError(.unavailable, now, path: place.main) }
-    let staged = try StagedStore(bytes, for: place, in: fileSystem)
+    var now = try look(at: place, countsRecords: true)
+    if examination.reason.code == VerdictReason.foundBySQLiteCode, now.isSame(as: examination) {
+      now.verdict = examination.verdict
+      now.reason = examination.reason
+    }
+    guard try decide(now, at: path) == .replace else {
+      let isReplaced = examination.verdict != .missing
+      return isReplaced ? try earlierQuarantine(of: place).map { [$0] } ?? [] : []
+    }
+    let members = try place.members(in: fileSystem)
+    let main = members.first { $0.part == .main && $0.status.kind == .regular }
+    let permissions = main?.status.permissions.intersection(.init(rawValue: 0o666)) ?? .init(rawValue: 0o644)
+    let staged = try StagedStore(bytes, for: place, permissions: permissions, in: fileSystem)
     try verify(staged.path)
     var events: [OpeningEvent] = []
-    if !(try place.members(in: fileSystem)).isEmpty {
-      events.append(try quarantine(place, now, observer))
+    if !members.isEmpty {
+      events.append(try quarantine(place, now, named: path, observer))
     } else if let earlier = try earlierQuarantine(of: place) {
       events.append(earlier)
     }
@@ -77,19 +100,29 @@ extension StoreCoordinator {
     events.append(
       OpeningEvent(
         .create, at: surroundings.now(), path: place.main,
-        words: "An empty store for \(model.currentVersionName) was created."))
+        words: "An empty store for \(printable(model.currentVersionName)) was created."))
     return events
   }
 
   private func quarantine(
-    _ place: StoreFileSet, _ examination: Examination, _ observer: OpeningObserver
+    _ place: StoreFileSet, _ examination: Examination, named path: FilePath, _ observer: OpeningObserver
   ) throws -> OpeningEvent {
     let quarantine = QuarantineFolder(beside: place, surroundings: surroundings)
     let facts = QuarantineCase(examination, appVersion: appVersion)
-    let stored = try quarantine.add(place, because: facts) { done, total in
-      try observer.report(.quarantining, at: place.main, completed: done, of: total)
-    }
+    // The catalogue first: one that cannot be written is met before anything is moved.
     if let home { try QuarantineCatalogue(home: home, surroundings: surroundings).add(quarantine) }
+    let pending = PendingNotice(for: place, in: fileSystem)
+    try pending.write(previousID: try newestQuarantined(of: place)?.id)
+    let stored: QuarantinedStore
+    do {
+      stored = try quarantine.add(place, because: facts) { done, total in
+        try observer.report(.quarantining, at: path, completed: done, of: total)
+      }
+    } catch {
+      // The first error is the one to report; a mark that stays behind tells of nothing that did not happen.
+      try? pending.remove()
+      throw error
+    }
     logger.notice("quarantined a store", metadata: ["id": "\(stored.id)", "reason": "\(facts.reason.code)"])
     return OpeningEvent(
       .quarantine, at: surroundings.now(), path: stored.files.main,
@@ -97,15 +130,28 @@ extension StoreCoordinator {
       receipt: stored.receiptPath)
   }
 
+  /// What an earlier run did and could not tell any more.
+  func untold(_ place: StoreFileSet) throws -> [OpeningEvent] {
+    let pending = PendingNotice(for: place, in: fileSystem)
+    guard try pending.isThere(), let stored = try newestQuarantined(of: place), try stored.id != pending.previousID()
+    else { return [] }
+    return [event(for: stored)]
+  }
+
   /// Says where the store is that used to be at an empty place, for a run that ended between the two steps.
   private func earlierQuarantine(of place: StoreFileSet) throws -> OpeningEvent? {
-    let quarantine = QuarantineFolder(beside: place, surroundings: surroundings)
-    guard let stored = try quarantine.stores().first(where: { $0.receipt?.originalPath.path == place.main }) else {
-      return nil
-    }
-    return OpeningEvent(
+    try newestQuarantined(of: place).map { event(for: $0) }
+  }
+
+  private func newestQuarantined(of place: StoreFileSet) throws -> QuarantinedStore? {
+    try QuarantineFolder(beside: place, surroundings: surroundings).stores()
+      .first { $0.receipt?.originalPath.path == place.main }
+  }
+
+  private func event(for stored: QuarantinedStore) -> OpeningEvent {
+    OpeningEvent(
       .recovery, at: surroundings.now(), path: stored.files.main,
-      words: "The store that was here before lies in quarantine, complete and unchanged.", id: stored.id,
+      words: "A store that was here before lies in quarantine, complete and unchanged.", id: stored.id,
       reason: stored.receipt?.reason, receipt: stored.receiptPath)
   }
 
@@ -132,25 +178,5 @@ extension StoreCoordinator {
         detail: "what was written is \(examination.verdict.rawValue): \(examination.reason.words)",
         hint: "Nothing was moved. Please report this, with the model.", examination: examination)
     }
-  }
-}
-
-extension QuarantineCase {
-  /// What an examination knows that belongs on a receipt.
-  public init(_ examination: Examination, appVersion: String?) {
-    let metadata = examination.metadata
-    self.init(
-      reason: .init(code: examination.reason.code, words: examination.reason.words),
-      error: .init(coreData: examination.reason.coreDataCode, sqlite: examination.reason.sqliteCode),
-      model: metadata.map {
-        .init(
-          version: examination.modelVersion, identifiers: $0.versionIdentifiers,
-          checksum: $0.versionHashes.isEmpty ? nil : ManagedObjectModel.versionChecksum(of: $0.versionHashes))
-      },
-      entities: examination.entities.isEmpty
-        ? nil : examination.entities.map { .init(name: $0.name, table: $0.table, rows: $0.rows) },
-      versions: .init(
-        app: appVersion, library: LibraryVersion.current, sqlite: SQLiteLibrary.version,
-        storeWrittenBySQLite: examination.health.writtenBySQLite, operatingSystem: LibraryVersion.operatingSystem))
   }
 }

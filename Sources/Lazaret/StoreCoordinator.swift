@@ -1,3 +1,4 @@
+import Foundation
 public import Logging
 
 /// Opens an app's store, whatever state it is in.
@@ -66,30 +67,91 @@ public struct StoreCoordinator: Sendable {
     try observer.report(.examining, at: path)
     var events = try finishInterrupted(path)
     let place = try locate(path)
-    let examination = try Examiner(fileSystem: fileSystem).examine(
-      place.main, model: model, options: .init(depth: .quick, countsRecords: false))
+    var examination = try look(at: place, countsRecords: false)
     logger.debug("examined", metadata: ["verdict": "\(examination.verdict)", "reason": "\(examination.reason.code)"])
+    var isReplaced = false
+    if try decide(examination, at: path) == .replace {
+      events += try replace(place, examination, named: path, observer)
+      isReplaced = true
+    } else {
+      events += try untold(place)
+    }
+    // Once a store has been replaced there is no way back, so nobody is asked any more.
+    if isReplaced { observer.progress(.init(phase: .opening)) } else { try observer.report(.opening, at: path) }
+    let store: PersistentStore
+    do {
+      store = try PersistentStore(opening: place.main, model: currentModel, options: storeOptions)
+    } catch {
+      guard !isReplaced, let damage = VerdictReason(damageFoundBy: error) else { throw error }
+      // SQLite sees damage where a quick look saw none.
+      examination.verdict = .damaged
+      examination.reason = damage
+      guard try decide(examination, at: path) == .replace else { throw error }
+      events += try replace(place, examination, named: path, observer)
+      observer.progress(.init(phase: .opening))
+      store = try PersistentStore(opening: place.main, model: currentModel, options: storeOptions)
+    }
+    let pending = PendingNotice(for: place, in: fileSystem)
+    if try pending.isThere() { try pending.remove() }
+    // Whoever set the store aside, in this run or an interrupted earlier one, its owner is told.
+    let reason = events.last { $0.reason != nil }?.reason
+    return Opening(store: store, examination: examination, events: events, notice: reason.map { .setAside($0) })
+  }
+
+  /// Looks at a store, and waits a moment for a lock that is only passing: SQLite takes one whenever a last connection
+  /// closes.
+  func look(at place: StoreFileSet, countsRecords: Bool) throws -> Examination {
+    let options = Examiner.Options(depth: policy.depth, countsRecords: countsRecords)
+    for _ in 0..<10 {
+      let examination = try examine(place.main, options: options)
+      guard examination.verdict == .unavailable, examination.reason.code == "locked" else { return examination }
+      Thread.sleep(forTimeInterval: 0.03)
+    }
+    return try examine(place.main, options: options)
+  }
+
+  /// What is done about a verdict.
+  enum Decision {
+    /// The store is opened as it is.
+    case open
+
+    /// What is there makes room for an empty store.
+    case replace
+  }
+
+  /// Decides what a verdict leads to, by the app's policy.
+  ///
+  /// - Throws: `LazaretError` where the store stays as it is.
+  func decide(_ examination: Examination, at path: FilePath) throws(LazaretError) -> Decision {
     switch examination.verdict {
-    case .compatible: break
+    case .compatible: return .open
+    case .missing: return .replace
     case .unavailable: throw LazaretError(.unavailable, examination, path: path)
     case .outdated: throw LazaretError(.migrationNeeded, examination, path: path)
-    case .missing: events += try replace(place, examination, observer)
     case .incompatible:
       if policy.whenIncompatible == .refuse { throw LazaretError(.incompatible, examination, path: path) }
-      events += try replace(place, examination, observer)
+      return .replace
     case .damaged:
       if policy.whenDamaged == .refuse { throw LazaretError(.damaged, examination, path: path) }
-      events += try replace(place, examination, observer)
+      return .replace
     }
-    try observer.report(.opening, at: path)
-    let store = try PersistentStore(opening: place.main, model: currentModel, options: storeOptions)
-    // Whoever set the store aside, in this run or an interrupted earlier one, its owner is told.
-    let isSetAside = events.contains { $0.kind == .quarantine || $0.reason != nil }
-    let notice = isSetAside ? Notice.replaced(isDamaged: examination.verdict != .incompatible) : nil
-    return Opening(store: store, examination: examination, events: events, notice: notice)
   }
 
   private var currentModel: ManagedObjectModel? {
     if case .coreData(let bundle) = model { bundle.current.model } else { nil }
+  }
+}
+
+extension VerdictReason {
+  /// The code of damage that only SQLite saw.
+  static let foundBySQLiteCode = "damage-found-by-sqlite"
+
+  /// The damage that SQLite reported when it opened a store; nil for any other error.
+  fileprivate init?(damageFoundBy error: PersistentStoreError) {
+    guard error.kind == .damaged || error.kind == .notADatabase else { return nil }
+    self.init(
+      Self.foundBySQLiteCode, words: "SQLite refuses to open the store: \(error.detail).",
+      hint: "Open it with the app's model to have it quarantined and replaced; nothing of it is thrown away.",
+      coreData: 259, sqlite: error.resultCode.map { Int($0 & 0xFF) })
   }
 }

@@ -30,9 +30,13 @@ public struct QuarantineCatalogue: Sendable {
       .map { QuarantineFolder($0, surroundings: surroundings) }
   }
 
-  /// Adds a folder; nothing is written where it is known.
+  /// Adds a folder, which need not be there yet; nothing is written where it is known.
   package func add(_ folder: QuarantineFolder) throws {
-    let path = try fileSystem.realPath(folder.path)
+    let isThere = try fileSystem.status(of: folder.path) != nil
+    let path =
+      isThere
+      ? try fileSystem.realPath(folder.path)
+      : try fileSystem.realPath(folder.path.folder).appending(QuarantineFolder.name)
     if try content().folders.contains(where: { $0.path == path }) { return }
     try fileSystem.makeDirectory(home)
     let lock = try FolderLock(home, in: fileSystem)

@@ -44,8 +44,13 @@ extension QuarantineFolder {
     let names = Set(try fileSystem.entries(of: path).map(\.string))
     var ids: Set<String> = []
     for name in names {
-      for suffix in [".sqlite", ".sqlite-wal", ".sqlite-journal"] where name.hasSuffix(suffix) && !name.hasPrefix(".") {
+      for suffix in [".sqlite", ".sqlite-wal", ".sqlite-shm", ".sqlite-journal"] where name.hasSuffix(suffix) {
         let id = String(name.dropLast(suffix.count))
+        if Self.isID(id) { ids.insert(id) }
+      }
+      // External data alone is a quarantined store too, where nothing else was left of it.
+      if name.hasPrefix("."), name.hasSuffix("_SUPPORT") {
+        let id = String(name.dropFirst().dropLast("_SUPPORT".count))
         if Self.isID(id) { ids.insert(id) }
       }
     }

@@ -11,7 +11,9 @@ extension FileSystem {
     _ bytes: [UInt8], to path: FilePath, replacing: Bool, permissions: FilePermissions = .init(rawValue: 0o644)
   ) throws(FileError) {
     let unfinished = path.hiddenSibling(suffix: ".unfinished")
-    let file = try create(unfinished, permissions: permissions, truncating: true)
+    // What a killed process left may be a second name of a finished file: it is removed, never written into.
+    try unlink(unfinished)
+    let file = try create(unfinished, permissions: permissions)
     do {
       try file.write(bytes)
       try file.commit()

@@ -11,8 +11,9 @@ extension FileSystem {
     _ source: FilePath, to destination: FilePath, progress: (Int64) throws -> Void = { _ in }
   ) throws -> FileDigest {
     let original = try open(source)
-    let copy = try create(
-      destination, permissions: original.status.permissions.union(.ownerReadWrite), truncating: true)
+    // What a killed process left may be a second name of a finished file: it is removed, never written into.
+    try unlink(destination)
+    let copy = try create(destination, permissions: original.status.permissions.union(.ownerReadWrite))
     let target = copy.descriptor
     let isShared = try perform(.write, destination, "copy the file") { () throws(Errno) in
       SystemCalls.shareBlocks(from: original.descriptor, to: target)

@@ -3,7 +3,7 @@ package import SystemPackage
 /// A new store that is complete and on the disk beside its place, under a hidden name, waiting to be put there.
 ///
 /// So a full disk is met before anything else is moved. Left alone, it removes itself; what a killed process leaves is
-/// overwritten by the next one.
+/// removed by the next one.
 package struct StagedStore: ~Copyable {
   /// The set whose place it will take.
   package let target: StoreFileSet
@@ -14,12 +14,18 @@ package struct StagedStore: ~Copyable {
   private let fileSystem: FileSystem
 
   /// Writes the bytes beside the target and pushes them to the disk. The caller holds the folder's lock.
-  package init(_ bytes: [UInt8], for target: StoreFileSet, in fileSystem: FileSystem) throws(FileError) {
+  ///
+  /// - Parameter permissions: those of the store it stands in for, so that nobody can read it who could not read that one.
+  package init(
+    _ bytes: [UInt8], for target: StoreFileSet, permissions: FilePermissions = .init(rawValue: 0o644),
+    in fileSystem: FileSystem
+  ) throws(FileError) {
     self.target = target
     self.fileSystem = fileSystem
-    path = target.main.hiddenSibling(suffix: ".unfinished")
+    path = Self.path(for: target)
+    try Self.removeLeftover(for: target, in: fileSystem)
     do throws(FileError) {
-      let file = try fileSystem.create(path, permissions: .init(rawValue: 0o644), truncating: true)
+      let file = try fileSystem.create(path, permissions: permissions.union(.ownerReadWrite))
       try file.write(bytes)
       try file.commit()
     } catch {
@@ -30,8 +36,23 @@ package struct StagedStore: ~Copyable {
   }
 
   deinit {
-    // Gone already once it has been installed; what cannot be removed now is overwritten by the next run.
+    // Gone already once it has been installed; what cannot be removed now is removed by the next run.
     try? fileSystem.unlink(path)
+  }
+
+  private static func path(for target: StoreFileSet) -> FilePath { target.main.hiddenSibling(suffix: ".unfinished") }
+
+  /// Whether a killed process left a staged store.
+  package static func hasLeftover(for target: StoreFileSet, in fileSystem: FileSystem) throws(FileError) -> Bool {
+    try fileSystem.status(of: path(for: target), followingLinks: false) != nil
+  }
+
+  /// Removes what a killed process left.
+  ///
+  /// It may be a second name of the store itself, where the process died between giving it its place and taking the hidden
+  /// name away: only the name goes, and nothing is ever written through it. The caller holds the folder's lock.
+  package static func removeLeftover(for target: StoreFileSet, in fileSystem: FileSystem) throws(FileError) {
+    if try hasLeftover(for: target, in: fileSystem) { try fileSystem.unlink(path(for: target)) }
   }
 
   /// Puts the store into its place, which must be empty: a log or journal left there would be taken for the new store's.

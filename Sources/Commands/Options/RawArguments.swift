@@ -4,29 +4,69 @@ import Synchronization
 /// The arguments of this process, byte for byte.
 ///
 /// A path need not be valid UTF-8, but the parser of the command line knows only text. Such an argument is given to it
-/// under a stand-in, and `PathArgument` looks up what it stands for.
-enum RawArguments {
+/// with what is invalid replaced, and `PathArgument` looks up the bytes that it stands for.
+package enum RawArguments {
   private static let paths = Mutex<[String: FilePath]>([:])
 
   /// The arguments without the command's name.
   static func take() -> [String] {
-    var result: [String] = []
+    var raw: [[UInt8]] = []
     for index in 1..<max(1, Int(CommandLine.argc)) {
-      guard let raw = unsafe CommandLine.unsafeArgv[index] else { break }
-      if let text = unsafe String(validatingCString: raw) {
-        result.append(text)
-      } else {
-        let standIn = "\u{FFFD}argument-\(index)"
-        let path = unsafe FilePath(platformString: raw)
-        paths.withLock { $0[standIn] = path }
-        result.append(standIn)
-      }
+      guard let start = unsafe CommandLine.unsafeArgv[index] else { break }
+      raw.append(unsafe bytes(of: start))
     }
-    return result
+    let (texts, standIns) = texts(of: raw)
+    paths.withLock { paths in
+      for (text, bytes) in standIns { paths[text] = PathText(text: text, rawBytes: bytes).path }
+    }
+    return texts
+  }
+
+  /// The texts of arguments, and which of them stand for other bytes than their own.
+  package static func texts(of arguments: [[UInt8]]) -> (texts: [String], standIns: [String: [UInt8]]) {
+    // No stand-in may be what another argument really says.
+    var taken = Set(arguments.compactMap { String(validating: $0, as: UTF8.self) })
+    var standIns: [String: [UInt8]] = [:]
+    var texts: [String] = []
+    for argument in arguments {
+      if let text = String(validating: argument, as: UTF8.self) {
+        texts.append(text)
+        continue
+      }
+      // Of --option=value only the value is a path.
+      var prefix = ""
+      var value = argument[...]
+      if argument.starts(with: Array("--".utf8)), let equals = argument.firstIndex(of: UInt8(ascii: "=")),
+        let name = String(validating: argument[...equals], as: UTF8.self)
+      {
+        prefix = name
+        value = argument[(equals + 1)...]
+      }
+      var standIn = String(decoding: value, as: UTF8.self)
+      while taken.contains(standIn) || (standIns[standIn] ?? Array(value)) != Array(value) { standIn += "\u{FFFD}" }
+      taken.insert(prefix + standIn)
+      standIns[standIn] = Array(value)
+      texts.append(prefix + standIn)
+    }
+    return (texts, standIns)
   }
 
   /// The path that an argument stands for.
   static func path(of argument: String) -> FilePath {
     paths.withLock { $0[argument] } ?? FilePath(argument)
+  }
+
+  private static func bytes(of start: UnsafeMutablePointer<CChar>) -> [UInt8] {
+    var bytes: [UInt8] = []
+    while unsafe start[bytes.count] != 0 { unsafe bytes.append(UInt8(bitPattern: start[bytes.count])) }
+    return bytes
+  }
+}
+
+extension PathText {
+  /// The text and the bytes that it stands for.
+  fileprivate init(text: String, rawBytes: [UInt8]) {
+    self.init(FilePath(text))
+    bytes = rawBytes.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
   }
 }

@@ -29,10 +29,7 @@ struct QuarantineDiscardCommand: ParsableCommand {
     try report(json: output.json) {
       let quarantines = Quarantines(home: home.path)
       let store = try quarantines.store(id.path)
-      guard yes || confirm(store) else {
-        Terminal.standardError.write("lazaret: nothing was removed; say --yes to remove it without being asked\n")
-        throw ExitStatus.failed
-      }
+      guard yes || confirm(store) else { throw NotConfirmed(path: store.files.main) }
       _ = try quarantines.discard(store.files.main)
       Terminal.standardOutput.write(
         output.json
@@ -44,7 +41,17 @@ struct QuarantineDiscardCommand: ParsableCommand {
   private func confirm(_ store: QuarantinedStore) -> Bool {
     guard !output.json else { return false }
     Terminal.standardError.write(
-      "Remove \(store.id), \(store.receipt.map { readableSize($0.totalBytes) } ?? "of unknown size"), for good? Type yes: ")
+      "Remove \(store.id), \(store.receipt.map { readableSize($0.totalBytes) } ?? "of unknown size"), for good? Type yes: "
+    )
     return readLine() == "yes"
   }
+}
+
+/// The answer was not yes.
+private struct NotConfirmed: ReportableError {
+  var path: FilePath?
+  var code: String { "not-confirmed" }
+  var operation: String { "remove the quarantined store" }
+  var detail: String { "nobody confirmed it, and nothing was removed" }
+  var hint: String { "Say --yes to remove it without being asked." }
 }

@@ -36,7 +36,7 @@ struct QuarantineListCommand: ParsableCommand {
           table.append([
             store.id, store.receipt.map { printable($0.originalPath.text) } ?? "?",
             store.receipt.map { readableSize($0.totalBytes) } ?? "?",
-            store.receipt?.reason.code ?? "its receipt cannot be read",
+            store.receipt.map { printable($0.reason.code) } ?? "its receipt cannot be read",
           ])
         }
         Terminal.standardOutput.write(table.text(indent: ""))

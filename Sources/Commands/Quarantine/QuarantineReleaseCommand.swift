@@ -34,7 +34,8 @@ struct QuarantineReleaseCommand: ParsableCommand {
       if output.json {
         Terminal.standardOutput.write(
           JSONText.pretty(
-            Released(store: PathText(result.place.main), quarantined: result.quarantined.map { QuarantinedStoreJSON($0) })))
+            Released(
+              store: PathText(result.place.main), quarantined: result.quarantined.map { QuarantinedStoreJSON($0) })))
       } else {
         var text = "The store is back at \(printable(result.place.main.string)).\n"
         if let replaced = result.quarantined { text += "What was there is in quarantine as \(replaced.id).\n" }

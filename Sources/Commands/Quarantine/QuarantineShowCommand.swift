@@ -32,17 +32,17 @@ struct QuarantinedStoreText {
       return
     }
     lines += "  came from  \(printable(receipt.originalPath.text))\n"
-    lines += "  when       \(receipt.date)\n"
-    lines += "  why        \(receipt.reason.words) [\(receipt.reason.code)]\n"
+    lines += "  when       \(printable(receipt.date))\n"
+    lines += "  why        \(printable(receipt.reason.words)) [\(printable(receipt.reason.code))]\n"
     if let code = receipt.error.coreData { lines += "  Core Data  error \(code)\n" }
     if let code = receipt.error.sqlite { lines += "  SQLite     error \(code)\n" }
     if let model = receipt.model {
       lines += "  model      \(model.version.map { printable($0) } ?? "none of the app's versions")"
-      if let checksum = model.checksum { lines += ", checksum \(checksum)" }
+      if let checksum = model.checksum { lines += ", checksum \(printable(checksum))" }
       lines += "\n"
     }
     var files = TextTable(["file", "bytes", "SHA-256"], numericColumns: [1])
-    for file in receipt.files { files.append([printable(file.name.text), "\(file.bytes)", file.sha256]) }
+    for file in receipt.files { files.append([printable(file.name.text), "\(file.bytes)", printable(file.sha256)]) }
     lines += "\n" + files.text()
     if let entities = receipt.entities, !entities.isEmpty {
       var table = TextTable(["entity", "table", "records"], numericColumns: [2])
@@ -52,10 +52,10 @@ struct QuarantinedStoreText {
       lines += "\n" + table.text()
     }
     let versions = receipt.versions
-    lines += "\n  Lazaret \(versions.library)"
+    lines += "\n  Lazaret \(printable(versions.library))"
     if let app = versions.app { lines += " · app \(printable(app))" }
-    if let sqlite = versions.sqlite { lines += " · SQLite \(sqlite)" }
-    if let writer = versions.storeWrittenBySQLite { lines += " · store written by SQLite \(writer)" }
+    if let sqlite = versions.sqlite { lines += " · SQLite \(printable(sqlite))" }
+    if let writer = versions.storeWrittenBySQLite { lines += " · store written by SQLite \(printable(writer))" }
     lines += " · \(printable(versions.operatingSystem))\n"
     text = lines
   }

@@ -1,0 +1,105 @@
+import Foundation
+import StoreFiles
+import TestSupport
+import Testing
+
+/// The JSON of every verb against `Documentation/CLI_JSON_OUTPUT.md`.
+struct ContractTests {
+  /// Every verb's JSON, on output or errors, by a name for messages.
+  private func printed() throws -> [(name: String, value: Any)] {
+    let desk = try Desk()
+    var result: [(String, Any)] = []
+    func keep(_ name: String, _ text: String) throws { result.append((name, try json(text))) }
+    func output(_ arguments: String...) throws {
+      try keep(arguments.joined(separator: " "), desk.run(arguments + ["--json"]).output)
+    }
+    func errors(_ arguments: String...) throws {
+      try keep(arguments.joined(separator: " "), desk.run(arguments + ["--json"]).errors)
+    }
+    try output("open", desk.store, "--model", desk.model)
+    try output("inspect", desk.store, "--model", desk.model)
+    try output("inspect", desk.store, "--check", "full")
+    try desk.makeDamagedStore()
+    try output("inspect", desk.store)
+    try output("open", desk.store, "--model", desk.model)
+    try output("model", "show", desk.model, "--all")
+    try output("model", "hashes", desk.model)
+    try output("quarantine", "list")
+    let id = try desk.quarantinedID()
+    try output("quarantine", "show", id)
+    try errors("quarantine", "release", id)
+    try output("quarantine", "release", id, "--replace")
+    try errors("quarantine", "show", id)
+    try errors("open", "Stores", "--model", desk.model)
+    try errors("fly")
+    try output("quarantine", "add", desk.store)
+    try output("quarantine", "discard", try desk.quarantinedID(), "--yes")
+    return result
+  }
+
+  /// Keys that are names out of a model and not the contract's.
+  private static let names: Set<String> = ["Car"]
+
+  @Test func everyKeyIsDocumented() throws {
+    let path = RealMaterial.projectRoot.appending("Documentation/CLI_JSON_OUTPUT.md")
+    let document = String(decoding: try FileSystem().contents(of: path, limit: 1 << 20), as: UTF8.self)
+    for (name, value) in try printed() {
+      for key in keys(of: value).subtracting(Self.names).sorted() {
+        #expect(document.contains("`\(key)`") || document.contains("\"\(key)\""), "\(key) of \(name)")
+      }
+    }
+  }
+
+  @Test func theExamplesOfTheDocumentAreJSON() throws {
+    let path = RealMaterial.projectRoot.appending("Documentation/CLI_JSON_OUTPUT.md")
+    let document = String(decoding: try FileSystem().contents(of: path, limit: 1 << 20), as: UTF8.self)
+    let blocks = document.components(separatedBy: "```json\n").dropFirst().map {
+      $0.components(separatedBy: "\n```").first ?? ""
+    }
+    #expect(blocks.count >= 9)
+    for block in blocks { #expect(throws: Never.self, "\(block)") { try json(block) } }
+  }
+
+  @Test func theContractsKeysAreThere() throws {
+    let desk = try Desk()
+    let opened = try #require(
+      try json(try desk.lazaret("open", desk.store, "--model", desk.model, "--json").output) as? [String: Any])
+    #expect(opened["verdict"] as? String == "missing")
+    #expect(opened["store"] as? String == desk.store)
+    let events = try #require(opened["events"] as? [[String: Any]])
+    #expect(events.map { $0["kind"] as? String } == ["create"])
+    let inspected = try #require(
+      try json(try desk.lazaret("inspect", desk.store, "--model", desk.model, "--json").output) as? [String: Any])
+    #expect(inspected["verdict"] as? String == "compatible")
+    #expect(inspected["kind"] as? String == "core-data")
+    #expect(inspected["modelVersion"] as? String == "V2")
+    #expect(inspected["health"] is [String: Any])
+    let entities = try #require(inspected["entities"] as? [[String: Any]])
+    #expect(entities.first?["name"] as? String == "Car")
+    #expect(entities.first?["table"] as? String == "ZCAR")
+    #expect(entities.first?["rows"] as? Int == 0)
+    let missing = try #require(
+      try json(try desk.lazaret("inspect", "Stores/None.sqlite", "--json").output) as? [String: Any])
+    #expect(missing["verdict"] as? String == "missing")
+    #expect(missing["modelVersion"] is NSNull)
+    let hashes = try #require(
+      try json(try desk.lazaret("model", "hashes", desk.model, "--json").output) as? [String: Any])
+    let versions = try #require(hashes["versions"] as? [[String: Any]])
+    #expect(versions.map { $0["name"] as? String } == ["V1", "V2"])
+    #expect(versions.map { $0["current"] as? Bool } == [false, true])
+    #expect(((versions[1]["entities"] as? [String: String])?["Car"])?.count == 64)
+    #expect(Data(base64Encoded: versions[1]["checksum"] as? String ?? "")?.count == 32)
+  }
+
+  @Test func errorsAreJSONOnStandardError() throws {
+    let desk = try Desk()
+    let result = try desk.lazaret("open", "Stores", "--model", desk.model, "--json")
+    #expect(result.status == 3)
+    #expect(result.output.isEmpty)
+    let error = try #require((try json(result.errors) as? [String: Any])?["error"] as? [String: Any])
+    #expect(error["code"] as? String == "is-a-directory")
+    #expect(error["path"] as? String == "Stores")
+    #expect((error["hint"] as? String)?.isEmpty == false)
+    #expect(result.errors.split(separator: "\n").count == 1)
+  }
+}

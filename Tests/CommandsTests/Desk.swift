@@ -1,0 +1,76 @@
+import Foundation
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+/// A folder with a model and stores, and the built command line to work on them.
+struct Desk {
+  typealias Result = ChildProcess.Result
+
+  let folder: TemporaryFolder
+
+  init() throws {
+    folder = try TemporaryFolder()
+    try FileSystem().makeDirectory(folder.appending("Stores"))
+    for (version, attributes) in [("V1", ["name"]), ("V2", ["name", "color"])] {
+      try folder.write(Self.contents(attributes), to: "App.xcdatamodeld/\(version).xcdatamodel/contents")
+    }
+    try folder.write(Self.contents(["name"]), to: "Old.xcdatamodel/contents")
+    try folder.write("CREATE TABLE cars (id INTEGER PRIMARY KEY, name TEXT);", to: "Cars.sql")
+  }
+
+  static func contents(_ attributes: [String], entity: String = "Car") -> String {
+    let lines = attributes.map { "<attribute name=\"\($0)\" optional=\"YES\" attributeType=\"String\"/>" }
+    return """
+      <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+      <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0" lastSavedToolsVersion="22522">
+        <entity name="\(entity)" representedClassName="Car" syncable="YES">\(lines.joined())
+          <uniquenessConstraints><uniquenessConstraint><constraint value="name"/></uniquenessConstraint></uniquenessConstraints>
+        </entity>
+      </model>
+      """
+  }
+
+  var store: String { folder.appending("Stores/App.sqlite").string }
+  var stores: FilePath { folder.appending("Stores") }
+  var model: String { folder.appending("App.xcdatamodeld").string }
+
+  /// Runs the command line in the folder, which is its home too.
+  func lazaret(_ arguments: String..., input: String = "") throws -> Result { try run(arguments, input: input) }
+
+  func run(_ arguments: [String], input: String = "") throws -> Result {
+    try ChildProcess.run(ChildProcess.tool, arguments, input: input, in: folder.path)
+  }
+
+  func makeDamagedStore(_ name: String = "App.sqlite") throws {
+    try folder.write(String(repeating: "nothing like a database\n", count: 300), to: "Stores/\(name)")
+    try folder.write("an old log", to: "Stores/\(name)-wal")
+  }
+
+  func makeStore(_ model: String? = nil) throws {
+    let result = try lazaret("open", store, "--model", model ?? self.model)
+    #expect(result.status == 0, "\(result.errors)")
+  }
+
+  /// The one quarantined store's name.
+  func quarantinedID() throws -> String {
+    let listing = try json(try lazaret("quarantine", "list", "--json").output)
+    let stores = try #require((listing as? [String: Any])?["stores"] as? [[String: Any]])
+    return try #require(stores.first?["id"] as? String)
+  }
+}
+
+/// The value of a JSON text; the text must be nothing else.
+func json(_ text: String, _ location: SourceLocation = #_sourceLocation) throws -> Any {
+  try JSONSerialization.jsonObject(with: Data(text.utf8))
+}
+
+/// The keys of a JSON value, at every depth.
+func keys(of value: Any) -> Set<String> {
+  if let object = value as? [String: Any] {
+    return object.reduce(into: Set(object.keys)) { $0.formUnion(keys(of: $1.value)) }
+  }
+  if let list = value as? [Any] { return list.reduce(into: []) { $0.formUnion(keys(of: $1)) } }
+  return []
+}

@@ -1,0 +1,54 @@
+import ArgumentParser
+import Commands
+import Lazaret
+import StoreFiles
+import TestSupport
+import Testing
+
+/// The help of every verb, as it stands in `Snapshots/`; `LAZARET_RECORD=1` writes them anew.
+struct HelpTests {
+  static let verbs: [[String]] = [
+    [], ["open"], ["inspect"], ["model"], ["model", "show"], ["model", "hashes"], ["quarantine"],
+    ["quarantine", "list"],
+    ["quarantine", "show"], ["quarantine", "add"], ["quarantine", "release"], ["quarantine", "discard"],
+  ]
+
+  @Test(arguments: verbs)
+  func helpIsWhatItWas(verb: [String]) throws {
+    // The width is the terminal's; there is none here, so it is always the same.
+    let result = try ChildProcess.run(ChildProcess.tool, verb + ["--help"])
+    #expect(result.status == 0)
+    #expect(result.errors.isEmpty)
+    let name = (["lazaret"] + verb).joined(separator: "-") + ".txt"
+    let path = RealMaterial.projectRoot.appending("Tests/CommandsTests/Snapshots").appending(name)
+    if environment("LAZARET_RECORD") != nil {
+      let file = try FileSystem().create(path, permissions: .init(rawValue: 0o644), truncating: true)
+      try file.write(Array(result.output.utf8))
+      return
+    }
+    let expected = String(decoding: try FileSystem().contents(of: path, limit: 1 << 20), as: UTF8.self)
+    #expect(result.output == expected)
+  }
+
+  @Test(arguments: verbs)
+  func helpTellsTheExitCodes(verb: [String]) throws {
+    let output = try ChildProcess.run(ChildProcess.tool, verb + ["--help"]).output
+    for code in ["0   ", "1   ", "2   ", "3   ", "64  "] { #expect(output.contains(code)) }
+    // Only the lines of the parser's own lists may be longer than a terminal is wide.
+    #expect(output.split(separator: "\n").allSatisfy { $0.count <= 100 }, "\(output)")
+  }
+
+  @Test func everyVerbHasASnapshot() {
+    func names(_ command: any ParsableCommand.Type, _ path: [String]) -> [[String]] {
+      [path] + command.configuration.subcommands.flatMap { names($0, path + [$0.configuration.commandName ?? ""]) }
+    }
+    let all = names(LazaretCommand.self, []).filter { $0 != ["demo"] }
+    #expect(Set(all) == Set(Self.verbs))
+  }
+
+  @Test func theVersionIsPrinted() throws {
+    let result = try ChildProcess.run(ChildProcess.tool, ["--version"])
+    #expect(result.status == 0)
+    #expect(result.output == "\(LibraryVersion.current)\n")
+  }
+}

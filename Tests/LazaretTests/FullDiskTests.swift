@@ -1,0 +1,57 @@
+import Lazaret
+import TestSupport
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+/// A disk that is really full.
+@Suite(.serialized)
+struct FullDiskTests {
+  /// Whether this user may mount a file system in memory.
+  static let canMount: Bool = {
+    guard geteuid() == 0, ChildProcess.exists("mount"), let folder = try? TemporaryFolder() else { return false }
+    guard (try? mount(folder.path, kilobytes: 64)) == true else { return false }
+    return (try? ChildProcess.run("umount", [folder.path.string]).status) == 0
+  }()
+
+  private static func mount(_ folder: FilePath, kilobytes: Int) throws -> Bool {
+    try ChildProcess.run("mount", ["-t", "tmpfs", "-o", "size=\(kilobytes)k", "tmpfs", folder.string]).status == 0
+  }
+
+  @Test(.enabled(if: canMount, "mounting a small file system needs root"))
+  func whateverDoesNotFitLeavesTheStoreWhole() throws {
+    var failures = 0
+    var successes = 0
+    for size in stride(from: 60, through: 240, by: 12) {
+      let disk = try TemporaryFolder()
+      try #require(try Self.mount(disk.path, kilobytes: size))
+      defer { _ = try? ChildProcess.run("umount", ["-l", disk.path.string]) }
+      let scene = try Scene(in: disk.path)
+      try scene.makeDamagedStore()
+      let before = try scene.parts(scene.store())
+      do {
+        let opening = try scene.coordinator(home: scene.home).open(scene.store())
+        successes += 1
+        try opening.store.close()
+        try scene.expectQuarantined(before, in: try scene.quarantined(), "\(size) kB")
+      } catch let error as any ReportableError {
+        failures += 1
+        #expect(error.code == "no-space", "\(size) kB: \(error)")
+        #expect(error.isEnvironmental, "\(size) kB")
+        #expect(try scene.parts(scene.store()) == before, "\(size) kB")
+        #expect(try scene.quarantined().isEmpty, "\(size) kB")
+        // With more room the next run does it.
+        _ = try ChildProcess.run("mount", ["-o", "remount,size=4m", disk.path.string])
+        try scene.coordinator(home: scene.home).open(scene.store()).store.close()
+        try scene.expectGoodStore(scene.store(), "\(size) kB")
+        try scene.expectQuarantined(before, in: try scene.quarantined(), "\(size) kB")
+      }
+    }
+    #expect(failures > 0)
+    #expect(successes > 0)
+  }
+}

@@ -1,0 +1,70 @@
+import Lazaret
+import Logging
+
+// The examples of Documentation/LIBRARY.md, word for word: here they are compiled, and a test compares them.
+
+/// What the first screen shows.
+enum StartScreen: Sendable {
+  case ready(PersistentStore)
+  case alert(Notice, PersistentStore)
+  case tryAgain(title: String, message: String)
+  case broken(title: String, message: String)
+}
+
+/// Opens the app's store when the app starts.
+func start(store path: FilePath, model: FilePath) async -> StartScreen {
+  do {
+    let coordinator = StoreCoordinator(
+      model: try AppModel.load(model), home: path.removingLastComponent(), appVersion: "2.3")
+    let opening = try await Task.detached { try coordinator.open(path) }.value
+    if let notice = opening.notice { return .alert(notice, opening.store) }
+    return .ready(opening.store)
+  } catch let error as any ReportableError where error.isEnvironmental {
+    // Nothing is wrong with the data: say what to do, and offer to try again.
+    return .tryAgain(title: "Your data cannot be opened now", message: error.hint)
+  } catch let error as any ReportableError {
+    return .broken(title: "Your data cannot be opened", message: error.description)
+  } catch {
+    return .broken(title: "Your data cannot be opened", message: "An unforeseen error came up.")
+  }
+}
+
+/// Opens a server's store, or says why it cannot start.
+func openForServing(_ path: FilePath, model: AppModel, logger: Logger) throws -> PersistentStore {
+  let coordinator = StoreCoordinator(
+    model: model, policy: OpeningPolicy(whenDamaged: .refuse, whenIncompatible: .refuse),
+    home: "/var/lib/app", appVersion: "2.3", logger: logger)
+  do {
+    let opening = try coordinator.open(path)
+    for event in opening.events { logger.notice("\(event.words)", metadata: ["path": "\(event.path.text)"]) }
+    return opening.store
+  } catch let error as any ReportableError {
+    // Code and hint are for people and dashboards; no record's values are in them.
+    logger.critical("\(error.description)", metadata: ["code": "\(error.code)"])
+    throw error
+  }
+}
+
+/// Opens a store and reports how far it is; ends when the task is cancelled.
+func openReporting(
+  _ path: FilePath, with coordinator: StoreCoordinator, progress: @escaping @Sendable (Double) -> Void
+) throws -> Opening {
+  let observer = OpeningObserver { step in
+    if step.total > 0 { progress(Double(step.completed) / Double(step.total)) }
+  }
+  return try coordinator.open(path, observer: observer)
+}
+
+/// Opens a store that a query has just found damaged.
+func reopen(_ store: PersistentStore, model: AppModel) throws -> Opening {
+  try store.close()
+  return try StoreCoordinator(model: model, policy: OpeningPolicy(depth: .full)).open(store.path)
+}
+
+/// The stores that were set aside, for a support screen.
+func setAside(home: FilePath) throws -> [String] {
+  try Quarantines(home: home).stores().map { stored in
+    let reason = stored.receipt?.reason.words ?? "its receipt cannot be read"
+    return "\(stored.id): \(reason)"
+  }
+}
