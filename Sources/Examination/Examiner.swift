@@ -172,6 +172,9 @@ public struct Examiner: Sendable {
       examination.condemn(reason)
       // What can still be read is reported all the same.
     }
+    if database.isLogApplied, let words = try Self.contradiction(between: bytes, and: database) {
+      examination.condemn(.damage("foreign-wal", words))
+    }
     try readContent(database, into: &examination, model: model, options: options)
     if options.depth == .full {
       let report = try database.checkIntegrity(progress: options.progress)
@@ -184,12 +187,8 @@ public struct Examiner: Sendable {
   private func openPart(_ part: StoreFileSet.Part, of files: StoreFileSet) throws(FileError) -> ReadableFile? {
     let path = files.path(of: part)
     guard try fileSystem.status(of: path) != nil else { return nil }
-    do throws(FileError) {
-      return try fileSystem.open(path)
-    } catch  where error.kind == .notFound {
-      // It went away in this moment, as it does when a transaction ends; that is noticed by comparing the set.
-      return nil
-    }
+    // Where it goes away in this moment, as it does when a transaction ends, the store is looked at again.
+    return try fileSystem.open(path)
   }
 
   /// Whether the super-journal is there; one that is said to lie elsewhere is taken to be, and not looked for.

@@ -46,6 +46,30 @@ struct LogVerdictTests {
       ).log
       return specimen
     },
+    VerdictCase(
+      "the log of another store of the same app", .damaged, "foreign-wal", coreData: 259, sqlite: 11,
+      mentions: ["identifier"]
+    ) {
+      var specimen = try Specimen.sound(cars: 20)
+      specimen.log = try Specimen.store(
+        Models.third, cars: 20, cached: Models.third, uuid: "9C2E6F10-0000-4E2B-9E0A-6C1F1B0D8E77"
+      )
+      .running("UPDATE Z_METADATA SET Z_VERSION = 2", Specimen.insert(5, from: 50)).log
+      return specimen
+    },
+    VerdictCase("the log of another plain store", .damaged, "foreign-wal", coreData: 259, sqlite: 11, model: nil) {
+      var specimen = try Specimen.plain("CREATE TABLE a(x)", "CREATE TABLE b(x)")
+      specimen.log = try Specimen.plain(
+        "PRAGMA journal_mode = WAL", "CREATE TABLE x(a)", "CREATE TABLE y(a)", "CREATE TABLE z(a)"
+      ).log
+      return specimen
+    },
+    VerdictCase("a log that drops every table but one", .compatible, "no-model-given", model: nil) {
+      try Specimen.plain(
+        "PRAGMA journal_mode = WAL", "CREATE TABLE a(x)", "CREATE TABLE b(x)", "PRAGMA wal_checkpoint(TRUNCATE)"
+      )
+      .running("DROP TABLE a", "CREATE TABLE c(x)")
+    },
     VerdictCase("a log from before", .damaged, "foreign-wal", coreData: 259, sqlite: 11, mentions: ["older"]) {
       let sound = try Specimen.sound()
       let early = try sound.running(Specimen.insert(5, from: 100), "CREATE TABLE early(a)")

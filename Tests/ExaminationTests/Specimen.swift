@@ -77,9 +77,11 @@ extension Specimen {
   }
 
   /// A Core Data store of a model, with that many cars; all of it in the main file.
-  static func store(_ model: ManagedObjectModel, cars: Int = 12, cached: ManagedObjectModel?) throws -> Specimen {
-    let creation = try StoreCreation(
-      model: model, uuid: "5A0A7F9C-6D5C-4E2B-9E0A-6C1F1B0D8E77", modelCache: try cached?.modelCache())
+  static func store(
+    _ model: ManagedObjectModel, cars: Int = 12, cached: ManagedObjectModel?,
+    uuid: String = "5A0A7F9C-6D5C-4E2B-9E0A-6C1F1B0D8E77"
+  ) throws -> Specimen {
+    let creation = try StoreCreation(model: model, uuid: uuid, modelCache: try cached?.modelCache())
     let empty = Specimen(main: try creation.bytes())
     guard cars > 0 else { return empty }
     return try empty.running(insert(cars), "PRAGMA wal_checkpoint(TRUNCATE)")
