@@ -38,7 +38,10 @@ extension Examiner {
       examination.storeModel = bundle.current.model
       examination.accept(.isCurrent(bundle.current.name))
     } else if let version {
-      let places = (bundle.versions.firstIndex { $0.name == version.name }, bundle.versions.firstIndex { $0.name == bundle.current.name })
+      let places = (
+        bundle.versions.firstIndex { $0.name == version.name },
+        bundle.versions.firstIndex { $0.name == bundle.current.name }
+      )
       if let place = places.0, let current = places.1, place > current {
         examination.give(.unavailable, .newerVersion(version.name, current: bundle.current.name))
       } else {
@@ -70,7 +73,8 @@ extension Examiner {
     } else if examination.storeModel != nil {
       examination.give(.outdated, .unknownOlderVersion(current: bundle.current.name))
     } else {
-      examination.give(.incompatible, .unknownVersion(Self.changed(hashes, bundle.current), current: bundle.current.name))
+      examination.give(
+        .incompatible, .unknownVersion(Self.changed(hashes, bundle.current), current: bundle.current.name))
     }
   }
 

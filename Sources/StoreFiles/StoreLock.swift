@@ -80,6 +80,11 @@ package struct StoreLock: ~Copyable {
 package struct SharedStoreLock: ~Copyable {
   private let descriptor: FileDescriptor?
 
+  /// Whether another connection holds SQLite's reserved lock: it has begun a transaction that writes.
+  ///
+  /// Its journal is then not hot (os_unix.c; https://sqlite.org/lockingv3.html, section 4.1).
+  package let isWriterActive: Bool
+
   /// Takes a share of SQLite's lock as a reader does; never waits, writes nothing.
   ///
   /// - Throws: `locked` where a writer has the store to itself.
@@ -87,11 +92,13 @@ package struct SharedStoreLock: ~Copyable {
     let path = set.main
     guard let status = try fileSystem.status(of: path), status.kind == .regular else {
       descriptor = nil
+      isWriterActive = false
       return
     }
     let opened = try fileSystem.perform(.open, path, "open the store") { () throws(Errno) in
       try errno { try FileDescriptor.open(path, .readOnly, options: [.closeOnExec, .nonBlocking]) }
     }
+    let isReserved: Bool
     do throws(FileError) {
       // A writer that is about to write holds the pending byte, and lets no new reader in.
       let owner = try fileSystem.perform(.lock, path, "read the store") { () throws(Errno) in
@@ -107,12 +114,17 @@ package struct SharedStoreLock: ~Copyable {
         }
         throw FileError.lockedByAnother(owner, operation: "read the store", path: path)
       }
+      let writer = try fileSystem.perform(.lock, path, "read the store") { () throws(Errno) in
+        try SystemCalls.conflictingLock(on: opened, range: .reserved, exclusive: false)
+      }
+      isReserved = writer != nil
     } catch {
       // Nothing was written through it.
       try? opened.close()
       throw error
     }
     descriptor = opened
+    isWriterActive = isReserved
   }
 
   deinit {
