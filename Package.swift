@@ -25,10 +25,11 @@ func floor(_ name: String, knows dependencies: [Target.Dependency]) -> Target {
   .target(name: name, dependencies: dependencies, swiftSettings: settings)
 }
 
-func tests(of name: String, needs dependencies: [Target.Dependency] = []) -> Target {
+func tests(of name: String, needs dependencies: [Target.Dependency] = [], leavingOut excluded: [String] = []) -> Target {
   .testTarget(
     name: "\(name)Tests",
     dependencies: [.target(name: name), "TestSupport", systemPackage] + dependencies,
+    exclude: excluded,
     swiftSettings: settings)
 }
 
@@ -85,6 +86,6 @@ let package = Package(
     tests(of: "Examination", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
     tests(of: "Quarantine"),
     tests(of: "Lazaret", needs: ["LazaretTool", grdb, logging]),
-    tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser]),
+    tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser], leavingOut: ["Snapshots"]),
   ]
 )

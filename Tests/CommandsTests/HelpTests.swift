@@ -2,6 +2,7 @@ import ArgumentParser
 import Commands
 import Lazaret
 import StoreFiles
+import SystemPackage
 import TestSupport
 import Testing
 
