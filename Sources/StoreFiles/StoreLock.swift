@@ -70,7 +70,8 @@ package struct StoreLock: ~Copyable {
 
   private static func close(_ descriptors: [FileDescriptor]) {
     for descriptor in descriptors {
-      // Closing is what releases the locks; nothing was written through these descriptors.
+      SystemCalls.unlock(descriptor)
+      // Nothing was written through it.
       try? descriptor.close()
     }
   }
@@ -128,8 +129,10 @@ package struct SharedStoreLock: ~Copyable {
   }
 
   deinit {
-    // Closing is what releases the lock; nothing was written.
-    try? descriptor?.close()
+    guard let descriptor else { return }
+    SystemCalls.unlock(descriptor)
+    // Nothing was written through it.
+    try? descriptor.close()
   }
 }
 

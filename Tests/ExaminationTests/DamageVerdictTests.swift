@@ -101,7 +101,7 @@ struct DamageVerdictTests {
       let page = Int(try sound.root(of: "ZPERSON"))
       return sound.overwriting((page - 1) * 4096, with: [UInt8](repeating: 0, count: 4096))
     },
-    VerdictCase("two tables with one root page", .damaged, "roots-damaged", coreData: 259, sqlite: 11) {
+    VerdictCase("two tables with one root page", .damaged, "schema-damaged", coreData: 259, sqlite: 11) {
       try Specimen.sound().running(
         "PRAGMA writable_schema = 1",
         "UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'ZPERSON') WHERE name = 'ZCAR'",

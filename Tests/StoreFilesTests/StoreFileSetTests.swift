@@ -83,7 +83,8 @@ struct StoreFileSetTests {
       for kind in [Trouble.Kind.failure(.noSpace), .failure(.ioError), .failure(.permissionDenied), .death] {
         let set = StoreFileSet(main: folder.appending("step\(step).sqlite"))
         let trouble = Trouble(kind, atStep: step)
-        #expect(throws: FileError.self) { try StagedStore(bytes, for: set, in: trouble.fileSystem).install() }
+        // Once the store is in its place, trouble in tidying up is no failure; what counts is what is there.
+        do { try StagedStore(bytes, for: set, in: trouble.fileSystem).install() } catch is FileError {}
         if try system.status(of: set.main) != nil {
           #expect(try system.contents(of: set.main, limit: 10_000) == bytes)
         } else {
