@@ -48,8 +48,24 @@ extension Examiner {
         examination.give(.outdated, .olderVersion(version.name, current: bundle.current.name))
       }
     } else {
-      judgeUnknownVersion(hashes, bundle, &examination)
+      if examination.storeModel == nil, Self.isContradictory(metadata) {
+        // Not an unknown version, which might be a newer one: nobody can say which one it is.
+        examination.condemn(
+          .damage(
+            "metadata-damaged",
+            "The store's metadata contradicts itself: the version hashes of its entities are not those that its digest was made of.",
+            sqlite: nil))
+      } else {
+        judgeUnknownVersion(hashes, bundle, &examination)
+      }
     }
+  }
+
+  /// Whether the digest that the metadata holds is not that of the version hashes in it (format section 4); older stores
+  /// have none.
+  private static func isContradictory(_ metadata: StoreMetadata) -> Bool {
+    guard let digest = metadata.versionHashesDigest else { return false }
+    return digest != ManagedObjectModel.versionHashesDigest(of: metadata.versionHashes)
   }
 
   /// The store's version is none of the app's: an unknown step between them, a newer one, or another app's.

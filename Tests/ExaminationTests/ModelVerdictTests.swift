@@ -90,6 +90,19 @@ struct ModelVerdictTests {
         "UPDATE Z_METADATA SET Z_PLIST = x'62706c6973743030d0080000000000000101000000000000000100000000000000000000000000000009'",
         "PRAGMA wal_checkpoint(TRUNCATE)")
     },
+    VerdictCase(
+      "version hashes that their digest contradicts", .damaged, "metadata-damaged", coreData: 259, mentions: ["digest"]
+    ) {
+      // The name of an entity, in the property list only: it would pass for one of a newer version.
+      var specimen = try Specimen.store(Models.third, cached: nil)
+      let name = Array("VPerson".utf8)
+      specimen = specimen.with { bytes in
+        for start in 0..<(bytes.count - name.count) where bytes[start..<(start + name.count)].elementsEqual(name) {
+          bytes[start + 1] = UInt8(ascii: "Q")
+        }
+      }
+      return specimen
+    },
     VerdictCase("a table missing", .damaged, "tables-missing", coreData: 259, sqlite: 1, mentions: ["ZCAR"]) {
       try Specimen.sound().running("DROP TABLE ZCAR", "PRAGMA wal_checkpoint(TRUNCATE)")
     },

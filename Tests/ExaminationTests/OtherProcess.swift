@@ -64,8 +64,7 @@ enum Unprivileged {
     let folders =
       [FilePath(CommandLine.arguments.first ?? "").removingLastComponent()]
       + ["release", "debug"].map { RealMaterial.projectRoot.appending(".build/\($0)") }
-    return folders.map { $0.appending("LazaretTool") }.first { FileManager.default.isExecutableFile(atPath: $0.string) }
-      ?? folders.map { $0.appending("lazaret") }.first { FileManager.default.isExecutableFile(atPath: $0.string) }
+    return folders.map { $0.appending("lazaret") }.first { FileManager.default.isExecutableFile(atPath: $0.string) }
   }()
 
   /// Whether rights can be given up, and the tool is there and may be run without them.

@@ -30,6 +30,9 @@ struct RealStoreTests {
     let full = try Examiner().look(path, nil, .full)
     #expect(full.verdict == .compatible, "\(full.reason) \(full.health.notes)")
     let hashes = try #require(alone.metadata?.versionHashes)
+    if let digest = alone.metadata?.versionHashesDigest {
+      #expect(digest == ManagedObjectModel.versionHashesDigest(of: hashes))
+    }
     var outcomes: [String] = []
     for bundle in Self.bundles {
       guard let version = bundle.version(matching: hashes) else { continue }
