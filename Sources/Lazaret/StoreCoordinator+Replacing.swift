@@ -114,7 +114,9 @@ extension StoreCoordinator {
     let quarantine = QuarantineFolder(beside: place, surroundings: surroundings)
     let facts = QuarantineCase(examination, appVersion: appVersion)
     // The catalogue first: one that cannot be written is met before anything is moved.
-    if let home { try QuarantineCatalogue(home: home, surroundings: surroundings).add(quarantine) }
+    if let home {
+      try QuarantineCatalogue(home: home, surroundings: surroundings).add(quarantine, holding: [place.folder])
+    }
     let pending = PendingNotice(for: place, in: fileSystem)
     try pending.write(previousID: try newestQuarantined(of: place)?.id)
     let stored: QuarantinedStore

@@ -37,7 +37,7 @@ package struct StagedStore: ~Copyable {
 
   deinit {
     // Gone already once it has been installed; what cannot be removed now is removed by the next run.
-    try? fileSystem.unlink(path)
+    try? Self.removeLeftover(for: target, in: fileSystem)
   }
 
   private static func path(for target: StoreFileSet) -> FilePath { target.main.hiddenSibling(suffix: ".unfinished") }

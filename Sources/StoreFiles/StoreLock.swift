@@ -7,7 +7,7 @@ import SystemPackage
 package struct StoreLock: ~Copyable {
   private let descriptors: [FileDescriptor]
 
-  /// Takes the lock; never waits.
+  /// Takes the lock; waits a tenth of a second at most.
   ///
   /// - Throws: `locked` or `in-use` where another connection is in the way, `changed-meanwhile` where the name stood for
   ///   another file by the time the lock was taken, or what the system says.
@@ -42,10 +42,15 @@ package struct StoreLock: ~Copyable {
   private static func lock(
     _ descriptor: FileDescriptor, range: LockRange, at path: FilePath, in fileSystem: FileSystem
   ) throws(FileError) {
-    let isLocked = try fileSystem.perform(.lock, path, "lock the store") { () throws(Errno) in
-      try SystemCalls.lock(descriptor, range: range, exclusive: true)
+    // A lock that is let go at once is waited for: a child of this process shares its locks until it becomes another
+    // program, and whoever looks at the store holds a reader's for a moment.
+    for attempt in 0..<5 {
+      if attempt > 0 { SystemCalls.sleep(milliseconds: 20) }
+      let isLocked = try fileSystem.perform(.lock, path, "lock the store") { () throws(Errno) in
+        try SystemCalls.lock(descriptor, range: range, exclusive: true)
+      }
+      if isLocked { return }
     }
-    if isLocked { return }
     let owner = try fileSystem.perform(.lock, path, "lock the store") { () throws(Errno) in
       try SystemCalls.conflictingLock(on: descriptor, range: range, exclusive: true)
     }
