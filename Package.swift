@@ -50,7 +50,7 @@ let package = Package(
   targets: [
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
     floor("StoreFiles", knows: [systemPackage, crypto]),
-    floor("PropertyLists", knows: ["StoreFiles"]),
+    floor("PropertyLists", knows: ["StoreFiles", systemPackage]),
     floor("SQLiteFormat", knows: ["StoreFiles", systemPackage]),
     floor("ManagedObjectModel", knows: ["CZlib", "StoreFiles", "PropertyLists", crypto, systemPackage]),
     floor(
