@@ -16,7 +16,9 @@ package struct StoreLock: ~Copyable {
     do throws(FileError) {
       for (part, range) in [(StoreFileSet.Part.main, LockRange.all), (.sharedMemory, .walIndex)] {
         let path = set.path(of: part)
-        guard let status = try fileSystem.status(of: path, followingLinks: false), status.kind == .regular else { continue }
+        guard let status = try fileSystem.status(of: path, followingLinks: false), status.kind == .regular else {
+          continue
+        }
         let descriptor = try fileSystem.perform(.lock, path, "lock the store") { () throws(Errno) in
           try errno { try FileDescriptor.open(path, .readWrite, options: [.closeOnExec, .noFollow]) }
         }
@@ -63,7 +65,9 @@ package struct StoreLock: ~Copyable {
 
   private static func close(_ descriptors: [FileDescriptor]) {
     for descriptor in descriptors {
-      // Closing is what releases the locks; nothing was written through these descriptors.
+      SystemCalls.unlock(descriptor, range: .all)
+      SystemCalls.unlock(descriptor, range: .walIndex)
+      // Nothing was written through these descriptors.
       try? descriptor.close()
     }
   }
@@ -121,8 +125,10 @@ package struct SharedStoreLock: ~Copyable {
   }
 
   deinit {
-    // Closing is what releases the lock; nothing was written.
-    try? descriptor?.close()
+    guard let descriptor else { return }
+    SystemCalls.unlock(descriptor, range: .shared)
+    // Nothing was written through it.
+    try? descriptor.close()
   }
 }
 

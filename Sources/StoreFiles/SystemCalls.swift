@@ -154,6 +154,22 @@ enum SystemCalls {
     throw errno
   }
 
+  /// Gives back a lock that belongs to the open file.
+  ///
+  /// Closing the descriptor would do, were it not for child processes: between its fork and its exec a child has the same
+  /// open file, and keeps the lock alive.
+  static func unlock(_ descriptor: FileDescriptor, range: LockRange) {
+    var request = lockRequest(range, exclusive: false)
+    request.l_type = Int16(F_UNLCK)
+    _ = unsafe fcntl(descriptor.rawValue, setOpenFileLock, &request)
+  }
+
+  /// Gives back the lock of a folder, also where a child process has the same open file.
+  static func unlockDirectory(_ descriptor: FileDescriptor) {
+    let lockWholeFile: (CInt, CInt) -> CInt = flock
+    _ = lockWholeFile(descriptor.rawValue, LOCK_UN)
+  }
+
   /// Takes the exclusive advisory lock of a folder; false where another process has it.
   static func lockDirectory(_ descriptor: FileDescriptor) throws(Errno) -> Bool {
     // The structure of the same name hides the function unless its type is written out.
