@@ -57,7 +57,13 @@ package struct StoreLock: ~Copyable {
   /// A connection in rollback mode holds no lock while it rests, so the open files of other processes are looked at too,
   /// as far as the system lets us.
   private static func refuseOpenElsewhere(_ identity: FileIdentity, at path: FilePath) throws(FileError) {
-    guard let process = OpenFiles.processWithOpenFile(identity) else { return }
+    var found = OpenFiles.processWithOpenFile(identity)
+    // A child that this process has just made has its open files until it begins its own program: look twice more.
+    for _ in 0..<2 where found != nil {
+      SystemCalls.sleep(milliseconds: 20)
+      found = OpenFiles.processWithOpenFile(identity)
+    }
+    guard let process = found else { return }
     throw FileError(
       .inUse, operation: "lock the store", path: path, detail: "\(process.description) has it open",
       hint: "Quit it, then run the same command again.")
