@@ -1,0 +1,1 @@
+// The mapping models of migrations.
