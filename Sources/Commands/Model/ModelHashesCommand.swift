@@ -33,7 +33,8 @@ struct ModelHashesCommand: ParsableCommand {
         }
         text += table.text()
         for name in version.mismatchedEntityNames {
-          text += "  warning: the bundle has another hash stored for \(printable(name)): its files are of different versions\n"
+          text +=
+            "  warning: the bundle has another hash stored for \(printable(name)): its files are of different versions\n"
         }
       }
       Terminal.standardOutput.write(text)

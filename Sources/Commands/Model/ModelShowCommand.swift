@@ -36,7 +36,8 @@ struct ModelShowCommand: ParsableCommand {
         guard let version = bundle.version(named: versionName) else {
           throw ModelError(
             .versionOrder, path: options.model.path,
-            detail: "it has no version \"\(printable(versionName))\"; it has \(bundle.versions.map { printable($0.name) }.joined(separator: ", "))"
+            detail:
+              "it has no version \"\(printable(versionName))\"; it has \(bundle.versions.map { printable($0.name) }.joined(separator: ", "))"
           )
         }
         versions = [version]
