@@ -1,4 +1,4 @@
-public import ManagedObjectModel
+internal import ManagedObjectModel
 internal import StoreFiles
 
 /// A mapping as text for people, in 100 columns or the width given: what `model diff` prints.
@@ -19,8 +19,7 @@ public struct MappingListing: Sendable {
     guard !inference.refusals.isEmpty else { return }
     lines += ["", "Refused"]
     for refusal in inference.refusals {
-      let property = refusal.property.map { ".\(printable($0.description))" } ?? ""
-      add("\(printable(refusal.entityName))\(property): \(refusal.detail)", indent: "  ", hanging: "    ")
+      add(refusal.detail, indent: "  ", hanging: "    ")
       add("Core Data says: \(refusal.reason) (\(refusal.coreDataCode))", indent: "    ", hanging: "      ")
       add("Way round: \(refusal.wayRound)", indent: "    ", hanging: "      ")
     }
@@ -92,7 +91,8 @@ public struct MappingListing: Sendable {
         lines.append("! \(printable(property.destination.description))  refused, see below")
         continue
       }
-      if let words = words(for: property, old[property.source?.name ?? ""]?.property, inherited?.property) {
+      if let words = words(for: property, old[property.source?.name ?? ""]?.property, inherited?.property, in: mapping)
+      {
         lines.append(words)
       }
     }
@@ -108,7 +108,9 @@ public struct MappingListing: Sendable {
     return lines.map { "      " + $0 }
   }
 
-  private func words(for mapping: PropertyMapping, _ old: Property?, _ new: Property?) -> String? {
+  private func words(
+    for mapping: PropertyMapping, _ old: Property?, _ new: Property?, in model: MappingModel
+  ) -> String? {
     let name = printable(mapping.destination.description)
     var notes: [String] = []
     var sign = "~"
@@ -127,7 +129,8 @@ public struct MappingListing: Sendable {
       if let old = old?.relationship, let new = new?.relationship {
         if old.isToMany != new.isToMany { notes.append("to-one → to-many") }
         if old.isOrdered != new.isOrdered { notes.append(new.isOrdered ? "ordered" : "not ordered any more") }
-        if old.destinationEntityName != new.destinationEntityName {
+        let image = model.entityMappings(from: old.destinationEntityName).first?.destinationEntityName
+        if image != new.destinationEntityName {
           notes.append(
             "\(printable(old.destinationEntityName)) → \(printable(new.destinationEntityName))")
         }
@@ -137,7 +140,9 @@ public struct MappingListing: Sendable {
       notes.append("new, with its default")
     case .null:
       sign = "+"
-      notes.append(new?.relationship == nil ? "new, empty" : "new, leads nowhere")
+      let isMandatory = new.map { !$0.traits.isOptional } ?? false
+      let what = new?.relationship == nil ? "empty" : "leads nowhere"
+      notes.append(isMandatory ? "new, mandatory and \(what)" : "new, \(what)")
     case .inverse:
       sign = "+"
       notes.append("new, filled by its inverse")
@@ -145,6 +150,9 @@ public struct MappingListing: Sendable {
       if let attribute = old?.attribute, attribute.isDerived { return nil }
       notes.append("derived, computed again")
     case .expression: notes.append("from an expression")
+    }
+    if let old, let new, old.traits.isOptional, !new.traits.isOptional, !mapping.replacesNilWithDefault {
+      notes.append("becomes mandatory")
     }
     if mapping.replacesNilWithDefault { notes.append("mandatory: nil becomes the default") }
     return notes.isEmpty ? nil : "\(sign) \(name)  \(notes.joined(separator: "; "))"
