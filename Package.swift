@@ -61,6 +61,9 @@ let package = Package(
       knows: [
         "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", systemPackage,
       ]),
+    floor(
+      "Migration",
+      knows: ["StoreFiles", "PropertyLists", "ManagedObjectModel", "PersistentStore", grdb, systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
       "Lazaret",
@@ -69,7 +72,7 @@ let package = Package(
         systemPackage,
         logging,
       ]),
-    floor("Commands", knows: ["Lazaret", argumentParser, grdb, systemPackage]),
+    floor("Commands", knows: ["Lazaret", "Migration", argumentParser, grdb, systemPackage]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
     .executableTarget(
       name: "lazaret-benchmarks", dependencies: ["Lazaret", argumentParser, grdb], path: "Benchmarks",
@@ -84,6 +87,7 @@ let package = Package(
     tests(of: "ManagedObjectModel", needs: ["PropertyLists", grdb]),
     tests(of: "PersistentStore", needs: ["ManagedObjectModel", grdb]),
     tests(of: "Examination", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
+    tests(of: "Migration", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
     tests(of: "Quarantine"),
     tests(of: "Lazaret", needs: ["LazaretTool", grdb, logging]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser], leavingOut: ["Snapshots"]),
