@@ -7,11 +7,15 @@ public struct MappingListing: Sendable {
   public private(set) var lines: [String] = []
 
   private let width: Int
+  private let bySource: [String: EntityMapping]
+  private let byDestination: [String: EntityMapping]
 
   /// What becomes of each entity and property, what is lost, what depends on the data and what is refused.
   public init(_ inference: MappingInference, from source: String, to destination: String, width: Int = 100) {
     self.width = max(40, width)
     let mapping = inference.mapping
+    bySource = mapping.mappingsBySource
+    byDestination = mapping.mappingsByDestination
     lines.append("\(printable(source)) → \(printable(destination)): \(Self.verdict(inference))")
     addEntities(inference)
     section("Lost", mapping.losses.withoutInherited().map(\.text))
@@ -74,7 +78,7 @@ public struct MappingListing: Sendable {
       lines.append(after.isAbstract ? "becomes abstract" : "is abstract no more")
     }
     let parent = before.parentName.map { old in
-      mapping.entityMappings(from: old).first?.destinationEntityName ?? "\(old), which is removed"
+      bySource[old]?.destinationEntityName ?? "\(old), which is removed"
     }
     if parent != after.parentName {
       lines.append("parent: \(printable(parent ?? "none")) → \(printable(after.parentName ?? "none"))")
@@ -83,7 +87,7 @@ public struct MappingListing: Sendable {
     for property in entity.propertyMappings {
       let inherited = new[property.destination.name]
       if let declaring = inherited?.declaringEntityName, declaring != name,
-        mapping.entityMappings(to: declaring).first?.propertyMapping(of: property.destination) == property
+        byDestination[declaring]?.propertyMapping(of: property.destination) == property
       {
         continue
       }
@@ -91,8 +95,7 @@ public struct MappingListing: Sendable {
         lines.append("! \(printable(property.destination.description))  refused, see below")
         continue
       }
-      if let words = words(for: property, old[property.source?.name ?? ""]?.property, inherited?.property, in: mapping)
-      {
+      if let words = words(for: property, old[property.source?.name ?? ""]?.property, inherited?.property) {
         lines.append(words)
       }
     }
@@ -109,7 +112,7 @@ public struct MappingListing: Sendable {
   }
 
   private func words(
-    for mapping: PropertyMapping, _ old: Property?, _ new: Property?, in model: MappingModel
+    for mapping: PropertyMapping, _ old: Property?, _ new: Property?
   ) -> String? {
     let name = printable(mapping.destination.description)
     var notes: [String] = []
@@ -129,7 +132,7 @@ public struct MappingListing: Sendable {
       if let old = old?.relationship, let new = new?.relationship {
         if old.isToMany != new.isToMany { notes.append("to-one → to-many") }
         if old.isOrdered != new.isOrdered { notes.append(new.isOrdered ? "ordered" : "not ordered any more") }
-        let image = model.entityMappings(from: old.destinationEntityName).first?.destinationEntityName
+        let image = bySource[old.destinationEntityName]?.destinationEntityName
         if image != new.destinationEntityName {
           notes.append(
             "\(printable(old.destinationEntityName)) → \(printable(new.destinationEntityName))")
@@ -178,23 +181,5 @@ public struct MappingListing: Sendable {
       isEmpty = false
     }
     lines.append(line)
-  }
-}
-
-extension MappingModel {
-  /// The conditions without those that an entity has only because an ancestor with records has it too.
-  package var conditionsWithoutInherited: [MigrationCondition] {
-    let all = Set(conditions)
-    return conditions.filter { condition in
-      guard condition.kind != .duplicateValues, let property = condition.destinationProperty else { return true }
-      let declaring = destination.properties(of: condition.destinationEntityName)[property.name]?.declaringEntityName
-      guard let declaring, declaring != condition.destinationEntityName,
-        let origin = entityMappings(to: declaring).first?.sourceEntityName
-      else { return true }
-      var inherited = condition
-      inherited.destinationEntityName = declaring
-      inherited.sourceEntityName = origin
-      return !all.contains(inherited)
-    }
   }
 }
