@@ -25,7 +25,8 @@ func floor(_ name: String, knows dependencies: [Target.Dependency]) -> Target {
   .target(name: name, dependencies: dependencies, swiftSettings: settings)
 }
 
-func tests(of name: String, needs dependencies: [Target.Dependency] = [], leavingOut excluded: [String] = []) -> Target {
+func tests(of name: String, needs dependencies: [Target.Dependency] = [], leavingOut excluded: [String] = []) -> Target
+{
   .testTarget(
     name: "\(name)Tests",
     dependencies: [.target(name: name), "TestSupport", systemPackage] + dependencies,

@@ -1,6 +1,8 @@
 import Lazaret
 
-/// Decoding every row of every table with the page reader. Goal: over 1.5 GB/s of leaf pages on one core.
+/// Decoding every row of every table with the page reader.
+///
+/// Goal: over 1.5 GB/s of leaf pages on one core.
 struct PageReaderBenchmark {
   let subject: BenchmarkStore
   let rounds: Int

@@ -13,6 +13,7 @@ public struct QuarantineCatalogue: Sendable {
     var folders: [PathText] = []
   }
 
+  /// The folder that holds the catalogue.
   public let home: FilePath
   let surroundings: Surroundings
 
@@ -73,8 +74,10 @@ public struct QuarantineCatalogue: Sendable {
       return try JSONDecoder().decode(Content.self, from: Data(try fileSystem.contents(of: file, limit: 1 << 24)))
     } catch is DecodingError {
       throw QuarantineError(
-        .catalogueUnreadable, operation: "read the catalogue", path: file, detail: "it is not a catalogue of quarantines",
-        hint: "Move it away; the quarantined stores themselves are not affected, and the next quarantine makes a new one.")
+        .catalogueUnreadable, operation: "read the catalogue", path: file,
+        detail: "it is not a catalogue of quarantines",
+        hint:
+          "Move it away; the quarantined stores themselves are not affected, and the next quarantine makes a new one.")
     }
   }
 }

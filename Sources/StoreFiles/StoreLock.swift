@@ -16,7 +16,9 @@ package struct StoreLock: ~Copyable {
     do throws(FileError) {
       for (part, range) in [(StoreFileSet.Part.main, LockRange.all), (.sharedMemory, .walIndex)] {
         let path = set.path(of: part)
-        guard let status = try fileSystem.status(of: path, followingLinks: false), status.kind == .regular else { continue }
+        guard let status = try fileSystem.status(of: path, followingLinks: false), status.kind == .regular else {
+          continue
+        }
         let descriptor = try fileSystem.perform(.lock, path, "lock the store") { () throws(Errno) in
           try errno { try FileDescriptor.open(path, .readWrite, options: [.closeOnExec, .noFollow]) }
         }
