@@ -7,6 +7,7 @@ struct ModelLintCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "lint",
     abstract: "Checks a model's versions for changes that lose data or break rules.",
+    usage: "lazaret model lint <model> [--lock <file>] [--cloudkit] [<options>]",
     discussion: """
       Names what each step from version to version would lose, what depends on the data, what cannot be migrated, \
       and renames without a renaming identifier. With a lock file, released versions that were edited afterwards are \
