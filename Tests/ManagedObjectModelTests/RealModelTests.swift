@@ -132,7 +132,7 @@ struct RealModelTests {
     for round in 0..<rounds {
       let path = files[round % files.count]
       let bytes = mutation.apply(to: try FileSystem().contents(of: path, limit: 1 << 24))
-      let start = ContinuousClock.now
+      let start = processorTime()
       do throws(ModelError) {
         if path.extension == "mom" {
           _ = try ManagedObjectModel(compiled: bytes).versionHashes()
@@ -144,7 +144,7 @@ struct RealModelTests {
       } catch {
         #expect(!error.detail.isEmpty)
       }
-      slowest = max(slowest, start.duration(to: .now))
+      slowest = max(slowest, processorTime() - start)
     }
     print("slowest: \(slowest)")
     #expect(slowest < .seconds(1))

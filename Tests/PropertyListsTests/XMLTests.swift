@@ -93,16 +93,14 @@ import Testing
       text += "<!ENTITY lol\(level) \"" + String(repeating: "&lol\(level - 1);", count: 10) + "\">"
     }
     text += "]><model>&lol19;</model>"
-    let clock = ContinuousClock()
-    let time = clock.measure { #expect(kind(text) == .forbiddenXML) }
+    let time = processorTime { #expect(kind(text) == .forbiddenXML) }
     #expect(kind(text, allowing: .propertyList) == .forbiddenXML)
     #expect(time < .seconds(1))
   }
 
   @Test func refusesAMillionLevelsAtOnce() {
     let text = String(repeating: "<a>", count: 1_000_000)
-    let clock = ContinuousClock()
-    let time = clock.measure { #expect(kind(text) == .xmlTooLarge) }
+    let time = processorTime { #expect(kind(text) == .xmlTooLarge) }
     #expect(time < .seconds(1))
   }
 

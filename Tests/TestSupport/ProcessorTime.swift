@@ -5,13 +5,14 @@
 #endif
 
 /// The processor time that a piece of work takes on its own thread; other tests and processes do not count.
-func processorTime(of work: () throws -> Void) rethrows -> Duration {
+package func processorTime(of work: () throws -> Void) rethrows -> Duration {
   let start = processorTime()
   try work()
   return processorTime() - start
 }
 
-private func processorTime() -> Duration {
+/// The processor time of this thread so far.
+package func processorTime() -> Duration {
   var time = timespec()
   unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
   return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
