@@ -1,0 +1,44 @@
+public import ManagedObjectModel
+
+/// What Core Data would infer between two models: the mapping, and every reason why there is none.
+///
+/// The rules are those of sections 5.2 and 5.3 of the format. No store is needed and none is touched.
+public struct MappingInference: Sendable {
+  /// The mapping; where there are refusals it is what it would be without them, good for showing and nothing else.
+  public let mapping: MappingModel
+
+  /// Every reason why the mapping cannot be carried out, by entity and property; empty where it can.
+  public let refusals: [MigrationRefusal]
+
+  /// Infers the mapping from one model to another.
+  public init(from source: ManagedObjectModel, to destination: ManagedObjectModel) {
+    var builder = InferenceBuilder(from: source, to: destination)
+    builder.build()
+    mapping = MappingModel(
+      origin: .inferred, source: source, destination: destination, entityMappings: builder.mappings,
+      conditions: builder.conditions, losses: builder.losses)
+    refusals = builder.refusals.sorted { first, second in
+      if first.entityName != second.entityName { return precedesByCodeUnit(first.entityName, second.entityName) }
+      return precedesByCodeUnit(first.property?.description ?? "", second.property?.description ?? "")
+    }
+  }
+
+  /// The mapping, where it can be carried out.
+  ///
+  /// - Throws: `MigrationError.Kind.notInferable` with all refusals (Core Data's 134190 below a 134140).
+  public func accepted() throws(MigrationError) -> MappingModel {
+    guard refusals.isEmpty else { throw MigrationError(refusals: refusals) }
+    return mapping
+  }
+}
+
+extension MappingModel {
+  /// The mapping that follows from two models and the renaming identifiers in them.
+  ///
+  /// - Throws: `MigrationError.Kind.notInferable`; its `refusals` are all reasons, not only the first.
+  public static func inferred(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel
+  ) throws(MigrationError) -> MappingModel {
+    try MappingInference(from: source, to: destination).accepted()
+  }
+}

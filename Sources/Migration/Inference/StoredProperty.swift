@@ -1,0 +1,95 @@
+internal import ManagedObjectModel
+internal import PersistentStore
+
+/// A property that takes part in a mapping: a stored attribute, a leaf of a composite one, or a stored relationship.
+struct StoredProperty {
+  enum Content {
+    case attribute(Attribute)
+    case relationship(Relationship)
+  }
+
+  /// What it is matched by: its kind and its renaming identifier, those of the enclosing composites first.
+  struct Identity: Hashable {
+    let isRelationship: Bool
+    let identifiers: [String]
+  }
+
+  let path: PropertyPath
+
+  /// The entity that declares it.
+  let declaringEntityName: String
+
+  /// What it is matched by across versions.
+  let identity: Identity
+
+  let content: Content
+
+  /// Whether a record may lack it; a leaf may be lacking where the composite around it may.
+  let isOptional: Bool
+
+  /// Whether its values begin with the marker byte of external storage.
+  let isMarked: Bool
+
+  /// The property by the entity that declares it.
+  var key: PropertyKey { PropertyKey(entityName: declaringEntityName, name: path.name) }
+
+  var attribute: Attribute? { if case .attribute(let attribute) = content { attribute } else { nil } }
+
+  var relationship: Relationship? { if case .relationship(let relationship) = content { relationship } else { nil } }
+}
+
+extension StoredProperty {
+  /// What an inherited property stores: nothing where it is transient or fetched, all leaves where it is composite.
+  static func properties(of inherited: InheritedProperty) -> [StoredProperty] {
+    let declaring = inherited.declaringEntityName
+    switch inherited.property {
+    case .fetchedProperty: return []
+    case .relationship(let relationship):
+      guard !relationship.traits.isTransient else { return [] }
+      return [
+        StoredProperty(
+          path: PropertyPath(relationship.name), declaringEntityName: declaring,
+          identity: Identity(isRelationship: true, identifiers: [relationship.traits.renamingIdentifier]),
+          content: .relationship(relationship), isOptional: relationship.traits.isOptional, isMarked: false)
+      ]
+    case .attribute(let attribute): return leaves(of: attribute, declaredBy: declaring)
+    }
+  }
+
+  /// Walked with a list of what is still to be seen, so that no depth of nesting exhausts the stack.
+  private static func leaves(of attribute: Attribute, declaredBy declaring: String) -> [StoredProperty] {
+    struct Step {
+      let attribute: Attribute
+      let names: [String]
+      let identifiers: [String]
+      let isOptional: Bool
+    }
+    var result: [StoredProperty] = []
+    var waiting = [
+      Step(
+        attribute: attribute, names: [], identifiers: [attribute.traits.renamingIdentifier],
+        isOptional: attribute.traits.isOptional)
+    ]
+    while let step = waiting.popLast() {
+      let current = step.attribute
+      guard !current.traits.isTransient else { continue }
+      if current.type == .composite, !current.compositeElements.isEmpty, !current.isDerived {
+        waiting += current.compositeElements.reversed().map { element in
+          Step(
+            attribute: element, names: step.names + [element.name],
+            identifiers: step.identifiers + [element.traits.renamingIdentifier],
+            isOptional: step.isOptional || element.traits.isOptional)
+        }
+      } else {
+        result.append(
+          StoredProperty(
+            path: PropertyPath(attribute.name, leaf: step.names), declaringEntityName: declaring,
+            identity: Identity(isRelationship: false, identifiers: step.identifiers), content: .attribute(current),
+            isOptional: step.isOptional,
+            isMarked: step.names.isEmpty && current.allowsExternalBinaryDataStorage
+              && (current.type == .binary || current.type == .transformable)))
+      }
+    }
+    return result
+  }
+}

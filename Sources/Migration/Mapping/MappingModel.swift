@@ -1,0 +1,107 @@
+public import ManagedObjectModel
+public import SystemPackage
+
+/// How a store of one model becomes a store of another: a mapping for every entity of either.
+public struct MappingModel: Sendable, Hashable {
+  /// Where a mapping model came from.
+  public enum Origin: Sendable, Hashable {
+    /// It follows from the two models.
+    case inferred
+
+    /// It was put together by a program.
+    case code
+
+    /// A mapping file (JSON).
+    case mappingFile(FilePath)
+
+    /// The source of one of Core Data's mapping models (`.xcmappingmodel`).
+    case mappingModelSource(FilePath)
+
+    /// A compiled mapping model of Core Data's (`.cdm`).
+    case compiledMappingModel(FilePath)
+
+    /// The file it was read from, where there is one.
+    public var path: FilePath? {
+      switch self {
+      case .inferred, .code: nil
+      case .mappingFile(let path), .mappingModelSource(let path), .compiledMappingModel(let path): path
+      }
+    }
+  }
+
+  /// The name, where it has one: that of the file it was read from.
+  public var name: String?
+
+  /// Where it came from.
+  public var origin: Origin
+
+  /// The model that the store was written with.
+  public let source: ManagedObjectModel
+
+  /// The model that the store becomes one of.
+  public let destination: ManagedObjectModel
+
+  /// The version hash of each entity of the source.
+  public let sourceHashes: [String: VersionHash]
+
+  /// The version hash of each entity of the destination.
+  public let destinationHashes: [String: VersionHash]
+
+  /// The mappings: those with a destination by its name, then those of entities that are gone by theirs.
+  public var entityMappings: [EntityMapping]
+
+  /// What depends on the records, so that it can only be said once they have been counted.
+  public var conditions: [MigrationCondition]
+
+  /// What the destination has no place for.
+  public var losses: [MigrationLoss]
+
+  /// A mapping model; its mappings are put in order.
+  public init(
+    name: String? = nil, origin: Origin, source: ManagedObjectModel, destination: ManagedObjectModel,
+    entityMappings: [EntityMapping], conditions: [MigrationCondition] = [], losses: [MigrationLoss] = []
+  ) {
+    self.name = name
+    self.origin = origin
+    self.source = source
+    self.destination = destination
+    sourceHashes = source.versionHashes()
+    destinationHashes = destination.versionHashes()
+    self.entityMappings = entityMappings.sorted(by: Self.precedes)
+    self.conditions = conditions
+    self.losses = losses
+  }
+
+  /// Whether it leads from a store with these version hashes to one with those (format section 2.3).
+  public func fits(source: [String: VersionHash], destination: [String: VersionHash]) -> Bool {
+    sourceHashes == source && destinationHashes == destination
+  }
+
+  /// Whether nothing of a store has to change but its metadata.
+  public var isIdentity: Bool { sourceHashes == destinationHashes && entityMappings.allSatisfy { $0.kind == .copy } }
+
+  /// The mapping of that name.
+  public func entityMapping(named name: String) -> EntityMapping? { entityMappings.first { $0.name == name } }
+
+  /// The mappings that read an entity's records; an inferred mapping model has one for each entity of the source.
+  public func entityMappings(from sourceEntityName: String) -> [EntityMapping] {
+    entityMappings.filter { $0.sourceEntityName == sourceEntityName }
+  }
+
+  /// The mappings that make an entity's records; an inferred mapping model has one for each entity of the destination.
+  public func entityMappings(to destinationEntityName: String) -> [EntityMapping] {
+    entityMappings.filter { $0.destinationEntityName == destinationEntityName }
+  }
+
+  private static func precedes(_ first: EntityMapping, _ second: EntityMapping) -> Bool {
+    func key(_ mapping: EntityMapping) -> [String] {
+      if let destination = mapping.destinationEntityName {
+        ["0", destination, mapping.sourceEntityName ?? "", mapping.name]
+      } else {
+        ["1", mapping.sourceEntityName ?? "", mapping.name]
+      }
+    }
+    for (one, other) in zip(key(first), key(second)) where one != other { return precedesByCodeUnit(one, other) }
+    return false
+  }
+}

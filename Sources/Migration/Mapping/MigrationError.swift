@@ -1,0 +1,171 @@
+public import StoreFiles
+public import SystemPackage
+
+/// A migration that cannot be planned, carried out or checked.
+public struct MigrationError: ReportableError {
+  /// What kind of failure it was.
+  public enum Kind: String, Sendable, CaseIterable {
+    /// The file system refused; the code is that of the file error.
+    case file = "migration-file"
+
+    /// The models differ in a way that no mapping can be inferred for.
+    case notInferable = "mapping-not-inferable"
+
+    /// The model that the store was written with is in neither the bundle nor the store.
+    case sourceModelMissing = "source-model-missing"
+
+    /// There is no such version in the bundle.
+    case unknownVersion = "unknown-version"
+
+    /// The store would have to go back to an older version.
+    case backwards = "migration-backwards"
+
+    /// No mapping model leads from the one model to the other.
+    case mappingMissing = "mapping-missing"
+
+    /// A mapping model was made for other versions of its models.
+    case mappingStale = "mapping-stale"
+
+    /// A mapping model cannot be read.
+    case mappingInvalid = "mapping-invalid"
+
+    /// A mapping needs a policy or a function that nobody has provided.
+    case policyMissing = "policy-missing"
+
+    /// A custom step failed.
+    case policyFailed = "policy-failed"
+
+    /// The records do not fit the destination.
+    case dataViolation = "migration-data-violation"
+
+    /// The migrated records are not unique where they must be.
+    case constraintViolation = "migration-constraint-violation"
+
+    /// The migrated store did not pass its checks.
+    case verificationFailed = "migration-verification-failed"
+    case cancelled = "migration-cancelled"
+    case sqlite = "migration-sqlite"
+
+    /// A lock file of version hashes cannot be read.
+    case lockInvalid = "model-lock-invalid"
+  }
+
+  /// What kind of failure it was.
+  public var kind: Kind
+
+  /// What was being done, as an infinitive phrase.
+  public var operation: String
+
+  /// The file or folder it was being done to, where there is one.
+  public var path: FilePath?
+
+  /// What went wrong, in one plain sentence without a full stop.
+  public var detail: String
+
+  /// What the reader can do next, as full sentences.
+  public var hint: String
+
+  /// The step of the migration, such as `V1 → V2`, where it is about one.
+  public var step: String?
+
+  /// The entity that the error is about, where it is about one.
+  public var entityName: String?
+
+  /// The property that the error is about, where it is about one.
+  public var propertyName: String?
+
+  /// The reason in Core Data's words, where Core Data has any.
+  public var reason: String?
+
+  /// Everything that stands in the way of inferring a mapping, not only the first.
+  public var refusals: [MigrationRefusal]
+
+  /// The error of the file system, where that is the cause.
+  public var fileError: FileError?
+
+  /// The stable word for the kind of failure; that of the file error where one is the cause.
+  public var code: String { fileError?.code ?? kind.rawValue }
+
+  /// Whether the surroundings are at fault and not the store or the model.
+  public var isEnvironmental: Bool { fileError?.isEnvironmental ?? false }
+
+  /// The code that Core Data would give it in `NSCocoaErrorDomain` (format section 5.1); nil where it has none.
+  public var coreDataCode: Int? {
+    switch kind {
+    case .notInferable, .mappingMissing, .mappingStale, .mappingInvalid: 134140
+    case .sourceModelMissing: 134130
+    case .backwards: 134506
+    case .policyMissing, .policyFailed: 134170
+    case .dataViolation, .verificationFailed: 134110
+    case .constraintViolation: 134111
+    case .cancelled: 134120
+    case .sqlite: 134180
+    case .file, .unknownVersion, .lockInvalid: nil
+    }
+  }
+
+  /// An error of a kind, with the usual hint unless another is given.
+  public init(
+    _ kind: Kind, operation: String = "migrate the store", path: FilePath? = nil, detail: String, hint: String? = nil,
+    entityName: String? = nil, propertyName: String? = nil, reason: String? = nil
+  ) {
+    self.kind = kind
+    self.operation = operation
+    self.path = path
+    self.detail = detail
+    self.hint = hint ?? kind.usualHint
+    self.entityName = entityName
+    self.propertyName = propertyName
+    self.reason = reason
+    refusals = []
+  }
+
+  /// The error of a file that could not be read or written.
+  public init(_ error: FileError) {
+    self.init(.file, operation: error.operation, path: error.path, detail: error.detail, hint: error.hint)
+    fileError = error
+  }
+
+  /// The error of two models between which nothing can be inferred; the first reason speaks for all.
+  public init(refusals: [MigrationRefusal]) {
+    let first = refusals.first
+    let more = refusals.count > 1 ? " (and \(refusals.count - 1) more)" : ""
+    self.init(
+      .notInferable, operation: "infer the mapping",
+      detail: (first?.detail ?? "the models do not fit") + more, hint: first?.wayRound,
+      entityName: first?.entityName, propertyName: first?.property?.description, reason: first?.reason)
+    self.refusals = refusals
+  }
+
+  /// The same error, told about a step of the migration.
+  public func told(step: String) -> MigrationError {
+    guard self.step == nil else { return self }
+    var copy = self
+    copy.step = step
+    copy.detail = "step \(printable(step)): \(detail)"
+    return copy
+  }
+}
+
+extension MigrationError.Kind {
+  fileprivate var usualHint: String {
+    switch self {
+    case .file: "Check the path and its permissions."
+    case .notInferable: "Give a mapping for the step, or put a version between the two that leads over in two steps."
+    case .sourceModelMissing: "Add the version that the store was written with to the model."
+    case .unknownVersion: "Name a version that the model has."
+    case .backwards: "Open the store with the newer app, or restore a backup from before the last migration."
+    case .mappingMissing: "Give a mapping for the step."
+    case .mappingStale: "Make the mapping anew from the two versions as they are now."
+    case .mappingInvalid: "Take the mapping from version control or make it again."
+    case .policyMissing: "Register the policy or the function before the migration starts."
+    case .policyFailed: "Correct the custom step; the store is as it was."
+    case .dataViolation: "Correct the records, or give the attribute a default; the store is as it was."
+    case .constraintViolation: "Remove the duplicates, or leave the constraint out; the store is as it was."
+    case .verificationFailed: "Report it; the store is as it was."
+    case .cancelled: "Start the migration again; finished steps are not repeated."
+    case .sqlite: "Check the disk and the permissions; the store is as it was."
+    case .lockInvalid: "Take the lock file from version control, or write it anew with --write-lock."
+    }
+  }
+}

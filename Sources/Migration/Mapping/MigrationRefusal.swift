@@ -1,0 +1,56 @@
+/// One reason why no mapping can be inferred between two models.
+public struct MigrationRefusal: Sendable, Hashable {
+  /// What stands in the way.
+  public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
+    /// Two entities of one model have the same renaming identifier.
+    case ambiguousEntity = "ambiguous-entity"
+
+    /// Two properties of one entity have the same renaming identifier.
+    case ambiguousProperty = "ambiguous-property"
+
+    /// The types of an attribute cannot be converted into each other.
+    case incompatibleTypes = "incompatible-types"
+
+    /// An attribute had external storage and has not any more.
+    case externalStorageOff = "external-storage-off"
+
+    /// A relationship led to many and leads to one.
+    case toManyToOne = "to-many-to-to-one"
+
+    /// Entities without a common ancestor get one.
+    case mergedHierarchies = "merged-hierarchies"
+  }
+
+  /// What stands in the way.
+  public var kind: Kind
+
+  /// The entity it is about: of the destination where there is one, else of the source.
+  public var entityName: String
+
+  /// The property it is about, where it is about one.
+  public var property: PropertyPath?
+
+  /// The reason in Core Data's words.
+  public var reason: String
+
+  /// What exactly stands against what, in a plain sentence without a full stop.
+  public var detail: String
+
+  /// A way round it, in full sentences.
+  public var wayRound: String
+
+  /// The code that Core Data gives it in `NSCocoaErrorDomain`, below a 134140 (format section 5.1).
+  public var coreDataCode: Int { 134190 }
+
+  /// A reason why no mapping can be inferred.
+  public init(
+    _ kind: Kind, entity: String, property: PropertyPath? = nil, reason: String, detail: String, wayRound: String
+  ) {
+    self.kind = kind
+    entityName = entity
+    self.property = property
+    self.reason = reason
+    self.detail = detail
+    self.wayRound = wayRound
+  }
+}

@@ -1,0 +1,87 @@
+public import ManagedObjectModel
+
+/// Where one property of the destination's records gets its value from.
+public struct PropertyMapping: Sendable, Hashable {
+  /// What the value of a property is made of.
+  public enum Value: Sendable, Hashable {
+    /// The value of an attribute of the source, byte for byte.
+    case copy(PropertyPath)
+
+    /// The number in an attribute of the source, as another type of number.
+    case convert(PropertyPath, from: AttributeType, to: AttributeType)
+
+    /// The value of an attribute of the source, which had no external storage and now has: the marker byte `0x01` is
+    /// put before every value that is not nil (format section 3.7).
+    case externalize(PropertyPath)
+
+    /// The default value that the destination's model gives the attribute.
+    case defaultValue
+
+    /// Nil, or for a relationship no destinations.
+    case null
+
+    /// A derived attribute: computed again from the migrated records.
+    case recompute
+
+    /// The records that the destinations of the source's relationship became.
+    ///
+    /// Cardinality and order may have changed; both sides' models say how each is stored.
+    case relationship(String)
+
+    /// A relationship that is new and whose inverse is not: it is filled by the mapping of its inverse.
+    case inverse
+
+    /// An expression of a custom mapping.
+    case expression(MappingExpression)
+  }
+
+  /// The property of the destination; for composite attributes there is one mapping for each leaf.
+  public var destination: PropertyPath
+
+  /// What its value is made of.
+  public var value: Value
+
+  /// Whether the destination's default takes the place of nil: the attribute has become mandatory and has a default.
+  public var replacesNilWithDefault: Bool
+
+  /// Free text for custom steps.
+  public var userInfo: [String: String]
+
+  /// Maps one property.
+  public init(
+    _ destination: PropertyPath, _ value: Value, replacesNilWithDefault: Bool = false, userInfo: [String: String] = [:]
+  ) {
+    self.destination = destination
+    self.value = value
+    self.replacesNilWithDefault = replacesNilWithDefault
+    self.userInfo = userInfo
+  }
+
+  /// The property of the source that it is made of; nil where there is none, or an expression decides.
+  public var source: PropertyPath? {
+    switch value {
+    case .copy(let path), .convert(let path, _, _), .externalize(let path): path
+    case .relationship(let name): PropertyPath(name)
+    case .defaultValue, .null, .recompute, .inverse, .expression: nil
+    }
+  }
+
+  /// Whether it copies a property under the same name, so that a store need not change for it.
+  public var isIdentity: Bool {
+    switch value {
+    case .copy(let path): path == destination && !replacesNilWithDefault
+    case .relationship(let name): destination == PropertyPath(name)
+    case .recompute: true
+    case .convert, .externalize, .defaultValue, .null, .inverse, .expression: false
+    }
+  }
+}
+
+/// An expression of a custom mapping, as it was written.
+public enum MappingExpression: Sendable, Hashable {
+  /// An SQL expression over the attributes of the source, by their names in the model.
+  case sql(String)
+
+  /// An expression in Core Data's format, with the variables `$source`, `$manager` and so on (format section 5.5).
+  case coreData(String)
+}
