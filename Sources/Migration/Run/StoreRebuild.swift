@@ -56,8 +56,12 @@ struct StoreRebuild {
         try database.execute(sql: "DETACH DATABASE old")
         try count(database, contents, &account)
         // Both version bytes of the header say WAL, as in every store of Core Data's (format section 3.1).
-        try database.execute(sql: "PRAGMA locking_mode = NORMAL; PRAGMA journal_mode = WAL")
-        try database.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+        // Writing them pushes the whole file to the disk, for the first and only time.
+        try database.execute(
+          sql: """
+            PRAGMA locking_mode = NORMAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = 1; PRAGMA journal_mode = WAL;
+            PRAGMA wal_checkpoint(TRUNCATE)
+            """)
       }
     } catch {
       // The first error is the one to report; the file is thrown away.
