@@ -71,7 +71,7 @@ let package = Package(
         systemPackage,
         logging,
       ]),
-    floor("Commands", knows: ["Lazaret", argumentParser, grdb, systemPackage]),
+    floor("Commands", knows: ["Lazaret", "Migration", argumentParser, grdb, systemPackage]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
     .executableTarget(
       name: "lazaret-benchmarks", dependencies: ["Lazaret", argumentParser, grdb], path: "Benchmarks",

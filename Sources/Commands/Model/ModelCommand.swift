@@ -4,8 +4,11 @@ import Lazaret
 /// `lazaret model`: what a model says.
 struct ModelCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "model", abstract: "Shows models and their version hashes.", discussion: ExitStatus.help,
-    subcommands: [ModelShowCommand.self, ModelHashesCommand.self])
+    commandName: "model", abstract: "Shows models, compares their versions and checks them.",
+    discussion: ExitStatus.help,
+    subcommands: [
+      ModelShowCommand.self, ModelHashesCommand.self, ModelDiffCommand.self, ModelLintCommand.self,
+    ])
 }
 
 /// The model that a verb is about.

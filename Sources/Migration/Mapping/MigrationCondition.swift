@@ -10,7 +10,8 @@ public struct MigrationCondition: Sendable, Hashable {
     /// Records of an entity that gets a mandatory attribute without a default: all of them.
     case newMandatoryAttribute = "new-mandatory-attribute"
 
-    /// Records in which a relationship that becomes mandatory leads nowhere.
+    /// Records in which a relationship that becomes mandatory leads nowhere; where there is no property of the source,
+    /// the relationship is new, and its inverse fills it.
     case missingRelationship = "missing-relationship"
 
     /// Records of an entity that gets a mandatory relationship: all of them.

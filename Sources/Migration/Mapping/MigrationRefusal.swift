@@ -39,6 +39,9 @@ public struct MigrationRefusal: Sendable, Hashable {
   /// A way round it, in full sentences.
   public var wayRound: String
 
+  /// The step of a chain that it stands in the way of, such as `V1 → V2`; nil where there is only one.
+  public var step: String?
+
   /// The code that Core Data gives it in `NSCocoaErrorDomain`, below a 134140 (format section 5.1).
   public var coreDataCode: Int { 134190 }
 

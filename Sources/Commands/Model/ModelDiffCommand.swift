@@ -1,0 +1,60 @@
+import ArgumentParser
+import Lazaret
+import Migration
+
+/// `lazaret model diff`: what a migration from one version to another would do.
+struct ModelDiffCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "diff",
+    abstract: "Prints the mapping that is inferred between two versions, and what it would lose.",
+    discussion: """
+      Compares the version before the current one with the current one unless told otherwise. No store is needed.
+
+      EXIT CODES
+        0   nothing would be lost, and nothing is refused
+        1   failed
+        2   something would be lost, or is refused; the output says what
+        3   the model is out of reach
+        64  the command line was wrong
+      """)
+
+  @OptionGroup var options: ModelOptions
+
+  @Option(help: ArgumentHelp("The version to start from; the one before the other if not given.", valueName: "version"))
+  var from: String?
+
+  @Option(help: ArgumentHelp("The version to lead to; the current one if not given.", valueName: "version"))
+  var to: String?
+
+  @OptionGroup var output: OutputOptions
+
+  func run() throws {
+    try report(json: output.json) {
+      let bundle = try options.load(unreadableVersions: .report)
+      let destination = try to.map { try version($0, of: bundle) } ?? bundle.current
+      let source = try from.map { try version($0, of: bundle) } ?? before(destination, in: bundle)
+      let inference = MappingInference(from: source.model, to: destination.model)
+      Terminal.standardOutput.write(
+        output.json
+          ? JSONText.pretty(MappingJSON(inference, from: source.name, to: destination.name))
+          : MappingListing(inference, from: source.name, to: destination.name).text)
+      guard inference.refusals.isEmpty, inference.mapping.losses.isEmpty else { throw ExitStatus.doubtful }
+    }
+  }
+
+  private func before(_ version: ModelVersion, in bundle: ModelBundle) -> ModelVersion {
+    guard let place = bundle.versions.firstIndex(where: { $0.name == version.name }), place > 0 else { return version }
+    return bundle.versions[place - 1]
+  }
+
+  private func version(_ name: String, of bundle: ModelBundle) throws -> ModelVersion {
+    if let version = bundle.version(named: name) { return version }
+    if let unreadable = bundle.unreadableVersions.first(where: { $0.name == name }) { throw unreadable.error }
+    throw MigrationError(
+      .unknownVersion, operation: "compare the versions", path: options.model.path,
+      detail: """
+        the model has no version "\(printable(name))"; it has \
+        \(bundle.versions.map { printable($0.name) }.joined(separator: ", "))
+        """)
+  }
+}

@@ -1,0 +1,66 @@
+import ArgumentParser
+import Lazaret
+import Migration
+
+/// `lazaret model lint`: what in a model's versions would hurt the people who have stores of them.
+struct ModelLintCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "lint",
+    abstract: "Checks a model's versions for changes that lose data or break rules.",
+    discussion: """
+      Names what each step from version to version would lose, what depends on the data, what cannot be migrated, \
+      and renames without a renaming identifier. With a lock file, released versions that were edited afterwards are \
+      named, and steps between released versions are left out.
+
+      EXIT CODES
+        0   nothing found
+        1   failed
+        2   something was found; the output says what
+        3   the model is out of reach
+        64  the command line was wrong
+      """)
+
+  @OptionGroup var options: ModelOptions
+
+  @Option(
+    help: ArgumentHelp(
+      "The lock file: JSON with the hashes of the released versions. Written where there is none yet.",
+      valueName: "file"
+    ))
+  var lock: PathArgument?
+
+  @Flag(help: "Write the lock file anew, with the versions as they are, after the check.")
+  var writeLock = false
+
+  @Flag(
+    name: .customLong("cloudkit"), help: "Check the rules of CloudKit too: what it takes, and additive changes only.")
+  var cloudKit = false
+
+  @Flag(help: "Check steps between released versions too.")
+  var all = false
+
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    if writeLock, lock == nil { throw ValidationError("Give --lock with --write-lock.") }
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      let bundle = try options.load(unreadableVersions: .report)
+      let known = try lock.flatMap { try ModelLock.read($0.path) }
+      let lint = ModelLint(
+        bundle, lock: known,
+        options: ModelLint.Options(checksCloudKit: cloudKit, checksReleasedSteps: all))
+      var text = output.json ? JSONText.pretty(LintJSON(lint)) : LintListing(lint).text
+      if let lock, writeLock || known == nil {
+        try ModelLock(bundle).write(to: lock.path)
+        if !output.json {
+          text += "wrote the hashes of \(counted(Int64(bundle.versions.count), "version")) to \(quoted(lock.path))\n"
+        }
+      }
+      Terminal.standardOutput.write(text)
+      guard lint.findings.isEmpty else { throw ExitStatus.doubtful }
+    }
+  }
+}

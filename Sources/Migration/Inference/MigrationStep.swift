@@ -1,0 +1,21 @@
+/// One step of a migration: from one version of a model to another.
+public struct MigrationStep: Sendable, Hashable {
+  /// The name of the version it starts from; nil for a model that is in no bundle, known from a store's cache.
+  public let sourceName: String?
+
+  /// The name of the version it leads to.
+  public let destinationName: String
+
+  /// The mapping: a custom one where one was given, else an inferred one.
+  public let mapping: MappingModel
+
+  /// A step.
+  public init(from sourceName: String?, to destinationName: String, mapping: MappingModel) {
+    self.sourceName = sourceName
+    self.destinationName = destinationName
+    self.mapping = mapping
+  }
+
+  /// The step in words, such as `V1 → V2`.
+  public var name: String { "\(sourceName ?? "the store's model") → \(destinationName)" }
+}

@@ -1,0 +1,77 @@
+internal import StoreFiles
+
+/// Something about a model's versions that would hurt the people who have stores of them.
+public struct LintFinding: Sendable, Hashable {
+  /// The rule that is broken; raw values are part of the command line's contract.
+  public enum Rule: String, Sendable, Hashable, Codable, CaseIterable {
+    /// A step between two versions deletes something.
+    case dataLoss = "data-loss"
+
+    /// Whether a step works, or what it keeps, depends on the records.
+    case dependsOnData = "depends-on-data"
+
+    /// No mapping can be inferred for a step.
+    case notMigratable = "not-migratable"
+
+    /// A removal and an addition that look like a rename without a renaming identifier.
+    case possibleRename = "possible-rename"
+
+    /// A renaming identifier that does not lead to what it seems meant for.
+    case brokenRename = "broken-rename"
+
+    /// A version was edited after its hashes had been locked.
+    case editedAfterRelease = "edited-after-release"
+
+    /// A version is locked and not in the bundle any more.
+    case missingRelease = "missing-release"
+
+    /// A version contradicts itself.
+    case inconsistentModel = "inconsistent-model"
+
+    /// A compiled bundle was put together from files of different versions.
+    case mismatchedHashes = "mismatched-hashes"
+
+    /// A version cannot be read.
+    case unreadableVersion = "unreadable-version"
+    case cloudKitUniqueness = "cloudkit-uniqueness"
+    case cloudKitMandatoryAttribute = "cloudkit-mandatory-attribute"
+    case cloudKitMandatoryRelationship = "cloudkit-mandatory-relationship"
+    case cloudKitMissingInverse = "cloudkit-missing-inverse"
+    case cloudKitOrdered = "cloudkit-ordered"
+    case cloudKitDenyRule = "cloudkit-deny-rule"
+    case cloudKitType = "cloudkit-type"
+
+    /// A change that is no addition, which a deployed CloudKit schema does not allow.
+    case cloudKitNotAdditive = "cloudkit-not-additive"
+  }
+
+  /// The rule that is broken.
+  public var rule: Rule
+
+  /// The version, or the step such as `V1 → V2`, that breaks it.
+  public var place: String
+
+  /// The entity it is about, where it is about one.
+  public var entityName: String?
+
+  /// The property it is about, where it is about one.
+  public var propertyName: String?
+
+  /// What was found, in a plain sentence without a full stop.
+  public var detail: String
+
+  /// What to do about it, in full sentences.
+  public var hint: String
+
+  /// A finding.
+  public init(
+    _ rule: Rule, in place: String, entity: String? = nil, property: String? = nil, detail: String, hint: String
+  ) {
+    self.rule = rule
+    self.place = place
+    entityName = entity
+    propertyName = property
+    self.detail = detail
+    self.hint = hint
+  }
+}

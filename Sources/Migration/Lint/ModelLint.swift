@@ -1,0 +1,141 @@
+public import ManagedObjectModel
+internal import StoreFiles
+
+/// Checks a model's versions for what would hurt the people who have stores of them.
+public struct ModelLint: Sendable {
+  /// What is checked.
+  public struct Options: Sendable, Hashable {
+    /// Whether the rules of CloudKit are checked too (format section 5.6).
+    public var checksCloudKit: Bool
+
+    /// Whether steps between two locked versions are checked too, though it is too late to change them.
+    public var checksReleasedSteps: Bool
+
+    /// Options; the ordinary ones unless said otherwise.
+    public init(checksCloudKit: Bool = false, checksReleasedSteps: Bool = false) {
+      self.checksCloudKit = checksCloudKit
+      self.checksReleasedSteps = checksReleasedSteps
+    }
+  }
+
+  /// What was found: about versions first, then step by step from the oldest.
+  public private(set) var findings: [LintFinding] = []
+
+  /// How many findings of steps between two locked versions were left out.
+  public private(set) var releasedFindingCount = 0
+
+  /// Checks a bundle, against a lock file's hashes where there are any.
+  public init(_ bundle: ModelBundle, lock: ModelLock? = nil, options: Options = Options()) {
+    for unreadable in bundle.unreadableVersions {
+      findings.append(
+        LintFinding(
+          .unreadableVersion, in: unreadable.name, detail: "the version cannot be read: \(unreadable.error.detail)",
+          hint: unreadable.error.hint))
+    }
+    for version in bundle.versions { checkVersion(version) }
+    if let lock { check(bundle, against: lock) }
+    if options.checksCloudKit { findings += CloudKitRules.findings(in: bundle.current) }
+    for (before, after) in zip(bundle.versions, bundle.versions.dropFirst()) {
+      let found = Self.findings(from: before, to: after, checksCloudKit: options.checksCloudKit)
+      let isReleased = lock.map { $0.holds(before) && $0.holds(after) } ?? false
+      if isReleased, !options.checksReleasedSteps {
+        releasedFindingCount += found.count
+      } else {
+        findings += found
+      }
+    }
+  }
+
+  private mutating func checkVersion(_ version: ModelVersion) {
+    for finding in version.model.validate() {
+      findings.append(
+        LintFinding(
+          .inconsistentModel, in: version.name, entity: finding.entityName, property: finding.propertyName,
+          detail: finding.detail, hint: "Correct the model in Xcode."))
+    }
+    let names = version.mismatchedEntityNames
+    guard !names.isEmpty else { return }
+    findings.append(
+      LintFinding(
+        .mismatchedHashes, in: version.name, entity: names.first,
+        detail: "the bundle has other hashes stored for \(names.map(printable).joined(separator: ", "))",
+        hint: "Build the model again; the bundle was put together from files of different versions."))
+  }
+
+  private mutating func check(_ bundle: ModelBundle, against lock: ModelLock) {
+    for name in lock.versions.keys.sorted(by: precedesNaturally) {
+      guard let locked = lock.versions[name] else { continue }
+      guard let version = bundle.version(named: name) else {
+        guard !bundle.unreadableVersions.contains(where: { $0.name == name }) else { continue }
+        findings.append(
+          LintFinding(
+            .missingRelease, in: name, detail: "the version was released and is not in the model any more",
+            hint: "Put it back, so that stores of it can be migrated; or write the lock file anew."))
+        continue
+      }
+      let now = version.versionHashes.mapValues(\.hex)
+      for entity in Set(now.keys).union(locked.entities.keys).sorted(by: precedesByCodeUnit)
+      where now[entity] != locked.entities[entity] {
+        let what =
+          locked.entities[entity] == nil ? "was added" : now[entity] == nil ? "was removed" : "has another hash"
+        findings.append(
+          LintFinding(
+            .editedAfterRelease, in: name, entity: entity,
+            detail: "entity \"\(printable(entity))\" \(what) since the version was released",
+            hint: """
+              Undo the edit and make it in a new version; stores of the released version would not be recognized.
+              """))
+      }
+    }
+  }
+
+  /// What one step would do to stores of the older version.
+  private static func findings(
+    from before: ModelVersion, to after: ModelVersion, checksCloudKit: Bool
+  ) -> [LintFinding] {
+    let place = "\(before.name) → \(after.name)"
+    let inference = MappingInference(from: before.model, to: after.model)
+    var findings: [LintFinding] = []
+    for refusal in inference.refusals {
+      findings.append(
+        LintFinding(
+          .notMigratable, in: place, entity: refusal.entityName, property: refusal.property?.description,
+          detail: refusal.detail, hint: refusal.wayRound))
+    }
+    findings += RenameSuspicion.findings(in: inference.mapping, place: place)
+    for loss in inference.mapping.losses.withoutInherited() {
+      findings.append(
+        LintFinding(
+          .dataLoss, in: place, entity: loss.sourceEntityName, property: loss.property?.description,
+          detail: loss.text,
+          hint: "Keep it, or lock the versions when the loss is meant."))
+    }
+    for condition in inference.mapping.conditionsWithoutInherited {
+      findings.append(
+        LintFinding(
+          .dependsOnData, in: place, entity: condition.destinationEntityName,
+          property: condition.destinationProperty?.description, detail: condition.text,
+          hint: condition.remedy))
+    }
+    if checksCloudKit { findings += CloudKitRules.findings(in: inference.mapping, place: place) }
+    return findings
+  }
+}
+
+extension MigrationCondition {
+  /// What a developer can do about it.
+  fileprivate var remedy: String {
+    switch kind {
+    case .missingAttributeValue, .newMandatoryAttribute: "Give the attribute a default, or make it optional."
+    case .missingRelationship, .newMandatoryRelationship: "Make it optional, or fill it in a custom step."
+    case .tooFewDestinations, .tooManyDestinations: "Leave the limit out, or mend the records in a custom step."
+    case .duplicateValues: "Remove duplicates in a custom step before."
+    case .recordsOfAbstractEntity: "Make sure that there are no such records, or leave it concrete."
+    case .valueOutOfRange: "Choose a type that holds every number of the old one."
+    case .severalOwners: "Make the inverse a to-many relationship."
+    case .destinationOfOtherEntity: "Let it lead to a common ancestor."
+    case .newInverse: "Give the new relationship another name."
+    case .unreadableDefault: "Set the values in a custom step."
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import ManagedObjectModel
+import Migration
+import Testing
+
+/// Chains of versions.
+struct MigrationPathTests {
+  static let first = model(entity("Car", attribute("a")))
+  static let second = model(entity("Car", attribute("b", id: "a")))
+  static let third = model(entity("Car", attribute("c", id: "a"), attribute("d")))
+
+  @Test func stepByStepAndDirect() throws {
+    let bundle = try bundle(Self.first, Self.second, Self.third)
+    let chain = try MigrationPath(in: bundle, from: .version("V1"))
+    #expect(chain.steps.map(\.name) == ["V1 → V2", "V2 → V3"])
+    #expect(chain.destinationName == "V3")
+    let direct = try MigrationPath(in: bundle, from: .version("V1"), isDirect: true)
+    #expect(direct.steps.map(\.name) == ["V1 → V3"])
+    let value = direct.steps.first?.mapping.entityMappings.first?.propertyMapping(of: "c")?.value
+    #expect(value == .copy("a"))
+    #expect(try MigrationPath(in: bundle, from: .version("V1"), to: "V2").steps.map(\.name) == ["V1 → V2"])
+    #expect(try MigrationPath(in: bundle, from: .version("V3")).steps.isEmpty)
+  }
+
+  @Test func modelOfAVersionIsFoundByItsHashes() throws {
+    let bundle = try bundle(Self.first, Self.second, Self.third)
+    let path = try MigrationPath(in: bundle, from: .model(Self.second))
+    #expect(path.steps.map(\.name) == ["V2 → V3"])
+  }
+
+  @Test func unknownModelIsMappedDirectlyOrThroughAVersion() throws {
+    let unknown = model(entity("Car", attribute("a"), attribute("z")))
+    let bundle = try bundle(Self.first, Self.second, Self.third)
+    let direct = try MigrationPath(in: bundle, from: .model(unknown))
+    #expect(direct.steps.map(\.name) == ["the store's model → V3"])
+    #expect(direct.steps.first?.sourceName == nil)
+    // V2's attribute is text, V3's is a date under another identifier: only the way through V2 is open.
+    let bridge = try self.bridge()
+    let old = model(entity("Car", attribute("x", .string), attribute("y")))
+    let through = try MigrationPath(in: bridge, from: .model(old))
+    #expect(through.steps.map(\.name) == ["the store's model → V1", "V1 → V2"])
+    let error = try #require(throws: MigrationError.self) {
+      try MigrationPath(in: bridge, from: .model(old), isDirect: true)
+    }
+    #expect(error.step == "the store's model → V2")
+  }
+
+  private func bridge() throws -> ModelBundle {
+    try bundle(model(entity("Car", attribute("y"))), model(entity("Car", attribute("x", .date), attribute("y"))))
+  }
+
+  @Test func backwardsAndUnknownVersions() throws {
+    let bundle = try bundle(Self.first, Self.second)
+    let backwards = try #require(throws: MigrationError.self) {
+      try MigrationPath(in: bundle, from: .version("V2"), to: "V1")
+    }
+    #expect(backwards.kind == .backwards)
+    #expect(backwards.coreDataCode == 134506)
+    let unknown = try #require(throws: MigrationError.self) { try MigrationPath(in: bundle, from: .version("V9")) }
+    #expect(unknown.kind == .unknownVersion)
+    #expect(unknown.detail.contains("V1, V2"))
+  }
+
+  @Test func versionsWithTheSameHashesAreSteppedOver() throws {
+    let bundle = try bundle(Self.first, Self.first, Self.second)
+    #expect(try MigrationPath(in: bundle, from: .version("V1")).steps.map(\.name) == ["V2 → V3"])
+  }
+
+  @Test func refusalsOfAllStepsAreTold() throws {
+    let bundle = try bundle(
+      model(entity("Car", attribute("a"))), model(entity("Car", attribute("a", .date))),
+      model(entity("Car", attribute("a", .uuid))))
+    let error = try #require(throws: MigrationError.self) { try MigrationPath(in: bundle, from: .version("V1")) }
+    #expect(error.refusals.map(\.step) == ["V1 → V2", "V2 → V3"])
+    #expect(error.step == "V1 → V2")
+  }
+
+  @Test func customMappingsAreTaken() throws {
+    func custom(_ name: String, _ source: ManagedObjectModel, _ destination: ManagedObjectModel) -> MappingModel {
+      MappingModel(name: name, origin: .code, source: source, destination: destination, entityMappings: [])
+    }
+    let bundle = try bundle(Self.first, Self.second, Self.third)
+    let next = custom("next", Self.first, Self.second)
+    let far = custom("far", Self.first, Self.third)
+    func names(_ mappings: MappingModel...) throws -> [String?] {
+      try MigrationPath(in: bundle, from: .version("V1"), mappings: mappings).steps.map(\.mapping.name)
+    }
+    #expect(try names(far, next) == ["next", nil])
+    #expect(try names(far) == ["far"])
+    #expect(try names(custom("stale", Self.first, model(entity("Car")))) == [nil, nil])
+    let direct = try MigrationPath(in: bundle, from: .version("V1"), isDirect: true, mappings: [next, far])
+    #expect(direct.steps.map(\.mapping.name) == ["far"])
+  }
+}
