@@ -1,5 +1,5 @@
 internal import PersistentStore
-public import StoreFiles
+internal import StoreFiles
 public import SystemPackage
 
 extension Migrator {
@@ -10,29 +10,38 @@ extension Migrator {
   /// - Returns: the path of the backup where a swap was finished.
   public func finishInterrupted(_ path: FilePath, home: FilePath? = nil) throws(MigrationError) -> FilePath? {
     // The store itself may be missing from its place just now, which is no error here.
-    guard let name = path.lastComponent else { return nil }
-    let original = try filing { () throws(FileError) -> StoreFileSet? in
-      do throws(FileError) {
-        return try StoreFileSet.locate(path, in: fileSystem)
-      } catch {
-        if error.kind == .danglingLink { return StoreFileSet(main: try linkedPlace(path)) }
-        if error.kind == .notFound { return nil }
-        throw error
+    guard path.lastComponent != nil else { return nil }
+    do {
+      guard let original = try place(path) else { return nil }
+      let folder = WorkingFolder(for: original, in: fileSystem)
+      guard try folder.journal()?.phase == .swapping else { return nil }
+      let lock = try FolderLock(folder.path, in: fileSystem)
+      let backup = try finishLocked(original, folder)
+      _ = consume lock
+      return backup
+    } catch {
+      throw MigrationError(database: error, path: path)
+    }
+  }
+
+  /// The caller holds the lock of the working folder.
+  private func finishLocked(_ original: StoreFileSet, _ folder: WorkingFolder) throws -> FilePath? {
+    // Another process may have finished it meanwhile.
+    guard let journal = try folder.journal(), journal.phase == .swapping else { return nil }
+    return try finishSwap(original, folder, journal)
+  }
+
+  /// The set that a path stands for, there or not; nil where not even its folder is there.
+  private func place(_ path: FilePath) throws(FileError) -> StoreFileSet? {
+    do throws(FileError) {
+      return try StoreFileSet.locate(path, in: fileSystem)
+    } catch {
+      switch error.kind {
+      case .danglingLink: return StoreFileSet(main: try linkedPlace(path))
+      case .notFound: return nil
+      default: throw error
       }
     }
-    _ = name
-    guard let original else { return nil }
-    let folder = WorkingFolder(for: original, in: fileSystem)
-    guard try filing({ () throws(FileError) in try folder.journal() })?.phase == .swapping else { return nil }
-    let lock: FolderLock
-    do throws(FileError) { lock = try FolderLock(folder.path, in: fileSystem) } catch { throw MigrationError(error) }
-    // Another process may have finished it meanwhile.
-    guard let journal = try filing({ () throws(FileError) in try folder.journal() }), journal.phase == .swapping else {
-      return nil
-    }
-    let backup = try finishSwap(original, folder, journal)
-    _ = consume lock
-    return backup
   }
 
   /// Where a symbolic link leads whose target is missing.
@@ -48,14 +57,15 @@ extension Migrator {
   ) throws(MigrationError) -> Result {
     var journal = journal
     let file = folder.step(journal.steps.count)
-    let main = try filing { () throws(FileError) in try fileSystem.status(of: original.main) }
     let backups = (home ?? original.folder).appending("Backups").appending(original.main.stem ?? "Store")
-    try filing { () throws(FileError) in
+    do throws(FileError) {
       try fileSystem.makeDirectory(backups)
       journal.backup = PathText(try freeName(in: backups))
       journal.result = try fileSystem.status(of: file, followingLinks: false)?.identity
+      try checkUnchanged(original, journal)
+    } catch {
+      throw MigrationError(error)
     }
-    if let main { try filing { () throws(FileError) in try checkUnchanged(original, journal, main) } }
     journal.phase = .swapping
     try folder.write(journal)
     let backup = try finishSwap(original, folder, journal)
@@ -63,9 +73,7 @@ extension Migrator {
       store: original.main, backup: backup, steps: journal.steps.compactMap(\.account), resumedSteps: resumed)
   }
 
-  private func checkUnchanged(
-    _ original: StoreFileSet, _ journal: MigrationJournal, _ main: FileStatus
-  ) throws(FileError) {
+  private func checkUnchanged(_ original: StoreFileSet, _ journal: MigrationJournal) throws(FileError) {
     guard MigrationJournal.members(try original.members(in: fileSystem)) == journal.members else {
       throw FileError(
         .changed, operation: "migrate the store", path: original.main,
@@ -91,28 +99,33 @@ extension Migrator {
   ) throws(MigrationError) -> FilePath? {
     do {
       let place = try FolderLock(original.folder, in: fileSystem)
-      guard let backup = journal.backup?.path else {
-        throw FileError(.other, operation: "finish the migration", path: folder.path, detail: "the journal names no backup")
-      }
-      if try fileSystem.status(of: folder.movePath, followingLinks: false) != nil {
-        _ = try Relocation.finish(journal: folder.movePath, in: fileSystem)
-      }
-      let file = folder.step(journal.steps.count)
-      let now = try fileSystem.status(of: original.main, followingLinks: false)?.identity
-      let saved = StoreFileSet(main: backup)
-      if let now, now != journal.result {
-        try moveAway(original, to: saved, folder, journal)
-        try put(file, saved, into: original)
-      } else if now == nil {
-        try put(file, saved, into: original)
-      }
-      try checkOpens(original)
-      try folder.remove()
+      let backup = try finishSwapLocked(original, folder, journal)
       _ = consume place
       return backup
     } catch {
       throw MigrationError(database: error, path: original.main)
     }
+  }
+
+  /// The caller holds the lock of the store's folder.
+  private func finishSwapLocked(
+    _ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal
+  ) throws -> FilePath {
+    guard let backup = journal.backup?.path else {
+      throw FileError(.other, operation: "finish the migration", path: folder.path, detail: "the journal names no backup")
+    }
+    if try fileSystem.status(of: folder.movePath, followingLinks: false) != nil {
+      _ = try Relocation.finish(journal: folder.movePath, in: fileSystem)
+    }
+    let now = try fileSystem.status(of: original.main, followingLinks: false)?.identity
+    let saved = StoreFileSet(main: backup)
+    if let now, now != journal.result { try moveAway(original, to: saved, folder, journal) }
+    if now == nil || now != journal.result {
+      try put(folder.step(journal.steps.count), saved, into: original)
+    }
+    try checkOpens(original)
+    try folder.remove()
+    return backup
   }
 
   private func moveAway(
@@ -127,19 +140,21 @@ extension Migrator {
         detail: "another process has written to it during the migration",
         hint: "Quit the app that uses it, then run the same command again.")
     }
+    try move(original, to: saved, folder)
+    _ = consume lock
+  }
+
+  private func move(_ original: StoreFileSet, to saved: StoreFileSet, _ folder: WorkingFolder) throws {
     try fileSystem.makeDirectory(saved.folder)
     var relocation = try Relocation(of: original, to: saved, note: "migration", in: fileSystem)
     try relocation.run(
-      journal: folder.movePath, in: fileSystem, progress: { _, _ in }, whenArrived: { _ in },
-      whenMoved: { () throws(FileError) in }, whenTakenBack: { () throws(FileError) in })
-    _ = consume lock
+      journal: folder.movePath, in: fileSystem, progress: { _, _ in }, whenArrived: { _ in }, whenMoved: {},
+      whenTakenBack: {})
   }
 
   /// Puts the new store into its empty place, its external files first.
   private func put(_ file: FilePath, _ saved: StoreFileSet, into place: StoreFileSet) throws {
     try copyExternalData(of: saved, to: place)
-    let permissions = try fileSystem.status(of: saved.main)?.permissions
-    _ = permissions
     try fileSystem.install(file, at: place.main, replacing: false)
   }
 
@@ -151,17 +166,27 @@ extension Migrator {
     try fileSystem.makeDirectory(target)
     for folder in content.folders { try fileSystem.makeDirectory(target.appending(folder)) }
     for file in content.files where file.status.kind == .regular {
-      let destination = target.appending(file.relative)
-      if try fileSystem.status(of: destination, followingLinks: false) != nil { continue }
-      do throws(FileError) {
-        try fileSystem.link(file.path, to: destination)
-      } catch where error.meansLinksAreUnsupported {
-        let unfinished = destination.hiddenSibling(suffix: ".unfinished")
-        _ = try fileSystem.copy(file.path, to: unfinished)
-        try fileSystem.install(unfinished, at: destination, replacing: false)
-      }
+      try giveSecondName(to: file.path, target.appending(file.relative))
     }
     try fileSystem.synchronizeDirectory(target)
+  }
+
+  private func giveSecondName(to file: FilePath, _ destination: FilePath) throws {
+    if try fileSystem.status(of: destination, followingLinks: false) != nil { return }
+    if try hasLinked(file, destination) { return }
+    let unfinished = destination.hiddenSibling(suffix: ".unfinished")
+    _ = try fileSystem.copy(file, to: unfinished)
+    try fileSystem.install(unfinished, at: destination, replacing: false)
+  }
+
+  private func hasLinked(_ file: FilePath, _ destination: FilePath) throws(FileError) -> Bool {
+    do throws(FileError) {
+      try fileSystem.link(file, to: destination)
+      return true
+    } catch {
+      guard error.meansLinksAreUnsupported else { throw error }
+      return false
+    }
   }
 
   /// Opens the new store once, which is what the original was kept in its working folder for.

@@ -75,41 +75,56 @@ public struct Migrator: Sendable {
     if options.output == nil { _ = try finishInterrupted(path, home: options.home) }
     let original = try filing { () throws(FileError) in try StoreFileSet.locate(path, in: fileSystem) }
     let place = try filing { () throws(FileError) in
-      try options.output.map { try StoreFileSet.locate($0, in: fileSystem) } ?? original
+      guard let output = options.output else { return original }
+      return try StoreFileSet.locate(output, in: fileSystem)
     }
     if options.output != nil, let member = try filing({ () throws(FileError) in try place.members(in: fileSystem) }).first {
       throw MigrationError(FileError(.alreadyExists, operation: "migrate the store", path: member.path))
     }
     let folder = WorkingFolder(for: place, in: fileSystem)
     let lock = try takeLock(folder)
-    let work: Work
+    let result = try migrate(original, to: place, folder, options)
+    _ = consume lock
+    return result
+  }
+
+  private func migrate(
+    _ original: StoreFileSet, to place: StoreFileSet, _ folder: WorkingFolder, _ options: Options
+  ) throws(MigrationError) -> Result {
+    let work = try prepared(original, folder, options)
+    guard !work.path.steps.isEmpty else {
+      try filing { () throws(FileError) in try folder.remove() }
+      return Result(store: original.main, backup: nil, steps: [], resumedSteps: 0)
+    }
+    let journal = try finished(work, folder, options)
+    if options.output == nil {
+      return try swap(original, folder, journal, options.home, resumed: work.journal.finished)
+    }
+    return try deliver(original, to: place, folder, journal, resumed: work.journal.finished)
+  }
+
+  private func prepared(
+    _ original: StoreFileSet, _ folder: WorkingFolder, _ options: Options
+  ) throws(MigrationError) -> Work {
     do throws(MigrationError) {
-      work = try prepare(original, folder, options)
+      return try prepare(original, folder, options)
     } catch {
       // Nothing has been done that would be worth keeping.
       try? folder.remove()
       throw error
     }
-    guard !work.chain.steps.isEmpty else {
-      try filing { () throws(FileError) in try folder.remove() }
-      return Result(store: original.main, backup: nil, steps: [], resumedSteps: 0)
-    }
-    let journal: MigrationJournal
+  }
+
+  private func finished(
+    _ work: Work, _ folder: WorkingFolder, _ options: Options
+  ) throws(MigrationError) -> MigrationJournal {
     do throws(MigrationError) {
-      journal = try carryOut(work, folder, options)
+      return try carryOut(work, folder, options)
     } catch {
       // What failed for a reason in the store fails again: nothing of it is kept.
       if !error.isEnvironmental, error.kind != .cancelled { try? folder.remove() }
       throw error
     }
-    let result: Result
-    if options.output == nil {
-      result = try swap(original, folder, journal, options.home, resumed: work.journal.finished)
-    } else {
-      result = try deliver(original, to: place, folder, journal, resumed: work.journal.finished)
-    }
-    _ = consume lock
-    return result
   }
 
   /// Makes the working folder and keeps other migrations of the same store out.
@@ -129,7 +144,7 @@ public struct Migrator: Sendable {
   }
 
   struct Work {
-    var chain: MigrationChain
+    var path: MigrationPath
     var journal: MigrationJournal
   }
 
@@ -143,28 +158,25 @@ public struct Migrator: Sendable {
     if let journal = try filing({ () throws(FileError) in try folder.journal() }), journal.members == members,
       journal.phase == .stepping, journal.store.path == original.main, let file = try lastFile(journal, folder)
     {
-      // The copy may be gone already, but the chain follows from the checksums in the journal.
-      if let chain = try chain(of: journal, file, options) { return Work(chain: chain, journal: journal) }
+      if let path = try rest(of: journal, file, options) { return Work(path: path, journal: journal) }
     }
     try filing { () throws(FileError) in
       for name in try fileSystem.entries(of: folder.path) { try fileSystem.unlink(folder.path.appending(name)) }
     }
     try copy(original, folder, members)
     let contents = try storeFacts(folder.step(0))
-    let chain = try MigrationChain(
-      from: contents.metadata.versionHashes, storeModel: contents.model, in: bundle, to: options.version,
-      isDirect: options.isDirect, mappings: options.mappings)
+    let path = try way(from: contents, options)
     var journal = MigrationJournal(
       store: PathText(original.main), members: members, begun: surroundings.now().rfc3339,
-      steps: chain.steps.map { step in
+      steps: path.steps.map { step in
         MigrationJournal.Step(
-          source: step.source, destination: step.destination,
+          source: step.sourceName ?? "", destination: step.destinationName,
           sourceChecksum: ManagedObjectModel.versionChecksum(of: step.mapping.sourceHashes),
           destinationChecksum: ManagedObjectModel.versionChecksum(of: step.mapping.destinationHashes))
       })
     journal.sha256 = try digest(folder.step(0))
     try folder.write(journal)
-    return Work(chain: chain, journal: journal)
+    return Work(path: path, journal: journal)
   }
 
   /// The last finished file, where it is still what the journal says.
@@ -178,20 +190,33 @@ public struct Migrator: Sendable {
     return try digest(path) == expected ? path : nil
   }
 
-  /// The same chain again; nil where the model or the options have changed since.
-  private func chain(
+  /// The steps that are left; nil where the model or the options have changed since.
+  private func rest(
     of journal: MigrationJournal, _ file: FilePath, _ options: Options
-  ) throws(MigrationError) -> MigrationChain? {
-    let facts = try storeFacts(file)
-    let rest = try MigrationChain(
-      from: facts.metadata.versionHashes, storeModel: facts.model, in: bundle, to: options.version,
-      isDirect: options.isDirect, mappings: options.mappings)
+  ) throws(MigrationError) -> MigrationPath? {
+    let rest = try way(from: try storeFacts(file), options)
     let expected = journal.steps.dropFirst(journal.finished)
-    guard
-      rest.steps.map({ ManagedObjectModel.versionChecksum(of: $0.mapping.destinationHashes) })
-        == expected.map(\.destinationChecksum)
-    else { return nil }
-    return rest
+    let found = rest.steps.map { ManagedObjectModel.versionChecksum(of: $0.mapping.destinationHashes) }
+    return found == expected.map(\.destinationChecksum) ? rest : nil
+  }
+
+  /// The steps that lead from a store to the wanted version.
+  ///
+  /// The version is found by the hashes in the metadata; where the bundle lacks it, the store's own model is taken.
+  func way(from facts: StoreFacts, _ options: Options) throws(MigrationError) -> MigrationPath {
+    let hashes = facts.metadata.versionHashes
+    let source: MigrationPath.Source
+    if let known = bundle.version(matching: hashes) {
+      source = .version(known.name)
+    } else if let model = facts.model, model.versionHashes() == hashes {
+      source = .model(model)
+    } else {
+      throw MigrationError(
+        .sourceModelMissing, operation: "plan the migration", path: bundle.path,
+        detail: "no version of the model has the store's version hashes, and the store carries no model of its own")
+    }
+    return try MigrationPath(
+      in: bundle, from: source, to: options.version, isDirect: options.isDirect, mappings: options.mappings)
   }
 
   /// Copies the set as it is and brings its log into the copy; the original is only read.
@@ -240,7 +265,7 @@ public struct Migrator: Sendable {
     _ work: Work, _ folder: WorkingFolder, _ options: Options
   ) throws(MigrationError) -> MigrationJournal {
     var journal = work.journal
-    for step in work.chain.steps {
+    for step in work.path.steps {
       let number = journal.finished + 1
       guard options.progress(step.name, number, journal.steps.count) else {
         throw MigrationError(.cancelled, detail: "it was cancelled before step \(printable(step.name))")
