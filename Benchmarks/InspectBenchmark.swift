@@ -1,6 +1,8 @@
 import Lazaret
 
-/// Examining without counting. Goal: under 100 ms and 32 MB.
+/// Examining without counting.
+///
+/// Goal: under 100 ms and 32 MB.
 struct InspectBenchmark {
   let subject: BenchmarkStore
   let rounds: Int

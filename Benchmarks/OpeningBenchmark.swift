@@ -1,6 +1,8 @@
 import Lazaret
 
-/// Opening through the coordinator, against opening with SQLite alone. Goal: under 5 ms more.
+/// Opening through the coordinator, against opening with SQLite alone.
+///
+/// Goal: under 5 ms more.
 struct OpeningBenchmark {
   let subject: BenchmarkStore
   let rounds: Int

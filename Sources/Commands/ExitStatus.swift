@@ -13,7 +13,7 @@ enum ExitStatus {
       0   done
       1   failed
       2   finished, but something was lost or is doubtful; the output says what
-      3   the store is unavailable: locked, out of reach, forbidden, no space, or newer than the app
+      3   the store is unavailable: locked, forbidden, no space, newer than the app
       64  the command line was wrong
     """
 }

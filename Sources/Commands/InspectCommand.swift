@@ -6,10 +6,14 @@ struct InspectCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "inspect",
     abstract: "Says what a store is, whether it is sound, and whether the app's model opens it.",
+    usage: "lazaret inspect <store> [--model <model>] [<options>]",
     discussion: """
       Touches nothing: no byte of the store changes, and no file appears beside it.
 
       Exits with 2 for a damaged store, with 3 for one that cannot be had now.
+
+      EXAMPLE
+        lazaret inspect Stores/App.sqlite --model App.xcdatamodeld --check full
 
       \(ExitStatus.help)
       """)

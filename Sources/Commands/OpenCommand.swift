@@ -6,12 +6,16 @@ struct OpenCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "open",
     abstract: "Opens a store as an app would: creates it, opens it, or quarantines and replaces it.",
+    usage: "lazaret open <store> --model <model> [<options>]",
     discussion: """
       A sound store is opened. A damaged or incompatible one is moved, whole and unchanged, into Incompatible/ beside it, \
       with a receipt, and an empty store of the current model takes its place. A store that cannot be had now (locked, \
       forbidden, newer than the app) stays where it is.
 
       Exits with 2 where a store was quarantined.
+
+      EXAMPLE
+        lazaret open Stores/App.sqlite --model App.xcdatamodeld
 
       \(ExitStatus.help)
       """)
@@ -37,7 +41,8 @@ struct OpenCommand: ParsableCommand {
       "How closely to look first: quick, or full to walk every page.", valueName: "depth"))
   var check: Examination.Depth = .quick
 
-  @Option(name: .customLong("app-version"), help: "The app's version, for the receipt.")
+  @Option(
+    name: .customLong("app-version"), help: ArgumentHelp("The app's version, for the receipt.", valueName: "version"))
   var appVersion: String?
 
   @OptionGroup var output: OutputOptions

@@ -17,7 +17,9 @@ public enum AppModel: Sendable {
   ///   - order: the names of all versions, oldest first; nil for their natural order with the current one last.
   /// - Throws: `ModelError`, `PersistentStoreError` or `FileError`.
   public static func load(_ path: FilePath, order: [String]? = nil) throws -> AppModel {
-    guard path.extension?.lowercased() == "sql" else { return .coreData(try ModelBundle.load(path: path, order: order)) }
+    guard path.extension?.lowercased() == "sql" else {
+      return .coreData(try ModelBundle.load(path: path, order: order))
+    }
     let bytes = try FileSystem().contents(of: path, limit: SchemaScript.maximumLength)
     do {
       return .sqlite(try SchemaScript(bytes: bytes), name: path.stem ?? "")

@@ -18,6 +18,8 @@ public struct Examination: Sendable {
   public struct EntityCount: Sendable, Hashable, Codable {
     /// The entity, or the table where no entity is known.
     public var name: String
+
+    /// The table in SQL, such as `ZCAR`.
     public var table: String
 
     /// How many there are; nil where they were not counted, or where the table cannot be read to its end.
@@ -26,8 +28,14 @@ public struct Examination: Sendable {
 
   /// The store's files, symbolic links resolved; nil where not even that could be done.
   public var files: StoreFileSet?
+
+  /// What can be done with it, in one word.
   public var verdict: Verdict
+
+  /// Why that verdict was given.
   public var reason: VerdictReason
+
+  /// What kind of store it is.
   public var kind: ExaminedKind
 
   /// The name of the version the store was written with, where it is one of the app's.
@@ -41,6 +49,8 @@ public struct Examination: Sendable {
 
   /// The entities and their counts, by name; empty where they cannot be told.
   public var entities: [EntityCount]
+
+  /// What is known of its physical state.
   public var health: Health
 }
 
@@ -57,13 +67,23 @@ public struct Health: Sendable {
 
   /// What the file is, by its first bytes.
   public var fileKind: FileKind?
+
+  /// The page size in bytes.
   public var pageSize: Int?
+
+  /// The number of pages that a reader counts, those in the log included.
   public var pageCount: UInt32?
+
+  /// The encoding of all text.
   public var encoding: TextEncoding?
 
   /// The version of SQLite that wrote the store last, as its header says.
   public var writtenBySQLite: String?
+
+  /// What is in the write-ahead log; nil where there is none.
   public var log: LogFacts?
+
+  /// What the rollback journal's beginning says; nil where there is none.
   public var journal: RollbackJournal.State?
 
   /// What the walk over every page found; nil for a quick look.
@@ -86,6 +106,8 @@ public struct Health: Sendable {
 public struct HealthNote: Sendable, Hashable {
   /// A stable word for programs.
   public var code: String
+
+  /// How much it matters.
   public var severity: Finding.Severity
 
   /// In plain words, one sentence without a full stop.
@@ -97,6 +119,7 @@ public struct HealthNote: Sendable, Hashable {
   /// The first pages it was found on, at most ten.
   public var pages: [UInt32]
 
+  /// A note; `words` are one sentence without a full stop.
   public init(_ code: String, _ severity: Finding.Severity, _ words: String, count: Int = 1, pages: [UInt32] = []) {
     self.code = code
     self.severity = severity

@@ -38,15 +38,34 @@ extension Examiner {
       examination.storeModel = bundle.current.model
       examination.accept(.isCurrent(bundle.current.name))
     } else if let version {
-      let places = (bundle.versions.firstIndex { $0.name == version.name }, bundle.versions.firstIndex { $0.name == bundle.current.name })
+      let places = (
+        bundle.versions.firstIndex { $0.name == version.name },
+        bundle.versions.firstIndex { $0.name == bundle.current.name }
+      )
       if let place = places.0, let current = places.1, place > current {
         examination.give(.unavailable, .newerVersion(version.name, current: bundle.current.name))
       } else {
         examination.give(.outdated, .olderVersion(version.name, current: bundle.current.name))
       }
     } else {
-      judgeUnknownVersion(hashes, bundle, &examination)
+      if examination.storeModel == nil, Self.isContradictory(metadata) {
+        // Not an unknown version, which might be a newer one: nobody can say which one it is.
+        examination.condemn(
+          .damage(
+            "metadata-damaged",
+            "The store's metadata contradicts itself: the version hashes of its entities are not those that its digest was made of.",
+            sqlite: nil))
+      } else {
+        judgeUnknownVersion(hashes, bundle, &examination)
+      }
     }
+  }
+
+  /// Whether the digest that the metadata holds is not that of the version hashes in it (format section 4); older stores
+  /// have none.
+  private static func isContradictory(_ metadata: StoreMetadata) -> Bool {
+    guard let digest = metadata.versionHashesDigest else { return false }
+    return digest != ManagedObjectModel.versionHashesDigest(of: metadata.versionHashes)
   }
 
   /// The store's version is none of the app's: an unknown step between them, a newer one, or another app's.
@@ -70,7 +89,8 @@ extension Examiner {
     } else if examination.storeModel != nil {
       examination.give(.outdated, .unknownOlderVersion(current: bundle.current.name))
     } else {
-      examination.give(.incompatible, .unknownVersion(Self.changed(hashes, bundle.current), current: bundle.current.name))
+      examination.give(
+        .incompatible, .unknownVersion(Self.changed(hashes, bundle.current), current: bundle.current.name))
     }
   }
 

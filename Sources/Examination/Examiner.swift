@@ -4,6 +4,12 @@ import SQLiteFormat
 package import StoreFiles
 public import SystemPackage
 
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
 /// Looks at a store without touching it: reads bytes, takes at most a reader's share of SQLite's lock, writes nothing.
 ///
 /// No SQLite is involved. What is read is what a reader would see: the file with the committed part of its write-ahead
@@ -11,6 +17,7 @@ public import SystemPackage
 public struct Examiner: Sendable {
   /// What to look for.
   public struct Options: Sendable {
+    /// How closely to look.
     public var depth: Examination.Depth
 
     /// Whether records are counted, which reads a part of every page of their tables.
@@ -19,6 +26,7 @@ public struct Examiner: Sendable {
     /// Called during a full look with pages done and pages in all; false ends it with `cancelled`.
     public var progress: @Sendable (_ done: Int, _ total: Int) -> Bool
 
+    /// A quick look that counts records, unless told otherwise.
     public init(
       depth: Examination.Depth = .quick, countsRecords: Bool = true,
       progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Bool = { _, _ in true }
@@ -31,10 +39,21 @@ public struct Examiner: Sendable {
 
   let fileSystem: FileSystem
 
-  package init(fileSystem: FileSystem) { self.fileSystem = fileSystem }
+  /// How long a store must have rested before a bad verdict on it is believed.
+  ///
+  /// Some systems note the time of a change in steps of up to 10 ms, so that two changes can bear the same time.
+  let settlingTime: Duration
+
+  package init(fileSystem: FileSystem, settlingTime: Duration = .milliseconds(20)) {
+    self.fileSystem = fileSystem
+    self.settlingTime = settlingTime
+  }
 
   /// The examiner of this machine's file system.
   public init() { self.init(fileSystem: FileSystem()) }
+
+  /// How often a store is looked at that changes meanwhile, or that a writer has to itself.
+  private static let attempts = 6
 
   /// Examines a store.
   ///
@@ -47,23 +66,46 @@ public struct Examiner: Sendable {
   public func examine(_ path: FilePath, model: AppModel? = nil, options: Options = Options()) throws -> Examination {
     var last: Examination?
     // A store that somebody writes to can change between two reads; a verdict counts when nothing changed meanwhile.
-    for _ in 0..<3 {
-      do {
-        let files = try StoreFileSet.locate(path, in: fileSystem)
-        let before = try files.members(in: fileSystem)
-        let examination = try look(at: files, members: before, model: model, options: options)
-        if try files.members(in: fileSystem) == before { return examination }
-        last = examination
-      } catch let error as FileError {
+    for attempt in 1...Self.attempts {
+      // A bad verdict is given time; a good one, or a lock, only a moment.
+      if attempt > 1 { pause(last?.isBad == true ? settlingTime : settlingTime / 4) }
+      let files: StoreFileSet
+      do throws(FileError) {
+        files = try StoreFileSet.locate(path, in: fileSystem)
+      } catch {
         return .unavailable(error, depth: options.depth)
       }
+      do {
+        let before = try files.members(in: fileSystem)
+        let examination = try look(at: files, members: before, model: model, options: options)
+        let isUnchanged = try files.members(in: fileSystem) == before
+        if isUnchanged, !examination.isBad || haveRested(before) { return examination }
+        last = examination
+      } catch let error as FileError {
+        last = .unavailable(error, files: files, depth: options.depth)
+        // A file that was there a moment ago, or a writer that is about to be done: worth another look.
+        if error.kind != .notFound, error.kind != .locked { break }
+      }
     }
-    if let last, !last.health.isDamaged { return last }
+    if let last, !last.isBad, last.reason.code != FileError.Kind.notFound.rawValue { return last }
     return .unavailable(
       FileError(
         .changed, operation: "examine the store", path: path, detail: "another process keeps writing to it",
         hint: "Quit the app that uses it, then look again."),
       depth: options.depth)
+  }
+
+  /// Whether nothing was written to the files so lately that a later change could bear the same time.
+  private func haveRested(_ members: [StoreFileSet.Member]) -> Bool {
+    guard settlingTime > .zero else { return true }
+    let now = Surroundings.machine.now()
+    return members.allSatisfy { member in
+      let age =
+        Duration.seconds(now.secondsSince1970 &- member.status.modified.secondsSince1970)
+        + .nanoseconds(Int64(now.nanoseconds) &- Int64(member.status.modified.nanoseconds))
+      // A time in the future tells nothing, and would be in the future still at the next look.
+      return age >= settlingTime || age < .zero
+    }
   }
 
   private func look(
@@ -78,43 +120,60 @@ public struct Examiner: Sendable {
     }
     let lock = try SharedStoreLock(on: files, in: fileSystem)
     do {
-      try read(main, of: files, into: &examination, model: model, options: options)
+      let bytes = try open(main, of: files, isWriterActive: lock.isWriterActive, &examination)
+      try read(bytes, into: &examination, model: model, options: options)
     } catch let error as FormatError {
       if error.kind == .cancelled { throw error }
-      if error.isEnvironmental { return .unavailable(error, files: files, depth: options.depth) }
+      if let fileError = error.fileError { throw fileError }
       examination.condemn(.unreadable(error))
     }
     _ = consume lock
     return examination
   }
 
-  /// Reads the store from the ground up, and stops where it cannot go on.
-  private func read(
-    _ main: StoreFileSet.Member, of files: StoreFileSet, into examination: inout Examination, model: AppModel?,
-    options: Options
-  ) throws {
+  /// Opens what a reader would read.
+  private func open(
+    _ main: StoreFileSet.Member, of files: StoreFileSet, isWriterActive: Bool, _ examination: inout Examination
+  ) throws(FileError) -> StoreBytes {
     let file = try fileSystem.open(main.path)
     let log = try openPart(.wal, of: files)
-    let journal = try openPart(.journal, of: files)
-    let head = try file.bytes(at: 0, length: FileKind.sampleLength)
-    let kind = FileKind(firstBytes: head)
-    examination.health.fileKind = kind
-    guard kind == .database else {
-      examination.condemn(.notSQLite(kind, hasLog: log.map { $0.count > 0 } ?? false))
-      return
+    var journal = try openPart(.journal, of: files)
+    if isWriterActive {
+      // The journal of a writer that is alive is not hot: the transaction may still be committed, and has not reached
+      // the file as long as readers are let in.
+      journal = nil
+      examination.health.notes.append(
+        HealthNote(
+          "writer-active", .note, "another process has a transaction under way; it is not part of the store yet"))
     }
-    if let header = DatabaseHeader(head), header.pageSize == nil {
-      examination.health.add(header.findings)
-      examination.condemn(.wrongPageSize(header.storedPageSize))
-      return
-    }
-    let database = try Database(
-      main: file, writeAheadLog: log, rollbackJournal: journal,
-      superJournalExists: { name in superJournalExists(name, beside: files) })
+    return StoreBytes(main: file, log: log, journal: journal) { name in superJournalExists(name, beside: files) }
+  }
+
+  /// Reads the store from the ground up, and stops where it cannot go on.
+  private func read(
+    _ bytes: StoreBytes, into examination: inout Examination, model: AppModel?, options: Options
+  ) throws {
+    let untouched = examination
+    guard let database = try openDatabase(bytes, &examination) else { return }
+    try read(database, bytes, into: &examination, model: model, options: options)
+    guard examination.verdict == .damaged, let size = try contradictingPageSize(database, bytes) else { return }
+    // With another page size than the header's the pages make sense: all that was found is owed to that one number.
+    examination = untouched
+    examination.health.fileKind = .database
+    examination.condemn(.pageSizeContradicted(stated: database.pageSize, found: size))
+    try read(try bytes.database(pageSize: size), bytes, into: &examination, model: model, options: options)
+  }
+
+  private func read(
+    _ database: Database, _ bytes: StoreBytes, into examination: inout Examination, model: AppModel?, options: Options
+  ) throws {
     examination.note(database)
-    if let reason = examination.physicalReason(database, fileBytes: file.count) {
+    if let reason = examination.physicalReason(database, fileBytes: bytes.main.count) {
       examination.condemn(reason)
       // What can still be read is reported all the same.
+    }
+    if database.isLogApplied, let words = try Self.contradiction(between: bytes, and: database) {
+      examination.condemn(.damage("foreign-wal", words))
     }
     try readContent(database, into: &examination, model: model, options: options)
     if options.depth == .full {
@@ -128,6 +187,7 @@ public struct Examiner: Sendable {
   private func openPart(_ part: StoreFileSet.Part, of files: StoreFileSet) throws(FileError) -> ReadableFile? {
     let path = files.path(of: part)
     guard try fileSystem.status(of: path) != nil else { return nil }
+    // Where it goes away in this moment, as it does when a transaction ends, the store is looked at again.
     return try fileSystem.open(path)
   }
 
@@ -140,7 +200,17 @@ public struct Examiner: Sendable {
   }
 }
 
+/// Lets the thread rest.
+private func pause(_ time: Duration) {
+  let microseconds = time / .microseconds(1)
+  guard microseconds >= 1 else { return }
+  usleep(UInt32(min(microseconds, 1_000_000)))
+}
+
 extension Examination {
+  /// Whether the verdict would have the store moved away, so that it needs to be beyond doubt.
+  fileprivate var isBad: Bool { verdict == .damaged || verdict == .incompatible }
+
   /// The examination of a store that cannot be had now.
   static func unavailable(
     _ error: any ReportableError, files: StoreFileSet? = nil, depth: Depth
@@ -181,7 +251,8 @@ extension Examination {
     health.add(database.findings)
     for member in health.files where member.part == .main && member.status.linkCount > 1 {
       health.notes.append(
-        HealthNote("hard-linked", .warning, "the file has \(member.status.linkCount) names, which SQLite warns against"))
+        HealthNote("hard-linked", .warning, "the file has \(member.status.linkCount) names, which SQLite warns against")
+      )
     }
   }
 }

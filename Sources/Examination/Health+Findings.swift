@@ -10,7 +10,8 @@ extension Health {
         continue
       }
       notes.append(
-        HealthNote(kind.rawValue, kind.severity, kind.words, count: count, pages: Array(Set(pages).sorted().prefix(10))))
+        HealthNote(kind.rawValue, kind.severity, kind.words, count: count, pages: Array(Set(pages).sorted().prefix(10)))
+      )
     }
   }
 

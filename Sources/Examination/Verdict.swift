@@ -48,6 +48,7 @@ public struct VerdictReason: Sendable, Hashable {
   /// The result code that SQLite reports in such a case, where there is one.
   public var sqliteCode: Int?
 
+  /// A reason; words and hint are full sentences that hold no value of a record.
   public init(_ code: String, words: String, hint: String, coreData: Int? = nil, sqlite: Int? = nil) {
     self.code = code
     self.words = words

@@ -40,6 +40,37 @@ extension VerdictReason {
       coreData: 259, sqlite: 26)
   }
 
+  /// The header is damaged, but page 1 behind it is there.
+  static func headerDamaged(_ remains: HeaderlessDatabase) -> VerdictReason {
+    VerdictReason(
+      "header-damaged",
+      words:
+        "The first 100 bytes, where SQLite's header should be, are damaged; what follows is a SQLite database with pages of \(remains.pageSize) bytes.",
+      hint: salvageHint, coreData: 259, sqlite: 26)
+  }
+
+  /// Page 1 is lost as a whole, but pages behind it are there.
+  static func firstPageLost(_ remains: HeaderlessDatabase, _ kind: FileKind) -> VerdictReason {
+    VerdictReason(
+      "first-page-lost",
+      words:
+        "The first page, with the header and the list of tables, is \(kind == .zeros ? "nothing but zeros" : "destroyed"); \(remains.treePages) of \(remains.pagesSeen) pages behind it are those of a SQLite database, with \(remains.pageSize) bytes each.",
+      hint: salvageHint, coreData: 259, sqlite: 26)
+  }
+
+  static func pageSizeContradicted(stated: Int, found: Int) -> VerdictReason {
+    VerdictReason(
+      "page-size-wrong",
+      words: "The header says that pages have \(stated) bytes, but the pages themselves have \(found).",
+      hint: salvageHint, coreData: 259, sqlite: 11)
+  }
+
+  static func cutInHeader(bytes: Int64) -> VerdictReason {
+    VerdictReason(
+      "truncated", words: "The file is cut off: it has \(bytes) bytes, and its header alone needs 100.",
+      hint: salvageHint, coreData: 259, sqlite: 26)
+  }
+
   static func unreadable(_ error: FormatError) -> VerdictReason {
     VerdictReason(
       error.code, words: "The store cannot be read: \(error.detail).", hint: salvageHint, coreData: 259, sqlite: 11)
@@ -51,7 +82,8 @@ extension VerdictReason {
     let count = kinds.values.reduce(0, +)
     return VerdictReason(
       "pages-damaged",
-      words: "\(count) \(count == 1 ? "flaw was" : "flaws were") found in its pages; most often: \(worst?.words ?? "")." ,
+      words:
+        "\(count) \(count == 1 ? "flaw was" : "flaws were") found in its pages; most often: \(worst?.words ?? "").",
       hint: salvageHint, coreData: 259, sqlite: 11)
   }
 

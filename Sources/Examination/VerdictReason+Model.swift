@@ -24,7 +24,8 @@ extension VerdictReason {
   static func olderVersion(_ version: String, current: String) -> VerdictReason {
     VerdictReason(
       "older-version",
-      words: "The store was written with version \(quotedName(version)) of the model; the app's is \(quotedName(current)).",
+      words:
+        "The store was written with version \(quotedName(version)) of the model; the app's is \(quotedName(current)).",
       hint: "It has to be migrated before the app can open it.", coreData: 134100)
   }
 
@@ -73,7 +74,8 @@ extension VerdictReason {
       words: isEmpty
         ? "It is a SQLite database without any table, not a Core Data store of the model \(quotedName(model))."
         : "It is a SQLite database without Core Data's tables, not a store of the model \(quotedName(model)).",
-      hint: "Check that it is the right store; a plain SQLite store needs a .sql schema as its model.", coreData: 134020)
+      hint: "Check that it is the right store; a plain SQLite store needs a .sql schema as its model.", coreData: 134020
+    )
   }
 
   static func lacksTables(_ missing: [String], schema: String) -> VerdictReason {

@@ -76,14 +76,16 @@ public struct Quarantines: Sendable {
   ) throws -> QuarantinedStore {
     let place = try StoreFileSet.locate(path, in: fileSystem)
     let lock = try FolderLock(place.folder, in: fileSystem)
-    let stored = try add(place, model: model, reason: reason, appVersion: appVersion, observer)
+    let stored = try add(
+      place, model: model, reason: reason, appVersion: appVersion, holding: [place.folder], observer)
     _ = consume lock
     return stored
   }
 
   /// The same, under the folder's lock.
   private func add(
-    _ place: StoreFileSet, model: AppModel?, reason: String?, appVersion: String?, _ observer: OpeningObserver
+    _ place: StoreFileSet, model: AppModel?, reason: String?, appVersion: String?, holding held: [FilePath],
+    _ observer: OpeningObserver
   ) throws -> QuarantinedStore {
     let quarantine = QuarantineFolder(beside: place, surroundings: surroundings)
     _ = try quarantine.finishInterrupted()
@@ -102,7 +104,7 @@ public struct Quarantines: Sendable {
         hint: "Check the path.")
     }
     // The catalogue first: one that cannot be written is met before anything is moved.
-    try catalogue.add(quarantine)
+    try catalogue.add(quarantine, holding: held)
     return try quarantine.add(place, because: facts) { done, total in
       try observer.report(.quarantining, at: place.main, completed: done, of: total)
     }
@@ -126,7 +128,7 @@ public struct Quarantines: Sendable {
       try folder.verify(store)
       replaced = try add(
         place, model: nil, reason: "The quarantined store \(store.id) was put in its place.", appVersion: nil,
-        OpeningObserver())
+        holding: lockedFolders(of: store, in: folder, and: place.folder), OpeningObserver())
     }
     do {
       let released = try folder.release(store.id, to: place)
@@ -157,8 +159,14 @@ extension Quarantines {
   private func lockFolders(
     of store: QuarantinedStore, in folder: QuarantineFolder, and destination: FilePath?
   ) throws(FileError) -> FolderLocks {
+    try FolderLocks(lockedFolders(of: store, in: folder, and: destination), in: fileSystem)
+  }
+
+  private func lockedFolders(
+    of store: QuarantinedStore, in folder: QuarantineFolder, and destination: FilePath?
+  ) -> [FilePath] {
     let origin = store.receipt?.originalPath.path.map(\.folder)
-    return try FolderLocks([folder.path.folder, origin, destination].compactMap(\.self), in: fileSystem)
+    return [folder.path.folder, origin, destination].compactMap(\.self)
   }
 }
 

@@ -88,6 +88,10 @@ extension StoreCoordinator {
     let permissions = main?.status.permissions.intersection(.init(rawValue: 0o666)) ?? .init(rawValue: 0o644)
     let staged = try StagedStore(bytes, for: place, permissions: permissions, in: fileSystem)
     try verify(staged.path)
+    // Journal, receipt and SQLite's own files have to fit too; a disk too full for them is met before anything is moved.
+    guard try fileSystem.freeSpace(at: place.folder) >= Self.reserve else {
+      throw FileError(.noSpace, operation: "make room for a new store", path: place.folder)
+    }
     var events: [OpeningEvent] = []
     if !members.isEmpty {
       events.append(try quarantine(place, now, named: path, observer))
@@ -110,7 +114,9 @@ extension StoreCoordinator {
     let quarantine = QuarantineFolder(beside: place, surroundings: surroundings)
     let facts = QuarantineCase(examination, appVersion: appVersion)
     // The catalogue first: one that cannot be written is met before anything is moved.
-    if let home { try QuarantineCatalogue(home: home, surroundings: surroundings).add(quarantine) }
+    if let home {
+      try QuarantineCatalogue(home: home, surroundings: surroundings).add(quarantine, holding: [place.folder])
+    }
     let pending = PendingNotice(for: place, in: fileSystem)
     try pending.write(previousID: try newestQuarantined(of: place)?.id)
     let stored: QuarantinedStore
@@ -155,6 +161,9 @@ extension StoreCoordinator {
       reason: stored.receipt?.reason, receipt: stored.receiptPath)
   }
 
+  /// The bytes that must be free beside a new store: the index of its write-ahead log has 32 KiB, receipts are smaller.
+  private static let reserve: Int64 = 128 << 10
+
   /// The bytes of an empty store for the app's model.
   func newStoreBytes() throws -> [UInt8] {
     switch model {
@@ -172,6 +181,7 @@ extension StoreCoordinator {
   private func verify(_ path: FilePath) throws {
     let examination = try Examiner(fileSystem: fileSystem).examine(
       path, model: model, options: .init(depth: .full, countsRecords: false))
+    if examination.verdict == .unavailable { throw LazaretError(.unavailable, examination, path: path) }
     guard examination.verdict == .compatible else {
       throw LazaretError(
         .creationFailed, operation: "create the store", path: path,

@@ -92,7 +92,13 @@ public struct StoreCoordinator: Sendable {
       store = try PersistentStore(opening: place.main, model: currentModel, options: storeOptions)
     }
     let pending = PendingNotice(for: place, in: fileSystem)
-    if try pending.isThere() { try pending.remove() }
+    do {
+      if try pending.isThere() { try pending.remove() }
+    } catch {
+      // The next opening tells of it. The first error is the one to report; nothing was written through this connection.
+      try? store.close()
+      throw error
+    }
     // Whoever set the store aside, in this run or an interrupted earlier one, its owner is told.
     let reason = events.last { $0.reason != nil }?.reason
     return Opening(store: store, examination: examination, events: events, notice: reason.map { .setAside($0) })

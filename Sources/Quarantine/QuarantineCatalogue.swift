@@ -13,6 +13,7 @@ public struct QuarantineCatalogue: Sendable {
     var folders: [PathText] = []
   }
 
+  /// The folder that holds the catalogue.
   public let home: FilePath
   let surroundings: Surroundings
 
@@ -31,7 +32,10 @@ public struct QuarantineCatalogue: Sendable {
   }
 
   /// Adds a folder, which need not be there yet; nothing is written where it is known.
-  package func add(_ folder: QuarantineFolder) throws {
+  ///
+  /// - Parameter locked: the folders whose locks the caller holds; the home may be one of them, and waiting for oneself
+  ///   would never end.
+  package func add(_ folder: QuarantineFolder, holding locked: [FilePath] = []) throws {
     let isThere = try fileSystem.status(of: folder.path) != nil
     let path =
       isThere
@@ -39,15 +43,24 @@ public struct QuarantineCatalogue: Sendable {
       : try fileSystem.realPath(folder.path.folder).appending(QuarantineFolder.name)
     if try content().folders.contains(where: { $0.path == path }) { return }
     try fileSystem.makeDirectory(home)
-    let lock = try FolderLock(home, in: fileSystem)
-    var content = try content()
-    if !content.folders.contains(where: { $0.path == path }) {
-      content.folders.append(PathText(path))
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-      try fileSystem.writeAtomically([UInt8](try encoder.encode(content)), to: file, replacing: true)
+    let realHome = try fileSystem.realPath(home)
+    for held in locked where try fileSystem.status(of: held) != nil && fileSystem.realPath(held) == realHome {
+      try write(adding: path)
+      return
     }
+    let lock = try FolderLock(home, in: fileSystem)
+    try write(adding: path)
     _ = consume lock
+  }
+
+  /// Writes the catalogue with one more folder, under the home's lock.
+  private func write(adding path: FilePath) throws {
+    var content = try content()
+    guard !content.folders.contains(where: { $0.path == path }) else { return }
+    content.folders.append(PathText(path))
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    try fileSystem.writeAtomically([UInt8](try encoder.encode(content)), to: file, replacing: true)
   }
 
   /// Every quarantined store of the home, newest first.
@@ -61,8 +74,10 @@ public struct QuarantineCatalogue: Sendable {
       return try JSONDecoder().decode(Content.self, from: Data(try fileSystem.contents(of: file, limit: 1 << 24)))
     } catch is DecodingError {
       throw QuarantineError(
-        .catalogueUnreadable, operation: "read the catalogue", path: file, detail: "it is not a catalogue of quarantines",
-        hint: "Move it away; the quarantined stores themselves are not affected, and the next quarantine makes a new one.")
+        .catalogueUnreadable, operation: "read the catalogue", path: file,
+        detail: "it is not a catalogue of quarantines",
+        hint:
+          "Move it away; the quarantined stores themselves are not affected, and the next quarantine makes a new one.")
     }
   }
 }

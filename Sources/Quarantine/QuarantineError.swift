@@ -14,14 +14,25 @@ public struct QuarantineError: ReportableError {
     case catalogueUnreadable = "catalogue-unreadable"
   }
 
+  /// What kind of failure it was.
   public var kind: Kind
+
+  /// What was being done, as an infinitive phrase.
   public var operation: String
+
+  /// The file or folder it was being done to.
   public var path: FilePath?
+
+  /// What went wrong, in one sentence without a full stop.
   public var detail: String
+
+  /// What to do next, as a full sentence.
   public var hint: String
 
+  /// The kind's stable word.
   public var code: String { kind.rawValue }
 
+  /// An error of a kind.
   public init(_ kind: Kind, operation: String, path: FilePath?, detail: String, hint: String) {
     self.kind = kind
     self.operation = operation
@@ -29,6 +40,4 @@ public struct QuarantineError: ReportableError {
     self.detail = detail
     self.hint = hint
   }
-
-  public var isEnvironmental: Bool { kind == .placeTaken }
 }

@@ -100,7 +100,10 @@ extension QuarantineFolder {
       case discard
     }
 
+    /// What had been going on.
     public var kind: Kind
+
+    /// What the store is called in quarantine.
     public var id: String
 
     /// Whether the store is at its new place; false where it is back at its old one.
@@ -121,7 +124,9 @@ extension QuarantineFolder {
       guard name.hasPrefix(".") else { continue }
       if name.hasSuffix(".unfinished") || name.hasSuffix(".arriving") {
         // Half a file that never got its name; whoever was writing it is gone, for we hold the lock.
-        if !Self.isArriving(name, in: try fileSystem.entries(of: path)) { try fileSystem.unlink(path.appending(component)) }
+        if !Self.isArriving(name, in: try fileSystem.entries(of: path)) {
+          try fileSystem.unlink(path.appending(component))
+        }
       } else if name.hasSuffix(".discarding") {
         let id = String(name.dropFirst().dropLast(".discarding".count))
         guard Self.isID(id) else { continue }
@@ -146,7 +151,9 @@ extension QuarantineFolder {
   }
 
   private func finishMove(_ id: String) throws -> Finished? {
-    guard let (relocation, outcome) = try Relocation.finish(journal: journalPath(of: id), in: fileSystem) else { return nil }
+    guard let (relocation, outcome) = try Relocation.finish(journal: journalPath(of: id), in: fileSystem) else {
+      return nil
+    }
     let isDone = outcome == .moved
     if relocation.note == "release" {
       let superfluous = isDone ? receiptPath(of: id) : releasedReceiptPath(of: id)

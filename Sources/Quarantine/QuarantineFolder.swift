@@ -9,6 +9,7 @@ public struct QuarantineFolder: Sendable {
   /// The name of the folder.
   public static let name: FilePath.Component = "Incompatible"
 
+  /// The folder, whether it is there or not.
   public let path: FilePath
   let surroundings: Surroundings
 

@@ -26,7 +26,8 @@ extension Receipt {
       receipt = try JSONDecoder().decode(Receipt.self, from: Data(bytes))
     } catch {
       throw QuarantineError(
-        .receiptUnreadable, operation: "read the receipt", path: path, detail: "it is not a receipt of a quarantined store",
+        .receiptUnreadable, operation: "read the receipt", path: path,
+        detail: "it is not a receipt of a quarantined store",
         hint: "The store beside it is not affected; it can be examined, salvaged and released without its receipt.")
     }
     guard receipt.format == "lazaret-quarantine-receipt", receipt.version == 1 else {

@@ -13,6 +13,7 @@ public struct Receipt: Sendable, Hashable, Codable {
     /// The reason in plain words.
     public var words: String
 
+    /// A reason by its code and words.
     public init(code: String, words: String) {
       self.code = code
       self.words = words
@@ -27,6 +28,7 @@ public struct Receipt: Sendable, Hashable, Codable {
     /// SQLite's result code, such as 11 (`SQLITE_CORRUPT`) or 26 (`SQLITE_NOTADB`).
     public var sqlite: Int?
 
+    /// The numbers, as far as there are any.
     public init(coreData: Int? = nil, sqlite: Int? = nil) {
       self.coreData = coreData
       self.sqlite = sqlite
@@ -35,6 +37,7 @@ public struct Receipt: Sendable, Hashable, Codable {
 
   /// One file of the quarantined set.
   public struct File: Sendable, Hashable, Codable {
+    /// Which part of the set it is.
     public var part: StoreFileSet.Part
 
     /// The path now, relative to the folder of the receipt.
@@ -42,6 +45,8 @@ public struct Receipt: Sendable, Hashable, Codable {
 
     /// The path it had.
     public var originalPath: PathText
+
+    /// Its size in bytes.
     public var bytes: Int64
 
     /// The SHA-256 of the content in hexadecimal digits.
@@ -59,6 +64,7 @@ public struct Receipt: Sendable, Hashable, Codable {
     /// The checksum over the entities' hashes (`NSStoreModelVersionChecksumKey`).
     public var checksum: String?
 
+    /// What is known of the model.
     public init(version: String? = nil, identifiers: [String] = [], checksum: String? = nil) {
       self.version = version
       self.identifiers = identifiers
@@ -68,12 +74,16 @@ public struct Receipt: Sendable, Hashable, Codable {
 
   /// How many records of an entity could be counted.
   public struct EntityCount: Sendable, Hashable, Codable {
+    /// The entity, or the table where no entity is known.
     public var name: String
+
+    /// The table its records are in.
     public var table: String
 
     /// Nil where the table cannot be read.
     public var rows: Int64?
 
+    /// A count, or nil where there is none.
     public init(name: String, table: String, rows: Int64?) {
       self.name = name
       self.table = table
@@ -85,13 +95,20 @@ public struct Receipt: Sendable, Hashable, Codable {
   public struct Versions: Sendable, Hashable, Codable {
     /// The app's own, given by the caller.
     public var app: String?
+
+    /// This library's version.
     public var library: String
+
+    /// The SQLite that this process ran with.
     public var sqlite: String?
 
     /// The SQLite that wrote the store last, as its header says.
     public var storeWrittenBySQLite: String?
+
+    /// The operating system in words.
     public var operatingSystem: String
 
+    /// What is known of a store.
     public init(
       app: String? = nil, library: String, sqlite: String? = nil, storeWrittenBySQLite: String? = nil,
       operatingSystem: String
@@ -106,7 +123,10 @@ public struct Receipt: Sendable, Hashable, Codable {
 
   /// Where a released store went, and when.
   public struct Release: Sendable, Hashable, Codable {
+    /// When, in RFC 3339.
     public var date: String
+
+    /// Where it was put.
     public var path: PathText
   }
 
@@ -121,16 +141,26 @@ public struct Receipt: Sendable, Hashable, Codable {
 
   /// When it was quarantined, in RFC 3339.
   public var date: String
+
+  /// Why it was quarantined.
   public var reason: Reason
+
+  /// The numbers that SQLite and Core Data would have reported.
   public var error: ErrorCodes
 
   /// The path that the store had.
   public var originalPath: PathText
+
+  /// The files of the set, the main file first.
   public var files: [File]
+
+  /// The model it was written with; nil where it could not be told.
   public var model: Model?
 
   /// The records that could be counted; nil where the store could not be read so far.
   public var entities: [EntityCount]?
+
+  /// The versions of everything that had a part in it.
   public var versions: Versions
 
   /// Set when the store was put back.
@@ -142,12 +172,22 @@ public struct Receipt: Sendable, Hashable, Codable {
 
 /// What is known of a store when it is quarantined: the receipt's content apart from names, times and digests.
 public struct QuarantineCase: Sendable, Hashable, Codable {
+  /// Why it is quarantined.
   public var reason: Receipt.Reason
+
+  /// The numbers that SQLite and Core Data would have reported.
   public var error: Receipt.ErrorCodes
+
+  /// The model it was written with; nil where it could not be told.
   public var model: Receipt.Model?
+
+  /// The records that could be counted; nil where it could not be read so far.
   public var entities: [Receipt.EntityCount]?
+
+  /// The versions of everything that had a part in it.
   public var versions: Receipt.Versions
 
+  /// What is known of a store.
   public init(
     reason: Receipt.Reason, error: Receipt.ErrorCodes = .init(), model: Receipt.Model? = nil,
     entities: [Receipt.EntityCount]? = nil, versions: Receipt.Versions

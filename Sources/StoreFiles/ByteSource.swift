@@ -23,12 +23,16 @@ extension ByteSource {
 
 /// A byte source in memory.
 public struct MemoryBytes: ByteSource {
+  /// All of the bytes.
   public var bytes: [UInt8]
 
+  /// Takes the bytes as they are.
   public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
+  /// The number of bytes.
   public var count: Int64 { Int64(bytes.count) }
 
+  /// Copies bytes out of memory; never fails.
   public func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
     guard offset >= 0, offset < count, length > 0 else { return 0 }
     let start = Int(offset)

@@ -23,17 +23,28 @@ public struct FileError: ReportableError {
     case other = "file-error"
   }
 
+  /// What kind of failure it was.
   public var kind: Kind
+
+  /// What was being done, as an infinitive phrase.
   public var operation: String
+
+  /// The file or folder it was being done to.
   public var path: FilePath?
+
+  /// What went wrong, in one sentence without a full stop.
   public var detail: String
+
+  /// What to do next, as a full sentence.
   public var hint: String
 
   /// The system's own error number, where a system call failed.
   public var errno: Errno?
 
+  /// The kind's stable word.
   public var code: String { kind.rawValue }
 
+  /// An error of a kind, in the kind's usual words where none are given.
   public init(
     _ kind: Kind, operation: String, path: FilePath?, detail: String? = nil, hint: String? = nil, errno: Errno? = nil
   ) {
@@ -65,6 +76,7 @@ public struct FileError: ReportableError {
     self.init(kind, operation: operation, path: path, detail: "\(errno)", errno: errno)
   }
 
+  /// Whether the surroundings are at fault: everything but a missing, taken or oversized file and a failed comparison.
   public var isEnvironmental: Bool {
     switch kind {
     case .permissionDenied, .readOnlyFileSystem, .noSpace, .inputOutput, .locked, .inUse, .isDirectory, .notRegularFile,

@@ -10,14 +10,19 @@ public struct FileStatus: Sendable, Hashable {
     case other
   }
 
+  /// What kind of thing it is.
   public var kind: Kind
 
   /// The length in bytes.
   public var size: Int64
+
+  /// What tells it from every other file.
   public var identity: FileIdentity
 
   /// The number of names the file has.
   public var linkCount: Int
+
+  /// Who may do what with it.
   public var permissions: FilePermissions
 
   /// When the content was last written.
@@ -34,9 +39,13 @@ public struct FileStatus: Sendable, Hashable {
 
 /// What tells one file from another, whatever its name: device and inode.
 public struct FileIdentity: Sendable, Hashable, Codable {
+  /// The number of the file system's device.
   public var device: UInt64
+
+  /// The number of the file on that device.
   public var inode: UInt64
 
+  /// An identity by its two numbers.
   public init(device: UInt64, inode: UInt64) {
     self.device = device
     self.inode = inode

@@ -32,7 +32,7 @@ extension FileSystem {
       do throws(FileError) {
         try link(source, to: destination)
         try unlink(source)
-      } catch where error.meansLinksAreUnsupported {
+      } catch  where error.meansLinksAreUnsupported {
         guard try status(of: destination, followingLinks: false) == nil else {
           throw FileError(.alreadyExists, operation: "install the file", path: destination)
         }

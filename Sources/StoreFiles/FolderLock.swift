@@ -39,7 +39,8 @@ package struct FolderLock: ~Copyable {
   }
 
   deinit {
-    // Closing is what releases the lock; nothing was written.
+    SystemCalls.unlock(descriptor)
+    // Nothing was written through it.
     try? descriptor.close()
   }
 }

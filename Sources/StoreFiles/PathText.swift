@@ -8,6 +8,7 @@ public struct PathText: Sendable, Hashable, Codable {
   /// The bytes in hexadecimal digits, only where `text` is not the path exactly.
   public var bytes: String?
 
+  /// The text of a path.
   public init(_ path: FilePath) {
     text = path.string
     if FilePath(text) != path {
@@ -25,13 +26,16 @@ public struct PathText: Sendable, Hashable, Codable {
     guard digits.count.isMultiple(of: 2) else { return nil }
     var raw: [UInt8] = []
     for index in stride(from: 0, to: digits.count, by: 2) {
-      guard let byte = UInt8(String(decoding: digits[index...(index + 1)], as: UTF8.self), radix: 16) else { return nil }
+      guard let byte = UInt8(String(decoding: digits[index...(index + 1)], as: UTF8.self), radix: 16) else {
+        return nil
+      }
       raw.append(byte)
     }
     return FilePath(rawBytes: raw)
   }
 
   // A plain string in JSON wherever that is enough.
+  /// Reads a plain string, or text and bytes.
   public init(from decoder: any Decoder) throws {
     if let text = try? decoder.singleValueContainer().decode(String.self) {
       self.text = text
@@ -42,6 +46,7 @@ public struct PathText: Sendable, Hashable, Codable {
     bytes = try values.decodeIfPresent(String.self, forKey: .bytes)
   }
 
+  /// Writes a plain string wherever that is enough.
   public func encode(to encoder: any Encoder) throws {
     if bytes == nil {
       var container = encoder.singleValueContainer()

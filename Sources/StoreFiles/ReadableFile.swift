@@ -2,6 +2,7 @@ public import SystemPackage
 
 /// A regular file that is open for reading; closes itself.
 public final class ReadableFile: ByteSource {
+  /// The path it was opened at.
   public let path: FilePath
 
   /// The file's status when it was opened.
@@ -30,8 +31,10 @@ public final class ReadableFile: ByteSource {
     try? descriptor.close()
   }
 
+  /// The number of bytes when it was opened.
   public var count: Int64 { status.size }
 
+  /// Reads from the file; shorter only at its end.
   public func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
     guard offset >= 0, length > 0 else { return 0 }
     let wanted = min(length, buffer.count)

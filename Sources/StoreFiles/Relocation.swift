@@ -68,7 +68,8 @@ extension Relocation {
       }
     }
     self.init(
-      source: PathText(source.main), destination: PathText(destination.main), steps: steps, folders: folders, note: note)
+      source: PathText(source.main), destination: PathText(destination.main), steps: steps, folders: folders, note: note
+    )
   }
 
   /// Moves the store.
@@ -223,7 +224,9 @@ extension Relocation {
 
   /// Removes the folders of external data that are empty now; one that somebody put something into stays.
   private func removeFolders(below support: FilePath, in fileSystem: FileSystem) throws(FileError) {
-    guard !folders.isEmpty, try fileSystem.status(of: support, followingLinks: false)?.kind == .directory else { return }
+    guard !folders.isEmpty, try fileSystem.status(of: support, followingLinks: false)?.kind == .directory else {
+      return
+    }
     let content = try fileSystem.descendants(of: support)
     guard content.files.isEmpty else { return }
     for folder in content.folders.sorted(by: { $0.count > $1.count }) {

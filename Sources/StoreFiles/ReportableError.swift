@@ -27,6 +27,7 @@ public protocol ReportableError: Error, Sendable, CustomStringConvertible {
 }
 
 extension ReportableError {
+  /// False unless an error type says otherwise.
   public var isEnvironmental: Bool { false }
 
   /// The error on one line: `cannot read the store "App.sqlite": … [code]. Hint`.

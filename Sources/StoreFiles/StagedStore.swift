@@ -13,7 +13,9 @@ package struct StagedStore: ~Copyable {
 
   private let fileSystem: FileSystem
 
-  /// Writes the bytes beside the target and pushes them to the disk. The caller holds the folder's lock.
+  /// Writes the bytes beside the target and pushes them to the disk.
+  ///
+  /// The caller holds the folder's lock.
   ///
   /// - Parameter permissions: those of the store it stands in for, so that nobody can read it who could not read that one.
   package init(
@@ -37,7 +39,7 @@ package struct StagedStore: ~Copyable {
 
   deinit {
     // Gone already once it has been installed; what cannot be removed now is removed by the next run.
-    try? fileSystem.unlink(path)
+    try? Self.removeLeftover(for: target, in: fileSystem)
   }
 
   private static func path(for target: StoreFileSet) -> FilePath { target.main.hiddenSibling(suffix: ".unfinished") }

@@ -48,8 +48,13 @@ public struct StoreFileSet: Sendable, Hashable {
 extension StoreFileSet {
   /// A part that is there.
   public struct Member: Sendable, Hashable {
+    /// Which part it is.
     public var part: Part
+
+    /// Where it is.
     public var path: FilePath
+
+    /// What the file system says of it, of a symbolic link itself.
     public var status: FileStatus
   }
 

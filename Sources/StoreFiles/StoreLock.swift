@@ -7,7 +7,7 @@ import SystemPackage
 package struct StoreLock: ~Copyable {
   private let descriptors: [FileDescriptor]
 
-  /// Takes the lock; never waits.
+  /// Takes the lock; waits a tenth of a second at most.
   ///
   /// - Throws: `locked` or `in-use` where another connection is in the way, `changed-meanwhile` where the name stood for
   ///   another file by the time the lock was taken, or what the system says.
@@ -16,7 +16,9 @@ package struct StoreLock: ~Copyable {
     do throws(FileError) {
       for (part, range) in [(StoreFileSet.Part.main, LockRange.all), (.sharedMemory, .walIndex)] {
         let path = set.path(of: part)
-        guard let status = try fileSystem.status(of: path, followingLinks: false), status.kind == .regular else { continue }
+        guard let status = try fileSystem.status(of: path, followingLinks: false), status.kind == .regular else {
+          continue
+        }
         let descriptor = try fileSystem.perform(.lock, path, "lock the store") { () throws(Errno) in
           try errno { try FileDescriptor.open(path, .readWrite, options: [.closeOnExec, .noFollow]) }
         }
@@ -42,10 +44,15 @@ package struct StoreLock: ~Copyable {
   private static func lock(
     _ descriptor: FileDescriptor, range: LockRange, at path: FilePath, in fileSystem: FileSystem
   ) throws(FileError) {
-    let isLocked = try fileSystem.perform(.lock, path, "lock the store") { () throws(Errno) in
-      try SystemCalls.lock(descriptor, range: range, exclusive: true)
+    // A lock that is let go at once is waited for: a child of this process shares its locks until it becomes another
+    // program, and whoever looks at the store holds a reader's for a moment.
+    for attempt in 0..<5 {
+      if attempt > 0 { SystemCalls.sleep(milliseconds: 20) }
+      let isLocked = try fileSystem.perform(.lock, path, "lock the store") { () throws(Errno) in
+        try SystemCalls.lock(descriptor, range: range, exclusive: true)
+      }
+      if isLocked { return }
     }
-    if isLocked { return }
     let owner = try fileSystem.perform(.lock, path, "lock the store") { () throws(Errno) in
       try SystemCalls.conflictingLock(on: descriptor, range: range, exclusive: true)
     }
@@ -70,7 +77,8 @@ package struct StoreLock: ~Copyable {
 
   private static func close(_ descriptors: [FileDescriptor]) {
     for descriptor in descriptors {
-      // Closing is what releases the locks; nothing was written through these descriptors.
+      SystemCalls.unlock(descriptor)
+      // Nothing was written through it.
       try? descriptor.close()
     }
   }
@@ -80,6 +88,11 @@ package struct StoreLock: ~Copyable {
 package struct SharedStoreLock: ~Copyable {
   private let descriptor: FileDescriptor?
 
+  /// Whether another connection holds SQLite's reserved lock: it has begun a transaction that writes.
+  ///
+  /// Its journal is then not hot (os_unix.c; https://sqlite.org/lockingv3.html, section 4.1).
+  package let isWriterActive: Bool
+
   /// Takes a share of SQLite's lock as a reader does; never waits, writes nothing.
   ///
   /// - Throws: `locked` where a writer has the store to itself.
@@ -87,11 +100,13 @@ package struct SharedStoreLock: ~Copyable {
     let path = set.main
     guard let status = try fileSystem.status(of: path), status.kind == .regular else {
       descriptor = nil
+      isWriterActive = false
       return
     }
     let opened = try fileSystem.perform(.open, path, "open the store") { () throws(Errno) in
       try errno { try FileDescriptor.open(path, .readOnly, options: [.closeOnExec, .nonBlocking]) }
     }
+    let isReserved: Bool
     do throws(FileError) {
       // A writer that is about to write holds the pending byte, and lets no new reader in.
       let owner = try fileSystem.perform(.lock, path, "read the store") { () throws(Errno) in
@@ -107,17 +122,24 @@ package struct SharedStoreLock: ~Copyable {
         }
         throw FileError.lockedByAnother(owner, operation: "read the store", path: path)
       }
+      let writer = try fileSystem.perform(.lock, path, "read the store") { () throws(Errno) in
+        try SystemCalls.conflictingLock(on: opened, range: .reserved, exclusive: false)
+      }
+      isReserved = writer != nil
     } catch {
       // Nothing was written through it.
       try? opened.close()
       throw error
     }
     descriptor = opened
+    isWriterActive = isReserved
   }
 
   deinit {
-    // Closing is what releases the lock; nothing was written.
-    try? descriptor?.close()
+    guard let descriptor else { return }
+    SystemCalls.unlock(descriptor)
+    // Nothing was written through it.
+    try? descriptor.close()
   }
 }
 

@@ -2,6 +2,7 @@
 ///
 /// Passed in everywhere, so that the same input gives the same bytes and no test has to wait.
 public struct Surroundings: Sendable {
+  /// The file system.
   public var fileSystem: FileSystem
 
   /// The clock.
@@ -10,6 +11,7 @@ public struct Surroundings: Sendable {
   /// Where new identifiers come from.
   public var makeUUID: @Sendable () -> UniversalIdentifier
 
+  /// Puts surroundings together.
   public init(
     fileSystem: FileSystem,
     now: @escaping @Sendable () -> Timestamp,

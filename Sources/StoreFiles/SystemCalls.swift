@@ -154,6 +154,16 @@ enum SystemCalls {
     throw errno
   }
 
+  /// Gives up every lock on an open file, also where a child of this process has a copy of the descriptor.
+  static func unlock(_ descriptor: FileDescriptor) {
+    var request = lockRequest(LockRange(start: 0, length: 0), exclusive: false)
+    request.l_type = Int16(F_UNLCK)
+    // Closing the descriptor releases the locks too, only later where a child has not begun its own program yet.
+    unsafe _ = fcntl(descriptor.rawValue, setOpenFileLock, &request)
+    let unlockWholeFile: (CInt, CInt) -> CInt = flock
+    _ = unlockWholeFile(descriptor.rawValue, LOCK_UN)
+  }
+
   /// Takes the exclusive advisory lock of a folder; false where another process has it.
   static func lockDirectory(_ descriptor: FileDescriptor) throws(Errno) -> Bool {
     // The structure of the same name hides the function unless its type is written out.

@@ -1,13 +1,18 @@
 /// A moment in UTC, as the system's clock tells it.
 public struct Timestamp: Sendable, Hashable, Comparable {
+  /// Whole seconds since 1970-01-01T00:00:00Z; negative before.
   public var secondsSince1970: Int64
+
+  /// What is beyond the whole seconds, from 0 to 999,999,999.
   public var nanoseconds: Int32
 
+  /// A moment by its seconds.
   public init(secondsSince1970: Int64, nanoseconds: Int32 = 0) {
     self.secondsSince1970 = secondsSince1970
     self.nanoseconds = nanoseconds
   }
 
+  /// Whether one moment comes before another.
   public static func < (left: Timestamp, right: Timestamp) -> Bool {
     (left.secondsSince1970, left.nanoseconds) < (right.secondsSince1970, right.nanoseconds)
   }
@@ -42,7 +47,8 @@ public struct Timestamp: Sendable, Hashable, Comparable {
       }
       numbers.append(number)
     }
-    guard (1...12).contains(numbers[1]), (1...31).contains(numbers[2]), numbers[3] < 24, numbers[4] < 60, numbers[5] < 61
+    guard (1...12).contains(numbers[1]), (1...31).contains(numbers[2]), numbers[3] < 24, numbers[4] < 60,
+      numbers[5] < 61
     else { return nil }
     let days = Self.daysSince1970(year: numbers[0], month: numbers[1], day: numbers[2])
     self.init(secondsSince1970: Int64(days * 86400 + numbers[3] * 3600 + numbers[4] * 60 + numbers[5]))

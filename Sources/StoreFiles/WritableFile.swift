@@ -2,6 +2,7 @@ public import SystemPackage
 
 /// A file that is being written; closes itself, but only `commit()` says that every byte is on the disk.
 public struct WritableFile: ~Copyable {
+  /// The path it was created at.
   public let path: FilePath
 
   let descriptor: FileDescriptor

@@ -1,5 +1,6 @@
 import Foundation
 import StoreFiles
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -2,13 +2,15 @@ import ArgumentParser
 import Commands
 import Lazaret
 import StoreFiles
+import SystemPackage
 import TestSupport
 import Testing
 
 /// The help of every verb, as it stands in `Snapshots/`; `LAZARET_RECORD=1` writes them anew.
 struct HelpTests {
   static let verbs: [[String]] = [
-    [], ["open"], ["inspect"], ["model"], ["model", "show"], ["model", "hashes"], ["quarantine"],
+    [], ["open"], ["inspect"], ["model"], ["model", "show"], ["model", "hashes"], ["model", "diff"], ["model", "lint"],
+    ["quarantine"],
     ["quarantine", "list"],
     ["quarantine", "show"], ["quarantine", "add"], ["quarantine", "release"], ["quarantine", "discard"],
   ]

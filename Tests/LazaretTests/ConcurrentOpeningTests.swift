@@ -99,7 +99,9 @@ struct ConcurrentOpeningTests {
 
   @Test func aStoreThatThisProcessHasOpenInWALModeIsNotMoved() throws {
     let scene = try Scene()
-    let queue = try DatabaseQueue(path: scene.store().string)
+    var configuration = Configuration()
+    configuration.allowsUnsafeTransactions = true
+    let queue = try DatabaseQueue(path: scene.store().string, configuration: configuration)
     try queue.writeWithoutTransaction { database in
       try database.execute(sql: "PRAGMA journal_mode = wal; CREATE TABLE boats (id INTEGER PRIMARY KEY)")
       try database.execute(sql: "BEGIN IMMEDIATE")

@@ -26,7 +26,7 @@ struct FullDiskTests {
   func whateverDoesNotFitLeavesTheStoreWhole() throws {
     var failures = 0
     var successes = 0
-    for size in stride(from: 60, through: 240, by: 12) {
+    for size in stride(from: 60, through: 320, by: 12) {
       let disk = try TemporaryFolder()
       try #require(try Self.mount(disk.path, kilobytes: size))
       defer { _ = try? ChildProcess.run("umount", ["-l", disk.path.string]) }

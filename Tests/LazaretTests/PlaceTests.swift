@@ -56,6 +56,23 @@ struct PlaceTests {
     #expect(error.kind == .notFound)
   }
 
+  @Test func theHomeMayBeTheStoresOwnFolder() throws {
+    let scene = try Scene()
+    try scene.makeDamagedStore()
+    let before = try scene.parts(scene.store())
+    let start = ContinuousClock.now
+    try scene.coordinator(home: scene.stores).open(scene.store()).store.close()
+    let quarantines = Quarantines(home: scene.stores, surroundings: .still())
+    let id = FilePath(try #require(try quarantines.stores().first).id)
+    // The catalogue knows the folder already; a lost one is written again.
+    try scene.system.unlink(scene.store("Quarantines.json"))
+    _ = try quarantines.release(scene.incompatible.appending("\(id).sqlite"), replacing: true)
+    #expect(try scene.parts(scene.store()) == before)
+    #expect(try quarantines.stores().count == 1)
+    // Nobody waited for a lock of his own.
+    #expect(ContinuousClock.now - start < .seconds(9))
+  }
+
   // MARK: Links
 
   @Test(arguments: [1, 3])
@@ -143,7 +160,7 @@ struct PlaceTests {
   @Test(.enabled(if: PlaceTests.otherFileSystem != nil, "there is no second file system here"))
   func quarantineOnAnotherFileSystemIsAVerifiedCopy() throws {
     let scene = try Scene()
-    let far = try TemporaryFolder(in: try #require(Self.otherFileSystem))
+    let far = try TemporaryFolder(in: Self.otherFileSystem)
     try scene.makeDamagedStore()
     let before = try scene.parts(scene.store())
     _ = try ChildProcess.run("ln", ["-s", far.path.string, scene.incompatible.string])

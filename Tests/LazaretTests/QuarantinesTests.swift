@@ -103,7 +103,14 @@ struct QuarantinesTests {
       found.append(try scene.parts(scene.store()))
       #expect(found.contains(old), "step \(step)")
       #expect(found.contains(current), "step \(step)")
-      #expect([old, current].contains(try scene.parts(scene.store())), "step \(step)")
+      // Asking again does it, wherever it had stopped.
+      if try scene.parts(scene.store()) != old {
+        let id = try #require(
+          try quarantines(scene).stores(at: scene.stores).first { try scene.parts($0.files.main) == old }
+        ).id
+        _ = try quarantines(scene).release(FilePath(id), replacing: true)
+      }
+      #expect(try scene.parts(scene.store()) == old, "step \(step)")
     }
   }
 

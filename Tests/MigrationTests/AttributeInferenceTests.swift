@@ -27,7 +27,7 @@ struct AttributeInferenceTests {
   @Test(arguments: all, all) func typeChanges(_ before: AttributeType, _ after: AttributeType) {
     let inference = Self.change(attribute("x", before), attribute("x", after))
     if before == after {
-      // An undefined type is not refused where nothing changes: equal hashes are copied … unless it has no type at all.
+      // An attribute without a type is refused even where nothing changes.
       #expect(inference.refusals.isEmpty == (before != .undefined))
       return
     }

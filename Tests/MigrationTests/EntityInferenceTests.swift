@@ -158,4 +158,19 @@ struct EntityInferenceTests {
     #expect(Set(inference.mapping.entityMappings.map(\.destinationEntityName)) == ["A", "B", "C"])
     _ = MappingInference(from: circle, to: model(entity("A", toOne("x", "Nowhere", inverse: "y"))))
   }
+
+  @Test(.timeLimit(.minutes(1))) func largeModelsAreMappedInTime() {
+    func large(_ type: AttributeType) -> ManagedObjectModel {
+      var root = entity("Root")
+      for index in 0..<10 { root.properties["p\(index)"] = attribute("p\(index)", type) }
+      let children = (0..<1500).map { index in
+        entity("E\(index)", toOne("r\(index)", "E\(index / 2)"), toMany("m\(index)", "Root"), parent: "Root")
+      }
+      return ManagedObjectModel(entities: [root] + children)
+    }
+    let inference = MappingInference(from: large(.integer64), to: large(.integer16))
+    #expect(inference.mapping.conditions.count == 15_010)
+    #expect(inference.mapping.conditionsWithoutInherited.count == 10)
+    #expect(!MappingListing(inference, from: "V1", to: "V2").text.isEmpty)
+  }
 }

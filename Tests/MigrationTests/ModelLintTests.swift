@@ -94,7 +94,7 @@ struct ModelLintTests {
     let all = ModelLint(released, lock: lock, options: ModelLint.Options(checksReleasedSteps: true))
     #expect(all.findings.count == 1)
     let edited = try bundle(
-      model(entity("Car", attribute("a"), attribute("b"))), model(entity("Car", attribute("a"), attribute("n"))))
+      model(entity("Car", attribute("a"), attribute("b"))), model(entity("Car", attribute("a"), attribute("n", .date))))
     #expect(
       Self.words(ModelLint(edited, lock: lock)) == ["edited-after-release V2 Car", "data-loss V1 → V2 Car.b"])
     let gone = try bundle(model(entity("Car", attribute("a"), attribute("b"))))

@@ -61,6 +61,8 @@ struct RandomModelTests {
   }
 
   private func checkIdentity(_ model: ManagedObjectModel, _ place: String) {
+    // Two entities of one identifier cannot be told apart, which is refused; that is tested by hand.
+    guard Set(model.entities.values.map(\.renamingIdentifier)).count == model.entities.count else { return }
     let inference = MappingInference(from: model, to: model)
     #expect(inference.mapping.entityMappings.allSatisfy { $0.kind == .copy && $0.isIdentity }, "\(place)")
     #expect(inference.mapping.losses.isEmpty && inference.mapping.conditions.isEmpty, "\(place)")

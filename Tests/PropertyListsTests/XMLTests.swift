@@ -52,8 +52,36 @@ import Testing
     ("<?xml version=\"1.0\" encoding=\"UTF-16\"?><a/>", .malformedXML),
     ("<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><a/>", .malformedXML),
     ("<a>&#0;</a>", .malformedXML),
+    ("<a>&#xD800;</a>", .malformedXML),
+    ("<a>&#x110000;</a>", .malformedXML),
+    ("<a>&#-1;</a>", .malformedXML),
+    ("<a>\u{1}</a>", .malformedXML),
+    ("<a>]]></a>", .malformedXML),
+    ("<a b=\"<\"/>", .malformedXML),
+    ("<a b=\"1\"c=\"2\"/>", .malformedXML),
+    ("<a b=1/>", .malformedXML),
+    ("<a b/>", .malformedXML),
+    ("< a/>", .malformedXML),
+    ("<1/>", .malformedXML),
+    ("<a><!-- -- --></a>", .malformedXML),
+    ("<a><![CDATA[ </a>", .malformedXML),
+    ("<a><?xml version=\"1.0\"?></a>", .malformedXML),
+    ("<?xml encoding=\"UTF-8\"?><a/>", .malformedXML),
+    ("<a>&amp</a>", .forbiddenXML),
   ])
   func refuses(_ text: String, _ expected: PropertyListError.Kind) { #expect(kind(text) == expected, "\(text)") }
+
+  @Test func normalizesLineEndsAndSpaces() throws {
+    let root = try tree("<a b=\"1\t2\r\n3&#10;4\">x\r\ny\rz&#13;</a>\r\n<!-- end --><?target data?>\n")
+    #expect(root["b"] == "1 2 3\n4")
+    #expect(root.text == "x\ny\nz\r")
+  }
+
+  @Test func readsNamespacesAsTheyStand() throws {
+    let root = try tree("\u{FEFF}<p:a xmlns:p=\"\" xmlns='u' p:b=\"1\"/>")
+    #expect(root.name == "p:a")
+    #expect(root.attributes == ["xmlns:p": "", "xmlns": "u", "p:b": "1"])
+  }
 
   @Test func refusesTextThatIsNotUTF8() {
     #expect(throws: PropertyListError.self) { try XMLTree([0x3C, 0x61, 0x3E, 0xFF, 0xFE, 0x3C, 0x2F, 0x61, 0x3E]) }

@@ -1,8 +1,8 @@
 import Quarantine
 import StoreFiles
 import SystemPackage
-import Testing
 import TestSupport
+import Testing
 
 #if canImport(Glibc)
   import Glibc
@@ -113,7 +113,8 @@ struct InterruptedMoveTests {
   @Test func anInterruptedEndIsFinishedByTheNextRunWhereverThatIsInterrupted() throws {
     let rehearsal = Trouble(.death, atStep: 0)
     let counting = try Base()
-    _ = try counting.quarantine(.still(fileSystem: rehearsal.fileSystem)).add(try counting.makeStore(), because: Base.facts)
+    _ = try counting.quarantine(.still(fileSystem: rehearsal.fileSystem)).add(
+      try counting.makeStore(), because: Base.facts)
     for first in stride(from: 1, through: rehearsal.steps, by: 3) {
       for second in 1...12 {
         let base = try Base()
@@ -161,7 +162,8 @@ struct InterruptedMoveTests {
   /// The store is whole under its old name or under its new one.
   private func expectWhole(_ base: Base, _ step: Int, _ location: SourceLocation = #_sourceLocation) throws {
     let here = try base.contents(of: StoreFileSet(main: base.folder.appending("App.sqlite")))
-    let there = try base.contents(of: StoreFileSet(main: base.folder.appending("Incompatible/2026-11-21-10-11-12.sqlite")))
+    let there = try base.contents(
+      of: StoreFileSet(main: base.folder.appending("Incompatible/2026-11-21-10-11-12.sqlite")))
     #expect(here == Base.whole || there == Base.whole, "step \(step): \(here) and \(there)", sourceLocation: location)
     // A main file is never there without its log.
     for found in [here, there] where found["main"] != nil {
@@ -177,7 +179,9 @@ struct InterruptedMoveTests {
     #expect(try base.contents(of: stored.files) == Base.whole, "step \(step)", sourceLocation: location)
     #expect(stored.receipt != nil, "step \(step)", sourceLocation: location)
     try base.quarantine().verify(stored)
-    let left = try base.system.entries(of: base.folder.path).map(\.string).filter { $0 != "Incompatible" && $0 != "second-name" }
+    let left = try base.system.entries(of: base.folder.path).map(\.string).filter {
+      $0 != "Incompatible" && $0 != "second-name"
+    }
     #expect(left.isEmpty, "step \(step): \(left)", sourceLocation: location)
     let names = try base.system.entries(of: base.folder.appending("Incompatible")).map(\.string)
     #expect(names.count == 6, "step \(step): \(names)", sourceLocation: location)

@@ -1,8 +1,8 @@
 import Quarantine
 import StoreFiles
 import SystemPackage
-import Testing
 import TestSupport
+import Testing
 
 /// A store of several files, and what a quarantine does to it.
 struct QuarantineFolderTests {
@@ -12,7 +12,8 @@ struct QuarantineFolderTests {
   init() throws { folder = try TemporaryFolder() }
 
   static let facts = QuarantineCase(
-    reason: .init(code: "not-sqlite", words: "The file is not a SQLite database."), error: .init(coreData: 259, sqlite: 26),
+    reason: .init(code: "not-sqlite", words: "The file is not a SQLite database."),
+    error: .init(coreData: 259, sqlite: 26),
     model: .init(version: "V1", identifiers: [""]), entities: [.init(name: "Car", table: "ZCAR", rows: 115)],
     versions: .init(app: "2.3", library: "0.1", operatingSystem: "test"))
 
@@ -172,7 +173,9 @@ struct QuarantineFolderTests {
     #expect(!names.contains { $0.hasPrefix("\(first.id).") })
   }
 
-  @Test(arguments: ["", "..", "../App", "2026-11-21-10-11-12/../x", "2026-11-21-10-11-12-", "2026-11-21-10-11-12-x", "x"])
+  @Test(arguments: [
+    "", "..", "../App", "2026-11-21-10-11-12/../x", "2026-11-21-10-11-12-", "2026-11-21-10-11-12-x", "x",
+  ])
   func namesThatAreNoneNeverReachTheFileSystem(id: String) throws {
     let error = #expect(throws: QuarantineError.self) { try quarantine().discard(id) }
     #expect(error?.code == "not-in-quarantine")

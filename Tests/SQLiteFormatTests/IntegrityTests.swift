@@ -160,7 +160,9 @@ struct IntegrityTests {
     let interior = (Int(try page(.interior, in: report, root: table.root)) - 1) * 512
     files.main.replaceSubrange((interior + 8)..<(interior + 12), with: [0, 0, 0, UInt8(table.root)])
     var cursor = try files.open().rows(root: table.root)
-    while try cursor.next() != nil {}
+    var rowids: Set<Int64> = []
+    while let row = try cursor.next() { #expect(rowids.insert(row.rowid).inserted) }
+    #expect(rowids.count < table.rows)
     #expect(cursor.findings.contains(.pageUsedTwice))
     #expect(try files.open().countRows(root: table.root).findings.contains(.pageUsedTwice))
   }

@@ -60,6 +60,10 @@ struct RecordTests {
     #expect(cut.value(at: 1) == .text(EncodedText("hi")))
     #expect(cut.value(at: 2) == nil)
     #expect(cut.values == [.integer(7), .text(EncodedText("hi")), .null])
+    // Behind a column whose bytes are missing nothing is believed, not even what needs no bytes.
+    let middle = try #require(Record(payload: [4, 32, 9, 9, 1, 2], payloadLength: 14, encoding: .utf8))
+    #expect(middle.values == [.null, .null, .null])
+    #expect(middle.value(at: 1) == nil)
     #expect(Record(payload: payload[..<3], encoding: .utf8) == nil)
     #expect(Record(payload: [], encoding: .utf8) == nil)
     #expect(Record(payload: [0], encoding: .utf8) == nil)

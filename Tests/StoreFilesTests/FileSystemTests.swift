@@ -1,7 +1,7 @@
 import StoreFiles
 import SystemPackage
-import Testing
 import TestSupport
+import Testing
 
 struct FileSystemTests {
   let folder: TemporaryFolder
@@ -43,7 +43,9 @@ struct FileSystemTests {
     for step in 1...rehearsal.steps {
       try system.writeAtomically(Array("old".utf8), to: path, replacing: true)
       let trouble = Trouble(.death, atStep: step)
-      #expect(throws: FileError.self) { try trouble.fileSystem.writeAtomically(Array("new".utf8), to: path, replacing: true) }
+      #expect(throws: FileError.self) {
+        try trouble.fileSystem.writeAtomically(Array("new".utf8), to: path, replacing: true)
+      }
       let content = String(decoding: try system.contents(of: path, limit: 10), as: UTF8.self)
       #expect(["old", "new"].contains(content))
     }
@@ -60,7 +62,8 @@ struct FileSystemTests {
 
   @Test func digestsAreSHA256() {
     #expect(
-      FileDigest(of: Array("abc".utf8)).hexadecimal == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+      FileDigest(of: Array("abc".utf8)).hexadecimal
+        == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
   }
 
   @Test func oneProcessAtATimeChangesAFolder() throws {

@@ -1,6 +1,6 @@
 import StoreFiles
-import Testing
 import TestSupport
+import Testing
 
 struct TimestampTests {
   @Test(arguments: [
@@ -18,7 +18,9 @@ struct TimestampTests {
     #expect(Timestamp("2026-11-21-10-11-12") == time)
   }
 
-  @Test(arguments: ["", "2026-11-21", "2026-13-21-10-11-12", "2026-11-21-24-11-12", "2026-11-21-1a-11-12", "2026-11-21 10:11:12"])
+  @Test(arguments: [
+    "", "2026-11-21", "2026-13-21-10-11-12", "2026-11-21-24-11-12", "2026-11-21-1a-11-12", "2026-11-21 10:11:12",
+  ])
   func refusesOtherText(text: String) {
     #expect(Timestamp(text) == nil)
   }

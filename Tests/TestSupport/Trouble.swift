@@ -1,6 +1,6 @@
 package import StoreFiles
-package import SystemPackage
 import Synchronization
+package import SystemPackage
 
 #if canImport(Glibc)
   import Glibc

@@ -9,7 +9,10 @@ struct OutputOptions: ParsableArguments {
 
 /// Where the catalogue of quarantined stores is.
 struct HomeOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The folder with Backups/ and the catalogue of quarantined stores.", valueName: "dir"))
+  @Option(
+    help: ArgumentHelp(
+      "The folder with Backups/ and the catalogue of quarantined stores; the current one if not given.",
+      valueName: "dir"))
   var home: PathArgument?
 
   /// The folder; the current one if none was given.

@@ -5,6 +5,7 @@ import Lazaret
 struct QuarantineAddCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "add", abstract: "Moves a store into quarantine, whole, with a receipt.",
+    usage: "lazaret quarantine add <store> [--reason <text>] [<options>]",
     discussion: """
       The store goes into Incompatible/ beside it, under the time in UTC. A store that another process has open stays \
       where it is.
@@ -23,7 +24,8 @@ struct QuarantineAddCommand: ParsableCommand {
   @Option(help: ArgumentHelp("Why, in words, for the receipt.", valueName: "text"))
   var reason: String?
 
-  @Option(name: .customLong("app-version"), help: "The app's version, for the receipt.")
+  @Option(
+    name: .customLong("app-version"), help: ArgumentHelp("The app's version, for the receipt.", valueName: "version"))
   var appVersion: String?
 
   @OptionGroup var home: HomeOptions

@@ -14,7 +14,9 @@ extension InferenceBuilder {
       }
       return PropertyMapping(property.path, .recompute)
     }
-    guard let value = value(origin, old, property, new, pair) else { return PropertyMapping(property.path, .null) }
+    guard let value = value(origin, old, property, new, pair) else {
+      return PropertyMapping(property.path, .copy(origin.path))
+    }
     var mapping = PropertyMapping(property.path, value)
     if origin.isOptional, !property.isOptional {
       if new.hasReadableDefault {

@@ -113,25 +113,27 @@ extension InferenceBuilder {
   /// Constraints of an entity of the destination that its records were not under before.
   private mutating func addUniquenessConditions(_ name: String, _ pair: Pair?) {
     guard let entity = destination.entity(name), !entity.uniquenessConstraints.isEmpty else { return }
+    // Constraints are hashed, so that those of a copied entity are the old ones.
+    guard pair?.isCopy != true else { return }
     guard pair != nil || destination.family(of: name).contains(where: { origins[$0] != nil }) else { return }
-    var known: Set<Set<PropertyPath>> = []
+    var known: Set<Set<String>> = []
+    var formerNames: [String: String] = [:]
     if let pair {
       for ancestor in source.model.lineage(of: pair.source.name) {
-        for constraint in ancestor.uniquenessConstraints { known.insert(Set(constraint.map(Self.path))) }
+        for constraint in ancestor.uniquenessConstraints { known.insert(Set(constraint)) }
+      }
+      for (path, origin) in pair.sources {
+        formerNames[path.description] = origin.path.description
+        // A constraint may name a composite attribute as a whole.
+        formerNames[path.name] = formerNames[path.name] ?? origin.path.name
       }
     }
     for constraint in entity.uniquenessConstraints {
-      let paths = constraint.map(Self.path)
-      let origins = paths.compactMap { pair?.sources[$0]?.path }
-      if origins.count == paths.count, known.contains(Set(origins)) { continue }
+      let before = constraint.compactMap { formerNames[$0] }
+      if before.count == constraint.count, known.contains(Set(before)) { continue }
       conditions.append(
         MigrationCondition(.duplicateValues, source: pair?.source.name, destination: name, propertyNames: constraint))
     }
-  }
-
-  private static func path(_ name: String) -> PropertyPath {
-    let parts = name.split(separator: ".").map(String.init)
-    return PropertyPath(parts.first ?? name, leaf: Array(parts.dropFirst()))
   }
 }
 

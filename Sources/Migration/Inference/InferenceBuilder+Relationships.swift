@@ -19,7 +19,7 @@ extension InferenceBuilder {
             relationship in the version after it.
             """),
         source: origin, destination: property)
-      return PropertyMapping(property.path, .null)
+      return PropertyMapping(property.path, .relationship(origin.path.name))
     }
     let fit = destinationFit(old.destinationEntityName, new.destinationEntityName)
     guard fit != .none else {

@@ -1,4 +1,4 @@
-public import ManagedObjectModel
+internal import ManagedObjectModel
 internal import StoreFiles
 
 /// A mapping as text for people, in 100 columns or the width given: what `model diff` prints.
@@ -7,11 +7,15 @@ public struct MappingListing: Sendable {
   public private(set) var lines: [String] = []
 
   private let width: Int
+  private let bySource: [String: EntityMapping]
+  private let byDestination: [String: EntityMapping]
 
   /// What becomes of each entity and property, what is lost, what depends on the data and what is refused.
   public init(_ inference: MappingInference, from source: String, to destination: String, width: Int = 100) {
     self.width = max(40, width)
     let mapping = inference.mapping
+    bySource = mapping.mappingsBySource
+    byDestination = mapping.mappingsByDestination
     lines.append("\(printable(source)) → \(printable(destination)): \(Self.verdict(inference))")
     addEntities(inference)
     section("Lost", mapping.losses.withoutInherited().map(\.text))
@@ -19,8 +23,7 @@ public struct MappingListing: Sendable {
     guard !inference.refusals.isEmpty else { return }
     lines += ["", "Refused"]
     for refusal in inference.refusals {
-      let property = refusal.property.map { ".\(printable($0.description))" } ?? ""
-      add("\(printable(refusal.entityName))\(property): \(refusal.detail)", indent: "  ", hanging: "    ")
+      add(refusal.detail, indent: "  ", hanging: "    ")
       add("Core Data says: \(refusal.reason) (\(refusal.coreDataCode))", indent: "    ", hanging: "      ")
       add("Way round: \(refusal.wayRound)", indent: "    ", hanging: "      ")
     }
@@ -75,7 +78,7 @@ public struct MappingListing: Sendable {
       lines.append(after.isAbstract ? "becomes abstract" : "is abstract no more")
     }
     let parent = before.parentName.map { old in
-      mapping.entityMappings(from: old).first?.destinationEntityName ?? "\(old), which is removed"
+      bySource[old]?.destinationEntityName ?? "\(old), which is removed"
     }
     if parent != after.parentName {
       lines.append("parent: \(printable(parent ?? "none")) → \(printable(after.parentName ?? "none"))")
@@ -84,7 +87,7 @@ public struct MappingListing: Sendable {
     for property in entity.propertyMappings {
       let inherited = new[property.destination.name]
       if let declaring = inherited?.declaringEntityName, declaring != name,
-        mapping.entityMappings(to: declaring).first?.propertyMapping(of: property.destination) == property
+        byDestination[declaring]?.propertyMapping(of: property.destination) == property
       {
         continue
       }
@@ -108,7 +111,9 @@ public struct MappingListing: Sendable {
     return lines.map { "      " + $0 }
   }
 
-  private func words(for mapping: PropertyMapping, _ old: Property?, _ new: Property?) -> String? {
+  private func words(
+    for mapping: PropertyMapping, _ old: Property?, _ new: Property?
+  ) -> String? {
     let name = printable(mapping.destination.description)
     var notes: [String] = []
     var sign = "~"
@@ -127,7 +132,8 @@ public struct MappingListing: Sendable {
       if let old = old?.relationship, let new = new?.relationship {
         if old.isToMany != new.isToMany { notes.append("to-one → to-many") }
         if old.isOrdered != new.isOrdered { notes.append(new.isOrdered ? "ordered" : "not ordered any more") }
-        if old.destinationEntityName != new.destinationEntityName {
+        let image = bySource[old.destinationEntityName]?.destinationEntityName
+        if image != new.destinationEntityName {
           notes.append(
             "\(printable(old.destinationEntityName)) → \(printable(new.destinationEntityName))")
         }
@@ -137,7 +143,9 @@ public struct MappingListing: Sendable {
       notes.append("new, with its default")
     case .null:
       sign = "+"
-      notes.append(new?.relationship == nil ? "new, empty" : "new, leads nowhere")
+      let isMandatory = new.map { !$0.traits.isOptional } ?? false
+      let what = new?.relationship == nil ? "empty" : "leads nowhere"
+      notes.append(isMandatory ? "new, mandatory and \(what)" : "new, \(what)")
     case .inverse:
       sign = "+"
       notes.append("new, filled by its inverse")
@@ -145,6 +153,9 @@ public struct MappingListing: Sendable {
       if let attribute = old?.attribute, attribute.isDerived { return nil }
       notes.append("derived, computed again")
     case .expression: notes.append("from an expression")
+    }
+    if let old, let new, old.traits.isOptional, !new.traits.isOptional, !mapping.replacesNilWithDefault {
+      notes.append("becomes mandatory")
     }
     if mapping.replacesNilWithDefault { notes.append("mandatory: nil becomes the default") }
     return notes.isEmpty ? nil : "\(sign) \(name)  \(notes.joined(separator: "; "))"
@@ -170,23 +181,5 @@ public struct MappingListing: Sendable {
       isEmpty = false
     }
     lines.append(line)
-  }
-}
-
-extension MappingModel {
-  /// The conditions without those that an entity has only because an ancestor with records has it too.
-  package var conditionsWithoutInherited: [MigrationCondition] {
-    let all = Set(conditions)
-    return conditions.filter { condition in
-      guard condition.kind != .duplicateValues, let property = condition.destinationProperty else { return true }
-      let declaring = destination.properties(of: condition.destinationEntityName)[property.name]?.declaringEntityName
-      guard let declaring, declaring != condition.destinationEntityName,
-        let origin = entityMappings(to: declaring).first?.sourceEntityName
-      else { return true }
-      var inherited = condition
-      inherited.destinationEntityName = declaring
-      inherited.sourceEntityName = origin
-      return !all.contains(inherited)
-    }
   }
 }

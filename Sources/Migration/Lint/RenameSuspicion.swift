@@ -8,9 +8,10 @@ enum RenameSuspicion {
 
   static func findings(in mapping: MappingModel, place: String) -> [LintFinding] {
     var findings = entityFindings(mapping, place)
+    let images = mapping.mappingsBySource.compactMapValues(\.destinationEntityName)
     for entity in mapping.entityMappings {
       guard let source = entity.sourceEntityName, let destination = entity.destinationEntityName else { continue }
-      findings += propertyFindings(mapping, entity, source, destination, place)
+      findings += propertyFindings(mapping, entity, source, destination, images, place)
     }
     return findings
   }
@@ -43,7 +44,9 @@ enum RenameSuspicion {
   // MARK: Properties
 
   private static func propertyFindings(
-    _ mapping: MappingModel, _ entity: EntityMapping, _ source: String, _ destination: String, _ place: String
+    _ mapping: MappingModel, _ entity: EntityMapping, _ source: String, _ destination: String,
+    _ images: [String: String],
+    _ place: String
   ) -> [LintFinding] {
     let used = Set(entity.propertyMappings.compactMap(\.source?.name))
     var added: [Property] = []
@@ -64,11 +67,11 @@ enum RenameSuspicion {
     guard !removed.isEmpty else { return [] }
     let pairs = pair(Array(removed.prefix(limit)), Array(added.prefix(limit))) { old, new in
       if isBroken(old.name, new.name, new.traits.explicitRenamingIdentifier) { return 3 }
-      guard isAlike(old, new, mapping) else { return nil }
+      guard isAlike(old, new, images) else { return nil }
       let likeness = similarity(old.name, new.name)
       // A lone removal and a lone addition of one type are suspicious whatever their names.
       let isLone =
-        removed.filter { isAlike($0, new, mapping) }.count == 1 && added.filter { isAlike(old, $0, mapping) }.count == 1
+        removed.filter { isAlike($0, new, images) }.count == 1 && added.filter { isAlike(old, $0, images) }.count == 1
       return likeness >= 0.4 || isLone ? likeness : nil
     }
     return pairs.map { old, new in
@@ -79,12 +82,11 @@ enum RenameSuspicion {
     }
   }
 
-  private static func isAlike(_ old: Property, _ new: Property, _ mapping: MappingModel) -> Bool {
+  private static func isAlike(_ old: Property, _ new: Property, _ images: [String: String]) -> Bool {
     switch (old, new) {
     case (.attribute(let old), .attribute(let new)): return old.type == new.type
     case (.relationship(let old), .relationship(let new)):
-      let image = mapping.entityMappings(from: old.destinationEntityName).first?.destinationEntityName
-      return old.isToMany == new.isToMany && image == new.destinationEntityName
+      return old.isToMany == new.isToMany && images[old.destinationEntityName] == new.destinationEntityName
     default: return false
     }
   }

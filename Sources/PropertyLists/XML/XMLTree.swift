@@ -87,9 +87,7 @@ public struct XMLTree: Sendable, Hashable {
         .xmlTooLarge, operation: "read the XML document",
         detail: "it has \(bytes.count) bytes, and \(limits.maximumBytes) are accepted")
     }
-    var gate = XMLGate(bytes, allowing: documentType, limits: limits)
-    try gate.inspect()
-    root = try XMLTreeBuilder.read(bytes, limits: limits)
+    root = try XMLReader.read(bytes, allowing: documentType, limits: limits)
   }
 
   /// Whether bytes begin like an XML document, a byte order mark and white space left aside.

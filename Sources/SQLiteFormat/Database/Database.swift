@@ -85,7 +85,8 @@ public final class Database {
     let first = try DatabaseView.readPage(
       1, size: size, main: main, log: view.isLogApplied ? log : nil, journal: view.isJournalApplied ? journal : nil)
     header = first.flatMap { DatabaseHeader($0.bytes) }
-    if let header, size - Int(header.reservedBytes) >= 480 {
+    // A destroyed header reserves nothing.
+    if let header, header.hasMagic || header.hasUsualFractions, size - Int(header.reservedBytes) >= 480 {
       usableSize = size - Int(header.reservedBytes)
     } else {
       usableSize = size
