@@ -22,12 +22,15 @@ struct InterruptedMigrationTests {
   static func versions() throws -> ModelBundle { try bundle(first, second, third) }
 
   static func expectMigrated(_ scene: MigrationScene, _ comment: Comment) throws {
-    #expect(try scene.rows("SELECT Z_PK, Z_ENT, ZMAKER, ZDOORS FROM ZCAR") == ["1|2|Fiat|NULL", "2|2|Opel|NULL"], comment)
+    #expect(
+      try scene.rows("SELECT Z_PK, Z_ENT, ZMAKER, ZDOORS FROM ZCAR") == ["1|2|Fiat|NULL", "2|2|Opel|NULL"], comment)
     let external = scene.folder.appending(".App_SUPPORT/_EXTERNAL_DATA/file")
     #expect(try FileSystem().contents(of: external, limit: 100) == Array("outside".utf8), comment)
     let left = try FileSystem().entries(of: scene.folder.path).map(\.string)
     #expect(left.sorted() == [".App_SUPPORT", "App.sqlite", "Backups"], comment)
-    let backups = RealMaterial.allFiles(below: scene.folder.appending("Backups")).filter { $0.string.hasSuffix(".sqlite") }
+    let backups = RealMaterial.allFiles(below: scene.folder.appending("Backups")).filter {
+      $0.string.hasSuffix(".sqlite")
+    }
     #expect(backups.count == 1, comment)
     if let backup = backups.first {
       #expect(try MigrationScene.rows("SELECT ZBRAND FROM ZCAR", in: backup) == ["Fiat", "Opel"], comment)

@@ -42,14 +42,15 @@ struct RealMigrationTests {
             #expect(after?.uuid == metadata.uuid, "\(name)")
           } catch {
             refused.append("\(name): \(error.code) \(error.detail)")
-            #expect(error.kind == .notInferable, "\(name): \(error)")
+            // Their records lack what a later version makes mandatory, for which the apps had mapping models.
+            #expect([.notInferable, .dataViolation].contains(error.kind), "\(name): \(error)")
+            #expect(error.kind == .notInferable || error.coreDataCode == 134110 && error.entityName != nil, "\(name)")
           }
         }
       }
     }
     print("real stores: \(migrated.count) migrations done, \(refused.count) refused")
-    for line in refused { print("  refused: \(line)") }
-    #expect(migrated.count > 10)
+    #expect(migrated.count > 50)
   }
 
   static func metadata(_ path: FilePath) throws -> StoreMetadata? {

@@ -16,7 +16,8 @@ struct RebuildTests {
     let new = model(
       entity(
         "Car", attribute("maker", id: "brand"), attribute("doors", .double),
-        attribute("photo", .binary, external: true), attribute("wheels", .integer32, optional: false, default: .integer(4)),
+        attribute("photo", .binary, external: true),
+        attribute("wheels", .integer32, optional: false, default: .integer(4)),
         attribute("note", optional: false, default: .string("it's none"))))
     let scene = try MigrationScene(
       old,
@@ -31,7 +32,8 @@ struct RebuildTests {
     #expect(try scene.rows("SELECT Z_UUID FROM Z_METADATA") == ["11111111-2222-4333-8444-555555555555"])
     let backup = try #require(result.backup)
     #expect(try MigrationScene.rows("SELECT count(*) FROM ZCAR WHERE ZGONE = 'x'", in: backup) == ["1"])
-    #expect(try FolderContents(of: scene.folder.path, ignoring: ["Backups"]).description.split(separator: "\n").count == 1)
+    #expect(
+      try FolderContents(of: scene.folder.path, ignoring: ["Backups"]).description.split(separator: "\n").count == 1)
   }
 
   @Test func removedEntityRenumbersTheRestAndTakesReferencesWithIt() throws {
@@ -55,12 +57,15 @@ struct RebuildTests {
     let order = try #require(join.columns.last)
     let numbers = Dictionary(uniqueKeysWithValues: layout.entities.map { ($0.name, $0.number) })
     let best = layout.storage(of: "best", in: "Person")
-    guard case .toOne(_, let bestEntity?, _) = best, case .toManyByJoinTable(_, let club, let member, _) = layout.storage(of: "members", in: "Club")
+    guard case .toOne(_, let bestEntity?, _) = best,
+      case .toManyByJoinTable(_, let club, let member, _) = layout.storage(of: "members", in: "Club")
     else {
       Issue.record("the layout is not what this test is about")
       return
     }
-    let (cat, dog, person, clubNumber) = (numbers["Cat"] ?? 0, numbers["Dog"] ?? 0, numbers["Person"] ?? 0, numbers["Club"] ?? 0)
+    let (cat, dog, person, clubNumber) = (
+      numbers["Cat"] ?? 0, numbers["Dog"] ?? 0, numbers["Person"] ?? 0, numbers["Club"] ?? 0
+    )
     let scene = try MigrationScene(
       old,
       "INSERT INTO ZANIMAL (Z_PK, Z_ENT, Z_OPT, ZNAME, ZOWNER, Z_FOK_OWNER) VALUES (1, \(cat), 1, 'Tom', 1, 10), (2, \(dog), 1, 'Rex', 1, 20), (3, \(dog), 1, 'Bo', 2, 5)",
@@ -120,7 +125,8 @@ struct RebuildTests {
     let old = model(entity("Car", attribute("plate")))
     let new = model(entity("Car", attribute("plate"), unique: [["plate"]]))
     let scene = try MigrationScene(
-      old, "INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZPLATE) VALUES (1, 1, 1, 'secret'), (2, 1, 1, 'b'), (3, 1, 1, 'secret')")
+      old,
+      "INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZPLATE) VALUES (1, 1, 1, 'secret'), (2, 1, 1, 'b'), (3, 1, 1, 'secret')")
     let error = #expect(throws: MigrationError.self) { try scene.migrate(try bundle(old, new)) }
     #expect(error?.kind == .constraintViolation)
     #expect(error?.detail.contains("(1, 3)") == true && error?.description.contains("secret") == false)
@@ -150,7 +156,8 @@ struct RebuildTests {
   @Test func mirroredStoresAreNotRenumbered() throws {
     let old = model(entity("Car", attribute("brand")))
     let new = model(entity("Bike"), entity("Car", attribute("brand")))
-    let scene = try MigrationScene(old, "CREATE TABLE ANSCKRECORDMETADATA (Z_PK INTEGER PRIMARY KEY, ZENTITYID INTEGER)")
+    let scene = try MigrationScene(
+      old, "CREATE TABLE ANSCKRECORDMETADATA (Z_PK INTEGER PRIMARY KEY, ZENTITYID INTEGER)")
     let error = #expect(throws: MigrationError.self) { try scene.migrate(try bundle(old, new)) }
     #expect(error?.detail.contains("CloudKit") == true)
   }

@@ -31,7 +31,8 @@ struct ConditionCount {
     let entity = printable(condition.destinationEntityName)
     let property =
       condition.destinationProperty.map { "\(entity).\(printable($0.description))" }
-      ?? (condition.propertyNames.isEmpty ? entity : "\(entity) (\(printable(condition.propertyNames.joined(separator: ", "))))")
+      ?? (condition.propertyNames.isEmpty
+        ? entity : "\(entity) (\(printable(condition.propertyNames.joined(separator: ", "))))")
     let words =
       switch condition.kind {
       case .missingAttributeValue: "have no value in \(property), which becomes mandatory"
@@ -68,7 +69,8 @@ struct ConditionCount {
     case .newMandatoryAttribute, .recordsOfAbstractEntity: return ""
     case .newMandatoryRelationship:
       // One that its inverse fills can only be told afterwards.
-      guard let route = layout.routes.first(where: { $0.source.name == entityName }), let path = condition.destinationProperty
+      guard let route = layout.routes.first(where: { $0.source.name == entityName }),
+        let path = condition.destinationProperty
       else { return nil }
       return route.mapping.propertyMapping(of: path)?.value == .inverse ? nil : ""
     case .missingAttributeValue:
@@ -76,12 +78,15 @@ struct ConditionCount {
         let route = layout.routes.first(where: { $0.source.name == entityName })
       else { return nil }
       return " AND \(layout.column(of: path, route)) IS NULL"
-    case .missingRelationship: return condition.sourceProperty.flatMap { count(of: $0.name, entityName) }.map { " AND \($0) = 0" }
+    case .missingRelationship:
+      return condition.sourceProperty.flatMap { count(of: $0.name, entityName) }.map { " AND \($0) = 0" }
     case .tooFewDestinations:
       return condition.sourceProperty.flatMap { count(of: $0.name, entityName) }
         .map { " AND \($0) BETWEEN 1 AND \((condition.limit ?? 1) - 1)" }
     case .tooManyDestinations:
-      return condition.sourceProperty.flatMap { count(of: $0.name, entityName) }.map { " AND \($0) > \(condition.limit ?? 0)" }
+      return condition.sourceProperty.flatMap { count(of: $0.name, entityName) }.map {
+        " AND \($0) > \(condition.limit ?? 0)"
+      }
     case .duplicateValues, .valueOutOfRange, .severalOwners, .destinationOfOtherEntity, .newInverse, .unreadableDefault:
       return nil
     }

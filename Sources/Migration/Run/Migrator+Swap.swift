@@ -112,7 +112,8 @@ extension Migrator {
     _ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal
   ) throws -> FilePath {
     guard let backup = journal.backup?.path else {
-      throw FileError(.other, operation: "finish the migration", path: folder.path, detail: "the journal names no backup")
+      throw FileError(
+        .other, operation: "finish the migration", path: folder.path, detail: "the journal names no backup")
     }
     if try fileSystem.status(of: folder.movePath, followingLinks: false) != nil {
       _ = try Relocation.finish(journal: folder.movePath, in: fileSystem)

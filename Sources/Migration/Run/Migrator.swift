@@ -78,7 +78,9 @@ public struct Migrator: Sendable {
       guard let output = options.output else { return original }
       return try StoreFileSet.locate(output, in: fileSystem)
     }
-    if options.output != nil, let member = try filing({ () throws(FileError) in try place.members(in: fileSystem) }).first {
+    if options.output != nil,
+      let member = try filing({ () throws(FileError) in try place.members(in: fileSystem) }).first
+    {
       throw MigrationError(FileError(.alreadyExists, operation: "migrate the store", path: member.path))
     }
     let folder = WorkingFolder(for: place, in: fileSystem)
@@ -92,7 +94,7 @@ public struct Migrator: Sendable {
     _ original: StoreFileSet, to place: StoreFileSet, _ folder: WorkingFolder, _ options: Options
   ) throws(MigrationError) -> Result {
     let work = try prepared(original, folder, options)
-    guard !work.path.steps.isEmpty else {
+    guard !work.journal.steps.isEmpty else {
       try filing { () throws(FileError) in try folder.remove() }
       return Result(store: original.main, backup: nil, steps: [], resumedSteps: 0)
     }

@@ -39,7 +39,8 @@ extension StepLayout {
       found.columns.map(\.name) == old.columns, old.columns.count == table.columns.count,
       (old.sourceOrderColumn == nil) == (table.sourceOrderColumn == nil),
       (old.destinationOrderColumn == nil) == (table.destinationOrderColumn == nil),
-      (own, other) == (isReversed ? (old.destinationColumn, old.sourceColumn) : (old.sourceColumn, old.destinationColumn)),
+      (own, other)
+        == (isReversed ? (old.destinationColumn, old.sourceColumn) : (old.sourceColumn, old.destinationColumn)),
       isComplete(table)
     else { return nil }
     return " SELECT * FROM old.\(SQLText.identifier(name))"

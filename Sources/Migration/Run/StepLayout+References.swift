@@ -40,7 +40,8 @@ extension StepLayout {
     var result: [(source: PairSource, numbers: [Int])] = []
     for route in routes(of: key) {
       guard let name = origin(of: key, in: route), let storage = source.storage(of: name, in: route.source.name),
-        let old = sourceSide.properties[route.source.name]?.first(where: { $0.path == PropertyPath(name) })?.relationship
+        let old = sourceSide.properties[route.source.name]?.first(where: { $0.path == PropertyPath(name) })?
+          .relationship
       else { continue }
       let found = PairSource(
         ownTable: route.source.tableName, oldDestination: old.destinationEntityName, storage: storage)
@@ -62,8 +63,10 @@ extension StepLayout {
     }
     switch mapping.value {
     case .relationship(let name):
-      guard case .toOne(let column, let entityColumn, let orderColumn) = source.storage(of: name, in: route.source.name),
-        let old = sourceSide.properties[route.source.name]?.first(where: { $0.path == PropertyPath(name) })?.relationship
+      guard
+        case .toOne(let column, let entityColumn, let orderColumn) = source.storage(of: name, in: route.source.name),
+        let old = sourceSide.properties[route.source.name]?.first(where: { $0.path == PropertyPath(name) })?
+          .relationship
       else { return nil }
       return reference(
         to: Self.column(column), entityColumn: entityColumn.map(Self.column), order: orderColumn.map(Self.column),

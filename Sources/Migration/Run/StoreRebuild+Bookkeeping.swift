@@ -97,7 +97,8 @@ extension StoreRebuild {
     case .function("count", let path) where path.count == 1:
       switch layout.destination.storage(of: path[0], in: entity.name) {
       case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
-        return "(SELECT count(*) FROM main.\(SQLText.identifier(table)) AS p WHERE p.\(SQLText.identifier(column)) = o.Z_PK)"
+        return
+          "(SELECT count(*) FROM main.\(SQLText.identifier(table)) AS p WHERE p.\(SQLText.identifier(column)) = o.Z_PK)"
       default: return nil
       }
     case .function("sum", let path) where path.count == 2:
@@ -113,7 +114,9 @@ extension StoreRebuild {
   }
 
   private func pathValue(_ path: [String], _ entity: EntityLayout) -> String? {
-    guard let first = path.first, let storage = layout.destination.storage(of: first, in: entity.name) else { return nil }
+    guard let first = path.first, let storage = layout.destination.storage(of: first, in: entity.name) else {
+      return nil
+    }
     switch storage {
     case .attribute(let columns) where path.count == 1: return columns.first.map { "o.\($0.sqlName)" }
     case .toOne(let key, _, _) where path.count == 2:
@@ -123,7 +126,8 @@ extension StoreRebuild {
         let table = layout.destination.entity(named: target)?.tableName,
         case .attribute(let columns) = layout.destination.storage(of: path[1], in: target), let column = columns.first
       else { return nil }
-      return "(SELECT p.\(column.sqlName) FROM main.\(SQLText.identifier(table)) AS p WHERE p.Z_PK = o.\(SQLText.identifier(key)))"
+      return
+        "(SELECT p.\(column.sqlName) FROM main.\(SQLText.identifier(table)) AS p WHERE p.Z_PK = o.\(SQLText.identifier(key)))"
     default: return nil
     }
   }

@@ -29,12 +29,16 @@ extension StoreRebuild {
       let name = SQLText.quotedIdentifier(table.name)
       try database.execute(sql: "INSERT INTO main.\(name) SELECT * FROM old.\(name)")
       if table.name == "ACHANGE" { try renumberHistory(database, &account) }
-      for index in contents.schema.indexes.values.filter({ $0.tableName == table.name }).sorted(by: { $0.name < $1.name }) {
+      for index in contents.schema.indexes.values.filter({ $0.tableName == table.name }).sorted(by: {
+        $0.name < $1.name
+      }) {
         if let statement = contents.indexStatements[index.name] { try database.execute(sql: statement) }
       }
     }
-    if try Bool.fetchOne(database, sql: "SELECT count(*) > 0 FROM old.sqlite_master WHERE name = 'sqlite_sequence'") == true,
-      try Bool.fetchOne(database, sql: "SELECT count(*) > 0 FROM main.sqlite_master WHERE name = 'sqlite_sequence'") == true
+    if try Bool.fetchOne(database, sql: "SELECT count(*) > 0 FROM old.sqlite_master WHERE name = 'sqlite_sequence'")
+      == true,
+      try Bool.fetchOne(database, sql: "SELECT count(*) > 0 FROM main.sqlite_master WHERE name = 'sqlite_sequence'")
+        == true
     {
       try database.execute(
         sql: "DELETE FROM main.sqlite_sequence; INSERT INTO main.sqlite_sequence SELECT * FROM old.sqlite_sequence")
@@ -69,7 +73,8 @@ extension StoreRebuild {
     try database.execute(sql: "DELETE FROM main.ACHANGE \(condition)")
     let changed = layout.routes.filter { route in
       let names = [
-        layout.source.model.properties(of: route.source.name), layout.destination.model.properties(of: route.destination.name),
+        layout.source.model.properties(of: route.source.name),
+        layout.destination.model.properties(of: route.destination.name),
       ].map { Set($0.keys) }
       return names[0] != names[1]
     }

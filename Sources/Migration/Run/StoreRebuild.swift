@@ -151,7 +151,8 @@ struct StoreRebuild {
       try database.execute(sql: index.statement)
       let columns = index.columns.map(SQLText.identifier)
       let numbers = layout.destination.entity(named: index.entityName)?.numbers ?? 0...0
-      let conditions = columns.map { "\($0) IS NOT NULL" } + ["Z_ENT BETWEEN \(numbers.lowerBound) AND \(numbers.upperBound)"]
+      let conditions =
+        columns.map { "\($0) IS NOT NULL" } + ["Z_ENT BETWEEN \(numbers.lowerBound) AND \(numbers.upperBound)"]
       try database.execute(
         sql: "INSERT INTO \(SQLText.identifier(index.name)) SELECT Z_PK, "
           + columns.flatMap { [$0, $0] }.joined(separator: ", ")

@@ -36,8 +36,9 @@ struct StepVerification {
   }
 
   private func checkIntegrity(_ database: Database) throws {
-    let problems = try Int.fetchOne(
-      database, sql: "SELECT count(*) FROM pragma_integrity_check(10) WHERE integrity_check <> 'ok'") ?? 0
+    let problems =
+      try Int.fetchOne(
+        database, sql: "SELECT count(*) FROM pragma_integrity_check(10) WHERE integrity_check <> 'ok'") ?? 0
     guard problems == 0 else { throw Self.failed("SQLite's integrity check fails") }
   }
 
@@ -94,7 +95,9 @@ struct StepVerification {
       let table = SQLText.identifier(root.tableName)
       let isFit = try Bool.fetchOne(
         database,
-        sql: "SELECT ifnull((SELECT max(Z_PK) FROM \(table)), 0) <= (SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = \(root.number))")
+        sql:
+          "SELECT ifnull((SELECT max(Z_PK) FROM \(table)), 0) <= (SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = \(root.number))"
+      )
       guard isFit == true else {
         throw Self.failed("the next primary key of \(printable(root.name)) is taken already", entity: root.name)
       }
@@ -151,7 +154,8 @@ enum Dangling {
       for column in table.columns {
         switch column.role {
         case .toOne(let key):
-          guard let name = layout.model.entities[key.entityName]?.properties[key.name]?.relationship?.destinationEntityName,
+          guard
+            let name = layout.model.entities[key.entityName]?.properties[key.name]?.relationship?.destinationEntityName,
             let target = layout.entity(named: name)
           else { continue }
           try add(table.name, column.name, leadingTo: target.tableName)
