@@ -19,6 +19,8 @@ struct StepConnection {
     var configuration = Configuration()
     configuration.foreignKeysEnabled = false
     configuration.readonly = mode == .immutable
+    // A step that fails leaves its transaction open, and the file is thrown away with it.
+    configuration.allowsUnsafeTransactions = true
     configuration.label = "Lazaret.Migration"
     configuration.prepareDatabase { database in
       for function in CoreDataFunctions.all(now: { referenceDate }) { database.add(function: function) }
