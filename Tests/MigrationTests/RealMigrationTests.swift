@@ -19,6 +19,8 @@ struct RealMigrationTests {
         continue
       }
     }
+    // Some models are there several times over; each pair of versions is gone through once for a store.
+    var done: Set<[String]> = []
     var migrated: [String] = []
     var refused: [String] = []
     for store in RealMaterial.stores {
@@ -30,6 +32,8 @@ struct RealMigrationTests {
           let index = bundle.versions.firstIndex(of: start)
         else { continue }
         for version in bundle.versions[(index + 1)...] where version.versionHashes != start.versionHashes {
+          let steps = bundle.versions[index...].prefix { $0 != version }.map(\.checksum)
+          guard done.insert([store.string] + steps + [version.checksum]).inserted else { continue }
           var options = Migrator.Options()
           options.version = version.name
           options.output = folder.appending("Out-\(bundle.name)-\(migrated.count)-\(refused.count).sqlite")
@@ -50,7 +54,7 @@ struct RealMigrationTests {
       }
     }
     print("real stores: \(migrated.count) migrations done, \(refused.count) refused")
-    #expect(migrated.count > 50)
+    #expect(migrated.count > 20)
   }
 
   static func metadata(_ path: FilePath) throws -> StoreMetadata? {

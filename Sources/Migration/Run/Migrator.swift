@@ -111,7 +111,8 @@ public struct Migrator: Sendable {
     do throws(MigrationError) {
       return try prepare(original, folder, options)
     } catch {
-      // Nothing has been done that would be worth keeping.
+      // Steps that an earlier run finished are kept; without a journal there are none.
+      if let journal = try? folder.journal(), journal.finished > 0, error.isEnvironmental { throw error }
       try? folder.remove()
       throw error
     }
