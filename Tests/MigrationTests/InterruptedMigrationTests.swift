@@ -45,7 +45,11 @@ struct InterruptedMigrationTests {
     try Self.expectMigrated(whole, "undisturbed")
     let bytes = try FileSystem().contents(of: whole.store, limit: 1 << 20)
     #expect(rehearsal.steps > 20)
-    for step in 1...rehearsal.steps {
+    // Every fifth step in the ordinary run, each kind of trouble at others; all of them in the long one.
+    let isLong = environment("LAZARET_MUTATIONS") != nil
+    let start = isLong ? 1 : [1, 3, 5][errno == nil ? 0 : errno == .noSpace ? 1 : 2]
+    print("a migration of two steps has \(rehearsal.steps) writes")
+    for step in stride(from: start, through: rehearsal.steps, by: isLong ? 1 : 5) {
       let scene = try Self.make()
       let trouble = Trouble(errno.map { .failure($0) } ?? .death, atStep: step)
       do {
