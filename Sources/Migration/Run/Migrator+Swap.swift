@@ -1,0 +1,214 @@
+internal import PersistentStore
+internal import StoreFiles
+public import SystemPackage
+
+extension Migrator {
+  /// Ends a swap that was interrupted, so that the store is whole in its place again.
+  ///
+  /// A migration that was interrupted before its swap is left alone: the original is untouched, and `migrate` goes on.
+  ///
+  /// - Returns: the path of the backup where a swap was finished.
+  public func finishInterrupted(_ path: FilePath, home: FilePath? = nil) throws(MigrationError) -> FilePath? {
+    // The store itself may be missing from its place just now, which is no error here.
+    guard path.lastComponent != nil else { return nil }
+    do {
+      guard let original = try place(path) else { return nil }
+      let folder = WorkingFolder(for: original, in: fileSystem)
+      guard try folder.journal()?.phase == .swapping else { return nil }
+      let lock = try FolderLock(folder.path, in: fileSystem)
+      let backup = try finishLocked(original, folder)
+      _ = consume lock
+      return backup
+    } catch {
+      throw MigrationError(database: error, path: path)
+    }
+  }
+
+  /// The caller holds the lock of the working folder.
+  private func finishLocked(_ original: StoreFileSet, _ folder: WorkingFolder) throws -> FilePath? {
+    // Another process may have finished it meanwhile.
+    guard let journal = try folder.journal(), journal.phase == .swapping else { return nil }
+    return try finishSwap(original, folder, journal)
+  }
+
+  /// The set that a path stands for, there or not; nil where not even its folder is there.
+  private func place(_ path: FilePath) throws(FileError) -> StoreFileSet? {
+    do throws(FileError) {
+      return try StoreFileSet.locate(path, in: fileSystem)
+    } catch {
+      switch error.kind {
+      case .danglingLink: return StoreFileSet(main: try linkedPlace(path))
+      case .notFound: return nil
+      default: throw error
+      }
+    }
+  }
+
+  /// Where a symbolic link leads whose target is missing.
+  private func linkedPlace(_ path: FilePath) throws(FileError) -> FilePath {
+    let target = path.folder.pushing(try fileSystem.linkTarget(path))
+    guard let name = target.lastComponent else { return target }
+    return try fileSystem.realPath(target.folder).appending(name)
+  }
+
+  /// Puts the last step's file into the place of the original, which becomes the backup.
+  func swap(
+    _ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal, _ home: FilePath?, resumed: Int
+  ) throws(MigrationError) -> Result {
+    var journal = journal
+    let file = folder.step(journal.steps.count)
+    let backups = (home ?? original.folder).appending("Backups").appending(original.main.stem ?? "Store")
+    do throws(FileError) {
+      try fileSystem.makeDirectory(backups)
+      journal.backup = PathText(try freeName(in: backups))
+      journal.result = try fileSystem.status(of: file, followingLinks: false)?.identity
+      try checkUnchanged(original, journal)
+    } catch {
+      throw MigrationError(error)
+    }
+    journal.phase = .swapping
+    try folder.write(journal)
+    let backup = try finishSwap(original, folder, journal)
+    return Result(
+      store: original.main, backup: backup, steps: journal.steps.compactMap(\.account), resumedSteps: resumed)
+  }
+
+  private func checkUnchanged(_ original: StoreFileSet, _ journal: MigrationJournal) throws(FileError) {
+    guard MigrationJournal.members(try original.members(in: fileSystem)) == journal.members else {
+      throw FileError(
+        .changed, operation: "migrate the store", path: original.main,
+        detail: "another process has written to it during the migration",
+        hint: "Quit the app that uses it, then run the same command again.")
+    }
+  }
+
+  /// A name for the backup that nothing has yet.
+  private func freeName(in folder: FilePath) throws(FileError) -> FilePath {
+    let name = surroundings.now().fileName
+    var number = 1
+    while true {
+      let path = folder.appending(number == 1 ? "\(name).sqlite" : "\(name)-\(number).sqlite")
+      if try fileSystem.status(of: path, followingLinks: false) == nil { return path }
+      number &+= 1
+    }
+  }
+
+  /// Does whatever of the swap has not been done, from whatever moment it was interrupted at.
+  private func finishSwap(
+    _ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal
+  ) throws(MigrationError) -> FilePath? {
+    do {
+      let place = try FolderLock(original.folder, in: fileSystem)
+      let backup = try finishSwapLocked(original, folder, journal)
+      _ = consume place
+      return backup
+    } catch {
+      throw MigrationError(database: error, path: original.main)
+    }
+  }
+
+  /// The caller holds the lock of the store's folder.
+  private func finishSwapLocked(
+    _ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal
+  ) throws -> FilePath {
+    guard let backup = journal.backup?.path else {
+      throw FileError(
+        .other, operation: "finish the migration", path: folder.path, detail: "the journal names no backup")
+    }
+    if try fileSystem.status(of: folder.movePath, followingLinks: false) != nil {
+      _ = try Relocation.finish(journal: folder.movePath, in: fileSystem)
+    }
+    let now = try fileSystem.status(of: original.main, followingLinks: false)?.identity
+    let saved = StoreFileSet(main: backup)
+    if let now, now != journal.result { try moveAway(original, to: saved, folder, journal) }
+    if now == nil || now != journal.result {
+      try put(folder.step(journal.steps.count), saved, into: original)
+    }
+    try checkOpens(original)
+    try folder.remove()
+    return backup
+  }
+
+  private func moveAway(
+    _ original: StoreFileSet, to saved: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal
+  ) throws {
+    let lock = try StoreLock(on: original, in: fileSystem)
+    guard MigrationJournal.members(try original.members(in: fileSystem)) == journal.members else {
+      // Nothing has been moved: the migration of this state of the store is void.
+      try folder.remove()
+      throw FileError(
+        .changed, operation: "migrate the store", path: original.main,
+        detail: "another process has written to it during the migration",
+        hint: "Quit the app that uses it, then run the same command again.")
+    }
+    try move(original, to: saved, folder)
+    _ = consume lock
+  }
+
+  private func move(_ original: StoreFileSet, to saved: StoreFileSet, _ folder: WorkingFolder) throws {
+    try fileSystem.makeDirectory(saved.folder)
+    var relocation = try Relocation(of: original, to: saved, note: "migration", in: fileSystem)
+    try relocation.run(
+      journal: folder.movePath, in: fileSystem, progress: { _, _ in }, whenArrived: { _ in }, whenMoved: {},
+      whenTakenBack: {})
+  }
+
+  /// Puts the new store into its empty place, its external files first.
+  private func put(_ file: FilePath, _ saved: StoreFileSet, into place: StoreFileSet) throws {
+    try copyExternalData(of: saved, to: place)
+    try fileSystem.install(file, at: place.main, replacing: false)
+  }
+
+  /// Gives every external file a second name beside the new store, or a copy where the file system has no second names.
+  private func copyExternalData(of old: StoreFileSet, to new: StoreFileSet) throws {
+    let (source, target) = (old.path(of: .externalData), new.path(of: .externalData))
+    guard try fileSystem.status(of: source, followingLinks: false)?.kind == .directory else { return }
+    let content = try fileSystem.descendants(of: source)
+    try fileSystem.makeDirectory(target)
+    for folder in content.folders { try fileSystem.makeDirectory(target.appending(folder)) }
+    for file in content.files where file.status.kind == .regular {
+      try giveSecondName(to: file.path, target.appending(file.relative))
+    }
+    try fileSystem.synchronizeDirectory(target)
+  }
+
+  private func giveSecondName(to file: FilePath, _ destination: FilePath) throws {
+    if try fileSystem.status(of: destination, followingLinks: false) != nil { return }
+    if try hasLinked(file, destination) { return }
+    let unfinished = destination.hiddenSibling(suffix: ".unfinished")
+    _ = try fileSystem.copy(file, to: unfinished)
+    try fileSystem.install(unfinished, at: destination, replacing: false)
+  }
+
+  private func hasLinked(_ file: FilePath, _ destination: FilePath) throws(FileError) -> Bool {
+    do throws(FileError) {
+      try fileSystem.link(file, to: destination)
+      return true
+    } catch {
+      guard error.meansLinksAreUnsupported else { throw error }
+      return false
+    }
+  }
+
+  /// Opens the new store once, which is what the original was kept in its working folder for.
+  private func checkOpens(_ place: StoreFileSet) throws {
+    let store = try PersistentStore(opening: place.main)
+    _ = try store.metadata()
+    try store.close()
+  }
+
+  /// Writes the result elsewhere; the original stays.
+  func deliver(
+    _ original: StoreFileSet, to place: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal, resumed: Int
+  ) throws(MigrationError) -> Result {
+    do {
+      try copyExternalData(of: original, to: place)
+      try fileSystem.install(folder.step(journal.steps.count), at: place.main, replacing: false)
+      try checkOpens(place)
+      try folder.remove()
+    } catch {
+      throw MigrationError(database: error, path: place.main)
+    }
+    return Result(store: place.main, backup: nil, steps: journal.steps.compactMap(\.account), resumedSteps: resumed)
+  }
+}

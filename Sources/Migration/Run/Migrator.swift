@@ -1,0 +1,331 @@
+internal import GRDB
+public import ManagedObjectModel
+internal import PersistentStore
+public import StoreFiles
+public import SystemPackage
+
+/// Migrates stores to a version of a model: on a copy, step by step, verified, and resumed after a kill.
+///
+/// The original is not touched until the last step has passed every check; then it becomes the backup. Whoever finds a
+/// migration that was interrupted goes on from its last finished step.
+public struct Migrator: Sendable {
+  /// How a store is migrated.
+  public struct Options: Sendable {
+    /// The version to go to; the current one if nil.
+    public var version: String?
+
+    /// Whether the versions between are skipped.
+    public var isDirect = false
+
+    /// Where the migrated store is written; nil for the place of the original.
+    public var output: FilePath?
+
+    /// The folder that holds `Backups/`; nil for the store's own.
+    public var home: FilePath?
+
+    /// Mappings to use in place of inferred ones where their hashes fit.
+    public var mappings: [MappingModel] = []
+
+    /// Called before each step with its name, its number from 1, and their number; false ends the migration.
+    public var progress: @Sendable (_ step: String, _ number: Int, _ count: Int) -> Bool = { _, _, _ in true }
+
+    /// To the current version, in place.
+    public init() {}
+  }
+
+  /// What a migration did.
+  public struct Result: Sendable, Hashable {
+    /// The migrated store.
+    public var store: FilePath
+
+    /// The original, whole, where it was replaced.
+    public var backup: FilePath?
+
+    /// What each step did; empty where nothing had to be done.
+    public var steps: [StepAccount]
+
+    /// How many of the steps an earlier run had finished.
+    public var resumedSteps: Int
+  }
+
+  let bundle: ModelBundle
+  let surroundings: Surroundings
+  var fileSystem: FileSystem { surroundings.fileSystem }
+
+  /// A migrator for the stores of an app.
+  public init(_ bundle: ModelBundle, surroundings: Surroundings = .machine) {
+    self.bundle = bundle
+    self.surroundings = surroundings
+  }
+
+  /// Migrates a store.
+  ///
+  /// - Throws: `MigrationError`; the store is then as it was, or the migration goes on when it is called again.
+  public func migrate(_ path: FilePath, options: Options = Options()) throws(MigrationError) -> Result {
+    do throws(MigrationError) {
+      return try run(path, options)
+    } catch {
+      var error = error
+      if error.path == nil { error.path = path }
+      throw error
+    }
+  }
+
+  private func run(_ path: FilePath, _ options: Options) throws(MigrationError) -> Result {
+    if options.output == nil { _ = try finishInterrupted(path, home: options.home) }
+    let original = try filing { () throws(FileError) in try StoreFileSet.locate(path, in: fileSystem) }
+    let place = try filing { () throws(FileError) in
+      guard let output = options.output else { return original }
+      return try StoreFileSet.locate(output, in: fileSystem)
+    }
+    if options.output != nil,
+      let member = try filing({ () throws(FileError) in try place.members(in: fileSystem) }).first
+    {
+      throw MigrationError(FileError(.alreadyExists, operation: "migrate the store", path: member.path))
+    }
+    let folder = WorkingFolder(for: place, in: fileSystem)
+    let lock = try takeLock(folder)
+    let result = try migrate(original, to: place, folder, options)
+    _ = consume lock
+    return result
+  }
+
+  private func migrate(
+    _ original: StoreFileSet, to place: StoreFileSet, _ folder: WorkingFolder, _ options: Options
+  ) throws(MigrationError) -> Result {
+    let work = try prepared(original, folder, options)
+    guard !work.journal.steps.isEmpty else {
+      try filing { () throws(FileError) in try folder.remove() }
+      return Result(store: original.main, backup: nil, steps: [], resumedSteps: 0)
+    }
+    let journal = try finished(work, folder, options)
+    if options.output == nil {
+      return try swap(original, folder, journal, options.home, resumed: work.journal.finished)
+    }
+    return try deliver(original, to: place, folder, journal, resumed: work.journal.finished)
+  }
+
+  private func prepared(
+    _ original: StoreFileSet, _ folder: WorkingFolder, _ options: Options
+  ) throws(MigrationError) -> Work {
+    do throws(MigrationError) {
+      return try prepare(original, folder, options)
+    } catch {
+      // Steps that an earlier run finished are kept; without a journal there are none.
+      if let journal = try? folder.journal(), journal.finished > 0, error.isEnvironmental { throw error }
+      try? folder.remove()
+      throw error
+    }
+  }
+
+  private func finished(
+    _ work: Work, _ folder: WorkingFolder, _ options: Options
+  ) throws(MigrationError) -> MigrationJournal {
+    do throws(MigrationError) {
+      return try carryOut(work, folder, options)
+    } catch {
+      // What failed for a reason in the store fails again: nothing of it is kept.
+      if !error.isEnvironmental, error.kind != .cancelled { try? folder.remove() }
+      throw error
+    }
+  }
+
+  /// Makes the working folder and keeps other migrations of the same store out.
+  private func takeLock(_ folder: WorkingFolder) throws(MigrationError) -> FolderLock {
+    while true {
+      do throws(FileError) {
+        try folder.make()
+        let before = try fileSystem.status(of: folder.path, followingLinks: false)?.identity
+        let lock = try FolderLock(folder.path, in: fileSystem)
+        // Whoever had the lock may have removed the folder; then the lock is on nothing.
+        let after = try fileSystem.status(of: folder.path, followingLinks: false)?.identity
+        if let before, before == after { return lock }
+      } catch {
+        if error.kind != .notFound { throw MigrationError(error) }
+      }
+    }
+  }
+
+  struct Work {
+    var path: MigrationPath
+    var journal: MigrationJournal
+  }
+
+  // MARK: The copy
+
+  /// Takes up an interrupted migration, or copies the store and plans a new one.
+  private func prepare(
+    _ original: StoreFileSet, _ folder: WorkingFolder, _ options: Options
+  ) throws(MigrationError) -> Work {
+    let members = try filing { () throws(FileError) in MigrationJournal.members(try original.members(in: fileSystem)) }
+    if let journal = try filing({ () throws(FileError) in try folder.journal() }), journal.members == members,
+      journal.phase == .stepping, journal.store.path == original.main, let file = try lastFile(journal, folder)
+    {
+      if let path = try rest(of: journal, file, options) { return Work(path: path, journal: journal) }
+    }
+    try filing { () throws(FileError) in
+      for name in try fileSystem.entries(of: folder.path) { try fileSystem.unlink(folder.path.appending(name)) }
+    }
+    try copy(original, folder, members)
+    let contents = try storeFacts(folder.step(0))
+    let path = try way(from: contents, options)
+    var journal = MigrationJournal(
+      store: PathText(original.main), members: members, begun: surroundings.now().rfc3339,
+      steps: path.steps.map { step in
+        MigrationJournal.Step(
+          source: step.sourceName ?? "", destination: step.destinationName,
+          sourceChecksum: ManagedObjectModel.versionChecksum(of: step.mapping.sourceHashes),
+          destinationChecksum: ManagedObjectModel.versionChecksum(of: step.mapping.destinationHashes))
+      })
+    journal.sha256 = try digest(folder.step(0))
+    try folder.write(journal)
+    return Work(path: path, journal: journal)
+  }
+
+  /// The last finished file, where it is still what the journal says.
+  private func lastFile(_ journal: MigrationJournal, _ folder: WorkingFolder) throws(MigrationError) -> FilePath? {
+    let number = journal.finished
+    let path = folder.step(number)
+    guard try filing({ () throws(FileError) in try fileSystem.status(of: path, followingLinks: false) }) != nil else {
+      return nil
+    }
+    let expected = number == 0 ? journal.sha256 : journal.steps[number - 1].sha256
+    return try digest(path) == expected ? path : nil
+  }
+
+  /// The steps that are left; nil where the model or the options have changed since.
+  private func rest(
+    of journal: MigrationJournal, _ file: FilePath, _ options: Options
+  ) throws(MigrationError) -> MigrationPath? {
+    let rest = try way(from: try storeFacts(file), options)
+    let expected = journal.steps.dropFirst(journal.finished)
+    let found = rest.steps.map { ManagedObjectModel.versionChecksum(of: $0.mapping.destinationHashes) }
+    return found == expected.map(\.destinationChecksum) ? rest : nil
+  }
+
+  /// The steps that lead from a store to the wanted version.
+  ///
+  /// The version is found by the hashes in the metadata; where the bundle lacks it, the store's own model is taken.
+  func way(from facts: StoreFacts, _ options: Options) throws(MigrationError) -> MigrationPath {
+    let hashes = facts.metadata.versionHashes
+    let source: MigrationPath.Source
+    if let known = bundle.version(matching: hashes) {
+      source = .version(known.name)
+    } else if let model = facts.model, model.versionHashes() == hashes {
+      source = .model(model)
+    } else {
+      throw MigrationError(
+        .sourceModelMissing, operation: "plan the migration", path: bundle.path,
+        detail: "no version of the model has the store's version hashes, and the store carries no model of its own")
+    }
+    return try MigrationPath(
+      in: bundle, from: source, to: options.version, isDirect: options.isDirect, mappings: options.mappings)
+  }
+
+  /// Copies the set as it is and brings its log into the copy; the original is only read.
+  private func copy(
+    _ original: StoreFileSet, _ folder: WorkingFolder, _ members: [MigrationJournal.Member]
+  ) throws(MigrationError) {
+    let target = StoreFileSet(main: folder.unfinished(0))
+    do {
+      let lock = try SharedStoreLock(on: original, in: fileSystem)
+      var needed: Int64 = 0
+      for member in members { needed += member.size }
+      try requireSpace(3 * needed, at: folder.path)
+      for member in members {
+        _ = try fileSystem.copy(original.path(of: member.part), to: target.path(of: member.part))
+      }
+      let now = MigrationJournal.members(try original.members(in: fileSystem))
+      _ = consume lock
+      guard now == members else {
+        throw FileError(.changed, operation: "copy the store", path: original.main)
+      }
+    } catch {
+      throw MigrationError(database: error, path: original.main)
+    }
+    let copied = try StepConnection(target.main, .write)
+    try copied.run { database in
+      // Opening undoes a hot journal; leaving WAL mode brings the log into the file.
+      try database.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+      try database.execute(sql: "PRAGMA journal_mode = DELETE")
+    }
+    try copied.close()
+    try finish(0, folder)
+  }
+
+  /// Gives a finished file its name; SQLite has pushed it to the disk.
+  func finish(_ number: Int, _ folder: WorkingFolder) throws(MigrationError) {
+    try filing { () throws(FileError) in
+      let path = folder.unfinished(number)
+      for suffix in ["-wal", "-shm", "-journal"] { try fileSystem.unlink(path.sibling(suffix: suffix)) }
+      try fileSystem.install(path, at: folder.step(number), replacing: true)
+    }
+  }
+
+  // MARK: The steps
+
+  private func carryOut(
+    _ work: Work, _ folder: WorkingFolder, _ options: Options
+  ) throws(MigrationError) -> MigrationJournal {
+    var journal = work.journal
+    for step in work.path.steps {
+      let number = journal.finished + 1
+      guard options.progress(step.name, number, journal.steps.count) else {
+        throw MigrationError(.cancelled, detail: "it was cancelled before step \(printable(step.name))")
+      }
+      let (source, target) = (folder.step(number - 1), folder.unfinished(number))
+      do throws(MigrationError) {
+        try filing { () throws(FileError) in try folder.removeUnfinished(number) }
+        let rebuild = try StoreRebuild(step.mapping, name: step.name, referenceDate: journal.referenceDate)
+        let account = try rebuild.run(from: source, to: target)
+        try StepVerification(layout: rebuild.layout).check(target, against: source, account)
+        try finish(number, folder)
+        journal.steps[number - 1].account = account
+        journal.steps[number - 1].sha256 = try digest(folder.step(number))
+        try folder.write(journal)
+        try filing { () throws(FileError) in try fileSystem.unlink(source) }
+      } catch {
+        throw error.told(step: step.name)
+      }
+    }
+    return journal
+  }
+
+  // MARK: Looking
+
+  struct StoreFacts {
+    var metadata: StoreMetadata
+    var model: ManagedObjectModel?
+  }
+
+  /// The metadata and the cached model of a file of the working folder.
+  func storeFacts(_ path: FilePath) throws(MigrationError) -> StoreFacts {
+    let connection = try StepConnection(path, .immutable)
+    let facts = try connection.read { try StoreFacts($0) }
+    try connection.close()
+    return facts
+  }
+
+  func digest(_ path: FilePath) throws(MigrationError) -> String {
+    do {
+      return try FileDigest(of: fileSystem.open(path)).hexadecimal
+    } catch {
+      throw MigrationError(database: error, path: path)
+    }
+  }
+
+  /// Stops where the disk is too full, and says how much is needed.
+  func requireSpace(_ needed: Int64, at folder: FilePath) throws(FileError) {
+    let free = try fileSystem.freeSpace(at: folder)
+    guard free < needed else { return }
+    throw FileError(
+      .noSpace, operation: "migrate the store", path: folder,
+      detail: "the migration needs \(needed) bytes and \(free) are free",
+      hint: "Free \(needed - free) bytes, then try again; the store is as it was.")
+  }
+
+  /// Runs a piece of file work with its error in this module's words.
+  func filing<Value>(_ body: () throws(FileError) -> Value) throws(MigrationError) -> Value {
+    do throws(FileError) { return try body() } catch { throw MigrationError(error) }
+  }
+}

@@ -1,0 +1,173 @@
+internal import ManagedObjectModel
+internal import PersistentStore
+
+extension StepLayout {
+  /// What a record's relationship leads to, as SQL expressions over the source's row.
+  struct Reference {
+    /// The primary key of the other record.
+    var key: String
+
+    /// Its entity's number in the destination.
+    var entityNumber: String
+
+    /// The record's place among those that lead to the other one.
+    var order: String
+  }
+
+  /// Where the pairs of a relationship of the destination lie in the source.
+  struct PairSource: Hashable {
+    /// The table of the records that have the relationship.
+    let ownTable: String
+
+    /// The entity that the old relationship leads to.
+    let oldDestination: String
+
+    let storage: PropertyStorage
+
+    /// Where the pairs are: the same place, seen from either side, is the same set of pairs.
+    var place: [String] {
+      switch storage {
+      case .attribute: []
+      case .toOne(let column, _, _): [ownTable, column]
+      case .toManyByColumn(let table, let column, _): [table, column]
+      case .toManyByJoinTable(let table, _, _, _): [table]
+      }
+    }
+  }
+
+  /// Where the pairs of a relationship of the destination lie in the source, for all entities that have it.
+  func pairSources(of key: PropertyKey) -> [(source: PairSource, numbers: [Int])] {
+    var result: [(source: PairSource, numbers: [Int])] = []
+    for route in routes(of: key) {
+      guard let name = origin(of: key, in: route), let storage = source.storage(of: name, in: route.source.name),
+        let old = sourceSide.properties[route.source.name]?.first(where: { $0.path == PropertyPath(name) })?
+          .relationship
+      else { continue }
+      let found = PairSource(
+        ownTable: route.source.tableName, oldDestination: old.destinationEntityName, storage: storage)
+      if let index = result.firstIndex(where: { $0.source == found }) {
+        result[index].numbers.append(route.source.number)
+      } else {
+        result.append((found, [route.source.number]))
+      }
+    }
+    return result
+  }
+
+  // MARK: To-one
+
+  /// What a to-one relationship of a record leads to; nil for nothing.
+  func reference(_ key: PropertyKey, _ route: Route) -> Reference? {
+    guard let new = relationship(key), let mapping = route.mapping.propertyMapping(of: PropertyPath(key.name)) else {
+      return nil
+    }
+    switch mapping.value {
+    case .relationship(let name):
+      guard
+        case .toOne(let column, let entityColumn, let orderColumn) = source.storage(of: name, in: route.source.name),
+        let old = sourceSide.properties[route.source.name]?.first(where: { $0.path == PropertyPath(name) })?
+          .relationship
+      else { return nil }
+      return reference(
+        to: Self.column(column), entityColumn: entityColumn.map(Self.column), order: orderColumn.map(Self.column),
+        old: old.destinationEntityName, new: new.destinationEntityName)
+    case .inverse:
+      return destinationSide.inverse(of: new).flatMap { ownerReference($0.key, route) }
+    default: return nil
+    }
+  }
+
+  private func reference(
+    to expression: String, entityColumn: String?, order: String?, old: String, new: String
+  ) -> Reference? {
+    guard let fit = fit(oldDestination: old, newDestination: new), !fit.numbers.isEmpty else { return nil }
+    let known = numbers
+    let table = SQLText.identifier(fit.table)
+    let cases = fit.numbers.map { "WHEN \($0) THEN \(known[$0] ?? 0)" }.joined(separator: " ")
+    let key: String
+    let number: String
+    if let entityColumn {
+      key = fit.isComplete ? expression : "CASE WHEN \(entityColumn) IN \(fit.numbers.sqlList) THEN \(expression) END"
+      number = "CASE \(entityColumn) \(cases) END"
+    } else {
+      key =
+        fit.isComplete
+        ? expression
+        : "CASE WHEN (SELECT q.Z_ENT FROM old.\(table) AS q WHERE q.Z_PK = \(expression)) IN \(fit.numbers.sqlList) "
+          + "THEN \(expression) END"
+      number =
+        fit.isComplete && fit.numbers.count == 1
+        ? "CASE WHEN \(expression) IS NOT NULL THEN \(known[fit.numbers[0]] ?? 0) END"
+        : "(SELECT CASE q.Z_ENT \(cases) END FROM old.\(table) AS q WHERE q.Z_PK = \(expression))"
+    }
+    // An order that is new begins as that of the primary keys.
+    let place = order ?? Self.column("Z_PK")
+    return Reference(key: key, entityNumber: number, order: "CASE WHEN \(key) IS NOT NULL THEN \(place) END")
+  }
+
+  // MARK: From the other side
+
+  /// Which record leads to this one through a relationship that is stored on this side; nil for none.
+  ///
+  /// Where several do, the one with the lowest primary key is kept.
+  func ownerReference(_ key: PropertyKey, _ route: Route) -> Reference? {
+    let references = pairSources(of: key).compactMap { source, numbers in
+      ownerReference(source, numbers, key: key, route)
+    }
+    guard let first = references.first else { return nil }
+    guard references.count > 1 else { return first }
+    func either(_ part: KeyPath<Reference, String>) -> String {
+      "coalesce(\(references.map { $0[keyPath: part] }.joined(separator: ", ")))"
+    }
+    return Reference(key: either(\.key), entityNumber: either(\.entityNumber), order: either(\.order))
+  }
+
+  private func ownerReference(
+    _ pairs: PairSource, _ numbers: [Int], key: PropertyKey, _ route: Route
+  ) -> Reference? {
+    let expression: String
+    var order: String?
+    let own = Self.column("Z_PK")
+    // Only records of the old destination can be led to.
+    guard source.entity(named: pairs.oldDestination)?.numbers.contains(route.source.number) == true else { return nil }
+    switch pairs.storage {
+    case .attribute: return nil
+    case .toManyByColumn(let table, let column, let orderColumn):
+      guard table == route.source.tableName else { return nil }
+      expression = Self.column(column)
+      order = orderColumn.map(Self.column)
+    case .toOne(let column, _, _):
+      expression =
+        "(SELECT min(p.Z_PK) FROM old.\(SQLText.identifier(pairs.ownTable)) AS p "
+        + "WHERE p.\(SQLText.identifier(column)) = \(own) AND p.Z_ENT IN \(numbers.sqlList))"
+    case .toManyByJoinTable(let table, let ownColumn, let destinationColumn, let orderColumn):
+      let condition = "p.\(SQLText.identifier(destinationColumn)) = \(own)"
+      let place = "old.\(SQLText.identifier(table)) AS p WHERE \(condition)"
+      expression = "(SELECT min(p.\(SQLText.identifier(ownColumn))) FROM \(place))"
+      order = orderColumn.map { column in
+        "(SELECT p.\(SQLText.identifier(column)) FROM \(place) ORDER BY p.\(SQLText.identifier(ownColumn)) LIMIT 1)"
+      }
+    }
+    return reference(
+      to: expression, entityColumn: nil, order: order, owners: numbers, ownTable: pairs.ownTable, key: key)
+  }
+
+  /// A reference to a record that has the relationship: it must be of an entity that still has it.
+  private func reference(
+    to expression: String, entityColumn: String?, order: String?, owners: [Int], ownTable: String, key: PropertyKey
+  ) -> Reference? {
+    let known = numbers
+    let table = SQLText.identifier(ownTable)
+    let family = Set(source.entities.filter { $0.tableName == ownTable && !isAbstract($0) }.map(\.number))
+    let isComplete = family.isSubset(of: Set(owners))
+    let entity = "(SELECT q.Z_ENT FROM old.\(table) AS q WHERE q.Z_PK = \(expression))"
+    let reference = isComplete ? expression : "CASE WHEN \(entity) IN \(owners.sqlList) THEN \(expression) END"
+    let cases = owners.map { "WHEN \($0) THEN \(known[$0] ?? 0)" }.joined(separator: " ")
+    let place = order ?? Self.column("Z_PK")
+    return Reference(
+      key: reference, entityNumber: "CASE \(entity) \(cases) END",
+      order: "CASE WHEN \(reference) IS NOT NULL THEN \(place) END")
+  }
+
+  func isAbstract(_ entity: EntityLayout) -> Bool { sourceSide.entity(entity.name)?.isAbstract ?? false }
+}

@@ -1,0 +1,28 @@
+internal import Foundation
+internal import GRDB
+internal import ManagedObjectModel
+internal import PersistentStore
+
+extension Migrator.StoreFacts {
+  /// Reads what a store says of itself; a model cache that cannot be read counts as none.
+  init(_ database: Database) throws {
+    guard try database.tableExists("Z_METADATA"), try database.tableExists("Z_PRIMARYKEY"),
+      let row = try Row.fetchOne(database, sql: "SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 1")
+    else {
+      throw MigrationError(
+        .dataViolation, detail: "it is not a Core Data store", hint: "Give a store that Core Data or SwiftData made.")
+    }
+    let uuid: DatabaseValue = row[0]
+    let list: DatabaseValue = row[1]
+    metadata = try StoreMetadata(
+      uuid: String.fromDatabaseValue(uuid) ?? "", propertyList: [UInt8](Data.fromDatabaseValue(list) ?? Data()))
+    model = nil
+    if try database.tableExists("Z_MODELCACHE"),
+      let value = try DatabaseValue.fetchOne(database, sql: "SELECT Z_CONTENT FROM Z_MODELCACHE LIMIT 1"),
+      let bytes = Data.fromDatabaseValue(value)
+    {
+      // Only needed for versions that the app's own model lacks; without it such a store is refused.
+      model = try? ManagedObjectModel(modelCache: [UInt8](bytes))
+    }
+  }
+}

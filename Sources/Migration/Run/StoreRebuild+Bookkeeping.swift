@@ -1,0 +1,134 @@
+internal import Foundation
+internal import GRDB
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import PropertyLists
+
+extension StoreRebuild {
+  /// The first number of the entities that Core Data keeps for itself: history, mirroring, index tracking.
+  static let firstReservedNumber = 16000
+
+  /// Fills `Z_PRIMARYKEY`, `Z_METADATA` and `Z_MODELCACHE`.
+  func fillBookkeeping(_ database: Database) throws {
+    try fillPrimaryKeys(database)
+    try Self.writeMetadata(database, of: layout.destination.model, from: "old")
+  }
+
+  /// The highest primary key ever given out is that of the hierarchies the records come from (format section 3.3).
+  private func fillPrimaryKeys(_ database: Database) throws {
+    for entity in layout.destination.entities {
+      var highest: Int64 = 0
+      if entity.isRoot {
+        highest =
+          try Int64.fetchOne(database, sql: "SELECT max(Z_PK) FROM main.\(SQLText.identifier(entity.tableName))") ?? 0
+        let roots = Set(
+          layout.routes.filter { $0.destination.rootName == entity.name }
+            .compactMap { layout.source.entity(named: $0.source.rootName)?.number })
+        let before =
+          try Int64.fetchOne(
+            database, sql: "SELECT max(Z_MAX) FROM old.Z_PRIMARYKEY WHERE Z_ENT IN \(roots.sorted().sqlList)") ?? 0
+        highest = max(highest, before)
+      }
+      try database.execute(
+        sql: "INSERT INTO main.Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, ?)",
+        arguments: [entity.number, entity.name, entity.parentNumber, highest])
+    }
+    try database.execute(
+      sql: """
+        INSERT INTO main.Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX)
+        SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM old.Z_PRIMARYKEY WHERE Z_ENT > \(Self.firstReservedNumber)
+        """)
+  }
+
+  /// Writes the metadata of a model: the identifier and everything foreign stay, what describes the model is new.
+  ///
+  /// - Parameter schema: the database that has the old metadata; that of the new is always `main`.
+  static func writeMetadata(_ database: Database, of model: ManagedObjectModel, from schema: String) throws {
+    guard let row = try Row.fetchOne(database, sql: "SELECT Z_UUID, Z_PLIST FROM \(schema).Z_METADATA LIMIT 1") else {
+      throw MigrationError(.dataViolation, detail: "the store has no metadata")
+    }
+    let uuid: DatabaseValue = row[0]
+    let list: DatabaseValue = row[1]
+    var metadata = try StoreMetadata(
+      uuid: String.fromDatabaseValue(uuid) ?? "", propertyList: [UInt8](Data.fromDatabaseValue(list) ?? Data()))
+    let fresh = StoreMetadata(model: model, uuid: metadata.uuid)
+    for key in [
+      StoreMetadata.Key.versionHashes, StoreMetadata.Key.versionHashesVersion, StoreMetadata.Key.versionIdentifiers,
+      StoreMetadata.Key.versionHashesDigest, StoreMetadata.Key.versionChecksum, StoreMetadata.Key.autoVacuumLevel,
+    ] {
+      metadata.entries[key] = fresh.entries[key]
+    }
+    let bytes = Data(try metadata.propertyListBytes())
+    let cache = Data(try model.modelCache())
+    try database.execute(sql: "DELETE FROM main.Z_METADATA; DELETE FROM main.Z_MODELCACHE")
+    try database.execute(
+      sql: "INSERT INTO main.Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?, ?)", arguments: [uuid, bytes])
+    try database.execute(sql: "INSERT INTO main.Z_MODELCACHE (Z_CONTENT) VALUES (?)", arguments: [cache])
+  }
+
+  /// Computes the derived attributes whose values could not be kept.
+  func computeDerivedValues(_ database: Database) throws {
+    for entity in layout.destination.entities {
+      for property in layout.destinationSide.properties[entity.name] ?? []
+      where property.declaringEntityName == entity.name && property.attribute?.isDerived == true {
+        let numbers = layout.routes(of: property.key).filter { route in
+          let old = layout.sourceSide.properties[route.source.name]?.first { $0.path == property.path }
+          return !StepLayout.isSameDerivation(old, property)
+        }.map(\.destination.number)
+        guard !numbers.isEmpty, let text = property.attribute?.derivationExpression,
+          property.attribute?.filteringPredicate == nil, let expression = DerivationExpression(text),
+          case .attribute(let columns) = layout.destination.storage(of: property.key), let column = columns.first,
+          let value = derivedValue(expression, entity)
+        else { continue }
+        try database.execute(
+          sql: "UPDATE main.\(SQLText.identifier(entity.tableName)) AS o SET \(column.sqlName) = \(value) "
+            + "WHERE o.Z_ENT IN \(numbers.sqlList)")
+      }
+    }
+  }
+
+  /// The value of a derived attribute over the record `o`; nil for expressions that are not known.
+  private func derivedValue(_ expression: DerivationExpression, _ entity: EntityLayout) -> String? {
+    switch expression {
+    case .now: return "NSCoreDataNow()"
+    case .keyPath(let path): return pathValue(path, entity)
+    case .function("lowercase", let path): return pathValue(path, entity).map { "LOWER(\($0))" }
+    case .function("uppercase", let path): return pathValue(path, entity).map { "UPPER(\($0))" }
+    case .function("count", let path) where path.count == 1:
+      switch layout.destination.storage(of: path[0], in: entity.name) {
+      case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
+        return
+          "(SELECT count(*) FROM main.\(SQLText.identifier(table)) AS p WHERE p.\(SQLText.identifier(column)) = o.Z_PK)"
+      default: return nil
+      }
+    case .function("sum", let path) where path.count == 2:
+      guard case .toManyByColumn(let table, let key, _) = layout.destination.storage(of: path[0], in: entity.name),
+        let target = layout.destinationSide.properties[entity.name]?.first(where: { $0.path == PropertyPath(path[0]) })?
+          .relationship?.destinationEntityName,
+        case .attribute(let columns) = layout.destination.storage(of: path[1], in: target), let column = columns.first
+      else { return nil }
+      return "(SELECT ifnull(sum(p.\(column.sqlName)), 0) FROM main.\(SQLText.identifier(table)) AS p "
+        + "WHERE p.\(SQLText.identifier(key)) = o.Z_PK)"
+    case .function: return nil
+    }
+  }
+
+  private func pathValue(_ path: [String], _ entity: EntityLayout) -> String? {
+    guard let first = path.first, let storage = layout.destination.storage(of: first, in: entity.name) else {
+      return nil
+    }
+    switch storage {
+    case .attribute(let columns) where path.count == 1: return columns.first.map { "o.\($0.sqlName)" }
+    case .toOne(let key, _, _) where path.count == 2:
+      guard
+        let target = layout.destinationSide.properties[entity.name]?.first(where: { $0.path == PropertyPath(first) })?
+          .relationship?.destinationEntityName,
+        let table = layout.destination.entity(named: target)?.tableName,
+        case .attribute(let columns) = layout.destination.storage(of: path[1], in: target), let column = columns.first
+      else { return nil }
+      return
+        "(SELECT p.\(column.sqlName) FROM main.\(SQLText.identifier(table)) AS p WHERE p.Z_PK = o.\(SQLText.identifier(key)))"
+    default: return nil
+    }
+  }
+}

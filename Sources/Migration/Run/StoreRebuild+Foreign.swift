@@ -1,0 +1,116 @@
+internal import GRDB
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import StoreFiles
+
+extension StoreRebuild {
+  /// The tables of persistent history (format section 3.10).
+  static let historyTables: Set<String> = ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"]
+
+  /// Whether a table belongs to the mirroring to CloudKit (format section 3.11).
+  static func isMirroring(_ table: String) -> Bool { table.hasPrefix("ANSCK") }
+
+  /// The tables that are none of the model's, in the order of their names.
+  static func foreignTables(_ contents: SourceContents, _ layout: StoreLayout) -> [SQLTable] {
+    let own = Set(
+      (layout.tables.map(\.name) + layout.joinTables.map(\.name) + layout.spatialIndexes.map(\.name)
+        + StoreLayout.bookkeepingTableNames).map { $0.uppercased() })
+    return contents.schema.tables.values.filter { !own.contains($0.name.uppercased()) }.sorted { $0.name < $1.name }
+  }
+
+  /// Copies persistent history and the app's own tables, with their indexes.
+  ///
+  /// - Throws: `migration-data-violation` for what cannot be carried over: mirroring tables where entities get other
+  ///   numbers, and virtual tables of the app.
+  func copyForeign(_ database: Database, _ contents: SourceContents, _ account: inout StepAccount) throws {
+    for table in Self.foreignTables(contents, layout.source) {
+      try Self.check(table, layout)
+      try database.execute(sql: table.statement)
+      let name = SQLText.quotedIdentifier(table.name)
+      try database.execute(sql: "INSERT INTO main.\(name) SELECT * FROM old.\(name)")
+      if table.name == "ACHANGE" { try renumberHistory(database, &account) }
+      for index in contents.schema.indexes.values.filter({ $0.tableName == table.name }).sorted(by: {
+        $0.name < $1.name
+      }) {
+        if let statement = contents.indexStatements[index.name] { try database.execute(sql: statement) }
+      }
+    }
+    if try Bool.fetchOne(database, sql: "SELECT count(*) > 0 FROM old.sqlite_master WHERE name = 'sqlite_sequence'")
+      == true,
+      try Bool.fetchOne(database, sql: "SELECT count(*) > 0 FROM main.sqlite_master WHERE name = 'sqlite_sequence'")
+        == true
+    {
+      try database.execute(
+        sql: "DELETE FROM main.sqlite_sequence; INSERT INTO main.sqlite_sequence SELECT * FROM old.sqlite_sequence")
+    }
+  }
+
+  /// Refuses tables that no step can carry over.
+  static func check(_ table: SQLTable, _ layout: StepLayout) throws {
+    if isMirroring(table.name), layout.isRenumbering {
+      throw MigrationError(
+        .dataViolation,
+        detail: "the store is mirrored to CloudKit, and entities would get other numbers, which the tables of the "
+          + "mirroring cannot follow",
+        hint: "Choose entity names that keep the alphabetical order, or switch the mirroring off first.")
+    }
+    if table.isVirtual {
+      throw MigrationError(
+        .dataViolation, detail: "the virtual table \(printable(table.name)) is not the model's and cannot be copied",
+        hint: "Drop the table before the migration and make it again afterwards.")
+    }
+  }
+
+  /// Gives the changes in the history the new numbers of their entities; those of removed ones go.
+  ///
+  /// The list of changed properties is a bit for each property by alphabetical place, so it is dropped where an entity's
+  /// properties are others now.
+  private func renumberHistory(_ database: Database, _ account: inout StepAccount) throws {
+    let known = layout.numbers
+    let removed = layout.source.entities.map(\.number).filter { known[$0] == nil }
+    let condition = "WHERE ZENTITY IN \(removed.sqlList)"
+    account.removedChanges = try Int.fetchOne(database, sql: "SELECT count(*) FROM main.ACHANGE \(condition)") ?? 0
+    try database.execute(sql: "DELETE FROM main.ACHANGE \(condition)")
+    let changed = layout.routes.filter { route in
+      let names = [
+        layout.source.model.properties(of: route.source.name),
+        layout.destination.model.properties(of: route.destination.name),
+      ].map { Set($0.keys) }
+      return names[0] != names[1]
+    }
+    if try database.columns(in: "ACHANGE").contains(where: { $0.name == "ZCOLUMNS" }), !changed.isEmpty {
+      try database.execute(
+        sql: "UPDATE main.ACHANGE SET ZCOLUMNS = NULL WHERE ZENTITY IN \(changed.map(\.source.number).sqlList)")
+    }
+    let moved = layout.routes.filter { $0.source.number != $0.destination.number }
+    guard !moved.isEmpty else { return }
+    let cases = moved.map { "WHEN \($0.source.number) THEN \($0.destination.number)" }.joined(separator: " ")
+    try database.execute(
+      sql: "UPDATE main.ACHANGE SET ZENTITY = CASE ZENTITY \(cases) ELSE ZENTITY END "
+        + "WHERE ZENTITY IN \(moved.map(\.source.number).sqlList)")
+  }
+
+  /// Makes the app's own indexes, triggers and views again where they still fit.
+  func recreateAppObjects(_ database: Database, _ contents: SourceContents, _ account: inout StepAccount) throws {
+    let tables = Set(layout.source.tables.map(\.name) + layout.source.joinTables.map(\.name))
+    let indexes = contents.schema.indexes.values.filter { index in
+      tables.contains(index.tableName) && !index.name.hasPrefix("Z") && contents.indexStatements[index.name] != nil
+    }
+    let statements =
+      indexes.map { ($0.name, contents.indexStatements[$0.name] ?? "") }
+      + contents.schema.views.map { ($0.key, $0.value) }
+      + contents.schema.triggers.filter { !Self.isCoreDataTrigger($0.key) }.map { ($0.key, $0.value) }
+    for (name, statement) in statements.sorted(by: { $0.0 < $1.0 }) {
+      do {
+        try database.execute(sql: statement)
+      } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
+        account.leftBehind.append(name)
+      }
+    }
+  }
+
+  /// Core Data's triggers begin like this (format section 3.9); they are made anew.
+  static func isCoreDataTrigger(_ name: String) -> Bool {
+    ["Z_DA_", "Z_RT_", "ZT_", "ZQ_"].contains { name.hasPrefix($0) }
+  }
+}

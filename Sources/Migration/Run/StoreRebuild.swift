@@ -1,0 +1,199 @@
+internal import GRDB
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import StoreFiles
+internal import SystemPackage
+
+/// One step of a migration: a new store of the destination's model, filled from one of the source's by SQL on whole
+/// tables, so that memory does not grow with the records.
+struct StoreRebuild {
+  let layout: StepLayout
+
+  /// What the step is called.
+  let name: String
+
+  /// When the migration began, in seconds since 2001-01-01T00:00:00Z.
+  let referenceDate: Double
+
+  init(_ mapping: MappingModel, name: String, referenceDate: Double) throws(MigrationError) {
+    layout = try StepLayout(mapping)
+    self.name = name
+    self.referenceDate = referenceDate
+  }
+
+  /// Makes the new store.
+  ///
+  /// - Parameters:
+  ///   - source: a store of the source's model that nobody else opens, without a log.
+  ///   - target: the new file; what a killed run left there must be gone.
+  /// - Throws: `migration-data-violation`, `migration-constraint-violation`, `migration-sqlite` or a file error.
+  func run(from source: FilePath, to target: FilePath) throws(MigrationError) -> StepAccount {
+    var account = StepAccount(step: name, way: .rebuild)
+    let old = try StepConnection(source, .immutable)
+    let contents = try old.read { try SourceContents($0, layout) }
+    try old.read { try ConditionCount(layout).refuseViolations($0) }
+    try old.close()
+    let new = try StepConnection(target, .create, referenceDate: referenceDate)
+    do {
+      try new.run { database in
+        try database.execute(
+          sql: """
+            PRAGMA page_size = 4096; PRAGMA auto_vacuum = 2; PRAGMA encoding = 'UTF-8';
+            PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE
+            """)
+        try database.execute(
+          sql: "ATTACH DATABASE ? AS old", arguments: [SQLiteLocation(source, .immutable).address])
+        try database.execute(sql: "BEGIN")
+        try createTables(database)
+        try fillTables(database, contents)
+        try fillBookkeeping(database)
+        try copyForeign(database, contents, &account)
+        try createIndexes(database)
+        try computeDerivedValues(database)
+        for trigger in layout.destination.triggers { try database.execute(sql: trigger.statement) }
+        try recreateAppObjects(database, contents, &account)
+        try database.execute(sql: "COMMIT")
+        try database.execute(sql: "DETACH DATABASE old")
+        try count(database, contents, &account)
+        // Both version bytes of the header say WAL, as in every store of Core Data's (format section 3.1).
+        // Writing them pushes the whole file to the disk, for the first and only time.
+        try database.execute(
+          sql: """
+            PRAGMA locking_mode = NORMAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = 1; PRAGMA journal_mode = WAL;
+            PRAGMA wal_checkpoint(TRUNCATE)
+            """)
+      }
+    } catch {
+      // The first error is the one to report; the file is thrown away.
+      try? new.close()
+      throw error
+    }
+    try new.close()
+    return account
+  }
+
+  // MARK: Tables
+
+  private func createTables(_ database: Database) throws {
+    for table in layout.destination.tables { try database.execute(sql: table.statement) }
+    for table in layout.destination.joinTables { try database.execute(sql: table.statement) }
+    for statement in layout.destination.statements.suffix(StoreLayout.bookkeepingTableNames.count) {
+      try database.execute(sql: statement)
+    }
+  }
+
+  private func fillTables(_ database: Database, _ contents: SourceContents) throws {
+    for table in layout.destination.tables {
+      let routes = layout.routes(to: table)
+      var names: [String] = []
+      for route in routes where !names.contains(route.source.tableName) { names.append(route.source.tableName) }
+      for name in names {
+        try fill(table, from: name, routes.filter { $0.source.tableName == name }, database, contents)
+      }
+    }
+    for table in layout.destination.joinTables {
+      for statement in layout.statements(filling: table, schema: contents.schema) {
+        try database.execute(sql: statement)
+      }
+    }
+  }
+
+  private func fill(
+    _ table: TableLayout, from oldName: String, _ routes: [StepLayout.Route], _ database: Database,
+    _ contents: SourceContents
+  ) throws {
+    let expressions = table.columns.map { column in
+      Self.choice(routes.map { ($0.source.number, layout.expression(column, $0)) })
+    }
+    let isWhole =
+      contents.rows[oldName]?.allSatisfy { number, rows in
+        rows == 0 || routes.contains { $0.source.number == number }
+      } ?? true
+    let target = "main.\(SQLText.identifier(table.name))"
+    let origin = "old.\(SQLText.identifier(oldName))"
+    let isSame =
+      contents.schema.tables[oldName]?.columns.map { StepLayout.column($0.name) }
+      == zip(table.columns, expressions).map { column, expression in
+        // A number that stays the same is the column itself.
+        column.role == .entityNumber && routes.allSatisfy({ $0.source.number == $0.destination.number })
+          ? StepLayout.column("Z_ENT") : expression
+      }
+    if isWhole, isSame, contents.hasSameTypes(oldName, table) {
+      // SQLite copies whole records where both tables have the same shape.
+      try database.execute(sql: "INSERT INTO \(target) SELECT * FROM \(origin)")
+      return
+    }
+    let condition = isWhole ? "" : " WHERE \(StepLayout.row).Z_ENT IN \(routes.map(\.source.number).sqlList)"
+    try database.execute(
+      sql: "INSERT INTO \(target) (\(table.columns.map(\.sqlName).joined(separator: ", "))) "
+        + "SELECT \(expressions.joined(separator: ", ")) FROM \(origin) AS \(StepLayout.row)\(condition)")
+  }
+
+  /// The expression of a column, by the entity of the row where entities differ.
+  private static func choice(_ expressions: [(number: Int, sql: String)]) -> String {
+    guard let first = expressions.first else { return "NULL" }
+    if expressions.allSatisfy({ $0.sql == first.sql }) { return first.sql }
+    let cases = expressions.filter { $0.sql != "NULL" }.map { "WHEN \($0.number) THEN \($0.sql)" }
+    return "CASE \(StepLayout.column("Z_ENT")) \(cases.joined(separator: " ")) END"
+  }
+
+  // MARK: Indexes
+
+  private func createIndexes(_ database: Database) throws {
+    for index in layout.destination.indexes {
+      do {
+        try database.execute(sql: index.statement)
+      } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+        throw try duplicates(index, database)
+      }
+    }
+    for index in layout.destination.spatialIndexes {
+      try database.execute(sql: index.statement)
+      let columns = index.columns.map(SQLText.identifier)
+      let numbers = layout.destination.entity(named: index.entityName)?.numbers ?? 0...0
+      let conditions =
+        columns.map { "\($0) IS NOT NULL" } + ["Z_ENT BETWEEN \(numbers.lowerBound) AND \(numbers.upperBound)"]
+      try database.execute(
+        sql: "INSERT INTO \(SQLText.identifier(index.name)) SELECT Z_PK, "
+          + columns.flatMap { [$0, $0] }.joined(separator: ", ")
+          + " FROM \(SQLText.identifier(index.tableName)) WHERE \(conditions.joined(separator: " AND "))")
+    }
+  }
+
+  private func duplicates(_ index: IndexLayout, _ database: Database) throws -> MigrationError {
+    let columns = index.columns.map { SQLText.identifier($0.name) }
+    let table = SQLText.identifier(index.tableName)
+    let filled = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
+    let groups =
+      "SELECT \(columns.joined(separator: ", ")) FROM \(table) WHERE \(filled) "
+      + "GROUP BY \(columns.joined(separator: ", ")) HAVING count(*) > 1"
+    let sql = "FROM \(table) WHERE (\(columns.joined(separator: ", "))) IN (\(groups))"
+    let rows = try Int.fetchOne(database, sql: "SELECT count(*) \(sql)") ?? 0
+    let keys = try Int64.fetchAll(database, sql: "SELECT Z_PK \(sql) ORDER BY Z_PK LIMIT 10")
+    var entity: String?
+    var properties: [String] = []
+    if case .uniqueness(let name, let names) = index.purpose { (entity, properties) = (name, names) }
+    return MigrationError(
+      .constraintViolation,
+      detail: "\(rows) records of \(printable(entity ?? index.tableName)) are not unique in "
+        + "\(printable(properties.joined(separator: ", "))), for instance those with the primary keys \(keys.sqlList)",
+      entityName: entity, propertyName: properties.joined(separator: ","))
+  }
+
+  private func count(_ database: Database, _ contents: SourceContents, _ account: inout StepAccount) throws {
+    for route in layout.routes {
+      let rows = contents.rows[route.source.tableName]?[route.source.number] ?? 0
+      account.entities.append(
+        .init(entity: route.destination.name, source: route.source.name, rows: rows))
+    }
+    for entity in layout.source.entities where layout.numbers[entity.number] == nil {
+      let rows = contents.rows[entity.tableName]?[entity.number] ?? 0
+      if rows > 0 { account.removedRows[entity.name] = rows }
+    }
+  }
+}
+
+extension Sequence<Int64> {
+  /// The numbers as a list of SQL.
+  var sqlList: String { "(" + map { String($0) }.joined(separator: ", ") + ")" }
+}

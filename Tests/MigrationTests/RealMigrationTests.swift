@@ -1,0 +1,66 @@
+import ManagedObjectModel
+import Migration
+import PersistentStore
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+/// Stores that people released, migrated along every version of their models that comes later.
+@Suite(.enabled(if: RealMaterial.isAvailable, "\(RealMaterial.skipped)"))
+struct RealMigrationTests {
+  @Test func everyStoreGoesToEveryLaterVersion() throws {
+    var bundles: [ModelBundle] = []
+    for path in RealMappingTests.bundles {
+      do throws(ModelError) {
+        let bundle = try ModelBundle.load(path: path, unreadableVersions: .report)
+        if bundle.versions.count > 1 { bundles.append(bundle) }
+      } catch {
+        continue
+      }
+    }
+    // Some models are there several times over; each pair of versions is gone through once for a store.
+    var done: Set<[String]> = []
+    var migrated: [String] = []
+    var refused: [String] = []
+    for store in RealMaterial.stores {
+      let folder = try TemporaryFolder()
+      let copy = try RealMaterial.copy(store, into: folder)
+      guard let metadata = try? Self.metadata(copy) else { continue }
+      for bundle in bundles {
+        guard let start = bundle.version(matching: metadata.versionHashes),
+          let index = bundle.versions.firstIndex(of: start)
+        else { continue }
+        for version in bundle.versions[(index + 1)...] where version.versionHashes != start.versionHashes {
+          let steps = bundle.versions[index...].prefix { $0 != version }.map(\.checksum)
+          guard done.insert([store.string] + steps + [version.checksum]).inserted else { continue }
+          var options = Migrator.Options()
+          options.version = version.name
+          options.output = folder.appending("Out-\(bundle.name)-\(migrated.count)-\(refused.count).sqlite")
+          let name = "\(store.lastComponent?.string ?? "") \(start.name) → \(version.name)"
+          do throws(MigrationError) {
+            let result = try Migrator(bundle, surroundings: .still()).migrate(copy, options: options)
+            migrated.append(name)
+            let after = try? Self.metadata(result.store)
+            #expect(after?.versionHashes == version.versionHashes, "\(name)")
+            #expect(after?.uuid == metadata.uuid, "\(name)")
+          } catch {
+            refused.append("\(name): \(error.code) \(error.detail)")
+            // Their records lack what a later version makes mandatory, for which the apps had mapping models.
+            #expect([.notInferable, .dataViolation].contains(error.kind), "\(name): \(error)")
+            #expect(error.kind == .notInferable || error.coreDataCode == 134110 && error.entityName != nil, "\(name)")
+          }
+        }
+      }
+    }
+    print("real stores: \(migrated.count) migrations done, \(refused.count) refused")
+    #expect(migrated.count > 20)
+  }
+
+  static func metadata(_ path: FilePath) throws -> StoreMetadata? {
+    let store = try PersistentStore(opening: path)
+    let metadata = try store.metadata()
+    try store.close()
+    return metadata
+  }
+}
