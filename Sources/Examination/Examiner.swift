@@ -186,7 +186,12 @@ public struct Examiner: Sendable {
 
   private func openPart(_ part: StoreFileSet.Part, of files: StoreFileSet) throws(FileError) -> ReadableFile? {
     let path = files.path(of: part)
-    guard try fileSystem.status(of: path) != nil else { return nil }
+    guard try fileSystem.status(of: path) != nil else {
+      guard try fileSystem.status(of: path, followingLinks: false) != nil else { return nil }
+      throw FileError(
+        .danglingLink, operation: "read the store", path: path,
+        detail: "\(quoted(path)) beside it is a symbolic link that leads nowhere")
+    }
     // Where it goes away in this moment, as it does when a transaction ends, the store is looked at again.
     return try fileSystem.open(path)
   }

@@ -22,6 +22,19 @@ enum OpenFiles {
     #endif
   }
 
+  /// A process other than this one that keeps the file open.
+  ///
+  /// One that lets go at once is waited for, a tenth of a second at most: a child of this process has its open files until
+  /// it becomes another program.
+  static func processKeepingOpen(_ identity: FileIdentity) -> Process? {
+    var found = processWithOpenFile(identity)
+    for _ in 0..<5 where found != nil {
+      SystemCalls.sleep(milliseconds: 20)
+      found = processWithOpenFile(identity)
+    }
+    return found
+  }
+
   /// A process in words, by name where the system tells it.
   static func describe(processID: Int32) -> String {
     Process(id: processID, name: name(of: processID)).description

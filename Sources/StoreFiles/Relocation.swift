@@ -101,7 +101,14 @@ extension Relocation {
       try? removeTraces(journal: journal, in: fileSystem, whenTakenBack)
       throw error
     }
-    try depart(in: fileSystem)
+    do throws(FileError) {
+      try refuseOpenElsewhere()
+      try depart(in: fileSystem)
+    } catch {
+      // Then the main file has its old name still, or again. The first error is the one to report.
+      if error.kind == .inUse { try? removeTraces(journal: journal, in: fileSystem, whenTakenBack) }
+      throw error
+    }
     try whenMoved()
     try fileSystem.unlink(journal)
     try fileSystem.synchronizeDirectory(journal.folder)
@@ -182,15 +189,20 @@ extension Relocation {
   // MARK: The point of no return
 
   private func depart(in fileSystem: FileSystem) throws(FileError) {
-    for step in steps.reversed() {
+    for (index, step) in steps.indices.reversed().map({ ($0, steps[$0]) }) {
       let source = try step.source.existing("remove the old name")
-      guard let status = try fileSystem.status(of: source, followingLinks: false) else { continue }
-      // Only the very file that was moved may lose its name; a copied one only while it is as it was copied.
-      if status.identity == step.identity, step.copy == nil || status.size == step.bytes {
-        try fileSystem.unlink(source)
-      } else if step.part == .main, status.identity == step.identity {
-        throw FileError(.changed, operation: "remove the old name", path: source)
+      if let status = try fileSystem.status(of: source, followingLinks: false) {
+        // Only the very file that was moved may lose its name; a copied one only while it is as it was copied.
+        if step.isOf(status), step.copy == nil || status.size == step.bytes {
+          try fileSystem.unlink(source)
+        } else if step.part == .main, step.isOf(status) {
+          throw FileError(.changed, operation: "remove the old name", path: source)
+        }
       }
+      guard index == steps.indices.last else { continue }
+      // That the main file's old name is gone must be on the disk before any other old name goes.
+      if try fileSystem.status(of: source.folder) != nil { try fileSystem.synchronizeDirectory(source.folder) }
+      try putBackIfOpenElsewhere(step, source: source, in: fileSystem)
     }
     if let main = source.path {
       let support = StoreFileSet(main: main).path(of: .externalData)
@@ -209,16 +221,68 @@ extension Relocation {
     try fileSystem.unlink(journal)
   }
 
-  /// Removes the new names; the old ones were never touched.
+  /// Removes the new names, after giving back every old one that is missing.
+  ///
+  /// The old names go last, and the main file's first of them; but a disk that lost its power may have kept the removal of
+  /// one and not of another.
   private func takeBack(in fileSystem: FileSystem, keepingFolders: Bool = false) throws(FileError) {
+    for step in steps {
+      let source = try step.source.existing("take the move back")
+      let destination = try step.destination.existing("take the move back")
+      guard try fileSystem.status(of: source, followingLinks: false) == nil,
+        let status = try fileSystem.status(of: destination, followingLinks: false), step.isCopy(status)
+      else { continue }
+      try fileSystem.makeDirectory(source.folder)
+      try giveBack(destination, to: source, in: fileSystem)
+      try fileSystem.synchronizeDirectory(source.folder)
+    }
     for step in steps.reversed() {
       let destination = try step.destination.existing("take the move back")
       let status = try fileSystem.status(of: destination, followingLinks: false)
-      if let status, status.identity == step.copy ?? step.identity { try fileSystem.unlink(destination) }
+      if let status, step.isCopy(status) { try fileSystem.unlink(destination) }
       try fileSystem.unlink(destination.hiddenSibling(suffix: ".arriving"))
     }
     if !keepingFolders, let main = destination.path {
       try removeFolders(below: StoreFileSet(main: main).path(of: .externalData), in: fileSystem)
+    }
+  }
+
+  private func giveBack(_ file: FilePath, to source: FilePath, in fileSystem: FileSystem) throws(FileError) {
+    do throws(FileError) {
+      try fileSystem.link(file, to: source)
+    } catch {
+      guard error.meansLinksAreUnsupported else { throw error }
+      do {
+        _ = try fileSystem.copy(file, to: source)
+      } catch {
+        throw FileError(.changed, operation: "take the move back", path: source)
+      }
+    }
+  }
+
+  /// Refuses to go on where another process has opened the store since the move began: it would write to the old names.
+  private func refuseOpenElsewhere() throws(FileError) {
+    for step in steps where step.part == .main || step.part == .sharedMemory {
+      guard let process = OpenFiles.processKeepingOpen(step.identity) else { continue }
+      throw FileError(
+        .inUse, operation: "move the store", path: step.source.path,
+        detail: "\(process.description) has opened it meanwhile", hint: "Quit it, then run the same command again.")
+    }
+  }
+
+  /// Gives the main file its old name back where another process opened it in the last moment before it was gone.
+  private func putBackIfOpenElsewhere(
+    _ step: Step, source: FilePath, in fileSystem: FileSystem
+  ) throws(FileError) {
+    do throws(FileError) {
+      try refuseOpenElsewhere()
+    } catch {
+      let destination = try step.destination.existing("move the store")
+      if try fileSystem.status(of: source, followingLinks: false) == nil {
+        try giveBack(destination, to: source, in: fileSystem)
+        try fileSystem.synchronizeDirectory(source.folder)
+      }
+      throw error
     }
   }
 
@@ -248,41 +312,73 @@ extension Relocation {
 
   /// Finishes a move that was interrupted, or takes it back; safe to be interrupted itself.
   ///
+  /// A journal that is about other files, because its folder was copied or restored from elsewhere, is set aside as
+  /// `….stale` where the store is in its old place; nothing is touched then.
+  ///
+  /// - Returns: nil where nothing had begun, or the journal was set aside.
   /// - Throws: `changed-meanwhile` where the store is whole under neither name, because somebody else changed it.
   package static func finish(
     journal: FilePath, in fileSystem: FileSystem
   ) throws -> (relocation: Relocation, outcome: Outcome)? {
-    guard let relocation = try Relocation(journal: journal, in: fileSystem) else {
+    guard let written = try Relocation(journal: journal, in: fileSystem) else {
       // Killed while the journal was being written: nothing else had begun.
       try fileSystem.unlink(journal)
       return nil
     }
-    let outcome = try relocation.finish(in: fileSystem)
+    let relocation = written.rooted(at: journal.folder)
+    guard let outcome = try relocation.finish(in: fileSystem) else {
+      try fileSystem.rename(journal, to: journal.sibling(suffix: ".stale"))
+      return nil
+    }
     try fileSystem.unlink(journal)
     try fileSystem.synchronizeDirectory(journal.folder)
     return (relocation, outcome)
   }
 
-  private func finish(in fileSystem: FileSystem) throws(FileError) -> Outcome {
+  private func finish(in fileSystem: FileSystem) throws(FileError) -> Outcome? {
     // The last step is the main file, and the first to lose its old name: while it has it, no old name is gone.
     guard let main = steps.last else { return .takenBack }
     let source = try main.source.existing("finish the move")
-    if try fileSystem.status(of: source, followingLinks: false)?.identity == main.identity {
+    let atOldPlace = try fileSystem.status(of: source, followingLinks: false)
+    if let atOldPlace, main.isOf(atOldPlace) {
       try takeBack(in: fileSystem)
       return .takenBack
     }
     for step in steps {
       let destination = try step.destination.existing("finish the move")
-      let status = try fileSystem.status(of: destination, followingLinks: false)
-      guard status?.identity == step.copy ?? step.identity else {
-        throw FileError(
-          .changed, operation: "finish the move", path: destination,
-          detail: "an interrupted move cannot be finished, because this file is missing or another one has its name",
-          hint: "Look at the folder by hand; the journal of the move is beside it and names every file.")
-      }
+      if let status = try fileSystem.status(of: destination, followingLinks: false), step.isCopy(status) { continue }
+      if atOldPlace != nil { return nil }
+      throw FileError(
+        .changed, operation: "finish the move", path: destination,
+        detail: "an interrupted move cannot be finished, because this file is missing or another one has its name",
+        hint: "Look at the folder by hand; the journal of the move is beside it and names every file.")
     }
     try depart(in: fileSystem)
     return .moved
+  }
+
+  /// The same move where its folders are now: they may have been renamed since the journal was written.
+  ///
+  /// The journal of a quarantine or a release lies in the quarantine folder, which lies beside the store; one side of such a
+  /// move is always in there. Other moves stay as they are.
+  private func rooted(at folder: FilePath) -> Relocation {
+    let ends = ["quarantine": destination, "release": source]
+    guard let inside = ends[note]?.path?.folder, inside != folder else { return self }
+    func moved(_ text: PathText) -> PathText {
+      guard var path = text.path else { return text }
+      if path.removePrefix(inside) { return PathText(folder.pushing(path)) }
+      if path.removePrefix(inside.folder) { return PathText(folder.folder.pushing(path)) }
+      return text
+    }
+    var result = self
+    result.source = moved(source)
+    result.destination = moved(destination)
+    result.folders = folders.map(moved)
+    for index in steps.indices {
+      result.steps[index].source = moved(steps[index].source)
+      result.steps[index].destination = moved(steps[index].destination)
+    }
+    return result
   }
 
   private func synchronizeFolders(
@@ -295,6 +391,14 @@ extension Relocation {
       if try fileSystem.status(of: folder) != nil { try fileSystem.synchronizeDirectory(folder) }
     }
   }
+}
+
+extension Relocation.Step {
+  /// Whether a file is the one that is being moved; the number of the device may change from one start to the next.
+  fileprivate func isOf(_ status: FileStatus) -> Bool { status.identity.inode == identity.inode }
+
+  /// Whether a file is the one that has the new name, or is to have it.
+  fileprivate func isCopy(_ status: FileStatus) -> Bool { status.identity.inode == (copy ?? identity).inode }
 }
 
 extension PathText {

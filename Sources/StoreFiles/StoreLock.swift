@@ -61,15 +61,8 @@ package struct StoreLock: ~Copyable {
 
   /// A connection in rollback mode holds no lock while it rests, so the open files of other processes are looked at too,
   /// as far as the system lets us.
-  ///
-  /// One that lets go at once is waited for: a child of this process has its open files until it becomes another program.
   private static func refuseOpenElsewhere(_ identity: FileIdentity, at path: FilePath) throws(FileError) {
-    var found = OpenFiles.processWithOpenFile(identity)
-    for _ in 0..<5 where found != nil {
-      SystemCalls.sleep(milliseconds: 20)
-      found = OpenFiles.processWithOpenFile(identity)
-    }
-    guard let process = found else { return }
+    guard let process = OpenFiles.processKeepingOpen(identity) else { return }
     throw FileError(
       .inUse, operation: "lock the store", path: path, detail: "\(process.description) has it open",
       hint: "Quit it, then run the same command again.")

@@ -187,3 +187,69 @@ struct InterruptedMoveTests {
     #expect(names.count == 6, "step \(step): \(names)", sourceLocation: location)
   }
 }
+
+/// What becomes of an interrupted move when somebody has been at the folder since.
+struct DisturbedMoveTests {
+  typealias Base = QuarantineFolderTests
+
+  /// A store whose quarantine died when all new names were there and no old one was gone.
+  private func halfMoved() throws -> Base {
+    for step in 10...60 {
+      let base = try Base()
+      let set = try base.makeStore()
+      let trouble = Trouble(.death, atStep: step)
+      do {
+        _ = try base.quarantine(.still(fileSystem: trouble.fileSystem)).add(set, because: Base.facts)
+      } catch is FileError {}
+      let names = try base.system.entries(of: base.folder.appending("Incompatible")).map(\.string)
+      // The main file gets its new name last.
+      guard names.contains("2026-11-21-10-11-12.sqlite") else { continue }
+      try #require(names.contains(".2026-11-21-10-11-12.moving"))
+      try #require(try base.contents(of: set) == Base.whole)
+      return base
+    }
+    throw FileError(.notFound, operation: "interrupt the move", path: nil)
+  }
+
+  @Test func anOldNameThatTheDiskLostIsGivenBack() throws {
+    let base = try halfMoved()
+    let set = StoreFileSet(main: base.folder.appending("App.sqlite"))
+    try base.system.unlink(set.path(of: .wal))
+    try base.system.unlink(set.path(of: .journal))
+    _ = try base.quarantine().finishInterrupted()
+    #expect(try base.contents(of: set) == Base.whole)
+    #expect(try base.quarantine().stores().isEmpty)
+  }
+
+  @Test func aRenamedFolderIsFinished() throws {
+    let base = try halfMoved()
+    let renamed = FilePath(base.folder.path.string + "-renamed")
+    defer { TemporaryFolder.remove(renamed) }
+    try base.system.rename(base.folder.path, to: renamed)
+    let quarantine = QuarantineFolder(renamed.appending("Incompatible"), surroundings: .still())
+    _ = try quarantine.finishInterrupted()
+    #expect(try base.contents(of: StoreFileSet(main: renamed.appending("App.sqlite"))) == Base.whole)
+    #expect(try !quarantine.hasInterrupted())
+    try base.system.rename(renamed, to: base.folder.path)
+  }
+
+  @Test func aCopiedFolderTouchesNothingOfTheOriginal() throws {
+    let base = try halfMoved()
+    let before = try FolderContents(of: base.folder.path)
+    let copy = try TemporaryFolder()
+    try base.system.makeDirectory(copy.appending("Incompatible"))
+    for place in ["", "Incompatible"] {
+      for name in try base.system.entries(of: base.folder.appending(place)) {
+        let file = base.folder.appending(place).appending(name)
+        guard try base.system.status(of: file, followingLinks: false)?.kind == .regular else { continue }
+        _ = try base.system.copy(file, to: copy.path.appending(place).appending(name))
+      }
+    }
+    let quarantine = QuarantineFolder(copy.appending("Incompatible"), surroundings: .still())
+    _ = try quarantine.finishInterrupted()
+    #expect(try !quarantine.hasInterrupted())
+    #expect(try base.system.status(of: copy.appending("App.sqlite")) != nil)
+    #expect(try base.system.status(of: copy.appending("App.sqlite-wal")) != nil)
+    #expect(try FolderContents(of: base.folder.path) == before)
+  }
+}

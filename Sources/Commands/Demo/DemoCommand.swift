@@ -82,11 +82,12 @@ struct DemoCommand: ParsableCommand {
     }
     text += table.text()
     let home = shellQuoted(stage.home.string)
+    let tool = shellQuoted(CommandLine.arguments.first ?? "lazaret")
     text += """
 
       Look further:
-        lazaret quarantine list --home \(home)
-        lazaret inspect \(shellQuoted(stage.stores.appending("Healthy.sqlite").string)) --check full
+        \(tool) quarantine list --home \(home)
+        \(tool) inspect \(shellQuoted(stage.stores.appending("Healthy.sqlite").string)) --check full
       Remove it all with: rm -r \(shellQuoted(stage.folder.string))
 
       """
