@@ -112,6 +112,7 @@ enum ExampleFolder {
     let system = FileSystem()
     if let given { return given }
     var candidates: [FilePath] = ["Examples"]
+    // An executable whose place cannot be told leaves the current folder, and the error below.
     if let executable = CommandLine.arguments.first.map({ FilePath($0) }), let real = try? system.realPath(executable) {
       var folder = real.removingLastComponent()
       while folder.lastComponent != nil {

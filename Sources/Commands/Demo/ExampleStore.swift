@@ -10,6 +10,7 @@ struct ExampleStore {
     let uuid = Surroundings.machine.makeUUID().description
     let bytes = try StoreCreation(model: model, uuid: uuid, modelCache: try model.modelCache()).bytes()
     try FileSystem().writeAtomically(bytes, to: path, replacing: false)
+    // The store above was made by this very layout; a model without these entities stays empty.
     guard let layout = try? StoreLayout(model), let car = layout.entity(named: "Car"),
       let motorbike = layout.entity(named: "Motorbike"), let owner = layout.entity(named: "Owner")
     else { return }

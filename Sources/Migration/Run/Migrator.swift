@@ -113,6 +113,7 @@ public struct Migrator: Sendable {
     } catch {
       // Steps that an earlier run finished are kept; without a journal there are none.
       if let journal = try? folder.journal(), journal.finished > 0, error.isEnvironmental { throw error }
+      // The first error is the one to report; what is left is removed by the next run.
       try? folder.remove()
       throw error
     }
