@@ -91,6 +91,6 @@ let package = Package(
     tests(of: "Migration", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
     tests(of: "Quarantine"),
     tests(of: "Lazaret", needs: ["LazaretTool", grdb, logging]),
-    tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser], leavingOut: ["Snapshots"]),
+    tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
   ]
 )

@@ -31,7 +31,7 @@ struct CommandTests {
 
   @Test func openSaysWhyAStoreStaysClosed() throws {
     let desk = try Desk()
-    try desk.makeStore("Old.xcdatamodel")
+    try desk.makeStore(model: "Old.xcdatamodel")
     let outdated = try desk.lazaret("open", desk.store, "--model", desk.model)
     #expect(outdated.status == 1)
     #expect(outdated.output.isEmpty)

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import StoreFiles
 import SystemPackage
 import TestSupport
@@ -20,13 +21,15 @@ struct Desk {
     try folder.write("CREATE TABLE cars (id INTEGER PRIMARY KEY, name TEXT);", to: "Cars.sql")
   }
 
-  static func contents(_ attributes: [String], entity: String = "Car") -> String {
+  static func contents(_ attributes: [String], entity: String = "Car", isUnique: Bool = true) -> String {
     let lines = attributes.map { "<attribute name=\"\($0)\" optional=\"YES\" attributeType=\"String\"/>" }
+    let constraint =
+      "<uniquenessConstraints><uniquenessConstraint><constraint value=\"name\"/></uniquenessConstraint></uniquenessConstraints>"
     return """
       <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
       <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0" lastSavedToolsVersion="22522">
         <entity name="\(entity)" representedClassName="Car" syncable="YES">\(lines.joined())
-          <uniquenessConstraints><uniquenessConstraint><constraint value="name"/></uniquenessConstraint></uniquenessConstraints>
+          \(isUnique ? constraint : "")
         </entity>
       </model>
       """
@@ -48,10 +51,42 @@ struct Desk {
     try folder.write("an old log", to: "Stores/\(name)-wal")
   }
 
-  func makeStore(_ model: String? = nil) throws {
-    let result = try lazaret("open", store, "--model", model ?? self.model)
+  func makeStore(_ store: String? = nil, model: String? = nil) throws {
+    let result = try lazaret("open", store ?? self.store, "--model", model ?? self.model)
     // 2 where the one that was there before lies in quarantine.
     #expect([0, 2].contains(result.status), "\(result.errors)")
+  }
+
+  /// Makes a store of the first version of the model, with one record.
+  func makeOldStore(_ name: String = "Old.sqlite") throws -> String {
+    let path = folder.appending("Stores").appending(name)
+    for suffix in ["", "-wal", "-shm"] { try FileSystem().unlink(path.sibling(suffix: suffix)) }
+    try makeStore(path.string, model: folder.appending("Old.xcdatamodel").string)
+    let queue = try DatabaseQueue(path: path.string)
+    try queue.writeWithoutTransaction { database in
+      try database.execute(sql: "INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, 1, 'one')")
+    }
+    try queue.close()
+    return path.string
+  }
+
+  /// A model whose second version drops the only attribute, and one whose second version gives it another type.
+  func makeLosingModel() throws -> String { try makeModel("Losing", ["V1": ["name"], "V2": []]) }
+
+  func makeRefusedModel() throws -> String {
+    try folder.write(
+      Self.contents(["name"]).replacing("attributeType=\"String\"", with: "attributeType=\"Date\""),
+      to: "Refused.xcdatamodeld/V2.xcdatamodel/contents")
+    return try makeModel("Refused", ["V1": ["name"]])
+  }
+
+  private func makeModel(_ name: String, _ versions: [String: [String]]) throws -> String {
+    for (version, attributes) in versions {
+      try folder.write(
+        Self.contents(attributes, isUnique: !attributes.isEmpty),
+        to: "\(name).xcdatamodeld/\(version).xcdatamodel/contents")
+    }
+    return folder.appending("\(name).xcdatamodeld").string
   }
 
   /// The one quarantined store's name.

@@ -42,6 +42,22 @@ struct MigrationScene {
     try Migrator(bundle, surroundings: surroundings).migrate(store, options: options)
   }
 
+  /// Changes the store in a way that leaves what is new in its write-ahead log alone.
+  func leaveInLog(_ statement: String) throws {
+    let system = FileSystem()
+    let queue = try DatabaseQueue(path: store.string)
+    try queue.writeWithoutTransaction { database in
+      try database.execute(sql: "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+      try database.execute(sql: statement)
+    }
+    let files = StoreFileSet(main: store)
+    let kept = try [StoreFileSet.Part.main, .wal].map { part in
+      (files.path(of: part), try system.contents(of: files.path(of: part), limit: 1 << 24))
+    }
+    try queue.close()
+    for (path, bytes) in kept { try system.writeAtomically(bytes, to: path, replacing: true) }
+  }
+
   /// The rows of a query on the store, values joined by bars, as SQLite's shell prints them.
   func rows(_ sql: String) throws -> [String] { try Self.rows(sql, in: store) }
 

@@ -57,7 +57,10 @@ func toMany(
 }
 
 /// A bundle of versions called V1, V2 and so on, the last one current.
-func bundle(_ models: ManagedObjectModel...) throws -> ModelBundle {
+func bundle(_ models: ManagedObjectModel...) throws -> ModelBundle { try bundle(models) }
+
+/// A bundle of versions called V1, V2 and so on, the last one current.
+func bundle(_ models: [ManagedObjectModel]) throws -> ModelBundle {
   let versions = models.enumerated().map { index, model in
     ModelVersion(name: "V\(index + 1)", model: model, isCurrent: index == models.count - 1)
   }

@@ -38,16 +38,26 @@ struct RealMigrationTests {
           options.version = version.name
           options.output = folder.appending("Out-\(bundle.name)-\(migrated.count)-\(refused.count).sqlite")
           let name = "\(store.lastComponent?.string ?? "") \(start.name) → \(version.name)"
+          let plan = try Migrator(bundle, surroundings: .still()).plan(copy, options: options)
           do throws(MigrationError) {
             let result = try Migrator(bundle, surroundings: .still()).migrate(copy, options: options)
             migrated.append(name)
             let after = try? Self.metadata(result.store)
             #expect(after?.versionHashes == version.versionHashes, "\(name)")
             #expect(after?.uuid == metadata.uuid, "\(name)")
+            #expect(plan.refusals.isEmpty && plan.failures.isEmpty, "\(name): \(plan.failures)")
+            // A run also counts the defaults that it put in itself on the way; the plan does not.
+            let lost = Set(result.steps.flatMap(\.losses).filter { $0.rows != nil })
+            #expect(Set(plan.losses.filter { $0.rows != nil }).isSubset(of: lost), "\(name)")
+            if result.steps.count == 1 { #expect(plan.losses == result.steps[0].losses, "\(name)") }
+            let planned = plan.steps.last?.entities.filter { $0.destination != nil }.compactMap(\.rows).reduce(0, +)
+            #expect(planned == result.steps.last?.entities.reduce(0) { $0 + $1.rows }, "\(name)")
           } catch {
             refused.append("\(name): \(error.code) \(error.detail)")
             // Their records lack what a later version makes mandatory, for which the apps had mapping models.
             #expect([.notInferable, .dataViolation].contains(error.kind), "\(name): \(error)")
+            #expect(!plan.isPossible, "\(name)")
+            #expect(plan.refusals.isEmpty == (error.kind != .notInferable), "\(name)")
             #expect(error.kind == .notInferable || error.coreDataCode == 134110 && error.entityName != nil, "\(name)")
           }
         }

@@ -4,14 +4,6 @@ internal import StoreFiles
 
 /// The counting of the records that a migration's conditions are about, in the store before the step.
 struct ConditionCount {
-  /// The records that a condition is about.
-  struct Result {
-    let rows: Int
-
-    /// The first ten primary keys.
-    let examples: [Int64]
-  }
-
   let layout: StepLayout
 
   init(_ layout: StepLayout) { self.layout = layout }
@@ -20,7 +12,8 @@ struct ConditionCount {
   ///
   /// - Throws: `migration-data-violation` with entity, property, the number of records and ten primary keys.
   func refuseViolations(_ database: Database) throws {
-    for condition in layout.mapping.conditions where condition.effect == .fails {
+    // What must be unique is met when the index is made, which costs no pass of its own.
+    for condition in layout.mapping.conditions where condition.effect == .fails && condition.kind != .duplicateValues {
       guard let result = try count(condition, database), result.rows > 0 else { continue }
       throw Self.violation(condition, rows: result.rows, examples: result.examples)
     }
@@ -54,51 +47,7 @@ struct ConditionCount {
   }
 
   /// Counts the records; nil where it cannot be told from the source alone.
-  func count(_ condition: MigrationCondition, _ database: Database) throws -> Result? {
-    guard let name = condition.sourceEntityName, let entity = layout.source.entity(named: name) else { return nil }
-    guard let filter = filter(condition, name) else { return nil }
-    let place = "FROM \(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number)\(filter)"
-    let rows = try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0
-    let keys = rows == 0 ? [] : try Int64.fetchAll(database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10")
-    return Result(rows: rows, examples: keys)
-  }
-
-  /// What must hold of the record `o` beyond its entity.
-  private func filter(_ condition: MigrationCondition, _ entityName: String) -> String? {
-    switch condition.kind {
-    case .newMandatoryAttribute, .recordsOfAbstractEntity: return ""
-    case .newMandatoryRelationship:
-      // One that its inverse fills can only be told afterwards.
-      guard let route = layout.routes.first(where: { $0.source.name == entityName }),
-        let path = condition.destinationProperty
-      else { return nil }
-      return route.mapping.propertyMapping(of: path)?.value == .inverse ? nil : ""
-    case .missingAttributeValue:
-      guard let path = condition.sourceProperty,
-        let route = layout.routes.first(where: { $0.source.name == entityName })
-      else { return nil }
-      return " AND \(layout.column(of: path, route)) IS NULL"
-    case .missingRelationship:
-      return condition.sourceProperty.flatMap { count(of: $0.name, entityName) }.map { " AND \($0) = 0" }
-    case .tooFewDestinations:
-      return condition.sourceProperty.flatMap { count(of: $0.name, entityName) }
-        .map { " AND \($0) BETWEEN 1 AND \((condition.limit ?? 1) - 1)" }
-    case .tooManyDestinations:
-      return condition.sourceProperty.flatMap { count(of: $0.name, entityName) }.map {
-        " AND \($0) > \(condition.limit ?? 0)"
-      }
-    case .duplicateValues, .valueOutOfRange, .severalOwners, .destinationOfOtherEntity, .newInverse, .unreadableDefault:
-      return nil
-    }
-  }
-
-  /// The number of records that a relationship of the record `o` leads to.
-  private func count(of relationship: String, _ entityName: String) -> String? {
-    switch layout.source.storage(of: relationship, in: entityName) {
-    case .toOne(let column, _, _): return "(o.\(SQLText.identifier(column)) IS NOT NULL)"
-    case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
-      return "(SELECT count(*) FROM \(SQLText.identifier(table)) AS p WHERE p.\(SQLText.identifier(column)) = o.Z_PK)"
-    case .attribute, nil: return nil
-    }
+  func count(_ condition: MigrationCondition, _ database: Database) throws -> StoreCensus.Count? {
+    try StepForecast(of: layout).count(condition, database)
   }
 }

@@ -83,6 +83,10 @@ public struct Migrator: Sendable {
     {
       throw MigrationError(FileError(.alreadyExists, operation: "migrate the store", path: member.path))
     }
+    try filing { () throws(FileError) in
+      guard try fileSystem.status(of: original.main) == nil else { return }
+      throw FileError(.notFound, operation: "migrate the store", path: original.main)
+    }
     let folder = WorkingFolder(for: place, in: fileSystem)
     let lock = try takeLock(folder)
     let result = try migrate(original, to: place, folder, options)
@@ -232,7 +236,7 @@ public struct Migrator: Sendable {
       let lock = try SharedStoreLock(on: original, in: fileSystem)
       var needed: Int64 = 0
       for member in members { needed += member.size }
-      try requireSpace(3 * needed, at: folder.path)
+      try requireSpace(Self.neededSpace(needed), at: folder.path)
       for member in members {
         _ = try fileSystem.copy(original.path(of: member.part), to: target.path(of: member.part))
       }

@@ -24,6 +24,9 @@ public struct StepAccount: Sendable, Hashable, Codable {
   /// The records that were deleted with their entity, by entity of the source.
   public var removedRows: [String: Int] = [:]
 
+  /// What was lost, with the number of records concerned.
+  public var losses: [MigrationPlan.Finding] = []
+
   /// Changes of removed entities that were left out of the persistent history.
   public var removedChanges = 0
 

@@ -32,6 +32,7 @@ struct StoreRebuild {
     let old = try StepConnection(source, .immutable)
     let contents = try old.read { try SourceContents($0, layout) }
     try old.read { try ConditionCount(layout).refuseViolations($0) }
+    account.losses = try old.read { try StepForecast(of: layout).losses($0) }
     try old.close()
     let new = try StepConnection(target, .create, referenceDate: referenceDate)
     do {

@@ -1,0 +1,84 @@
+import ArgumentParser
+import Lazaret
+import Migration
+
+/// `lazaret migrate`: brings a store to a version of the app's model.
+struct MigrateCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "migrate",
+    abstract: "Brings a store to the current version of the model, on a copy, verified.",
+    usage: "lazaret migrate <store> --model <model> [--output <file>] [<options>]",
+    discussion: """
+      The original is not touched until the migrated copy has passed every check; then it is moved, whole, into \
+      Backups/ under the home folder. A migration that was interrupted goes on from its last finished step.
+
+      EXAMPLES
+        lazaret migrate Stores/App.sqlite --model App.xcdatamodeld
+        lazaret migrate Stores/App.sqlite --model App.xcdatamodeld --output New.sqlite
+
+      EXIT CODES
+        0   done, or nothing to do
+        1   failed, or cannot be done; the store is as it was
+        2   done, but something was lost; the output says what
+        3   the store is unavailable: locked, forbidden, no space, newer than the app
+        64  the command line was wrong
+      """)
+
+  @OptionGroup var migration: MigrationArguments
+
+  @Option(
+    name: .shortAndLong,
+    help: ArgumentHelp("Write the migrated store here and leave the original where it is.", valueName: "file"))
+  var output: PathArgument?
+
+  @Flag(help: "Say what would be done, as plan does, and touch nothing.")
+  var dryRun = false
+
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var presentation: OutputOptions
+
+  func validate() throws {
+    if output != nil, home.home != nil {
+      throw ValidationError("--home says where the original goes, and with --output it stays.")
+    }
+  }
+
+  func run() throws {
+    try report(json: presentation.json) {
+      let bundle = try migration.bundle()
+      let migrator = Migrator(bundle)
+      var options = try migration.options(for: bundle)
+      options.output = output?.path
+      options.home = home.path
+      if dryRun {
+        try migrator.plan(migration.store.path, options: options).print(json: presentation.json)
+        return
+      }
+      let line = ProgressLine()
+      options.progress = { step, number, count in
+        line.show("Step \(number) of \(count): \(printable(step))", Int64(number - 1), of: Int64(count))
+        return true
+      }
+      let result = try migrator.migrate(migration.store.path, options: options)
+      line.clear()
+      Terminal.standardOutput.write(
+        presentation.json ? JSONText.pretty(MigrationJSON(result)) : MigrationText(result).text)
+      if result.steps.contains(where: { !$0.losses.isEmpty || !$0.leftBehind.isEmpty }) { throw ExitStatus.doubtful }
+    }
+  }
+}
+
+/// A migration as `migrate --json` prints it.
+struct MigrationJSON: Encodable {
+  var store: PathText
+  var backup: PathText?
+  var resumedSteps: Int
+  var steps: [StepAccount]
+
+  init(_ result: Migrator.Result) {
+    store = PathText(result.store)
+    backup = result.backup.map { PathText($0) }
+    resumedSteps = result.resumedSteps
+    steps = result.steps
+  }
+}

@@ -1,0 +1,218 @@
+public import StoreFiles
+
+/// What a migration of a store would do: each step, how it is carried out, and what it would lose.
+///
+/// Records are counted in the store as it is. What a custom step makes of them only running it tells; such numbers are
+/// nil.
+public struct MigrationPlan: Sendable, Hashable, Codable {
+  /// One step, from one version to another.
+  public struct Step: Sendable, Hashable, Codable {
+    /// The version it starts from; nil for a model that only the store carries.
+    public var source: String?
+
+    /// The version it leads to.
+    public var destination: String
+
+    /// The mapping that is used.
+    public var mapping: Mapping
+
+    /// How it is carried out.
+    public var way: MigrationWay
+
+    /// Every entity of either version, those with a place in the destination first.
+    public var entities: [EntityPlan]
+
+    /// What would be lost; what no record has is left out.
+    public var losses: [Finding]
+
+    /// What the step would fail on; the store would stay as it is.
+    public var failures: [Finding]
+
+    /// The step in words, such as `V1 → V2`.
+    public var name: String { "\(source ?? "the store's model") → \(destination)" }
+  }
+
+  /// Where a step's mapping comes from.
+  public struct Mapping: Sendable, Hashable, Codable {
+    /// Where a mapping can come from.
+    public enum Kind: String, Sendable, Hashable, Codable {
+      /// It follows from the two models.
+      case inferred
+
+      /// It was put together by a program.
+      case code
+
+      /// A mapping file.
+      case mappingFile = "mapping-file"
+
+      /// One of Core Data's mapping models.
+      case mappingModel = "mapping-model"
+    }
+
+    /// Where it comes from.
+    public var kind: Kind
+
+    /// Its name, where it has one.
+    public var name: String?
+
+    /// The file it was read from.
+    public var path: PathText?
+  }
+
+  /// What becomes of the records of an entity.
+  public struct EntityPlan: Sendable, Hashable, Codable {
+    /// What is done to them.
+    public enum Way: String, Sendable, Hashable, Codable {
+      /// The entity is new.
+      case new
+
+      /// The entity is gone, and its records with it.
+      case removed
+
+      /// The records stay as they are.
+      case unchanged
+
+      /// Columns or tables are added and renamed around the records.
+      case altered
+
+      /// The records are copied as they are into the new store.
+      case copied
+
+      /// The records are rewritten into the new store.
+      case rebuilt
+
+      /// Expressions or a policy make the new records.
+      case custom
+    }
+
+    /// The entity of the source.
+    public var source: String?
+
+    /// The entity of the destination.
+    public var destination: String?
+
+    /// What is done to its records.
+    public var way: Way
+
+    /// The number of records; nil where only running the steps before tells.
+    public var rows: Int?
+
+    /// The class of the policy that makes the records.
+    public var policy: String?
+  }
+
+  /// Something that is lost, or that the step fails on.
+  public struct Finding: Sendable, Hashable, Codable {
+    /// What kind it is, such as `removed-attribute` or `missing-attribute-value`.
+    public var kind: String
+
+    /// The entity: of the source for a loss, of the destination for what depends on the records.
+    public var entity: String
+
+    /// The property, where it is about one.
+    public var property: String?
+
+    /// The records concerned; nil where only running the steps tells.
+    public var rows: Int?
+
+    /// The primary keys of the first ten of them; empty for losses of whole properties.
+    public var examples: [Int64]
+
+    /// What it is, in one sentence without a full stop.
+    public var text: String
+  }
+
+  /// A reason why there is no way.
+  public struct Refusal: Sendable, Hashable, Codable {
+    /// The step it stands in the way of.
+    public var step: String?
+
+    /// What kind it is, such as `incompatible-types`.
+    public var kind: String
+
+    /// The number that Core Data gives it.
+    public var coreDataCode: Int
+
+    /// The entity it is about.
+    public var entity: String
+
+    /// The property it is about.
+    public var property: String?
+
+    /// The reason in Core Data's words.
+    public var reason: String
+
+    /// What exactly stands against what.
+    public var detail: String
+
+    /// A way round it.
+    public var wayRound: String
+
+    init(_ refusal: MigrationRefusal) {
+      step = refusal.step
+      kind = refusal.kind.rawValue
+      coreDataCode = refusal.coreDataCode
+      entity = refusal.entityName
+      property = refusal.property?.description
+      reason = refusal.reason
+      detail = refusal.detail
+      wayRound = refusal.wayRound
+    }
+  }
+
+  /// The store, as the caller names it.
+  public var store: PathText
+
+  /// The version it was written with; nil for a model that only the store carries.
+  public var from: String?
+
+  /// The version it would become one of.
+  public var to: String
+
+  /// The steps, in order; empty where it is of that version already, or where there is no way.
+  public var steps: [Step]
+
+  /// Why there is no way; empty where there is one.
+  public var refusals: [Refusal]
+
+  /// The records of the store.
+  public var rows: Int
+
+  /// The size of its files, those of large values left out.
+  public var bytes: Int64
+
+  /// The space that is needed beside the store while it is migrated; the original stays as the backup.
+  public var neededBytes: Int64
+
+  /// The space that is free there.
+  public var freeBytes: Int64
+
+  /// Whether an earlier migration of it was interrupted; running it goes on from its last finished step.
+  public var isInterrupted: Bool
+
+  /// Whether there is anything to do.
+  public var isNeeded: Bool { !steps.isEmpty }
+
+  /// Whether it would come to its end: there is a way, nothing to fail on, and enough space.
+  public var isPossible: Bool { refusals.isEmpty && failures.isEmpty && freeBytes >= neededBytes }
+
+  /// Everything that would be lost.
+  public var losses: [Finding] { steps.flatMap(\.losses) }
+
+  /// Everything it would fail on.
+  public var failures: [Finding] { steps.flatMap(\.failures) }
+}
+
+extension MigrationPlan.Mapping {
+  init(_ mapping: MappingModel) {
+    kind =
+      switch mapping.origin {
+      case .inferred: .inferred
+      case .code: .code
+      case .mappingFile: .mappingFile
+      case .mappingModelSource, .compiledMappingModel: .mappingModel
+      }
+    name = mapping.name
+    path = mapping.origin.path.map { PathText($0) }
+  }
+}

@@ -1,0 +1,135 @@
+internal import GRDB
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import StoreFiles
+public import SystemPackage
+
+extension Migrator {
+  /// Says what a migration would do and what it would lose; touches nothing.
+  ///
+  /// A store without a log is read where it lies, under a reader's lock; one with a log or a journal is copied into the
+  /// folder for temporary files first, as SQLite would write beside it.
+  ///
+  /// - Throws: `MigrationError` where there is nothing to plan for: no store, none of Core Data's, one of an unknown or a
+  ///   newer version. What no mapping can be inferred for is no error: the plan says so.
+  public func plan(_ path: FilePath, options: Options = Options()) throws(MigrationError) -> MigrationPlan {
+    do {
+      let original = try StoreFileSet.locate(path, in: fileSystem)
+      let members = try original.members(in: fileSystem)
+      guard members.contains(where: { $0.part == .main }) else {
+        throw FileError(.notFound, operation: "plan the migration", path: path)
+      }
+      var place = original
+      if let output = options.output { place = try StoreFileSet.locate(output, in: fileSystem) }
+      let folder = WorkingFolder(for: place, in: fileSystem)
+      let bytes = members.filter { [.main, .wal, .journal].contains($0.part) }.reduce(Int64(0)) { $0 + $1.status.size }
+      let view = StoreView(of: original, surroundings: surroundings)
+      var plan = try view.read { database in try self.plan(of: database, options) }
+      plan.store = PathText(path)
+      plan.bytes = bytes
+      plan.neededBytes = plan.isNeeded ? Self.neededSpace(bytes) : 0
+      plan.freeBytes = try fileSystem.freeSpace(at: folder.path.folder)
+      plan.isInterrupted = try fileSystem.status(of: folder.journalPath, followingLinks: false) != nil
+      return plan
+    } catch {
+      var error = MigrationError(database: error, path: path)
+      if error.path == nil { error.path = path }
+      throw error
+    }
+  }
+
+  /// What must be free beside a store of a size: the copy, and the file of the step that is being made of it.
+  static func neededSpace(_ bytes: Int64) -> Int64 { 3 * bytes }
+
+  private func plan(of database: Database, _ options: Options) throws -> MigrationPlan {
+    let facts = try StoreFacts(database)
+    var plan = MigrationPlan(
+      store: PathText(""), from: bundle.version(matching: facts.metadata.versionHashes)?.name,
+      to: options.version ?? bundle.current.name, steps: [], refusals: [], rows: 0, bytes: 0, neededBytes: 0,
+      freeBytes: 0, isInterrupted: false)
+    let path: MigrationPath
+    do throws(MigrationError) {
+      path = try way(from: facts, options)
+    } catch {
+      guard error.kind == .notInferable else { throw error }
+      plan.refusals = error.refusals.map(MigrationPlan.Refusal.init)
+      return plan
+    }
+    guard let first = path.steps.first else { return plan }
+    // A store that lacks what its model has is told of now, in the words of the step that would meet it.
+    let contents = try SourceContents(database, try StepLayout(first.mapping))
+    plan.rows = contents.rows.values.reduce(0) { $0 + $1.values.reduce(0, +) }
+    let census = StoreCensus(layout: try StoreLayout(first.mapping.source), side: InferenceSide(first.mapping.source))
+    var earlier: [MappingModel] = []
+    for step in path.steps {
+      let forecast = StepForecast(step.mapping, after: earlier, census: census)
+      plan.steps.append(try self.step(step, forecast, database))
+      earlier.append(step.mapping)
+    }
+    return plan
+  }
+
+  private func step(
+    _ step: MigrationStep, _ forecast: StepForecast, _ database: Database
+  ) throws -> MigrationPlan.Step {
+    let way = MigrationWay.rebuild
+    return MigrationPlan.Step(
+      source: step.sourceName, destination: step.destinationName, mapping: .init(step.mapping), way: way,
+      entities: try step.mapping.entityMappings.map { mapping in
+        MigrationPlan.EntityPlan(
+          source: mapping.sourceEntityName, destination: mapping.destinationEntityName,
+          way: Self.way(of: mapping, in: way),
+          rows: try mapping.sourceEntityName.map { try forecast.rows(of: $0, database) } ?? 0,
+          policy: mapping.policyClassName)
+      },
+      losses: try forecast.losses(database), failures: try forecast.failures(database))
+  }
+
+  private static func way(of mapping: EntityMapping, in way: MigrationWay) -> MigrationPlan.EntityPlan.Way {
+    switch mapping.kind {
+    case .add: .new
+    case .remove: .removed
+    case .copy: way == .inPlace ? .unchanged : .copied
+    case .transform: way == .inPlace ? .altered : .rebuilt
+    case .custom, .undefined: .custom
+    }
+  }
+}
+
+extension StepForecast {
+  /// What the step would lose, with the records concerned; what none has is left out.
+  func losses(_ database: Database) throws -> [MigrationPlan.Finding] {
+    var result: [MigrationPlan.Finding] = []
+    for loss in mapping.losses {
+      let count = try count(loss, database)
+      guard count?.rows != 0 else { continue }
+      result.append(
+        .init(
+          kind: loss.kind.rawValue, entity: loss.sourceEntityName, property: loss.property?.description,
+          rows: count?.rows, examples: [], text: loss.text))
+    }
+    return result + (try findings(.loses, database))
+  }
+
+  /// What the step would fail on, with the records concerned; what none does is left out.
+  func failures(_ database: Database) throws -> [MigrationPlan.Finding] {
+    // What only running the steps tells is no failure yet.
+    try findings(.fails, database).filter { $0.rows != nil }
+  }
+
+  private func findings(
+    _ effect: MigrationCondition.Effect, _ database: Database
+  ) throws -> [MigrationPlan.Finding] {
+    var result: [MigrationPlan.Finding] = []
+    for condition in mapping.conditions where condition.effect == effect {
+      let count = try count(condition, database)
+      guard count?.rows != 0 else { continue }
+      result.append(
+        .init(
+          kind: condition.kind.rawValue, entity: condition.destinationEntityName,
+          property: condition.destinationProperty?.description ?? condition.propertyNames.first, rows: count?.rows,
+          examples: count?.examples ?? [], text: condition.text))
+    }
+    return result
+  }
+}

@@ -1,0 +1,172 @@
+internal import GRDB
+internal import ManagedObjectModel
+internal import PersistentStore
+
+/// What a step would lose, and what it would fail on, counted in the store as it is before the first step.
+struct StepForecast {
+  let mapping: MappingModel
+  let trace: PropertyTrace
+
+  /// The store as it is.
+  let census: StoreCensus
+
+  private let destination: InferenceSide
+
+  init(_ mapping: MappingModel, after earlier: [MappingModel], census: StoreCensus) {
+    self.mapping = mapping
+    trace = PropertyTrace(earlier: earlier)
+    self.census = census
+    destination = InferenceSide(mapping.destination)
+  }
+
+  /// The forecast of a step whose source is at hand.
+  init(of layout: StepLayout) {
+    self.init(layout.mapping, after: [], census: StoreCensus(layout: layout.source, side: layout.sourceSide))
+  }
+
+  /// The records of an entity of the step's source; nil where only running the steps before tells.
+  func rows(of entityName: String, _ database: Database) throws -> Int? {
+    switch trace.records(of: entityName) {
+    case .entity(let name): try census.rows(of: name, database)
+    case .none: 0
+    case .unknown: nil
+    }
+  }
+
+  /// The records that lose something.
+  func count(_ loss: MigrationLoss, _ database: Database) throws -> StoreCensus.Count? {
+    guard let property = loss.property else {
+      return try rows(of: loss.sourceEntityName, database).map { StoreCensus.Count(rows: $0, examples: []) }
+    }
+    switch trace.trace(loss.sourceEntityName, property) {
+    case (.entity(let name), .property(let path, _)):
+      guard let filter = census.hasValue(path, in: name) else { return nil }
+      return try census.count(name, where: " AND \(filter)", examples: 0, database)
+    // What the migration itself puts in on the way is not the user's.
+    case (.none, _), (_, .none), (_, .made): return StoreCensus.Count(rows: 0, examples: [])
+    case (.unknown, _), (_, .unknown): return nil
+    }
+  }
+
+  /// The records that a condition is about; nil where only running the steps tells.
+  func count(_ condition: MigrationCondition, _ database: Database) throws -> StoreCensus.Count? {
+    guard condition.kind != .duplicateValues else { return try duplicates(condition, database) }
+    guard let source = condition.sourceEntityName else { return nil }
+    let none = StoreCensus.Count(rows: 0, examples: [])
+    let (records, values) = trace.trace(source, condition.sourceProperty)
+    guard case .entity(let name) = records else { return records == .none ? none : nil }
+    switch condition.kind {
+    case .newMandatoryAttribute, .recordsOfAbstractEntity, .unreadableDefault:
+      return try census.count(name, where: "", database)
+    case .newMandatoryRelationship:
+      // One that its inverse fills can only be told afterwards.
+      guard let path = condition.destinationProperty,
+        mapping.entityMappings(from: source).first?.propertyMapping(of: path)?.value != .inverse
+      else { return nil }
+      return try census.count(name, where: "", database)
+    default: break
+    }
+    guard condition.sourceProperty != nil else { return nil }
+    switch values {
+    case .unknown: return nil
+    case .made: return none
+    case .none:
+      let isMissing = [.missingAttributeValue, .missingRelationship].contains(condition.kind)
+      return isMissing ? try census.count(name, where: "", database) : none
+    case .property(_, isFilled: true) where condition.kind == .missingAttributeValue: return none
+    case .property(let path, _): return try count(condition, of: path, in: name, database)
+    }
+  }
+
+  private func count(
+    _ condition: MigrationCondition, of path: PropertyPath, in name: String, _ database: Database
+  ) throws -> StoreCensus.Count? {
+    let filter: String?
+    switch condition.kind {
+    case .missingAttributeValue: filter = census.column(of: path, in: name).map { "\($0) IS NULL" }
+    case .missingRelationship: filter = census.hasValue(path, in: name).map { "NOT (\($0))" }
+    case .tooFewDestinations:
+      filter = census.destinations(of: path.name, in: name).map { "\($0) BETWEEN 1 AND \((condition.limit ?? 1) - 1)" }
+    case .tooManyDestinations:
+      filter = census.destinations(of: path.name, in: name).map { "\($0) > \(condition.limit ?? 0)" }
+    case .valueOutOfRange:
+      filter = newType(condition).flatMap { census.isOutOfRange(path, in: name, of: $0) }
+    case .severalOwners: return try census.sharedDestinations(of: path.name, in: name, database)
+    case .destinationOfOtherEntity: return try strayDestinations(condition, of: path, in: name, database)
+    default: filter = nil
+    }
+    return try filter.flatMap { try census.count(name, where: " AND \($0)", database) }
+  }
+
+  private func newType(_ condition: MigrationCondition) -> AttributeType? {
+    destination.properties[condition.destinationEntityName]?
+      .first { $0.path == condition.destinationProperty }?.attribute?.type
+  }
+
+  /// The records that lead to some whose entity does not become one that the new relationship leads to.
+  private func strayDestinations(
+    _ condition: MigrationCondition, of path: PropertyPath, in name: String, _ database: Database
+  ) throws -> StoreCensus.Count? {
+    guard
+      let target = destination.properties[condition.destinationEntityName]?
+        .first(where: { $0.path == condition.destinationProperty })?.relationship?.destinationEntityName
+    else { return nil }
+    var fitting: [Int] = []
+    for entity in mapping.entityMappings {
+      guard let to = entity.destinationEntityName, let from = entity.sourceEntityName,
+        destination.isKind(to, of: target)
+      else { continue }
+      switch trace.records(of: from) {
+      case .entity(let origin): fitting += census.layout.entity(named: origin).map { [$0.number] } ?? []
+      case .none: continue
+      case .unknown: return nil
+      }
+    }
+    // Records of entities that go are told of as such.
+    for entity in census.layout.entities where !isKept(entity.name) { fitting.append(entity.number) }
+    return try census.destinations(of: path.name, in: name, outside: fitting, database)
+  }
+
+  /// Whether an entity of the store still has a place after this step.
+  private func isKept(_ original: String) -> Bool {
+    mapping.entityMappings.contains { entity in
+      guard entity.destinationEntityName != nil, let source = entity.sourceEntityName else { return false }
+      return trace.records(of: source) == .entity(original)
+    }
+  }
+
+  private func duplicates(_ condition: MigrationCondition, _ database: Database) throws -> StoreCensus.Count? {
+    var entities: [EntityLayout] = []
+    var columns: [String]?
+    for member in destination.family(of: condition.destinationEntityName) {
+      for entity in mapping.entityMappings(to: member) {
+        guard let source = entity.sourceEntityName else { continue }
+        guard case .entity(let name) = trace.records(of: source) else {
+          if trace.records(of: source) == .none { continue }
+          return nil
+        }
+        var found: [String] = []
+        for property in condition.propertyNames {
+          guard let path = entity.propertyMapping(of: PropertyPath(property))?.source,
+            case .property(let origin, _) = trace.trace(source, path).values, let column = key(origin, in: name)
+          else { return nil }
+          found.append(column)
+        }
+        guard let layout = census.layout.entity(named: name), columns == nil || columns == found,
+          entities.isEmpty || entities[0].tableName == layout.tableName
+        else { return nil }
+        columns = found
+        entities.append(layout)
+      }
+    }
+    return try columns.flatMap { try census.duplicates(entities, columns: $0, database) }
+  }
+
+  /// The column that a uniqueness constraint sees: that of an attribute or of a to-one relationship.
+  private func key(_ path: PropertyPath, in entityName: String) -> String? {
+    if case .toOne(let column, _, _) = census.layout.storage(of: path.name, in: entityName) {
+      return "o.\(SQLText.identifier(column))"
+    }
+    return census.column(of: path, in: entityName)
+  }
+}

@@ -1,0 +1,151 @@
+internal import GRDB
+internal import ManagedObjectModel
+internal import PersistentStore
+
+/// Counts records of a store whose model is known, by SQL that reads each table once.
+struct StoreCensus {
+  /// Some records of an entity.
+  struct Count: Sendable, Hashable {
+    let rows: Int
+
+    /// The first ten primary keys.
+    let examples: [Int64]
+  }
+
+  let layout: StoreLayout
+  let side: InferenceSide
+
+  /// The records of an entity itself; those of its sub-entities do not count.
+  func rows(of entityName: String, _ database: Database) throws -> Int? {
+    try count(entityName, where: "", examples: 0, database)?.rows
+  }
+
+  /// The records of an entity, spoken of as `o`, that a condition (` AND …`) holds for; nil for an unknown entity.
+  func count(
+    _ entityName: String, where condition: String, examples: Int = 10, _ database: Database
+  ) throws -> Count? {
+    guard let entity = layout.entity(named: entityName) else { return nil }
+    return try count(
+      from: "\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number)\(condition)",
+      examples: examples, database)
+  }
+
+  private func count(from place: String, examples: Int, _ database: Database) throws -> Count {
+    let rows = try Int.fetchOne(database, sql: "SELECT count(*) FROM \(place)") ?? 0
+    guard rows > 0, examples > 0 else { return Count(rows: rows, examples: []) }
+    let keys = try Int64.fetchAll(database, sql: "SELECT o.Z_PK FROM \(place) ORDER BY o.Z_PK LIMIT \(examples)")
+    return Count(rows: rows, examples: keys)
+  }
+
+  // MARK: Values
+
+  /// The column of an attribute, or of a leaf of a composite one, in the record `o`.
+  func column(of path: PropertyPath, in entityName: String) -> String? {
+    guard case .attribute(let columns) = layout.storage(of: path.name, in: entityName) else { return nil }
+    let found = columns.first { column in
+      switch column.role {
+      case .compositeLeaf(_, let leaf, _): leaf == path.leaf
+      default: path.leaf.isEmpty
+      }
+    }
+    return found.map { "o.\(SQLText.identifier($0.name))" }
+  }
+
+  /// What holds of a record `o` that has a value of a property, or that the relationship leads somewhere for.
+  func hasValue(_ path: PropertyPath, in entityName: String) -> String? {
+    switch layout.storage(of: path.name, in: entityName) {
+    case .attribute: return column(of: path, in: entityName).map { "\($0) IS NOT NULL" }
+    case .toOne(let column, _, _): return "o.\(SQLText.identifier(column)) IS NOT NULL"
+    case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
+      let column = SQLText.identifier(column)
+      return "o.Z_PK IN (SELECT p.\(column) FROM \(SQLText.identifier(table)) AS p WHERE p.\(column) IS NOT NULL)"
+    case nil: return nil
+    }
+  }
+
+  /// The number of records that a relationship of the record `o` leads to.
+  func destinations(of relationship: String, in entityName: String) -> String? {
+    switch layout.storage(of: relationship, in: entityName) {
+    case .toOne(let column, _, _): return "(o.\(SQLText.identifier(column)) IS NOT NULL)"
+    case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
+      return "(SELECT count(*) FROM \(SQLText.identifier(table)) AS p WHERE p.\(SQLText.identifier(column)) = o.Z_PK)"
+    case .attribute, nil: return nil
+    }
+  }
+
+  /// What holds of a record `o` whose number the new type has no place for; nil for types that take every number.
+  ///
+  /// What is only rounded does not count.
+  func isOutOfRange(_ path: PropertyPath, in entityName: String, of type: AttributeType) -> String? {
+    guard let column = column(of: path, in: entityName) else { return nil }
+    switch type {
+    case .integer16: return "(\(column) NOT BETWEEN -32768 AND 32767 OR \(column) <> CAST(\(column) AS INTEGER))"
+    case .integer32:
+      return "(\(column) NOT BETWEEN -2147483648 AND 2147483647 OR \(column) <> CAST(\(column) AS INTEGER))"
+    case .integer64: return "\(column) <> CAST(\(column) AS INTEGER)"
+    case .boolean: return "\(column) NOT IN (0, 1)"
+    case .float: return "abs(\(column)) > 3.4028234663852886e38"
+    default: return nil
+    }
+  }
+
+  // MARK: Pairs
+
+  /// The pairs of a relationship of an entity's records, as a table `p` with the columns `a` (owner) and `b`.
+  func pairs(of relationship: String, in entityName: String) -> String? {
+    guard let entity = layout.entity(named: entityName) else { return nil }
+    switch layout.storage(of: relationship, in: entityName) {
+    case .toOne(let column, _, _):
+      let column = SQLText.identifier(column)
+      return "(SELECT Z_PK AS a, \(column) AS b FROM \(SQLText.identifier(entity.tableName)) "
+        + "WHERE Z_ENT = \(entity.number) AND \(column) IS NOT NULL) AS p"
+    case .toManyByColumn(let table, let column, _):
+      let column = SQLText.identifier(column)
+      return "(SELECT \(column) AS a, Z_PK AS b FROM \(SQLText.identifier(table)) WHERE \(column) IN "
+        + "\(keys(of: entity))) AS p"
+    case .toManyByJoinTable(let table, let own, let other, _):
+      let own = SQLText.identifier(own)
+      return "(SELECT \(own) AS a, \(SQLText.identifier(other)) AS b FROM \(SQLText.identifier(table)) "
+        + "WHERE \(own) IN \(keys(of: entity))) AS p"
+    case .attribute, nil: return nil
+    }
+  }
+
+  private func keys(of entity: EntityLayout) -> String {
+    "(SELECT Z_PK FROM \(SQLText.identifier(entity.tableName)) WHERE Z_ENT = \(entity.number))"
+  }
+
+  /// The records that several lead to through a relationship; with the keys of those led to.
+  func sharedDestinations(of relationship: String, in entityName: String, _ database: Database) throws -> Count? {
+    guard let pairs = pairs(of: relationship, in: entityName) else { return nil }
+    let groups = "(SELECT b AS Z_PK FROM \(pairs) GROUP BY b HAVING count(*) > 1) AS o"
+    return try count(from: groups, examples: 10, database)
+  }
+
+  /// The records whose relationship leads to others than those with certain entity numbers.
+  func destinations(
+    of relationship: String, in entityName: String, outside numbers: [Int], _ database: Database
+  ) throws -> Count? {
+    guard let pairs = pairs(of: relationship, in: entityName),
+      let target = side.properties[entityName]?.first(where: { $0.path == PropertyPath(relationship) })?
+        .relationship?.destinationEntityName,
+      let entity = layout.entity(named: target)
+    else { return nil }
+    let owners =
+      "(SELECT DISTINCT p.a AS Z_PK FROM \(pairs) JOIN \(SQLText.identifier(entity.tableName)) AS q ON q.Z_PK = p.b "
+      + "WHERE q.Z_ENT NOT IN \(numbers.sqlList)) AS o"
+    return try count(from: owners, examples: 10, database)
+  }
+
+  /// The records of several entities in one table that have the same values in columns of the record `o`.
+  func duplicates(_ entities: [EntityLayout], columns: [String], _ database: Database) throws -> Count? {
+    guard let first = entities.first, !columns.isEmpty else { return nil }
+    let table = SQLText.identifier(first.tableName)
+    let place = "\(table) AS o WHERE o.Z_ENT IN \(entities.map(\.number).sqlList)"
+    let list = columns.joined(separator: ", ")
+    // Nil is like no other nil, here as in SQLite's unique indexes.
+    let filled = columns.map { " AND \($0) IS NOT NULL" }.joined()
+    let groups = "SELECT \(list) FROM \(place)\(filled) GROUP BY \(list) HAVING count(*) > 1"
+    return try count(from: "\(place) AND (\(list)) IN (\(groups))", examples: 10, database)
+  }
+}

@@ -1,0 +1,54 @@
+internal import GRDB
+internal import StoreFiles
+internal import SystemPackage
+
+/// A look at a store with SQLite that changes nothing of it and leaves nothing beside it.
+///
+/// SQLite writes beside a store with a log even when it only reads (https://sqlite.org/wal.html, "Read-Only Databases"),
+/// so such a one is copied into the folder for temporary files first.
+struct StoreView {
+  private let original: StoreFileSet
+  private let surroundings: Surroundings
+
+  init(of original: StoreFileSet, surroundings: Surroundings) {
+    self.original = original
+    self.surroundings = surroundings
+  }
+
+  /// Reads the store as it is at one moment.
+  ///
+  /// - Throws: `locked` where a writer has it, `changed` where somebody keeps writing to it, or what the body throws.
+  func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    for _ in 0..<4 {
+      let before = MigrationJournal.members(try members())
+      let lock = try SharedStoreLock(on: original, in: surroundings.fileSystem)
+      let isAlone = before.allSatisfy { $0.part == .main || $0.size == 0 }
+      let result = Result { try isAlone ? Self.read(original.main, .immutable, body) : readCopy(body) }
+      let isUnchanged = MigrationJournal.members(try members()) == before
+      _ = consume lock
+      // What was read while somebody wrote may be neither the old nor the new.
+      if isUnchanged { return try result.get() }
+    }
+    throw FileError(
+      .changed, operation: "look at the store", path: original.main, detail: "another process keeps writing to it",
+      hint: "Quit the app that uses it, then look again.")
+  }
+
+  private func members() throws(FileError) -> [StoreFileSet.Member] {
+    try original.members(in: surroundings.fileSystem)
+  }
+
+  private func readCopy<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    let copy = try PrivateCopy(of: original, surroundings: surroundings)
+    return try Self.read(copy.files.main, .write, body)
+  }
+
+  private static func read<Value>(
+    _ path: FilePath, _ mode: SQLiteLocation.Mode, _ body: (Database) throws -> Value
+  ) throws -> Value {
+    let connection = try StepConnection(path, mode)
+    let value = try connection.read(body)
+    try connection.close()
+    return value
+  }
+}
