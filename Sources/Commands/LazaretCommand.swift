@@ -15,6 +15,7 @@ public struct LazaretCommand: ParsableCommand {
     version: LibraryVersion.current,
     subcommands: [
       OpenCommand.self, InspectCommand.self, ModelCommand.self, PlanCommand.self, MigrateCommand.self,
+      DamageCommand.self,
       QuarantineCommand.self, DemoCommand.self,
     ])
 

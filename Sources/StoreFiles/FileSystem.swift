@@ -100,6 +100,14 @@ extension FileSystem {
     return WritableFile(owning: descriptor, at: path, in: self)
   }
 
+  /// Opens a file that is there, to write over parts of it.
+  package func update(_ path: FilePath) throws(FileError) -> WritableFile {
+    let descriptor = try perform(.open, path, "open the file") { () throws(Errno) in
+      try errno { try FileDescriptor.open(path, .writeOnly, options: [.closeOnExec, .noFollow]) }
+    }
+    return WritableFile(owning: descriptor, at: path, in: self)
+  }
+
   /// Gives a file a second name; fails where that name is taken.
   public func link(_ source: FilePath, to destination: FilePath) throws(FileError) {
     try perform(.link, destination, "link the file into place") { () throws(Errno) in

@@ -26,6 +26,20 @@ public struct WritableFile: ~Copyable {
     }
   }
 
+  /// Writes bytes at an offset, over what is there.
+  package func write(_ bytes: some Collection<UInt8>, at offset: Int64) throws(FileError) {
+    try fileSystem.perform(.write, path, "write the file") { () throws(Errno) in
+      _ = try errno { try descriptor.writeAll(toAbsoluteOffset: offset, bytes) }
+    }
+  }
+
+  /// Cuts the file off behind a number of bytes.
+  package func truncate(to count: Int64) throws(FileError) {
+    try fileSystem.perform(.truncate, path, "cut the file off") { () throws(Errno) in
+      try errno { try descriptor.resize(to: count) }
+    }
+  }
+
   /// Pushes everything written so far to the disk.
   public func synchronize() throws(FileError) {
     try fileSystem.perform(.synchronize, path, "write the file to the disk") { () throws(Errno) in

@@ -28,6 +28,8 @@ struct ContractTests {
     try output("plan", try desk.makeOldStore(), "--model", desk.model)
     try output("plan", try desk.makeOldStore(), "--model", try desk.makeRefusedModel())
     try output("migrate", try desk.makeOldStore(), "--model", desk.model)
+    try output("damage", "--list")
+    try output("damage", try desk.makeOldStore(), "-o", "Broken.sqlite", "--kind", "zero:50", "--seed", "7")
     try output("quarantine", "list")
     let id = try desk.quarantinedID()
     try output("quarantine", "show", id)

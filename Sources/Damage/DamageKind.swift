@@ -1,0 +1,167 @@
+/// One kind of damage that can be done to a copy of a store, as it is written on the command line: `zero:5`, `roots`.
+public struct DamageKind: Sendable, Hashable, CustomStringConvertible {
+  /// The kinds by name.
+  public enum Name: String, Sendable, Hashable, CaseIterable {
+    case none
+    case zero
+    case random = "rand"
+    case bitFlips = "bitflip"
+    case truncated = "trunc"
+    case header
+    case firstPage = "page1"
+    case roots
+    case interior
+    case swapped = "swap"
+    case torn
+    case tornFirstPage = "torn1"
+    case freelist
+    case stale
+    case cellPointers = "cell-pointers"
+    case pointerMaps = "pointer-maps"
+    case overflow
+    case pageCount = "page-count"
+    case pageSize = "page-size"
+    case encoding
+    case text
+    case emptied = "empty"
+    case prefix
+    case embedded = "embed"
+    case logMissing = "wal-missing"
+    case logFrame = "wal-badsum"
+    case logHeader = "wal-header"
+    case logTail = "wal-tail"
+    case logForeign = "wal-foreign"
+    case journalMissing = "journal-missing"
+    case journalHeader = "journal-header"
+  }
+
+  /// What follows the colon.
+  public enum Argument: Sendable, Hashable {
+    /// Nothing.
+    case none
+
+    /// A number: percent, bytes or a count, as the kind says.
+    case number(Double)
+
+    /// One of the words that the kind knows.
+    case word(String)
+  }
+
+  /// Which kind.
+  public let name: Name
+
+  /// How much, or with what.
+  public let argument: Argument
+
+  /// A kind from its text.
+  ///
+  /// - Throws: `unknown-damage` for a name that is none, and for an argument that does not belong to it.
+  public init(_ text: String) throws(DamageError) {
+    let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+    guard let name = Name(rawValue: parts.first ?? "") else {
+      throw DamageError.unknown(
+        text, "there is no such kind; there are \(Name.allCases.map(\.rawValue).joined(separator: ", "))")
+    }
+    self.name = name
+    argument = try Self.argument(parts.count > 1 ? parts[1] : nil, of: name, text)
+  }
+
+  private static func argument(_ given: String?, of name: Name, _ text: String) throws(DamageError) -> Argument {
+    switch name.form {
+    case .nothing:
+      guard given == nil else { throw DamageError.unknown(text, "it takes nothing after the name") }
+      return .none
+    case .words(let words):
+      let word = given ?? words.first ?? ""
+      guard words.contains(word) else {
+        throw DamageError.unknown(text, "behind the colon stands one of \(words.joined(separator: ", "))")
+      }
+      return .word(word)
+    case .number(let usual, let range, let unit):
+      guard let given else { return .number(usual) }
+      guard let number = Double(given), range.contains(number) else {
+        throw DamageError.unknown(text, "behind the colon stands a number of \(unit)")
+      }
+      return .number(number)
+    }
+  }
+
+  /// The text that stands for it.
+  public var description: String {
+    switch argument {
+    case .none: name.rawValue
+    case .number(let number): "\(name.rawValue):\(number == number.rounded() ? "\(Int(number))" : "\(number)")"
+    case .word(let word): "\(name.rawValue):\(word)"
+    }
+  }
+
+  var number: Double { if case .number(let number) = argument { number } else { 0 } }
+  var word: String { if case .word(let word) = argument { word } else { "" } }
+}
+
+extension DamageKind.Name {
+  enum Form {
+    case nothing
+    case words([String])
+    case number(usual: Double, ClosedRange<Double>, unit: String)
+  }
+
+  /// What may stand behind the colon.
+  var form: Form {
+    switch self {
+    case .zero, .random, .swapped, .torn, .stale, .cellPointers, .truncated:
+      .number(usual: 5, 0.001...100, unit: "percent, up to 100")
+    case .bitFlips: .number(usual: 8, 0.001...65536, unit: "flips in each MiB, up to 65536")
+    case .prefix, .embedded: .number(usual: 10000, 1...1e9, unit: "bytes, up to 1000000000")
+    case .header: .words(["zero", "rand"])
+    case .firstPage: .words(["zero", "rand", "stale"])
+    default: .nothing
+    }
+  }
+
+  /// How it is written, with what may stand behind the colon.
+  public var usage: String {
+    switch form {
+    case .nothing: rawValue
+    case .words(let words): "\(rawValue):\(words.joined(separator: "|"))"
+    case .number(_, _, let unit): "\(rawValue):\(unit.hasPrefix("percent") ? "P" : "N")"
+    }
+  }
+
+  /// What is done, in a few words.
+  public var words: String {
+    switch self {
+    case .none: "nothing: a copy"
+    case .zero: "P % of the pages, never the first, are zeroed, as by a write that never reached the disk"
+    case .random: "P % of the pages, never the first, are overwritten with random bytes"
+    case .bitFlips: "N bits in each MiB are flipped, none in the first 100 bytes"
+    case .truncated: "the last P % of the file are cut off, within a page"
+    case .header: "the first 100 bytes are destroyed"
+    case .firstPage: "the first page is destroyed, or replaced by another leaf page; the schema is lost"
+    case .roots: "the root page of every table is overwritten with random bytes"
+    case .interior: "every page that leads to other pages of a tree is overwritten with random bytes"
+    case .swapped: "P % of the pages, never the first, are exchanged in pairs"
+    case .torn: "P % of the pages lose one sector of 512 bytes"
+    case .tornFirstPage: "the first page loses its first sector"
+    case .freelist: "the list of free pages is garbage, and begins with a page in use"
+    case .stale: "P % of the pages, never the first, are replaced by copies of other pages"
+    case .cellPointers: "P % of the leaf pages lose the array that says where their cells are"
+    case .pointerMaps: "every pointer-map page is zeroed"
+    case .overflow: "every overflow chain is broken at its second page"
+    case .pageCount: "the header claims twice as many pages as there are"
+    case .pageSize: "the header claims another page size"
+    case .encoding: "the header claims another text encoding"
+    case .text: "the first 4096 bytes are overwritten with text, as by another program"
+    case .emptied: "the file has no bytes left"
+    case .prefix: "N random bytes stand before the file"
+    case .embedded: "N random bytes stand before the file, and 64 KiB of them after it"
+    case .logMissing: "the write-ahead log is gone"
+    case .logFrame: "one frame in the middle of the log has a flipped bit"
+    case .logHeader: "the first 32 bytes of the log are destroyed"
+    case .logTail: "the log ends in the middle of a frame, half-way"
+    case .logForeign: "the log is one of another database: sound, with pages that are none of the store's"
+    case .journalMissing: "the rollback journal is gone"
+    case .journalHeader: "the first sector of the rollback journal is zeroed"
+    }
+  }
+}
