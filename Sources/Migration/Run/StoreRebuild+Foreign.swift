@@ -65,7 +65,7 @@ extension StoreRebuild {
   ///
   /// The list of changed properties is a bit for each property by alphabetical place, so it is dropped where an entity's
   /// properties are others now.
-  private func renumberHistory(_ database: Database, _ account: inout StepAccount) throws {
+  func renumberHistory(_ database: Database, _ account: inout StepAccount) throws {
     let known = layout.numbers
     let removed = layout.source.entities.map(\.number).filter { known[$0] == nil }
     let condition = "WHERE ZENTITY IN \(removed.sqlList)"

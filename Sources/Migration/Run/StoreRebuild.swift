@@ -56,12 +56,9 @@ struct StoreRebuild {
         try database.execute(sql: "DETACH DATABASE old")
         try count(database, contents, &account)
         // Both version bytes of the header say WAL, as in every store of Core Data's (format section 3.1).
-        // Writing them pushes the whole file to the disk, for the first and only time.
+        // The caller pushes the whole file to the disk, once, while it is being verified.
         try database.execute(
-          sql: """
-            PRAGMA locking_mode = NORMAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = 1; PRAGMA journal_mode = WAL;
-            PRAGMA wal_checkpoint(TRUNCATE)
-            """)
+          sql: "PRAGMA locking_mode = NORMAL; PRAGMA journal_mode = WAL; PRAGMA wal_checkpoint(TRUNCATE)")
       }
     } catch {
       // The first error is the one to report; the file is thrown away.
@@ -160,7 +157,7 @@ struct StoreRebuild {
     }
   }
 
-  private func duplicates(_ index: IndexLayout, _ database: Database) throws -> MigrationError {
+  func duplicates(_ index: IndexLayout, _ database: Database) throws -> MigrationError {
     let columns = index.columns.map { SQLText.identifier($0.name) }
     let table = SQLText.identifier(index.tableName)
     let filled = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
