@@ -113,13 +113,14 @@ struct MigrateOnceCommand: ParsableCommand {
   @Flag var direct = false
 
   func run() throws {
-    let bundle = try ModelBundle(at: FilePath(model))
+    let bundle = try ModelBundle.load(path: FilePath(model))
     var options = Migrator.Options()
     options.version = to
     options.isDirect = direct
     let clock = ContinuousClock()
     let trace = PhaseTrace()
-    let surroundings = Surroundings(fileSystem: trace.fileSystem)
+    var surroundings = Surroundings.machine
+    surroundings.fileSystem = trace.fileSystem
     let start = clock.now
     let result = try Migrator(bundle, surroundings: surroundings).migrate(FilePath(store), options: options)
     let elapsed = clock.now - start

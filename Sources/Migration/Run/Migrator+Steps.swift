@@ -17,10 +17,21 @@ extension Migrator {
         let done = try next(remaining, &run)
         remaining = remaining.dropFirst(done)
       } catch {
-        throw error.told(step: step.name)
+        throw told(error, run).told(step: step.name)
       }
     }
     return run.journal
+  }
+
+  /// A disk that became full on the way is told with the number of bytes that the step needs.
+  private func told(_ error: MigrationError, _ run: StepRun) -> MigrationError {
+    // An error while looking at the size would hide the one that matters.
+    guard error.fileError?.kind == .noSpace, !error.detail.contains("bytes"),
+      let size = try? fileSystem.status(of: run.source.path)?.size
+    else { return error }
+    var error = error
+    error.detail += "; the step needs up to \(size + size / 4) bytes beside the store"
+    return error
   }
 
   /// Where a run of steps is.
@@ -95,7 +106,9 @@ extension Migrator {
       let rebuild = try StoreRebuild(step.mapping, name: step.name, referenceDate: run.journal.referenceDate)
       let file = accounts.isEmpty ? run.source.path : target
       let contents = try outline(file, rebuild.layout)
-      guard let change = StepDecision(rebuild.layout, contents: contents).change else { break }
+      guard !run.options.alwaysRebuilds, let change = StepDecision(rebuild.layout, contents: contents).change else {
+        break
+      }
       do throws(MigrationError) {
         if accounts.isEmpty {
           try requireSpace(for: run, .inPlace)

@@ -26,6 +26,9 @@ public struct Migrator: Sendable {
     /// Mappings to use in place of inferred ones where their hashes fit.
     public var mappings: [MappingModel] = []
 
+    /// Whether even what only adds and renames is carried out as a rebuild, which also makes the file compact.
+    public var alwaysRebuilds = false
+
     /// Called before each step with its name, its number from 1, and their number; false ends the migration.
     public var progress: @Sendable (_ step: String, _ number: Int, _ count: Int) -> Bool = { _, _, _ in true }
 
