@@ -169,7 +169,9 @@ extension StepLayout {
 
   /// Whether records of an entity of the source may have a value in a column.
   fileprivate func isUsed(_ column: String, by entity: EntityLayout) -> Bool {
-    guard let role = source.role(ofColumn: column, table: entity.tableName), let key = role.property else { return true }
+    guard let role = source.role(ofColumn: column, table: entity.tableName), let key = role.property else {
+      return true
+    }
     var name = key.entityName
     switch role {
     case .owner, .ownerOrder:

@@ -83,8 +83,11 @@ struct InPlaceStep {
   /// Gives tables and columns their new names; where a name is still taken, by way of one that nothing has.
   private func rename(_ database: Database) throws {
     let tables = change.tables.map(\.name).filter { $0.old != $0.new }
-    try rename(tables) { from, to in "ALTER TABLE \(SQLText.identifier(from)) RENAME TO \(SQLText.identifier(to))" }
-      execute: { try database.execute(sql: $0) }
+    try rename(tables) { from, to in
+      "ALTER TABLE \(SQLText.identifier(from)) RENAME TO \(SQLText.identifier(to))"
+    } execute: {
+      try database.execute(sql: $0)
+    }
     for table in change.tables where !table.columns.isEmpty {
       try rename(table.columns) { from, to in
         "ALTER TABLE \(SQLText.identifier(table.name.new)) RENAME COLUMN \(SQLText.identifier(from)) "

@@ -156,7 +156,8 @@ extension Migrator {
     try fileSystem.makeDirectory(saved.folder)
     var relocation = try Relocation(of: original, to: saved, note: "migration", in: fileSystem)
     try relocation.run(
-      journal: folder.movePath, in: fileSystem, takesDigests: false, progress: { _, _ in }, whenArrived: { _ in }, whenMoved: {},
+      journal: folder.movePath, in: fileSystem, takesDigests: false, progress: { _, _ in }, whenArrived: { _ in },
+      whenMoved: {},
       whenTakenBack: {})
   }
 

@@ -69,13 +69,14 @@ struct SourceContents {
 
   private mutating func checkSchema(_ layout: StepLayout) throws {
     let differences = try SQLSchema(layout.source).differences(to: schema)
-    unexpectedColumn = differences.lazy.compactMap { difference -> String? in
-      switch difference {
-      case .unexpectedColumn(let table, let column): "column \(column) of table \(table) is not the model's"
-      case .otherType(let table, let column, _, _): "column \(column) of table \(table) is declared otherwise"
-      default: nil
-      }
-    }.first
+    unexpectedColumn =
+      differences.lazy.compactMap { difference -> String? in
+        switch difference {
+        case .unexpectedColumn(let table, let column): "column \(column) of table \(table) is not the model's"
+        case .otherType(let table, let column, _, _): "column \(column) of table \(table) is declared otherwise"
+        default: nil
+        }
+      }.first
     let missing = differences.compactMap { difference -> String? in
       switch difference {
       case .missingTable(let table): "table \(printable(table))"

@@ -29,7 +29,9 @@ struct StepConnection {
     configuration.prepareDatabase { database in
       for function in CoreDataFunctions.all(now: { referenceDate }) { database.add(function: function) }
       try database.execute(
-        sql: "PRAGMA cache_size = -\(cacheKilobytes); PRAGMA temp_store = 1; PRAGMA mmap_size = 0; PRAGMA trusted_schema = 0")
+        sql:
+          "PRAGMA cache_size = -\(cacheKilobytes); PRAGMA temp_store = 1; PRAGMA mmap_size = 0; PRAGMA trusted_schema = 0"
+      )
     }
     do {
       queue = try DatabaseQueue(path: SQLiteLocation(path, mode).address, configuration: configuration)

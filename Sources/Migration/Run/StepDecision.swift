@@ -39,10 +39,13 @@ struct StepDecision: Sendable {
   func way(of mapping: EntityMapping, _ layout: StepLayout) -> EntityWay {
     guard let source = mapping.sourceEntityName else { return .added }
     guard let destination = mapping.destinationEntityName else { return .removed }
-    let isSameNumber = layout.source.entity(named: source)?.number == layout.destination.entity(named: destination)?.number
+    let isSameNumber =
+      layout.source.entity(named: source)?.number == layout.destination.entity(named: destination)?.number
     if mapping.isIdentity, isSameNumber { return .unchanged }
     guard change != nil else { return .rebuilt }
-    return mapping.propertyMappings.allSatisfy { $0.source != nil && !$0.replacesNilWithDefault || $0.value == .recompute }
+    return mapping.propertyMappings.allSatisfy {
+      $0.source != nil && !$0.replacesNilWithDefault || $0.value == .recompute
+    }
       ? .renamed : .inPlace
   }
 }

@@ -47,7 +47,8 @@ extension StoreRebuild {
       let column = SQLText.identifier(side.column)
       try database.execute(
         sql: "INSERT OR IGNORE INTO temp.lazaret_pairs (\(columns)) SELECT Z_PK, \(column) "
-          + "FROM main.\(SQLText.identifier(side.table)) WHERE \(column) IS NOT NULL AND \(side.condition) ORDER BY Z_PK")
+          + "FROM main.\(SQLText.identifier(side.table)) WHERE \(column) IS NOT NULL AND \(side.condition) ORDER BY Z_PK"
+      )
     }
     for (side, other, own, far) in [(first, second, "first", "second"), (second, first, "second", "first")] {
       let table = SQLText.identifier(side.table)
