@@ -64,7 +64,9 @@ let package = Package(
       ]),
     floor(
       "Migration",
-      knows: ["StoreFiles", "PropertyLists", "ManagedObjectModel", "PersistentStore", grdb, systemPackage]),
+      knows: [
+        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, systemPackage,
+      ]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
       "Lazaret",
@@ -76,7 +78,7 @@ let package = Package(
     floor("Commands", knows: ["Lazaret", "Migration", argumentParser, grdb, systemPackage]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
     .executableTarget(
-      name: "lazaret-benchmarks", dependencies: ["Lazaret", argumentParser, grdb], path: "Benchmarks",
+      name: "lazaret-benchmarks", dependencies: ["Lazaret", "Migration", argumentParser, grdb], path: "Benchmarks",
       swiftSettings: settings),
 
     .target(

@@ -41,6 +41,7 @@ struct MigrationPlanText {
   private func text(of step: MigrationPlan.Step, _ number: Int) -> String {
     var lines = "  Step \(number) of \(plan.steps.count): \(printable(step.name)), \(Self.words(for: step.mapping)), "
     lines += step.way == .inPlace ? "added and renamed in a copy\n" : "rebuilt in a new file\n"
+    if let reason = step.reason { lines += "    because \(printable(reason))\n" }
     var table = TextTable(["entity", "becomes", "how", "records"], numericColumns: [3])
     for entity in step.entities {
       table.append([

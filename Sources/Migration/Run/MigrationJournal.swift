@@ -21,6 +21,24 @@ struct MigrationJournal: Codable, Sendable {
     }
   }
 
+  /// What tells that a file is the one that was finished.
+  ///
+  /// No digest: the working folder is this user's alone (0700), nothing but a migration that holds its lock writes there,
+  /// and the file was on the disk before this was written. A digest would cost more than the step.
+  struct FileStamp: Codable, Sendable, Hashable {
+    var identity: FileIdentity
+    var size: Int64
+    var seconds: Int64
+    var nanoseconds: Int32
+
+    init(_ status: FileStatus) {
+      identity = status.identity
+      size = status.size
+      seconds = status.modified.secondsSince1970
+      nanoseconds = status.modified.nanoseconds
+    }
+  }
+
   /// One step, and its result once it is there.
   struct Step: Codable, Sendable, Hashable {
     var source: String
@@ -30,8 +48,8 @@ struct MigrationJournal: Codable, Sendable {
     var sourceChecksum: String
     var destinationChecksum: String
 
-    /// The digest of the finished file.
-    var sha256: String?
+    /// The finished file; that of the last one where several steps were carried out on it.
+    var file: FileStamp?
     var account: StepAccount?
   }
 
@@ -45,13 +63,12 @@ struct MigrationJournal: Codable, Sendable {
   }
 
   /// The version of this file's format.
-  var version = 1
+  var version = 2
   var store: PathText
   var members: [Member]
 
   /// When it began, in RFC 3339; whatever tells the time in the new store tells this.
   var begun: String
-  var sha256: String?
   var steps: [Step]
   var phase = Phase.stepping
 
@@ -62,7 +79,7 @@ struct MigrationJournal: Codable, Sendable {
   var result: FileIdentity?
 
   /// The number of steps whose files are there.
-  var finished: Int { steps.prefix { $0.sha256 != nil }.count }
+  var finished: Int { steps.prefix { $0.file != nil }.count }
 
   /// The parts of a set that count: the index of the log is rebuilt by whoever opens the store.
   static func members(_ members: [StoreFileSet.Member]) -> [Member] {
@@ -101,7 +118,7 @@ struct WorkingFolder {
   func journal() throws(FileError) -> MigrationJournal? {
     guard try fileSystem.status(of: journalPath, followingLinks: false) != nil else { return nil }
     let bytes = try fileSystem.contents(of: journalPath, limit: 1 << 26)
-    guard let journal = try? JSONDecoder().decode(MigrationJournal.self, from: Data(bytes)), journal.version == 1 else {
+    guard let journal = try? JSONDecoder().decode(MigrationJournal.self, from: Data(bytes)), journal.version == 2 else {
       // Only ever written whole: one that cannot be read is none of ours, or of a later version.
       return nil
     }

@@ -60,6 +60,7 @@ extension Migrator {
     let backups = (home ?? original.folder).appending("Backups").appending(original.main.stem ?? "Store")
     do throws(FileError) {
       try fileSystem.makeDirectory(backups)
+      try adoptAccess(of: original, file)
       journal.backup = PathText(try freeName(in: backups))
       journal.result = try fileSystem.status(of: file, followingLinks: false)?.identity
       try checkUnchanged(original, journal)
@@ -71,6 +72,12 @@ extension Migrator {
     let backup = try finishSwap(original, folder, journal)
     return Result(
       store: original.main, backup: backup, steps: journal.steps.compactMap(\.account), resumedSteps: resumed)
+  }
+
+  /// The new store may be read and written by whoever may read and write the old one.
+  private func adoptAccess(of original: StoreFileSet, _ file: FilePath) throws(FileError) {
+    guard let status = try fileSystem.status(of: original.main) else { return }
+    try fileSystem.adoptAccess(of: status, to: file)
   }
 
   private func checkUnchanged(_ original: StoreFileSet, _ journal: MigrationJournal) throws(FileError) {
@@ -149,7 +156,8 @@ extension Migrator {
     try fileSystem.makeDirectory(saved.folder)
     var relocation = try Relocation(of: original, to: saved, note: "migration", in: fileSystem)
     try relocation.run(
-      journal: folder.movePath, in: fileSystem, progress: { _, _ in }, whenArrived: { _ in }, whenMoved: {},
+      journal: folder.movePath, in: fileSystem, takesDigests: false, progress: { _, _ in }, whenArrived: { _ in },
+      whenMoved: {},
       whenTakenBack: {})
   }
 
@@ -203,6 +211,7 @@ extension Migrator {
   ) throws(MigrationError) -> Result {
     do {
       try copyExternalData(of: original, to: place)
+      try adoptAccess(of: original, folder.step(journal.steps.count))
       try fileSystem.install(folder.step(journal.steps.count), at: place.main, replacing: false)
       try checkOpens(place)
       try folder.remove()

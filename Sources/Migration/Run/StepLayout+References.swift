@@ -68,9 +68,10 @@ extension StepLayout {
         let old = sourceSide.properties[route.source.name]?.first(where: { $0.path == PropertyPath(name) })?
           .relationship
       else { return nil }
-      return reference(
+      let own = reference(
         to: Self.column(column), entityColumn: entityColumn.map(Self.column), order: orderColumn.map(Self.column),
         old: old.destinationEntityName, new: new.destinationEntityName)
+      return Self.either([own, joinedReference(key, new, route)].compactMap(\.self))
     case .inverse:
       return destinationSide.inverse(of: new).flatMap { ownerReference($0.key, route) }
     default: return nil
@@ -114,6 +115,25 @@ extension StepLayout {
     let references = pairSources(of: key).compactMap { source, numbers in
       ownerReference(source, numbers, key: key, route)
     }
+    return Self.either(references)
+  }
+
+  /// Where a to-many relationship that was there before has become the inverse, what it led to counts too.
+  private func joinedReference(_ key: PropertyKey, _ new: Relationship, _ route: Route) -> Reference? {
+    guard let inverse = destinationSide.inverse(of: new), inverse.relationship.isToMany,
+      mapping.conditions.contains(where: { condition in
+        guard condition.kind == .newInverse, let path = condition.destinationProperty else { return false }
+        return [key, inverse.key].contains { other in
+          other.name == path.name
+            && destinationSide.isKind(condition.destinationEntityName, of: other.entityName)
+        }
+      })
+    else { return nil }
+    return ownerReference(inverse.key, route)
+  }
+
+  /// The first of some references that leads anywhere.
+  private static func either(_ references: [Reference]) -> Reference? {
     guard let first = references.first else { return nil }
     guard references.count > 1 else { return first }
     func either(_ part: KeyPath<Reference, String>) -> String {

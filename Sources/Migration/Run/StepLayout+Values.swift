@@ -27,7 +27,7 @@ extension StepLayout {
 
   /// Whether the records of an entity have a value in a column: their entity or an ancestor declares the property, or for
   /// the hidden column of a one-way relationship, is its destination.
-  private func isDeclared(_ key: PropertyKey, _ role: ColumnRole, by entity: EntityLayout) -> Bool {
+  func isDeclared(_ key: PropertyKey, _ role: ColumnRole, by entity: EntityLayout) -> Bool {
     var name = key.entityName
     switch role {
     case .owner, .ownerOrder: name = relationship(key)?.destinationEntityName ?? name
@@ -55,11 +55,11 @@ extension StepLayout {
     return mapping.replacesNilWithDefault ? "ifnull(\(expression), \(defaultLiteral(new)))" : expression
   }
 
-  private func attribute(_ path: PropertyPath, of entityName: String) -> StoredProperty? {
+  func attribute(_ path: PropertyPath, of entityName: String) -> StoredProperty? {
     destinationSide.properties[entityName]?.first { $0.path == path && $0.attribute != nil }
   }
 
-  private func defaultLiteral(_ property: StoredProperty) -> String {
+  func defaultLiteral(_ property: StoredProperty) -> String {
     property.attribute?.defaultValue?.literal(isMarked: property.isMarked) ?? "NULL"
   }
 
