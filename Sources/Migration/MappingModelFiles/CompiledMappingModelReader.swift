@@ -53,7 +53,7 @@ struct CompiledMappingModelReader {
       throw MappingModelFile.invalid(path, "a mapping is of the unknown type \(number)", entity: entity)
     }
     record.type = type
-    if let source = object.object("NSSourceExpression") { record.filter = filter(expressions.expression(source)) }
+    if let source = object.object("NSSourceExpression") { record.filter = filter(expressions.expression(source).bounded) }
     record.attributes = try properties(object.object("NSAttributeMappings"), entity)
     record.relationships = try properties(object.object("NSRelationshipMappings"), entity)
     return record
@@ -95,7 +95,7 @@ struct CompiledMappingModelReader {
       guard object.classNames.contains("NSPropertyMapping"), let name = object.string("NSDestinationPropertyName")
       else { throw MappingModelFile.invalid(path, "the mapping of a property is damaged", entity: entity) }
       let value: MappingModelFile.Value =
-        object.object("NSValueExpression").map { .expression(expressions.expression($0)) } ?? .nothing
+        object.object("NSValueExpression").map { .expression(expressions.expression($0).bounded) } ?? .nothing
       let transforms = object.object("NSPropertyTransforms")?.elements ?? []
       result.append(
         MappingModelFile.PropertyRecord(

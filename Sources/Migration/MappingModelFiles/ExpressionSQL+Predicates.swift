@@ -100,12 +100,10 @@ extension ExpressionSQL {
     case .keyPath(let found) where selfIsRecord: path = found
     default: return nil
     }
-    guard !path.hasSuffix(".@count") else { return nil }
+    guard !path.contains("@") else { return nil }
     let place = try place(path)
     if place.property.attribute != nil { return "\(place.text) \(sign) NULL" }
-    guard place.isOwn else {
-      throw ExpressionObstacle(reason: "it asks whether a relationship of another record leads anywhere")
-    }
+    guard place.property.relationship?.isToMany == true else { return "\(place.text) \(sign) NULL" }
     return "count(\(place.text)) \(sign == "IS" ? "=" : ">") 0"
   }
 

@@ -96,24 +96,27 @@ struct ExpressionSQL {
 
   // MARK: Paths
 
-  /// A property at the end of a path through to-one relationships.
+  /// A property at the end of a path.
   struct Place {
     var property: StoredProperty
 
     /// The names, quoted and joined.
     var text: String
 
-    /// Whether the path is one name, or the names of a leaf.
-    var isOwn: Bool
+    /// The name of the to-many relationship that it leads through; nil for none.
+    var toMany: String?
   }
 
-  /// Follows a path; each but the last name must be that of a to-one relationship or of a composite attribute.
-  mutating func place(_ path: String) throws(ExpressionObstacle) -> Place {
+  /// Follows a path; each but the last name must be that of a relationship or of a composite attribute.
+  ///
+  /// - Parameter isMany: whether one of the relationships before the last name may lead to many records.
+  mutating func place(_ path: String, isMany: Bool = false) throws(ExpressionObstacle) -> Place {
     let names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
-    guard names.count <= 16, !names.contains("") else {
-      throw ExpressionObstacle(reason: "the key path \(printable(path)) is damaged")
+    guard names.count <= 8, !names.contains("") else {
+      throw ExpressionObstacle(reason: "the key path \(printable(path)) is damaged or has more than eight names")
     }
     var entity = entityName
+    var toMany: String?
     for (index, name) in names.enumerated() {
       guard !name.hasPrefix("@") else {
         throw ExpressionObstacle(function: name, reason: "it uses the collection operator \(printable(name))")
@@ -123,14 +126,17 @@ struct ExpressionSQL {
       if let leaf = stored.first(where: { $0.path == PropertyPath(name, leaf: rest) }) {
         if index == 0 { used.insert(leaf.path) }
         let text = names.map(SQLText.quotedIdentifier).joined(separator: ".")
-        return Place(property: leaf, text: text, isOwn: index == 0)
+        return Place(property: leaf, text: text, toMany: toMany)
       }
       guard let next = stored.first(where: { $0.path == PropertyPath(name) })?.relationship else {
         throw missing(name, of: entity)
       }
-      guard !next.isToMany else {
-        throw ExpressionObstacle(
-          reason: "the key path \(printable(path)) leads through the to-many relationship \(printable(name))")
+      if next.isToMany {
+        guard isMany, toMany == nil else {
+          throw ExpressionObstacle(
+            reason: "the key path \(printable(path)) leads through the to-many relationship \(printable(name))")
+        }
+        toMany = name
       }
       if index == 0 { used.insert(PropertyPath(name)) }
       entity = next.destinationEntityName
@@ -145,8 +151,14 @@ struct ExpressionSQL {
     return ExpressionObstacle(reason: "the source does not store \(place)")
   }
 
+  /// The value at the end of a path, or what a collection operator in it makes of many.
   private mutating func attribute(_ path: String) throws(ExpressionObstacle) -> Typed {
-    if path.hasSuffix(".@count") { return try count(String(path.dropLast(7))) }
+    let names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    if let index = names.firstIndex(where: { $0.hasPrefix("@") }) {
+      let before = names[..<index].joined(separator: ".")
+      let after = names[(index + 1)...].joined(separator: ".")
+      return try collected(names[index], before, after)
+    }
     let place = try place(path)
     guard let attribute = place.property.attribute else {
       throw ExpressionObstacle(reason: "\(printable(path)) is a relationship, and a value is needed")
@@ -157,137 +169,40 @@ struct ExpressionSQL {
     return Typed(text: place.text, type: type)
   }
 
-  /// How many records a relationship of the record itself leads to.
-  private mutating func count(_ path: String) throws(ExpressionObstacle) -> Typed {
+  /// `cars.@count`, `cars.@sum.price`; the sum and the average of nothing are zero, as with Core Data.
+  private mutating func collected(
+    _ name: String, _ before: String, _ after: String
+  ) throws(ExpressionObstacle) -> Typed {
+    if name == "@count", after.isEmpty { return try count(before) }
+    guard ["@sum", "@avg", "@min", "@max"].contains(name), !before.isEmpty, !after.isEmpty else {
+      throw ExpressionObstacle(function: name, reason: "it uses the collection operator \(printable(name))")
+    }
+    return try collected(String(name.dropFirst()), "\(before).\(after)")
+  }
+
+  /// What an SQL function makes of the values at the end of a path through a to-many relationship.
+  mutating func collected(_ function: String, _ path: String) throws(ExpressionObstacle) -> Typed {
+    let place = try place(path, isMany: true)
+    guard place.toMany != nil, let type = place.property.attribute.flatMap({ ValueType($0.type) }),
+      type.isNumber || type == .date
+    else {
+      throw ExpressionObstacle(
+        function: function, reason: "\(printable(path)) does not lead to the numbers of many records")
+    }
+    let text = "\(function)(\(place.text))"
+    switch function {
+    case "sum": return Typed(text: "ifnull(\(text), 0)", type: type == .boolean ? .integer : type)
+    case "avg": return Typed(text: "ifnull(\(text), 0.0)", type: .real)
+    default: return Typed(text: text, type: type)
+    }
+  }
+
+  /// How many records a to-many relationship leads to.
+  mutating func count(_ path: String) throws(ExpressionObstacle) -> Typed {
     let place = try place(path)
-    guard place.property.relationship != nil, place.isOwn else {
-      throw ExpressionObstacle(function: "count:", reason: "it counts something else than a relationship of the record")
+    guard place.property.relationship?.isToMany == true else {
+      throw ExpressionObstacle(function: "count:", reason: "it counts something else than a to-many relationship")
     }
     return Typed(text: "count(\(place.text))", type: .integer)
-  }
-
-  // MARK: Functions
-
-  private mutating func function(
-    _ selector: String, _ arguments: [ModelExpression]
-  ) throws(ExpressionObstacle) -> Typed {
-    let name = selector.hasSuffix(":") && arguments.count == 1 ? String(selector.dropLast()) : selector
-    switch (name, arguments.count) {
-    case ("add:to:", 2): return try arithmetic("+", selector, arguments)
-    case ("from:subtract:", 2): return try arithmetic("-", selector, arguments)
-    case ("multiply:by:", 2): return try arithmetic("*", selector, arguments)
-    case ("divide:by:", 2): return try arithmetic("/", selector, arguments)
-    case ("modulus:by:", 2): return try arithmetic("%", selector, arguments)
-    case ("abs", 1):
-      let value = try number(arguments[0], selector)
-      return Typed(text: "abs(\(value.text))", type: value.type)
-    case ("trunc", 1):
-      let value = try number(arguments[0], selector)
-      return Typed(text: "CAST(\(value.text) AS INTEGER)", type: .integer)
-    case ("floor", 1): return try rounded(arguments[0], selector, isUp: false)
-    case ("ceiling", 1): return try rounded(arguments[0], selector, isUp: true)
-    case ("now", 0): return Typed(text: "NSCoreDataNow()", type: .date)
-    case ("count", 1): return try count(of: arguments[0])
-    case ("castObject:toType:", 2): return try cast(arguments[0], arguments[1])
-    default:
-      throw ExpressionObstacle(function: selector, reason: "the function \(printable(selector)) is not known")
-    }
-  }
-
-  private mutating func count(of expression: ModelExpression) throws(ExpressionObstacle) -> Typed {
-    switch expression {
-    case .keyPathOf(.variable("source"), let path): return try count(path)
-    case .keyPath(let path) where selfIsRecord: return try count(path)
-    default:
-      throw ExpressionObstacle(function: "count:", reason: "it counts something else than a relationship of the record")
-    }
-  }
-
-  private mutating func number(
-    _ expression: ModelExpression, _ function: String
-  ) throws(ExpressionObstacle) -> Typed {
-    let value = try value(expression)
-    guard value.type.isNumber || value.type == .null else {
-      throw ExpressionObstacle(function: function, reason: "it is given \(value.type.word), and a number is needed")
-    }
-    return value
-  }
-
-  private mutating func arithmetic(
-    _ sign: String, _ function: String, _ arguments: [ModelExpression]
-  ) throws(ExpressionObstacle) -> Typed {
-    let (left, right) = (try number(arguments[0], function), try number(arguments[1], function))
-    let type = left.type.joined(with: right.type)
-    return Typed(text: "(\(left.text) \(sign) \(right.text))", type: type == .boolean ? .integer : type)
-  }
-
-  /// The next whole number below or above: one is taken away or added where a fraction was cut off the wrong way.
-  private mutating func rounded(
-    _ expression: ModelExpression, _ function: String, isUp: Bool
-  ) throws(ExpressionObstacle) -> Typed {
-    let value = try number(expression, function).text
-    let whole = "CAST(\(value) AS INTEGER)"
-    return Typed(text: "(\(whole) \(isUp ? "+" : "-") (\(value) \(isUp ? ">" : "<") \(whole)))", type: .integer)
-  }
-
-  private mutating func cast(
-    _ expression: ModelExpression, _ type: ModelExpression
-  ) throws(ExpressionObstacle) -> Typed {
-    guard case .constant(.string(let className)) = type else {
-      throw ExpressionObstacle(function: "CAST", reason: "its type is not written into it")
-    }
-    let value = try value(expression)
-    switch (className, value.type) {
-    case ("NSDate", .date), ("NSString", .text), ("NSNumber", .boolean), ("NSNumber", .integer), ("NSNumber", .real),
-      ("NSDecimalNumber", .real), (_, .null):
-      return value
-    case ("NSDate", .integer), ("NSDate", .real): return Typed(text: value.text, type: .date)
-    case ("NSNumber", .date): return Typed(text: value.text, type: .real)
-    case ("NSDecimalNumber", .integer): return Typed(text: value.text, type: .real)
-    case ("NSString", .integer), ("NSString", .boolean): return Typed(text: "CAST(\(value.text) AS TEXT)", type: .text)
-    case ("NSNumber", .text), ("NSDecimalNumber", .text):
-      return Typed(text: "CAST(\(value.text) AS NUMERIC)", type: .real)
-    default:
-      throw ExpressionObstacle(
-        function: "CAST", reason: "\(value.type.word) is not made \(printable(className)) here")
-    }
-  }
-
-  // MARK: Methods
-
-  /// The few methods of Foundation's own classes that are plain SQL.
-  private mutating func method(
-    _ target: ModelExpression, _ selector: String, _ arguments: [ModelExpression]
-  ) throws(ExpressionObstacle) -> Typed {
-    if case .variable(let name) = target, name != "source" {
-      throw ExpressionObstacle(
-        function: selector, reason: "it calls \(printable(selector)) of $\(printable(name))")
-    }
-    switch (selector, arguments.count) {
-    case ("stringByAppendingString:", 1):
-      let (left, right) = (try text(target, selector), try text(arguments[0], selector))
-      return Typed(text: "(\(left.text) || \(right.text))", type: .text)
-    case ("stringByReplacingOccurrencesOfString:withString:", 2):
-      let texts = [
-        try text(target, selector), try text(arguments[0], selector), try text(arguments[1], selector),
-      ]
-      return Typed(text: "replace(\(texts.map(\.text).joined(separator: ", ")))", type: .text)
-    case ("stringValue", 0):
-      let value = try number(target, selector)
-      guard value.type != .real else {
-        throw ExpressionObstacle(function: selector, reason: "fractions are written otherwise in SQL")
-      }
-      return Typed(text: "CAST(\(value.text) AS TEXT)", type: .text)
-    default:
-      throw ExpressionObstacle(function: selector, reason: "the method \(printable(selector)) is not known")
-    }
-  }
-
-  mutating func text(_ expression: ModelExpression, _ function: String) throws(ExpressionObstacle) -> Typed {
-    let value = try value(expression)
-    guard value.type == .text || value.type == .null else {
-      throw ExpressionObstacle(function: function, reason: "it is given \(value.type.word), and text is needed")
-    }
-    return value
   }
 }

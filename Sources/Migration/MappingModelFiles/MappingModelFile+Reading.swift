@@ -8,10 +8,13 @@ extension MappingModelFile {
   static let maximumFileSize = 32 << 20
 
   /// More entity mappings than any mapping model has.
-  static let maximumEntityMappings = 10_000
+  static let maximumEntityMappings = 2_000
 
   /// More property mappings than any mapping model has, all entities together.
   static let maximumPropertyMappings = 200_000
+
+  /// The longest name, in bytes.
+  static let maximumNameLength = 1_024
 
   /// Reads a mapping model.
   ///
@@ -75,6 +78,11 @@ extension MappingModelFile {
     var names: Set<String> = []
     for index in entityMappings.indices {
       let record = entityMappings[index]
+      // Names are put together and repeated; an archive may use a long one over and over.
+      let texts = [record.name, record.sourceName ?? "", record.destinationName ?? "", record.policyClassName ?? ""]
+      guard texts.allSatisfy({ $0.utf8.count <= Self.maximumNameLength }) else {
+        throw Self.invalid(path, "it holds a name of more than \(Self.maximumNameLength) bytes")
+      }
       guard record.sourceName != nil || record.destinationName != nil else {
         throw Self.invalid(path, "a mapping names neither an entity of the source nor one of the destination")
       }

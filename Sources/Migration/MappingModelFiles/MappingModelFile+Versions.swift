@@ -108,14 +108,15 @@ extension MappingModelFile {
     let wrong = differing(closest).map(\.name).sorted(by: precedesByCodeUnit)
     let first = wrong.first ?? ""
     let more = wrong.count > 1 ? " (and \(wrong.count - 1) more)" : ""
+    let version = "version \"\(printable(closest.name))\""
     let what =
       closest.model.entities[first] == nil
-      ? "has no entity \"\(printable(first))\"" : "has another entity \"\(printable(first))\""
+      ? "\(version) has no entity \"\(printable(first))\", which it maps"
+      : "entity \"\(printable(first))\" of \(version) has another version hash than the one it maps"
     return MigrationError(
       .mappingStale, operation: Self.operation, path: path,
       detail: """
-        it was made for another \(end.rawValue) model: version "\(printable(closest.name))" \(what) than the one it \
-        maps\(more)
+        it was made for another \(end.rawValue) model: \(what)\(more)
         """,
       entityName: first)
   }

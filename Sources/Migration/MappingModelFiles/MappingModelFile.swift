@@ -74,6 +74,9 @@ extension MappingModelFile {
     var attributes: [PropertyRecord] = []
     var relationships: [PropertyRecord] = []
     var userInfo: [String: String] = [:]
+
+    /// Whether a policy of the app's own may make values; Core Data's own does what the mapping says and nothing else.
+    var hasPolicy: Bool { policyClassName != nil && policyClassName != "NSEntityMigrationPolicy" }
   }
 
   /// Which records of the source a mapping reads.

@@ -148,7 +148,7 @@ struct MappingModelSourceReader {
     guard let bytes = element.base64Data else { return nil }
     // Damage is told where the expression is: by the property that has it.
     guard let archive = try? KeyedArchive(bytes) else { return nil }
-    return expressions.expression(archive.root)
+    return expressions.expression(archive.root).bounded
   }
 
   private mutating func userInfo(_ object: Object) throws -> [String: String] {

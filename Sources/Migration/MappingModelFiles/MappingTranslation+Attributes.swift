@@ -48,7 +48,7 @@ extension MappingTranslation {
     _ property: StoredProperty, _ record: EntityRecord, _ pair: InferenceBuilder.Pair
   ) -> PropertyMapping {
     // A policy may give the value yet.
-    if record.policyClassName == nil, pair.hasRecords { builder.addConditions(ofNew: property, pair) }
+    if !record.hasPolicy, pair.hasRecords { builder.addConditions(ofNew: property, pair) }
     return builder.newMapping(property)
   }
 
@@ -61,7 +61,7 @@ extension MappingTranslation {
     let mapping = builder.mapAttribute(origin, old, property, attribute, pair)
     let refused = builder.takeRefusals()
     guard !refused.isEmpty else { return mapping }
-    if record.policyClassName == nil {
+    if !record.hasPolicy {
       refusals += refused.map { refusal in
         var copy = refusal
         copy.detail = "mapping \"\(printable(record.name))\": \(refusal.detail)"
@@ -119,7 +119,7 @@ extension MappingTranslation {
   mutating func refused(
     _ property: StoredProperty, _ obstacle: ExpressionObstacle, _ text: String, _ record: EntityRecord
   ) -> PropertyMapping {
-    if record.policyClassName == nil {
+    if !record.hasPolicy {
       refuse(obstacle, Self.expression(of: property.path), record, property.path)
     }
     return PropertyMapping(property.path, .expression(.coreData(text)))

@@ -23,7 +23,7 @@ extension MappingTranslation {
     do throws(ExpressionObstacle) {
       switch try request(property, found, record) {
       case .nothing:
-        if record.policyClassName == nil, pair.hasRecords { builder.addConditions(ofNew: property, pair) }
+        if !record.hasPolicy, pair.hasRecords { builder.addConditions(ofNew: property, pair) }
         return builder.newMapping(property)
       case .relationship(let origin): return take(origin, property, relationship, record, pair)
       case .destinations(let other, let origin):
@@ -43,7 +43,7 @@ extension MappingTranslation {
     let refused = builder.takeRefusals()
     guard !refused.isEmpty else { return mapping }
     used[pair.source.name, default: []].insert(origin.path)
-    if record.policyClassName == nil {
+    if !record.hasPolicy {
       refusals += refused
       return mapping
     }
@@ -167,10 +167,7 @@ extension MappingTranslation {
 
   /// The mappings that read records which an entity of the source stands for.
   private func readers(of entity: String) -> [EntityRecord] {
-    file.entityMappings.filter { record in
-      guard record.destinationName != nil, let source = record.sourceName else { return false }
-      return builder.source.isKind(source, of: entity)
-    }
+    builder.source.family(of: entity).flatMap { readers[$0] ?? [] }
   }
 
   private func concreteFamily(of relationship: Relationship) -> [String] {

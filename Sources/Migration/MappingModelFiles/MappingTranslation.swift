@@ -17,6 +17,9 @@ struct MappingTranslation {
   /// The mappings by name.
   let records: [String: EntityRecord]
 
+  /// The mappings that make records of those of an entity of the source, by its name.
+  let readers: [String: [EntityRecord]]
+
   /// Everything that cannot be carried out.
   var refusals: [MigrationRefusal] = []
 
@@ -26,6 +29,9 @@ struct MappingTranslation {
   init(_ file: MappingModelFile, from source: ManagedObjectModel, to destination: ManagedObjectModel) {
     self.file = file
     builder = InferenceBuilder(from: source, to: destination)
+    readers = Dictionary(
+      grouping: file.entityMappings.filter { $0.sourceName != nil && $0.destinationName != nil },
+      by: { $0.sourceName ?? "" })
     records = Dictionary(file.entityMappings.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
@@ -67,6 +73,7 @@ struct MappingTranslation {
   // MARK: Entities
 
   private mutating func entityMapping(_ record: EntityRecord) -> EntityMapping {
+    let known = builder.conditions.count
     var mapping = EntityMapping(
       name: record.name, kind: .remove, source: record.sourceName, destination: record.destinationName,
       policyClassName: record.policyClassName, userInfo: record.userInfo)
@@ -95,6 +102,10 @@ struct MappingTranslation {
         MigrationCondition(.recordsOfAbstractEntity, source: pair.source.name, destination: destination))
     }
     builder.addUniquenessConditions(destination, pair)
+    // Conditions are counted over all records of the source, and by what the mapping alone makes of them.
+    if record.hasPolicy || mapping.sourceFilter != nil {
+      builder.conditions.removeLast(builder.conditions.count - known)
+    }
     return mapping
   }
 
@@ -103,7 +114,7 @@ struct MappingTranslation {
     _ record: EntityRecord, _ mapping: EntityMapping, _ pair: InferenceBuilder.Pair?
   ) -> EntityMapping.Kind {
     guard let pair else { return .add }
-    if record.policyClassName != nil { return .custom }
+    if record.hasPolicy { return .custom }
     let isCopy =
       pair.isCopy && pair.source.name == pair.destination.name && mapping.sourceFilter == nil
       && mapping.propertyMappings.allSatisfy(\.isIdentity)
@@ -130,7 +141,7 @@ struct MappingTranslation {
     } catch {
       obstacle = error
     }
-    if record.policyClassName == nil { refuse(obstacle, "the filter", record, nil) }
+    if !record.hasPolicy { refuse(obstacle, "the filter", record, nil) }
     return .coreData(text)
   }
 
@@ -138,9 +149,6 @@ struct MappingTranslation {
 
   /// What no mapping reads is lost; of an entity with a policy nobody knows what the policy reads.
   private mutating func addLosses() {
-    let readers = Dictionary(
-      grouping: file.entityMappings.filter { $0.sourceName != nil && $0.destinationName != nil },
-      by: { $0.sourceName ?? "" })
     for name in builder.source.names {
       guard let before = builder.source.entity(name), !before.isAbstract else { continue }
       guard let mappings = readers[name], let destination = builder.images[name],
@@ -149,7 +157,7 @@ struct MappingTranslation {
         builder.losses.append(MigrationLoss(.removedEntity, source: name))
         continue
       }
-      guard mappings.allSatisfy({ $0.policyClassName == nil }) else { continue }
+      guard !mappings.contains(where: \.hasPolicy) else { continue }
       let pair = InferenceBuilder.Pair(source: before, destination: after, isCopy: false, sources: [:])
       for property in builder.source.properties[name] ?? [] {
         guard used[name]?.contains(property.path) != true else { continue }
