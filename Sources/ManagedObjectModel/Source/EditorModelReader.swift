@@ -118,6 +118,8 @@ struct EditorModelReader {
         throw ModelError(
           .invalid, detail: "attribute \"\(printable(name))\" is of the unknown type \(number)", propertyName: name)
       }
+      // How the leaves of composite attributes are kept is not known, and they are hashed.
+      if type == .composite { unknownSettings.insert("composite") }
       return .attribute(
         Attribute(
           traits: traits, type: type,
