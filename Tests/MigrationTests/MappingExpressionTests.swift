@@ -65,7 +65,8 @@ struct MappingExpressionTests {
     ("floor:($source.price)", .integer64, #"(CAST("price" AS INTEGER) - ("price" < CAST("price" AS INTEGER)))"#),
     ("ceiling:($source.price)", .integer64, #"(CAST("price" AS INTEGER) + ("price" > CAST("price" AS INTEGER)))"#),
     ("now()", .date, "NSCoreDataNow()"),
-    ("CAST(3600, \"NSDate\")", .date, "3600"), ("CAST($source.doors, \"NSString\")", .string, #"CAST("doors" AS TEXT)"#),
+    ("CAST(3600, \"NSDate\")", .date, "3600"),
+    ("CAST($source.doors, \"NSString\")", .string, #"CAST("doors" AS TEXT)"#),
     ("CAST($source.name, \"NSNumber\")", .double, #"CAST("name" AS NUMERIC)"#),
     ("CAST($source.built, \"NSNumber\")", .double, #""built""#),
     ("$source.owner.first", .string, #""owner"."first""#),
@@ -75,7 +76,9 @@ struct MappingExpressionTests {
     ("$source.parts.@max.weight", .double, #"max("parts"."weight")"#),
     ("sum:($source.parts.weight)", .double, #"ifnull(sum("parts"."weight"), 0)"#),
     ("average:($source.parts.weight)", .double, #"ifnull(avg("parts"."weight"), 0.0)"#),
-    ("TERNARY($source.doors > 3, \"wide\", \"small\")", .string, #"CASE WHEN "doors" > 3 THEN 'wide' ELSE 'small' END"#),
+    (
+      "TERNARY($source.doors > 3, \"wide\", \"small\")", .string, #"CASE WHEN "doors" > 3 THEN 'wide' ELSE 'small' END"#
+    ),
     ("TERNARY($source.name == nil, 0, 1)", .boolean, #"(CASE WHEN "name" IS NULL THEN 0 ELSE 1 END <> 0)"#),
     (
       "FUNCTION($source.name, \"stringByAppendingString:\", $source.owner.first)", .string,
@@ -96,7 +99,10 @@ struct MappingExpressionTests {
   @Test(arguments: [
     ("name != nil", #""name" IS NOT NULL"#), ("scan == nil", #""scan" IS NULL"#), ("doors == 4", #""doors" IS 4"#),
     ("SELF.doors >= 4 AND NOT sold == YES", #"("doors" >= 4 AND NOT ifnull("sold" IS 1, 0))"#),
-    ("name BEGINSWITH \"A\" || name CONTAINS \"b\"", #"(substr("name", 1, length('A')) = 'A' OR instr("name", 'b') > 0)"#),
+    (
+      "name BEGINSWITH \"A\" || name CONTAINS \"b\"",
+      #"(substr("name", 1, length('A')) = 'A' OR instr("name", 'b') > 0)"#
+    ),
     ("name LIKE \"a*[\"", #""name" GLOB 'a*[[]'"#), ("doors IN {2, 4}", #""doors" IN (2, 4)"#),
     ("doors BETWEEN {2, 4}", #""doors" BETWEEN 2 AND 4"#), ("parts.@count > 2", #"count("parts") > 2"#),
     ("owner != nil", #""owner" IS NOT NULL"#), ("parts == nil", #"count("parts") = 0"#),
@@ -145,7 +151,9 @@ struct MappingExpressionTests {
   }
 
   @Test func incompatibleTypesAreRefused() throws {
-    for (expression, type) in [("$source.name", AttributeType.integer16), ("$source.doors", .string), ("$source.scan", .binary)] {
+    for (expression, type) in [
+      ("$source.name", AttributeType.integer16), ("$source.doors", .string), ("$source.scan", .binary),
+    ] {
       let error = #expect(throws: MigrationError.self) { try Self.value(expression, to: type) }
       #expect(error?.code == "mapping-invalid")
       #expect(error?.propertyName == "result")
@@ -189,8 +197,10 @@ struct MappingExpressionTests {
 
   @Test func formatsPrintAsTheyAreRead() throws {
     for text in [
-      "$source.name", "FUNCTION($manager, \"destinationInstancesForEntityMappingNamed:sourceInstances:\", \"A\", $source.b)",
-      "TERNARY(a > 1, \"x\", nil)", "CAST(5, \"NSDate\")", "FETCH(FUNCTION($manager, \"x\"), $manager.sourceContext, NO)",
+      "$source.name",
+      "FUNCTION($manager, \"destinationInstancesForEntityMappingNamed:sourceInstances:\", \"A\", $source.b)",
+      "TERNARY(a > 1, \"x\", nil)", "CAST(5, \"NSDate\")",
+      "FETCH(FUNCTION($manager, \"x\"), $manager.sourceContext, NO)",
       "a.b + (c - 1) * 2", "count:($source.parts)",
     ] {
       let first = try MappingModelFixture.expression(text)
@@ -210,7 +220,8 @@ struct MappingExpressionTests {
         #expect(FormatParser.predicate(text) == nil)
       }
     }
-    for text in ["FUNCTION()", "FUNCTION($a)", "FUNCTION($a, 5)", "CAST(1)", "TERNARY(a, 1)", "FETCH(1, 2, 3)", "$", "$source."]
-    { #expect(FormatParser.expression(text) == nil, "\(text)") }
+    for text in [
+      "FUNCTION()", "FUNCTION($a)", "FUNCTION($a, 5)", "CAST(1)", "TERNARY(a, 1)", "FETCH(1, 2, 3)", "$", "$source.",
+    ] { #expect(FormatParser.expression(text) == nil, "\(text)") }
   }
 }

@@ -89,7 +89,8 @@ struct MappingModelFixture {
     return try archive.bytes(root: root)
   }
 
-  private func userInfo(_ entries: [String: String], _ archive: inout KeyedArchiveWriter) -> KeyedArchiveWriter.Reference
+  private func userInfo(_ entries: [String: String], _ archive: inout KeyedArchiveWriter)
+    -> KeyedArchiveWriter.Reference
   {
     guard !entries.isEmpty else { return .null }
     let pairs = entries.sorted { $0.key < $1.key }.map { ($0.key, archive.string($0.value)) }
@@ -196,7 +197,8 @@ struct MappingModelFixture {
     guard !userInfo.isEmpty else { return "" }
     var archive = KeyedArchiveWriter()
     let pairs = userInfo.sorted { $0.key < $1.key }.map { ($0.key, archive.string($0.value)) }
-    return data("userinfodata", try archive.bytes(root: archive.dictionary(pairs)))
+    let root = archive.dictionary(pairs)
+    return data("userinfodata", try archive.bytes(root: root))
   }
 
   private static func relationship(_ name: String, _ references: [String]) -> String {

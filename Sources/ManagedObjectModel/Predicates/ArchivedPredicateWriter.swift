@@ -8,7 +8,9 @@ package enum ArchivedPredicateWriter {
   private static let expressionClasses = ["NSExpression", "NSObject"]
 
   /// Adds an expression; null for what was not read.
-  package static func add(_ expression: ModelExpression, to archive: inout KeyedArchiveWriter) -> KeyedArchiveWriter.Reference {
+  package static func add(_ expression: ModelExpression, to archive: inout KeyedArchiveWriter)
+    -> KeyedArchiveWriter.Reference
+  {
     switch expression {
     case .constant(let constant):
       let value = add(constant, to: &archive)
@@ -48,7 +50,9 @@ package enum ArchivedPredicateWriter {
   }
 
   /// Adds a predicate; null for what was not read.
-  package static func add(_ predicate: ModelPredicate, to archive: inout KeyedArchiveWriter) -> KeyedArchiveWriter.Reference {
+  package static func add(_ predicate: ModelPredicate, to archive: inout KeyedArchiveWriter)
+    -> KeyedArchiveWriter.Reference
+  {
     switch predicate {
     case .comparison(let left, let comparison, let right, let modifier, let options):
       let leftSide = add(left, to: &archive)

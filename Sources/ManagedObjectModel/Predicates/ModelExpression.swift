@@ -86,7 +86,8 @@ extension ModelExpression {
   ]
 
   /// The method of an object; a key path where it only reads properties.
-  static func message(_ target: ModelExpression, _ selector: String, _ arguments: [ModelExpression]) -> ModelExpression {
+  static func message(_ target: ModelExpression, _ selector: String, _ arguments: [ModelExpression]) -> ModelExpression
+  {
     guard selector == "valueForKey:" || selector == "valueForKeyPath:", arguments.count == 1 else {
       return .method(target, selector, arguments)
     }

@@ -132,7 +132,8 @@ struct EditorModelReader {
           traits: traits, destinationEntityName: settings["XD_PRK_destination"]?.string("_name") ?? "",
           inverseName: inverse?.string("_name"), inverseEntityName: inverse?.object("_owner")?.string("_name"),
           maximumCount: Self.count(settings["XD_PRK_maxCount"]) ?? (isToMany ? 0 : 1),
-          minimumCount: Self.count(settings["XD_PRK_minCount"]) ?? 0, isOrdered: Self.isTrue(settings["XD_PRK_ordered"])))
+          minimumCount: Self.count(settings["XD_PRK_minCount"]) ?? 0, isOrdered: Self.isTrue(settings["XD_PRK_ordered"])
+        ))
     case "XDPMFetchedProperty": return nil
     default:
       unknownSettings.insert(className)

@@ -53,7 +53,9 @@ struct CompiledMappingModelReader {
       throw MappingModelFile.invalid(path, "a mapping is of the unknown type \(number)", entity: entity)
     }
     record.type = type
-    if let source = object.object("NSSourceExpression") { record.filter = filter(expressions.expression(source).bounded) }
+    if let source = object.object("NSSourceExpression") {
+      record.filter = filter(expressions.expression(source).bounded)
+    }
     record.attributes = try properties(object.object("NSAttributeMappings"), entity)
     record.relationships = try properties(object.object("NSRelationshipMappings"), entity)
     return record

@@ -35,7 +35,8 @@ extension MappingTranslation {
     case .expression(.constant(.null)): return PropertyMapping(property.path, .null)
     case .expression(let expression):
       if case .keyPathOf(.variable("source"), let path) = expression,
-        let origin = source(Self.path(path, appending: property.path.leaf), of: pair) ?? source(Self.path(path), of: pair)
+        let origin = source(Self.path(path, appending: property.path.leaf), of: pair)
+          ?? source(Self.path(path), of: pair)
       {
         return copy(origin, property, attribute, expression.format, record, pair)
       }
