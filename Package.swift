@@ -90,7 +90,7 @@ let package = Package(
     tests(of: "ManagedObjectModel", needs: ["PropertyLists", grdb]),
     tests(of: "PersistentStore", needs: ["ManagedObjectModel", grdb]),
     tests(of: "Examination", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
-    tests(of: "Migration", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
+    tests(of: "Migration", needs: ["ManagedObjectModel", "PersistentStore", "PropertyLists", grdb]),
     tests(of: "Quarantine"),
     tests(of: "Lazaret", needs: ["LazaretTool", grdb, logging]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),

@@ -23,16 +23,19 @@ struct InferenceBuilder {
   let destination: InferenceSide
 
   /// The entity of the destination that each entity of the source becomes.
-  private(set) var images: [String: String] = [:]
+  var images: [String: String] = [:]
 
   /// The entity of the source that each entity of the destination was.
-  private(set) var origins: [String: String] = [:]
+  var origins: [String: String] = [:]
 
   /// The pairs by the name of the destination's entity.
   private(set) var pairs: [String: Pair] = [:]
 
   /// The relationship that a declared relationship of the destination was.
   var relationshipSources: [PropertyKey: PropertyKey] = [:]
+
+  /// The declared relationships of the destination that a custom mapping fills from anything else.
+  var filledRelationships: Set<PropertyKey> = []
 
   /// The declared relationships of the source that go on.
   var continuedRelationships: Set<PropertyKey> = []
@@ -73,6 +76,15 @@ struct InferenceBuilder {
     ]
     guard refused.insert(key).inserted else { return }
     refusals.append(refusal)
+  }
+
+  /// What has been noted against the mapping since the last time; it is forgotten.
+  mutating func takeRefusals() -> [MigrationRefusal] {
+    defer {
+      refusals = []
+      refused = []
+    }
+    return refusals
   }
 
   // MARK: Matching

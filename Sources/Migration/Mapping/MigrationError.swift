@@ -29,6 +29,9 @@ public struct MigrationError: ReportableError {
     /// A mapping model cannot be read.
     case mappingInvalid = "mapping-invalid"
 
+    /// A mapping model has an expression that cannot be carried out.
+    case expressionUnsupported = "expression-unsupported"
+
     /// A mapping needs a policy or a function that nobody has provided.
     case policyMissing = "policy-missing"
 
@@ -77,7 +80,7 @@ public struct MigrationError: ReportableError {
   /// The reason in Core Data's words, where Core Data has any.
   public var reason: String?
 
-  /// Everything that stands in the way of inferring a mapping, not only the first.
+  /// Everything that stands in the way of a mapping, inferred or read from a file, not only the first.
   public var refusals: [MigrationRefusal]
 
   /// The error of the file system, where that is the cause.
@@ -95,7 +98,7 @@ public struct MigrationError: ReportableError {
     case .notInferable, .mappingMissing, .mappingStale, .mappingInvalid: 134140
     case .sourceModelMissing: 134130
     case .backwards: 134506
-    case .policyMissing, .policyFailed: 134170
+    case .policyMissing, .policyFailed, .expressionUnsupported: 134170
     case .dataViolation, .verificationFailed: 134110
     case .constraintViolation: 134111
     case .cancelled: 134120
@@ -158,6 +161,7 @@ extension MigrationError.Kind {
     case .mappingMissing: "Give a mapping for the step."
     case .mappingStale: "Make the mapping anew from the two versions as they are now."
     case .mappingInvalid: "Take the mapping from version control or make it again."
+    case .expressionUnsupported: "Make the value in a policy, or write the expression in another way."
     case .policyMissing: "Register the policy or the function before the migration starts."
     case .policyFailed: "Correct the custom step; the store is as it was."
     case .dataViolation: "Correct the records, or give the attribute a default; the store is as it was."
