@@ -202,11 +202,15 @@ extension Migrator {
     let account = try rebuild.run(from: source, to: target)
     let fileSystem = fileSystem
     let layout = rebuild.layout
+    // Two cores check while the disk is at work.
     _ = try concurrently { () throws(MigrationError) in
-      try StepVerification(layout: layout).check(target, against: source, account)
-    } _: { () throws(MigrationError) in
       do throws(FileError) { try fileSystem.synchronizeFile(target) } catch { throw MigrationError(error) }
-      try FileIntegrity.check(target, in: fileSystem)
+    } _: { () throws(MigrationError) in
+      try concurrently { () throws(MigrationError) in
+        try StepVerification(layout: layout).check(target, against: source, account)
+      } _: { () throws(MigrationError) in
+        try FileIntegrity.check(target, in: fileSystem)
+      }
     }
     return account
   }
