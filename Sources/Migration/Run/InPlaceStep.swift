@@ -14,15 +14,29 @@ struct InPlaceStep {
 
   var layout: StepLayout { rebuild.layout }
 
+  /// What a step has done.
+  struct Outcome {
+    /// The records are not counted yet.
+    var account: StepAccount
+
+    /// The tables whose pages, or those of their indexes, have changed; of the others the schema at most has.
+    var changedTables: Set<String>
+  }
+
+  /// The same tables after this step.
+  func renamed(_ tables: Set<String>) -> Set<String> {
+    Set(tables.map { name in change.tables.first { $0.name.old == name }?.name.new ?? name })
+  }
+
   /// Changes the copy.
   ///
   /// - Parameter target: a copy that nobody else opens, of the source's model, without a log. It is changed altogether or
   ///   not at all; nothing is pushed to the disk.
-  /// - Returns: what was done, the records not counted yet; nil where the store turned out to need a rebuild.
+  /// - Returns: what was done; nil where the store turned out to need a rebuild.
   /// - Throws: `migration-data-violation`, `migration-constraint-violation`, `migration-sqlite` or a file error.
-  func run(on target: FilePath) throws(MigrationError) -> StepAccount? {
+  func run(on target: FilePath) throws(MigrationError) -> Outcome? {
     let connection = try StepConnection(target, .write, referenceDate: rebuild.referenceDate)
-    let account = try connection.run { database -> StepAccount? in
+    let outcome = try connection.run { database -> Outcome? in
       try ConditionCount(layout).refuseViolations(database)
       let losses = try StepForecast(of: layout).losses(database)
       // Both version bytes of the header say WAL, as in every store of Core Data's (format section 3.1).
@@ -31,10 +45,10 @@ struct InPlaceStep {
           PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL;
           PRAGMA wal_autocheckpoint = 0; BEGIN
           """)
-      var account = StepAccount(step: rebuild.name, way: .inPlace)
-      account.losses = losses
+      var outcome = Outcome(account: StepAccount(step: rebuild.name, way: .inPlace), changedTables: [])
+      outcome.account.losses = losses
       do {
-        try apply(database, &account)
+        try apply(database, &outcome)
         try StepVerification(layout: layout).checkChanged(database, before: contents.schema)
       } catch is InPlaceObstacle {
         try database.execute(sql: "ROLLBACK")
@@ -44,14 +58,14 @@ struct InPlaceStep {
         try database.execute(sql: "ROLLBACK")
         return nil
       }
-      try database.execute(sql: "COMMIT; PRAGMA wal_checkpoint(TRUNCATE)")
-      return account
+      try database.execute(sql: "COMMIT; PRAGMA main.wal_checkpoint(TRUNCATE)")
+      return outcome
     }
     try connection.close()
-    return account
+    return outcome
   }
 
-  private func apply(_ database: Database, _ account: inout StepAccount) throws {
+  private func apply(_ database: Database, _ outcome: inout Outcome) throws {
     for name in contents.schema.triggers.keys.sorted() {
       try database.execute(sql: "DROP TRIGGER \(SQLText.quotedIdentifier(name))")
     }
@@ -73,11 +87,16 @@ struct InPlaceStep {
       try database.execute(sql: "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)")
     }
     try StoreRebuild.writeMetadata(database, of: layout.destination.model, from: "main")
-    if contents.schema.hasTable("ACHANGE") { try rebuild.renumberHistory(database, &account) }
-    try createMissingIndexes(database)
+    if contents.schema.hasTable("ACHANGE") {
+      try rebuild.renumberHistory(database, &outcome.account)
+      outcome.changedTables.insert("ACHANGE")
+    }
+    outcome.changedTables.formUnion(try createMissingIndexes(database))
+    outcome.changedTables.formUnion(StoreLayout.bookkeepingTableNames + change.newTables.map(\.name))
+    outcome.changedTables.formUnion(change.tables.filter { !$0.fillings.isEmpty }.map(\.name.new))
     try rebuild.computeDerivedValues(database)
     for trigger in layout.destination.triggers { try database.execute(sql: trigger.statement) }
-    try restoreAppObjects(database, &account)
+    try restoreAppObjects(database, &outcome.account)
   }
 
   // MARK: Names
@@ -165,8 +184,11 @@ struct InPlaceStep {
   }
 
   /// Makes the indexes that the new model asks for and that are not there.
-  private func createMissingIndexes(_ database: Database) throws {
+  ///
+  /// - Returns: the tables that got any.
+  private func createMissingIndexes(_ database: Database) throws -> Set<String> {
     let found = try SQLSchema(database)
+    var tables: Set<String> = []
     for index in layout.destination.indexes {
       let columns = index.columns.map { $0.name.uppercased() }
       let isThere = found.indexes.values.contains { other in
@@ -182,7 +204,9 @@ struct InPlaceStep {
       } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
         throw try rebuild.duplicates(index, database)
       }
+      tables.insert(index.tableName)
     }
+    return tables
   }
 
   /// Makes the app's own triggers and views again where they still fit.

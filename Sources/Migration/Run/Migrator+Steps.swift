@@ -97,40 +97,68 @@ extension Migrator {
 
   /// Carries out as many steps as only add and rename, on one copy.
   ///
+  /// The pages of the source are checked meanwhile: those of the copy are the same, apart from those of the tables that
+  /// have changed, which are checked in the copy.
+  ///
   /// - Returns: what they did; empty where the first needs a rebuild.
   private func inPlace(_ steps: ArraySlice<MigrationStep>, _ run: StepRun) throws(MigrationError) -> [StepAccount] {
-    let target = run.folder.unfinished(run.number)
-    var accounts: [StepAccount] = []
-    var last: StepLayout?
-    for step in steps {
-      let rebuild = try StoreRebuild(step.mapping, name: step.name, referenceDate: run.journal.referenceDate)
-      let file = accounts.isEmpty ? run.source.path : target
-      let contents = try outline(file, rebuild.layout)
-      guard !run.options.alwaysRebuilds, let change = StepDecision(rebuild.layout, contents: contents).change else {
-        break
-      }
-      do throws(MigrationError) {
-        if accounts.isEmpty {
-          try requireSpace(for: run, .inPlace)
-          let source = run.source.path
-          try filing { () throws(FileError) in try fileSystem.duplicate(source, to: target) }
-        } else {
-          try announce(step, run.number + accounts.count, run)
-        }
-        let account = try InPlaceStep(change: change, contents: contents, rebuild: rebuild).run(on: target)
-        guard let account else { break }
-        accounts.append(account)
-        last = rebuild.layout
-      } catch {
-        throw error.told(step: step.name)
-      }
+    guard let first = steps.first, let start = try part(first, of: run, in: run.source.path) else { return [] }
+    try requireSpace(for: run, .inPlace)
+    let (source, fileSystem) = (run.source.path, fileSystem)
+    let (_, accounts) = try concurrently { () throws(MigrationError) in
+      try FileIntegrity.check(source, in: fileSystem)
+    } _: { () throws(MigrationError) in
+      try inPlace(start, steps.dropFirst(), run)
     }
-    guard let last else {
+    return accounts
+  }
+
+  /// A step in place with all that is known of it; nil for a rebuild.
+  private func part(
+    _ step: MigrationStep, of run: StepRun, in file: FilePath
+  ) throws(MigrationError) -> InPlaceStep? {
+    do throws(MigrationError) {
+      let rebuild = try StoreRebuild(step.mapping, name: step.name, referenceDate: run.journal.referenceDate)
+      let contents = try outline(file, rebuild.layout)
+      guard !run.options.alwaysRebuilds,
+        let change = StepDecision(rebuild.layout, contents: contents).change
+      else { return nil }
+      return InPlaceStep(change: change, contents: contents, rebuild: rebuild)
+    } catch {
+      throw error.told(step: step.name)
+    }
+  }
+
+  private func inPlace(
+    _ first: InPlaceStep, _ rest: ArraySlice<MigrationStep>, _ run: StepRun
+  ) throws(MigrationError) -> [StepAccount] {
+    let (source, target) = (run.source.path, run.folder.unfinished(run.number))
+    try filing { () throws(FileError) in try fileSystem.duplicate(source, to: target) }
+    guard let outcome = try carryOut(first, on: target) else {
       let (folder, number) = (run.folder, run.number)
       try filing { () throws(FileError) in try folder.removeUnfinished(number) }
       return []
     }
-    return try verify(target, accounts, last)
+    var accounts = [outcome.account]
+    var last = first
+    var changed = outcome.changedTables
+    for step in rest {
+      guard let next = try part(step, of: run, in: target) else { break }
+      try announce(step, run.number + accounts.count, run)
+      guard let outcome = try carryOut(next, on: target) else { break }
+      accounts.append(outcome.account)
+      changed = next.renamed(changed).union(outcome.changedTables)
+      last = next
+    }
+    return try verify(target, accounts, last.layout, changed)
+  }
+
+  private func carryOut(_ step: InPlaceStep, on target: FilePath) throws(MigrationError) -> InPlaceStep.Outcome? {
+    do throws(MigrationError) {
+      return try step.run(on: target)
+    } catch {
+      throw error.told(step: step.rebuild.name)
+    }
   }
 
   private func outline(_ file: FilePath, _ layout: StepLayout) throws(MigrationError) -> SourceContents {
@@ -140,19 +168,23 @@ extension Migrator {
     return contents
   }
 
-  /// Pushes the copy to the disk, checks its pages, and counts its records, of which there are as many after each step.
+  /// Checks the tables that have changed, counts the records, of which there are as many after each step, and pushes the
+  /// copy to the disk.
   private func verify(
-    _ target: FilePath, _ accounts: [StepAccount], _ layout: StepLayout
+    _ target: FilePath, _ accounts: [StepAccount], _ layout: StepLayout, _ changed: Set<String>
   ) throws(MigrationError) -> [StepAccount] {
-    let fileSystem = fileSystem
-    let (records, _) = try concurrently { () throws(MigrationError) in
-      let connection = try StepConnection(target, .immutable)
-      let records = try connection.read { try InPlaceCount($0, layout) }
-      try connection.close()
-      do throws(FileError) { try fileSystem.synchronizeFile(target) } catch { throw MigrationError(error) }
-      return records
+    let (path, fileSystem) = (target, fileSystem)
+    // The disk is at work while the records are counted.
+    let (_, records) = try concurrently { () throws(MigrationError) in
+      do throws(FileError) { try fileSystem.synchronizeFile(path) } catch { throw MigrationError(error) }
     } _: { () throws(MigrationError) in
-      try FileIntegrity.check(target, in: fileSystem)
+      let connection = try StepConnection(path, .immutable)
+      let records = try connection.read { database in
+        for table in changed.sorted() { try StepVerification.checkIntegrity(of: table, database) }
+        return try InPlaceCount(database, layout)
+      }
+      try connection.close()
+      return records
     }
     return accounts.map { account in
       var account = account
@@ -170,11 +202,15 @@ extension Migrator {
     let account = try rebuild.run(from: source, to: target)
     let fileSystem = fileSystem
     let layout = rebuild.layout
+    // Two cores check while the disk is at work.
     _ = try concurrently { () throws(MigrationError) in
-      try StepVerification(layout: layout).check(target, against: source, account)
-    } _: { () throws(MigrationError) in
       do throws(FileError) { try fileSystem.synchronizeFile(target) } catch { throw MigrationError(error) }
-      try FileIntegrity.check(target, in: fileSystem)
+    } _: { () throws(MigrationError) in
+      try concurrently { () throws(MigrationError) in
+        try StepVerification(layout: layout).check(target, against: source, account)
+      } _: { () throws(MigrationError) in
+        try FileIntegrity.check(target, in: fileSystem)
+      }
     }
     return account
   }

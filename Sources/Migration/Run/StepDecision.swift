@@ -1,4 +1,5 @@
 internal import PersistentStore
+internal import StoreFiles
 
 /// How a step will be carried out, which is known before anything runs.
 ///
@@ -25,7 +26,7 @@ struct StepDecision: Sendable {
       reason = nil
     } catch {
       change = nil
-      reason = error.detail
+      reason = printable(error.detail)
     }
   }
 

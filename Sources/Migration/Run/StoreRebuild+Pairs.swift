@@ -29,7 +29,7 @@ extension StoreRebuild {
       else { continue }
       let keys = [property.key, inverse.key].sorted { $0.description < $1.description }
       guard let first = side(keys[0]), let second = side(keys[1]) else { continue }
-      try join(first, second, database)
+      try join(first, second, "temp.lazaret_pairs_\(done.count)", database)
     }
   }
 
@@ -40,19 +40,20 @@ extension StoreRebuild {
     return Side(table: entity.tableName, column: column, entityColumn: entityColumn, numbers: entity.numbers)
   }
 
-  private func join(_ first: Side, _ second: Side, _ database: Database) throws {
+  /// - Parameter pairs: the name of a table that is not there yet; it goes with the connection.
+  private func join(_ first: Side, _ second: Side, _ pairs: String, _ database: Database) throws {
     try database.execute(
-      sql: "CREATE TEMP TABLE lazaret_pairs (first INTEGER PRIMARY KEY, second INTEGER NOT NULL UNIQUE)")
+      sql: "CREATE TABLE \(pairs) (first INTEGER PRIMARY KEY, second INTEGER NOT NULL UNIQUE)")
     for (side, columns) in [(first, "first, second"), (second, "second, first")] {
       let column = SQLText.identifier(side.column)
       try database.execute(
-        sql: "INSERT OR IGNORE INTO temp.lazaret_pairs (\(columns)) SELECT Z_PK, \(column) "
+        sql: "INSERT OR IGNORE INTO \(pairs) (\(columns)) SELECT Z_PK, \(column) "
           + "FROM main.\(SQLText.identifier(side.table)) WHERE \(column) IS NOT NULL AND \(side.condition) ORDER BY Z_PK"
       )
     }
     for (side, other, own, far) in [(first, second, "first", "second"), (second, first, "second", "first")] {
       let table = SQLText.identifier(side.table)
-      let partner = "(SELECT p.\(far) FROM temp.lazaret_pairs AS p WHERE p.\(own) = o.Z_PK)"
+      let partner = "(SELECT p.\(far) FROM \(pairs) AS p WHERE p.\(own) = o.Z_PK)"
       var assignments = ["\(SQLText.identifier(side.column)) = \(partner)"]
       if let column = side.entityColumn {
         assignments.append(
@@ -63,6 +64,5 @@ extension StoreRebuild {
         sql: "UPDATE main.\(table) AS o SET \(assignments.joined(separator: ", ")) WHERE \(side.condition) "
           + "AND \(SQLText.identifier(side.column)) IS NOT \(partner)")
     }
-    try database.execute(sql: "DROP TABLE temp.lazaret_pairs")
   }
 }

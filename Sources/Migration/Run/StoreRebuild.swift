@@ -79,7 +79,7 @@ struct StoreRebuild {
       // Both version bytes of the header say WAL, as in every store of Core Data's (format section 3.1).
       // The caller pushes the whole file to the disk, once, while it is being verified.
       try database.execute(
-        sql: "PRAGMA locking_mode = NORMAL; PRAGMA journal_mode = WAL; PRAGMA wal_checkpoint(TRUNCATE)")
+        sql: "PRAGMA main.locking_mode = NORMAL; PRAGMA main.journal_mode = WAL; PRAGMA main.wal_checkpoint(TRUNCATE)")
       return account
     }
     try new.close()
