@@ -39,6 +39,7 @@ let package = Package(
   platforms: [.macOS(.v15)],
   products: [
     .library(name: "Lazaret", targets: ["Lazaret"]),
+    .library(name: "LazaretTesting", targets: ["LazaretTesting"]),
     .executable(name: "lazaret", targets: ["LazaretTool"]),
   ],
   dependencies: [
@@ -65,6 +66,11 @@ let package = Package(
     floor(
       "Migration",
       knows: ["StoreFiles", "PropertyLists", "ManagedObjectModel", "PersistentStore", grdb, systemPackage]),
+    floor(
+      "LazaretTesting",
+      knows: [
+        "StoreFiles", "PropertyLists", "ManagedObjectModel", "PersistentStore", "Migration", grdb, systemPackage,
+      ]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
       "Lazaret",
@@ -73,7 +79,7 @@ let package = Package(
         systemPackage,
         logging,
       ]),
-    floor("Commands", knows: ["Lazaret", "Migration", argumentParser, grdb, systemPackage]),
+    floor("Commands", knows: ["Lazaret", "Migration", "LazaretTesting", argumentParser, grdb, systemPackage]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
     .executableTarget(
       name: "lazaret-benchmarks", dependencies: ["Lazaret", argumentParser, grdb], path: "Benchmarks",
@@ -89,6 +95,7 @@ let package = Package(
     tests(of: "PersistentStore", needs: ["ManagedObjectModel", grdb]),
     tests(of: "Examination", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
     tests(of: "Migration", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
+    tests(of: "LazaretTesting", needs: ["Examination", "ManagedObjectModel", "PersistentStore", grdb]),
     tests(of: "Quarantine"),
     tests(of: "Lazaret", needs: ["LazaretTool", grdb, logging]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser], leavingOut: ["Snapshots"]),
