@@ -95,7 +95,9 @@ let package = Package(
     tests(of: "PersistentStore", needs: ["ManagedObjectModel", grdb]),
     tests(of: "Examination", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
     tests(of: "Migration", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
-    tests(of: "LazaretTesting", needs: ["Examination", "ManagedObjectModel", "PersistentStore", grdb]),
+    tests(
+      of: "LazaretTesting", needs: ["Examination", "ManagedObjectModel", "PersistentStore", grdb],
+      leavingOut: ["Snapshots"]),
     tests(of: "Quarantine"),
     tests(of: "Lazaret", needs: ["LazaretTool", grdb, logging]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser], leavingOut: ["Snapshots"]),

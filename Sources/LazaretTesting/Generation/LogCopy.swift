@@ -14,8 +14,10 @@ struct LogCopy {
     salts = (0..<8).map { UInt8(truncatingIfNeeded: salt >> UInt64(8 * $0)) }
   }
 
-  /// Copies a log; memory is bounded by one page.
+  /// Copies a log that holds anything; memory is bounded by one page.
   func copy(_ source: FilePath, to target: FilePath) throws {
+    // Where nothing was left to write, there is no log.
+    guard let status = try fileSystem.status(of: source), status.size > 0 else { return }
     let original = try fileSystem.open(source)
     let copy = try fileSystem.create(target)
     var header = [UInt8](repeating: 0, count: 32)

@@ -86,7 +86,7 @@ public struct StoreGenerator: Sendable {
   /// - Parameters:
   ///   - path: the store's main file; nothing of the set may be there yet.
   ///   - fileSystem: where it is made.
-  /// - Throws: `StoreTestingError`: `already-exists`, or what the file system or SQLite refuses. Nothing is left then.
+  /// - Throws: `StoreTestingError`: `file-exists`, or what the file system or SQLite refuses. Nothing is left then.
   @discardableResult
   public func write(
     to path: FilePath, in fileSystem: FileSystem = FileSystem()

@@ -39,6 +39,13 @@ public struct JUnitReport: Sendable {
       for found in cases { text += element(found, in: "\(report.model).\(name)") }
       text += "  </testsuite>\n"
     }
+    for version in report.unreadableVersions {
+      text += "  <testsuite name=\"\(escaped(version.name))\" tests=\"1\" failures=\"0\" errors=\"0\" skipped=\"1\" "
+      text +=
+        "time=\"0.000\">\n    <testcase name=\"mapping\" classname=\"\(escaped("\(report.model).\(version.name)"))\" "
+      text +=
+        "time=\"0.000\">\n      <skipped message=\"\(escaped(version.detail))\"/>\n    </testcase>\n  </testsuite>\n"
+    }
     return text + "</testsuites>\n"
   }
 

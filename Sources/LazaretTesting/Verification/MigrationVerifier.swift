@@ -67,7 +67,11 @@ public struct MigrationVerifier: Sendable {
       let scratch = try Workplace(options.folder, surroundings)
       var report = VerificationReport(
         model: bundle.name, to: bundle.current.name, seed: options.seed, rows: options.records, outcome: .fine,
-        versions: [])
+        versions: [],
+        unreadableVersions: bundle.unreadableVersions.map { version in
+          VerificationReport.UnreadableVersion(
+            name: version.name, code: version.error.code, detail: version.error.detail)
+        })
       var jobs: [(version: ModelVersion, isDirect: Bool)] = []
       for version in versions {
         jobs.append((version, false))

@@ -12,6 +12,10 @@ public struct VerificationListing: Sendable {
     var lines = ["\(printable(report.model)) to \(printable(report.to)), seed \(report.seed)"]
     if report.versions.isEmpty { lines += ["", "There is no earlier version that differs from it."] }
     for version in report.versions { lines += [""] + self.lines(for: version) }
+    if !report.unreadableVersions.isEmpty {
+      lines += [""]
+      lines += report.unreadableVersions.map { "\(printable($0.name)) cannot be read and was not checked [\($0.code)]" }
+    }
     lines += ["", summary]
     return lines.joined(separator: "\n") + "\n"
   }

@@ -151,6 +151,18 @@ public struct VerificationReport: Codable, Sendable, Hashable {
     public var cases: [Case]
   }
 
+  /// A version that could not be read, so that nothing can be said of it.
+  public struct UnreadableVersion: Codable, Sendable, Hashable {
+    /// The name of the version.
+    public var name: String
+
+    /// The code of the error.
+    public var code: String
+
+    /// What is wrong with it.
+    public var detail: String
+  }
+
   /// The name of the model.
   public var model: String
 
@@ -168,4 +180,7 @@ public struct VerificationReport: Codable, Sendable, Hashable {
 
   /// What was found for each version, oldest first.
   public var versions: [Version]
+
+  /// The versions that could not be read and were not checked.
+  public var unreadableVersions: [UnreadableVersion]
 }
