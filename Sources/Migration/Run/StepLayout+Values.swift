@@ -89,14 +89,24 @@ extension StepLayout {
       && old.type == new.type
   }
 
-  /// A number as one of another type; fractions are cut off, as `NSNumber` does.
+  /// A number as one of another type: fractions are cut off, and an integer keeps the bits that its new width has room
+  /// for, as `NSNumber` does.
   private static func converted(_ value: String, _ old: AttributeType, _ new: AttributeType) -> String {
     guard value != "NULL" else { return value }
     switch new {
+    case .integer16 where old != .boolean: return Self.truncated("CAST(\(value) AS INTEGER)", bits: 16)
+    case .integer32 where old != .boolean && old != .integer16:
+      return Self.truncated("CAST(\(value) AS INTEGER)", bits: 32)
     case .integer16, .integer32, .integer64: return "CAST(\(value) AS INTEGER)"
     case .boolean: return "(CAST(\(value) AS REAL) <> 0)"
     case .double, .float: return "CAST(\(value) AS REAL)"
     default: return value
     }
+  }
+
+  /// The lowest bits of an integer, read as a number with a sign.
+  private static func truncated(_ value: String, bits: Int) -> String {
+    let sign = 1 << (bits - 1)
+    return "((\(value) & \(2 * sign - 1)) - ((\(value) & \(sign)) << 1))"
   }
 }

@@ -49,6 +49,7 @@ struct StoreRebuild {
         try fillBookkeeping(database)
         try copyForeign(database, contents, &account)
         try createIndexes(database)
+        try joinNewInverses(database)
         try computeDerivedValues(database)
         for trigger in layout.destination.triggers { try database.execute(sql: trigger.statement) }
         try recreateAppObjects(database, contents, &account)
