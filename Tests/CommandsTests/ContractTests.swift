@@ -25,6 +25,7 @@ struct ContractTests {
     try output("open", desk.store, "--model", desk.model)
     try output("model", "show", desk.model, "--all")
     try output("model", "hashes", desk.model)
+    try output("model", "verify", desk.model, "--rows", "3")
     try output("quarantine", "list")
     let id = try desk.quarantinedID()
     try output("quarantine", "show", id)

@@ -80,9 +80,11 @@ struct VerifiedChangesTests {
       two(
         toMany("b", "B", inverse: "a", id: "r", ordered: true), toMany("a", "A", inverse: "b", id: "i", ordered: true))),
     Change(
-      "a to-one becomes its own inverse", two(toOne("r", "A"), nil), two(toOne("r", "A", inverse: "r"), nil)),
+      "a to-one becomes its own inverse", two(toOne("r", "A"), nil),
+      two(toOne("r", "A", inverse: "r"), nil).adding(attribute("more"), to: "A")),
     Change(
-      "a to-many becomes its own inverse", two(toMany("r", "A"), nil), two(toMany("r", "A", inverse: "r"), nil)),
+      "a to-many becomes its own inverse", two(toMany("r", "A"), nil),
+      two(toMany("r", "A", inverse: "r"), nil).adding(attribute("more"), to: "A")),
     Change(
       "two to-manys become one that is its own inverse",
       two(toMany("r", "A", inverse: "s"), nil, entity("C", toOne("c", "A"))).adding(
@@ -90,7 +92,7 @@ struct VerifiedChangesTests {
       two(toMany("r", "A", inverse: "r"), nil, entity("C", toOne("c", "A")))),
     Change(
       "its own inverse parts", two(toMany("r", "A", inverse: "r"), toOne("q", "B", inverse: "q")),
-      two(toMany("r", "A"), toOne("q", "B"))),
+      two(toMany("r", "A"), toOne("q", "B")).adding(attribute("more"), to: "A")),
     Change(
       "neighbours become inverses", two(toOne("next", "A"), nil).adding(toOne("last", "A"), to: "A"),
       two(toOne("next", "A", inverse: "last"), nil).adding(toOne("last", "A", inverse: "next"), to: "A")),

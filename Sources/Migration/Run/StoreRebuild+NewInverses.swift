@@ -18,11 +18,13 @@ extension StoreRebuild {
       else { continue }
       done.insert(key)
       done.insert(inverse.key)
+      guard key != inverse.key else {
+        try pairUp(own, database)
+        continue
+      }
       let statements =
-        key == inverse.key
-        ? Self.statements(ofSelfInverse: own)
-        : key.description <= inverse.key.description
-          ? Self.statements(joining: own, other) : Self.statements(joining: other, own)
+        key.description <= inverse.key.description
+        ? Self.statements(joining: own, other) : Self.statements(joining: other, own)
       for statement in statements { try database.execute(sql: statement) }
     }
   }
@@ -68,8 +70,8 @@ extension StoreRebuild {
   }
 
   /// Of several records that lead to the same one, the first is kept.
-  private static func keepFirst(_ side: Side, and condition: String = "1") -> String {
-    "UPDATE main.\(side.table) AS o SET \(side.cut) WHERE o.\(side.column) IS NOT NULL AND \(condition) AND "
+  private static func keepFirst(_ side: Side) -> String {
+    "UPDATE main.\(side.table) AS o SET \(side.cut) WHERE o.\(side.column) IS NOT NULL AND "
       + "o.Z_PK <> (SELECT min(p.Z_PK) FROM main.\(side.table) AS p WHERE p.\(side.column) = o.\(side.column))"
   }
 
@@ -90,14 +92,33 @@ extension StoreRebuild {
     ]
   }
 
-  /// A record that leads to one which leads elsewhere loses its pair; then whoever is led to leads back.
-  private static func statements(ofSelfInverse side: Side) -> [String] {
-    let partner = "(SELECT p.\(side.column) FROM main.\(side.table) AS p WHERE p.Z_PK = o.\(side.column))"
-    return [
-      "UPDATE main.\(side.table) AS o SET \(side.cut) WHERE o.\(side.column) IS NOT NULL AND \(partner) <> o.Z_PK",
-      keepFirst(side, and: "\(partner) IS NULL"),
-      "UPDATE main.\(side.table) AS o SET \(side.follow(side)) WHERE o.\(side.column) IS NULL AND "
-        + "EXISTS (SELECT 1 FROM main.\(side.table) AS p WHERE p.\(side.column) = o.Z_PK)",
-    ]
+  /// Lets the records of a relationship that is its own inverse lead to each other.
+  ///
+  /// Pairs that lead to each other already come first, then the others by primary key; a pair is kept where both records
+  /// are still free. Only one pair is in memory at a time.
+  private func pairUp(_ side: Side, _ database: Database) throws {
+    let table = "main.\(side.table)"
+    let back = "(SELECT p.\(side.column) FROM \(table) AS p WHERE p.Z_PK = o.\(side.column))"
+    try database.execute(
+      sql: """
+        CREATE TEMP TABLE lazaret_pairs (own INTEGER, other INTEGER, isMutual INTEGER);
+        INSERT INTO temp.lazaret_pairs SELECT o.Z_PK, o.\(side.column), \(back) IS o.Z_PK
+        FROM \(table) AS o WHERE o.\(side.column) IS NOT NULL;
+        UPDATE \(table) SET \(side.cut) WHERE \(side.column) IS NOT NULL
+        """)
+    let entity = side.entityColumn.map { ", \($0) = (SELECT p.Z_ENT FROM \(table) AS p WHERE p.Z_PK = :other)" } ?? ""
+    let update = try database.makeStatement(
+      sql: "UPDATE \(table) AS o SET \(side.column) = :other\(entity) WHERE o.Z_PK = :own AND o.\(side.column) IS NULL "
+        + "AND EXISTS (SELECT 1 FROM \(table) AS p WHERE p.Z_PK = :other "
+        + "AND ifnull(p.\(side.column), :own) = :own)")
+    let pairs = try Row.fetchCursor(
+      database, sql: "SELECT own, other FROM temp.lazaret_pairs ORDER BY isMutual DESC, own")
+    while let row = try pairs.next() {
+      let (own, other): (DatabaseValue, DatabaseValue) = (row[0], row[1])
+      try update.execute(arguments: ["own": own, "other": other])
+      guard database.changesCount > 0, own != other else { continue }
+      try update.execute(arguments: ["own": other, "other": own])
+    }
+    try database.execute(sql: "DROP TABLE temp.lazaret_pairs")
   }
 }
