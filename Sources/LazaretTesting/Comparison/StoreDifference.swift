@@ -37,7 +37,9 @@ public struct StoreDifference: Sendable, Hashable, Codable, CustomStringConverti
   /// What differs.
   public var kind: Kind
 
-  /// The entity of the second store; that of the first where only that has the record. Empty for metadata.
+  /// The entity of the second store; that of the first where only that has the record.
+  ///
+  /// Empty for metadata.
   public var entityName: String
 
   /// The record; nil for metadata.
