@@ -39,6 +39,7 @@ let package = Package(
   platforms: [.macOS(.v15)],
   products: [
     .library(name: "Lazaret", targets: ["Lazaret"]),
+    .library(name: "LazaretTesting", targets: ["LazaretTesting"]),
     .executable(name: "lazaret", targets: ["LazaretTool"]),
   ],
   dependencies: [
@@ -67,6 +68,11 @@ let package = Package(
       knows: [
         "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, systemPackage,
       ]),
+    floor(
+      "LazaretTesting",
+      knows: [
+        "StoreFiles", "PropertyLists", "ManagedObjectModel", "PersistentStore", "Migration", grdb, systemPackage,
+      ]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
       "Lazaret",
@@ -75,7 +81,7 @@ let package = Package(
         systemPackage,
         logging,
       ]),
-    floor("Commands", knows: ["Lazaret", "Migration", argumentParser, grdb, systemPackage]),
+    floor("Commands", knows: ["Lazaret", "Migration", "LazaretTesting", argumentParser, grdb, systemPackage]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
     .executableTarget(
       name: "lazaret-benchmarks", dependencies: ["Lazaret", "Migration", argumentParser, grdb], path: "Benchmarks",
@@ -91,6 +97,9 @@ let package = Package(
     tests(of: "PersistentStore", needs: ["ManagedObjectModel", grdb]),
     tests(of: "Examination", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
     tests(of: "Migration", needs: ["ManagedObjectModel", "PersistentStore", "PropertyLists", grdb]),
+    tests(
+      of: "LazaretTesting", needs: ["Examination", "ManagedObjectModel", "PersistentStore", grdb],
+      leavingOut: ["Snapshots"]),
     tests(of: "Quarantine"),
     tests(of: "Lazaret", needs: ["LazaretTool", grdb, logging]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),

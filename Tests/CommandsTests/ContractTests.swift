@@ -28,6 +28,7 @@ struct ContractTests {
     try output("plan", try desk.makeOldStore(), "--model", desk.model)
     try output("plan", try desk.makeOldStore(), "--model", try desk.makeRefusedModel())
     try output("migrate", try desk.makeOldStore(), "--model", desk.model)
+    try output("model", "verify", desk.model, "--rows", "3")
     try output("quarantine", "list")
     let id = try desk.quarantinedID()
     try output("quarantine", "show", id)

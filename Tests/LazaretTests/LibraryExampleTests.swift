@@ -12,7 +12,8 @@ struct LibraryExampleTests {
       let path = RealMaterial.projectRoot.appending(name)
       return String(decoding: try FileSystem().contents(of: path, limit: 1 << 20), as: UTF8.self)
     }
-    let compiled = try text("Tests/LazaretTests/LibraryExamples.swift")
+    let compiled =
+      try text("Tests/LazaretTests/LibraryExamples.swift") + text("Tests/LazaretTestingTests/LibraryExamples.swift")
     var block: [Substring] = []
     var isInside = false
     var count = 0
@@ -28,7 +29,7 @@ struct LibraryExampleTests {
         block.append(line)
       }
     }
-    #expect(count == 6)
+    #expect(count == 7)
   }
 
   @Test func theAppShowsAnAlertOnce() async throws {

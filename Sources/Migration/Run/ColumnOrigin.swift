@@ -98,15 +98,16 @@ struct ColumnOrigin {
           return
         }
         self = .column(name, replacingNil: nil)
-      case .externalize, .relationship, .inverse, .expression: self = .computed
+      case .externalize, .relationship, .destinations, .inverse, .expression: self = .computed
       }
     }
 
-    /// Whether values of both types are the same bytes in a store.
+    /// Whether every value of the first type is stored as the same bytes where it is of the second.
     private static func areStoredAlike(_ first: AttributeType, _ second: AttributeType) -> Bool {
       let integers: [AttributeType] = [.integer16, .integer32, .integer64]
+      if let old = integers.firstIndex(of: first), let new = integers.firstIndex(of: second) { return old <= new }
       let fractions: [AttributeType] = [.double, .float]
-      return [integers, fractions].contains { $0.contains(first) && $0.contains(second) }
+      return fractions.contains(first) && fractions.contains(second)
     }
 
     private init(toOne key: PropertyKey, _ role: ColumnRole, _ route: StepLayout.Route, _ layout: StepLayout) {

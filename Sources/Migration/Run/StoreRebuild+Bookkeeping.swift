@@ -73,7 +73,7 @@ extension StoreRebuild {
       where property.declaringEntityName == entity.name && property.attribute?.isDerived == true {
         let numbers = layout.routes(of: property.key).filter { route in
           let old = layout.sourceSide.properties[route.source.name]?.first { $0.path == property.path }
-          return !StepLayout.isSameDerivation(old, property)
+          return !layout.keepsDerivedValue(old, property, route.destination.name)
         }.map(\.destination.number)
         guard !numbers.isEmpty, let text = property.attribute?.derivationExpression,
           property.attribute?.filteringPredicate == nil, let expression = DerivationExpression(text),

@@ -67,10 +67,10 @@ struct StoreRebuild {
       try database.execute(sql: "BEGIN")
       try createTables(database)
       try fillTables(database, contents)
-      try joinPairs(database)
       try fillBookkeeping(database)
       try copyForeign(database, contents, &account)
       try createIndexes(database)
+      try joinNewInverses(database)
       try computeDerivedValues(database)
       for trigger in layout.destination.triggers { try database.execute(sql: trigger.statement) }
       try recreateAppObjects(database, contents, &account)
