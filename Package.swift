@@ -64,16 +64,15 @@ let package = Package(
       ]),
     floor(
       "Migration",
-      knows: ["StoreFiles", "PropertyLists", "ManagedObjectModel", "PersistentStore", grdb, systemPackage]),
+      knows: ["StoreFiles", "PropertyLists", "ManagedObjectModel", "PersistentStore", grdb, systemPackage, logging]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
       "Lazaret",
       knows: [
-        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Quarantine",
-        systemPackage,
-        logging,
+        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration",
+        "Quarantine", systemPackage, logging,
       ]),
-    floor("Commands", knows: ["Lazaret", "Migration", argumentParser, grdb, systemPackage]),
+    floor("Commands", knows: ["Lazaret", "Migration", argumentParser, grdb, systemPackage, logging]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
     .executableTarget(
       name: "lazaret-benchmarks", dependencies: ["Lazaret", argumentParser, grdb], path: "Benchmarks",
@@ -90,7 +89,7 @@ let package = Package(
     tests(of: "Examination", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
     tests(of: "Migration", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
     tests(of: "Quarantine"),
-    tests(of: "Lazaret", needs: ["LazaretTool", grdb, logging]),
+    tests(of: "Lazaret", needs: ["LazaretTool", "Migration", grdb, logging]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser], leavingOut: ["Snapshots"]),
   ]
 )

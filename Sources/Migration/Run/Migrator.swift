@@ -1,4 +1,5 @@
 internal import GRDB
+public import Logging
 public import ManagedObjectModel
 internal import PersistentStore
 public import StoreFiles
@@ -29,6 +30,10 @@ public struct Migrator: Sendable {
     /// Called before each step with its name, its number from 1, and their number; false ends the migration.
     public var progress: @Sendable (_ step: String, _ number: Int, _ count: Int) -> Bool = { _, _, _ in true }
 
+    /// Whether the home (or the store's folder) keeps records of it: a report in `Reports/` where it fails, a line in
+    /// `migrations.jsonl` where it ends well.
+    public var isRecorded = false
+
     /// To the current version, in place.
     public init() {}
   }
@@ -46,29 +51,47 @@ public struct Migrator: Sendable {
 
     /// How many of the steps an earlier run had finished.
     public var resumedSteps: Int
+
+    /// What it cost; nil where nothing had to be done.
+    public var metrics: MigrationMetrics?
   }
 
   let bundle: ModelBundle
   let surroundings: Surroundings
+  let logger: Logger
+
+  /// The app's own version, for reports.
+  package var appVersion: String?
+
+  /// Opens the migrated store in its place as its owner will, and closes it again; what it throws brings the original
+  /// back.
+  package var checkOpening: @Sendable (FilePath) throws -> Void = { path in
+    let store = try PersistentStore(opening: path)
+    _ = try store.metadata()
+    try store.close()
+  }
+
+  /// Asked once other migrations of the same store are kept out, because one of them may have done it meanwhile.
+  package var isStillNeeded: @Sendable () throws -> Bool = { true }
   var fileSystem: FileSystem { surroundings.fileSystem }
 
   /// A migrator for the stores of an app.
-  public init(_ bundle: ModelBundle, surroundings: Surroundings = .machine) {
+  ///
+  /// - Parameter logger: told of each step at `info`, of each mapping and each statement of SQL at `debug`, without values.
+  public init(
+    _ bundle: ModelBundle, surroundings: Surroundings = .machine,
+    logger: Logger = Logger(label: "lazaret") { _ in SwiftLogNoOpLogHandler() }
+  ) {
     self.bundle = bundle
     self.surroundings = surroundings
+    self.logger = logger
   }
 
   /// Migrates a store.
   ///
   /// - Throws: `MigrationError`; the store is then as it was, or the migration goes on when it is called again.
   public func migrate(_ path: FilePath, options: Options = Options()) throws(MigrationError) -> Result {
-    do throws(MigrationError) {
-      return try run(path, options)
-    } catch {
-      var error = error
-      if error.path == nil { error.path = path }
-      throw error
-    }
+    try recorded(path, options) { () throws(MigrationError) in try run(path, options) }
   }
 
   private func run(_ path: FilePath, _ options: Options) throws(MigrationError) -> Result {
@@ -93,16 +116,24 @@ public struct Migrator: Sendable {
   private func migrate(
     _ original: StoreFileSet, to place: StoreFileSet, _ folder: WorkingFolder, _ options: Options
   ) throws(MigrationError) -> Result {
+    guard try isNeeded() else {
+      return Result(store: original.main, backup: nil, steps: [], resumedSteps: 0)
+    }
     let work = try prepared(original, folder, options)
     guard !work.journal.steps.isEmpty else {
       try filing { () throws(FileError) in try folder.remove() }
       return Result(store: original.main, backup: nil, steps: [], resumedSteps: 0)
     }
+    MigrationTrace.current?.plan(work.journal, work.path)
     let journal = try finished(work, folder, options)
     if options.output == nil {
       return try swap(original, folder, journal, options.home, resumed: work.journal.finished)
     }
     return try deliver(original, to: place, folder, journal, resumed: work.journal.finished)
+  }
+
+  private func isNeeded() throws(MigrationError) -> Bool {
+    do { return try isStillNeeded() } catch { throw MigrationError(database: error, path: nil) }
   }
 
   private func prepared(
@@ -132,7 +163,7 @@ public struct Migrator: Sendable {
   }
 
   /// Makes the working folder and keeps other migrations of the same store out.
-  private func takeLock(_ folder: WorkingFolder) throws(MigrationError) -> FolderLock {
+  func takeLock(_ folder: WorkingFolder) throws(MigrationError) -> FolderLock {
     while true {
       do throws(FileError) {
         try folder.make()
@@ -275,21 +306,38 @@ public struct Migrator: Sendable {
         throw MigrationError(.cancelled, detail: "it was cancelled before step \(printable(step.name))")
       }
       let (source, target) = (folder.step(number - 1), folder.unfinished(number))
+      MigrationTrace.current?.begin(step, number: number)
       do throws(MigrationError) {
         try filing { () throws(FileError) in try folder.removeUnfinished(number) }
         let rebuild = try StoreRebuild(step.mapping, name: step.name, referenceDate: journal.referenceDate)
-        let account = try rebuild.run(from: source, to: target)
+        let losses = try losses(rebuild.layout, in: source, besides: journal.made ?? MadeValues())
+        var account = try rebuild.run(from: source, to: target)
+        account.losses = losses
         try StepVerification(layout: rebuild.layout).check(target, against: source, account)
         try finish(number, folder)
         journal.steps[number - 1].account = account
+        var made = journal.made ?? MadeValues()
+        made.follow(step.mapping)
+        journal.made = made
         journal.steps[number - 1].sha256 = try digest(folder.step(number))
         try folder.write(journal)
+        MigrationTrace.current?.finish(step, number: number, account)
         try filing { () throws(FileError) in try fileSystem.unlink(source) }
       } catch {
         throw error.told(step: step.name)
       }
     }
     return journal
+  }
+
+  private func losses(
+    _ layout: StepLayout, in source: FilePath, besides made: MadeValues
+  ) throws(MigrationError) -> [StepAccount.Loss] {
+    guard !layout.mapping.losses.isEmpty else { return [] }
+    let connection = try StepConnection(source, .immutable)
+    let losses = try connection.read { try LossCount(layout: layout, made: made).losses($0) }
+    try connection.close()
+    return losses
   }
 
   // MARK: Looking
@@ -317,6 +365,7 @@ public struct Migrator: Sendable {
 
   /// Stops where the disk is too full, and says how much is needed.
   func requireSpace(_ needed: Int64, at folder: FilePath) throws(FileError) {
+    MigrationTrace.current?.need(needed)
     let free = try fileSystem.freeSpace(at: folder)
     guard free < needed else { return }
     throw FileError(

@@ -12,6 +12,21 @@ public struct StepAccount: Sendable, Hashable, Codable {
     public var rows: Int
   }
 
+  /// What records lost for good because the destination has no place for it.
+  public struct Loss: Sendable, Hashable, Codable {
+    /// What was lost.
+    public var kind: MigrationLoss.Kind
+
+    /// The entity of the source whose records lost it.
+    public var entity: String
+
+    /// The property whose values were lost; nil where whole records were.
+    public var property: String?
+
+    /// How many records had something to lose.
+    public var rows: Int
+  }
+
   /// The step, such as `V1 → V2`.
   public var step: String
 
@@ -29,6 +44,9 @@ public struct StepAccount: Sendable, Hashable, Codable {
 
   /// What else was left behind: indexes and triggers of the app that no longer fit, by name.
   public var leftBehind: [String] = []
+
+  /// What records lost, counted before the step; nil in the journal of an earlier version of this library.
+  public var losses: [Loss]? = []
 }
 
 /// How a step is carried out.
