@@ -32,7 +32,7 @@ public struct OpeningMigration: Sendable, Hashable, Codable {
   }
 
   /// In one plain sentence.
-  var words: String {
+  public var words: String {
     let first = steps.first?.step.split(separator: " → ").first ?? ""
     let last = steps.last?.step.split(separator: " → ").last ?? ""
     let count = steps.count == 1 ? "one step" : "\(steps.count) steps"

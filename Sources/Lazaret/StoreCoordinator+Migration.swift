@@ -39,6 +39,16 @@ extension StoreCoordinator {
     }
   }
 
+  /// Removes what an ended migration has left beside a store that is of the app's version.
+  func removeLeftovers(_ place: StoreFileSet) {
+    do throws(FileError) {
+      try migrator?.removeLeftovers(place)
+    } catch {
+      // Nothing hangs on it; the next opening tries again.
+      logger.debug("leftovers of a migration stay for now", metadata: ["code": "\(error.code)"])
+    }
+  }
+
   /// Migrates a store to the app's version.
   ///
   /// - Throws: `LazaretError` where the store stays as it is.

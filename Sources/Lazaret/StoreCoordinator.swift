@@ -100,7 +100,9 @@ public struct StoreCoordinator: Sendable {
     var migrated: Migrator.Result?
     var failure: MigrationError?
     switch try decide(examination, at: path) {
-    case .open: events += try untold(place)
+    case .open:
+      events += try untold(place)
+      removeLeftovers(place)
     case .replace:
       events += try replace(place, examination, named: path, observer)
       isReplaced = true

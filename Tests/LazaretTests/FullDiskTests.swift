@@ -86,13 +86,13 @@ struct FullDiskTests {
         #expect(error.isEnvironmental, "\(size) kB")
         #expect(error.detail.contains("the migration needs "), "\(size) kB: \(error)")
         #expect(try scene.parts(scene.store) == before, "\(size) kB")
+        try scene.system.unlink(disk.path.appending("taken"))
         // The original opens as it is.
         let model = try scene.bundle().versions[0].model
         let original = try PersistentStore(opening: scene.store, model: model, options: .init(isReadOnly: true))
         #expect(try original.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM ZCAR") } == 4_000)
         try original.close()
         // With more room the next run does it.
-        try scene.system.unlink(disk.path.appending("taken"))
         _ = try ChildProcess.run("mount", ["-o", "remount,size=16m", disk.path.string])
         try scene.coordinator().open(scene.store).store.close()
         try scene.expectMigrated(rows: 4_000, nil, "\(size) kB")

@@ -25,12 +25,19 @@ extension Migrator {
       return result
     case .failure(var error):
       if error.path == nil { error.path = path }
-      error.tellSpace(trace.neededBytes)
+      error.tellSpace(trace.neededBytes, free: freeSpace(beside: path))
       guard error.kind != .cancelled else { throw error }
       logger.error("migration failed", metadata: ["code": "\(error.code)", "detail": "\(printable(error.detail))"])
       if options.isRecorded { error.reportPath = write(report(of: error, path, trace), path, options) }
       throw error
     }
+  }
+
+  /// The bytes that are free beside a store; nil where the system does not tell.
+  private func freeSpace(beside path: FilePath) -> Int64? {
+    // Only asked to say more of an error that there is already.
+    guard let set = try? StoreFileSet.locate(path, in: fileSystem) else { return nil }
+    return try? fileSystem.freeSpace(at: set.folder)
   }
 
   // MARK: Metrics
@@ -84,7 +91,7 @@ extension Migrator {
     return MigrationReport(
       date: surroundings.now().rfc3339, store: path.lastComponent?.string ?? "",
       files: members.filter { $0.part != .externalData }.map { .init(part: $0.part, bytes: $0.status.size) },
-      freeBytes: set.flatMap { try? fileSystem.freeSpace(at: $0.folder) }, neededBytes: trace.neededBytes,
+      freeBytes: freeSpace(beside: path), neededBytes: trace.neededBytes,
       model: bundle.name, modelVersions: bundle.versions.map(\.name), from: trace.from, to: trace.to,
       steps: trace.steps, failure: .init(error, hiding: (set?.main ?? path).folder.string), seconds: trace.seconds,
       peakMemory: MigrationMetrics.processPeakMemory(),
@@ -152,7 +159,13 @@ extension Migrator {
 
 extension MigrationError {
   /// Says how much space is needed, where the disk became full on the way.
-  fileprivate mutating func tellSpace(_ needed: Int64?) {
+  fileprivate mutating func tellSpace(_ needed: Int64?, free: Int64?) {
+    // SQLite calls it an input/output error where its log's index does not fit any more.
+    if fileError?.kind == .inputOutput, let free, free < 1 << 16 {
+      let (path, step) = (path, step)
+      self = MigrationError(FileError(.noSpace, operation: operation, path: path))
+      if let step { self = told(step: step) }
+    }
     guard let needed, fileError?.kind == .noSpace, !detail.contains("needs") else { return }
     detail += "; the migration needs \(needed) bytes in all beside the store"
     hint = "Free \(needed) bytes, then try again; the store is as it was."

@@ -39,6 +39,15 @@ extension Migrator {
     return journal.phase != .stepping
   }
 
+  /// Removes what a run has left beside a store that needs no migration any more; not where another process is at it.
+  package func removeLeftovers(_ place: StoreFileSet) throws(FileError) {
+    let folder = WorkingFolder(for: place, in: fileSystem)
+    guard try fileSystem.status(of: folder.path, followingLinks: false)?.kind == .directory else { return }
+    let lock = try FolderLock(folder.path, patience: 0, in: fileSystem)
+    if try folder.journal().map({ $0.phase == .stepping }) ?? true { try folder.remove() }
+    _ = consume lock
+  }
+
   /// The lock of the working folder; nil where another process has finished and removed it meanwhile.
   private func lockIfThere(_ folder: WorkingFolder) throws(FileError) -> FolderLock? {
     do throws(FileError) {
@@ -50,7 +59,7 @@ extension Migrator {
   }
 
   /// The caller holds the lock of the working folder.
-  private func finishLocked(_ original: StoreFileSet, _ folder: WorkingFolder) throws -> Result? {
+  func finishLocked(_ original: StoreFileSet, _ folder: WorkingFolder) throws -> Result? {
     // Another process may have finished it meanwhile.
     guard let journal = try folder.journal() else { return nil }
     switch journal.phase {

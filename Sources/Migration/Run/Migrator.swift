@@ -116,7 +116,9 @@ public struct Migrator: Sendable {
   private func migrate(
     _ original: StoreFileSet, to place: StoreFileSet, _ folder: WorkingFolder, _ options: Options
   ) throws(MigrationError) -> Result {
+    if options.output == nil, let done = try finishedByAnother(original, folder) { return done }
     guard try isNeeded() else {
+      try filing { () throws(FileError) in try folder.remove() }
       return Result(store: original.main, backup: nil, steps: [], resumedSteps: 0)
     }
     let work = try prepared(original, folder, options)
@@ -130,6 +132,13 @@ public struct Migrator: Sendable {
       return try swap(original, folder, journal, options.home, resumed: work.journal.finished)
     }
     return try deliver(original, to: place, folder, journal, resumed: work.journal.finished)
+  }
+
+  /// What a run that ended while this one waited for the lock has left to be finished.
+  private func finishedByAnother(
+    _ original: StoreFileSet, _ folder: WorkingFolder
+  ) throws(MigrationError) -> Result? {
+    do { return try finishLocked(original, folder) } catch { throw MigrationError(database: error, path: nil) }
   }
 
   private func isNeeded() throws(MigrationError) -> Bool {
