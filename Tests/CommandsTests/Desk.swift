@@ -48,8 +48,8 @@ struct Desk {
     try folder.write("an old log", to: "Stores/\(name)-wal")
   }
 
-  func makeStore(_ model: String? = nil) throws {
-    let result = try lazaret("open", store, "--model", model ?? self.model)
+  func makeStore(_ model: String? = nil, at path: String? = nil) throws {
+    let result = try lazaret("open", path ?? store, "--model", model ?? self.model)
     // 2 where the one that was there before lies in quarantine.
     #expect([0, 2].contains(result.status), "\(result.errors)")
   }

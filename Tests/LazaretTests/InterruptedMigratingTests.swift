@@ -80,6 +80,32 @@ struct InterruptedMigratingTests {
     }
   }
 
+  /// Another process ends in the middle of its swap just when this one has seen an empty place and is about to fill it.
+  @Test func anEmptyPlaceOfAnInterruptedSwapIsNotFilled() throws {
+    let (steps, result, before) = try Self.rehearsal()
+    var found = 0
+    for step in 1...steps {
+      let scene = try MigratingScene()
+      let trouble = Trouble(.death, atStep: step)
+      _ = try? scene.coordinator(OpeningPolicy(), trouble.fileSystem).open(scene.store)
+      guard try scene.system.status(of: scene.store) == nil else { continue }
+      found += 1
+      let working = scene.stores.appending(".App.sqlite.migrating")
+      let hidden = scene.folder.appending("hidden")
+      try scene.system.rename(working, to: hidden)
+      let observer = OpeningObserver { progress in
+        // Where this fails the working folder stays hidden, and an empty store is made.
+        if progress.phase == .creating { try? FileSystem().rename(hidden, to: working) }
+      }
+      let opening = try scene.coordinator().open(scene.store, observer: observer)
+      try opening.store.close()
+      #expect(opening.events.map(\.kind) == [.backup, .migration], "step \(step)")
+      try scene.expectMigrated(before, "step \(step)")
+      #expect(try scene.parts(scene.store) == result, "step \(step)")
+    }
+    #expect(found > 0)
+  }
+
   /// A real SIGKILL at every write of ours.
   @Test func killAtEveryWrite() async throws {
     let (steps, result, before) = try Self.rehearsal()

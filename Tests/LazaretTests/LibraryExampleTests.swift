@@ -28,7 +28,7 @@ struct LibraryExampleTests {
         block.append(line)
       }
     }
-    #expect(count == 6)
+    #expect(count == 7)
   }
 
   @Test func theAppShowsAnAlertOnce() async throws {
@@ -68,6 +68,14 @@ struct LibraryExampleTests {
     let error = #expect(throws: LazaretError.self) { try openForServing(scene.store(), model: model, logger: logger) }
     #expect(error?.code == "store-damaged")
     #expect(try FolderContents(of: scene.folder.path) == before)
+  }
+
+  @Test func anOlderStoreIsMigrated() throws {
+    let scene = try MigratingScene()
+    let model = AppModel.coreData(try scene.bundle())
+    let opening = try openMigrating(scene.store, model: model, mappings: [], home: scene.home)
+    #expect(opening.events.map(\.kind) == [.backup, .migration])
+    try opening.store.close()
   }
 
   @Test func progressAndReopening() throws {

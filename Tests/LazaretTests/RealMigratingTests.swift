@@ -10,13 +10,17 @@ struct RealMigratingTests {
   struct Chain: Sendable, CustomTestStringConvertible {
     var store: String
     var model: String
+    var order: [String]?
     var steps: Int
     var rows: Int
     var code: String?
     var testDescription: String { store }
 
-    init(_ store: String, _ model: String, steps: Int, rows: Int = 0, code: String? = nil) {
+    init(
+      _ store: String, _ model: String, order: [String]? = nil, steps: Int, rows: Int = 0, code: String? = nil
+    ) {
       self.store = store
+      self.order = order
       self.model = model
       self.steps = steps
       self.rows = rows
@@ -30,15 +34,30 @@ struct RealMigratingTests {
   private static let wibosco =
     "wibosco-migration/CoreDataMigration-Example/CoreData/Model/CoreDataMigration_Example.xcdatamodeld"
 
+  private static let sampleOrder = ["SampleModel", "SampleModel2"]
+
   static let chains = [
-    Chain("bergier-migration/Example_v1.0.0.sqlite", bergier, steps: 3, rows: 1),
-    Chain("bergier-migration/Example_v1.1.0.sqlite", bergier, steps: 2, rows: 1),
+    Chain("bergier-migration/Example_v1.0.0.sqlite", bergier, steps: 4, rows: 1),
+    Chain("bergier-migration/Example_v1.1.0.sqlite", bergier, steps: 3, rows: 1),
     Chain("bergier-migration/Example_v1.2.0.sqlite", bergier, steps: 1, rows: 1),
     // All of its rows are in the log.
-    Chain("ddg-bookmarks/Bookmarks_V1.sqlite", ddg, steps: 4, rows: 10),
-    Chain("ddg-bookmarks/Bookmarks_V4.sqlite", ddg, steps: 1, rows: 10),
-    Chain("coredataplus/SampleModel/Fixtures/SampleModel_V1.sqlite", sample, steps: 2, rows: 145),
-    Chain("wibosco-migration/CoreDataMigration_Example_1.sqlite", wibosco, steps: 3, rows: 10),
+    Chain("ddg-bookmarks/Bookmarks_V1.sqlite", ddg, steps: 5, rows: 10),
+    Chain("ddg-bookmarks/Bookmarks_V4.sqlite", ddg, steps: 2, rows: 10),
+    Chain("coredataplus/SampleModel/Fixtures/SampleModel_V1.sqlite", sample, order: sampleOrder, steps: 1, rows: 145),
+    // For the rest of its way the app had a mapping model.
+    Chain(
+      "coredataplus/SampleModel/Fixtures/SampleModel_V2.sqlite", sample,
+      order: sampleOrder + ["SampleModel3"], steps: 1, rows: 145),
+    // Persistent history and triggers; the models are those that the two stores carry.
+    Chain(
+      "coredataplus/SampleModel2/Fixtures/SampleModel2_V1.sqlite",
+      "stores/coredataplus/SampleModel2/Fixtures/SampleModel2_V2.sqlite", steps: 1, rows: 5468),
+    Chain(
+      "wibosco-migration/CoreDataMigration_Example_1.sqlite", wibosco, steps: 3, rows: 10,
+      code: "migration-data-violation"),
+    Chain(
+      "cypherpoet-reviewjournal/ReviewJournal_1.sqlite", "cypherpoet-reviewjournal/ReviewJournal.xcdatamodeld",
+      steps: 1, rows: 3),
   ]
 
   @Test(arguments: chains)
@@ -47,8 +66,7 @@ struct RealMigratingTests {
     let folder = try TemporaryFolder()
     let path = try RealMaterial.copy(real.appending("stores").pushing(FilePath(chain.store)), into: folder)
     let before = try parts(path)
-    let bundle = try ModelBundle.load(
-      path: real.appending("models").pushing(FilePath(chain.model)), unreadableVersions: .report)
+    let bundle = try bundle(of: chain, real)
     let coordinator = StoreCoordinator(
       model: .coreData(bundle), policy: OpeningPolicy(whenDamaged: .refuse, whenIncompatible: .refuse),
       home: folder.appending("Home"), surroundings: .still())
@@ -72,6 +90,22 @@ struct RealMigratingTests {
       #expect(error.migrationError?.code == chain.code, "\(error)")
       #expect(try parts(path) == before)
     }
+  }
+
+  /// The versions of a chain, the last one current.
+  private func bundle(of chain: Chain, _ real: FilePath) throws -> ModelBundle {
+    if chain.model.hasSuffix(".sqlite") {
+      let stores = [real.appending("stores").pushing(FilePath(chain.store)), real.pushing(FilePath(chain.model))]
+      let models = try stores.map { try #require(try Examiner().examine($0).storeModel) }
+      let versions = models.enumerated().map { ModelVersion(name: "V\($0 + 1)", model: $1, isCurrent: $0 == 1) }
+      return try #require(ModelBundle(name: "Cached", versions: versions))
+    }
+    let bundle = try ModelBundle.load(
+      path: real.appending("models").pushing(FilePath(chain.model)), unreadableVersions: .report)
+    guard let order = chain.order else { return bundle }
+    let models = try order.map { try #require(bundle.version(named: $0)).model }
+    let versions = zip(order, models).map { ModelVersion(name: $0, model: $1, isCurrent: $0 == order.last) }
+    return try #require(ModelBundle(name: bundle.name, versions: versions))
   }
 
   private func parts(_ main: FilePath) throws -> [StoreFileSet.Part: [UInt8]] {

@@ -21,6 +21,9 @@ struct AppleMigrationTests {
     var after: String
     var model: String
     var rows: Int
+
+    /// The entities that were renamed, by their old names.
+    var renamed: [String: String] = [:]
     var testDescription: String { "\(before) → \(after)" }
   }
 
@@ -33,7 +36,8 @@ struct AppleMigrationTests {
     Pair(
       before: "stores/coredataplus/SampleModel/Fixtures/SampleModel_V1.sqlite",
       after: "stores/coredataplus/SampleModel/Fixtures/SampleModel_V2.sqlite",
-      model: "models/coredataplus/SampleModel/Fixtures/SampleModel.momd", rows: 145),
+      model: "models/coredataplus/SampleModel/Fixtures/SampleModel.momd", rows: 145,
+      renamed: ["ExpensiveSportCar": "LuxuryCar"]),
   ]
 
   @Test(arguments: pairs)
@@ -42,7 +46,10 @@ struct AppleMigrationTests {
     let folder = try TemporaryFolder()
     let store = try RealMaterial.copy(real.pushing(FilePath(pair.before)), into: folder)
     let apples = try RealMaterial.copy(real.pushing(FilePath(pair.after)), into: folder, as: "Apple.sqlite")
-    let bundle = try ModelBundle.load(path: real.pushing(FilePath(pair.model)), unreadableVersions: .report)
+    let loaded = try ModelBundle.load(path: real.pushing(FilePath(pair.model)), unreadableVersions: .report)
+    // Where the current version is not the last, the names do not tell the order.
+    let versions = loaded.versions.sorted { ($0.name.count, $0.name) < ($1.name.count, $1.name) }
+    let bundle = try #require(ModelBundle(name: loaded.name, versions: versions))
     let expected = try #require(try RealMigrationTests.metadata(apples))
     let version = try #require(bundle.version(matching: expected.versionHashes))
     var options = Migrator.Options()
@@ -58,8 +65,16 @@ struct AppleMigrationTests {
     #expect(ours.keys.sorted() == theirs.keys.sorted())
     var rows = 0
     for (table, lines) in theirs {
-      #expect(ours[table] == lines, "\(table)")
-      if table != "Z_PRIMARYKEY" { rows += lines.count }
+      guard table == "Z_PRIMARYKEY" else {
+        #expect(ours[table] == lines, "\(table)")
+        rows += lines.count
+        continue
+      }
+      // Core Data's lightweight migration leaves the old name of a renamed entity there; a fresh store has the new one.
+      let renamed = lines.map { line in
+        pair.renamed.reduce(line) { $0.replacing("'\($1.key)'", with: "'\($1.value)'") }
+      }
+      #expect(ours[table] == renamed, "\(table)")
     }
     #expect(rows == pair.rows)
     // The records as a program reads them, their relationships too.
