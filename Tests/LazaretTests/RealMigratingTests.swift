@@ -57,7 +57,10 @@ struct RealMigratingTests {
       code: "migration-data-violation"),
     Chain(
       "cypherpoet-reviewjournal/ReviewJournal_1.sqlite", "cypherpoet-reviewjournal/ReviewJournal.xcdatamodeld",
-      steps: 1, rows: 3),
+      steps: 1, rows: 3, code: "migration-data-violation"),
+    Chain(
+      "ctdatastoremanager/TestMigrationStore_version_1.sqlite",
+      "ctdatastoremanager/MigrationTest/TestMigrationStore.xcdatamodeld", steps: 2, rows: 3),
   ]
 
   @Test(arguments: chains)
