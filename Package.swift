@@ -67,6 +67,7 @@ let package = Package(
       "Migration",
       knows: [
         "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, systemPackage,
+        logging,
       ]),
     floor(
       "LazaretTesting",
@@ -77,11 +78,10 @@ let package = Package(
     floor(
       "Lazaret",
       knows: [
-        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Quarantine",
-        systemPackage,
-        logging,
+        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration",
+        "Quarantine", systemPackage, logging,
       ]),
-    floor("Commands", knows: ["Lazaret", "Migration", "LazaretTesting", argumentParser, grdb, systemPackage]),
+    floor("Commands", knows: ["Lazaret", "Migration", "LazaretTesting", argumentParser, grdb, systemPackage, logging]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
     .executableTarget(
       name: "lazaret-benchmarks", dependencies: ["Lazaret", "Migration", argumentParser, grdb], path: "Benchmarks",
@@ -101,7 +101,7 @@ let package = Package(
       of: "LazaretTesting", needs: ["Examination", "ManagedObjectModel", "PersistentStore", grdb],
       leavingOut: ["Snapshots"]),
     tests(of: "Quarantine"),
-    tests(of: "Lazaret", needs: ["LazaretTool", grdb, logging]),
+    tests(of: "Lazaret", needs: ["LazaretTool", "Migration", grdb, logging]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
   ]
 )

@@ -18,6 +18,8 @@ struct ContractTests {
       try keep(arguments.joined(separator: " "), desk.run(arguments + ["--json"]).errors)
     }
     try output("open", desk.store, "--model", desk.model)
+    try desk.makeStore("Stores/Old.sqlite", model: "Old.xcdatamodel")
+    try output("open", "Stores/Old.sqlite", "--model", desk.model)
     try output("inspect", desk.store, "--model", desk.model)
     try output("inspect", desk.store, "--check", "full")
     try desk.makeDamagedStore()

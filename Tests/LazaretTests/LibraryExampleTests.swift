@@ -71,6 +71,14 @@ struct LibraryExampleTests {
     #expect(try FolderContents(of: scene.folder.path) == before)
   }
 
+  @Test func anOlderStoreIsMigrated() throws {
+    let scene = try MigratingScene()
+    let model = AppModel.coreData(try scene.bundle())
+    let opening = try openMigrating(scene.store, model: model, mappings: [], home: scene.home)
+    #expect(opening.events.map(\.kind) == [.backup, .migration])
+    try opening.store.close()
+  }
+
   @Test func progressAndReopening() throws {
     let scene = try Scene()
     try scene.makeDamagedStore()

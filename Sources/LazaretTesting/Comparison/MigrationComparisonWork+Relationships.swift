@@ -28,9 +28,11 @@ extension MigrationComparisonWork {
           unchecked.insert("\(entity.name).\(key.name)")
           continue
         }
-        if case .expression = value {
+        switch value {
+        case .expression, .destinations:
           unchecked.insert("\(entity.name).\(key.name)")
           continue
+        default: break
         }
         known.insert(place)
         guard case .relationship(let name) = value, let from = inferred[entity.name]?.sourceEntityName else { continue }

@@ -57,7 +57,7 @@ struct ValueExpectation {
     case .defaultValue: rule = usual.map { Rule.constant($0) } ?? .unknown
     case .null: rule = .constant(.null)
     case .recompute: rule = Self.derivation(top, before)
-    case .relationship, .inverse, .expression: rule = .unknown
+    case .relationship, .inverse, .destinations, .expression: rule = .unknown
     }
   }
 

@@ -17,5 +17,10 @@ public struct MigrationStep: Sendable, Hashable {
   }
 
   /// The step in words, such as `V1 → V2`.
-  public var name: String { "\(sourceName ?? "the store's model") → \(destinationName)" }
+  public var name: String { Self.name(from: sourceName, to: destinationName) }
+
+  /// The name of a step between two versions.
+  static func name(from source: String?, to destination: String) -> String {
+    "\(source ?? "the store's model") → \(destination)"
+  }
 }

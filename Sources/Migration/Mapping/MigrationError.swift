@@ -86,6 +86,9 @@ public struct MigrationError: ReportableError {
   /// The error of the file system, where that is the cause.
   public var fileError: FileError?
 
+  /// The report that was written of the failure, where one was.
+  public var reportPath: FilePath?
+
   /// The stable word for the kind of failure; that of the file error where one is the cause.
   public var code: String { fileError?.code ?? kind.rawValue }
 

@@ -38,7 +38,7 @@ struct InPlaceStep {
     let connection = try StepConnection(target, .write, referenceDate: rebuild.referenceDate)
     let outcome = try connection.run { database -> Outcome? in
       try ConditionCount(layout).refuseViolations(database)
-      let losses = try StepForecast(of: layout).losses(database)
+      let losses = try StepForecast(of: layout, made: rebuild.made).losses(database)
       // Both version bytes of the header say WAL, as in every store of Core Data's (format section 3.1).
       try database.execute(
         sql: """

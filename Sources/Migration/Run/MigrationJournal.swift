@@ -60,6 +60,9 @@ struct MigrationJournal: Codable, Sendable {
 
     /// The original makes room for the result: whoever finds this goes on.
     case swapping
+
+    /// The result did not open: it goes, and the original comes back.
+    case reverting
   }
 
   /// The version of this file's format.
@@ -77,6 +80,9 @@ struct MigrationJournal: Codable, Sendable {
 
   /// The file that takes the original's place.
   var result: FileIdentity?
+
+  /// What the finished steps have put in of their own; nil in journals of earlier versions of this library.
+  var made: MadeValues?
 
   /// The number of steps whose files are there.
   var finished: Int { steps.prefix { $0.file != nil }.count }
@@ -117,7 +123,14 @@ struct WorkingFolder {
   /// The journal; nil where there is none, or none that can be read.
   func journal() throws(FileError) -> MigrationJournal? {
     guard try fileSystem.status(of: journalPath, followingLinks: false) != nil else { return nil }
-    let bytes = try fileSystem.contents(of: journalPath, limit: 1 << 26)
+    let bytes: [UInt8]
+    do throws(FileError) {
+      bytes = try fileSystem.contents(of: journalPath, limit: 1 << 26)
+    } catch {
+      // Another process has finished meanwhile.
+      guard error.kind == .notFound else { throw error }
+      return nil
+    }
     guard let journal = try? JSONDecoder().decode(MigrationJournal.self, from: Data(bytes)), journal.version == 2 else {
       // Only ever written whole: one that cannot be read is none of ours, or of a later version.
       return nil

@@ -41,6 +41,9 @@ extension Migrator {
     let folder: WorkingFolder
     let options: Options
 
+    /// What the finished steps have put in of their own.
+    var made: MadeValues { journal.made ?? MadeValues() }
+
     /// The number of the next step.
     var number: Int { journal.finished + 1 }
   }
@@ -51,6 +54,7 @@ extension Migrator {
   private func next(_ steps: ArraySlice<MigrationStep>, _ run: inout StepRun) throws(MigrationError) -> Int {
     guard let step = steps.first else { return 0 }
     try announce(step, run.number, run)
+    MigrationTrace.current?.begin(step, number: run.number)
     try filing { () throws(FileError) in try run.folder.removeUnfinished(run.number) }
     let members = run.journal.members
     let (source, current) = (run.source, run)
@@ -62,7 +66,7 @@ extension Migrator {
         try reading(source, members) { () throws(MigrationError) in try rebuild(step, current) }
       ]
     }
-    try record(accounts, &run)
+    try record(accounts, of: steps, &run)
     return accounts.count
   }
 
@@ -73,7 +77,9 @@ extension Migrator {
   }
 
   /// Names the finished file after the last of its steps, and writes down that they are done.
-  private func record(_ accounts: [StepAccount], _ run: inout StepRun) throws(MigrationError) {
+  private func record(
+    _ accounts: [StepAccount], of steps: ArraySlice<MigrationStep>, _ run: inout StepRun
+  ) throws(MigrationError) {
     let (first, last) = (run.number, run.number + accounts.count - 1)
     let folder = run.folder
     try finish(first, as: last, folder)
@@ -85,7 +91,11 @@ extension Migrator {
       run.journal.steps[first - 1 + index].account = account
       run.journal.steps[first - 1 + index].file = MigrationJournal.FileStamp(status)
     }
+    run.journal.made = run.made.following(steps.prefix(accounts.count))
     try folder.write(run.journal)
+    for (index, pair) in zip(steps, accounts).enumerated() {
+      MigrationTrace.current?.finish(pair.0, number: first + index, pair.1)
+    }
     if run.source.original == nil {
       let old = run.source.path
       try filing { () throws(FileError) in try fileSystem.unlink(old) }
@@ -198,7 +208,8 @@ extension Migrator {
   private func rebuild(_ step: MigrationStep, _ run: StepRun) throws(MigrationError) -> StepAccount {
     let (source, target) = (run.source.path, run.folder.unfinished(run.number))
     try requireSpace(for: run, .rebuild)
-    let rebuild = try StoreRebuild(step.mapping, name: step.name, referenceDate: run.journal.referenceDate)
+    var rebuild = try StoreRebuild(step.mapping, name: step.name, referenceDate: run.journal.referenceDate)
+    rebuild.made = run.made
     let account = try rebuild.run(from: source, to: target)
     let fileSystem = fileSystem
     let layout = rebuild.layout

@@ -1,4 +1,5 @@
 internal import GRDB
+public import Logging
 public import ManagedObjectModel
 internal import PersistentStore
 public import StoreFiles
@@ -32,6 +33,10 @@ public struct Migrator: Sendable {
     /// Called before each step with its name, its number from 1, and their number; false ends the migration.
     public var progress: @Sendable (_ step: String, _ number: Int, _ count: Int) -> Bool = { _, _, _ in true }
 
+    /// Whether the home (or the store's folder) keeps records of it: a report in `Reports/` where it fails, a line in
+    /// `migrations.jsonl` where it ends well.
+    public var isRecorded = false
+
     /// To the current version, in place.
     public init() {}
   }
@@ -49,29 +54,47 @@ public struct Migrator: Sendable {
 
     /// How many of the steps an earlier run had finished.
     public var resumedSteps: Int
+
+    /// What it cost; nil where nothing had to be done.
+    public var metrics: MigrationMetrics?
   }
 
   let bundle: ModelBundle
   let surroundings: Surroundings
+  let logger: Logger
+
+  /// The app's own version, for reports.
+  package var appVersion: String?
+
+  /// Opens the migrated store in its place as its owner will, and closes it again; what it throws brings the original
+  /// back.
+  package var checkOpening: @Sendable (FilePath) throws -> Void = { path in
+    let store = try PersistentStore(opening: path)
+    _ = try store.metadata()
+    try store.close()
+  }
+
+  /// Asked once other migrations of the same store are kept out, because one of them may have done it meanwhile.
+  package var isStillNeeded: @Sendable () throws -> Bool = { true }
   var fileSystem: FileSystem { surroundings.fileSystem }
 
   /// A migrator for the stores of an app.
-  public init(_ bundle: ModelBundle, surroundings: Surroundings = .machine) {
+  ///
+  /// - Parameter logger: told of each step at `info`, of each mapping and each statement of SQL at `debug`, without values.
+  public init(
+    _ bundle: ModelBundle, surroundings: Surroundings = .machine,
+    logger: Logger = Logger(label: "lazaret") { _ in SwiftLogNoOpLogHandler() }
+  ) {
     self.bundle = bundle
     self.surroundings = surroundings
+    self.logger = logger
   }
 
   /// Migrates a store.
   ///
   /// - Throws: `MigrationError`; the store is then as it was, or the migration goes on when it is called again.
   public func migrate(_ path: FilePath, options: Options = Options()) throws(MigrationError) -> Result {
-    do throws(MigrationError) {
-      return try run(path, options)
-    } catch {
-      var error = error
-      if error.path == nil { error.path = path }
-      throw error
-    }
+    try recorded(path, options) { () throws(MigrationError) in try run(path, options) }
   }
 
   private func run(_ path: FilePath, _ options: Options) throws(MigrationError) -> Result {
@@ -113,16 +136,33 @@ public struct Migrator: Sendable {
   private func migrate(
     _ original: StoreFileSet, to place: StoreFileSet, _ folder: WorkingFolder, _ options: Options
   ) throws(MigrationError) -> Result {
+    if options.output == nil, let done = try finishedByAnother(original, folder) { return done }
+    guard try isNeeded() else {
+      try filing { () throws(FileError) in try folder.remove() }
+      return Result(store: original.main, backup: nil, steps: [], resumedSteps: 0)
+    }
     let work = try prepared(original, folder, options)
     guard !work.journal.steps.isEmpty else {
       try filing { () throws(FileError) in try folder.remove() }
       return Result(store: original.main, backup: nil, steps: [], resumedSteps: 0)
     }
+    MigrationTrace.current?.plan(work.journal, work.path)
     let journal = try finished(work, folder, options)
     if options.output == nil {
       return try swap(original, folder, journal, options.home, resumed: work.journal.finished)
     }
     return try deliver(original, to: place, folder, journal, resumed: work.journal.finished)
+  }
+
+  /// What a run that ended while this one waited for the lock has left to be finished.
+  private func finishedByAnother(
+    _ original: StoreFileSet, _ folder: WorkingFolder
+  ) throws(MigrationError) -> Result? {
+    do { return try finishLocked(original, folder) } catch { throw MigrationError(database: error, path: nil) }
+  }
+
+  private func isNeeded() throws(MigrationError) -> Bool {
+    do { return try isStillNeeded() } catch { throw MigrationError(database: error, path: nil) }
   }
 
   private func prepared(
@@ -152,7 +192,7 @@ public struct Migrator: Sendable {
   }
 
   /// Makes the working folder and keeps other migrations of the same store out.
-  private func takeLock(_ folder: WorkingFolder) throws(MigrationError) -> FolderLock {
+  func takeLock(_ folder: WorkingFolder) throws(MigrationError) -> FolderLock {
     while true {
       do throws(FileError) {
         try folder.make()
@@ -345,6 +385,7 @@ public struct Migrator: Sendable {
 
   /// Stops where the disk is too full, and says how much is needed.
   func requireSpace(_ needed: Int64, at folder: FilePath) throws(FileError) {
+    MigrationTrace.current?.need(needed)
     let free = try fileSystem.freeSpace(at: folder)
     guard free < needed else { return }
     throw FileError(

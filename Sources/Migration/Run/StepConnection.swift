@@ -27,6 +27,7 @@ struct StepConnection {
     configuration.allowsUnsafeTransactions = true
     configuration.label = "Lazaret.Migration"
     configuration.prepareDatabase { database in
+      MigrationTrace.current?.watch(database)
       for function in CoreDataFunctions.all(now: { referenceDate }) { database.add(function: function) }
       try database.execute(
         sql:
@@ -80,6 +81,12 @@ extension MigrationError {
       return
     }
     if let error = error as? any ReportableError {
+      if error.isEnvironmental {
+        let kind = FileError.Kind(rawValue: error.code) ?? (error.code == "store-locked" ? .locked : .other)
+        self.init(
+          FileError(kind, operation: error.operation, path: error.path ?? path, detail: error.detail, hint: error.hint))
+        return
+      }
       self.init(.sqlite, path: error.path ?? path, detail: error.detail, hint: error.hint)
       return
     }
@@ -94,6 +101,7 @@ extension MigrationError {
       case .SQLITE_IOERR: .inputOutput
       case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_PROTOCOL: .locked
       case .SQLITE_PERM, .SQLITE_READONLY, .SQLITE_AUTH, .SQLITE_CANTOPEN: .permissionDenied
+      case .SQLITE_NOMEM: .other
       default: nil
       }
     if let kind {

@@ -15,6 +15,9 @@ struct StoreRebuild {
   /// When the migration began, in seconds since 2001-01-01T00:00:00Z.
   let referenceDate: Double
 
+  /// What earlier steps have put in of their own, which is nobody's loss.
+  var made = MadeValues()
+
   init(_ mapping: MappingModel, name: String, referenceDate: Double) throws(MigrationError) {
     layout = try StepLayout(mapping)
     self.name = name
@@ -37,7 +40,7 @@ struct StoreRebuild {
     let (counted, built) = try concurrently { () throws(MigrationError) in
       try old.read { database in
         try ConditionCount(layout).refuseViolations(database)
-        let losses = try StepForecast(of: layout).losses(database)
+        let losses = try StepForecast(of: layout, made: made).losses(database)
         return (hasAllEntities ? try SourceContents(database, layout) : contents, losses)
       }
     } _: { () throws(MigrationError) in
