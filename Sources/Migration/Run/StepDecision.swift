@@ -30,12 +30,6 @@ struct StepDecision: Sendable {
     }
   }
 
-  /// A rebuild, for a reason that turned up while the step was being carried out.
-  init(rebuildBecause reason: String) {
-    change = nil
-    self.reason = reason
-  }
-
   /// What happens to the records of an entity.
   func way(of mapping: EntityMapping, _ layout: StepLayout) -> EntityWay {
     guard let source = mapping.sourceEntityName else { return .added }
