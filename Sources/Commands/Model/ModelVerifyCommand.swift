@@ -8,7 +8,7 @@ struct ModelVerifyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
     abstract: "Migrates generated stores of every earlier version to the current one, and checks what comes out.",
-    usage: "lazaret model verify <model> [--from <version>] [--seed <n>] [--rows <n>] [--junit <file>] [<options>]",
+    usage: "lazaret model verify <model> [--from <version>] [--rows <n>] [--junit <file>] [<options>]",
     discussion: """
       For each earlier version, stores are generated with several kinds of records: none, usual ones, extreme values, \
       nothing wherever the model allows that, the same values everywhere. Each is migrated along the versions, and \
@@ -16,7 +16,7 @@ struct ModelVerifyCommand: ParsableCommand {
 
       EXIT CODES
         0   every version migrates, and nothing is lost
-        1   failed: a version, or a store with usual records, does not migrate, or comes out wrong
+        1   failed: a version or usual records do not migrate, or come out wrong
         2   something would be lost, or stores with certain records do not migrate
         3   the model or the folder is out of reach: locked, forbidden, no space
         64  the command line was wrong

@@ -101,7 +101,8 @@ extension StoreRebuild {
     let back = "(SELECT p.\(side.column) FROM \(table) AS p WHERE p.Z_PK = o.\(side.column))"
     try database.execute(
       sql: """
-        CREATE TEMP TABLE lazaret_pairs (own INTEGER, other INTEGER, isMutual INTEGER);
+        CREATE TEMP TABLE IF NOT EXISTS lazaret_pairs (own INTEGER, other INTEGER, isMutual INTEGER);
+        DELETE FROM temp.lazaret_pairs;
         INSERT INTO temp.lazaret_pairs SELECT o.Z_PK, o.\(side.column), \(back) IS o.Z_PK
         FROM \(table) AS o WHERE o.\(side.column) IS NOT NULL;
         UPDATE \(table) SET \(side.cut) WHERE \(side.column) IS NOT NULL
@@ -119,6 +120,5 @@ extension StoreRebuild {
       guard database.changesCount > 0, own != other else { continue }
       try update.execute(arguments: ["own": other, "other": own])
     }
-    try database.execute(sql: "DROP TABLE temp.lazaret_pairs")
   }
 }
