@@ -50,7 +50,7 @@ extension StepLayout {
       expression = value == "NULL" ? value : "CASE WHEN \(value) IS NOT NULL THEN CAST(x'01' || \(value) AS BLOB) END"
     case .defaultValue: expression = defaultLiteral(new)
     case .recompute: return derivedValue(path, route)
-    case .null, .relationship, .inverse, .expression: return "NULL"
+    case .null, .relationship, .inverse, .destinations, .expression: return "NULL"
     }
     return mapping.replacesNilWithDefault ? "ifnull(\(expression), \(defaultLiteral(new)))" : expression
   }
