@@ -26,6 +26,15 @@ public struct Migrator: Sendable {
     /// Mappings to use in place of inferred ones where their hashes fit.
     public var mappings: [MappingModel] = []
 
+    /// The policies that mappings ask for.
+    public var policies = MigrationPolicies()
+
+    /// Code of the app that runs before and after steps.
+    public var stages: [MigrationStage] = []
+
+    /// Free text for policies and handlers.
+    public var userInfo: [String: String] = [:]
+
     /// Called before each step with its name, its number from 1, and their number; false ends the migration.
     public var progress: @Sendable (_ step: String, _ number: Int, _ count: Int) -> Bool = { _, _, _ in true }
 
@@ -219,8 +228,10 @@ public struct Migrator: Sendable {
         .sourceModelMissing, operation: "plan the migration", path: bundle.path,
         detail: "no version of the model has the store's version hashes, and the store carries no model of its own")
     }
-    return try MigrationPath(
+    let path = try MigrationPath(
       in: bundle, from: source, to: options.version, isDirect: options.isDirect, mappings: options.mappings)
+    try checkCustomSteps(path, options)
+    return path
   }
 
   /// Copies the set as it is and brings its log into the copy; the original is only read.
@@ -274,17 +285,26 @@ public struct Migrator: Sendable {
       guard options.progress(step.name, number, journal.steps.count) else {
         throw MigrationError(.cancelled, detail: "it was cancelled before step \(printable(step.name))")
       }
-      let (source, target) = (folder.step(number - 1), folder.unfinished(number))
+      let target = folder.unfinished(number)
       do throws(MigrationError) {
         try filing { () throws(FileError) in try folder.removeUnfinished(number) }
-        let rebuild = try StoreRebuild(step.mapping, name: step.name, referenceDate: journal.referenceDate)
-        let account = try rebuild.run(from: source, to: target)
+        let attempt = try noteAttempt(number, step, &journal, folder, options)
+        let source = try sourceFile(
+          number, step, folder, options, attempt: attempt, referenceDate: journal.referenceDate)
+        let rebuild = try StoreRebuild(
+          step.mapping, name: step.name, referenceDate: journal.referenceDate, policies: options.policies,
+          attempt: attempt, userInfo: options.userInfo)
+        var account = try rebuild.run(from: source, to: target)
         try StepVerification(layout: rebuild.layout).check(target, against: source, account)
+        try finishStage(step, rebuild, (source, target), options, &account)
         try finish(number, folder)
         journal.steps[number - 1].account = account
         journal.steps[number - 1].sha256 = try digest(folder.step(number))
         try folder.write(journal)
-        try filing { () throws(FileError) in try fileSystem.unlink(source) }
+        try filing { () throws(FileError) in
+          if source != folder.step(number - 1) { try fileSystem.unlink(source) }
+          try fileSystem.unlink(folder.step(number - 1))
+        }
       } catch {
         throw error.told(step: step.name)
       }

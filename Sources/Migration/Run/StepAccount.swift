@@ -24,6 +24,9 @@ public struct StepAccount: Sendable, Hashable, Codable {
   /// The records that were deleted with their entity, by entity of the source.
   public var removedRows: [String: Int] = [:]
 
+  /// The records that a custom mapping left out, by filter or policy, by entity of the source.
+  public var filteredRows: [String: Int] = [:]
+
   /// Changes of removed entities that were left out of the persistent history.
   public var removedChanges = 0
 

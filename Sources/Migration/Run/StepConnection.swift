@@ -23,7 +23,7 @@ struct StepConnection {
     configuration.allowsUnsafeTransactions = true
     configuration.label = "Lazaret.Migration"
     configuration.prepareDatabase { database in
-      for function in CoreDataFunctions.all(now: { referenceDate }) { database.add(function: function) }
+      try Self.addFunctions(to: database, referenceDate: referenceDate)
       try database.execute(
         sql: "PRAGMA cache_size = -16384; PRAGMA temp_store = 1; PRAGMA mmap_size = 0; PRAGMA trusted_schema = 0")
     }
@@ -31,6 +31,13 @@ struct StepConnection {
       queue = try DatabaseQueue(path: SQLiteLocation(path, mode).address, configuration: configuration)
     } catch {
       throw MigrationError(database: error, path: path)
+    }
+  }
+
+  /// Adds the functions that triggers of Core Data and expressions of mappings call.
+  static func addFunctions(to database: Database, referenceDate: Double) throws {
+    for function in CoreDataFunctions.all(now: { referenceDate }) + MappingFunctions.additional {
+      database.add(function: function)
     }
   }
 

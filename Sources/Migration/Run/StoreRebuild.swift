@@ -15,8 +15,20 @@ struct StoreRebuild {
   /// When the migration began, in seconds since 2001-01-01T00:00:00Z.
   let referenceDate: Double
 
-  init(_ mapping: MappingModel, name: String, referenceDate: Double) throws(MigrationError) {
+  /// What goes beyond an inferred mapping; nil where nothing does.
+  let custom: CustomStep?
+
+  /// What policies are told about the step.
+  let stage: PolicyRun.Stage
+
+  init(
+    _ mapping: MappingModel, name: String, referenceDate: Double, policies: MigrationPolicies = MigrationPolicies(),
+    attempt: Int = 1, userInfo: [String: String] = [:]
+  ) throws(MigrationError) {
     layout = try StepLayout(mapping)
+    let isCustom = layout.isCustom || mapping.entityMappings.contains { policies.isNamed($0) }
+    custom = isCustom ? try CustomStep(layout, policies: policies) : nil
+    stage = PolicyRun.Stage(stepName: name, attempt: attempt, userInfo: userInfo)
     self.name = name
     self.referenceDate = referenceDate
   }
@@ -45,16 +57,21 @@ struct StoreRebuild {
           sql: "ATTACH DATABASE ? AS old", arguments: [SQLiteLocation(source, .immutable).address])
         try database.execute(sql: "BEGIN")
         try createTables(database)
-        try fillTables(database, contents)
+        let custom = try custom.map { try CustomRun($0, database, contents, stage) }
+        defer { custom?.close() }
+        if let custom { try custom.fill() } else { try fillTables(database, contents) }
         try fillBookkeeping(database)
-        try copyForeign(database, contents, &account)
+        try custom?.notePrimaryKeys()
+        try copyForeign(database, contents, custom, &account)
         try createIndexes(database)
         try computeDerivedValues(database)
+        try custom?.validate()
+        try custom?.count(&account)
         for trigger in layout.destination.triggers { try database.execute(sql: trigger.statement) }
         try recreateAppObjects(database, contents, &account)
         try database.execute(sql: "COMMIT")
         try database.execute(sql: "DETACH DATABASE old")
-        try count(database, contents, &account)
+        if custom == nil { try count(database, contents, &account) }
         // Both version bytes of the header say WAL, as in every store of Core Data's (format section 3.1).
         // Writing them pushes the whole file to the disk, for the first and only time.
         try database.execute(
