@@ -133,7 +133,7 @@ struct MappingFileTests {
     (oneEntity(#""attributes": {"name": "system('x')"}"#), "policy-missing"),
     (oneEntity(#""relationships": {"firm": {"madeBy": "Nobody"}}"#), "Nobody"),
     (oneEntity(#""relationships": {"firm": {"through": "firm"}}"#), "do not make"),
-    (oneEntity(#""rest": "some""#), "infer"), (entity(#""userInfo": {"a": 1}"#), "userInfo.a"),
+    (oneEntity(#""rest": "some""#), "infer"), (oneEntity(#""userInfo": {"a": 1}"#), "userInfo.a"),
     (oneEntity(#""source": "V1""#), "comes twice"), (oneEntity(""), "age"),
     (String(repeating: "[", count: 100_000), "nested"), ("\u{0}", "line 1"), (#""\ud800""#, "surrogate"), ("", "ends"),
   ])

@@ -77,7 +77,7 @@ struct StoreRebuild {
         try database.execute(
           sql: """
             PRAGMA locking_mode = NORMAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = 1; PRAGMA journal_mode = WAL;
-            PRAGMA wal_checkpoint(TRUNCATE)
+            PRAGMA main.wal_checkpoint(TRUNCATE)
             """)
       }
     } catch {

@@ -31,10 +31,11 @@ struct MappingFileBuilder {
     for index in mappings.indices where mappings[index].kind != .remove && mappings[index].kind != .add {
       try inheritGivenValues(index)
     }
+    let remaining = try remainingLosses()
     try refuseWhatIsLeft(inference)
     let model = MappingModel(
       name: file.name, origin: file.path.map { .mappingFile($0) } ?? .code, source: source, destination: destination,
-      entityMappings: mappings, conditions: conditions, losses: try remainingLosses())
+      entityMappings: mappings, conditions: conditions, losses: remaining)
     return model
   }
 
