@@ -131,7 +131,8 @@ extension Migrator {
         }
         try database.execute(sql: "COMMIT")
         guard moment == .didMigrate else { return }
-        try database.execute(sql: "PRAGMA fullfsync = 1; PRAGMA journal_mode = WAL; PRAGMA main.wal_checkpoint(TRUNCATE)")
+        try database.execute(
+          sql: "PRAGMA fullfsync = 1; PRAGMA journal_mode = WAL; PRAGMA main.wal_checkpoint(TRUNCATE)")
       }
     } catch {
       // The first error is the one to report; the file is thrown away.
