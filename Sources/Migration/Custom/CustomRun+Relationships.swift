@@ -23,6 +23,9 @@ struct CustomPairs {
 
   var conditions: [String]
 
+  /// Whether each own record comes up once at most, so that no order is needed to choose one.
+  var isUnique = false
+
   /// The same pairs, seen from the other side.
   var reversed: CustomPairs {
     CustomPairs(
@@ -74,7 +77,7 @@ extension CustomRun {
       try database.execute(
         sql: "INSERT OR IGNORE INTO temp.LazaretPairs (x, y, e, n) SELECT \(pair.own), \(pair.target), "
           + "\(pair.targetEntity), \(pair.ownOrder ?? pair.own) FROM \(pair.from) "
-          + "WHERE \(pair.conditions.joined(separator: " AND ")) ORDER BY 1, 2")
+          + "WHERE \(pair.conditions.joined(separator: " AND "))\(pair.isUnique ? "" : " ORDER BY 1, 2")")
     }
     let name = SQLText.identifier(column)
     let others = [(entityColumn, "p.e"), (orderColumn, "p.n")].compactMap { column, value in
@@ -161,12 +164,12 @@ extension CustomRun {
     _ owners: [CustomRoute], _ value: PropertyMapping.Value, _ holder: EntityLayout, _ wanted: EntityLayout
   ) -> [CustomPairs] {
     guard let first = owners.first, let source = first.source else { return [] }
-    var query: (pairs: CustomPairs, key: String, family: EntityLayout)
+    var query: (pairs: CustomPairs, key: String, family: EntityLayout, isUnique: Bool)
     var targets: [CustomRoute]
     switch value {
     case .destinations(let name, of: .record):
       query = (
-        CustomPairs(from: "old.\(SQLText.identifier(source.tableName)) AS s1", conditions: []), "s1.Z_PK", source
+        CustomPairs(from: "old.\(SQLText.identifier(source.tableName)) AS s1", conditions: []), "s1.Z_PK", source, true
       )
       targets = step.routes.filter { $0.mapping.name == name }
     case .destinations(let name, of: .relationship(let relationship)):
@@ -183,6 +186,8 @@ extension CustomRun {
       route.source.map { query.family.numbers.contains($0.number) } ?? false
         && (!route.isSetBased || route.destination.map { wanted.numbers.contains($0.number) } ?? false)
     }
+    // Ranges of one hierarchy lie one above the other, so that the first pair is that with the lowest key.
+    targets.sort { ($0.range ?? .max, $0.number) < ($1.range ?? .max, $1.number) }
     query.pairs.conditions.append("s1.Z_ENT IN \(owners.compactMap { $0.source?.number }.sqlList)")
     join(&query.pairs, first, source: "s1", key: "s1.Z_PK", as: "1", holder)
     if !first.isSetBased {
@@ -202,6 +207,7 @@ extension CustomRun {
         pairs.conditions.append("s2.Z_ENT IN \(same.sqlList)")
       }
       join(&pairs, route, source: "s2", key: query.key, as: "2", wanted)
+      pairs.isUnique = first.isSetBased && route.isSetBased && query.isUnique
       result.append(pairs)
     }
     return result
@@ -234,7 +240,7 @@ extension CustomRun {
   /// The pairs of a relationship of the source: the row `s1` that has it, and the primary key it leads to.
   private func sourcePairs(
     _ name: String, _ source: EntityLayout
-  ) -> (pairs: CustomPairs, key: String, family: EntityLayout)? {
+  ) -> (pairs: CustomPairs, key: String, family: EntityLayout, isUnique: Bool)? {
     guard
       let target = layout.sourceSide.properties[source.name]?.first(where: { $0.path == PropertyPath(name) })?
         .relationship?.destinationEntityName,
@@ -246,13 +252,13 @@ extension CustomRun {
     case .toOne(let column, _, let orderColumn):
       let pairs = CustomPairs(
         ownOrder: orderColumn.map { "s1.\(SQLText.identifier($0))" }, from: own, conditions: [])
-      return (pairs, "s1.\(SQLText.identifier(column))", family)
+      return (pairs, "s1.\(SQLText.identifier(column))", family, true)
     case .toManyByColumn(let table, let column, let orderColumn):
       let pairs = CustomPairs(
         targetOrder: orderColumn.map { "p.\(SQLText.identifier($0))" },
         from: "old.\(SQLText.identifier(table)) AS p CROSS JOIN \(own) ON s1.Z_PK = p.\(SQLText.identifier(column))",
         conditions: [])
-      return (pairs, "p.Z_PK", family)
+      return (pairs, "p.Z_PK", family, false)
     case .toManyByJoinTable(let table, let ownColumn, let destinationColumn, let orderColumn):
       let join = layout.source.joinTable(named: table)
       let inverseOrder = join.flatMap {
@@ -263,7 +269,7 @@ extension CustomRun {
         targetOrder: orderColumn.map { "p.\(SQLText.identifier($0))" },
         from: "old.\(SQLText.identifier(table)) AS p CROSS JOIN \(own) ON s1.Z_PK = p.\(SQLText.identifier(ownColumn))",
         conditions: [])
-      return (pairs, "p.\(SQLText.identifier(destinationColumn))", family)
+      return (pairs, "p.\(SQLText.identifier(destinationColumn))", family, false)
     }
   }
 }

@@ -35,6 +35,8 @@ final class CustomRun {
 
   /// Makes all records and their relationships.
   func fill() throws {
+    // Sorting takes as much memory again as the cache.
+    try database.execute(sql: "PRAGMA main.cache_size = -8192")
     for route in step.routes where route.isSetBased { try insertRecords(route) }
     try policies?.createInstances()
     try database.execute(

@@ -3,18 +3,21 @@ internal import ManagedObjectModel
 internal import PersistentStore
 internal import StoreFiles
 
-extension RecordAccess {
-  /// A relationship of an entity, with where it is stored.
-  private struct Found {
-    let storage: PropertyStorage
-    let relationship: Relationship
-    let target: EntityLayout
+/// A relationship of an entity, with where it is stored.
+struct FoundRelationship {
+  let storage: PropertyStorage
+  let relationship: Relationship
+  let target: EntityLayout
 
-    /// The inverse, and where it is stored, where it has one.
-    let inverse: (relationship: Relationship, storage: PropertyStorage)?
-  }
+  /// The inverse, and where it is stored, where it has one.
+  let inverse: (relationship: Relationship, storage: PropertyStorage)?
+}
+
+extension RecordAccess {
+  private typealias Found = FoundRelationship
 
   private func find(_ name: String, of entityName: String) throws -> Found {
+    if let known = relationships[[entityName, name]] { return known }
     guard
       let relationship = side.properties[entityName]?.first(where: { $0.path == PropertyPath(name) })?.relationship,
       let storage = layout.storage(of: name, in: entityName),
@@ -29,7 +32,9 @@ extension RecordAccess {
     let inverse = side.inverse(of: relationship).flatMap { inverse in
       layout.storage(of: inverse.key).map { (relationship: inverse.relationship, storage: $0) }
     }
-    return Found(storage: storage, relationship: relationship, target: target, inverse: inverse)
+    let found = Found(storage: storage, relationship: relationship, target: target, inverse: inverse)
+    relationships[[entityName, name]] = found
+    return found
   }
 
   /// The primary keys that a relationship leads to: in its order where it has one, else by key.

@@ -25,6 +25,10 @@ final class RecordAccess {
   private let database: Database
   private var isOpen = true
   private var shapes: [String: RecordShape] = [:]
+  private var statements: [String: RecordStatements] = [:]
+
+  /// The relationships that have been looked up, by entity and name.
+  var relationships: [[String]: FoundRelationship] = [:]
   private var changed: [MigrationRecord] = []
   private var problem: MigrationError?
 
@@ -62,6 +66,14 @@ final class RecordAccess {
     let shape = RecordShape(entity, layout, side)
     shapes[entityName] = shape
     return shape
+  }
+
+  /// The SQL for an entity's records.
+  private func statements(of entityName: String) throws -> RecordStatements {
+    if let known = statements[entityName] { return known }
+    let made = RecordStatements(try shape(of: entityName), schema: schema)
+    statements[entityName] = made
+    return made
   }
 
   // MARK: Notes of records
@@ -126,21 +138,16 @@ final class RecordAccess {
       }
       values.append(stored)
     }
-    let table = schema + SQLText.identifier(shape.entity.tableName)
-    let columns = shape.attributes.map(\.column.sqlName)
+    let statements = try statements(of: record.entityName)
     if record.isNew {
-      let statement = try database.cachedStatement(
-        sql: "INSERT INTO \(table) (\((["Z_PK", "Z_ENT", "Z_OPT"] + columns).joined(separator: ", "))) "
-          + "VALUES (\(Array(repeating: "?", count: columns.count + 3).joined(separator: ", ")))")
-      try statement.execute(
+      try database.cachedStatement(sql: statements.insertion).execute(
         arguments: StatementArguments(
           [record.primaryKey.databaseValue, shape.entity.number.databaseValue, 1.databaseValue] + values))
       record.isNew = false
       whenInserted(record.id)
-    } else if !columns.isEmpty {
-      let statement = try database.cachedStatement(
-        sql: "UPDATE \(table) SET \(columns.map { "\($0) = ?" }.joined(separator: ", ")) WHERE Z_PK = ?")
-      try statement.execute(arguments: StatementArguments(values + [record.primaryKey.databaseValue]))
+    } else if !values.isEmpty {
+      try database.cachedStatement(sql: statements.update).execute(
+        arguments: StatementArguments(values + [record.primaryKey.databaseValue]))
     }
     record.isDirty = false
   }
@@ -197,11 +204,11 @@ final class RecordAccess {
   func record(in entityName: String, primaryKey: Int64) throws -> MigrationRecord? {
     try flush()
     let shape = try shape(of: entityName)
-    let table = schema + SQLText.identifier(shape.entity.tableName)
     guard
-      let number = try Int.fetchOne(
-        openDatabase().cachedStatement(sql: "SELECT Z_ENT FROM \(table) WHERE Z_PK = ?"), arguments: [primaryKey]),
-      let entity = layout.entity(numbered: number), entity.rootName == shape.entity.rootName
+      let row = try Row.fetchOne(
+        openDatabase().cachedStatement(sql: try statements(of: entityName).entityNumber), arguments: [primaryKey]),
+      let number = Int.fromDatabaseValue(row[0]), let entity = layout.entity(numbered: number),
+      entity.rootName == shape.entity.rootName
     else { return nil }
     return try records(of: entity.name, where: "o.Z_PK = ?", [primaryKey.databaseValue], limit: 1).first
   }
@@ -212,10 +219,8 @@ final class RecordAccess {
   ) throws -> [MigrationRecord] {
     try flush()
     let shape = try shape(of: entityName)
-    let columns = ["o.Z_PK"] + shape.attributes.map { "o.\($0.column.sqlName)" }
     let statement = try openDatabase().cachedStatement(
-      sql: "SELECT \(columns.joined(separator: ", ")) FROM \(schema)\(SQLText.identifier(shape.entity.tableName)) AS o "
-        + "WHERE o.Z_ENT = \(shape.entity.number) AND \(condition) ORDER BY o.Z_PK LIMIT \(limit)")
+      sql: "\(try statements(of: entityName).selection) AND \(condition) ORDER BY o.Z_PK LIMIT \(limit)")
     let rows = try Row.fetchCursor(statement, arguments: StatementArguments(arguments))
     var result: [MigrationRecord] = []
     while let row = try rows.next() {
@@ -224,5 +229,33 @@ final class RecordAccess {
         MigrationRecord(.init(entityName: entityName, primaryKey: key), values: shape.values(row, from: 1), in: self))
     }
     return result
+  }
+}
+
+/// The SQL for the records of an entity, put together once.
+struct RecordStatements {
+  /// Inserts key, entity number, save count and all attributes.
+  let insertion: String
+
+  /// Sets all attributes of the record with the key that comes last.
+  let update: String
+
+  /// Selects key and attributes of the row `o`; more conditions can follow.
+  let selection: String
+
+  /// Selects the entity number by key.
+  let entityNumber: String
+
+  init(_ shape: RecordShape, schema: String) {
+    let table = schema + SQLText.identifier(shape.entity.tableName)
+    let columns = shape.attributes.map(\.column.sqlName)
+    insertion =
+      "INSERT INTO \(table) (\((["Z_PK", "Z_ENT", "Z_OPT"] + columns).joined(separator: ", "))) "
+      + "VALUES (\(Array(repeating: "?", count: columns.count + 3).joined(separator: ", ")))"
+    update = "UPDATE \(table) SET \(columns.map { "\($0) = ?" }.joined(separator: ", ")) WHERE Z_PK = ?"
+    selection =
+      "SELECT \((["o.Z_PK"] + columns.map { "o.\($0)" }).joined(separator: ", ")) FROM \(table) AS o "
+      + "WHERE o.Z_ENT = \(shape.entity.number)"
+    entityNumber = "SELECT Z_ENT FROM \(table) WHERE Z_PK = ?"
   }
 }
