@@ -30,6 +30,9 @@ struct OpeningBenchmarkCommand: ParsableCommand {
   @Option(help: "How many records the store that is made gets.")
   var records = 1_000_000
 
+  @Option(help: "Measure a custom migration of the store that is made instead: sql or policy.")
+  var customMigration: CustomMigrationBenchmark.Way?
+
   func validate() throws {
     if store != nil, model == nil { throw ValidationError("Give the store's model with --model.") }
     if rounds < 1 { throw ValidationError("Give at least one round.") }
@@ -39,6 +42,10 @@ struct OpeningBenchmarkCommand: ParsableCommand {
     let subject =
       try store.map { try BenchmarkStore(store: $0, model: model ?? "") } ?? BenchmarkStore(records: records)
     print("store: \(subject.path.string), \(subject.bytes / 1_000_000) MB")
+    if let customMigration {
+      let benchmark = CustomMigrationBenchmark(subject: subject, old: BenchmarkStore.garage, way: customMigration)
+      return try benchmark.run()
+    }
     try OpeningBenchmark(subject: subject, rounds: rounds).run()
     try InspectBenchmark(subject: subject, rounds: rounds).run()
     try PageReaderBenchmark(subject: subject, rounds: min(rounds, 5)).run()

@@ -56,16 +56,20 @@ struct OpenCommand: ParsableCommand {
     name: .customLong("app-version"), help: ArgumentHelp("The app's version, for the receipt.", valueName: "version"))
   var appVersion: String?
 
+  @OptionGroup var mappings: MappingOptions
   @OptionGroup var output: OutputOptions
   @OptionGroup var log: LogOptions
 
   func run() throws {
     try report(json: output.json) {
+      let model = try AppModel.load(model.path, order: versionOrder.order)
+      var migration = Migrator.Options()
+      if case .coreData(let bundle) = model { migration.mappings = try mappings.load(for: bundle) }
       let coordinator = StoreCoordinator(
-        model: try AppModel.load(model.path, order: versionOrder.order),
+        model: model,
         policy: OpeningPolicy(
           whenDamaged: remedy, whenIncompatible: remedy, whenMigrationFails: migrationRemedy, depth: check),
-        home: home.path, appVersion: appVersion, logger: log.logger(json: output.json))
+        home: home.path, appVersion: appVersion, migration: migration, logger: log.logger(json: output.json))
       let line = ProgressLine()
       let observer = OpeningObserver { progress in
         if let step = progress.step {

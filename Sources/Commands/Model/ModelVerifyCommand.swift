@@ -49,6 +49,7 @@ struct ModelVerifyCommand: ParsableCommand {
   @Option(help: ArgumentHelp("Make the stores in this folder and keep them.", valueName: "dir"))
   var keep: PathArgument?
 
+  @OptionGroup var mappings: MappingOptions
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
@@ -60,6 +61,7 @@ struct ModelVerifyCommand: ParsableCommand {
       let bundle = try options.load(unreadableVersions: .report)
       let line = ProgressLine()
       var options = MigrationVerifier.Options()
+      options.mappings = try mappings.load(for: bundle)
       options.version = from
       options.seed = seed
       options.records = rows

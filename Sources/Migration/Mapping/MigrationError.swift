@@ -38,6 +38,9 @@ public struct MigrationError: ReportableError {
     /// A custom step failed.
     case policyFailed = "policy-failed"
 
+    /// The app's code before or after a step failed.
+    case stageHandlerFailed = "stage-handler-failed"
+
     /// The records do not fit the destination.
     case dataViolation = "migration-data-violation"
 
@@ -101,7 +104,7 @@ public struct MigrationError: ReportableError {
     case .notInferable, .mappingMissing, .mappingStale, .mappingInvalid: 134140
     case .sourceModelMissing: 134130
     case .backwards: 134506
-    case .policyMissing, .policyFailed, .expressionUnsupported: 134170
+    case .policyMissing, .policyFailed, .expressionUnsupported, .stageHandlerFailed: 134170
     case .dataViolation, .verificationFailed: 134110
     case .constraintViolation: 134111
     case .cancelled: 134120
@@ -167,6 +170,7 @@ extension MigrationError.Kind {
     case .expressionUnsupported: "Make the value in a policy, or write the expression in another way."
     case .policyMissing: "Register the policy or the function before the migration starts."
     case .policyFailed: "Correct the custom step; the store is as it was."
+    case .stageHandlerFailed: "Correct the handler of the stage; the store is as it was."
     case .dataViolation: "Correct the records, or give the attribute a default; the store is as it was."
     case .constraintViolation: "Remove the duplicates, or leave the constraint out; the store is as it was."
     case .verificationFailed: "Report it; the store is as it was."

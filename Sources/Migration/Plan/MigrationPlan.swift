@@ -16,6 +16,9 @@ public struct MigrationPlan: Sendable, Hashable, Codable {
     /// The mapping that is used.
     public var mapping: Mapping
 
+    /// Other mappings that fit as well and were not chosen.
+    public var alternatives: [Mapping]
+
     /// How it is carried out.
     public var way: MigrationWay
 
@@ -153,6 +156,9 @@ public struct MigrationPlan: Sendable, Hashable, Codable {
 
   /// Why there is no way; empty where there is one.
   public var refusals: [Refusal]
+
+  /// Mappings that were given and that no step uses, each with the reason in words.
+  public var unusedMappings: [String]
 
   /// The records of the store.
   public var rows: Int

@@ -52,7 +52,8 @@ extension Migrator {
     let facts = try StoreFacts(database)
     var plan = MigrationPlan(
       store: PathText(""), from: bundle.version(matching: facts.metadata.versionHashes)?.name,
-      to: options.version ?? bundle.current.name, steps: [], refusals: [], rows: 0, bytes: 0, neededBytes: 0,
+      to: options.version ?? bundle.current.name, steps: [], refusals: [], unusedMappings: [], rows: 0, bytes: 0,
+      neededBytes: 0,
       freeBytes: 0, isInterrupted: false)
     let path: MigrationPath
     do throws(MigrationError) {
@@ -62,6 +63,7 @@ extension Migrator {
       plan.refusals = error.refusals.map(MigrationPlan.Refusal.init)
       return plan
     }
+    plan.unusedMappings = path.unused.map(\.text)
     guard let first = path.steps.first else { return plan }
     // A store that lacks what its model has is told of now, in the words of the step that would meet it.
     let contents = try SourceContents(database, try StepLayout(first.mapping))
@@ -85,7 +87,8 @@ extension Migrator {
     let layout = try StepLayout(step.mapping)
     let decision = StepDecision(layout, contents: contents)
     return MigrationPlan.Step(
-      source: step.sourceName, destination: step.destinationName, mapping: .init(step.mapping), way: decision.way,
+      source: step.sourceName, destination: step.destinationName, mapping: .init(step.mapping),
+      alternatives: step.alternatives.map(MigrationPlan.Mapping.init), way: decision.way,
       reason: decision.reason,
       entities: try step.mapping.entityMappings.map { mapping in
         MigrationPlan.EntityPlan(

@@ -50,6 +50,9 @@ struct MigrationJournal: Codable, Sendable {
 
     /// The finished file; that of the last one where several steps were carried out on it.
     var file: FileStamp?
+
+    /// How often a step with code of the app has been begun; nil for other steps.
+    var attempts: Int?
     var account: StepAccount?
   }
 
@@ -120,6 +123,9 @@ struct WorkingFolder {
   /// Where a step is carried out.
   func unfinished(_ number: Int) -> FilePath { path.appending("step-\(number).sqlite.unfinished") }
 
+  /// The copy that a stage changes before a step.
+  func prepared(_ number: Int) -> FilePath { path.appending("step-\(number).prepared.unfinished") }
+
   /// The journal; nil where there is none, or none that can be read.
   func journal() throws(FileError) -> MigrationJournal? {
     guard try fileSystem.status(of: journalPath, followingLinks: false) != nil else { return nil }
@@ -156,6 +162,7 @@ struct WorkingFolder {
   func removeUnfinished(_ number: Int) throws(FileError) {
     for suffix in ["", "-wal", "-shm", "-journal"] {
       try fileSystem.unlink(path.appending("step-\(number).sqlite.unfinished" + suffix))
+      try fileSystem.unlink(path.appending("step-\(number).prepared.unfinished" + suffix))
     }
   }
 

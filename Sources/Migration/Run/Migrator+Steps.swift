@@ -56,6 +56,7 @@ extension Migrator {
     try announce(step, run.number, run)
     MigrationTrace.current?.begin(step, number: run.number)
     try filing { () throws(FileError) in try run.folder.removeUnfinished(run.number) }
+    let attempt = try noteAttempt(run.number, step, &run.journal, run.folder, run.options)
     let members = run.journal.members
     let (source, current) = (run.source, run)
     var accounts = try reading(source, members) { () throws(MigrationError) in
@@ -63,7 +64,7 @@ extension Migrator {
     }
     if accounts.isEmpty {
       accounts = [
-        try reading(source, members) { () throws(MigrationError) in try rebuild(step, current) }
+        try reading(source, members) { () throws(MigrationError) in try rebuild(step, current, attempt: attempt) }
       ]
     }
     try record(accounts, of: steps, &run)
@@ -96,6 +97,7 @@ extension Migrator {
     for (index, pair) in zip(steps, accounts).enumerated() {
       MigrationTrace.current?.finish(pair.0, number: first + index, pair.1)
     }
+    try filing { () throws(FileError) in try folder.removeUnfinished(first) }
     if run.source.original == nil {
       let old = run.source.path
       try filing { () throws(FileError) in try fileSystem.unlink(old) }
@@ -205,12 +207,21 @@ extension Migrator {
 
   // MARK: Anew
 
-  private func rebuild(_ step: MigrationStep, _ run: StepRun) throws(MigrationError) -> StepAccount {
-    let (source, target) = (run.source.path, run.folder.unfinished(run.number))
+  private func rebuild(
+    _ step: MigrationStep, _ run: StepRun, attempt: Int
+  ) throws(MigrationError) -> StepAccount {
+    let target = run.folder.unfinished(run.number)
     try requireSpace(for: run, .rebuild)
-    var rebuild = try StoreRebuild(step.mapping, name: step.name, referenceDate: run.journal.referenceDate)
+    let date = run.journal.referenceDate
+    let source = try sourceFile(
+      from: run.source.path, run.number, step, run.folder, run.options, attempt: attempt, referenceDate: date)
+    var rebuild = try StoreRebuild(
+      step.mapping, name: step.name, referenceDate: date, policies: run.options.policies, attempt: attempt,
+      userInfo: run.options.userInfo)
     rebuild.made = run.made
-    let account = try rebuild.run(from: source, to: target)
+    var account = try rebuild.run(from: source, to: target)
+    try finishStage(step, rebuild, target, run.options, &account)
+    let made = account
     let fileSystem = fileSystem
     let layout = rebuild.layout
     // Two cores check while the disk is at work.
@@ -218,7 +229,7 @@ extension Migrator {
       do throws(FileError) { try fileSystem.synchronizeFile(target) } catch { throw MigrationError(error) }
     } _: { () throws(MigrationError) in
       try concurrently { () throws(MigrationError) in
-        try StepVerification(layout: layout).check(target, against: source, account)
+        try StepVerification(layout: layout).check(target, against: source, made)
       } _: { () throws(MigrationError) in
         try FileIntegrity.check(target, in: fileSystem)
       }

@@ -30,6 +30,15 @@ public struct Migrator: Sendable {
     /// Whether even what only adds and renames is carried out as a rebuild, which also makes the file compact.
     public var alwaysRebuilds = false
 
+    /// The policies that mappings ask for.
+    public var policies = MigrationPolicies()
+
+    /// Code of the app that runs before and after steps.
+    public var stages: [MigrationStage] = []
+
+    /// Free text for policies and handlers.
+    public var userInfo: [String: String] = [:]
+
     /// Called before each step with its name, its number from 1, and their number; false ends the migration.
     public var progress: @Sendable (_ step: String, _ number: Int, _ count: Int) -> Bool = { _, _, _ in true }
 
@@ -325,8 +334,10 @@ public struct Migrator: Sendable {
         .sourceModelMissing, operation: "plan the migration", path: bundle.path,
         detail: "no version of the model has the store's version hashes, and the store carries no model of its own")
     }
-    return try MigrationPath(
+    let path = try MigrationPath(
       in: bundle, from: source, to: options.version, isDirect: options.isDirect, mappings: options.mappings)
+    try checkCustomSteps(path, options)
+    return path
   }
 
   /// Copies the set as it is and brings its log into the copy; the original is only read.

@@ -28,7 +28,7 @@ struct StepConnection {
     configuration.label = "Lazaret.Migration"
     configuration.prepareDatabase { database in
       MigrationTrace.current?.watch(database)
-      for function in CoreDataFunctions.all(now: { referenceDate }) { database.add(function: function) }
+      try Self.addFunctions(to: database, referenceDate: referenceDate)
       try database.execute(
         sql:
           "PRAGMA cache_size = -\(cacheKilobytes); PRAGMA temp_store = 1; PRAGMA mmap_size = 0; PRAGMA trusted_schema = 0"
@@ -38,6 +38,13 @@ struct StepConnection {
       queue = try DatabaseQueue(path: SQLiteLocation(path, mode).address, configuration: configuration)
     } catch {
       throw MigrationError(database: error, path: path)
+    }
+  }
+
+  /// Adds the functions that triggers of Core Data and expressions of mappings call.
+  static func addFunctions(to database: Database, referenceDate: Double) throws {
+    for function in CoreDataFunctions.all(now: { referenceDate }) + MappingFunctions.additional {
+      database.add(function: function)
     }
   }
 

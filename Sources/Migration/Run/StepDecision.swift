@@ -20,6 +20,7 @@ struct StepDecision: Sendable {
   /// to Core Data's tables, and defaults for many records, can still lead to a rebuild.
   init(_ layout: StepLayout, contents: SourceContents? = nil) {
     do throws(InPlaceObstacle) {
+      if layout.isCustom { throw InPlaceObstacle("the mapping is a custom one") }
       let change = try InPlaceChange(layout)
       if let contents, let obstacle = change.obstacle(in: contents, layout) { throw obstacle }
       self.change = change

@@ -22,7 +22,9 @@ extension StoreRebuild {
   ///
   /// - Throws: `migration-data-violation` for what cannot be carried over: mirroring tables where entities get other
   ///   numbers, and virtual tables of the app other than full-text and R-tree indexes with content of their own.
-  func copyForeign(_ database: Database, _ contents: SourceContents, _ account: inout StepAccount) throws {
+  func copyForeign(
+    _ database: Database, _ contents: SourceContents, _ custom: CustomRun?, _ account: inout StepAccount
+  ) throws {
     let tables = Self.foreignTables(contents, layout.source)
     for table in tables { try Self.check(table, layout) }
     // Full-text indexes may be over the content of other tables.
@@ -34,7 +36,10 @@ extension StoreRebuild {
       try database.execute(sql: table.statement)
       let name = SQLText.quotedIdentifier(table.name)
       try database.execute(sql: "INSERT INTO main.\(name) SELECT * FROM old.\(name)")
-      if table.name == "ACHANGE" { try renumberHistory(database, &account) }
+      if table.name == "ACHANGE" {
+        try custom?.moveHistory()
+        try renumberHistory(database, &account)
+      }
       for index in contents.schema.indexes.values.filter({ $0.tableName == table.name }).sorted(by: {
         $0.name < $1.name
       }) {
@@ -53,11 +58,12 @@ extension StoreRebuild {
 
   /// Refuses tables that no step can carry over.
   static func check(_ table: SQLTable, _ layout: StepLayout) throws {
-    if isMirroring(table.name), layout.isRenumbering {
+    if isMirroring(table.name), layout.isRenumbering || layout.isCustom {
       throw MigrationError(
         .dataViolation,
-        detail: "the store is mirrored to CloudKit, and entities would get other numbers, which the tables of the "
-          + "mirroring cannot follow",
+        detail: "the store is mirrored to CloudKit, and "
+          + (layout.isCustom ? "the step is a custom one" : "entities would get other numbers")
+          + ", which the tables of the mirroring cannot follow",
         hint: "Choose entity names that keep the alphabetical order, or switch the mirroring off first.")
     }
     if table.isVirtual, VirtualTable(table) == nil {

@@ -18,8 +18,20 @@ struct StoreRebuild {
   /// What earlier steps have put in of their own, which is nobody's loss.
   var made = MadeValues()
 
-  init(_ mapping: MappingModel, name: String, referenceDate: Double) throws(MigrationError) {
+  /// What goes beyond an inferred mapping; nil where nothing does.
+  let custom: CustomStep?
+
+  /// What policies are told about the step.
+  let stage: PolicyRun.Stage
+
+  init(
+    _ mapping: MappingModel, name: String, referenceDate: Double, policies: MigrationPolicies = MigrationPolicies(),
+    attempt: Int = 1, userInfo: [String: String] = [:]
+  ) throws(MigrationError) {
     layout = try StepLayout(mapping)
+    let isCustom = layout.isCustom || mapping.entityMappings.contains { policies.isNamed($0) }
+    custom = isCustom ? try CustomStep(layout, policies: policies) : nil
+    stage = PolicyRun.Stage(stepName: name, attempt: attempt, userInfo: userInfo)
     self.name = name
     self.referenceDate = referenceDate
   }
@@ -33,7 +45,8 @@ struct StoreRebuild {
   func run(from source: FilePath, to target: FilePath) throws(MigrationError) -> StepAccount {
     let old = try StepConnection(source, .immutable, cacheKilobytes: 2048)
     // Where whole tables are copied, the records can be counted meanwhile; else it matters beforehand which there are.
-    let hasAllEntities = layout.source.entities.allSatisfy { layout.numbers[$0.number] != nil }
+    let hasAllEntities =
+      custom == nil && layout.source.entities.allSatisfy { layout.numbers[$0.number] != nil }
     let contents = try old.read { database in
       hasAllEntities ? try SourceContents(outlineOf: database, layout) : try SourceContents(database, layout)
     }
@@ -49,7 +62,7 @@ struct StoreRebuild {
     try old.close()
     var account = built
     account.losses = counted.1
-    count(counted.0, &account)
+    if custom == nil { count(counted.0, &account) }
     return account
   }
 
@@ -69,12 +82,17 @@ struct StoreRebuild {
         sql: "ATTACH DATABASE ? AS old", arguments: [SQLiteLocation(source, .immutable).address])
       try database.execute(sql: "BEGIN")
       try createTables(database)
-      try fillTables(database, contents)
+      let custom = try custom.map { try CustomRun($0, database, contents, stage) }
+      defer { custom?.close() }
+      if let custom { try custom.fill() } else { try fillTables(database, contents) }
       try fillBookkeeping(database)
-      try copyForeign(database, contents, &account)
+      try custom?.notePrimaryKeys()
+      try copyForeign(database, contents, custom, &account)
       try createIndexes(database)
-      try joinNewInverses(database)
+      if custom == nil { try joinNewInverses(database) }
       try computeDerivedValues(database)
+      try custom?.validate()
+      try custom?.count(&account)
       for trigger in layout.destination.triggers { try database.execute(sql: trigger.statement) }
       try recreateAppObjects(database, contents, &account)
       try database.execute(sql: "COMMIT")
