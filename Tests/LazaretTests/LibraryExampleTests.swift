@@ -29,7 +29,7 @@ struct LibraryExampleTests {
         block.append(line)
       }
     }
-    #expect(count == 7)
+    #expect(count == 8)
   }
 
   @Test func theAppShowsAnAlertOnce() async throws {

@@ -47,7 +47,11 @@ struct RealMigrationTests {
             #expect(after?.versionHashes == version.versionHashes, "\(name)")
             #expect(after?.uuid == metadata.uuid, "\(name)")
             #expect(plan.refusals.isEmpty && plan.failures.isEmpty, "\(name): \(plan.failures)")
-            #expect(plan.losses.filter { $0.rows != nil } == result.steps.flatMap(\.losses), "\(name)")
+            // What only running the steps tells is in the plan without a number.
+            let lost = result.steps.flatMap(\.losses)
+            #expect(Set(plan.losses.filter { $0.rows != nil }).isSubset(of: lost), "\(name)")
+            let planned = Set(plan.losses.map(\.text))
+            #expect(lost.allSatisfy { planned.contains($0.text) }, "\(name)")
             if result.steps.count == 1 { #expect(plan.losses == result.steps[0].losses, "\(name)") }
             let planned = plan.steps.last?.entities.filter { $0.destination != nil }.compactMap(\.rows).reduce(0, +)
             #expect(planned == result.steps.last?.entities.reduce(0) { $0 + $1.rows }, "\(name)")

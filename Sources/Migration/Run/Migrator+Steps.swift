@@ -114,27 +114,32 @@ extension Migrator {
   ///
   /// - Returns: what they did; empty where the first needs a rebuild.
   private func inPlace(_ steps: ArraySlice<MigrationStep>, _ run: StepRun) throws(MigrationError) -> [StepAccount] {
-    guard let first = steps.first, let start = try part(first, of: run, in: run.source.path) else { return [] }
+    guard let first = steps.first, let start = try part(first, after: [], of: run, in: run.source.path) else {
+      return []
+    }
     try requireSpace(for: run, .inPlace)
     let (source, fileSystem) = (run.source.path, fileSystem)
     let (_, accounts) = try concurrently { () throws(MigrationError) in
       try FileIntegrity.check(source, in: fileSystem)
     } _: { () throws(MigrationError) in
-      try inPlace(start, steps.dropFirst(), run)
+      try inPlace(start, steps, run)
     }
     return accounts
   }
 
   /// A step in place with all that is known of it; nil for a rebuild.
+  ///
+  /// - Parameter earlier: the steps that have been carried out on the same copy.
   private func part(
-    _ step: MigrationStep, of run: StepRun, in file: FilePath
+    _ step: MigrationStep, after earlier: ArraySlice<MigrationStep>, of run: StepRun, in file: FilePath
   ) throws(MigrationError) -> InPlaceStep? {
+    // Code of the app has a file of its own to work on.
+    guard !run.options.alwaysRebuilds, !step.mapping.isCustom, !hasCode(step, run.options) else { return nil }
     do throws(MigrationError) {
-      let rebuild = try StoreRebuild(step.mapping, name: step.name, referenceDate: run.journal.referenceDate)
+      var rebuild = try StoreRebuild(step.mapping, name: step.name, referenceDate: run.journal.referenceDate)
+      rebuild.made = run.made.following(earlier)
       let contents = try outline(file, rebuild.layout)
-      guard !run.options.alwaysRebuilds,
-        let change = StepDecision(rebuild.layout, contents: contents).change
-      else { return nil }
+      guard let change = StepDecision(rebuild.layout, contents: contents).change else { return nil }
       return InPlaceStep(change: change, contents: contents, rebuild: rebuild)
     } catch {
       throw error.told(step: step.name)
@@ -142,7 +147,7 @@ extension Migrator {
   }
 
   private func inPlace(
-    _ first: InPlaceStep, _ rest: ArraySlice<MigrationStep>, _ run: StepRun
+    _ first: InPlaceStep, _ steps: ArraySlice<MigrationStep>, _ run: StepRun
   ) throws(MigrationError) -> [StepAccount] {
     let (source, target) = (run.source.path, run.folder.unfinished(run.number))
     try filing { () throws(FileError) in try fileSystem.duplicate(source, to: target) }
@@ -154,9 +159,10 @@ extension Migrator {
     var accounts = [outcome.account]
     var last = first
     var changed = outcome.changedTables
-    for step in rest {
-      guard let next = try part(step, of: run, in: target) else { break }
+    for step in steps.dropFirst() {
+      guard let next = try part(step, after: steps.prefix(accounts.count), of: run, in: target) else { break }
       try announce(step, run.number + accounts.count, run)
+      MigrationTrace.current?.begin(step, number: run.number + accounts.count)
       guard let outcome = try carryOut(next, on: target) else { break }
       accounts.append(outcome.account)
       changed = next.renamed(changed).union(outcome.changedTables)

@@ -243,8 +243,18 @@ struct MappingExpressionRewriter {
     if tokens.indices.contains(end), tokens[end].isSymbol("(") {
       throw MappingExpressionProblem(position: token.position, detail: "a property is not a function")
     }
-    output.append(try paths.value(names, of: entityName, position: token.position))
+    output.append(
+      try paths.value(
+        names, of: entityName, position: token.position, isTestedForNil: isNilTest(at: end)))
     if let first = names.first { properties.insert(first) }
     index = end
+  }
+
+  /// Whether `IS NULL` or `IS NOT NULL` stands at a piece.
+  private func isNilTest(at start: Int) -> Bool {
+    let words = tokens[min(start, tokens.count)...].prefix(3).map { token in
+      if case .word(let word) = token.kind { word.lowercased() } else { "" }
+    }
+    return words.starts(with: ["is", "null"]) || words == ["is", "not", "null"]
   }
 }

@@ -27,8 +27,17 @@ struct MappingPathResolver {
   }
 
   /// The value that a path leads to from the record `o`.
-  func value(_ path: [String], of entityName: String, position: Int) throws(MappingExpressionProblem) -> String {
-    try value(path[...], entityName, "o", position, 0)
+  ///
+  /// - Parameter isTestedForNil: whether only that there is a value matters, which also holds where it lies outside.
+  func value(
+    _ path: [String], of entityName: String, position: Int, isTestedForNil: Bool = false
+  ) throws(MappingExpressionProblem) -> String {
+    if isTestedForNil, path.count == 1, isMarked(path[0], entityName),
+      case .attribute(let columns) = layout.storage(of: path[0], in: entityName), let column = columns.first
+    {
+      return "o.\(column.sqlName)"
+    }
+    return try value(path[...], entityName, "o", position, 0)
   }
 
   private func value(
