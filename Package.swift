@@ -39,6 +39,7 @@ let package = Package(
   platforms: [.macOS(.v15)],
   products: [
     .library(name: "Lazaret", targets: ["Lazaret"]),
+    .library(name: "LazaretTesting", targets: ["LazaretTesting"]),
     .executable(name: "lazaret", targets: ["LazaretTool"]),
   ],
   dependencies: [
@@ -64,20 +65,29 @@ let package = Package(
       ]),
     floor(
       "Migration",
-      knows: ["StoreFiles", "PropertyLists", "ManagedObjectModel", "PersistentStore", grdb, systemPackage]),
+      knows: [
+        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, systemPackage,
+        logging,
+      ]),
+    floor(
+      "LazaretTesting",
+      knows: [
+        "StoreFiles", "PropertyLists", "ManagedObjectModel", "PersistentStore", "Migration", grdb, systemPackage,
+      ]),
     floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
       "Lazaret",
       knows: [
-        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Quarantine",
-        systemPackage,
-        logging,
+        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration",
+        "Quarantine", systemPackage, logging,
       ]),
-    floor("Commands", knows: ["Lazaret", "Damage", "Migration", argumentParser, grdb, systemPackage]),
+    floor(
+      "Commands",
+      knows: ["Lazaret", "Damage", "Migration", "LazaretTesting", argumentParser, grdb, systemPackage, logging]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
     .executableTarget(
-      name: "lazaret-benchmarks", dependencies: ["Lazaret", argumentParser, grdb], path: "Benchmarks",
+      name: "lazaret-benchmarks", dependencies: ["Lazaret", "Migration", argumentParser, grdb], path: "Benchmarks",
       swiftSettings: settings),
 
     .target(
@@ -89,10 +99,13 @@ let package = Package(
     tests(of: "ManagedObjectModel", needs: ["PropertyLists", grdb]),
     tests(of: "PersistentStore", needs: ["ManagedObjectModel", grdb]),
     tests(of: "Examination", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
-    tests(of: "Migration", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
+    tests(of: "Migration", needs: ["ManagedObjectModel", "PersistentStore", "PropertyLists", grdb]),
+    tests(
+      of: "LazaretTesting", needs: ["Examination", "ManagedObjectModel", "PersistentStore", grdb],
+      leavingOut: ["Snapshots"]),
     tests(of: "Damage", needs: ["Examination", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
     tests(of: "Quarantine"),
-    tests(of: "Lazaret", needs: ["LazaretTool", grdb, logging]),
+    tests(of: "Lazaret", needs: ["LazaretTool", "Migration", grdb, logging]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
   ]
 )

@@ -58,7 +58,8 @@ struct BenchmarkStore {
     throw FileError(.other, operation: "make the benchmark's store", path: path)
   }
 
-  private static let garage = ManagedObjectModel(entities: [
+  /// The model of the store that is made.
+  static let garage = ManagedObjectModel(entities: [
     Entity(
       name: "Car",
       properties: [

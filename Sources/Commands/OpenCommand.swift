@@ -5,14 +5,18 @@ public import Lazaret
 struct OpenCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "open",
-    abstract: "Opens a store as an app would: creates it, opens it, or quarantines and replaces it.",
+    abstract: "Opens a store as an app would: creates, opens, migrates, or quarantines and replaces it.",
     usage: "lazaret open <store> --model <model> [<options>]",
     discussion: """
-      A sound store is opened. A damaged or incompatible one is moved, whole and unchanged, into Incompatible/ beside it, \
+      A sound store is opened. One of an earlier version of the model is migrated on a copy, step by step; the original \
+      is kept in Backups/ of the home. A damaged or incompatible one is moved, whole and unchanged, into Incompatible/ beside it, \
       with a receipt, and an empty store of the current model takes its place. A store that cannot be had now (locked, \
       forbidden, newer than the app) stays where it is.
 
-      Exits with 2 where a store was quarantined.
+      A migration that fails for a reason in the store leaves the store as it was, unless --on-migration-failure says \
+      otherwise, and a report in Reports/ of the home.
+
+      Exits with 2 where a store was quarantined, or where records lost something in a migration.
 
       EXAMPLE
         lazaret open Stores/App.sqlite --model App.xcdatamodeld
@@ -37,6 +41,13 @@ struct OpenCommand: ParsableCommand {
   var remedy: OpeningPolicy.Remedy = .salvage
 
   @Option(
+    name: .customLong("on-migration-failure"),
+    help: ArgumentHelp(
+      "What to do with a sound store whose migration failed: refuse (it stays as it is), empty-store, or salvage.",
+      valueName: "remedy"))
+  var migrationRemedy: OpeningPolicy.Remedy = .refuse
+
+  @Option(
     help: ArgumentHelp(
       "How closely to look first: quick, or full to walk every page.", valueName: "depth"))
   var check: Examination.Depth = .quick
@@ -45,24 +56,36 @@ struct OpenCommand: ParsableCommand {
     name: .customLong("app-version"), help: ArgumentHelp("The app's version, for the receipt.", valueName: "version"))
   var appVersion: String?
 
+  @OptionGroup var mappings: MappingOptions
   @OptionGroup var output: OutputOptions
+  @OptionGroup var log: LogOptions
 
   func run() throws {
     try report(json: output.json) {
+      let model = try AppModel.load(model.path, order: versionOrder.order)
+      var migration = Migrator.Options()
+      if case .coreData(let bundle) = model { migration.mappings = try mappings.load(for: bundle) }
       let coordinator = StoreCoordinator(
-        model: try AppModel.load(model.path, order: versionOrder.order),
-        policy: OpeningPolicy(whenDamaged: remedy, whenIncompatible: remedy, depth: check), home: home.path,
-        appVersion: appVersion)
+        model: model,
+        policy: OpeningPolicy(
+          whenDamaged: remedy, whenIncompatible: remedy, whenMigrationFails: migrationRemedy, depth: check),
+        home: home.path, appVersion: appVersion, migration: migration, logger: log.logger(json: output.json))
       let line = ProgressLine()
       let observer = OpeningObserver { progress in
-        line.show("Quarantining", progress.completed, of: progress.total)
+        if let step = progress.step {
+          line.show(
+            "Migrating \(printable(step)) (\(progress.completed + 1) of \(progress.total))", progress.completed,
+            of: progress.total)
+        } else {
+          line.show("Quarantining", progress.completed, of: progress.total)
+        }
       }
       let opening = try coordinator.open(store.path, observer: observer)
       line.clear()
       try opening.store.close()
       Terminal.standardOutput.write(
         output.json ? JSONText.pretty(OpeningJSON(opening)) : OpeningText(opening, path: store.path).text)
-      if opening.notice != nil { throw ExitStatus.doubtful }
+      if opening.notice != nil || !opening.losses.isEmpty { throw ExitStatus.doubtful }
     }
   }
 }
@@ -98,11 +121,25 @@ struct OpeningText {
     for event in opening.events {
       lines += "\n  \(event.words)\n    \(printable(event.path.text))\n"
       if let receipt = event.receipt { lines += "    receipt: \(printable(receipt.text))\n" }
+      if let report = event.report { lines += "    report: \(printable(report.text))\n" }
+      if let migration = event.migration { lines += Self.text(migration) }
     }
     if let notice = opening.notice {
       lines += "\n  For the app's user:\n    \(notice.title)\n    \(notice.message)\n"
     }
     lines += "\n  The store is open: \(printable(opening.store.path.string))\n"
     text = lines
+  }
+
+  private static func text(_ migration: OpeningMigration) -> String {
+    var lines = ""
+    for step in migration.steps {
+      lines += "    \(printable(step.step)): \(counted(Int64(step.rows), "record")), \(step.way.rawValue)\n"
+    }
+    for loss in migration.losses {
+      let count = loss.rows.map { counted(Int64($0), "record") } ?? "an unknown number of records"
+      lines += "    lost: \(printable(loss.text)) (\(count))\n"
+    }
+    return lines
   }
 }

@@ -1,6 +1,7 @@
 // An app imports this module alone; the types that its interface speaks of come along.
 @_exported public import Examination
 @_exported public import ManagedObjectModel
+@_exported public import Migration
 @_exported public import PersistentStore
 @_exported public import Quarantine
 @_exported public import SQLiteFormat

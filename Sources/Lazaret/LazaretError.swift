@@ -2,8 +2,8 @@
 public struct LazaretError: ReportableError {
   /// What kind of reason it was.
   public enum Kind: String, Sendable {
-    /// The store is of an earlier model version.
-    case migrationNeeded = "migration-needed"
+    /// The migration failed for a reason in the store, and the policy is to refuse.
+    case migrationFailed = "migration-failed"
 
     /// The store cannot be had now; nothing is wrong with it.
     case unavailable = "store-unavailable"
@@ -39,8 +39,13 @@ public struct LazaretError: ReportableError {
   /// What was found out about the store.
   public var examination: Examination?
 
-  /// The reason's own code where the store could not be had (`locked`, `newer-model` …), else the kind's.
+  /// The error of the migration, where that is the reason.
+  public var migrationError: MigrationError?
+
+  /// The reason's own code where the store could not be had (`locked`, `newer-model` …) or migrated
+  /// (`migration-data-violation` …), else the kind's.
   public var code: String {
+    if let migrationError, kind != .incompatible { return migrationError.code }
     if kind == .unavailable, let reason = examination?.reason { return reason.code }
     return kind.rawValue
   }
@@ -58,6 +63,15 @@ public struct LazaretError: ReportableError {
     self.detail = detail
     self.hint = hint
     self.examination = examination
+  }
+
+  /// The error for a store that could not be migrated and stays as it is.
+  init(_ kind: Kind, _ error: MigrationError, path: FilePath, examination: Examination) {
+    let report = error.reportPath.map { " The report is \(quoted($0))." } ?? ""
+    self.init(
+      kind, operation: "migrate the store", path: path, detail: error.detail, hint: error.hint + report,
+      examination: examination)
+    migrationError = error
   }
 
   static func cancelled(_ path: FilePath) -> LazaretError {

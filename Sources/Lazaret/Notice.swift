@@ -9,7 +9,7 @@ public struct Notice: Sendable, Hashable, Codable {
     public var title: String
   }
 
-  /// The key to translate title and message by: `lazaret.notice.damaged`, `.incompatible`, `.leftovers` or `.set-aside`.
+  /// The key to translate title and message by: `lazaret.notice.damaged`, `.incompatible`, `.migration`, `.leftovers` or `.set-aside`.
   public var key: String
 
   /// The heading of an alert.
@@ -21,20 +21,28 @@ public struct Notice: Sendable, Hashable, Codable {
   /// What the app may offer, the usual choice first.
   public var actions: [Action]
 
+  /// The report of a migration that failed, for the support; nil where there is none.
+  public var report: PathText?
+
   /// The notice for a store that lies in quarantine for a reason, while an empty one is in its place.
-  static func setAside(_ reason: Receipt.Reason) -> Notice {
+  static func setAside(_ reason: Receipt.Reason, report: PathText? = nil) -> Notice {
     let (key, message) = words(for: reason.code)
     return Notice(
       key: "lazaret.notice.\(key)", title: "Your data was set aside", message: message,
       actions: [
         Action(key: "lazaret.action.continue", title: "Continue"),
         Action(key: "lazaret.action.contact-support", title: "Contact Support"),
-      ])
+      ], report: report)
   }
 
   private static func words(for code: String) -> (key: String, message: String) {
     switch code {
-    case "other-model", "unknown-version", "not-core-data", "lacks-tables":
+    case VerdictReason.migrationFailedCode:
+      (
+        "migration",
+        "The file with your data could not be brought to this version of the app. It was not deleted: all of it was set aside, and you start with an empty one. Our support can look at what was set aside."
+      )
+    case "other-model", "unknown-version", "not-core-data", "lacks-tables", VerdictReason.notMigratableCode:
       (
         "incompatible",
         "The file with your data does not fit this version of the app. It was not deleted: all of it was set aside, and you start with an empty one. Our support can look at what was set aside."

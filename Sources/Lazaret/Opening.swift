@@ -11,6 +11,9 @@ public struct Opening: Sendable {
 
   /// What to tell the app's user; nil where there is nothing to tell.
   public let notice: Notice?
+
+  /// What records lost in a migration, because the app's version has no place for it; empty where nothing was lost.
+  public var losses: [MigrationPlan.Finding] { events.flatMap { $0.migration?.losses ?? [] } }
 }
 
 /// One thing that was done to get a store open.
@@ -20,6 +23,12 @@ public struct OpeningEvent: Sendable, Hashable, Codable {
     /// An earlier run, or another process, had begun or done something of this: an interrupted quarantine was finished or
     /// taken back, or the store that was here before was found in quarantine.
     case recovery
+
+    /// The store as it was before its migration was kept.
+    case backup
+
+    /// The store was migrated to the app's version.
+    case migration
 
     /// The store was moved into quarantine.
     case quarantine
@@ -49,9 +58,15 @@ public struct OpeningEvent: Sendable, Hashable, Codable {
   /// For a quarantine: the receipt.
   public var receipt: PathText?
 
+  /// For a migration: what it did and what was lost.
+  public var migration: OpeningMigration?
+
+  /// For a quarantine after a failed migration: the report, where one could be written.
+  public var report: PathText?
+
   init(
     _ kind: Kind, at date: Timestamp, path: FilePath, words: String, id: String? = nil,
-    reason: Receipt.Reason? = nil, receipt: FilePath? = nil
+    reason: Receipt.Reason? = nil, receipt: FilePath? = nil, migration: OpeningMigration? = nil
   ) {
     self.kind = kind
     self.date = date.rfc3339
@@ -60,5 +75,6 @@ public struct OpeningEvent: Sendable, Hashable, Codable {
     self.id = id
     self.reason = reason
     self.receipt = receipt.map { PathText($0) }
+    self.migration = migration
   }
 }

@@ -20,18 +20,35 @@ public struct OpeningPolicy: Sendable, Hashable {
   /// What is done with a sound store that is not of the app's model, and that no way leads from to it.
   public var whenIncompatible: Remedy
 
+  /// What is done with a sound store of an earlier version whose migration failed for a reason in the store: records that
+  /// lack what has become mandatory, duplicates, damage that was found on the way, a custom step that failed.
+  ///
+  /// The usual answer is to refuse: the store is whole, it stays in its place, and a later version of the app may migrate
+  /// it. `salvage` and `emptyStore` quarantine it. A failure of the surroundings always throws and moves nothing; a store
+  /// from whose version no way leads is an incompatible one.
+  public var whenMigrationFails: Remedy
+
+  /// How many times a migration that failed for a reason in the store is tried again at once, before `whenMigrationFails`
+  /// decides.
+  ///
+  /// The next opening tries again in any case. Of use for custom steps that depend on something outside the store.
+  public var migrationRetries: Int
+
   /// How closely a store is looked at before it is opened.
   ///
   /// A quick look costs some milliseconds whatever the size, and does not see damage deep in a table. An app whose query
   /// has just failed with `SQLITE_CORRUPT` closes the store and opens it again with a full look.
   public var depth: Examination.Depth
 
-  /// A policy; by default nothing is refused, and the look is quick.
+  /// A policy; by default nothing is refused but to replace a store that could not be migrated, and the look is quick.
   public init(
-    whenDamaged: Remedy = .salvage, whenIncompatible: Remedy = .salvage, depth: Examination.Depth = .quick
+    whenDamaged: Remedy = .salvage, whenIncompatible: Remedy = .salvage, whenMigrationFails: Remedy = .refuse,
+    migrationRetries: Int = 0, depth: Examination.Depth = .quick
   ) {
     self.whenDamaged = whenDamaged
     self.whenIncompatible = whenIncompatible
+    self.whenMigrationFails = whenMigrationFails
+    self.migrationRetries = migrationRetries
     self.depth = depth
   }
 }

@@ -11,6 +11,9 @@ public struct OpeningProgress: Sendable, Hashable {
     /// A new store is being made, before anything is moved.
     case creating
 
+    /// The store is being migrated: `completed` of `total` steps are done, and `step` is the one that begins.
+    case migrating
+
     /// The store is being opened with SQLite.
     case opening
   }
@@ -18,16 +21,20 @@ public struct OpeningProgress: Sendable, Hashable {
   /// What is being done now.
   public var phase: Phase
 
-  /// The bytes done, of `total`.
+  /// The bytes done, of `total`; of a migration, the steps.
   public var completed: Int64
 
-  /// The bytes in all; 0 where they are not known.
+  /// The bytes in all, or the steps; 0 where they are not known.
   public var total: Int64
 
-  init(phase: Phase, completed: Int64 = 0, total: Int64 = 0) {
+  /// The step of a migration, such as `V1 → V2`; nil otherwise.
+  public var step: String?
+
+  init(phase: Phase, completed: Int64 = 0, total: Int64 = 0, step: String? = nil) {
     self.phase = phase
     self.completed = completed
     self.total = total
+    self.step = step
   }
 }
 
@@ -38,7 +45,8 @@ public struct OpeningObserver: Sendable {
 
   /// Asked now and then; true ends the opening with `cancelled`, and leaves the store as it was.
   ///
-  /// Not asked any more once the store has been replaced.
+  /// Asked before each step of a migration; the finished steps are kept for the next opening. Not asked any more once the
+  /// store has been replaced.
   public var isCancelled: @Sendable () -> Bool
 
   /// An observer; without one of its own, the opening ends when the current task is cancelled.

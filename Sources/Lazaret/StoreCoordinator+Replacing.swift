@@ -9,6 +9,9 @@ extension Examination {
   }
 }
 
+/// Found under the folder's lock: the store is not what it was when it was looked at, and has to be looked at again.
+struct BeginAnew: Error {}
+
 extension StoreCoordinator {
   /// The set that a path stands for; a link whose store is in quarantine leads to the empty place it left.
   func locate(_ path: FilePath) throws -> StoreFileSet {
@@ -73,13 +76,21 @@ extension StoreCoordinator {
     try observer.report(.creating, at: path)
     let bytes = try newStoreBytes()
     let lock = try FolderLock(place.folder, in: fileSystem)
+    if case .coreData = model, try migrator?.isReplacing(place) == true {
+      // A process that was replacing the store by its migrated self has ended: the place is not free.
+      _ = consume lock
+      throw BeginAnew()
+    }
     // Another process may have done the same while this one waited for the lock.
     var now = try look(at: place, countsRecords: true)
-    if examination.reason.code == VerdictReason.foundBySQLiteCode, now.isSame(as: examination) {
+    if VerdictReason.laterFindings.contains(examination.reason.code), now.isSame(as: examination) {
       now.verdict = examination.verdict
       now.reason = examination.reason
     }
-    guard try decide(now, at: path) == .replace else {
+    let decision = try decide(now, at: path)
+    // A store of an earlier version has come here meanwhile.
+    if decision == .migrate { throw BeginAnew() }
+    guard decision == .replace else {
       let isReplaced = examination.verdict != .missing
       return isReplaced ? try earlierQuarantine(of: place).map { [$0] } ?? [] : []
     }

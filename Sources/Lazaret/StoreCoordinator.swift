@@ -9,8 +9,8 @@ public import Logging
 /// if let notice = opening.notice { show(notice) }
 /// ```
 ///
-/// A sound store of the current model is simply opened, and a missing one created. One that is damaged or incompatible is
-/// moved into quarantine as it is, and an empty one takes its place, unless the policy refuses. One that cannot be had now
+/// A sound store of the current model is simply opened, and a missing one created. One of an earlier version is migrated on a
+/// copy, step by step, and the original is kept as a backup. One that is damaged or incompatible is moved into quarantine as it is, and an empty one takes its place, unless the policy refuses. One that cannot be had now
 /// (locked, forbidden, newer than the app) stays where it is, and the error says what to do.
 ///
 /// Close every other connection of your process to the store before you open it: SQLite's locks belong to the process, and
@@ -22,8 +22,14 @@ public struct StoreCoordinator: Sendable {
   /// What the app wants done with a store that cannot simply be opened.
   public let policy: OpeningPolicy
 
-  /// The folder with the catalogue of quarantined stores; nil keeps none.
+  /// The folder with the catalogue of quarantined stores, the backups of migrations, their reports and their metrics; nil
+  /// keeps no catalogue, and the others beside the store.
   public let home: FilePath?
+
+  /// How stores of earlier versions are migrated: custom mappings and what belongs to them.
+  ///
+  /// The version, the output, the home and whether it is recorded are the coordinator's own affair.
+  public let migration: Migrator.Options
 
   /// The app's own version, for receipts.
   public let appVersion: String?
@@ -37,7 +43,8 @@ public struct StoreCoordinator: Sendable {
   /// A coordinator for stores of one model.
   public init(
     model: AppModel, policy: OpeningPolicy = OpeningPolicy(), home: FilePath? = nil, appVersion: String? = nil,
-    storeOptions: PersistentStore.Options = PersistentStore.Options(), surroundings: Surroundings = .machine,
+    storeOptions: PersistentStore.Options = PersistentStore.Options(),
+    migration: Migrator.Options = Migrator.Options(), surroundings: Surroundings = .machine,
     logger: Logger = Logger(label: "lazaret") { _ in SwiftLogNoOpLogHandler() }
   ) {
     self.model = model
@@ -45,6 +52,7 @@ public struct StoreCoordinator: Sendable {
     self.home = home
     self.appVersion = appVersion
     self.storeOptions = storeOptions
+    self.migration = migration
     self.surroundings = surroundings
     self.logger = logger
   }
@@ -61,32 +69,78 @@ public struct StoreCoordinator: Sendable {
   /// Opens the store at a path.
   ///
   /// - Throws: `LazaretError` where the store stays closed as it is; `FileError`, `PersistentStoreError`,
-  ///   `QuarantineError` where a step failed. `isEnvironmental` tells whether the surroundings are at fault. Whatever is
+  ///   `MigrationError`, `QuarantineError` where a step failed. `isEnvironmental` tells whether the surroundings are at fault. Whatever is
   ///   thrown, the old store is whole in its place or whole in quarantine, and opening again goes on from there.
   public func open(_ path: FilePath, observer: OpeningObserver = OpeningObserver()) throws -> Opening {
+    var events: [OpeningEvent] = []
+    for _ in 0..<Self.beginnings {
+      do {
+        return try open(path, observer, &events)
+      } catch is BeginAnew {
+        // Another process was at it meanwhile; if it ended while it was replacing the store, that is finished first.
+        continue
+      }
+    }
+    throw FileError(.changed, operation: "open the store", path: path)
+  }
+
+  /// How many times an opening begins anew because other processes end while they replace the store.
+  private static let beginnings = 5
+
+  private func open(
+    _ path: FilePath, _ observer: OpeningObserver, _ events: inout [OpeningEvent]
+  ) throws -> Opening {
     try observer.report(.examining, at: path)
-    var events = try finishInterrupted(path)
+    events += try finishInterrupted(path)
+    events += try finishBeginAnew(path)
     let place = try locate(path)
     var examination = try look(at: place, countsRecords: false)
     logger.debug("examined", metadata: ["verdict": "\(examination.verdict)", "reason": "\(examination.reason.code)"])
     var isReplaced = false
-    if try decide(examination, at: path) == .replace {
+    var migrated: Migrator.Result?
+    var failure: MigrationError?
+    switch try decide(examination, at: path) {
+    case .open:
+      events += try untold(place)
+      removeLeftovers(place)
+    case .replace:
       events += try replace(place, examination, named: path, observer)
       isReplaced = true
-    } else {
+    case .migrate:
       events += try untold(place)
+      switch try migrate(place, examination, named: path, observer) {
+      case .done(let result):
+        migrated = result
+        if let result { events += self.events(of: result) }
+      case .failed(let judged, let error):
+        (examination, failure) = (judged, error)
+        events += try replace(place, examination, named: path, observer)
+        isReplaced = true
+      }
     }
     // Once a store has been replaced there is no way back, so nobody is asked any more.
-    if isReplaced { observer.progress(.init(phase: .opening)) } else { try observer.report(.opening, at: path) }
+    if isReplaced || migrated != nil {
+      observer.progress(.init(phase: .opening))
+    } else {
+      try observer.report(.opening, at: path)
+    }
     let store: PersistentStore
     do {
       store = try PersistentStore(opening: place.main, model: currentModel, options: storeOptions)
     } catch {
       guard !isReplaced, let damage = VerdictReason(damageFoundBy: error) else { throw error }
-      // SQLite sees damage where a quick look saw none.
-      examination.verdict = .damaged
-      examination.reason = damage
-      guard try decide(examination, at: path) == .replace else { throw error }
+      if let migrated, let backup = migrated.backup {
+        failure = try takeBack(place, from: backup, because: error, &events)
+        guard let failure, case .failed(let judged, _) = try decide(about: failure, examination, at: path) else {
+          throw error
+        }
+        examination = judged
+      } else {
+        // SQLite sees damage where a quick look saw none.
+        examination.verdict = .damaged
+        examination.reason = damage
+        guard try decide(examination, at: path) == .replace else { throw error }
+      }
       events += try replace(place, examination, named: path, observer)
       observer.progress(.init(phase: .opening))
       store = try PersistentStore(opening: place.main, model: currentModel, options: storeOptions)
@@ -101,7 +155,22 @@ public struct StoreCoordinator: Sendable {
     }
     // Whoever set the store aside, in this run or an interrupted earlier one, its owner is told.
     let reason = events.last { $0.reason != nil }?.reason
-    return Opening(store: store, examination: examination, events: events, notice: reason.map { .setAside($0) })
+    let report = failure?.reportPath.map { PathText($0) }
+    if let last = events.lastIndex(where: { $0.kind == .quarantine }) { events[last].report = report }
+    return Opening(
+      store: store, examination: examination, events: events,
+      notice: reason.map { .setAside($0, report: report) })
+  }
+
+  /// Brings the original back, because the migrated store does not open after all.
+  private func takeBack(
+    _ place: StoreFileSet, from backup: FilePath, because error: PersistentStoreError, _ events: inout [OpeningEvent]
+  ) throws -> MigrationError {
+    try migrator?.takeBack(place.main, from: backup)
+    events.removeAll { $0.kind == .backup || $0.kind == .migration }
+    return MigrationError(
+      .verificationFailed, operation: "open the migrated store", path: place.main,
+      detail: "it does not open in its place: \(error.detail)")
   }
 
   /// Looks at a store, and waits a moment for a lock that is only passing: SQLite takes one whenever a last connection
@@ -123,6 +192,9 @@ public struct StoreCoordinator: Sendable {
 
     /// What is there makes room for an empty store.
     case replace
+
+    /// The store is migrated to the app's version.
+    case migrate
   }
 
   /// Decides what a verdict leads to, by the app's policy.
@@ -133,7 +205,9 @@ public struct StoreCoordinator: Sendable {
     case .compatible: return .open
     case .missing: return .replace
     case .unavailable: throw LazaretError(.unavailable, examination, path: path)
-    case .outdated: throw LazaretError(.migrationNeeded, examination, path: path)
+    case .outdated:
+      // Once its migration has failed, the policy has been asked already.
+      return examination.reason.code == VerdictReason.migrationFailedCode ? .replace : .migrate
     case .incompatible:
       if policy.whenIncompatible == .refuse { throw LazaretError(.incompatible, examination, path: path) }
       return .replace

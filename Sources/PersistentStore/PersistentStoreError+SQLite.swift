@@ -1,13 +1,13 @@
-internal import GRDB
+package import GRDB
 internal import StoreFiles
-internal import SystemPackage
+package import SystemPackage
 
 extension PersistentStoreError {
   /// The error that SQLite's result code stands for; neither SQL nor bound values get into it.
   ///
   /// Locks, permissions, full disks and failing disks are the environment's fault, damage is the store's: the primary
   /// result codes of SQLite's documentation decide.
-  init(_ error: DatabaseError, operation: String, path: FilePath?) {
+  package init(_ error: DatabaseError, operation: String, path: FilePath?) {
     let kind: Kind =
       switch error.resultCode {
       case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_PROTOCOL: .locked

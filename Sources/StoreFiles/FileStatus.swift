@@ -25,6 +25,12 @@ public struct FileStatus: Sendable, Hashable {
   /// Who may do what with it.
   public var permissions: FilePermissions
 
+  /// The number of the user it belongs to.
+  public var owner: UInt32
+
+  /// The number of the group it belongs to.
+  public var group: UInt32
+
   /// When the content was last written.
   public var modified: Timestamp
 

@@ -37,6 +37,57 @@ extension FileSystem {
     return digest
   }
 
+  /// Copies a file's content under a new name, as fast as the system can: nothing is read back or pushed to the disk.
+  ///
+  /// Blocks are shared with the original where the file system can. For files that are checked as a whole afterwards.
+  package func duplicate(_ source: FilePath, to destination: FilePath) throws(FileError) {
+    let original = try open(source)
+    try unlink(destination)
+    let copy = try create(destination, permissions: .ownerReadWrite)
+    let (from, target) = (original.descriptor, copy.descriptor)
+    let isShared = try perform(.write, destination, "copy the file") { () throws(Errno) in
+      SystemCalls.shareBlocks(from: from, to: target)
+    }
+    if isShared { return }
+    var done: Int64 = 0
+    var buffer = [UInt8](repeating: 0, count: 1 << 20)
+    while true {
+      let got = try original.read(at: done, length: buffer.count, into: &buffer)
+      if got == 0 { return }
+      try copy.write(buffer[..<got])
+      done += Int64(got)
+    }
+  }
+
+  /// Pushes a finished file to the disk.
+  package func synchronizeFile(_ path: FilePath) throws(FileError) {
+    try perform(.synchronize, path, "write the file to the disk") { () throws(Errno) in
+      let descriptor = try errno { try FileDescriptor.open(path, .readOnly, options: [.closeOnExec, .nonBlocking]) }
+      do throws(Errno) {
+        try SystemCalls.synchronize(descriptor)
+      } catch {
+        // The first error is the one to report.
+        try? descriptor.close()
+        throw error
+      }
+      try errno { try descriptor.close() }
+    }
+  }
+
+  /// Gives a file the permissions of another, and its owner and group where this user may.
+  package func adoptAccess(of model: FileStatus, to path: FilePath) throws(FileError) {
+    try perform(.write, path, "set the owner of the file") { () throws(Errno) in
+      do throws(Errno) {
+        try SystemCalls.setOwner(model.owner, group: model.group, of: path)
+      } catch .notPermitted {
+        // Only the superuser may give files away; the permissions still follow.
+      } catch .permissionDenied {}
+    }
+    try perform(.write, path, "set the permissions of the file") { () throws(Errno) in
+      try SystemCalls.setPermissions(model.permissions, of: path)
+    }
+  }
+
   /// A file below a folder, named by the components that lead to it.
   package struct Descendant: Sendable {
     package var relative: [FilePath.Component]

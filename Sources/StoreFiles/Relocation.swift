@@ -78,6 +78,7 @@ extension Relocation {
   ///
   /// - Parameters:
   ///   - journal: where the journal of the move is kept while it lasts; must not exist.
+  ///   - takesDigests: whether the digest of each file is taken, which reads all of it; copies have one anyway.
   ///   - progress: called with the bytes done and the bytes in all; what it throws takes the move back.
   ///   - whenArrived: called when everything has its new name and digest and nothing has lost its old one; writes what
   ///     must be there from the moment the move is final.
@@ -87,13 +88,13 @@ extension Relocation {
   /// - Throws: what a step failed with, or what `whenArrived` threw; the store is then whole under its old name, unless
   ///   the old names were already going, when the move only has to be finished.
   package mutating func run(
-    journal: FilePath, in fileSystem: FileSystem, progress: (Int64, Int64) throws -> Void,
-    whenArrived: (Relocation) throws -> Void,
+    journal: FilePath, in fileSystem: FileSystem, takesDigests: Bool = true,
+    progress: (Int64, Int64) throws -> Void, whenArrived: (Relocation) throws -> Void,
     whenMoved: () throws(FileError) -> Void, whenTakenBack: () throws(FileError) -> Void
   ) throws {
     try write(to: journal, replacing: false, in: fileSystem)
     do {
-      try arrive(journal: journal, in: fileSystem, progress)
+      try arrive(journal: journal, in: fileSystem, takesDigests, progress)
       try whenArrived(self)
     } catch {
       // The first error is the one to report; what cannot be taken back now is taken back by `finish` later, for which
@@ -119,14 +120,14 @@ extension Relocation {
   // MARK: The way there
 
   private mutating func arrive(
-    journal: FilePath, in fileSystem: FileSystem, _ progress: (Int64, Int64) throws -> Void
+    journal: FilePath, in fileSystem: FileSystem, _ takesDigests: Bool, _ progress: (Int64, Int64) throws -> Void
   ) throws {
     for folder in folders { try fileSystem.makeDirectory(try folder.existing("make the folder")) }
     let isLinked = try arriveByLinking(in: fileSystem)
     if !isLinked { try arriveByCopying(journal: journal, in: fileSystem, progress) }
     let total = totalBytes
     var done: Int64 = 0
-    for index in steps.indices {
+    for index in steps.indices where takesDigests {
       if steps[index].sha256 == nil {
         let file = try fileSystem.open(try steps[index].destination.existing("read the store"))
         steps[index].sha256 = try FileDigest(of: file) { try progress(done + $0, total) }.hexadecimal

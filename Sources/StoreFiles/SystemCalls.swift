@@ -133,6 +133,16 @@ enum SystemCalls {
     #endif
   }
 
+  /// Sets who may do what with a file.
+  static func setPermissions(_ permissions: FilePermissions, of path: FilePath) throws(Errno) {
+    try unsafe call(path) { unsafe chmod($0, permissions.rawValue) }
+  }
+
+  /// Gives a file to a user and a group.
+  static func setOwner(_ owner: UInt32, group: UInt32, of path: FilePath) throws(Errno) {
+    try unsafe call(path) { unsafe lchown($0, owner, group) }
+  }
+
   // MARK: Locks
 
   /// The lock of a byte range that conflicts with one of ours, or nil.
@@ -309,6 +319,8 @@ extension FileStatus {
       identity: FileIdentity(device: UInt64(truncatingIfNeeded: raw.st_dev), inode: UInt64(raw.st_ino)),
       linkCount: Int(clamping: raw.st_nlink),
       permissions: FilePermissions(rawValue: raw.st_mode & 0o7777),
+      owner: raw.st_uid,
+      group: raw.st_gid,
       modified: Timestamp(secondsSince1970: Int64(modified.tv_sec), nanoseconds: Int32(clamping: modified.tv_nsec)),
       statusChanged: Timestamp(secondsSince1970: Int64(changed.tv_sec), nanoseconds: Int32(clamping: changed.tv_nsec)))
   }

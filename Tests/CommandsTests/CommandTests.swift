@@ -1,5 +1,7 @@
 import Commands
 import Foundation
+import GRDB
+import Lazaret
 import StoreFiles
 import SystemPackage
 import TestSupport
@@ -29,14 +31,78 @@ struct CommandTests {
     #expect(replaced.output.contains("For the app's user:"))
   }
 
-  @Test func openSaysWhyAStoreStaysClosed() throws {
+  @Test func openMigratesAnOlderStore() throws {
     let desk = try Desk()
     try desk.makeStore(model: "Old.xcdatamodel")
-    let outdated = try desk.lazaret("open", desk.store, "--model", desk.model)
-    #expect(outdated.status == 1)
-    #expect(outdated.output.isEmpty)
-    #expect(outdated.errors.hasPrefix("lazaret: "))
-    #expect(outdated.errors.contains("[migration-needed]"))
+    let opened = try desk.lazaret("open", desk.store, "--model", desk.model, "--log-level", "debug")
+    #expect(opened.status == 0)
+    #expect(opened.output.contains("outdated"))
+    #expect(opened.output.contains("The store was migrated, V1 → V2 in one step."))
+    #expect(opened.output.contains("V1 → V2: 0 records, "))
+    #expect(opened.output.contains("Backups/App/"))
+    let log = opened.errors.split(separator: "\n")
+    #expect(log.contains { $0.hasPrefix("debug: SQL number=") })
+    #expect(log.contains { $0.hasPrefix("debug: entity mapping ") })
+    #expect(log.contains { $0.hasPrefix("info: step finished ") })
+    #expect(log.contains { $0.hasPrefix("notice: migrated metrics=V1 → V2 in 1 step: ") })
+    let lines = try FileSystem().contents(of: desk.folder.appending("migrations.jsonl"), limit: 1 << 20)
+    #expect(lines.split(separator: UInt8(ascii: "\n")).count == 1)
+    // As JSON every line is a value of its own.
+    let other = try Desk()
+    try other.makeStore(model: "Old.xcdatamodel")
+    let told = try other.lazaret("open", other.store, "--model", other.model, "--log-level", "trace", "--json")
+    #expect(told.status == 0)
+    for line in told.errors.split(separator: "\n") {
+      #expect((try json(String(line)) as? [String: Any])?["log"] != nil, "\(line)")
+    }
+  }
+
+  @Test func openSaysWhatAMigrationLostAndWhatStoodInItsWay() throws {
+    let desk = try Desk()
+    // V3 has no place for the name; V4 needs a colour.
+    func model(_ name: String, _ attributes: String) throws -> String {
+      try desk.folder.write(
+        Desk.contents(["name"]).replacingOccurrences(
+          of: "<uniqueness.*</uniquenessConstraints>", with: "", options: .regularExpression),
+        to: "\(name).xcdatamodeld/V1.xcdatamodel/contents")
+      try desk.folder.write(
+        """
+        <model type="com.apple.IDECoreDataModeler.DataModel"><entity name="Car" representedClassName="Car">\(attributes)</entity></model>
+        """, to: "\(name).xcdatamodeld/V2.xcdatamodel/contents")
+      return "\(name).xcdatamodeld"
+    }
+    let losing = try model("Losing", "<attribute name='color' optional='YES' attributeType='String'/>")
+    let strict = try model("Strict", "<attribute name='color' attributeType='String'/>")
+    let bundle = try ModelBundle.load(path: desk.folder.appending(losing))
+    func fill() throws {
+      let creation = try StoreCreation(
+        model: bundle.versions[0].model, uuid: "00000000-0000-4000-8000-000000000000", modelCache: nil)
+      let path = try desk.folder.write(try creation.bytes(), to: "Stores/App.sqlite")
+      let store = try PersistentStore(opening: path)
+      try store.write { try $0.execute(sql: "INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, 1, 'Ada')") }
+      try store.close()
+    }
+    try fill()
+    let failed = try desk.lazaret("open", desk.store, "--model", strict)
+    #expect(failed.status == 1)
+    #expect(failed.errors.contains("[migration-data-violation]"))
+    #expect(failed.errors.contains("Reports/App-"))
+    #expect(failed.output.isEmpty)
+    let replaced = try desk.lazaret(
+      "open", desk.store, "--model", strict, "--on-migration-failure", "empty-store", "--json")
+    #expect(replaced.status == 2)
+    let events = try #require((try json(replaced.output) as? [String: Any])?["events"] as? [[String: Any]])
+    #expect(events.map { $0["kind"] as? String } == ["quarantine", "create"])
+    #expect((events.first?["report"] as? String)?.contains("Reports/App-") == true)
+    try FileSystem().unlink(FilePath(desk.store))
+    try fill()
+    let lost = try desk.lazaret("open", desk.store, "--model", losing)
+    #expect(lost.status == 2, "\(lost.errors)")
+    #expect(lost.output.contains("lost: Car.name is removed: its values are deleted (1 record)"))
+  }
+
+  @Test func openSaysWhyAStoreStaysClosed() throws {
+    let desk = try Desk()
     try desk.makeDamagedStore()
     let refused = try desk.lazaret("open", desk.store, "--model", desk.model, "--on-damage", "refuse")
     #expect(refused.status == 1)

@@ -18,6 +18,8 @@ struct ContractTests {
       try keep(arguments.joined(separator: " "), desk.run(arguments + ["--json"]).errors)
     }
     try output("open", desk.store, "--model", desk.model)
+    try desk.makeStore("Stores/Old.sqlite", model: "Old.xcdatamodel")
+    try output("open", "Stores/Old.sqlite", "--model", desk.model)
     try output("inspect", desk.store, "--model", desk.model)
     try output("inspect", desk.store, "--check", "full")
     try desk.makeDamagedStore()
@@ -30,6 +32,7 @@ struct ContractTests {
     try output("migrate", try desk.makeOldStore(), "--model", desk.model)
     try output("damage", "--list")
     try output("damage", try desk.makeOldStore(), "-o", "Broken.sqlite", "--kind", "zero:50", "--seed", "7")
+    try output("model", "verify", desk.model, "--rows", "3")
     try output("quarantine", "list")
     let id = try desk.quarantinedID()
     try output("quarantine", "show", id)

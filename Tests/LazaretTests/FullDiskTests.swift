@@ -1,3 +1,4 @@
+import GRDB
 import Lazaret
 import TestSupport
 import Testing
@@ -52,6 +53,56 @@ struct FullDiskTests {
       }
     }
     #expect(failures > 0)
+    #expect(successes > 0)
+  }
+
+  @Test(.enabled(if: canMount, "mounting a small file system needs root"))
+  func aMigrationThatDoesNotFitSaysHowMuchItNeeds() throws {
+    var failures = 0
+    var midway = 0
+    var successes = 0
+    for size in stride(from: 360, through: 2_400, by: 120) {
+      let disk = try TemporaryFolder()
+      try #require(try Self.mount(disk.path, kilobytes: size))
+      defer { _ = try? ChildProcess.run("umount", ["-l", disk.path.string]) }
+      let scene = try MigratingScene(rows: 4_000, in: disk.path)
+      let before = try scene.parts(scene.store)
+      // The space is there when it is looked at, and taken by somebody else on the way, in every other round.
+      let isTaken = size % 240 == 0
+      let observer = OpeningObserver { progress in
+        guard isTaken, progress.step == "V2 → V3" else { return }
+        _ = try? ChildProcess.run(
+          "sh", ["-c", "head -c 100000000 /dev/zero > \(disk.path.string)/taken 2>/dev/null"])
+      }
+      do {
+        let opening = try scene.coordinator().open(scene.store, observer: observer)
+        successes += 1
+        try opening.store.close()
+        try scene.expectMigrated(rows: 4_000, before, "\(size) kB")
+      } catch let error as any ReportableError {
+        failures += 1
+        if try scene.system.status(of: disk.path.appending("taken")) != nil { midway += 1 }
+        #expect(error.code == "no-space", "\(size) kB: \(error)")
+        #expect(error.isEnvironmental, "\(size) kB")
+        #expect(error.detail.contains("the migration needs "), "\(size) kB: \(error)")
+        #expect(try scene.parts(scene.store) == before, "\(size) kB")
+        try scene.system.unlink(disk.path.appending("taken"))
+        // The original opens as it is, where SQLite has the room for the index of a log that every opening needs.
+        if try scene.system.freeSpace(at: disk.path) > 1 << 17 {
+          let model = try scene.bundle().versions[0].model
+          let original = try PersistentStore(opening: scene.store, model: model, options: .init(isReadOnly: true))
+          #expect(try original.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM ZCAR") } == 4_000)
+          try original.close()
+        }
+        // With more room the next run does it.
+        _ = try ChildProcess.run("mount", ["-o", "remount,size=16m", disk.path.string])
+        try scene.coordinator().open(scene.store).store.close()
+        try scene.expectMigrated(rows: 4_000, nil, "\(size) kB")
+      }
+    }
+    print("full disk: \(failures) failures, \(midway) of them on the way, \(successes) successes")
+    #expect(failures > midway)
+    #expect(midway > 0)
     #expect(successes > 0)
   }
 }

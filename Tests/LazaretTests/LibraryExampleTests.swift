@@ -12,7 +12,8 @@ struct LibraryExampleTests {
       let path = RealMaterial.projectRoot.appending(name)
       return String(decoding: try FileSystem().contents(of: path, limit: 1 << 20), as: UTF8.self)
     }
-    let compiled = try text("Tests/LazaretTests/LibraryExamples.swift")
+    let compiled =
+      try text("Tests/LazaretTests/LibraryExamples.swift") + text("Tests/LazaretTestingTests/LibraryExamples.swift")
     var block: [Substring] = []
     var isInside = false
     var count = 0
@@ -28,7 +29,7 @@ struct LibraryExampleTests {
         block.append(line)
       }
     }
-    #expect(count == 6)
+    #expect(count == 8)
   }
 
   @Test func theAppShowsAnAlertOnce() async throws {
@@ -68,6 +69,14 @@ struct LibraryExampleTests {
     let error = #expect(throws: LazaretError.self) { try openForServing(scene.store(), model: model, logger: logger) }
     #expect(error?.code == "store-damaged")
     #expect(try FolderContents(of: scene.folder.path) == before)
+  }
+
+  @Test func anOlderStoreIsMigrated() throws {
+    let scene = try MigratingScene()
+    let model = AppModel.coreData(try scene.bundle())
+    let opening = try openMigrating(scene.store, model: model, mappings: [], home: scene.home)
+    #expect(opening.events.map(\.kind) == [.backup, .migration])
+    try opening.store.close()
   }
 
   @Test func progressAndReopening() throws {

@@ -45,6 +45,26 @@ func openForServing(_ path: FilePath, model: AppModel, logger: Logger) throws ->
   }
 }
 
+/// Opens a store, with mappings for the steps that cannot be inferred, and tells what the migration left behind.
+func openMigrating(_ path: FilePath, model: AppModel, mappings: [MappingModel], home: FilePath) throws -> Opening {
+  var migration = Migrator.Options()
+  migration.mappings = mappings
+  let coordinator = StoreCoordinator(
+    model: model, policy: OpeningPolicy(whenMigrationFails: .refuse), home: home, appVersion: "2.3",
+    migration: migration)
+  do {
+    let opening = try coordinator.open(path)
+    for loss in opening.losses {
+      print("\(loss.rows ?? 0) records of \(loss.entity) lost \(loss.property ?? "everything")")
+    }
+    return opening
+  } catch let error as LazaretError where error.kind == .migrationFailed {
+    // The store is as it was. The report holds names and numbers, no value of a record: it can be sent.
+    if let report = error.migrationError?.reportPath { print("Report: \(report)") }
+    throw error
+  }
+}
+
 /// Opens a store and reports how far it is; ends when the task is cancelled.
 func openReporting(
   _ path: FilePath, with coordinator: StoreCoordinator, progress: @escaping @Sendable (Double) -> Void

@@ -32,16 +32,16 @@ struct OpeningTests {
     #expect(try scene.system.status(of: scene.home) == nil)
   }
 
-  @Test func anOutdatedStoreIsLeftForMigration() throws {
+  @Test func anOutdatedStoreIsMigrated() throws {
     let scene = try Scene()
     try scene.makeStore(version: "V1")
-    let before = try FolderContents(of: scene.folder.path)
-    let error = try #require(throws: LazaretError.self) { try scene.coordinator().open(scene.store()) }
-    #expect(error.kind == .migrationNeeded)
-    #expect(error.code == "migration-needed")
-    #expect(error.examination?.modelVersion == "V1")
-    #expect(!error.isEnvironmental)
-    #expect(try FolderContents(of: scene.folder.path) == before)
+    let opening = try scene.coordinator(home: scene.home).open(scene.store())
+    #expect(opening.examination.verdict == .outdated)
+    #expect(opening.examination.modelVersion == "V1")
+    #expect(opening.events.map(\.kind) == [.backup, .migration])
+    try opening.store.close()
+    try scene.expectGoodStore(scene.store())
+    #expect(try scene.names() == ["App.sqlite"])
   }
 
   @Test func aStoreOfANewerModelStaysWhereItIs() throws {

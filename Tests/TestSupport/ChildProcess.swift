@@ -2,6 +2,14 @@ import Foundation
 import StoreFiles
 package import SystemPackage
 
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+private func signal(_ process: Int32, _ number: Int32) { _ = kill(process, number) }
+
 /// Another program, run to its end or held while a test goes on.
 package final class ChildProcess {
   /// How it ended, and what it wrote.
@@ -61,6 +69,9 @@ package final class ChildProcess {
 
   /// Gives it a text to read.
   package func tell(_ text: String) { input.fileHandleForWriting.write(Data(text.utf8)) }
+
+  /// Ends it by SIGKILL.
+  package func kill() { signal(process.processIdentifier, SIGKILL) }
 
   /// Ends its input and waits for its end.
   package func finish() throws -> Result {

@@ -36,6 +36,7 @@ struct MigrateCommand: ParsableCommand {
 
   @OptionGroup var home: HomeOptions
   @OptionGroup var presentation: OutputOptions
+  @OptionGroup var log: LogOptions
 
   func validate() throws {
     if output != nil, home.home != nil {
@@ -46,10 +47,11 @@ struct MigrateCommand: ParsableCommand {
   func run() throws {
     try report(json: presentation.json) {
       let bundle = try migration.bundle()
-      let migrator = Migrator(bundle)
+      let migrator = Migrator(bundle, logger: log.logger(json: presentation.json))
       var options = try migration.options(for: bundle)
       options.output = output?.path
       options.home = home.path
+      options.isRecorded = true
       if dryRun {
         try migrator.plan(migration.store.path, options: options).print(json: presentation.json)
         return
@@ -73,6 +75,7 @@ struct MigrationJSON: Encodable {
   var store: PathText
   var backup: PathText?
   var resumedSteps: Int
+  var metrics: MigrationMetrics?
   var steps: [StepAccount]
 
   init(_ result: Migrator.Result) {
@@ -80,5 +83,6 @@ struct MigrationJSON: Encodable {
     backup = result.backup.map { PathText($0) }
     resumedSteps = result.resumedSteps
     steps = result.steps
+    metrics = result.metrics
   }
 }

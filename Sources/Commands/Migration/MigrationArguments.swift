@@ -18,6 +18,8 @@ struct MigrationArguments: ParsableArguments {
   @Flag(help: "Skip the versions between: one step from the store's version to the last.")
   var direct = false
 
+  @OptionGroup var mappings: MappingOptions
+
   /// The model's versions.
   func bundle() throws -> ModelBundle { try ModelBundle.load(path: model.path, order: versionOrder.order) }
 
@@ -26,6 +28,7 @@ struct MigrationArguments: ParsableArguments {
     var options = Migrator.Options()
     options.version = to
     options.isDirect = direct
+    options.mappings = try mappings.load(for: bundle)
     return options
   }
 }

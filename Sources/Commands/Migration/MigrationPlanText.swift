@@ -20,6 +20,7 @@ struct MigrationPlanText {
       lines += "\n  Needs \(readableSize(plan.neededBytes)) of free space beside the store; "
       lines += "\(readableSize(plan.freeBytes)) are free.\n"
     }
+    for text in plan.unusedMappings { lines += "\n  Not used: \(printable(text))\n" }
     if plan.isInterrupted { lines += "\n  An earlier migration was interrupted; the next one goes on from there.\n" }
     return lines + "\n  Nothing was touched.\n"
   }
@@ -41,6 +42,8 @@ struct MigrationPlanText {
   private func text(of step: MigrationPlan.Step, _ number: Int) -> String {
     var lines = "  Step \(number) of \(plan.steps.count): \(printable(step.name)), \(Self.words(for: step.mapping)), "
     lines += step.way == .inPlace ? "added and renamed in a copy\n" : "rebuilt in a new file\n"
+    if let reason = step.reason { lines += "    because \(printable(reason))\n" }
+    for other in step.alternatives { lines += "    not chosen: \(Self.words(for: other))\n" }
     var table = TextTable(["entity", "becomes", "how", "records"], numericColumns: [3])
     for entity in step.entities {
       table.append([
@@ -92,8 +95,12 @@ struct MigrationText {
       let rows = step.entities.reduce(0) { $0 + $1.rows }
       lines += "\n  \(printable(step.step)): \(counted(Int64(rows), "record"))\n"
       lines += MigrationPlanText.list("Lost", step.losses)
+      for (entity, rows) in step.filteredRows.sorted(by: { $0.key < $1.key }) {
+        lines += "    Left out by the mapping: \(counted(Int64(rows), "record")) of \(printable(entity))\n"
+      }
       for name in step.leftBehind { lines += "    Left behind, since it no longer fits: \(printable(name))\n" }
     }
+    if let metrics = result.metrics { lines += "\n  \(printable(metrics.words))\n" }
     if let backup = result.backup { lines += "\n  The original: \(printable(backup.string))\n" }
     text = lines
   }

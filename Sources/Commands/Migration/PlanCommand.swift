@@ -25,11 +25,13 @@ struct PlanCommand: ParsableCommand {
 
   @OptionGroup var migration: MigrationArguments
   @OptionGroup var output: OutputOptions
+  @OptionGroup var log: LogOptions
 
   func run() throws {
     try report(json: output.json) {
       let bundle = try migration.bundle()
-      let plan = try Migrator(bundle).plan(migration.store.path, options: try migration.options(for: bundle))
+      let plan = try Migrator(bundle, logger: log.logger(json: output.json)).plan(
+        migration.store.path, options: try migration.options(for: bundle))
       try plan.print(json: output.json)
     }
   }

@@ -1,20 +1,28 @@
-internal import PropertyLists
+package import PropertyLists
 
 /// Reads archived expressions and predicates, bounded in depth and in the number of objects looked at.
-struct ArchivedPredicateReader {
+package struct ArchivedPredicateReader {
   /// How many archived objects may still be looked at; shared parts count each time.
   private var budget: Int
 
   private static let maximumDepth = 40
 
-  init(budget: Int) { self.budget = budget }
+  /// A reader that looks at so many objects and no more.
+  package init(budget: Int) { self.budget = budget }
 
-  mutating func expression(_ object: ArchivedObject, depth: Int = 0) -> ModelExpression {
+  /// The expression that an archived object is; what is not read of it is opaque.
+  package mutating func expression(_ object: ArchivedObject) -> ModelExpression { expression(object, depth: 0) }
+
+  /// The predicate that an archived object is; what is not read of it is opaque.
+  package mutating func predicate(_ object: ArchivedObject) -> ModelPredicate { predicate(object, depth: 0) }
+
+  private mutating func expression(_ object: ArchivedObject, depth: Int) -> ModelExpression {
     let className = object.className ?? "?"
     budget -= 1
     guard budget > 0, depth < Self.maximumDepth else { return .opaque(className: className) }
     if className == "NSSelfExpression" { return .selfObject }
-    // The numbers of the types are Apple's: 0 constant, 1 self, 2 variable, 3 key path, 4 function, 10 key path specifier.
+    // The numbers of the types are Apple's: 0 constant, 1 self, 2 variable, 3 key path, 4 function, 10 key path specifier,
+    // 14 aggregate, 20 conditional, 50 fetch request.
     switch object.integer("NSExpressionType") {
     case 0: return .constant(constant(object))
     case 1: return .selfObject
@@ -26,6 +34,20 @@ struct ArchivedPredicateReader {
         return .opaque(className: className)
       }
       return .aggregate(elements.map { expression($0, depth: depth + 1) })
+    case 20:
+      // The keys are Apple's; no archive with a condition was at hand to check them against.
+      guard let condition = object.object("NSPredicate"), let first = object.object("NSTrueExpression"),
+        let second = object.object("NSFalseExpression")
+      else { return .opaque(className: className) }
+      return .conditional(
+        predicate(condition, depth: depth + 1), expression(first, depth: depth + 1),
+        expression(second, depth: depth + 1))
+    case 50:
+      guard let request = object.object("NSFRExpression") else { return .opaque(className: className) }
+      return .fetch(
+        request: expression(request, depth: depth + 1),
+        context: object.object("NSMOCExpression").map { expression($0, depth: depth + 1) } ?? .constant(.null),
+        isCountOnly: object.boolean("NSCountOnlyFlag"))
     default: return .opaque(className: className)
     }
   }
@@ -36,16 +58,7 @@ struct ArchivedPredicateReader {
     guard let operand = object.object("NSOperand") else { return .function(selector, arguments) }
     if operand.string("NSConstantValueClassName") == "_NSPredicateUtilities" { return .function(selector, arguments) }
     let target = expression(operand, depth: depth + 1)
-    if selector == "valueForKey:" || selector == "valueForKeyPath:", arguments.count == 1 {
-      let path: String? =
-        switch arguments[0] {
-        case .keyPath(let path): path
-        case .constant(.string(let path)): path
-        default: nil
-        }
-      if let path { return target == .selfObject ? .keyPath(path) : .keyPathOf(target, path) }
-    }
-    return .method(target, selector, arguments)
+    return .message(target, selector, arguments)
   }
 
   private func constant(_ object: ArchivedObject) -> ModelExpression.Constant {
@@ -63,7 +76,7 @@ struct ArchivedPredicateReader {
     }
   }
 
-  mutating func predicate(_ object: ArchivedObject, depth: Int = 0) -> ModelPredicate {
+  private mutating func predicate(_ object: ArchivedObject, depth: Int) -> ModelPredicate {
     let className = object.className ?? "?"
     budget -= 1
     guard budget > 0, depth < Self.maximumDepth else { return .opaque(className: className) }

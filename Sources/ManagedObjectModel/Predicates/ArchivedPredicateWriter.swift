@@ -1,13 +1,16 @@
-internal import PropertyLists
+package import PropertyLists
 
 /// Adds expressions and predicates to an archive, in the form that Core Data archives them.
 ///
 /// The forms of key paths, functions, constants and of `<`, `==` and `CONTAINS` comparisons were taken from real stores;
 /// those of the other operators follow the same pattern and are unverified.
-struct ArchivedPredicateWriter {
+package enum ArchivedPredicateWriter {
   private static let expressionClasses = ["NSExpression", "NSObject"]
 
-  static func add(_ expression: ModelExpression, to archive: inout KeyedArchiveWriter) -> KeyedArchiveWriter.Reference {
+  /// Adds an expression; null for what was not read.
+  package static func add(_ expression: ModelExpression, to archive: inout KeyedArchiveWriter)
+    -> KeyedArchiveWriter.Reference
+  {
     switch expression {
     case .constant(let constant):
       let value = add(constant, to: &archive)
@@ -29,11 +32,27 @@ struct ArchivedPredicateWriter {
       for element in elements { references.append(add(element, to: &archive)) }
       let list = archive.array(references)
       return object("NSAggregateExpression", 14, ["NSCollection": list.value], &archive)
+    case .conditional(let predicate, let first, let second):
+      let condition = add(predicate, to: &archive)
+      let (yes, no) = (add(first, to: &archive), add(second, to: &archive))
+      return object(
+        "NSTernaryExpression", 20,
+        ["NSPredicate": condition.value, "NSTrueExpression": yes.value, "NSFalseExpression": no.value], &archive)
+    case .fetch(let request, let context, let isCountOnly):
+      let (wanted, place) = (add(request, to: &archive), add(context, to: &archive))
+      return object(
+        "NSFetchRequestExpression", 50,
+        [
+          "NSFRExpression": wanted.value, "NSMOCExpression": place.value, "NSCountOnlyFlag": .boolean(isCountOnly),
+        ], &archive)
     case .opaque: return .null
     }
   }
 
-  static func add(_ predicate: ModelPredicate, to archive: inout KeyedArchiveWriter) -> KeyedArchiveWriter.Reference {
+  /// Adds a predicate; null for what was not read.
+  package static func add(_ predicate: ModelPredicate, to archive: inout KeyedArchiveWriter)
+    -> KeyedArchiveWriter.Reference
+  {
     switch predicate {
     case .comparison(let left, let comparison, let right, let modifier, let options):
       let leftSide = add(left, to: &archive)

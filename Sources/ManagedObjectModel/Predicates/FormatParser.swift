@@ -1,17 +1,20 @@
 /// Reads expression and predicate format, as model sources hold it.
 ///
 /// What it does not know it refuses; the caller then keeps the text as it is.
-struct FormatParser {
+package struct FormatParser {
   private var scanner: FormatScanner
   private var token: FormatScanner.Token
   private var isBroken = false
   private var depth = 0
 
+  /// How many signs may still be met: each makes the tree one level deeper without any parenthesis.
+  private var signBudget = 256
+
   private static let maximumLength = 16_384
   private static let maximumDepth = 40
 
   /// The expression that the text is; nil where it is none that is known.
-  static func expression(_ text: String) -> ModelExpression? {
+  package static func expression(_ text: String) -> ModelExpression? {
     guard text.utf8.count <= maximumLength else { return nil }
     var parser = FormatParser(text)
     let result = parser.sum()
@@ -19,7 +22,7 @@ struct FormatParser {
   }
 
   /// The predicate that the text is; nil where it is none that is known.
-  static func predicate(_ text: String) -> ModelPredicate? {
+  package static func predicate(_ text: String) -> ModelPredicate? {
     guard text.utf8.count <= maximumLength else { return nil }
     var parser = FormatParser(text)
     let result = parser.disjunction()
@@ -50,6 +53,13 @@ struct FormatParser {
   private mutating func accept(sign: String) -> Bool {
     guard token == .sign(sign) else { return false }
     advance()
+    return true
+  }
+
+  private mutating func accept(arithmetic sign: String) -> Bool {
+    guard accept(sign: sign) else { return false }
+    signBudget -= 1
+    if signBudget < 0 { isBroken = true }
     return true
   }
 
@@ -151,9 +161,9 @@ struct FormatParser {
     defer { depth -= 1 }
     var left = product()
     while !isBroken {
-      if accept(sign: "+") {
+      if accept(arithmetic: "+") {
         left = .function("add:to:", [left, product()])
-      } else if accept(sign: "-") {
+      } else if accept(arithmetic: "-") {
         left = .function("from:subtract:", [left, product()])
       } else {
         break
@@ -165,11 +175,11 @@ struct FormatParser {
   private mutating func product() -> ModelExpression {
     var left = operand()
     while !isBroken {
-      if accept(sign: "*") {
+      if accept(arithmetic: "*") {
         left = .function("multiply:by:", [left, operand()])
-      } else if accept(sign: "/") {
+      } else if accept(arithmetic: "/") {
         left = .function("divide:by:", [left, operand()])
-      } else if accept(sign: "**") {
+      } else if accept(arithmetic: "**") {
         left = .function("raise:toPower:", [left, operand()])
       } else {
         break
@@ -221,10 +231,12 @@ struct FormatParser {
     guard accept(sign: ".") else { return base }
     guard case .word(let path) = token else { return fail() }
     advance()
+    if path.hasSuffix(".@count") { return .function("count:", [.keyPathOf(base, String(path.dropLast(7)))]) }
     return .keyPathOf(base, path)
   }
 
   private mutating func named(_ word: String) -> ModelExpression {
+    if token == .sign("("), let special = special(word.uppercased()) { return special }
     // A function's selector may have several parts: `count:(…)`, `add:to:(…)`, `now()`.
     var selector = word
     while accept(sign: ":") {
@@ -247,6 +259,34 @@ struct FormatParser {
     // `path.@count` is stored and hashed as the function `count:(path)`; checked against stored hashes.
     if word.hasSuffix(".@count") { return .function("count:", [.keyPath(String(word.dropLast(7)))]) }
     return .keyPath(word.uppercased().hasPrefix("SELF.") ? String(word.dropFirst(5)) : word)
+  }
+
+  /// The forms that look like functions and are none; nil for every other word.
+  private mutating func special(_ word: String) -> ModelExpression? {
+    guard ["FUNCTION", "CAST", "TERNARY", "FETCH"].contains(word) else { return nil }
+    // Each lies in a pair of parentheses of its own, which `sum` counts only for what is inside.
+    guard enter() else { return fail() }
+    defer { depth -= 1 }
+    advance()
+    if word == "TERNARY" {
+      let predicate = disjunction()
+      guard accept(sign: ",") else { return fail() }
+      let first = sum()
+      guard accept(sign: ",") else { return fail() }
+      let second = sum()
+      return accept(sign: ")") ? .conditional(predicate, first, second) : fail()
+    }
+    let arguments = list(closedBy: ")")
+    switch (word, arguments.count) {
+    case ("FUNCTION", 2...):
+      guard case .constant(.string(let selector)) = arguments[1] else { return fail() }
+      return .message(arguments[0], selector, Array(arguments[2...]))
+    case ("CAST", 2): return .function("castObject:toType:", arguments)
+    case ("FETCH", 3):
+      guard case .constant(.boolean(let isCountOnly)) = arguments[2] else { return fail() }
+      return .fetch(request: arguments[0], context: arguments[1], isCountOnly: isCountOnly)
+    default: return fail()
+    }
   }
 
   private mutating func list(closedBy end: String) -> [ModelExpression] {

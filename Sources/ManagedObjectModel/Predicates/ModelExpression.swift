@@ -33,6 +33,12 @@ package indirect enum ModelExpression: Sendable, Hashable {
   case method(ModelExpression, String, [ModelExpression])
   case aggregate([ModelExpression])
 
+  /// One of two expressions, as a predicate decides: `TERNARY(…)`.
+  case conditional(ModelPredicate, ModelExpression, ModelExpression)
+
+  /// The result of a fetch request, or its count alone: `FETCH(…)`.
+  case fetch(request: ModelExpression, context: ModelExpression, isCountOnly: Bool)
+
   /// An expression of a kind that is not read; its class.
   case opaque(className: String)
 }
@@ -58,6 +64,10 @@ extension ModelExpression {
     case .method(let target, let selector, let arguments):
       "FUNCTION(\(([target.format, quotedFormat(selector)] + arguments.map(\.format)).joined(separator: ", ")))"
     case .aggregate(let elements): "{\(elements.map(\.format).joined(separator: ", "))}"
+    case .conditional(let predicate, let first, let second):
+      "TERNARY(\(predicate.format), \(first.format), \(second.format))"
+    case .fetch(let request, let context, let isCountOnly):
+      "FETCH(\(request.format), \(context.format), \(isCountOnly ? "YES" : "NO"))"
     case .opaque(let className): "<\(className)>"
     }
   }
@@ -75,6 +85,19 @@ extension ModelExpression {
     "add:to:": "+", "from:subtract:": "-", "multiply:by:": "*", "divide:by:": "/", "raise:toPower:": "**",
   ]
 
+  /// The method of an object; a key path where it only reads properties.
+  static func message(_ target: ModelExpression, _ selector: String, _ arguments: [ModelExpression]) -> ModelExpression
+  {
+    guard selector == "valueForKey:" || selector == "valueForKeyPath:", arguments.count == 1 else {
+      return .method(target, selector, arguments)
+    }
+    switch arguments[0] {
+    case .keyPath(let path), .constant(.string(let path)):
+      return target == .selfObject ? .keyPath(path) : .keyPathOf(target, path)
+    default: return .method(target, selector, arguments)
+    }
+  }
+
   /// Whether everything in it was read, so that it can be written again.
   var isComplete: Bool {
     switch self {
@@ -83,6 +106,9 @@ extension ModelExpression {
     case .keyPathOf(let base, _): base.isComplete
     case .function(_, let arguments), .aggregate(let arguments): arguments.allSatisfy(\.isComplete)
     case .method(let target, _, let arguments): target.isComplete && arguments.allSatisfy(\.isComplete)
+    case .conditional(let predicate, let first, let second):
+      predicate.isComplete && first.isComplete && second.isComplete
+    case .fetch(let request, let context, _): request.isComplete && context.isComplete
     }
   }
 }

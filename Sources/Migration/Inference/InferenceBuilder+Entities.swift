@@ -4,7 +4,7 @@ extension InferenceBuilder {
   /// An entity that is new: it has no records, and its properties have the values of new ones.
   mutating func mapAddition(_ name: String) {
     var mapping = EntityMapping(name: "IEM_Add_\(name)", kind: .add, source: nil, destination: name)
-    for property in destination.properties[name] ?? [] { mapping.propertyMappings.append(newProperty(property)) }
+    for property in destination.properties[name] ?? [] { mapping.propertyMappings.append(newMapping(property)) }
     mappings.append(mapping)
     addUniquenessConditions(name, nil)
   }
@@ -18,7 +18,7 @@ extension InferenceBuilder {
     var continued: Set<PropertyPath> = []
     for property in destination.properties[after] ?? [] {
       guard let origin = pair.sources[property.path] else {
-        mapping.propertyMappings.append(newProperty(property))
+        mapping.propertyMappings.append(newMapping(property))
         if pair.hasRecords { addConditions(ofNew: property, pair) }
         continue
       }
@@ -30,7 +30,7 @@ extension InferenceBuilder {
         mapping.propertyMappings.append(mapRelationship(origin, old, property, new, pair))
       case (.attribute, .relationship), (.relationship, .attribute):
         // Matched by kind, so that this cannot be.
-        mapping.propertyMappings.append(newProperty(property))
+        mapping.propertyMappings.append(newMapping(property))
       }
     }
     mappings.append(mapping)
@@ -44,19 +44,23 @@ extension InferenceBuilder {
   }
 
   /// The value of a property that the source has nothing for.
-  private func newProperty(_ property: StoredProperty) -> PropertyMapping {
+  func newMapping(_ property: StoredProperty) -> PropertyMapping {
     switch property.content {
     case .attribute(let attribute):
       if attribute.isDerived { return PropertyMapping(property.path, .recompute) }
       return PropertyMapping(property.path, attribute.hasReadableDefault ? .defaultValue : .null)
     case .relationship(let relationship):
       let inverse = destination.inverse(of: relationship)
-      let isFilled = inverse.map { $0.key != property.key && relationshipSources[$0.key] != nil } ?? false
+      let isFilled =
+        inverse.map { inverse in
+          inverse.key != property.key
+            && (relationshipSources[inverse.key] != nil || filledRelationships.contains(inverse.key))
+        } ?? false
       return PropertyMapping(property.path, isFilled ? .inverse : .null)
     }
   }
 
-  private mutating func addConditions(ofNew property: StoredProperty, _ pair: Pair) {
+  mutating func addConditions(ofNew property: StoredProperty, _ pair: Pair) {
     func condition(_ kind: MigrationCondition.Kind) -> MigrationCondition {
       MigrationCondition(
         kind, source: pair.source.name, destination: pair.destination.name, destinationProperty: property.path)
@@ -72,12 +76,12 @@ extension InferenceBuilder {
     case .relationship:
       guard !property.isOptional else { return }
       // Where the inverse fills it, only the records count that the inverse does not lead to.
-      let isFilled = newProperty(property).value == .inverse
+      let isFilled = newMapping(property).value == .inverse
       conditions.append(condition(isFilled ? .missingRelationship : .newMandatoryRelationship))
     }
   }
 
-  private mutating func addLoss(of property: StoredProperty, _ pair: Pair) {
+  mutating func addLoss(of property: StoredProperty, _ pair: Pair) {
     guard !pair.source.isAbstract else { return }
     func loss(_ kind: MigrationLoss.Kind) -> MigrationLoss {
       MigrationLoss(
@@ -111,7 +115,7 @@ extension InferenceBuilder {
   // MARK: Uniqueness
 
   /// Constraints of an entity of the destination that its records were not under before.
-  private mutating func addUniquenessConditions(_ name: String, _ pair: Pair?) {
+  mutating func addUniquenessConditions(_ name: String, _ pair: Pair?) {
     guard let entity = destination.entity(name), !entity.uniquenessConstraints.isEmpty else { return }
     // Constraints are hashed, so that those of a copied entity are the old ones.
     guard pair?.isCopy != true else { return }

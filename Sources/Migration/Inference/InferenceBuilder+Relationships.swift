@@ -80,6 +80,10 @@ extension InferenceBuilder {
     {
       conditions.append(condition(.newInverse, origin, property, pair))
     }
+    // One that becomes its own inverse and was not: whoever is led to leads back from now on.
+    if let after, after.key == property.key, before?.key != origin.key {
+      conditions.append(condition(.newInverse, origin, property, pair))
+    }
   }
 
   enum Fit {

@@ -23,16 +23,19 @@ struct InferenceBuilder {
   let destination: InferenceSide
 
   /// The entity of the destination that each entity of the source becomes.
-  private(set) var images: [String: String] = [:]
+  var images: [String: String] = [:]
 
   /// The entity of the source that each entity of the destination was.
-  private(set) var origins: [String: String] = [:]
+  var origins: [String: String] = [:]
 
   /// The pairs by the name of the destination's entity.
   private(set) var pairs: [String: Pair] = [:]
 
   /// The relationship that a declared relationship of the destination was.
   var relationshipSources: [PropertyKey: PropertyKey] = [:]
+
+  /// The declared relationships of the destination that a custom mapping fills from anything else.
+  var filledRelationships: Set<PropertyKey> = []
 
   /// The declared relationships of the source that go on.
   var continuedRelationships: Set<PropertyKey> = []
@@ -64,6 +67,27 @@ struct InferenceBuilder {
     }
   }
 
+  /// Maps one entity of the destination from any entity of the source, as a mapping file says; all else is as inferred.
+  ///
+  /// - Parameter others: what else the file maps, for finding out where relationships lead.
+  mutating func map(
+    _ destinationName: String, from sourceName: String, others: [(destination: String, source: String)]
+  ) -> EntityMapping? {
+    matchEntities()
+    for other in others {
+      if origins[other.destination] == nil { origins[other.destination] = other.source }
+      if images[other.source] == nil { images[other.source] = other.destination }
+    }
+    origins[destinationName] = sourceName
+    if images[sourceName] == nil { images[sourceName] = destinationName }
+    for name in destination.names { matchProperties(of: name) }
+    // What other entities are refused for is none of this one's business.
+    refusals = refusals.filter { $0.entityName == destinationName && $0.property != nil }
+    guard let pair = pairs[destinationName] else { return nil }
+    mapPair(pair)
+    return mappings.first { $0.destinationEntityName == destinationName }
+  }
+
   /// Notes a reason against the mapping, once for a property and not again for every entity that inherits it.
   mutating func refuse(_ refusal: MigrationRefusal, source: StoredProperty? = nil, destination: StoredProperty? = nil) {
     let key = [
@@ -73,6 +97,15 @@ struct InferenceBuilder {
     ]
     guard refused.insert(key).inserted else { return }
     refusals.append(refusal)
+  }
+
+  /// What has been noted against the mapping since the last time; it is forgotten.
+  mutating func takeRefusals() -> [MigrationRefusal] {
+    defer {
+      refusals = []
+      refused = []
+    }
+    return refusals
   }
 
   // MARK: Matching

@@ -168,6 +168,7 @@ extension PropertyMapping.Value {
     case .recompute: "recompute"
     case .relationship: "relationship"
     case .inverse: "inverse"
+    case .destinations: "destinations"
     case .expression: "expression"
     }
   }

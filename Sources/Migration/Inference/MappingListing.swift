@@ -152,6 +152,7 @@ public struct MappingListing: Sendable {
     case .recompute:
       if let attribute = old?.attribute, attribute.isDerived { return nil }
       notes.append("derived, computed again")
+    case .destinations(let mapping, _): notes.append("what \(printable(mapping)) makes")
     case .expression: notes.append("from an expression")
     }
     if let old, let new, old.traits.isOptional, !new.traits.isOptional, !mapping.replacesNilWithDefault {

@@ -1,5 +1,6 @@
 public import ManagedObjectModel
 internal import StoreFiles
+internal import SystemPackage
 
 /// The chain of steps that leads from the model a store was written with to a version of a bundle.
 public struct MigrationPath: Sendable, Hashable {
@@ -18,10 +19,13 @@ public struct MigrationPath: Sendable, Hashable {
   /// The version it leads to.
   public let destinationName: String
 
+  /// The custom mappings that were given and that no step uses, with the reason, in the order of their names.
+  public let unused: [UnusedMapping]
+
   /// Finds the chain of steps.
   ///
   /// From each version, a custom mapping that starts there is taken (the one to the next version first, else the one
-  /// that leads furthest), and else the mapping to the next version is inferred. Versions with the same hashes as the
+  /// that leads furthest; of several between the same versions the first by name), and else the mapping to the next version is inferred. Versions with the same hashes as the
   /// next are stepped over. A model that the bundle lacks is mapped to the wanted version directly; where that cannot
   /// be, through the newest version from which the chain leads on.
   ///
@@ -36,6 +40,7 @@ public struct MigrationPath: Sendable, Hashable {
     in bundle: ModelBundle, from source: Source, to destination: String? = nil, isDirect: Bool = false,
     mappings: [MappingModel] = []
   ) throws(MigrationError) {
+    let mappings = mappings.sorted(by: MappingModel.isListedBefore)
     let finder = PathFinder(bundle: bundle, mappings: mappings, isDirect: isDirect)
     let target = try finder.index(of: destination ?? bundle.current.name)
     destinationName = bundle.versions[target].name
@@ -43,6 +48,17 @@ public struct MigrationPath: Sendable, Hashable {
     case .version(let name): steps = try finder.steps(from: try finder.index(of: name), to: target)
     case .model(let model): steps = try finder.steps(from: model, to: target)
     }
+    let steps = steps
+    unused = mappings.filter { mapping in !steps.contains { $0.mapping == mapping } }
+      .map { UnusedMapping($0, in: bundle, steps: steps) }
+  }
+}
+
+extension MappingModel {
+  /// The order in which mappings between the same versions are chosen: by name, then by file.
+  static func isListedBefore(_ first: MappingModel, _ second: MappingModel) -> Bool {
+    if first.label != second.label { return precedesByCodeUnit(first.label, second.label) }
+    return precedesByCodeUnit(first.origin.path?.string ?? "", second.origin.path?.string ?? "")
   }
 }
 
@@ -87,7 +103,7 @@ private struct PathFinder {
       place = next
       if from.versionHashes == to.versionHashes, custom == nil { continue }
       if let custom {
-        steps.append(MigrationStep(from: from.name, to: to.name, mapping: custom))
+        steps.append(step(from: from.name, to: to.name, custom))
         continue
       }
       let inference = MappingInference(from: from.model, to: to.model)
@@ -130,7 +146,7 @@ private struct PathFinder {
   ) -> (step: MigrationStep, refusals: [MigrationRefusal]) {
     let version = versions[place]
     if let custom = mappings.first(where: { $0.fits(source: hashes, destination: version.versionHashes) }) {
-      return (MigrationStep(from: nil, to: version.name, mapping: custom), [])
+      return (step(from: nil, to: version.name, custom), [])
     }
     let inference = MappingInference(from: model, to: version.model)
     let step = MigrationStep(from: nil, to: version.name, mapping: inference.mapping)
@@ -140,6 +156,14 @@ private struct PathFinder {
       return copy
     }
     return (step, refusals)
+  }
+
+  /// A step by a custom mapping, with the others that would do.
+  private func step(from source: String?, to destination: String, _ custom: MappingModel) -> MigrationStep {
+    let others = mappings.filter {
+      $0 != custom && $0.fits(source: custom.sourceHashes, destination: custom.destinationHashes)
+    }
+    return MigrationStep(from: source, to: destination, mapping: custom, alternatives: others)
   }
 
   /// The version that comes after one, and the custom mapping that leads there, where there is one.

@@ -9,13 +9,24 @@ public struct MigrationStep: Sendable, Hashable {
   /// The mapping: a custom one where one was given, else an inferred one.
   public let mapping: MappingModel
 
+  /// Custom mappings between the same versions that were given as well and not chosen, in the order of their names.
+  public let alternatives: [MappingModel]
+
   /// A step.
-  public init(from sourceName: String?, to destinationName: String, mapping: MappingModel) {
+  public init(
+    from sourceName: String?, to destinationName: String, mapping: MappingModel, alternatives: [MappingModel] = []
+  ) {
     self.sourceName = sourceName
     self.destinationName = destinationName
     self.mapping = mapping
+    self.alternatives = alternatives
   }
 
   /// The step in words, such as `V1 → V2`.
-  public var name: String { "\(sourceName ?? "the store's model") → \(destinationName)" }
+  public var name: String { Self.name(from: sourceName, to: destinationName) }
+
+  /// The name of a step between two versions.
+  static func name(from source: String?, to destination: String) -> String {
+    "\(source ?? "the store's model") → \(destination)"
+  }
 }

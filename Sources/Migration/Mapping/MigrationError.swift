@@ -29,11 +29,17 @@ public struct MigrationError: ReportableError {
     /// A mapping model cannot be read.
     case mappingInvalid = "mapping-invalid"
 
+    /// A mapping model has an expression that cannot be carried out.
+    case expressionUnsupported = "expression-unsupported"
+
     /// A mapping needs a policy or a function that nobody has provided.
     case policyMissing = "policy-missing"
 
     /// A custom step failed.
     case policyFailed = "policy-failed"
+
+    /// The app's code before or after a step failed.
+    case stageHandlerFailed = "stage-handler-failed"
 
     /// The records do not fit the destination.
     case dataViolation = "migration-data-violation"
@@ -77,11 +83,14 @@ public struct MigrationError: ReportableError {
   /// The reason in Core Data's words, where Core Data has any.
   public var reason: String?
 
-  /// Everything that stands in the way of inferring a mapping, not only the first.
+  /// Everything that stands in the way of a mapping, inferred or read from a file, not only the first.
   public var refusals: [MigrationRefusal]
 
   /// The error of the file system, where that is the cause.
   public var fileError: FileError?
+
+  /// The report that was written of the failure, where one was.
+  public var reportPath: FilePath?
 
   /// The stable word for the kind of failure; that of the file error where one is the cause.
   public var code: String { fileError?.code ?? kind.rawValue }
@@ -95,7 +104,7 @@ public struct MigrationError: ReportableError {
     case .notInferable, .mappingMissing, .mappingStale, .mappingInvalid: 134140
     case .sourceModelMissing: 134130
     case .backwards: 134506
-    case .policyMissing, .policyFailed: 134170
+    case .policyMissing, .policyFailed, .expressionUnsupported, .stageHandlerFailed: 134170
     case .dataViolation, .verificationFailed: 134110
     case .constraintViolation: 134111
     case .cancelled: 134120
@@ -158,8 +167,10 @@ extension MigrationError.Kind {
     case .mappingMissing: "Give a mapping for the step."
     case .mappingStale: "Make the mapping anew from the two versions as they are now."
     case .mappingInvalid: "Take the mapping from version control or make it again."
+    case .expressionUnsupported: "Make the value in a policy, or write the expression in another way."
     case .policyMissing: "Register the policy or the function before the migration starts."
     case .policyFailed: "Correct the custom step; the store is as it was."
+    case .stageHandlerFailed: "Correct the handler of the stage; the store is as it was."
     case .dataViolation: "Correct the records, or give the attribute a default; the store is as it was."
     case .constraintViolation: "Remove the duplicates, or leave the constraint out; the store is as it was."
     case .verificationFailed: "Report it; the store is as it was."

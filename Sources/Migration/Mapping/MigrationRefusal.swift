@@ -19,6 +19,9 @@ public struct MigrationRefusal: Sendable, Hashable {
 
     /// Entities without a common ancestor get one.
     case mergedHierarchies = "merged-hierarchies"
+
+    /// An expression of a mapping model that cannot be carried out.
+    case unsupportedExpression = "unsupported-expression"
   }
 
   /// What stands in the way.

@@ -31,8 +31,24 @@ public struct PropertyMapping: Sendable, Hashable {
     /// A relationship that is new and whose inverse is not: it is filled by the mapping of its inverse.
     case inverse
 
+    /// The records that an entity mapping made of this very source record, or of those that a relationship leads to.
+    ///
+    /// Where one source record becomes several, this is how the parts find each other: `PersonToPerson` gives `address`
+    /// the value `.destinations(mapping: "PersonToAddress", of: .record)`. Where the relationship of the destination is
+    /// to-one and there are several, the one with the lowest primary key is taken.
+    case destinations(mapping: String, of: SourceReference)
+
     /// An expression of a custom mapping.
     case expression(MappingExpression)
+  }
+
+  /// The records of the source whose destinations are meant.
+  public enum SourceReference: Sendable, Hashable {
+    /// The record itself.
+    case record
+
+    /// The records that a relationship of it leads to, by name.
+    case relationship(String)
   }
 
   /// The property of the destination; for composite attributes there is one mapping for each leaf.
@@ -61,8 +77,8 @@ public struct PropertyMapping: Sendable, Hashable {
   public var source: PropertyPath? {
     switch value {
     case .copy(let path), .convert(let path, _, _), .externalize(let path): path
-    case .relationship(let name): PropertyPath(name)
-    case .defaultValue, .null, .recompute, .inverse, .expression: nil
+    case .relationship(let name), .destinations(_, of: .relationship(let name)): PropertyPath(name)
+    case .defaultValue, .null, .recompute, .inverse, .destinations, .expression: nil
     }
   }
 
@@ -72,7 +88,7 @@ public struct PropertyMapping: Sendable, Hashable {
     case .copy(let path): path == destination && !replacesNilWithDefault
     case .relationship(let name): destination == PropertyPath(name)
     case .recompute: true
-    case .convert, .externalize, .defaultValue, .null, .inverse, .expression: false
+    case .convert, .externalize, .defaultValue, .null, .inverse, .destinations, .expression: false
     }
   }
 }

@@ -16,8 +16,14 @@ public struct MigrationPlan: Sendable, Hashable, Codable {
     /// The mapping that is used.
     public var mapping: Mapping
 
+    /// Other mappings that fit as well and were not chosen.
+    public var alternatives: [Mapping]
+
     /// How it is carried out.
     public var way: MigrationWay
+
+    /// Why the records have to be written anew; nil where they need not be.
+    public var reason: String?
 
     /// Every entity of either version, those with a place in the destination first.
     public var entities: [EntityPlan]
@@ -61,30 +67,6 @@ public struct MigrationPlan: Sendable, Hashable, Codable {
 
   /// What becomes of the records of an entity.
   public struct EntityPlan: Sendable, Hashable, Codable {
-    /// What is done to them.
-    public enum Way: String, Sendable, Hashable, Codable {
-      /// The entity is new.
-      case new
-
-      /// The entity is gone, and its records with it.
-      case removed
-
-      /// The records stay as they are.
-      case unchanged
-
-      /// Columns or tables are added and renamed around the records.
-      case altered
-
-      /// The records are copied as they are into the new store.
-      case copied
-
-      /// The records are rewritten into the new store.
-      case rebuilt
-
-      /// Expressions or a policy make the new records.
-      case custom
-    }
-
     /// The entity of the source.
     public var source: String?
 
@@ -92,7 +74,7 @@ public struct MigrationPlan: Sendable, Hashable, Codable {
     public var destination: String?
 
     /// What is done to its records.
-    public var way: Way
+    public var way: EntityWay
 
     /// The number of records; nil where only running the steps before tells.
     public var rows: Int?
@@ -174,6 +156,9 @@ public struct MigrationPlan: Sendable, Hashable, Codable {
 
   /// Why there is no way; empty where there is one.
   public var refusals: [Refusal]
+
+  /// Mappings that were given and that no step uses, each with the reason in words.
+  public var unusedMappings: [String]
 
   /// The records of the store.
   public var rows: Int

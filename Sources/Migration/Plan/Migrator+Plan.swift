@@ -27,7 +27,8 @@ extension Migrator {
       var plan = try view.read { database in try self.plan(of: database, options) }
       plan.store = PathText(path)
       plan.bytes = bytes
-      plan.neededBytes = plan.isNeeded ? Self.neededSpace(bytes) : 0
+      plan.neededBytes = Self.neededSpace(
+        plan.steps, bytes, isCopied: members.contains { $0.part != .main && $0.status.size > 0 })
       plan.freeBytes = try fileSystem.freeSpace(at: folder.path.folder)
       plan.isInterrupted = try fileSystem.status(of: folder.journalPath, followingLinks: false) != nil
       return plan
@@ -38,14 +39,21 @@ extension Migrator {
     }
   }
 
-  /// What must be free beside a store of a size: the copy, and the file of the step that is being made of it.
-  static func neededSpace(_ bytes: Int64) -> Int64 { 3 * bytes }
+  /// What must be free beside a store: the file of the step before, and that of the step that is being made of it.
+  ///
+  /// A store without a log is read where it lies. A rebuild sorts its indexes in files beside the new one.
+  private static func neededSpace(_ steps: [MigrationPlan.Step], _ bytes: Int64, isCopied: Bool) -> Int64 {
+    guard !steps.isEmpty else { return 0 }
+    let before = isCopied || steps.count > 1 ? bytes : 0
+    return before + bytes + (steps.contains { $0.way == .rebuild } ? bytes / 4 : 0)
+  }
 
   private func plan(of database: Database, _ options: Options) throws -> MigrationPlan {
     let facts = try StoreFacts(database)
     var plan = MigrationPlan(
       store: PathText(""), from: bundle.version(matching: facts.metadata.versionHashes)?.name,
-      to: options.version ?? bundle.current.name, steps: [], refusals: [], rows: 0, bytes: 0, neededBytes: 0,
+      to: options.version ?? bundle.current.name, steps: [], refusals: [], unusedMappings: [], rows: 0, bytes: 0,
+      neededBytes: 0,
       freeBytes: 0, isInterrupted: false)
     let path: MigrationPath
     do throws(MigrationError) {
@@ -55,44 +63,41 @@ extension Migrator {
       plan.refusals = error.refusals.map(MigrationPlan.Refusal.init)
       return plan
     }
+    plan.unusedMappings = path.unused.map(\.text)
     guard let first = path.steps.first else { return plan }
     // A store that lacks what its model has is told of now, in the words of the step that would meet it.
     let contents = try SourceContents(database, try StepLayout(first.mapping))
+    var known: SourceContents? = contents
     plan.rows = contents.rows.values.reduce(0) { $0 + $1.values.reduce(0, +) }
     let census = StoreCensus(layout: try StoreLayout(first.mapping.source), side: InferenceSide(first.mapping.source))
     var earlier: [MappingModel] = []
     for step in path.steps {
       let forecast = StepForecast(step.mapping, after: earlier, census: census)
-      plan.steps.append(try self.step(step, forecast, database))
+      plan.steps.append(try self.step(step, forecast, known, database))
       earlier.append(step.mapping)
+      // What the app added to the store is only known of the store as it is.
+      known = nil
     }
     return plan
   }
 
   private func step(
-    _ step: MigrationStep, _ forecast: StepForecast, _ database: Database
+    _ step: MigrationStep, _ forecast: StepForecast, _ contents: SourceContents?, _ database: Database
   ) throws -> MigrationPlan.Step {
-    let way = MigrationWay.rebuild
+    let layout = try StepLayout(step.mapping)
+    let decision = StepDecision(layout, contents: contents)
     return MigrationPlan.Step(
-      source: step.sourceName, destination: step.destinationName, mapping: .init(step.mapping), way: way,
+      source: step.sourceName, destination: step.destinationName, mapping: .init(step.mapping),
+      alternatives: step.alternatives.map(MigrationPlan.Mapping.init), way: decision.way,
+      reason: decision.reason,
       entities: try step.mapping.entityMappings.map { mapping in
         MigrationPlan.EntityPlan(
           source: mapping.sourceEntityName, destination: mapping.destinationEntityName,
-          way: Self.way(of: mapping, in: way),
+          way: decision.way(of: mapping, layout),
           rows: try mapping.sourceEntityName.map { try forecast.rows(of: $0, database) } ?? 0,
           policy: mapping.policyClassName)
       },
       losses: try forecast.losses(database), failures: try forecast.failures(database))
-  }
-
-  private static func way(of mapping: EntityMapping, in way: MigrationWay) -> MigrationPlan.EntityPlan.Way {
-    switch mapping.kind {
-    case .add: .new
-    case .remove: .removed
-    case .copy: way == .inPlace ? .unchanged : .copied
-    case .transform: way == .inPlace ? .altered : .rebuilt
-    case .custom, .undefined: .custom
-    }
   }
 }
 

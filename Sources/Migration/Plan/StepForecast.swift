@@ -10,6 +10,9 @@ struct StepForecast {
   /// The store as it is.
   let census: StoreCensus
 
+  /// What the steps before have put in of their own.
+  private var made = MadeValues()
+
   private let destination: InferenceSide
 
   init(_ mapping: MappingModel, after earlier: [MappingModel], census: StoreCensus) {
@@ -20,8 +23,9 @@ struct StepForecast {
   }
 
   /// The forecast of a step whose source is at hand.
-  init(of layout: StepLayout) {
+  init(of layout: StepLayout, made: MadeValues = MadeValues()) {
     self.init(layout.mapping, after: [], census: StoreCensus(layout: layout.source, side: layout.sourceSide))
+    self.made = made
   }
 
   /// The records of an entity of the step's source; nil where only running the steps before tells.
@@ -38,6 +42,7 @@ struct StepForecast {
     guard let property = loss.property else {
       return try rows(of: loss.sourceEntityName, database).map { StoreCensus.Count(rows: $0, examples: []) }
     }
+    if made.contains(loss.sourceEntityName, property) { return StoreCensus.Count(rows: 0, examples: []) }
     switch trace.trace(loss.sourceEntityName, property) {
     case (.entity(let name), .property(let path, _)):
       guard let filter = census.hasValue(path, in: name) else { return nil }

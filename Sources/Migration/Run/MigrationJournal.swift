@@ -21,6 +21,24 @@ struct MigrationJournal: Codable, Sendable {
     }
   }
 
+  /// What tells that a file is the one that was finished.
+  ///
+  /// No digest: the working folder is this user's alone (0700), nothing but a migration that holds its lock writes there,
+  /// and the file was on the disk before this was written. A digest would cost more than the step.
+  struct FileStamp: Codable, Sendable, Hashable {
+    var identity: FileIdentity
+    var size: Int64
+    var seconds: Int64
+    var nanoseconds: Int32
+
+    init(_ status: FileStatus) {
+      identity = status.identity
+      size = status.size
+      seconds = status.modified.secondsSince1970
+      nanoseconds = status.modified.nanoseconds
+    }
+  }
+
   /// One step, and its result once it is there.
   struct Step: Codable, Sendable, Hashable {
     var source: String
@@ -30,8 +48,11 @@ struct MigrationJournal: Codable, Sendable {
     var sourceChecksum: String
     var destinationChecksum: String
 
-    /// The digest of the finished file.
-    var sha256: String?
+    /// The finished file; that of the last one where several steps were carried out on it.
+    var file: FileStamp?
+
+    /// How often a step with code of the app has been begun; nil for other steps.
+    var attempts: Int?
     var account: StepAccount?
   }
 
@@ -42,16 +63,18 @@ struct MigrationJournal: Codable, Sendable {
 
     /// The original makes room for the result: whoever finds this goes on.
     case swapping
+
+    /// The result did not open: it goes, and the original comes back.
+    case reverting
   }
 
   /// The version of this file's format.
-  var version = 1
+  var version = 2
   var store: PathText
   var members: [Member]
 
   /// When it began, in RFC 3339; whatever tells the time in the new store tells this.
   var begun: String
-  var sha256: String?
   var steps: [Step]
   var phase = Phase.stepping
 
@@ -61,8 +84,11 @@ struct MigrationJournal: Codable, Sendable {
   /// The file that takes the original's place.
   var result: FileIdentity?
 
+  /// What the finished steps have put in of their own; nil in journals of earlier versions of this library.
+  var made: MadeValues?
+
   /// The number of steps whose files are there.
-  var finished: Int { steps.prefix { $0.sha256 != nil }.count }
+  var finished: Int { steps.prefix { $0.file != nil }.count }
 
   /// The parts of a set that count: the index of the log is rebuilt by whoever opens the store.
   static func members(_ members: [StoreFileSet.Member]) -> [Member] {
@@ -97,11 +123,21 @@ struct WorkingFolder {
   /// Where a step is carried out.
   func unfinished(_ number: Int) -> FilePath { path.appending("step-\(number).sqlite.unfinished") }
 
+  /// The copy that a stage changes before a step.
+  func prepared(_ number: Int) -> FilePath { path.appending("step-\(number).prepared.unfinished") }
+
   /// The journal; nil where there is none, or none that can be read.
   func journal() throws(FileError) -> MigrationJournal? {
     guard try fileSystem.status(of: journalPath, followingLinks: false) != nil else { return nil }
-    let bytes = try fileSystem.contents(of: journalPath, limit: 1 << 26)
-    guard let journal = try? JSONDecoder().decode(MigrationJournal.self, from: Data(bytes)), journal.version == 1 else {
+    let bytes: [UInt8]
+    do throws(FileError) {
+      bytes = try fileSystem.contents(of: journalPath, limit: 1 << 26)
+    } catch {
+      // Another process has finished meanwhile.
+      guard error.kind == .notFound else { throw error }
+      return nil
+    }
+    guard let journal = try? JSONDecoder().decode(MigrationJournal.self, from: Data(bytes)), journal.version == 2 else {
       // Only ever written whole: one that cannot be read is none of ours, or of a later version.
       return nil
     }
@@ -126,6 +162,7 @@ struct WorkingFolder {
   func removeUnfinished(_ number: Int) throws(FileError) {
     for suffix in ["", "-wal", "-shm", "-journal"] {
       try fileSystem.unlink(path.appending("step-\(number).sqlite.unfinished" + suffix))
+      try fileSystem.unlink(path.appending("step-\(number).prepared.unfinished" + suffix))
     }
   }
 

@@ -1,5 +1,5 @@
 internal import PersistentStore
-internal import StoreFiles
+package import StoreFiles
 public import SystemPackage
 
 extension Migrator {
@@ -9,26 +9,70 @@ extension Migrator {
   ///
   /// - Returns: the path of the backup where a swap was finished.
   public func finishInterrupted(_ path: FilePath, home: FilePath? = nil) throws(MigrationError) -> FilePath? {
+    try finishInterruptedSwap(path)?.backup
+  }
+
+  /// The same, with everything that the interrupted run could not tell any more.
+  ///
+  /// Two processes may do it at once: one does it, and the other waits.
+  ///
+  /// - Returns: nil where there was nothing to finish, or where the original was brought back.
+  package func finishInterruptedSwap(_ path: FilePath) throws(MigrationError) -> Result? {
     // The store itself may be missing from its place just now, which is no error here.
     guard path.lastComponent != nil else { return nil }
     do {
       guard let original = try place(path) else { return nil }
       let folder = WorkingFolder(for: original, in: fileSystem)
-      guard try folder.journal()?.phase == .swapping else { return nil }
-      let lock = try FolderLock(folder.path, in: fileSystem)
-      let backup = try finishLocked(original, folder)
+      guard try isReplacing(original), let lock = try lockIfThere(folder) else { return nil }
+      let result = try finishLocked(original, folder)
       _ = consume lock
-      return backup
+      return result
     } catch {
       throw MigrationError(database: error, path: path)
     }
   }
 
+  /// Whether the store of a place is just being replaced by its migrated self, or was when a run was killed: until that
+  /// is finished, a place without a store is not free.
+  package func isReplacing(_ place: StoreFileSet) throws(FileError) -> Bool {
+    guard let journal = try WorkingFolder(for: place, in: fileSystem).journal() else { return false }
+    return journal.phase != .stepping
+  }
+
+  /// Removes what a run has left beside a store that needs no migration any more; not where another process is at it.
+  package func removeLeftovers(_ place: StoreFileSet) throws(FileError) {
+    let folder = WorkingFolder(for: place, in: fileSystem)
+    guard try fileSystem.status(of: folder.path, followingLinks: false)?.kind == .directory else { return }
+    let lock = try FolderLock(folder.path, patience: 0, in: fileSystem)
+    if try folder.journal().map({ $0.phase == .stepping }) ?? true { try folder.remove() }
+    _ = consume lock
+  }
+
+  /// The lock of the working folder; nil where another process has finished and removed it meanwhile.
+  private func lockIfThere(_ folder: WorkingFolder) throws(FileError) -> FolderLock? {
+    do throws(FileError) {
+      return try FolderLock(folder.path, in: fileSystem)
+    } catch {
+      guard error.kind == .notFound else { throw error }
+      return nil
+    }
+  }
+
   /// The caller holds the lock of the working folder.
-  private func finishLocked(_ original: StoreFileSet, _ folder: WorkingFolder) throws -> FilePath? {
+  func finishLocked(_ original: StoreFileSet, _ folder: WorkingFolder) throws -> Result? {
     // Another process may have finished it meanwhile.
-    guard let journal = try folder.journal(), journal.phase == .swapping else { return nil }
-    return try finishSwap(original, folder, journal)
+    guard let journal = try folder.journal() else { return nil }
+    switch journal.phase {
+    case .stepping: return nil
+    case .reverting:
+      try finishReverting(original, folder, journal)
+      return nil
+    case .swapping:
+      let backup = try finishSwap(original, folder, journal)
+      return Result(
+        store: original.main, backup: backup, steps: journal.steps.compactMap(\.account),
+        resumedSteps: journal.steps.count)
+    }
   }
 
   /// The set that a path stands for, there or not; nil where not even its folder is there.
@@ -60,6 +104,7 @@ extension Migrator {
     let backups = (home ?? original.folder).appending("Backups").appending(original.main.stem ?? "Store")
     do throws(FileError) {
       try fileSystem.makeDirectory(backups)
+      try adoptAccess(of: original, file)
       journal.backup = PathText(try freeName(in: backups))
       journal.result = try fileSystem.status(of: file, followingLinks: false)?.identity
       try checkUnchanged(original, journal)
@@ -71,6 +116,12 @@ extension Migrator {
     let backup = try finishSwap(original, folder, journal)
     return Result(
       store: original.main, backup: backup, steps: journal.steps.compactMap(\.account), resumedSteps: resumed)
+  }
+
+  /// The new store may be read and written by whoever may read and write the old one.
+  private func adoptAccess(of original: StoreFileSet, _ file: FilePath) throws(FileError) {
+    guard let status = try fileSystem.status(of: original.main) else { return }
+    try fileSystem.adoptAccess(of: status, to: file)
   }
 
   private func checkUnchanged(_ original: StoreFileSet, _ journal: MigrationJournal) throws(FileError) {
@@ -124,7 +175,17 @@ extension Migrator {
     if now == nil || now != journal.result {
       try put(folder.step(journal.steps.count), saved, into: original)
     }
-    try checkOpens(original)
+    do {
+      try checkOpening(original.main)
+    } catch {
+      let reason = MigrationError(database: error, path: original.main)
+      // A lock or a full disk passes; whoever comes next tries again.
+      guard !reason.isEnvironmental else { throw reason }
+      try revert(original, folder, journal)
+      throw MigrationError(
+        .verificationFailed, operation: "open the migrated store", path: original.main,
+        detail: "it does not open in its place: \(reason.detail)")
+    }
     try folder.remove()
     return backup
   }
@@ -149,7 +210,8 @@ extension Migrator {
     try fileSystem.makeDirectory(saved.folder)
     var relocation = try Relocation(of: original, to: saved, note: "migration", in: fileSystem)
     try relocation.run(
-      journal: folder.movePath, in: fileSystem, progress: { _, _ in }, whenArrived: { _ in }, whenMoved: {},
+      journal: folder.movePath, in: fileSystem, takesDigests: false, progress: { _, _ in }, whenArrived: { _ in },
+      whenMoved: {},
       whenTakenBack: {})
   }
 
@@ -190,21 +252,15 @@ extension Migrator {
     }
   }
 
-  /// Opens the new store once, which is what the original was kept in its working folder for.
-  private func checkOpens(_ place: StoreFileSet) throws {
-    let store = try PersistentStore(opening: place.main)
-    _ = try store.metadata()
-    try store.close()
-  }
-
   /// Writes the result elsewhere; the original stays.
   func deliver(
     _ original: StoreFileSet, to place: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal, resumed: Int
   ) throws(MigrationError) -> Result {
     do {
       try copyExternalData(of: original, to: place)
+      try adoptAccess(of: original, folder.step(journal.steps.count))
       try fileSystem.install(folder.step(journal.steps.count), at: place.main, replacing: false)
-      try checkOpens(place)
+      try checkOpening(place.main)
       try folder.remove()
     } catch {
       throw MigrationError(database: error, path: place.main)

@@ -1,4 +1,5 @@
 internal import GRDB
+public import Logging
 public import ManagedObjectModel
 internal import PersistentStore
 public import StoreFiles
@@ -26,8 +27,24 @@ public struct Migrator: Sendable {
     /// Mappings to use in place of inferred ones where their hashes fit.
     public var mappings: [MappingModel] = []
 
+    /// Whether even what only adds and renames is carried out as a rebuild, which also makes the file compact.
+    public var alwaysRebuilds = false
+
+    /// The policies that mappings ask for.
+    public var policies = MigrationPolicies()
+
+    /// Code of the app that runs before and after steps.
+    public var stages: [MigrationStage] = []
+
+    /// Free text for policies and handlers.
+    public var userInfo: [String: String] = [:]
+
     /// Called before each step with its name, its number from 1, and their number; false ends the migration.
     public var progress: @Sendable (_ step: String, _ number: Int, _ count: Int) -> Bool = { _, _, _ in true }
+
+    /// Whether the home (or the store's folder) keeps records of it: a report in `Reports/` where it fails, a line in
+    /// `migrations.jsonl` where it ends well.
+    public var isRecorded = false
 
     /// To the current version, in place.
     public init() {}
@@ -46,29 +63,47 @@ public struct Migrator: Sendable {
 
     /// How many of the steps an earlier run had finished.
     public var resumedSteps: Int
+
+    /// What it cost; nil where nothing had to be done.
+    public var metrics: MigrationMetrics?
   }
 
   let bundle: ModelBundle
   let surroundings: Surroundings
+  let logger: Logger
+
+  /// The app's own version, for reports.
+  package var appVersion: String?
+
+  /// Opens the migrated store in its place as its owner will, and closes it again; what it throws brings the original
+  /// back.
+  package var checkOpening: @Sendable (FilePath) throws -> Void = { path in
+    let store = try PersistentStore(opening: path)
+    _ = try store.metadata()
+    try store.close()
+  }
+
+  /// Asked once other migrations of the same store are kept out, because one of them may have done it meanwhile.
+  package var isStillNeeded: @Sendable () throws -> Bool = { true }
   var fileSystem: FileSystem { surroundings.fileSystem }
 
   /// A migrator for the stores of an app.
-  public init(_ bundle: ModelBundle, surroundings: Surroundings = .machine) {
+  ///
+  /// - Parameter logger: told of each step at `info`, of each mapping and each statement of SQL at `debug`, without values.
+  public init(
+    _ bundle: ModelBundle, surroundings: Surroundings = .machine,
+    logger: Logger = Logger(label: "lazaret") { _ in SwiftLogNoOpLogHandler() }
+  ) {
     self.bundle = bundle
     self.surroundings = surroundings
+    self.logger = logger
   }
 
   /// Migrates a store.
   ///
   /// - Throws: `MigrationError`; the store is then as it was, or the migration goes on when it is called again.
   public func migrate(_ path: FilePath, options: Options = Options()) throws(MigrationError) -> Result {
-    do throws(MigrationError) {
-      return try run(path, options)
-    } catch {
-      var error = error
-      if error.path == nil { error.path = path }
-      throw error
-    }
+    try recorded(path, options) { () throws(MigrationError) in try run(path, options) }
   }
 
   private func run(_ path: FilePath, _ options: Options) throws(MigrationError) -> Result {
@@ -88,25 +123,55 @@ public struct Migrator: Sendable {
       throw FileError(.notFound, operation: "migrate the store", path: original.main)
     }
     let folder = WorkingFolder(for: place, in: fileSystem)
-    let lock = try takeLock(folder)
-    let result = try migrate(original, to: place, folder, options)
-    _ = consume lock
-    return result
+    var attempt = 1
+    while true {
+      let lock = try takeLock(folder)
+      do throws(MigrationError) {
+        let result = try migrate(original, to: place, folder, options)
+        _ = consume lock
+        return result
+      } catch {
+        // Somebody wrote to the store meanwhile: what was made of it is void, and the next attempt starts afresh.
+        guard error.fileError?.kind == .changed, attempt < Self.attempts else { throw error }
+        try filing { () throws(FileError) in try folder.remove() }
+        attempt += 1
+      }
+    }
   }
+
+  /// How often a migration is begun where somebody writes to the store each time.
+  static let attempts = 3
 
   private func migrate(
     _ original: StoreFileSet, to place: StoreFileSet, _ folder: WorkingFolder, _ options: Options
   ) throws(MigrationError) -> Result {
+    if options.output == nil, let done = try finishedByAnother(original, folder) { return done }
+    guard try isNeeded() else {
+      try filing { () throws(FileError) in try folder.remove() }
+      return Result(store: original.main, backup: nil, steps: [], resumedSteps: 0)
+    }
     let work = try prepared(original, folder, options)
     guard !work.journal.steps.isEmpty else {
       try filing { () throws(FileError) in try folder.remove() }
       return Result(store: original.main, backup: nil, steps: [], resumedSteps: 0)
     }
+    MigrationTrace.current?.plan(work.journal, work.path)
     let journal = try finished(work, folder, options)
     if options.output == nil {
       return try swap(original, folder, journal, options.home, resumed: work.journal.finished)
     }
     return try deliver(original, to: place, folder, journal, resumed: work.journal.finished)
+  }
+
+  /// What a run that ended while this one waited for the lock has left to be finished.
+  private func finishedByAnother(
+    _ original: StoreFileSet, _ folder: WorkingFolder
+  ) throws(MigrationError) -> Result? {
+    do { return try finishLocked(original, folder) } catch { throw MigrationError(database: error, path: nil) }
+  }
+
+  private func isNeeded() throws(MigrationError) -> Bool {
+    do { return try isStillNeeded() } catch { throw MigrationError(database: error, path: nil) }
   }
 
   private func prepared(
@@ -136,7 +201,7 @@ public struct Migrator: Sendable {
   }
 
   /// Makes the working folder and keeps other migrations of the same store out.
-  private func takeLock(_ folder: WorkingFolder) throws(MigrationError) -> FolderLock {
+  func takeLock(_ folder: WorkingFolder) throws(MigrationError) -> FolderLock {
     while true {
       do throws(FileError) {
         try folder.make()
@@ -154,11 +219,20 @@ public struct Migrator: Sendable {
   struct Work {
     var path: MigrationPath
     var journal: MigrationJournal
+    var source: StepSource
+  }
+
+  /// The file that the next step starts from.
+  struct StepSource {
+    let path: FilePath
+
+    /// The store itself where that is only read: it has no log, and nobody has written to it as long as it is unchanged.
+    var original: StoreFileSet?
   }
 
   // MARK: The copy
 
-  /// Takes up an interrupted migration, or copies the store and plans a new one.
+  /// Takes up an interrupted migration, or plans a new one.
   private func prepare(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ options: Options
   ) throws(MigrationError) -> Work {
@@ -166,15 +240,21 @@ public struct Migrator: Sendable {
     if let journal = try filing({ () throws(FileError) in try folder.journal() }), journal.members == members,
       journal.phase == .stepping, journal.store.path == original.main, let file = try lastFile(journal, folder)
     {
-      if let path = try rest(of: journal, file, options) { return Work(path: path, journal: journal) }
+      if let path = try rest(of: journal, file, options) {
+        return Work(path: path, journal: journal, source: StepSource(path: file))
+      }
     }
     try filing { () throws(FileError) in
       for name in try fileSystem.entries(of: folder.path) { try fileSystem.unlink(folder.path.appending(name)) }
     }
-    try copy(original, folder, members)
-    let contents = try storeFacts(folder.step(0))
-    let path = try way(from: contents, options)
-    var journal = MigrationJournal(
+    // Without a log the store itself can be read; it is never written to.
+    let isWhole = members.allSatisfy { $0.part == .main || $0.size == 0 }
+    if !isWhole { try copy(original, folder, members) }
+    let source = isWhole ? StepSource(path: original.main, original: original) : StepSource(path: folder.step(0))
+    let path = try reading(source, members) { () throws(MigrationError) in
+      try way(from: try storeFacts(source.path), options)
+    }
+    let journal = MigrationJournal(
       store: PathText(original.main), members: members, begun: surroundings.now().rfc3339,
       steps: path.steps.map { step in
         MigrationJournal.Step(
@@ -182,20 +262,51 @@ public struct Migrator: Sendable {
           sourceChecksum: ManagedObjectModel.versionChecksum(of: step.mapping.sourceHashes),
           destinationChecksum: ManagedObjectModel.versionChecksum(of: step.mapping.destinationHashes))
       })
-    journal.sha256 = try digest(folder.step(0))
     try folder.write(journal)
-    return Work(path: path, journal: journal)
+    return Work(path: path, journal: journal, source: source)
   }
 
-  /// The last finished file, where it is still what the journal says.
+  /// Reads the source of a step, and makes sure that nobody wrote to it meanwhile where it is the store itself.
+  ///
+  /// - Throws: `changed-meanwhile` whatever else failed, where somebody did; else what reading failed with.
+  func reading<Value>(
+    _ source: StepSource, _ members: [MigrationJournal.Member], _ body: () throws(MigrationError) -> Value
+  ) throws(MigrationError) -> Value {
+    guard let original = source.original else { return try body() }
+    func check() throws(MigrationError) {
+      try filing { () throws(FileError) in
+        guard MigrationJournal.members(try original.members(in: fileSystem)) == members else {
+          throw FileError(.changed, operation: "copy the store", path: original.main)
+        }
+      }
+    }
+    // In rollback mode the lock keeps writers out; in WAL mode they are seen by what they leave behind.
+    do {
+      let lock = try SharedStoreLock(on: original, in: fileSystem)
+      try check()
+      let value: Value
+      do throws(MigrationError) {
+        value = try body()
+      } catch {
+        try check()
+        throw error
+      }
+      try check()
+      _ = consume lock
+      return value
+    } catch {
+      throw MigrationError(database: error, path: original.main)
+    }
+  }
+
+  /// The last finished file, where it is still what the journal says; nil where no step is finished.
   private func lastFile(_ journal: MigrationJournal, _ folder: WorkingFolder) throws(MigrationError) -> FilePath? {
     let number = journal.finished
+    guard number > 0 else { return nil }
     let path = folder.step(number)
-    guard try filing({ () throws(FileError) in try fileSystem.status(of: path, followingLinks: false) }) != nil else {
-      return nil
-    }
-    let expected = number == 0 ? journal.sha256 : journal.steps[number - 1].sha256
-    return try digest(path) == expected ? path : nil
+    let status = try filing { () throws(FileError) in try fileSystem.status(of: path, followingLinks: false) }
+    guard let status, MigrationJournal.FileStamp(status) == journal.steps[number - 1].file else { return nil }
+    return path
   }
 
   /// The steps that are left; nil where the model or the options have changed since.
@@ -223,8 +334,10 @@ public struct Migrator: Sendable {
         .sourceModelMissing, operation: "plan the migration", path: bundle.path,
         detail: "no version of the model has the store's version hashes, and the store carries no model of its own")
     }
-    return try MigrationPath(
+    let path = try MigrationPath(
       in: bundle, from: source, to: options.version, isDirect: options.isDirect, mappings: options.mappings)
+    try checkCustomSteps(path, options)
+    return path
   }
 
   /// Copies the set as it is and brings its log into the copy; the original is only read.
@@ -234,11 +347,10 @@ public struct Migrator: Sendable {
     let target = StoreFileSet(main: folder.unfinished(0))
     do {
       let lock = try SharedStoreLock(on: original, in: fileSystem)
-      var needed: Int64 = 0
-      for member in members { needed += member.size }
-      try requireSpace(Self.neededSpace(needed), at: folder.path)
+      let size = members.reduce(0) { $0 + $1.size }
+      try requireSpace(size, at: folder.path)
       for member in members {
-        _ = try fileSystem.copy(original.path(of: member.part), to: target.path(of: member.part))
+        try fileSystem.duplicate(original.path(of: member.part), to: target.path(of: member.part))
       }
       let now = MigrationJournal.members(try original.members(in: fileSystem))
       _ = consume lock
@@ -255,45 +367,16 @@ public struct Migrator: Sendable {
       try database.execute(sql: "PRAGMA journal_mode = DELETE")
     }
     try copied.close()
-    try finish(0, folder)
+    try finish(0, as: 0, folder)
   }
 
-  /// Gives a finished file its name; SQLite has pushed it to the disk.
-  func finish(_ number: Int, _ folder: WorkingFolder) throws(MigrationError) {
+  /// Gives a finished file its name; it has been pushed to the disk.
+  func finish(_ unfinished: Int, as number: Int, _ folder: WorkingFolder) throws(MigrationError) {
     try filing { () throws(FileError) in
-      let path = folder.unfinished(number)
+      let path = folder.unfinished(unfinished)
       for suffix in ["-wal", "-shm", "-journal"] { try fileSystem.unlink(path.sibling(suffix: suffix)) }
       try fileSystem.install(path, at: folder.step(number), replacing: true)
     }
-  }
-
-  // MARK: The steps
-
-  private func carryOut(
-    _ work: Work, _ folder: WorkingFolder, _ options: Options
-  ) throws(MigrationError) -> MigrationJournal {
-    var journal = work.journal
-    for step in work.path.steps {
-      let number = journal.finished + 1
-      guard options.progress(step.name, number, journal.steps.count) else {
-        throw MigrationError(.cancelled, detail: "it was cancelled before step \(printable(step.name))")
-      }
-      let (source, target) = (folder.step(number - 1), folder.unfinished(number))
-      do throws(MigrationError) {
-        try filing { () throws(FileError) in try folder.removeUnfinished(number) }
-        let rebuild = try StoreRebuild(step.mapping, name: step.name, referenceDate: journal.referenceDate)
-        let account = try rebuild.run(from: source, to: target)
-        try StepVerification(layout: rebuild.layout).check(target, against: source, account)
-        try finish(number, folder)
-        journal.steps[number - 1].account = account
-        journal.steps[number - 1].sha256 = try digest(folder.step(number))
-        try folder.write(journal)
-        try filing { () throws(FileError) in try fileSystem.unlink(source) }
-      } catch {
-        throw error.told(step: step.name)
-      }
-    }
-    return journal
   }
 
   // MARK: Looking
@@ -311,16 +394,9 @@ public struct Migrator: Sendable {
     return facts
   }
 
-  func digest(_ path: FilePath) throws(MigrationError) -> String {
-    do {
-      return try FileDigest(of: fileSystem.open(path)).hexadecimal
-    } catch {
-      throw MigrationError(database: error, path: path)
-    }
-  }
-
   /// Stops where the disk is too full, and says how much is needed.
   func requireSpace(_ needed: Int64, at folder: FilePath) throws(FileError) {
+    MigrationTrace.current?.need(needed)
     let free = try fileSystem.freeSpace(at: folder)
     guard free < needed else { return }
     throw FileError(

@@ -13,12 +13,49 @@ struct SourceContents {
   /// The records of each entity, by table and number.
   private(set) var rows: [String: [Int: Int]] = [:]
 
+  /// How many rows each table has; only counted where nothing else has been.
+  private(set) var rowCounts: [String: Int] = [:]
+
+  /// In words, a column of the model's tables that the model does not have, or that is declared otherwise; nil for none.
+  ///
+  /// Migrations of Core Data's that were broken off leave such columns behind.
+  private(set) var unexpectedColumn: String?
+
+  /// Reads the schema and the numbers of rows, which costs next to nothing.
+  ///
+  /// - Throws: `migration-data-violation` where the store lacks a table or a column of its model.
+  init(outlineOf database: Database, _ layout: StepLayout) throws {
+    schema = try SQLSchema(database)
+    indexStatements = try Self.indexStatements(database)
+    try checkSchema(layout)
+    for table in layout.source.tables {
+      rowCounts[table.name] =
+        try Int.fetchOne(database, sql: "SELECT count(*) FROM \(SQLText.identifier(table.name))") ?? 0
+    }
+  }
+
   /// Reads the schema and counts the records.
   ///
   /// - Throws: `migration-data-violation` where the store lacks a table or a column of its model, or holds records of
   ///   an entity that the model does not have.
   init(_ database: Database, _ layout: StepLayout) throws {
     schema = try SQLSchema(database)
+    indexStatements = try Self.indexStatements(database)
+    try checkSchema(layout)
+    try countRows(database, layout)
+  }
+
+  /// Counts the records of each entity.
+  ///
+  /// - Throws: `migration-data-violation` where there are records of an entity that the model does not have.
+  mutating func countRows(_ database: Database, _ layout: StepLayout) throws {
+    for table in layout.source.tables { try countRows(of: table, database, layout) }
+  }
+
+  /// How many rows a table has; 0 for join tables.
+  func rowCount(of table: String) -> Int { rowCounts[table] ?? rows[table]?.values.reduce(0, +) ?? 0 }
+
+  private static func indexStatements(_ database: Database) throws -> [String: String] {
     var statements: [String: String] = [:]
     let cursor = try Row.fetchCursor(
       database, sql: "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")
@@ -27,13 +64,20 @@ struct SourceContents {
       let sql: DatabaseValue = row[1]
       if let name = String.fromDatabaseValue(name), let sql = String.fromDatabaseValue(sql) { statements[name] = sql }
     }
-    indexStatements = statements
-    try checkSchema(layout)
-    for table in layout.source.tables { try countRows(of: table, database, layout) }
+    return statements
   }
 
-  private func checkSchema(_ layout: StepLayout) throws {
-    let missing = try SQLSchema(layout.source).differences(to: schema).compactMap { difference -> String? in
+  private mutating func checkSchema(_ layout: StepLayout) throws {
+    let differences = try SQLSchema(layout.source).differences(to: schema)
+    unexpectedColumn =
+      differences.lazy.compactMap { difference -> String? in
+        switch difference {
+        case .unexpectedColumn(let table, let column): "column \(column) of table \(table) is not the model's"
+        case .otherType(let table, let column, _, _): "column \(column) of table \(table) is declared otherwise"
+        default: nil
+        }
+      }.first
+    let missing = differences.compactMap { difference -> String? in
       switch difference {
       case .missingTable(let table): "table \(printable(table))"
       case .missingColumn(let table, let column): "column \(printable(table)).\(printable(column))"
@@ -61,21 +105,29 @@ struct SourceContents {
     }
     let total: DatabaseValue = row[0]
     let unknown = (Int.fromDatabaseValue(total) ?? 0) - counted.values.reduce(0, +)
-    if unknown > 0 {
-      let keys = try Int64.fetchAll(
-        database,
-        sql: "SELECT Z_PK FROM \(name) WHERE Z_ENT IS NULL OR Z_ENT NOT IN \(numbers.sqlList) ORDER BY Z_PK LIMIT 10")
-      throw MigrationError(
-        .dataViolation,
-        detail: "\(unknown) rows of table \(printable(table.name)) are of no entity of the model, for instance those "
-          + "with the primary keys \(keys.sqlList)",
-        hint: "Salvage the store, or delete these rows; the store is as it was.", entityName: table.rootEntityName)
-    }
+    if unknown > 0 { throw try Self.unknownRecords(in: table, numbers, database) }
     rows[table.name] = counted
+  }
+
+  /// The error that names the records of no entity.
+  static func unknownRecords(in table: TableLayout, _ numbers: [Int], _ database: Database) throws -> MigrationError {
+    let place = "FROM \(SQLText.identifier(table.name)) WHERE Z_ENT IS NULL OR Z_ENT NOT IN \(numbers.sqlList)"
+    let unknown = try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0
+    let keys = try Int64.fetchAll(database, sql: "SELECT Z_PK \(place) ORDER BY Z_PK LIMIT 10")
+    return MigrationError(
+      .dataViolation,
+      detail: "\(unknown) rows of table \(printable(table.name)) are of no entity of the model, for instance those "
+        + "with the primary keys \(keys.sqlList)",
+      hint: "Salvage the store, or delete these rows; the store is as it was.", entityName: table.rootEntityName)
   }
 
   /// Whether the columns of a table of the store are declared as those of a new table.
   func hasSameTypes(_ name: String, _ table: TableLayout) -> Bool {
     schema.tables[name]?.columns.map { $0.declaredType.uppercased() } == table.columns.map(\.type.rawValue)
   }
+}
+
+extension SQLSchema {
+  /// Whether there is a table of that name, without regard to case, as SQLite compares names.
+  func hasTable(_ name: String) -> Bool { tables.keys.contains { $0.uppercased() == name.uppercased() } }
 }

@@ -27,6 +27,9 @@ public struct StepAccount: Sendable, Hashable, Codable {
   /// What was lost, with the number of records concerned.
   public var losses: [MigrationPlan.Finding] = []
 
+  /// The records that a custom mapping left out, by filter or policy, by entity of the source.
+  public var filteredRows: [String: Int] = [:]
+
   /// Changes of removed entities that were left out of the persistent history.
   public var removedChanges = 0
 

@@ -5,7 +5,7 @@ internal import SystemPackage
 
 /// A connection of SQLite's to a file of the working folder.
 ///
-/// Memory is bounded: a cache of 16 MB, temporary trees in files, nothing mapped. Nothing is durable until the file is
+/// Memory is bounded: a cache of 4 MB (a larger one was not faster), temporary trees in files, nothing mapped. Nothing is durable until the file is
 /// pushed to the disk as a whole, because an unfinished one is thrown away.
 struct StepConnection {
   private let queue: DatabaseQueue
@@ -13,8 +13,12 @@ struct StepConnection {
 
   /// Opens a file.
   ///
-  /// - Parameter referenceDate: what `NSCoreDataNow` says, in seconds since 2001-01-01T00:00:00Z.
-  init(_ path: FilePath, _ mode: SQLiteLocation.Mode, referenceDate: Double = 0) throws(MigrationError) {
+  /// - Parameters:
+  ///   - referenceDate: what `NSCoreDataNow` says, in seconds since 2001-01-01T00:00:00Z.
+  ///   - cacheKilobytes: the size of the cache of pages.
+  init(
+    _ path: FilePath, _ mode: SQLiteLocation.Mode, referenceDate: Double = 0, cacheKilobytes: Int = 4096
+  ) throws(MigrationError) {
     self.path = path
     var configuration = Configuration()
     configuration.foreignKeysEnabled = false
@@ -23,14 +27,24 @@ struct StepConnection {
     configuration.allowsUnsafeTransactions = true
     configuration.label = "Lazaret.Migration"
     configuration.prepareDatabase { database in
-      for function in CoreDataFunctions.all(now: { referenceDate }) { database.add(function: function) }
+      MigrationTrace.current?.watch(database)
+      try Self.addFunctions(to: database, referenceDate: referenceDate)
       try database.execute(
-        sql: "PRAGMA cache_size = -16384; PRAGMA temp_store = 1; PRAGMA mmap_size = 0; PRAGMA trusted_schema = 0")
+        sql:
+          "PRAGMA cache_size = -\(cacheKilobytes); PRAGMA temp_store = 1; PRAGMA mmap_size = 0; PRAGMA trusted_schema = 0"
+      )
     }
     do {
       queue = try DatabaseQueue(path: SQLiteLocation(path, mode).address, configuration: configuration)
     } catch {
       throw MigrationError(database: error, path: path)
+    }
+  }
+
+  /// Adds the functions that triggers of Core Data and expressions of mappings call.
+  static func addFunctions(to database: Database, referenceDate: Double) throws {
+    for function in CoreDataFunctions.all(now: { referenceDate }) + MappingFunctions.additional {
+      database.add(function: function)
     }
   }
 
@@ -74,6 +88,12 @@ extension MigrationError {
       return
     }
     if let error = error as? any ReportableError {
+      if error.isEnvironmental {
+        let kind = FileError.Kind(rawValue: error.code) ?? (error.code == "store-locked" ? .locked : .other)
+        self.init(
+          FileError(kind, operation: error.operation, path: error.path ?? path, detail: error.detail, hint: error.hint))
+        return
+      }
       self.init(.sqlite, path: error.path ?? path, detail: error.detail, hint: error.hint)
       return
     }
@@ -88,6 +108,7 @@ extension MigrationError {
       case .SQLITE_IOERR: .inputOutput
       case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_PROTOCOL: .locked
       case .SQLITE_PERM, .SQLITE_READONLY, .SQLITE_AUTH, .SQLITE_CANTOPEN: .permissionDenied
+      case .SQLITE_NOMEM: .other
       default: nil
       }
     if let kind {

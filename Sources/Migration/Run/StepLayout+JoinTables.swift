@@ -6,9 +6,12 @@ extension StepLayout {
   func statements(filling table: JoinTableLayout, schema: SQLSchema) -> [String] {
     var done: Set<[String]> = []
     var selections: [String] = []
-    for isReversed in table.isReflexive ? [false] : [false, true] {
-      for (pairs, numbers) in pairSources(of: isReversed ? table.inverse : table.relationship)
-      where done.insert(pairs.place).inserted {
+    for isReversed in [false, true] {
+      for (pairs, numbers) in pairSources(of: isReversed ? table.inverse : table.relationship) {
+        // A relationship that is its own inverse has both directions of every pair; one that was before has them already.
+        let isTurned = table.isReflexive && isReversed
+        if isTurned, isReflexive(pairs) { continue }
+        guard done.insert(isTurned ? pairs.place + ["reversed"] : pairs.place).inserted else { continue }
         if let same = wholeCopy(of: pairs, into: table, isReversed: isReversed, schema: schema) {
           selections.append(same)
         } else if let selection = selection(pairs, numbers, into: table, isReversed: isReversed) {
@@ -19,6 +22,12 @@ extension StepLayout {
     let name = SQLText.identifier(table.name)
     guard selections.count > 1 else { return selections.map { "INSERT INTO main.\(name)\($0)" } }
     return selections.map { "INSERT OR IGNORE INTO main.\(name)\($0)" }
+  }
+
+  /// Whether pairs lie in a join table that has both directions of each.
+  private func isReflexive(_ pairs: PairSource) -> Bool {
+    guard case .toManyByJoinTable(let name, _, _, _) = pairs.storage else { return false }
+    return source.joinTable(named: name)?.isReflexive ?? false
   }
 
   /// The columns of a join table with what a pair holds for each.

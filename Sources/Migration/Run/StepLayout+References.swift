@@ -68,13 +68,30 @@ extension StepLayout {
         let old = sourceSide.properties[route.source.name]?.first(where: { $0.path == PropertyPath(name) })?
           .relationship
       else { return nil }
-      return reference(
+      let found = reference(
         to: Self.column(column), entityColumn: entityColumn.map(Self.column), order: orderColumn.map(Self.column),
         old: old.destinationEntityName, new: new.destinationEntityName)
+      return joined(found, with: new, key, route, place: [route.source.tableName, column])
     case .inverse:
       return destinationSide.inverse(of: new).flatMap { ownerReference($0.key, route) }
     default: return nil
     }
+  }
+
+  /// Adds the pairs of a to-many relationship that is the inverse from now on and was not before: where the record led
+  /// nowhere itself, it leads to the one that led to it.
+  private func joined(
+    _ found: Reference?, with relationship: Relationship, _ key: PropertyKey, _ route: Route, place: [String]
+  ) -> Reference? {
+    guard let inverse = destinationSide.inverse(of: relationship), inverse.relationship.isToMany,
+      destinationSide.inverse(of: inverse.relationship)?.key == key,
+      let other = ownerReference(inverse.key, route, leavingOut: place)
+    else { return found }
+    guard let found else { return other }
+    return Reference(
+      key: "coalesce(\(found.key), \(other.key))",
+      entityNumber: "CASE WHEN \(found.key) IS NOT NULL THEN \(found.entityNumber) ELSE \(other.entityNumber) END",
+      order: "coalesce(\(found.order), \(other.order))")
   }
 
   private func reference(
@@ -110,10 +127,17 @@ extension StepLayout {
   /// Which record leads to this one through a relationship that is stored on this side; nil for none.
   ///
   /// Where several do, the one with the lowest primary key is kept.
-  func ownerReference(_ key: PropertyKey, _ route: Route) -> Reference? {
-    let references = pairSources(of: key).compactMap { source, numbers in
+  ///
+  /// - Parameter leavingOut: a place whose pairs do not count, because the record's own column is that place.
+  func ownerReference(_ key: PropertyKey, _ route: Route, leavingOut place: [String] = []) -> Reference? {
+    let references = pairSources(of: key).filter { $0.source.place != place }.compactMap { source, numbers in
       ownerReference(source, numbers, key: key, route)
     }
+    return Self.either(references)
+  }
+
+  /// The first of some references that leads anywhere.
+  private static func either(_ references: [Reference]) -> Reference? {
     guard let first = references.first else { return nil }
     guard references.count > 1 else { return first }
     func either(_ part: KeyPath<Reference, String>) -> String {

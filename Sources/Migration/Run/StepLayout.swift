@@ -8,6 +8,12 @@ struct StepLayout {
     let mapping: EntityMapping
     let source: EntityLayout
     let destination: EntityLayout
+
+    /// Whether both entities have the same renaming identifier, so that the records go on as what they were.
+    func goesOn(in mapping: MappingModel) -> Bool {
+      mapping.source.entities[source.name]?.renamingIdentifier
+        == mapping.destination.entities[destination.name]?.renamingIdentifier
+    }
   }
 
   let mapping: MappingModel
@@ -16,12 +22,16 @@ struct StepLayout {
   let sourceSide: InferenceSide
   let destinationSide: InferenceSide
 
-  /// The entities that have records on both sides, by their numbers in the source.
+  /// The entities that have records on both sides, by their numbers in the source; of several for one entity the first is
+  /// the one that goes on.
   let routes: [Route]
+
+  /// Whether inferred mappings alone cannot express it, so that it is carried out by `CustomRun`.
+  let isCustom: Bool
 
   /// Lays out both models.
   ///
-  /// - Throws: `policy-missing` for mappings that SQL alone cannot carry out, or what the layout refuses.
+  /// - Throws: what the layout of a model refuses.
   init(_ mapping: MappingModel) throws(MigrationError) {
     self.mapping = mapping
     do {
@@ -37,28 +47,15 @@ struct StepLayout {
       guard let from = entity.sourceEntityName, let to = entity.destinationEntityName,
         let old = source.entity(named: from), let new = destination.entity(named: to)
       else { continue }
-      try Self.check(entity)
-      guard !routes.contains(where: { $0.source.name == from }) else {
-        throw Self.needsPolicy(entity, "several mappings read its records")
-      }
       routes.append(Route(mapping: entity, source: old, destination: new))
     }
-    self.routes = routes.sorted { $0.source.number < $1.source.number }
-  }
-
-  private static func check(_ entity: EntityMapping) throws(MigrationError) {
-    guard entity.kind == .copy || entity.kind == .transform, entity.sourceFilter == nil else {
-      throw needsPolicy(entity, "it is a custom mapping")
-    }
-    for property in entity.propertyMappings {
-      if case .expression = property.value { throw needsPolicy(entity, "a property is made by an expression") }
-    }
-  }
-
-  private static func needsPolicy(_ entity: EntityMapping, _ reason: String) -> MigrationError {
-    MigrationError(
-      .policyMissing, detail: "the mapping of an entity cannot be carried out by this step: \(reason)",
-      entityName: entity.destinationEntityName)
+    isCustom = mapping.isCustom
+    self.routes = routes.enumerated().sorted { first, second in
+      let (one, other) = (first.element, second.element)
+      if one.source.number != other.source.number { return one.source.number < other.source.number }
+      let (goesOn, otherGoesOn) = (one.goesOn(in: mapping), other.goesOn(in: mapping))
+      return goesOn != otherGoesOn ? goesOn : first.offset < second.offset
+    }.map(\.element)
   }
 
   /// The number in the destination of each entity of the source whose records stay.

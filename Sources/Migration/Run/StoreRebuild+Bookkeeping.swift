@@ -71,10 +71,11 @@ extension StoreRebuild {
     for entity in layout.destination.entities {
       for property in layout.destinationSide.properties[entity.name] ?? []
       where property.declaringEntityName == entity.name && property.attribute?.isDerived == true {
-        let numbers = layout.routes(of: property.key).filter { route in
-          let old = layout.sourceSide.properties[route.source.name]?.first { $0.path == property.path }
-          return !StepLayout.isSameDerivation(old, property)
-        }.map(\.destination.number)
+        let numbers =
+          layout.routes(of: property.key).filter { route in
+            let old = layout.sourceSide.properties[route.source.name]?.first { $0.path == property.path }
+            return !layout.keepsDerivedValue(old, property, route.destination.name)
+          }.map(\.destination.number) + (layout.isCustom ? Array(entity.numbers) : [])
         guard !numbers.isEmpty, let text = property.attribute?.derivationExpression,
           property.attribute?.filteringPredicate == nil, let expression = DerivationExpression(text),
           case .attribute(let columns) = layout.destination.storage(of: property.key), let column = columns.first,

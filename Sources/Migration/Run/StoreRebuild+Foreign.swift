@@ -21,14 +21,25 @@ extension StoreRebuild {
   /// Copies persistent history and the app's own tables, with their indexes.
   ///
   /// - Throws: `migration-data-violation` for what cannot be carried over: mirroring tables where entities get other
-  ///   numbers, and virtual tables of the app.
-  func copyForeign(_ database: Database, _ contents: SourceContents, _ account: inout StepAccount) throws {
-    for table in Self.foreignTables(contents, layout.source) {
-      try Self.check(table, layout)
+  ///   numbers, and virtual tables of the app other than full-text and R-tree indexes with content of their own.
+  func copyForeign(
+    _ database: Database, _ contents: SourceContents, _ custom: CustomRun?, _ account: inout StepAccount
+  ) throws {
+    let tables = Self.foreignTables(contents, layout.source)
+    for table in tables { try Self.check(table, layout) }
+    // Full-text indexes may be over the content of other tables.
+    for table in tables.filter({ !$0.isVirtual }) + tables.filter(\.isVirtual) {
+      if table.isVirtual {
+        try copyVirtual(table, database)
+        continue
+      }
       try database.execute(sql: table.statement)
       let name = SQLText.quotedIdentifier(table.name)
       try database.execute(sql: "INSERT INTO main.\(name) SELECT * FROM old.\(name)")
-      if table.name == "ACHANGE" { try renumberHistory(database, &account) }
+      if table.name == "ACHANGE" {
+        try custom?.moveHistory()
+        try renumberHistory(database, &account)
+      }
       for index in contents.schema.indexes.values.filter({ $0.tableName == table.name }).sorted(by: {
         $0.name < $1.name
       }) {
@@ -47,47 +58,19 @@ extension StoreRebuild {
 
   /// Refuses tables that no step can carry over.
   static func check(_ table: SQLTable, _ layout: StepLayout) throws {
-    if isMirroring(table.name), layout.isRenumbering {
+    if isMirroring(table.name), layout.isRenumbering || layout.isCustom {
       throw MigrationError(
         .dataViolation,
-        detail: "the store is mirrored to CloudKit, and entities would get other numbers, which the tables of the "
-          + "mirroring cannot follow",
+        detail: "the store is mirrored to CloudKit, and "
+          + (layout.isCustom ? "the step is a custom one" : "entities would get other numbers")
+          + ", which the tables of the mirroring cannot follow",
         hint: "Choose entity names that keep the alphabetical order, or switch the mirroring off first.")
     }
-    if table.isVirtual {
+    if table.isVirtual, VirtualTable(table) == nil {
       throw MigrationError(
         .dataViolation, detail: "the virtual table \(printable(table.name)) is not the model's and cannot be copied",
         hint: "Drop the table before the migration and make it again afterwards.")
     }
-  }
-
-  /// Gives the changes in the history the new numbers of their entities; those of removed ones go.
-  ///
-  /// The list of changed properties is a bit for each property by alphabetical place, so it is dropped where an entity's
-  /// properties are others now.
-  private func renumberHistory(_ database: Database, _ account: inout StepAccount) throws {
-    let known = layout.numbers
-    let removed = layout.source.entities.map(\.number).filter { known[$0] == nil }
-    let condition = "WHERE ZENTITY IN \(removed.sqlList)"
-    account.removedChanges = try Int.fetchOne(database, sql: "SELECT count(*) FROM main.ACHANGE \(condition)") ?? 0
-    try database.execute(sql: "DELETE FROM main.ACHANGE \(condition)")
-    let changed = layout.routes.filter { route in
-      let names = [
-        layout.source.model.properties(of: route.source.name),
-        layout.destination.model.properties(of: route.destination.name),
-      ].map { Set($0.keys) }
-      return names[0] != names[1]
-    }
-    if try database.columns(in: "ACHANGE").contains(where: { $0.name == "ZCOLUMNS" }), !changed.isEmpty {
-      try database.execute(
-        sql: "UPDATE main.ACHANGE SET ZCOLUMNS = NULL WHERE ZENTITY IN \(changed.map(\.source.number).sqlList)")
-    }
-    let moved = layout.routes.filter { $0.source.number != $0.destination.number }
-    guard !moved.isEmpty else { return }
-    let cases = moved.map { "WHEN \($0.source.number) THEN \($0.destination.number)" }.joined(separator: " ")
-    try database.execute(
-      sql: "UPDATE main.ACHANGE SET ZENTITY = CASE ZENTITY \(cases) ELSE ZENTITY END "
-        + "WHERE ZENTITY IN \(moved.map(\.source.number).sqlList)")
   }
 
   /// Makes the app's own indexes, triggers and views again where they still fit.

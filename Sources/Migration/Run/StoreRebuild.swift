@@ -15,8 +15,23 @@ struct StoreRebuild {
   /// When the migration began, in seconds since 2001-01-01T00:00:00Z.
   let referenceDate: Double
 
-  init(_ mapping: MappingModel, name: String, referenceDate: Double) throws(MigrationError) {
+  /// What earlier steps have put in of their own, which is nobody's loss.
+  var made = MadeValues()
+
+  /// What goes beyond an inferred mapping; nil where nothing does.
+  let custom: CustomStep?
+
+  /// What policies are told about the step.
+  let stage: PolicyRun.Stage
+
+  init(
+    _ mapping: MappingModel, name: String, referenceDate: Double, policies: MigrationPolicies = MigrationPolicies(),
+    attempt: Int = 1, userInfo: [String: String] = [:]
+  ) throws(MigrationError) {
     layout = try StepLayout(mapping)
+    let isCustom = layout.isCustom || mapping.entityMappings.contains { policies.isNamed($0) }
+    custom = isCustom ? try CustomStep(layout, policies: policies) : nil
+    stage = PolicyRun.Stage(stepName: name, attempt: attempt, userInfo: userInfo)
     self.name = name
     self.referenceDate = referenceDate
   }
@@ -28,46 +43,65 @@ struct StoreRebuild {
   ///   - target: the new file; what a killed run left there must be gone.
   /// - Throws: `migration-data-violation`, `migration-constraint-violation`, `migration-sqlite` or a file error.
   func run(from source: FilePath, to target: FilePath) throws(MigrationError) -> StepAccount {
-    var account = StepAccount(step: name, way: .rebuild)
-    let old = try StepConnection(source, .immutable)
-    let contents = try old.read { try SourceContents($0, layout) }
-    try old.read { try ConditionCount(layout).refuseViolations($0) }
-    account.losses = try old.read { try StepForecast(of: layout).losses($0) }
-    try old.close()
-    let new = try StepConnection(target, .create, referenceDate: referenceDate)
-    do {
-      try new.run { database in
-        try database.execute(
-          sql: """
-            PRAGMA page_size = 4096; PRAGMA auto_vacuum = 2; PRAGMA encoding = 'UTF-8';
-            PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE
-            """)
-        try database.execute(
-          sql: "ATTACH DATABASE ? AS old", arguments: [SQLiteLocation(source, .immutable).address])
-        try database.execute(sql: "BEGIN")
-        try createTables(database)
-        try fillTables(database, contents)
-        try fillBookkeeping(database)
-        try copyForeign(database, contents, &account)
-        try createIndexes(database)
-        try computeDerivedValues(database)
-        for trigger in layout.destination.triggers { try database.execute(sql: trigger.statement) }
-        try recreateAppObjects(database, contents, &account)
-        try database.execute(sql: "COMMIT")
-        try database.execute(sql: "DETACH DATABASE old")
-        try count(database, contents, &account)
-        // Both version bytes of the header say WAL, as in every store of Core Data's (format section 3.1).
-        // Writing them pushes the whole file to the disk, for the first and only time.
-        try database.execute(
-          sql: """
-            PRAGMA locking_mode = NORMAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = 1; PRAGMA journal_mode = WAL;
-            PRAGMA wal_checkpoint(TRUNCATE)
-            """)
+    let old = try StepConnection(source, .immutable, cacheKilobytes: 2048)
+    // Where whole tables are copied, the records can be counted meanwhile; else it matters beforehand which there are.
+    let hasAllEntities =
+      custom == nil && layout.source.entities.allSatisfy { layout.numbers[$0.number] != nil }
+    let contents = try old.read { database in
+      hasAllEntities ? try SourceContents(outlineOf: database, layout) : try SourceContents(database, layout)
+    }
+    let (counted, built) = try concurrently { () throws(MigrationError) in
+      try old.read { database in
+        try ConditionCount(layout).refuseViolations(database)
+        let losses = try StepForecast(of: layout, made: made).losses(database)
+        return (hasAllEntities ? try SourceContents(database, layout) : contents, losses)
       }
-    } catch {
-      // The first error is the one to report; the file is thrown away.
-      try? new.close()
-      throw error
+    } _: { () throws(MigrationError) in
+      try build(from: source, to: target, contents)
+    }
+    try old.close()
+    var account = built
+    account.losses = counted.1
+    if custom == nil { count(counted.0, &account) }
+    return account
+  }
+
+  /// Fills the new file.
+  private func build(
+    from source: FilePath, to target: FilePath, _ contents: SourceContents
+  ) throws(MigrationError) -> StepAccount {
+    let new = try StepConnection(target, .create, referenceDate: referenceDate)
+    let account = try new.run { database in
+      var account = StepAccount(step: name, way: .rebuild)
+      try database.execute(
+        sql: """
+          PRAGMA page_size = 4096; PRAGMA auto_vacuum = 2; PRAGMA encoding = 'UTF-8';
+          PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE
+          """)
+      try database.execute(
+        sql: "ATTACH DATABASE ? AS old", arguments: [SQLiteLocation(source, .immutable).address])
+      try database.execute(sql: "BEGIN")
+      try createTables(database)
+      let custom = try custom.map { try CustomRun($0, database, contents, stage) }
+      defer { custom?.close() }
+      if let custom { try custom.fill() } else { try fillTables(database, contents) }
+      try fillBookkeeping(database)
+      try custom?.notePrimaryKeys()
+      try copyForeign(database, contents, custom, &account)
+      try createIndexes(database)
+      if custom == nil { try joinNewInverses(database) }
+      try computeDerivedValues(database)
+      try custom?.validate()
+      try custom?.count(&account)
+      for trigger in layout.destination.triggers { try database.execute(sql: trigger.statement) }
+      try recreateAppObjects(database, contents, &account)
+      try database.execute(sql: "COMMIT")
+      try database.execute(sql: "DETACH DATABASE old")
+      // Both version bytes of the header say WAL, as in every store of Core Data's (format section 3.1).
+      // The caller pushes the whole file to the disk, once, while it is being verified.
+      try database.execute(
+        sql: "PRAGMA main.locking_mode = NORMAL; PRAGMA main.journal_mode = WAL; PRAGMA main.wal_checkpoint(TRUNCATE)")
+      return account
     }
     try new.close()
     return account
@@ -107,9 +141,11 @@ struct StoreRebuild {
       Self.choice(routes.map { ($0.source.number, layout.expression(column, $0)) })
     }
     let isWhole =
-      contents.rows[oldName]?.allSatisfy { number, rows in
+      Set(layout.source.entities.filter { $0.tableName == oldName }.map(\.number))
+      .isSubset(of: routes.map(\.source.number))
+      || contents.rows[oldName]?.allSatisfy { number, rows in
         rows == 0 || routes.contains { $0.source.number == number }
-      } ?? true
+      } ?? false
     let target = "main.\(SQLText.identifier(table.name))"
     let origin = "old.\(SQLText.identifier(oldName))"
     let isSame =
@@ -161,7 +197,7 @@ struct StoreRebuild {
     }
   }
 
-  private func duplicates(_ index: IndexLayout, _ database: Database) throws -> MigrationError {
+  func duplicates(_ index: IndexLayout, _ database: Database) throws -> MigrationError {
     let columns = index.columns.map { SQLText.identifier($0.name) }
     let table = SQLText.identifier(index.tableName)
     let filled = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
@@ -181,7 +217,7 @@ struct StoreRebuild {
       entityName: entity, propertyName: properties.joined(separator: ","))
   }
 
-  private func count(_ database: Database, _ contents: SourceContents, _ account: inout StepAccount) throws {
+  private func count(_ contents: SourceContents, _ account: inout StepAccount) {
     for route in layout.routes {
       let rows = contents.rows[route.source.tableName]?[route.source.number] ?? 0
       account.entities.append(

@@ -8,45 +8,59 @@ internal import SystemPackage
 struct StepVerification {
   let layout: StepLayout
 
-  /// Checks a new store against the one it was made from.
+  /// Checks the file of a rebuild against the one it was made from.
   ///
   /// - Throws: `migration-verification-failed`, or `migration-data-violation` where records lack what is mandatory.
   func check(_ target: FilePath, against source: FilePath, _ account: StepAccount) throws(MigrationError) {
     let new = try StepConnection(target, .immutable)
     let old = try StepConnection(source, .immutable)
     try new.read { database in
-      try checkIntegrity(database)
-      try checkSchema(database, old)
+      try checkSchema(database, before: try old.read { try SQLSchema($0) })
       try checkMetadata(database)
       try checkCounts(database, account)
-      try checkMandatory(database)
+      try checkConditions(database)
     }
     // Pairs that led nowhere before may do so afterwards, but there must be no more of them.
-    let before = try old.read { try Dangling.count($0, layout.source) }
-    let after = try new.read { try Dangling.count($0, layout.destination) }
+    let hasDangling = try new.read { try Dangling.exist($0, layout.destination) }
+    if hasDangling {
+      let before = try old.read { try Dangling.count($0, layout.source) }
+      let after = try new.read { try Dangling.count($0, layout.destination) }
+      guard after <= before else {
+        throw Self.failed("\(after - before) references lead to records that are not there")
+      }
+    }
     try old.close()
     try new.close()
-    guard after <= before else {
-      throw Self.failed("\(after - before) references lead to records that are not there")
-    }
+  }
+
+  /// Checks what a step has changed in place, before it is committed.
+  ///
+  /// Records stay where they are, and what they lead to does too, so neither is looked at; the records are counted, and
+  /// the pages checked, when the last of the steps in place is done.
+  func checkChanged(_ database: Database, before: SQLSchema) throws {
+    try checkSchema(database, before: before)
+    try checkMetadata(database)
+    try checkPrimaryKeys(database)
+    try checkConditions(database)
+  }
+
+  /// SQLite's own check of a table and its indexes.
+  static func checkIntegrity(of table: String, _ database: Database) throws {
+    let problems =
+      try Int.fetchOne(
+        database, sql: "SELECT count(*) FROM pragma_integrity_check(?) WHERE integrity_check <> 'ok'",
+        arguments: [table]) ?? 0
+    guard problems == 0 else { throw failed("SQLite's integrity check fails for table \(printable(table))") }
   }
 
   static func failed(_ detail: String, entity: String? = nil) -> MigrationError {
     MigrationError(.verificationFailed, operation: "verify the migrated store", detail: detail, entityName: entity)
   }
 
-  private func checkIntegrity(_ database: Database) throws {
-    let problems =
-      try Int.fetchOne(
-        database, sql: "SELECT count(*) FROM pragma_integrity_check(10) WHERE integrity_check <> 'ok'") ?? 0
-    guard problems == 0 else { throw Self.failed("SQLite's integrity check fails") }
-  }
-
   /// The tables, columns and indexes must be those of a store that was freshly created.
-  private func checkSchema(_ database: Database, _ old: StepConnection) throws {
+  private func checkSchema(_ database: Database, before: SQLSchema) throws {
     let expected = try SQLSchema(layout.destination)
     let found = try SQLSchema(database)
-    let before = try old.read { try SQLSchema($0) }
     let serious = expected.differences(to: found).filter { difference in
       switch difference {
       case .unexpectedTable(let name): before.tables[name] == nil
@@ -76,21 +90,52 @@ struct StepVerification {
     }
   }
 
-  private func checkCounts(_ database: Database, _ account: StepAccount) throws {
-    for entity in layout.destination.entities {
-      let expected = account.entities.filter { $0.entity == entity.name }.reduce(0) { $0 + $1.rows }
-      let rows =
-        try Int.fetchOne(
-          database,
-          sql: "SELECT count(*) FROM \(SQLText.identifier(entity.tableName)) WHERE Z_ENT = \(entity.number)") ?? 0
-      guard rows == expected else {
-        throw Self.failed(
-          "\(printable(entity.name)) has \(rows) records and should have \(expected)", entity: entity.name)
+  /// The records of a table by the numbers of their entities.
+  static func records(of table: String, _ database: Database, _ layout: StoreLayout) throws -> [Int: Int] {
+    let numbers = layout.entities.filter { $0.tableName == table }.map(\.number)
+    let name = SQLText.identifier(table)
+    var found: [Int: Int] = [:]
+    // Tables of hierarchies have an index of the numbers; without one, grouping would sort all records.
+    if numbers.count == 1, let number = numbers.first {
+      guard let row = try Row.fetchOne(database, sql: "SELECT count(*), total(Z_ENT = \(number)) FROM \(name)") else {
+        return [:]
       }
-      if rows > 0, layout.destinationSide.entity(entity.name)?.isAbstract == true {
-        throw Self.failed("\(rows) records are of \(printable(entity.name)), which is abstract", entity: entity.name)
+      let (all, own): (Int, Double) = (row[0], row[1])
+      found[number] = Int(own)
+      if all > Int(own) { found[0] = all - Int(own) }
+      return found
+    }
+    let cursor = try Row.fetchCursor(database, sql: "SELECT Z_ENT, count(*) FROM \(name) GROUP BY Z_ENT")
+    while let row = try cursor.next() {
+      let number: DatabaseValue = row[0]
+      found[Int.fromDatabaseValue(number) ?? 0, default: 0] += row[1]
+    }
+    return found
+  }
+
+  /// The records of each entity must be as many as they were.
+  func checkCounts(_ database: Database, _ account: StepAccount) throws {
+    for table in layout.destination.tables {
+      var found = try Self.records(of: table.name, database, layout.destination)
+      for entity in layout.destination.entities where entity.tableName == table.name {
+        let expected = account.entities.filter { $0.entity == entity.name }.reduce(0) { $0 + $1.rows }
+        let rows = found.removeValue(forKey: entity.number) ?? 0
+        guard rows == expected else {
+          throw Self.failed(
+            "\(printable(entity.name)) has \(rows) records and should have \(expected)", entity: entity.name)
+        }
+        if rows > 0, layout.destinationSide.entity(entity.name)?.isAbstract == true {
+          throw Self.failed("\(rows) records are of \(printable(entity.name)), which is abstract", entity: entity.name)
+        }
+      }
+      guard found.isEmpty else {
+        throw Self.failed("\(found.count) numbers of records are of no entity", entity: table.rootEntityName)
       }
     }
+    try checkPrimaryKeys(database)
+  }
+
+  private func checkPrimaryKeys(_ database: Database) throws {
     for root in layout.destination.entities where root.isRoot {
       let table = SQLText.identifier(root.tableName)
       let isFit = try Bool.fetchOne(
@@ -104,75 +149,45 @@ struct StepVerification {
     }
   }
 
-  /// What the mapping made mandatory must be there (Core Data's 134110).
-  private func checkMandatory(_ database: Database) throws {
+  /// What the mapping made mandatory must be there, and as many destinations as the model allows (Core Data's 134110).
+  private func checkConditions(_ database: Database) throws {
     for condition in layout.mapping.conditions {
       guard let path = condition.destinationProperty,
         let entity = layout.destination.entity(named: condition.destinationEntityName)
       else { continue }
-      let isEmpty: String
+      let isUnfit: String
       switch condition.kind {
       case .missingAttributeValue, .newMandatoryAttribute:
         guard case .attribute(let columns) = layout.destination.storage(of: path.name, in: entity.name),
           let column = columns.first, columns.count == 1
         else { continue }
-        isEmpty = "\(column.sqlName) IS NULL"
+        isUnfit = "\(column.sqlName) IS NULL"
       case .missingRelationship, .newMandatoryRelationship:
         switch layout.destination.storage(of: path.name, in: entity.name) {
-        case .toOne(let column, _, _): isEmpty = "\(SQLText.identifier(column)) IS NULL"
+        case .toOne(let column, _, _): isUnfit = "\(SQLText.identifier(column)) IS NULL"
         case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
-          isEmpty =
+          isUnfit =
             "NOT EXISTS (SELECT 1 FROM \(SQLText.identifier(table)) AS p WHERE p.\(SQLText.identifier(column)) = o.Z_PK)"
         case .attribute, nil: continue
         }
+      case .tooFewDestinations, .tooManyDestinations:
+        let count: String
+        switch layout.destination.storage(of: path.name, in: entity.name) {
+        case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
+          count =
+            "(SELECT count(*) FROM \(SQLText.identifier(table)) AS p WHERE p.\(SQLText.identifier(column)) = o.Z_PK)"
+        case .toOne, .attribute, nil: continue
+        }
+        let limit = condition.limit ?? 0
+        isUnfit = condition.kind == .tooManyDestinations ? "\(count) > \(limit)" : "\(count) BETWEEN 1 AND \(limit - 1)"
       default: continue
       }
-      let place = "FROM \(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number) AND \(isEmpty)"
+      let place = "FROM \(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number) AND \(isUnfit)"
       let rows = try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0
       guard rows == 0 else {
         let keys = try Int64.fetchAll(database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10")
         throw ConditionCount.violation(condition, rows: rows, examples: keys)
       }
     }
-  }
-}
-
-/// The references of a store that lead to no record.
-enum Dangling {
-  /// Counts them: to-one columns, hidden columns and both sides of join tables.
-  static func count(_ database: Database, _ layout: StoreLayout) throws -> Int {
-    var total = 0
-    func add(_ table: String, _ column: String, leadingTo target: String) throws {
-      let column = SQLText.identifier(column)
-      total &+=
-        try Int.fetchOne(
-          database,
-          sql: "SELECT count(*) FROM \(SQLText.identifier(table)) AS o WHERE o.\(column) IS NOT NULL AND NOT EXISTS "
-            + "(SELECT 1 FROM \(SQLText.identifier(target)) AS q WHERE q.Z_PK = o.\(column))") ?? 0
-    }
-    for table in layout.tables {
-      for column in table.columns {
-        switch column.role {
-        case .toOne(let key):
-          guard
-            let name = layout.model.entities[key.entityName]?.properties[key.name]?.relationship?.destinationEntityName,
-            let target = layout.entity(named: name)
-          else { continue }
-          try add(table.name, column.name, leadingTo: target.tableName)
-        case .owner(let key):
-          guard let target = layout.entity(named: key.entityName) else { continue }
-          try add(table.name, column.name, leadingTo: target.tableName)
-        default: continue
-        }
-      }
-    }
-    for join in layout.joinTables {
-      guard let own = layout.entity(named: join.relationship.entityName),
-        let other = layout.entity(named: join.inverse.entityName)
-      else { continue }
-      try add(join.name, join.sourceColumn, leadingTo: own.tableName)
-      try add(join.name, join.destinationColumn, leadingTo: other.tableName)
-    }
-    return total
   }
 }

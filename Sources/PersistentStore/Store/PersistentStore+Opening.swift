@@ -1,7 +1,7 @@
 internal import Foundation
 internal import GRDB
 internal import StoreFiles
-internal import SystemPackage
+package import SystemPackage
 
 extension PersistentStore {
   /// Seconds since 2001-01-01T00:00:00Z, by the system's clock.
@@ -11,7 +11,7 @@ extension PersistentStore {
   ///
   /// Every byte that is not plain is escaped, so that any name works: with question marks, with line breaks, and with
   /// bytes that are not UTF-8.
-  static func address(of path: FilePath, isReadOnly: Bool) -> String {
+  package static func address(of path: FilePath, isReadOnly: Bool) -> String {
     var address = path.isAbsolute ? "file://" : "file:"
     for byte in bytes(of: path) {
       switch byte {

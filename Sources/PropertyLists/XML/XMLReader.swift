@@ -97,7 +97,7 @@ struct XMLReader {
   }
 
   private mutating func documentTypeDeclaration() throws(PropertyListError) {
-    guard documentType == .propertyList else { throw forbidden("it declares a document type") }
+    guard documentType != .none else { throw forbidden("it declares a document type") }
     guard root == nil, open.isEmpty, !hasDocumentType else { throw malformed("a document type stands in the middle") }
     hasDocumentType = true
     var quote: UInt8?

@@ -74,6 +74,9 @@ public struct XMLTree: Sendable, Hashable {
 
     /// The one line that XML property lists begin with; what it points to is never loaded.
     case propertyList
+
+    /// The one line that XML stores of Core Data begin with; what it points to is never loaded.
+    case coreDataStore
   }
 
   /// Reads a document.

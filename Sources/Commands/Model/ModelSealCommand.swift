@@ -1,0 +1,51 @@
+import ArgumentParser
+import Lazaret
+
+/// `lazaret model seal`: ties a mapping file to the versions as they are.
+struct ModelSealCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "seal",
+    abstract: "Writes the version hashes of its two versions into a mapping file.",
+    usage: "lazaret model seal <model> <mapping> [<options>]",
+    discussion: """
+      A mapping file with hashes is refused as stale once one of the versions has been changed.
+
+      \(ExitStatus.help)
+      """)
+
+  @OptionGroup var options: ModelOptions
+
+  @Argument(help: "The mapping file (.json); it is replaced, whole or not at all.")
+  var mapping: PathArgument
+
+  @OptionGroup var output: OutputOptions
+
+  func run() throws {
+    try report(json: output.json) {
+      let bundle = try options.load(unreadableVersions: .report)
+      let sealed = try MappingFile(contentsOf: mapping.path).sealed(in: bundle)
+      // A file that does not fit the versions is not worth sealing.
+      let model = try sealed.mappingModel(in: bundle)
+      try FileSystem().writeAtomically(Array(sealed.text.utf8), to: mapping.path, replacing: true)
+      let result = SealJSON(
+        mapping: PathText(mapping.path), source: model.sourceChecksum, destination: model.destinationChecksum)
+      Terminal.standardOutput.write(
+        output.json
+          ? JSONText.pretty(result)
+          : "\(printable(mapping.path.string)): sealed\n  source       \(result.source)\n  destination  \(result.destination)\n"
+      )
+    }
+  }
+}
+
+/// A sealed mapping file as `model seal --json` prints it: the checksums of both versions.
+struct SealJSON: Encodable {
+  var mapping: PathText
+  var source: String
+  var destination: String
+}
+
+extension MappingModel {
+  fileprivate var sourceChecksum: String { ManagedObjectModel.versionChecksum(of: sourceHashes) }
+  fileprivate var destinationChecksum: String { ManagedObjectModel.versionChecksum(of: destinationHashes) }
+}

@@ -1,0 +1,98 @@
+import ArgumentParser
+import Lazaret
+import LazaretTesting
+import Migration
+
+/// `lazaret model verify`: whether every version still migrates to the current one.
+struct ModelVerifyCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "verify",
+    abstract: "Migrates generated stores of every earlier version to the current one, and checks what comes out.",
+    usage: "lazaret model verify <model> [--from <version>] [--rows <n>] [--junit <file>] [<options>]",
+    discussion: """
+      For each earlier version, stores are generated with several kinds of records: none, usual ones, extreme values, \
+      nothing wherever the model allows that, the same values everywhere. Each is migrated along the versions, and \
+      every record is held against what the mappings imply. The same seed makes the same stores.
+
+      EXIT CODES
+        0   every version migrates, and nothing is lost
+        1   failed: a version or usual records do not migrate, or come out wrong
+        2   something would be lost, or stores with certain records do not migrate
+        3   the model or the folder is out of reach: locked, forbidden, no space
+        64  the command line was wrong
+      """)
+
+  @OptionGroup var options: ModelOptions
+
+  @Option(
+    help: ArgumentHelp("The only version to start from; every earlier one if not given.", valueName: "version"))
+  var from: String?
+
+  @Option(help: ArgumentHelp("What the generated records follow from.", valueName: "n"))
+  var seed: UInt64 = 1
+
+  @Option(help: ArgumentHelp("The number of records of each entity.", valueName: "n"))
+  var rows = 20
+
+  @Flag(help: "Migrate each version in one step, too.")
+  var direct = false
+
+  @Flag(help: "Losses are no failure: the exit code is 0 where nothing else is wrong.")
+  var allowLosses = false
+
+  @Flag(help: "Neither are stores that fail only because of certain records.")
+  var allowConditions = false
+
+  @Option(help: ArgumentHelp("Write the results as JUnit's XML, for build servers.", valueName: "file"))
+  var junit: PathArgument?
+
+  @Option(help: ArgumentHelp("Make the stores in this folder and keep them.", valueName: "dir"))
+  var keep: PathArgument?
+
+  @OptionGroup var mappings: MappingOptions
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    guard (0...10_000_000).contains(rows) else { throw ValidationError("Give --rows from 0 to 10000000.") }
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      let bundle = try options.load(unreadableVersions: .report)
+      let line = ProgressLine()
+      var options = MigrationVerifier.Options()
+      options.mappings = try mappings.load(for: bundle)
+      options.version = from
+      options.seed = seed
+      options.records = rows
+      options.checksDirectSteps = direct
+      options.folder = keep?.path
+      options.progress = { version, profile, number, count in
+        line.show("\(printable(version)), \(profile.rawValue)", Int64(number), of: Int64(count))
+        return true
+      }
+      let found = try MigrationVerifier(bundle, options: options).run()
+      line.clear()
+      if let junit {
+        try FileSystem().writeAtomically(
+          Array(JUnitReport(found, allowing: allowed).xml.utf8), to: junit.path, replacing: true)
+      }
+      Terminal.standardOutput.write(output.json ? JSONText.pretty(found) : VerificationListing(found).text)
+      switch found.outcome {
+      case .fine: break
+      case .lossy: if !allowLosses { throw ExitStatus.doubtful }
+      case .conditional:
+        let isLossy = found.versions.contains { !$0.losses.isEmpty }
+        if !allowConditions || isLossy && !allowLosses { throw ExitStatus.doubtful }
+      case .failed: throw ExitStatus.failed
+      }
+    }
+  }
+
+  private var allowed: Set<VerificationReport.Outcome> {
+    var allowed: Set<VerificationReport.Outcome> = []
+    if allowLosses { allowed.insert(.lossy) }
+    if allowConditions { allowed.insert(.conditional) }
+    return allowed
+  }
+}

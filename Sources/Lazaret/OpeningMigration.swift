@@ -1,0 +1,47 @@
+/// What a migration did with a store on its way to being open.
+public struct OpeningMigration: Sendable, Hashable, Codable {
+  /// One step of it.
+  public struct Step: Sendable, Hashable, Codable {
+    /// Such as `V1 → V2`.
+    public var step: String
+
+    /// How it was carried out.
+    public var way: MigrationWay
+
+    /// The records that it left.
+    public var rows: Int
+  }
+
+  /// The steps, in order.
+  public var steps: [Step]
+
+  /// How many of the steps an earlier run had finished.
+  public var resumedSteps: Int
+
+  /// What records lost in it; empty where nothing was lost.
+  public var losses: [MigrationPlan.Finding]
+
+  /// What it cost; nil where an earlier run did it and could not tell any more.
+  public var metrics: MigrationMetrics?
+
+  init(_ result: Migrator.Result) {
+    steps = result.steps.map { Step(step: $0.step, way: $0.way, rows: $0.rows) }
+    resumedSteps = result.resumedSteps
+    losses = result.steps.flatMap(\.losses)
+    metrics = result.metrics
+  }
+
+  /// In one plain sentence.
+  public var words: String {
+    let first = steps.first?.step.split(separator: " → ").first ?? ""
+    let last = steps.last?.step.split(separator: " → ").last ?? ""
+    let count = steps.count == 1 ? "one step" : "\(steps.count) steps"
+    let records = losses.filter { $0.property == nil }.reduce(0) { $0 + ($1.rows ?? 0) }
+    let values = losses.filter { $0.property != nil }.reduce(0) { $0 + ($1.rows ?? 0) }
+    var lost: [String] = []
+    if records > 0 { lost.append("\(records) record\(records == 1 ? "" : "s")") }
+    if values > 0 { lost.append("\(values) value\(values == 1 ? "" : "s")") }
+    let loss = lost.isEmpty ? "" : "; the new version has no place for \(lost.joined(separator: " and "))"
+    return "The store was migrated, \(printable("\(first) → \(last)")) in \(count)\(loss)."
+  }
+}

@@ -1,0 +1,143 @@
+import Logging
+
+extension StoreCoordinator {
+  /// What came of a migration.
+  enum Migration {
+    /// The store is of the app's version now; the result is nil where another process has migrated it meanwhile.
+    case done(Migrator.Result?)
+
+    /// It cannot be migrated, and the policy is to replace it.
+    case failed(Examination, MigrationError)
+  }
+
+  /// Who migrates the stores of the app's model; nil for a schema without Core Data's tables.
+  var migrator: Migrator? {
+    guard case .coreData(let bundle) = model else { return nil }
+    var migrator = Migrator(bundle, surroundings: surroundings, logger: logger)
+    migrator.appVersion = appVersion
+    let (current, options) = (bundle.current.model, storeOptions)
+    // As it is opened in the end: what this finds wrong brings the original back.
+    migrator.checkOpening = { path in
+      let store = try PersistentStore(opening: path, model: current, options: options)
+      _ = try store.metadata()
+      try store.close()
+    }
+    return migrator
+  }
+
+  /// Ends a migration that an earlier run left while it was replacing the store, before anything is looked at.
+  func finishBeginAnew(_ path: FilePath) throws -> [OpeningEvent] {
+    guard let migrator else { return [] }
+    do throws(MigrationError) {
+      guard let result = try migrator.finishInterruptedSwap(path) else { return [] }
+      logger.notice("finished an interrupted migration", metadata: ["steps": "\(result.steps.count)"])
+      return events(of: result)
+    } catch {
+      // What does not open has been taken back; the migration is begun anew, and its failure is the one to tell of.
+      if !error.isEnvironmental, error.kind == .verificationFailed { return [] }
+      throw error
+    }
+  }
+
+  /// Removes what an ended migration has left beside a store that is of the app's version.
+  func removeLeftovers(_ place: StoreFileSet) {
+    do throws(FileError) {
+      try migrator?.removeLeftovers(place)
+    } catch {
+      // Nothing hangs on it; the next opening tries again.
+      logger.debug("leftovers of a migration stay for now", metadata: ["code": "\(error.code)"])
+    }
+  }
+
+  /// Migrates a store to the app's version.
+  ///
+  /// - Throws: `LazaretError` where the store stays as it is.
+  func migrate(
+    _ place: StoreFileSet, _ examination: Examination, named path: FilePath, _ observer: OpeningObserver
+  ) throws -> Migration {
+    guard var migrator else { throw LazaretError(.incompatible, examination, path: path) }
+    migrator.isStillNeeded = { try look(at: place, countsRecords: false).verdict == .outdated }
+    let options = migrationOptions(observer)
+    var retries = max(0, policy.migrationRetries)
+    while true {
+      do throws(MigrationError) {
+        let result = try migrator.migrate(place.main, options: options)
+        return .done(result.steps.isEmpty ? nil : result)
+      } catch {
+        if error.kind == .cancelled { throw LazaretError.cancelled(path) }
+        if error.isEnvironmental { throw LazaretError(.unavailable, error, path: path, examination: examination) }
+        if retries > 0, !error.meansThereIsNoWay {
+          retries -= 1
+          logger.notice("migrating again", metadata: ["code": "\(error.code)"])
+          continue
+        }
+        return try decide(about: error, examination, at: path)
+      }
+    }
+  }
+
+  /// Decides what the failure of a migration leads to, by the app's policy.
+  ///
+  /// - Throws: `LazaretError` where the store stays as it is.
+  func decide(
+    about error: MigrationError, _ examination: Examination, at path: FilePath
+  ) throws(LazaretError) -> Migration {
+    var examination = examination
+    if error.meansThereIsNoWay {
+      examination.verdict = .incompatible
+      examination.reason = .notMigratable(error)
+    } else {
+      examination.reason = .migrationFailed(error)
+    }
+    let remedy = error.meansThereIsNoWay ? policy.whenIncompatible : policy.whenMigrationFails
+    guard remedy != .refuse else {
+      throw LazaretError(
+        error.meansThereIsNoWay ? .incompatible : .migrationFailed, error, path: path, examination: examination)
+    }
+    return .failed(examination, error)
+  }
+
+  private func migrationOptions(_ observer: OpeningObserver) -> Migrator.Options {
+    var options = migration
+    options.version = nil
+    options.output = nil
+    options.home = home ?? migration.home
+    options.isRecorded = true
+    let own = migration.progress
+    options.progress = { step, number, count in
+      observer.progress(
+        OpeningProgress(phase: .migrating, completed: Int64(number - 1), total: Int64(count), step: step))
+      return !observer.isCancelled() && own(step, number, count)
+    }
+    return options
+  }
+
+  /// What a migration is told of.
+  func events(of result: Migrator.Result) -> [OpeningEvent] {
+    let migration = OpeningMigration(result)
+    var events: [OpeningEvent] = []
+    if let backup = result.backup {
+      events.append(
+        OpeningEvent(
+          .backup, at: surroundings.now(), path: backup,
+          words: "The store as it was before the migration was kept, complete and unchanged."))
+    }
+    events.append(
+      OpeningEvent(
+        .migration, at: surroundings.now(), path: result.store, words: migration.words, migration: migration))
+    return events
+  }
+}
+
+extension MigrationError {
+  /// Whether the models leave no way open, so that the store is an incompatible one.
+  ///
+  /// A custom mapping that is stale, or whose policy nobody has registered, is not meant: that is a mistake of the app's,
+  /// and a failed migration.
+  fileprivate var meansThereIsNoWay: Bool {
+    switch kind {
+    case .notInferable, .sourceModelMissing, .mappingMissing, .backwards: true
+    default: false
+    }
+  }
+}

@@ -1,0 +1,36 @@
+extension VerdictReason {
+  /// The code of an older version from which no migration leads to the app's.
+  static let notMigratableCode = "not-migratable"
+
+  /// The code of a migration that failed for a reason in the store.
+  static let migrationFailedCode = "migration-failed"
+
+  /// The codes of what only an attempt to open or to migrate has shown; looking at the store does not find it again.
+  static let laterFindings: Set<String> = [foundBySQLiteCode, notMigratableCode, migrationFailedCode]
+
+  /// The longest text that a reason quotes of an error.
+  private static let limit = 1_000
+
+  /// No way leads from the store's version to the app's.
+  static func notMigratable(_ error: MigrationError) -> VerdictReason {
+    var words = "No migration leads from the store's version of the model to the app's: \(printable(error.detail))"
+    for refusal in error.refusals.dropFirst().prefix(4) { words += "; \(printable(refusal.detail))" }
+    return VerdictReason(
+      notMigratableCode, words: words.prefix(limit) + reportWords(error), hint: error.hint,
+      coreData: error.coreDataCode)
+  }
+
+  /// The migration failed for a reason in the store.
+  static func migrationFailed(_ error: MigrationError) -> VerdictReason {
+    VerdictReason(
+      migrationFailedCode,
+      words: "The migration of the store failed (\(error.code)): \(printable(error.detail).prefix(limit))"
+        + reportWords(error),
+      hint: error.hint, coreData: error.coreDataCode)
+  }
+
+  private static func reportWords(_ error: MigrationError) -> String {
+    guard let report = error.reportPath?.lastComponent?.string else { return "." }
+    return ". Its report is \(printable(report))."
+  }
+}

@@ -1,0 +1,137 @@
+internal import ManagedObjectModel
+internal import Migration
+internal import PersistentStore
+
+extension MigrationComparisonWork {
+  /// One relationship of the records of one entity.
+  private struct Place: Hashable {
+    let entity: String
+    let relationship: String
+  }
+
+  /// The pairs that a relationship must have, and those whose order counts.
+  private struct Expected {
+    var pairs: Set<RelationshipPair> = []
+    var sequence: [RelationshipPair] = []
+    var isOrdered = false
+  }
+
+  /// Holds every relationship against the pairs that the mapping implies.
+  mutating func compareRelationships() throws {
+    var expected: [Place: Expected] = [:]
+    var known: Set<Place> = []
+    for entity in new.concreteEntities {
+      for (key, relationship) in new.relationships(of: entity.name) {
+        let place = Place(entity: entity.name, relationship: key.name)
+        let value = inferred[entity.name]?.propertyMapping(of: PropertyPath(key.name))?.value
+        if inferred[entity.name] == nil, mapping.entityMappings(to: entity.name).contains(where: { $0.kind != .add }) {
+          unchecked.insert("\(entity.name).\(key.name)")
+          continue
+        }
+        switch value {
+        case .expression, .destinations:
+          unchecked.insert("\(entity.name).\(key.name)")
+          continue
+        default: break
+        }
+        known.insert(place)
+        guard case .relationship(let name) = value, let from = inferred[entity.name]?.sourceEntityName else { continue }
+        try add(name, of: from, at: place, key, relationship, to: &expected)
+      }
+    }
+    for place in known.sorted(by: { ($0.entity, $0.relationship) < ($1.entity, $1.relationship) })
+    where !options.ignoring.contains("\(place.entity).\(place.relationship)") {
+      guard
+        let found = new.relationships(of: place.entity).first(where: { $0.key.name == place.relationship })
+      else { continue }
+      try compare(expected[place] ?? Expected(), place, found.key, found.relationship)
+    }
+  }
+
+  /// Adds what a relationship of the source leads to, and the way back where the new one has an inverse.
+  private func add(
+    _ name: String, of from: String, at place: Place, _ key: PropertyKey, _ relationship: Relationship,
+    to expected: inout [Place: Expected]
+  ) throws {
+    let inverse = new.mutualInverse(of: relationship, key)
+    let isOld = old.model.properties(of: from)[name]?.property.relationship?.isOrdered == true
+    expected[place, default: Expected()].isOrdered = relationship.isOrdered && isOld
+    for stored in try source.pairs(of: name, entity: from) {
+      // The other record must have arrived, as one that the relationship may lead to.
+      guard let image = images[stored.destinationNumber],
+        new.isKind(image, of: relationship.destinationEntityName)
+      else { continue }
+      if let inverse {
+        guard new.isKind(image, of: inverse.key.entityName),
+          new.isKind(place.entity, of: inverse.relationship.destinationEntityName)
+        else { continue }
+        let back = Place(entity: image, relationship: inverse.key.name)
+        expected[back, default: Expected()].pairs.insert(stored.pair.reversed)
+      }
+      expected[place, default: Expected()].pairs.insert(stored.pair)
+      expected[place, default: Expected()].sequence.append(stored.pair)
+    }
+  }
+
+  private mutating func compare(
+    _ expected: Expected, _ place: Place, _ key: PropertyKey, _ relationship: Relationship
+  ) throws {
+    let actual = try result.pairs(of: place.relationship, entity: place.entity)
+    let found = Set(actual.map(\.pair))
+    for stored in actual where !expected.pairs.contains(stored.pair) {
+      add(.extraDestination, stored.pair.own, place)
+    }
+    let inverse = new.mutualInverse(of: relationship, key)
+    let isExclusive = inverse.map { !$0.relationship.isToMany } ?? relationship.isToMany
+    let owned = Set(found.map(\.own))
+    let reached = Set(found.map(\.destination))
+    for pair in expected.pairs.subtracting(found).sorted(by: { ($0.own, $0.destination) < ($1.own, $1.destination) }) {
+      let hasOther = !relationship.isToMany && owned.contains(pair.own)
+      let isTaken = isExclusive && reached.contains(pair.destination)
+      if hasOther || isTaken, let kind = permission(place) {
+        alter(kind, place.entity, place.relationship)
+      } else {
+        add(.missingDestination, pair.own, place)
+      }
+    }
+    if let inverse { try compareInverse(found, place, inverse.key) }
+    guard expected.isOrdered, expected.pairs == found, expected.sequence != actual.map(\.pair) else { return }
+    let sequences = Dictionary(grouping: actual.map(\.pair), by: \.own)
+    for (own, pairs) in Dictionary(grouping: expected.sequence, by: \.own).sorted(by: { $0.key < $1.key })
+    where sequences[own] != pairs {
+      add(.order, own, place)
+    }
+  }
+
+  private mutating func add(_ kind: StoreDifference.Kind, _ own: Int64, _ place: Place) {
+    list.add(StoreDifference(kind, entity: place.entity, primaryKey: own, property: place.relationship))
+  }
+
+  /// The condition that allows a pair to be cut, because only one of several can be kept.
+  private func permission(_ place: Place) -> MigrationCondition.Kind? {
+    let kinds: Set<MigrationCondition.Kind> = [.severalOwners, .newInverse]
+    guard
+      let relationship = new.relationships(of: place.entity).first(where: { $0.key.name == place.relationship })
+    else { return nil }
+    let inverse = new.mutualInverse(of: relationship.relationship, relationship.key)
+    return mapping.conditions.first { condition in
+      guard kinds.contains(condition.kind), let name = condition.destinationProperty?.name else { return false }
+      let isOwn = condition.destinationEntityName == place.entity && name == place.relationship
+      let isInverse =
+        name == inverse?.key.name
+        && (inverse.map { new.isKind(condition.destinationEntityName, of: $0.key.entityName) } ?? false)
+      return isOwn || isInverse
+    }?.kind
+  }
+
+  /// Whatever a relationship leads to must lead back.
+  private mutating func compareInverse(_ found: Set<RelationshipPair>, _ place: Place, _ inverse: PropertyKey) throws {
+    var back: Set<RelationshipPair> = []
+    for entity in new.concreteEntities where new.isKind(entity.name, of: inverse.entityName) {
+      for stored in try result.pairs(of: inverse.name, entity: entity.name) { back.insert(stored.pair.reversed) }
+    }
+    for pair in found.subtracting(back).sorted(by: { ($0.own, $0.destination) < ($1.own, $1.destination) }) {
+      add(.oneSided, pair.own, place)
+    }
+  }
+}

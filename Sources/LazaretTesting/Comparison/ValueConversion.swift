@@ -1,0 +1,101 @@
+internal import ManagedObjectModel
+internal import PersistentStore
+
+/// What becomes of a number that changes its type, worked out in Swift and not in SQL.
+///
+/// The rules are those of `NSNumber`: fractions are cut off, a whole number keeps the bits that its new width has room for,
+/// everything but zero is true.
+struct ConvertedNumber {
+  /// The values that are right.
+  let accepted: [RecordValue]
+
+  /// Whether the number is still the same.
+  let isExact: Bool
+
+  /// Converts a value; nil for what is no number.
+  init?(_ value: RecordValue, to type: AttributeType) {
+    let whole: Int64?
+    let real: Double
+    switch value {
+    case .integer(let number): (whole, real) = (number, Double(number))
+    case .boolean(let flag): (whole, real) = (flag ? 1 : 0, flag ? 1 : 0)
+    case .real(let number): (whole, real) = (Int64(exactly: number), number)
+    case .decimal(let digits):
+      guard let number = Double(digits) else { return nil }
+      (whole, real) = (Int64(digits) ?? Int64(exactly: number), number)
+    default: return nil
+    }
+    switch type {
+    case .integer16, .integer32, .integer64:
+      let cut = whole ?? Self.cutOff(real)
+      let kept = Self.truncated(cut, to: type)
+      accepted = [.integer(kept)]
+      isExact = whole == kept
+    case .boolean:
+      accepted = [.boolean(whole.map { $0 != 0 } ?? (real != 0))]
+      isExact = whole == 0 || whole == 1
+    case .double:
+      accepted = [.real(real)]
+      isExact = whole.map { Int64(exactly: real) == $0 } ?? true
+    case .float:
+      let single = Double(Float(real))
+      accepted = [.real(real), .real(single)]
+      isExact = single == real && (whole.map { Int64(exactly: real) == $0 } ?? true)
+    case .decimal:
+      accepted = [.decimal(whole.map { String($0) } ?? "\(real)")]
+      isExact = true
+    default: return nil
+    }
+  }
+
+  /// Fractions go, and what is beyond 64 bits becomes the nearest number that is not.
+  private static func cutOff(_ value: Double) -> Int64 {
+    if value.isNaN { return 0 }
+    return Int64(exactly: value.rounded(.towardZero)) ?? (value < 0 ? .min : .max)
+  }
+
+  private static func truncated(_ value: Int64, to type: AttributeType) -> Int64 {
+    switch type {
+    case .integer16: Int64(Int16(truncatingIfNeeded: value))
+    case .integer32: Int64(Int32(truncatingIfNeeded: value))
+    default: value
+    }
+  }
+}
+
+extension RecordValue {
+  /// Whether two stored values are the same; decimal numbers may be written in different ways.
+  func isSame(as other: RecordValue) -> Bool {
+    if self == other { return true }
+    guard case .decimal(let digits) = self, case .decimal(let others) = other, let one = Double(digits),
+      let two = Double(others)
+    else { return false }
+    return one == two
+  }
+
+  /// Whether two values are the same number, whatever their types are, or the same value.
+  func isEqual(to other: RecordValue) -> Bool {
+    if isSame(as: other) { return true }
+    guard let one = ConvertedNumber(self, to: .double), let two = ConvertedNumber(other, to: .double), one.isExact,
+      two.isExact
+    else { return false }
+    return one.accepted == two.accepted
+  }
+
+  /// A default of a model as records have it; nil where it is not of the attribute's type.
+  init?(_ value: AttributeValue?, type: AttributeType) {
+    switch (value, type) {
+    case (.integer(let number), .integer16), (.integer(let number), .integer32), (.integer(let number), .integer64):
+      self = .integer(number)
+    case (.boolean(let flag), .boolean): self = .boolean(flag)
+    case (.real(let number), .double), (.real(let number), .float): self = .real(number)
+    case (.decimal(let digits), .decimal): self = .decimal(digits)
+    case (.string(let text), .string): self = .string(text)
+    case (.uri(let text), .uri): self = .uri(text)
+    case (.date(let seconds), .date): self = .date(seconds)
+    case (.uuid(let bytes), .uuid): self = .uuid(bytes)
+    case (.data(let bytes), .binary): self = .data(bytes)
+    default: return nil
+    }
+  }
+}

@@ -1,0 +1,73 @@
+internal import ManagedObjectModel
+
+/// The range that an attribute's values must keep to, from its type and the model's validation.
+///
+/// For text it is a range of lengths in UTF-16 units, as Core Data counts them.
+struct AttributeBounds: Sendable {
+  /// The bounds of an integer type; those of lengths for text.
+  let integers: ClosedRange<Int64>
+
+  /// The bounds of numbers with fractions and of dates.
+  let reals: ClosedRange<Double>
+
+  /// Whether the model gives a lower or an upper bound.
+  let isLimited: Bool
+
+  /// Whether the model's bounds exclude each other.
+  let isImpossible: Bool
+
+  /// How many different values there are for primary keys from 1 on to choose from.
+  let capacity: Int64
+
+  /// The longest text that is generated.
+  static let longestText: Int64 = 20_000
+
+  init(_ attribute: Attribute) {
+    let low = attribute.minimumValue.flatMap(Double.init)
+    let high = attribute.maximumValue.flatMap(Double.init)
+    isLimited = low != nil || high != nil
+    isImpossible = low.flatMap { low in high.map { low > $0 } } ?? false
+    let whole: ClosedRange<Int64> =
+      switch attribute.type {
+      case .integer16: Int64(Int16.min)...Int64(Int16.max)
+      case .integer32: Int64(Int32.min)...Int64(Int32.max)
+      case .boolean: 0...1
+      case .string: 0...Self.longestText
+      default: .min ... .max
+      }
+    integers = Self.narrowed(whole, low, high)
+    let real: ClosedRange<Double> =
+      switch attribute.type {
+      case .float: -Double(Float.greatestFiniteMagnitude)...Double(Float.greatestFiniteMagnitude)
+      // Distant past and distant future, as Foundation has them.
+      case .date: -63_114_076_800...63_113_904_000
+      default: -Double.greatestFiniteMagnitude...Double.greatestFiniteMagnitude
+      }
+    let lowest = low.map { $0.clamped(to: real) } ?? real.lowerBound
+    let highest = high.map { $0.clamped(to: real) } ?? real.upperBound
+    reals = lowest <= highest ? lowest...highest : lowest...lowest
+    switch attribute.type {
+    case .integer16, .integer32, .integer64, .boolean:
+      let (span, overflow) = integers.upperBound.subtractingReportingOverflow(integers.lowerBound)
+      capacity = overflow || span == .max ? .max : span + 1
+    case .string:
+      // Digits of base 36.
+      var count: Int64 = 1
+      for _ in 0..<min(integers.upperBound, 12) { count *= 36 }
+      capacity = integers.upperBound >= 12 ? .max : max(0, count - 1)
+    case .undefined, .objectID, .composite: capacity = 0
+    default: capacity = .max
+    }
+  }
+
+  private static func narrowed(_ whole: ClosedRange<Int64>, _ low: Double?, _ high: Double?) -> ClosedRange<Int64> {
+    func integer(_ value: Double?, _ rule: FloatingPointRoundingRule, _ usual: Int64) -> Int64 {
+      guard let value else { return usual }
+      let rounded = value.rounded(rule)
+      return (Int64(exactly: rounded) ?? (value < 0 ? .min : .max)).clamped(to: whole)
+    }
+    let lowest = integer(low, .up, whole.lowerBound)
+    let highest = integer(high, .down, whole.upperBound)
+    return lowest <= highest ? lowest...highest : lowest...lowest
+  }
+}

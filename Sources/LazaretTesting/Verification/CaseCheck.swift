@@ -1,0 +1,169 @@
+internal import ManagedObjectModel
+internal import Migration
+internal import PersistentStore
+internal import StoreFiles
+internal import SystemPackage
+
+/// The check of one generated store.
+struct CaseCheck {
+  private let check: VersionCheck
+  private let profile: StoreProfile
+  private let steps: [MigrationStep]
+
+  init(_ check: VersionCheck, _ profile: StoreProfile, _ steps: [MigrationStep]) {
+    self.check = check
+    self.profile = profile
+    self.steps = steps
+  }
+
+  private var surroundings: Surroundings { check.verifier.surroundings }
+  private var options: MigrationVerifier.Options { check.options }
+
+  /// Where the records of a kind of store lie: migrations meet all three in the field.
+  static func journal(_ profile: StoreProfile) -> StoreGenerator.Journal {
+    switch profile {
+    case .typical: .log
+    case .sparse: .rollback
+    case .empty, .edge, .uniform: .none
+    }
+  }
+
+  func run(_ losses: inout [LossCount]) throws -> VerificationReport.Case {
+    let begin = surroundings.now()
+    var report = VerificationReport.Case(
+      profile: profile, records: 0, outcome: .fine, comparedRecords: 0, alterations: [], differences: [],
+      differenceCount: 0, unchecked: [], notes: [], seconds: 0)
+    let generator = try StoreGenerator(
+      check.version.model,
+      options: StoreGenerator.Options(
+        profile, seed: options.seed, records: options.records, journal: Self.journal(profile)))
+    let store = try generator.write(to: place("store"), in: surroundings.fileSystem)
+    report.records = store.recordCount
+    report.notes = store.notes.map { "\($0.kind.rawValue) \($0.entityName).\($0.propertyName)" }
+    do {
+      try migrate(store.path, &report, &losses)
+    } catch let error as MigrationError {
+      if error.isEnvironmental { throw error }
+      fail(error, &report)
+    }
+    if report.differenceCount > 0 { report.outcome = .failed }
+    try check.scratch.tidy()
+    let end = surroundings.now()
+    report.seconds =
+      Double(end.secondsSince1970 - begin.secondsSince1970)
+      + Double(end.nanoseconds - begin.nanoseconds) / 1_000_000_000
+    return report
+  }
+
+  /// A path for one of the stores; names are those of versions, with what a file name cannot hold replaced.
+  private func place(_ name: String) -> FilePath {
+    let whole = "\(check.version.name)-\(check.isDirect ? "direct-" : "")\(profile.rawValue)-\(name).sqlite"
+    let safe = whole.unicodeScalars.map { scalar -> String in
+      let isSafe =
+        scalar.properties.isAlphabetic || scalar.properties.numericType != nil || " .-_".unicodeScalars.contains(scalar)
+      return isSafe ? String(scalar) : "_"
+    }
+    return check.scratch.path.appending(safe.joined())
+  }
+
+  // MARK: Migrating
+
+  private func migrate(
+    _ store: FilePath, _ report: inout VerificationReport.Case, _ losses: inout [LossCount]
+  ) throws {
+    var source = store
+    var model = check.version.model
+    for (number, step) in steps.enumerated() {
+      let target = place("step-\(number + 1)-to-\(step.destinationName)")
+      let before = try PersistentStore(opening: source, model: model, options: .init(isReadOnly: true))
+      try losses[number].count(in: before)
+      try before.close()
+      try migrate(source, to: step.destinationName, target, isDirect: check.isDirect)
+      try compare(step.mapping, source, target, &report)
+      source = target
+      model = step.mapping.destination
+    }
+    guard steps.count > 1 else { return }
+    // The whole chain at once must end in the same records.
+    let target = place("chain")
+    try migrate(store, to: check.bundle.current.name, target, isDirect: check.isDirect)
+    try compareWhole(source, target, model, &report)
+  }
+
+  private func migrate(
+    _ store: FilePath, to version: String, _ target: FilePath, isDirect: Bool
+  ) throws(MigrationError) {
+    var options = Migrator.Options()
+    options.version = version
+    options.isDirect = isDirect
+    options.output = target
+    options.mappings = self.options.mappings
+    _ = try Migrator(check.bundle, surroundings: surroundings).migrate(store, options: options)
+  }
+
+  private func compare(
+    _ mapping: MappingModel, _ source: FilePath, _ target: FilePath, _ report: inout VerificationReport.Case
+  ) throws {
+    let before = try PersistentStore(opening: source, model: mapping.source, options: .init(isReadOnly: true))
+    let after = try PersistentStore(opening: target, model: mapping.destination, options: .init(isReadOnly: true))
+    let comparison = try MigrationComparison(mapping, source: before, result: after, options: comparisonOptions)
+    try before.close()
+    try after.close()
+    report.comparedRecords += comparison.comparedRecords
+    report.alterations += comparison.alterations
+    report.unchecked += comparison.unchecked
+    add(comparison.differences, comparison.differenceCount, &report)
+  }
+
+  private func compareWhole(
+    _ first: FilePath, _ second: FilePath, _ model: ManagedObjectModel, _ report: inout VerificationReport.Case
+  ) throws {
+    let one = try PersistentStore(opening: first, model: model, options: .init(isReadOnly: true))
+    let other = try PersistentStore(opening: second, model: model, options: .init(isReadOnly: true))
+    var options = comparisonOptions
+    // The time of the save is that of each run.
+    options.ignoring = Set(
+      model.entities.values.flatMap { entity in
+        entity.properties.values.compactMap { property in
+          property.attribute?.derivationExpression?.hasPrefix("now") == true ? property.name : nil
+        }.flatMap { name in ([entity.name] + model.descendantNames(of: entity.name)).map { "\($0).\(name)" } }
+      })
+    let comparison = try StoreComparison(one, other, options: options)
+    try one.close()
+    try other.close()
+    add(comparison.differences, comparison.differenceCount, &report)
+  }
+
+  private var comparisonOptions: StoreComparison.Options {
+    var options = StoreComparison.Options()
+    options.limit = self.options.limit
+    return options
+  }
+
+  private func add(_ differences: [StoreDifference], _ count: Int, _ report: inout VerificationReport.Case) {
+    report.differences += differences.prefix(max(0, options.limit - report.differences.count))
+    report.differenceCount += count
+  }
+
+  // MARK: Failures
+
+  /// Tells a store whose records break a condition of the mapping from a migration that is broken.
+  private func fail(_ error: MigrationError, _ report: inout VerificationReport.Case) {
+    report.step = error.step
+    report.code = error.code
+    report.detail = error.detail
+    let mapping = steps.first { $0.name == error.step }?.mapping
+    let kinds: Set<MigrationError.Kind> = [.dataViolation, .constraintViolation]
+    let condition = mapping?.conditions.first { condition in
+      condition.effect == .fails && kinds.contains(error.kind) && condition.destinationEntityName == error.entityName
+        && (error.propertyName.map { name in
+          condition.destinationProperty?.description == name || condition.propertyNames.joined(separator: ",") == name
+            || condition.propertyNames.first == name
+        } ?? true)
+    }
+    report.condition = condition?.text
+    // Usual records must get through; others are a finding.
+    let isUsual = profile == .empty || profile == .typical
+    report.outcome = condition == nil || isUsual ? .failed : .conditional
+  }
+}

@@ -1,0 +1,161 @@
+/// Cuts an SQL expression into pieces, by SQLite's rules; what no expression of a mapping may have is refused here.
+struct MappingExpressionScanner {
+  /// The longest expression, in characters.
+  static let limit = 16_384
+
+  private let text: [Unicode.Scalar]
+  private var offset = 0
+
+  /// All pieces of an expression; comments and white space are left out.
+  static func tokens(of text: String) throws(MappingExpressionProblem) -> [MappingExpressionToken] {
+    guard text.unicodeScalars.count <= limit else {
+      throw MappingExpressionProblem(position: limit, detail: "it is longer than \(limit) characters")
+    }
+    var scanner = MappingExpressionScanner(text: Array(text.unicodeScalars))
+    var tokens: [MappingExpressionToken] = []
+    while let token = try scanner.next() { tokens.append(token) }
+    guard !tokens.isEmpty else { throw MappingExpressionProblem(position: 1, detail: "it is empty") }
+    return tokens
+  }
+
+  private init(text: [Unicode.Scalar]) { self.text = text }
+
+  private func scalar(_ ahead: Int = 0) -> Unicode.Scalar? {
+    let index = offset + ahead
+    return index < text.count ? text[index] : nil
+  }
+
+  private mutating func next() throws(MappingExpressionProblem) -> MappingExpressionToken? {
+    try skipSpace()
+    guard let first = scalar() else { return nil }
+    let position = offset + 1
+    switch first {
+    case "'":
+      return MappingExpressionToken(kind: .literal(try quoted("'", position)), position: position)
+    case "\"", "`":
+      return MappingExpressionToken(kind: .name(unquoted(try quoted(first, position))), position: position)
+    case "[":
+      let raw = try quoted("]", position)
+      return MappingExpressionToken(kind: .name(String(raw.dropFirst().dropLast())), position: position)
+    default: break
+    }
+    if first == "x" || first == "X", scalar(1) == "'" { return try blob(position) }
+    if Self.isDigit(first) || (first == "." && scalar(1).map(Self.isDigit) == true) {
+      return MappingExpressionToken(kind: .literal(number()), position: position)
+    }
+    if Self.isNameStart(first) {
+      return MappingExpressionToken(kind: .word(take { Self.isNameStart($0) || Self.isDigit($0) }), position: position)
+    }
+    return MappingExpressionToken(kind: .symbol(try symbol(first, position)), position: position)
+  }
+
+  private mutating func blob(_ position: Int) throws(MappingExpressionProblem) -> MappingExpressionToken {
+    offset += 1
+    let digits = try quoted("'", position).dropFirst().dropLast()
+    guard digits.count.isMultiple(of: 2), digits.allSatisfy(\.isHexDigit) else {
+      throw MappingExpressionProblem(
+        position: position, detail: "the bytes are not written as pairs of hexadecimal digits")
+    }
+    return MappingExpressionToken(kind: .literal("x'\(digits)'"), position: position)
+  }
+
+  private mutating func skipSpace() throws(MappingExpressionProblem) {
+    while let first = scalar() {
+      if first == " " || (first.value >= 9 && first.value <= 13) {
+        offset += 1
+      } else if first == "-", scalar(1) == "-" {
+        while let next = scalar(), next != "\n" { offset += 1 }
+      } else if first == "/", scalar(1) == "*" {
+        let start = offset + 1
+        offset += 2
+        while let next = scalar(), !(next == "*" && scalar(1) == "/") { offset += 1 }
+        guard scalar() != nil else {
+          throw MappingExpressionProblem(position: start, detail: "the comment has no end")
+        }
+        offset += 2
+      } else {
+        return
+      }
+    }
+  }
+
+  /// Text with its quotes, as it was written.
+  private mutating func quoted(_ quote: Unicode.Scalar, _ position: Int) throws(MappingExpressionProblem) -> String {
+    var result = String.UnicodeScalarView()
+    if let first = scalar() { result.append(first) }
+    offset += 1
+    while let next = scalar() {
+      guard next.value != 0 else {
+        throw MappingExpressionProblem(position: offset + 1, detail: "it holds a character with the number 0")
+      }
+      result.append(next)
+      offset += 1
+      guard next == quote else { continue }
+      guard quote != "]", scalar() == quote else { return String(result) }
+      result.append(quote)
+      offset += 1
+    }
+    throw MappingExpressionProblem(position: position, detail: "the quote that begins here has no end")
+  }
+
+  private func unquoted(_ text: String) -> String {
+    var result = String.UnicodeScalarView()
+    let inner = Array(text.unicodeScalars.dropFirst().dropLast())
+    var index = 0
+    while index < inner.count {
+      result.append(inner[index])
+      // Inside, a quote is always doubled.
+      index += inner[index] == text.unicodeScalars.first ? 2 : 1
+    }
+    return String(result)
+  }
+
+  private mutating func number() -> String {
+    var previous: Unicode.Scalar = " "
+    return take { next in
+      let isSign = next == "+" || next == "-"
+      let isExponent = previous == "e" || previous == "E"
+      let isPart = Self.isDigit(next) || next == "." || Self.isNameStart(next) || (isSign && isExponent)
+      previous = next
+      return isPart
+    }
+  }
+
+  private mutating func symbol(_ first: Unicode.Scalar, _ position: Int) throws(MappingExpressionProblem) -> String {
+    for text in ["->>", "->", "||", "<=", ">=", "<>", "!=", "==", "<<", ">>"] {
+      let scalars = Array(text.unicodeScalars)
+      if scalars.indices.allSatisfy({ scalar($0) == scalars[$0] }) {
+        offset += scalars.count
+        return text
+      }
+    }
+    offset += 1
+    if "()+-*/%<>=&|~,.".unicodeScalars.contains(first) { return String(Character(first)) }
+    switch first {
+    case ";":
+      throw MappingExpressionProblem(
+        position: position, detail: "a statement ends here, and only one expression is allowed",
+        hint: "Write an expression such as \"name || ' ' || surname\".")
+    case "?", ":", "@", "$", "#":
+      throw MappingExpressionProblem(
+        position: position, detail: "parameters and variables are not allowed",
+        hint: "Write the names of the source's attributes as they stand in its model.")
+    default: throw MappingExpressionProblem(position: position, detail: "a character that no expression has")
+    }
+  }
+
+  private mutating func take(_ isWanted: (Unicode.Scalar) -> Bool) -> String {
+    var result = String.UnicodeScalarView()
+    while let next = scalar(), isWanted(next) {
+      result.append(next)
+      offset += 1
+    }
+    return String(result)
+  }
+
+  private static func isDigit(_ scalar: Unicode.Scalar) -> Bool { scalar >= "0" && scalar <= "9" }
+
+  private static func isNameStart(_ scalar: Unicode.Scalar) -> Bool {
+    (scalar >= "a" && scalar <= "z") || (scalar >= "A" && scalar <= "Z") || scalar == "_" || scalar.value >= 0x80
+  }
+}

@@ -1,0 +1,96 @@
+internal import Foundation
+internal import GRDB
+
+/// The functions and keywords that expressions of mappings may use.
+enum MappingFunctions {
+  /// What works on one record's values: SQLite's core, date, mathematical and JSON functions that neither read nor write
+  /// anything else, give the same result each time, and cannot ask for any amount of memory.
+  static let scalar: Set<String> = [
+    "abs", "char", "coalesce", "format", "glob", "hex", "ifnull", "iif", "instr", "length", "like", "lower", "ltrim",
+    "nullif", "octet_length", "printf", "quote", "replace", "round", "rtrim", "sign", "substr", "substring", "trim",
+    "typeof", "unhex", "unicode", "upper", "date", "time", "datetime", "julianday", "strftime", "unixepoch", "timediff",
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "ceiling", "cos", "cosh", "degrees", "exp",
+    "floor", "ln", "log", "log10", "log2", "mod", "pi", "pow", "power", "radians", "sin", "sinh", "sqrt", "tan", "tanh",
+    "trunc", "json", "json_array", "json_array_length", "json_extract", "json_object", "json_quote", "json_type",
+    "json_valid", "uuid_blob", "uuid_text", "nscoredatanow",
+  ]
+
+  /// What works on all records that a to-many relationship leads to; `min` and `max` also on several values.
+  static let aggregate: Set<String> = ["count", "sum", "avg", "total", "min", "max", "group_concat"]
+
+  /// What is said of the record itself.
+  static let own: Set<String> = ["uuid", "primarykey"]
+
+  /// All of them, in order.
+  static var names: [String] {
+    (scalar.subtracting(["nscoredatanow"]).union(aggregate).union(own).union(["NSCoreDataNow"])).sorted()
+  }
+
+  /// The keywords of expressions.
+  static let keywords: Set<String> = [
+    "and", "or", "not", "is", "null", "isnull", "notnull", "in", "between", "like", "glob", "escape", "case", "when",
+    "then", "else", "end", "collate", "true", "false", "distinct", "from", "as",
+  ]
+
+  /// The keywords of statements, which no expression may have; an attribute of such a name is written in quotes.
+  static let refusedKeywords: Set<String> = [
+    "select", "with", "exists", "insert", "update", "delete", "replace", "create", "drop", "alter", "attach", "detach",
+    "pragma", "vacuum", "values", "union", "intersect", "except", "where", "group", "order", "having", "limit", "over",
+    "filter", "match", "regexp", "raise", "current_date", "current_time", "current_timestamp", "join", "on", "using",
+    "table", "begin", "commit", "rollback",
+  ]
+
+  /// The types that `CAST` may name.
+  static let types: Set<String> = ["integer", "int", "real", "text", "blob", "numeric"]
+
+  /// The collations.
+  static let collations: Set<String> = ["binary", "nocase", "rtrim"]
+
+  /// The name of the function that makes identifiers: of a primary key, the place it is for, and the store's identifier.
+  static let identifierFunction = "LazaretUUID"
+
+  /// The functions that SQLite itself does not have.
+  static let additional: [DatabaseFunction] = [
+    DatabaseFunction(identifierFunction, argumentCount: 3, pure: true) { values in
+      guard let key = Int64.fromDatabaseValue(values[0]), let place = String.fromDatabaseValue(values[1]) else {
+        return nil
+      }
+      let store = String.fromDatabaseValue(values[2]) ?? ""
+      return Data(identifier(key, for: place, in: store))
+    },
+    DatabaseFunction("uuid_blob", argumentCount: 1, pure: true) { values in
+      String.fromDatabaseValue(values[0]).flatMap { UUID(uuidString: $0) }.map { id in
+        let b = id.uuid
+        return Data([
+          b.0, b.1, b.2, b.3, b.4, b.5, b.6, b.7, b.8, b.9, b.10, b.11, b.12, b.13, b.14, b.15,
+        ])
+      }
+    },
+    DatabaseFunction("uuid_text", argumentCount: 1, pure: true) { values in
+      guard case .blob(let data) = values[0].storage, data.count == 16 else { return nil }
+      let digits = data.map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }
+      return [0..<4, 4..<6, 6..<8, 8..<10, 10..<16].map { digits[$0].joined() }.joined(separator: "-")
+    },
+  ]
+
+  /// An identifier (RFC 9562, version 4) that is always the same for the same record, place and store, and differs for
+  /// two records.
+  static func identifier(_ key: Int64, for place: String, in store: String) -> [UInt8] {
+    var seed: UInt64 = 0xCBF2_9CE4_8422_2325
+    for byte in "\(store)\u{0}\(place)".utf8 { seed = (seed ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+    let number = UInt64(bitPattern: key)
+    let halves = [mixed(seed ^ number), mixed(mixed(seed) &+ number)]
+    var bytes = halves.flatMap { half in (0..<8).map { UInt8(truncatingIfNeeded: half >> (56 - 8 * $0)) } }
+    bytes[6] = bytes[6] & 0x0F | 0x40
+    bytes[8] = bytes[8] & 0x3F | 0x80
+    return bytes
+  }
+
+  /// SplitMix64's mixing, which maps no two numbers to the same.
+  private static func mixed(_ value: UInt64) -> UInt64 {
+    var value = value &+ 0x9E37_79B9_7F4A_7C15
+    value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+    return value ^ (value >> 31)
+  }
+}

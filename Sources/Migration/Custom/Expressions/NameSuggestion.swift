@@ -1,0 +1,39 @@
+internal import StoreFiles
+
+/// What somebody may have meant who wrote a name that is not there.
+enum NameSuggestion {
+  /// The name that differs in the fewest letters, if few enough; letters count without regard to case.
+  static func nearest(to name: String, among names: some Sequence<String>) -> String? {
+    let wanted = Array(name.lowercased().unicodeScalars.prefix(64))
+    var best: (name: String, distance: Int)?
+    for candidate in names {
+      let distance = distance(wanted, Array(candidate.lowercased().unicodeScalars.prefix(64)))
+      if best.map({ distance < $0.distance }) ?? true { best = (candidate, distance) }
+    }
+    guard let best, best.distance <= max(1, wanted.count / 3) else { return nil }
+    return best.name
+  }
+
+  /// `Did you mean "name"? ` and the list of what is allowed, at most 40 of them.
+  static func hint(for name: String, among names: [String], _ what: String) -> String {
+    let sorted = names.sorted()
+    let guess = nearest(to: name, among: sorted).map { "Did you mean \"\(printable($0))\"? " } ?? ""
+    guard !sorted.isEmpty else { return guess + "There are no \(what)." }
+    let shown = sorted.prefix(40).map(printable).joined(separator: ", ")
+    return guess + "The \(what): \(shown)\(sorted.count > 40 ? " and \(sorted.count - 40) more" : "")."
+  }
+
+  private static func distance(_ first: [Unicode.Scalar], _ second: [Unicode.Scalar]) -> Int {
+    var row = Array(0...second.count)
+    for (index, scalar) in first.enumerated() {
+      var diagonal = row[0]
+      row[0] = index + 1
+      for place in second.indices {
+        let above = row[place + 1]
+        row[place + 1] = min(above + 1, row[place] + 1, diagonal + (scalar == second[place] ? 0 : 1))
+        diagonal = above
+      }
+    }
+    return row[second.count]
+  }
+}

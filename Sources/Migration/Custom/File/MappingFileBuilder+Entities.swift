@@ -1,0 +1,199 @@
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import StoreFiles
+
+extension MappingFileBuilder {
+  /// Adds an entity mapping of the file: what is inferred for the two entities, and over it what the file gives.
+  mutating func add(
+    _ entity: MappingFile.Entity, _ base: InferenceBuilder, _ pairs: [(destination: String, source: String)]
+  ) throws(MigrationError) {
+    var builder = base
+    let others = pairs.filter { $0 != (entity.destination, entity.source) }
+    var mapping =
+      builder.map(entity.destination, from: entity.source, others: others)
+      ?? EntityMapping(name: "", kind: .custom, source: entity.source, destination: entity.destination)
+    mapping.name = entity.name ?? uniqueName("\(entity.source)To\(entity.destination)")
+    mapping.kind = .custom
+    mapping.policyClassName = entity.policyClassName
+    mapping.sourceFilter = entity.filter.map { .sql($0) }
+    mapping.userInfo = entity.userInfo
+    if entity.rest == .none {
+      mapping.propertyMappings = mapping.propertyMappings.map(Self.withDefault(builder, entity))
+    }
+    if mappings.contains(where: { $0.name == mapping.name }) {
+      throw invalid("\(entity.place).name", "another entity mapping has the name \"\(printable(mapping.name))\"")
+    }
+    let given = try apply(entity, to: &mapping, builder)
+    mappings.append(mapping)
+    refusals += builder.refusals.filter { refusal in
+      entity.rest == .infer && refusal.property.map { !given.contains($0) } ?? false
+    }
+    conditions += builder.conditions.filter { condition in
+      guard condition.destinationEntityName == entity.destination, condition.kind != .recordsOfAbstractEntity else {
+        return condition.destinationEntityName == entity.destination
+      }
+      if condition.kind == .duplicateValues { return true }
+      // Records that the filter leaves out must not count; what is left is checked when it has been made.
+      guard entity.filter == nil || condition.effect == .loses, entity.rest == .infer else { return false }
+      return condition.destinationProperty.map { !given.contains($0) } ?? true
+    }
+    losses[entity.source, default: []].append(
+      Set(builder.losses.filter { $0.sourceEntityName == entity.source && $0.kind != .removedEntity }))
+  }
+
+  private func uniqueName(_ name: String) -> String {
+    var result = name
+    var number = 1
+    while mappings.contains(where: { $0.name == result }) || file.entities.contains(where: { $0.name == result }) {
+      number += 1
+      result = "\(name)\(number)"
+    }
+    return result
+  }
+
+  private static func withDefault(
+    _ builder: InferenceBuilder, _ entity: MappingFile.Entity
+  ) -> (PropertyMapping) -> PropertyMapping {
+    { mapping in
+      let property = builder.destination.properties[entity.destination]?.first { $0.path == mapping.destination }
+      guard let attribute = property?.attribute else { return PropertyMapping(mapping.destination, .null) }
+      if attribute.isDerived { return PropertyMapping(mapping.destination, .recompute) }
+      return PropertyMapping(mapping.destination, attribute.hasReadableDefault ? .defaultValue : .null)
+    }
+  }
+
+  private func apply(
+    _ entity: MappingFile.Entity, to mapping: inout EntityMapping, _ builder: InferenceBuilder
+  ) throws(MigrationError) -> Set<PropertyPath> {
+    let known = builder.destination.properties[entity.destination] ?? []
+    let old = builder.source.properties[entity.source] ?? []
+    var given: Set<PropertyPath> = []
+    func find(
+      _ name: String, _ list: [StoredProperty], _ isAttribute: Bool, _ place: String, _ owner: String
+    ) throws(MigrationError) -> StoredProperty {
+      let fitting = list.filter { ($0.attribute != nil) == isAttribute }
+      if let found = fitting.first(where: { $0.path.description == name }) { return found }
+      throw invalid(
+        place,
+        "\(printable(owner)) has no stored \(isAttribute ? "attribute" : "relationship") \"\(printable(name))\"",
+        hint: NameSuggestion.hint(
+          for: name, among: fitting.map(\.path.description),
+          "\(isAttribute ? "attributes" : "relationships") of \(printable(owner))"))
+    }
+    func put(_ path: PropertyPath, _ value: PropertyMapping.Value, replacesNil: Bool = false) {
+      given.insert(path)
+      let new = PropertyMapping(path, value, replacesNilWithDefault: replacesNil)
+      if let index = mapping.propertyMappings.firstIndex(where: { $0.destination == path }) {
+        mapping.propertyMappings[index] = new
+      } else {
+        mapping.propertyMappings.append(new)
+      }
+    }
+    for (name, content, place) in entity.attributes {
+      let new = try find(name, known, true, place, entity.destination)
+      switch content {
+      case .sql(let text): put(new.path, .expression(.sql(text)))
+      case .copy(let other):
+        put(new.path, try copy(try find(other, old, true, place, entity.source), new, place))
+      case .constant(let node): put(new.path, .expression(.sql(try literal(node, new, place))))
+      case .defaultValue: put(new.path, .defaultValue)
+      case .null: put(new.path, .null)
+      }
+    }
+    for (name, content, place) in entity.relationships {
+      let new = try find(name, known, false, place, entity.destination)
+      switch content {
+      case .relationship(let other):
+        put(new.path, .relationship(try find(other, old, false, place, entity.source).path.name))
+      case .madeBy(let other, let through):
+        let reference = try through.map { name throws(MigrationError) in
+          PropertyMapping.SourceReference.relationship(try find(name, old, false, place, entity.source).path.name)
+        }
+        put(new.path, .destinations(mapping: other, of: reference ?? .record))
+      case .inverse: put(new.path, .inverse)
+      case .null: put(new.path, .null)
+      }
+    }
+    return given
+  }
+
+  private func copy(
+    _ old: StoredProperty, _ new: StoredProperty, _ place: String
+  ) throws(MigrationError) -> PropertyMapping.Value {
+    guard let before = old.attribute?.type, let after = new.attribute?.type else { return .null }
+    switch (old.isMarked, new.isMarked) {
+    case (true, false):
+      throw invalid(place, "\(printable(old.path.description)) has external storage, and the new attribute has not")
+    case (false, true) where before == after: return .externalize(old.path)
+    default: break
+    }
+    if before == after { return .copy(old.path) }
+    if before.isNumeric, after.isNumeric { return .convert(old.path, from: before, to: after) }
+    throw invalid(
+      place, "a \(before.sourceName) cannot be copied into a \(after.sourceName)",
+      hint: "Write an SQL expression that converts it.")
+  }
+
+  /// A constant as an SQL literal.
+  private func literal(
+    _ node: JSONTree, _ property: StoredProperty, _ place: String
+  ) throws(MigrationError) -> String {
+    let type = property.attribute?.type ?? .undefined
+    switch (node.value, type) {
+    case (.null, _): return "NULL"
+    case (.boolean(let flag), .boolean): return flag ? "1" : "0"
+    case (.number(let digits), .integer16), (.number(let digits), .integer32), (.number(let digits), .integer64):
+      if let number = Int64(digits) { return "(\(number))" }
+    case (.number(let digits), .double), (.number(let digits), .float), (.number(let digits), .decimal),
+      (.number(let digits), .date):
+      return "(\(digits))"
+    case (.string(let text), .date):
+      if let time = Timestamp(text) {
+        return "(\(Double(time.secondsSince1970 - 978_307_200) + Double(time.nanoseconds) / 1e9))"
+      }
+    case (.string(let text), .string), (.string(let text), .uri):
+      if !text.unicodeScalars.contains("\0") { return SQLText.literal(text) }
+    case (.string(let text), .uuid): return "uuid_blob(\(SQLText.literal(text.replacingNul)))"
+    default: break
+    }
+    throw invalid(
+      place, "\(node.kindName) is no constant for the type \(type.sourceName)",
+      hint: type == .date ? "Write a time such as \"2026-01-31T12:00:00Z\"." : nil)
+  }
+
+  /// The name after `madeBy` may also be that of the entity whose records are meant.
+  mutating func nameDestinations() throws(MigrationError) {
+    for index in mappings.indices {
+      for place in mappings[index].propertyMappings.indices {
+        guard case .destinations(let name, let reference) = mappings[index].propertyMappings[place].value,
+          !mappings.contains(where: { $0.name == name })
+        else { continue }
+        var origin: Set<String> = []
+        switch reference {
+        case .record: origin = [mappings[index].sourceEntityName ?? ""]
+        case .relationship(let relationship):
+          let target = source.properties(of: mappings[index].sourceEntityName ?? "")[relationship]?.property
+            .relationship?
+            .destinationEntityName
+          if let target { origin = source.descendantNames(of: target).union([target]) }
+        }
+        let fitting = mappings.filter { $0.destinationEntityName == name && origin.contains($0.sourceEntityName ?? "") }
+        let property = mappings[index].propertyMappings[place].destination.description
+        let at = file.entities.lazy.flatMap(\.relationships).first { $0.name == property }?.place ?? "$.entities"
+        guard fitting.count == 1, let only = fitting.first else {
+          throw invalid(
+            at,
+            "\(fitting.isEmpty ? "no" : "more than one") entity mapping that reads "
+              + "\(origin.sorted().map(printable).joined(separator: ", ")) is called or makes \"\(printable(name))\"",
+            hint: NameSuggestion.hint(
+              for: name, among: mappings.filter { $0.destinationEntityName != nil }.map(\.name), "entity mappings"))
+        }
+        mappings[index].propertyMappings[place].value = .destinations(mapping: only.name, of: reference)
+      }
+    }
+  }
+}
+
+extension String {
+  fileprivate var replacingNul: String { String(unicodeScalars.filter { $0.value != 0 }.map(Character.init)) }
+}

@@ -1,0 +1,179 @@
+internal import ManagedObjectModel
+internal import StoreFiles
+internal import SystemPackage
+
+/// Puts a mapping model together from a file and from what is inferred.
+struct MappingFileBuilder {
+  let file: MappingFile
+  let source: ManagedObjectModel
+  let destination: ManagedObjectModel
+
+  var mappings: [EntityMapping] = []
+  var conditions: [MigrationCondition] = []
+  var losses: [String: [Set<MigrationLoss>]] = [:]
+  var refusals: [MigrationRefusal] = []
+
+  init(file: MappingFile, source: ManagedObjectModel, destination: ManagedObjectModel) {
+    self.file = file
+    self.source = source
+    self.destination = destination
+  }
+
+  mutating func model() throws(MigrationError) -> MappingModel {
+    try checkNames()
+    let inference = MappingInference(from: source, to: destination)
+    let base = InferenceBuilder(from: source, to: destination)
+    let pairs = file.entities.map { (destination: $0.destination, source: $0.source) }
+    if file.rest == .infer { takeInferred(inference) }
+    for entity in file.entities { try add(entity, base, pairs) }
+    try nameDestinations()
+    removeWhatIsLeft(inference)
+    for index in mappings.indices where mappings[index].kind != .remove && mappings[index].kind != .add {
+      try inheritGivenValues(index)
+    }
+    let remaining = try remainingLosses()
+    try refuseWhatIsLeft(inference)
+    let model = MappingModel(
+      name: file.name, origin: file.path.map { .mappingFile($0) } ?? .code, source: source, destination: destination,
+      entityMappings: mappings, conditions: conditions, losses: remaining)
+    return model
+  }
+
+  private func place(_ text: String) -> Int {
+    // The line of the entity mapping is near enough for what the models say about it.
+    guard case .array(let items)? = file.tree["entities"]?.value,
+      let index = Int(text.drop { $0 != "[" }.dropFirst().prefix { $0.isNumber }), items.indices.contains(index)
+    else { return 1 }
+    return items[index].line
+  }
+
+  func invalid(_ at: String, _ detail: String, hint: String? = nil) -> MigrationError {
+    MappingFile.invalid(file.path, at, place(at), detail, hint: hint)
+  }
+
+  private func checkNames() throws(MigrationError) {
+    for entity in file.entities {
+      guard source.entities[entity.source] != nil else {
+        throw invalid(
+          "\(entity.place).source", "the source has no entity \"\(printable(entity.source))\"",
+          hint: NameSuggestion.hint(for: entity.source, among: Array(source.entities.keys), "entities of the source"))
+      }
+      guard destination.entities[entity.destination] != nil else {
+        throw invalid(
+          "\(entity.place).destination", "the destination has no entity \"\(printable(entity.destination))\"",
+          hint: NameSuggestion.hint(
+            for: entity.destination, among: Array(destination.entities.keys), "entities of the destination"))
+      }
+    }
+    for (name, place) in file.removed where source.entities[name] == nil {
+      throw invalid(
+        place, "the source has no entity \"\(printable(name))\"",
+        hint: NameSuggestion.hint(for: name, among: Array(source.entities.keys), "entities of the source"))
+    }
+  }
+
+  // MARK: What is inferred
+
+  private mutating func takeInferred(_ inference: MappingInference) {
+    let given = Set(file.entities.map { [$0.source, $0.destination] })
+    let destinations = Set(file.entities.map(\.destination))
+    let removed = Set(file.removed.map(\.name))
+    var kept: Set<String> = []
+    for mapping in inference.mapping.entityMappings {
+      switch (mapping.sourceEntityName, mapping.destinationEntityName) {
+      case (let from?, let to?):
+        guard !given.contains([from, to]), !removed.contains(from) else { continue }
+        kept.insert(to)
+        mappings.append(mapping)
+        losses[from, default: []].append(Set(inference.mapping.losses.filter { $0.sourceEntityName == from }))
+      case (nil, let to?):
+        guard !destinations.contains(to) else { continue }
+        mappings.append(mapping)
+      default: continue
+      }
+    }
+    conditions = inference.mapping.conditions.filter { kept.contains($0.destinationEntityName) }
+  }
+
+  private mutating func removeWhatIsLeft(_ inference: MappingInference) {
+    let read = Set(mappings.compactMap(\.sourceEntityName))
+    for name in source.entities.keys.sorted(by: precedesByCodeUnit) where !read.contains(name) {
+      mappings.append(EntityMapping(name: "IEM_Remove_\(name)", kind: .remove, source: name, destination: nil))
+      if source.entities[name]?.isAbstract == false {
+        losses[name] = [[MigrationLoss(.removedEntity, source: name)]]
+      }
+    }
+    let made = Set(mappings.compactMap(\.destinationEntityName))
+    for name in destination.entities.keys.sorted(by: precedesByCodeUnit) where !made.contains(name) {
+      mappings.append(EntityMapping(name: "IEM_Add_\(name)", kind: .add, source: nil, destination: name))
+    }
+  }
+
+  private func refuseWhatIsLeft(_ inference: MappingInference) throws(MigrationError) {
+    let inferred = Set(mappings.filter { !$0.isCustom }.compactMap(\.destinationEntityName))
+    let touched = Set(file.entities.map { destination.rootName(of: $0.destination) })
+    var left = refusals
+    for refusal in inference.refusals where file.rest == .infer {
+      switch refusal.kind {
+      case .mergedHierarchies:
+        if !touched.contains(destination.rootName(of: refusal.entityName)) { left.append(refusal) }
+      case .ambiguousEntity:
+        if !file.entities.contains(where: { $0.source == refusal.entityName || $0.destination == refusal.entityName }) {
+          left.append(refusal)
+        }
+      case .ambiguousProperty, .incompatibleTypes, .externalStorageOff, .toManyToOne, .unsupportedExpression:
+        guard inferred.contains(refusal.entityName), let property = refusal.property else { continue }
+        // A value that the file gives an ancestor holds for the entity too.
+        let isGiven = mappings.contains { mapping in
+          mapping.destinationEntityName == refusal.entityName
+            && givenNames(for: mapping).contains(property.description)
+        }
+        if !isGiven { left.append(refusal) }
+      }
+    }
+    guard left.isEmpty else { throw MigrationError(refusals: left) }
+  }
+
+  // MARK: Sub-entities
+
+  /// The entity mapping of the file whose values an inferred one takes over: that of its nearest ancestor.
+  private func model(for mapping: EntityMapping) -> MappingFile.Entity? {
+    guard mapping.kind == .copy || mapping.kind == .transform, let to = mapping.destinationEntityName,
+      let from = mapping.sourceEntityName
+    else { return nil }
+    for ancestor in destination.lineage(of: to).dropFirst() {
+      let found = file.entities.filter { $0.destination == ancestor.name }
+      guard !found.isEmpty else { continue }
+      let lineage = Set(source.lineage(of: from).map(\.name))
+      return found.count == 1 && lineage.contains(found[0].source) ? found[0] : nil
+    }
+    return nil
+  }
+
+  private func givenNames(for mapping: EntityMapping) -> Set<String> {
+    guard let entity = model(for: mapping) else { return [] }
+    return Set(entity.attributes.map(\.name) + entity.relationships.map(\.name))
+  }
+
+  private mutating func inheritGivenValues(_ index: Int) throws(MigrationError) {
+    guard let entity = model(for: mappings[index]),
+      let parent = mappings.first(where: {
+        $0.kind == .custom && $0.sourceEntityName == entity.source && $0.destinationEntityName == entity.destination
+      })
+    else { return }
+    let given = givenNames(for: mappings[index])
+    for place in mappings[index].propertyMappings.indices {
+      let path = mappings[index].propertyMappings[place].destination
+      guard given.contains(path.description), let value = parent.propertyMapping(of: path) else { continue }
+      // What another mapping made of this very record exists for the entity itself only.
+      if case .destinations(_, of: .record) = value.value { continue }
+      mappings[index].propertyMappings[place] = value
+      mappings[index].kind = .custom
+    }
+    let name = mappings[index].destinationEntityName
+    conditions.removeAll {
+      $0.destinationEntityName == name && $0.destinationProperty.map { given.contains($0.description) } ?? false
+    }
+  }
+
+}

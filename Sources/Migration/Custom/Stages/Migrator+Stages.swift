@@ -1,0 +1,168 @@
+internal import GRDB
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import StoreFiles
+internal import SystemPackage
+
+extension Migrator {
+  /// When a handler of a stage is called.
+  enum StageMoment: String {
+    case willMigrate, didMigrate
+  }
+
+  /// Refuses, before the start, steps that cannot be carried out, and stages of versions that are not there.
+  func checkCustomSteps(_ path: MigrationPath, _ options: Options) throws(MigrationError) {
+    for step in path.steps {
+      do throws(MigrationError) {
+        try step.mapping.check(policies: options.policies)
+      } catch {
+        var told = error.told(step: step.name)
+        if told.path == nil { told.path = step.mapping.origin.path }
+        throw told
+      }
+    }
+    var known = Set(bundle.versions.flatMap { [$0.name, $0.checksum] })
+    if let first = path.steps.first { known.insert(ManagedObjectModel.versionChecksum(of: first.mapping.sourceHashes)) }
+    for name in options.stages.flatMap({ [$0.source, $0.destination] }).compactMap(\.self) where !known.contains(name) {
+      throw MigrationError(
+        .unknownVersion, operation: "prepare the stages of the migration", path: bundle.path,
+        detail: "a stage names the version \"\(printable(name))\", which the model does not have",
+        hint: NameSuggestion.hint(for: name, among: bundle.versions.map(\.name), "versions"))
+    }
+  }
+
+  /// The handlers for a moment of a step.
+  func handlers(_ moment: StageMoment, _ step: MigrationStep, _ options: Options) -> [MigrationStage.Handler] {
+    options.stages.filter { stage in
+      stage.isAt(
+        source: [step.sourceName, ManagedObjectModel.versionChecksum(of: step.mapping.sourceHashes)],
+        destination: [step.destinationName, ManagedObjectModel.versionChecksum(of: step.mapping.destinationHashes)])
+    }.compactMap { moment == .willMigrate ? $0.willMigrate : $0.didMigrate }
+  }
+
+  /// Whether code of the app takes part in a step.
+  func hasCode(_ step: MigrationStep, _ options: Options) -> Bool {
+    StageMoment.allMoments.contains { !handlers($0, step, options).isEmpty }
+      || step.mapping.entityMappings.contains { $0.needsPolicy || options.policies.isNamed($0) }
+  }
+
+  /// Notes that a step with code of the app is begun once more; other steps need no note.
+  ///
+  /// - Returns: which attempt it is, from 1.
+  func noteAttempt(
+    _ number: Int, _ step: MigrationStep, _ journal: inout MigrationJournal, _ folder: WorkingFolder, _ options: Options
+  ) throws(MigrationError) -> Int {
+    guard hasCode(step, options) else { return 1 }
+    let attempt = (journal.steps[number - 1].attempts ?? 0) + 1
+    journal.steps[number - 1].attempts = attempt
+    try folder.write(journal)
+    return attempt
+  }
+
+  /// The file that a step starts from: the finished one, or where handlers change it first, a copy of it.
+  func sourceFile(
+    from source: FilePath, _ number: Int, _ step: MigrationStep, _ folder: WorkingFolder, _ options: Options,
+    attempt: Int, referenceDate: Double
+  ) throws(MigrationError) -> FilePath {
+    let handlers = handlers(.willMigrate, step, options)
+    guard !handlers.isEmpty else { return source }
+    let copy = folder.prepared(number)
+    do {
+      try fileSystem.duplicate(source, to: copy)
+    } catch {
+      throw MigrationError(database: error, path: copy)
+    }
+    let stage = PolicyRun.Stage(stepName: step.name, attempt: attempt, userInfo: options.userInfo)
+    try call(
+      handlers, .willMigrate, on: copy, try layout(step.mapping.source), stage, referenceDate: referenceDate)
+    return copy
+  }
+
+  /// Lets handlers change what a step has made, before it is checked.
+  func finishStage(
+    _ step: MigrationStep, _ rebuild: StoreRebuild, _ target: FilePath, _ options: Options,
+    _ account: inout StepAccount
+  ) throws(MigrationError) {
+    let handlers = handlers(.didMigrate, step, options)
+    guard !handlers.isEmpty else { return }
+    let layout = rebuild.layout.destination
+    try call(
+      handlers, .didMigrate, on: target, layout, rebuild.stage, referenceDate: rebuild.referenceDate)
+    let connection = try StepConnection(target, .immutable)
+    account.entities = try connection.read { database in
+      try layout.entities.compactMap { entity in
+        let rows =
+          try Int.fetchOne(
+            database,
+            sql: "SELECT count(*) FROM \(SQLText.identifier(entity.tableName)) WHERE Z_ENT = \(entity.number)") ?? 0
+        let source = rebuild.layout.routes.first { $0.destination.name == entity.name }?.source.name
+        return rows == 0 && source == nil ? nil : .init(entity: entity.name, source: source, rows: rows)
+      }
+    }
+    try connection.close()
+  }
+
+  private func layout(_ model: ManagedObjectModel) throws(MigrationError) -> StoreLayout {
+    do {
+      return try StoreLayout(model)
+    } catch {
+      throw MigrationError(database: error, path: nil)
+    }
+  }
+
+  private func call(
+    _ handlers: [MigrationStage.Handler], _ moment: StageMoment, on file: FilePath, _ layout: StoreLayout,
+    _ stage: PolicyRun.Stage, referenceDate: Double
+  ) throws(MigrationError) {
+    let connection = try StepConnection(file, .write, referenceDate: referenceDate)
+    do {
+      try connection.run { database in
+        try database.execute(sql: "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; BEGIN IMMEDIATE")
+        let records = RecordAccess(database, layout, InferenceSide(layout.model), schema: "main.", isReadOnly: false)
+        defer { records.close() }
+        let context = StageContext(
+          records, stepName: stage.stepName, attempt: stage.attempt, userInfo: stage.userInfo)
+        do {
+          for handler in handlers {
+            try handler(context)
+            try records.flush()
+          }
+        } catch {
+          throw Self.told(error, moment)
+        }
+        try database.execute(sql: "COMMIT")
+        guard moment == .didMigrate else { return }
+        try database.execute(
+          sql: "PRAGMA fullfsync = 1; PRAGMA journal_mode = WAL; PRAGMA main.wal_checkpoint(TRUNCATE)")
+      }
+    } catch {
+      // The first error is the one to report; the file is thrown away.
+      try? connection.close()
+      throw error
+    }
+    try connection.close()
+  }
+
+  /// The error of a handler, without anything that a record holds.
+  private static func told(_ error: any Error, _ moment: StageMoment) -> MigrationError {
+    let detail: String
+    switch error {
+    case var error as MigrationError:
+      if error.isEnvironmental { return error }
+      error.kind = .stageHandlerFailed
+      error.detail = "\(moment.rawValue): \(error.detail)"
+      return error
+    case let error as DatabaseError:
+      let told = MigrationError(database: error, path: nil)
+      if told.isEnvironmental { return told }
+      detail = "SQLite reported \(error.resultCode)"
+    default: detail = "the handler threw an error of type \(printable(String(describing: type(of: error))))"
+    }
+    return MigrationError(
+      .stageHandlerFailed, operation: "carry out a stage of the migration", detail: "\(moment.rawValue): \(detail)")
+  }
+}
+
+extension Migrator.StageMoment {
+  static let allMoments: [Migrator.StageMoment] = [.willMigrate, .didMigrate]
+}

@@ -1,0 +1,173 @@
+internal import Foundation
+internal import Logging
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import StoreFiles
+internal import SystemPackage
+
+extension Migrator {
+  /// Runs a migration and keeps its records: the log, a line of metrics, or a report.
+  func recorded(
+    _ path: FilePath, _ options: Options, _ body: () throws(MigrationError) -> Result
+  ) throws(MigrationError) -> Result {
+    let trace = MigrationTrace(logger)
+    let bytesBefore = size(of: path)
+    let outcome = MigrationTrace.$current.withValue(trace) { () -> Swift.Result<Result, MigrationError> in
+      do throws(MigrationError) { return .success(try body()) } catch { return .failure(error) }
+    }
+    switch outcome {
+    case .success(var result):
+      guard !result.steps.isEmpty else { return result }
+      let metrics = metrics(of: result, path, trace, bytesBefore)
+      result.metrics = metrics
+      logger.notice("migrated", metadata: ["metrics": "\(metrics.words)"])
+      if options.isRecorded { append(metrics, to: recordsFolder(path, options)) }
+      return result
+    case .failure(var error):
+      if error.path == nil { error.path = path }
+      error.tellSpace(trace.neededBytes, free: freeSpace(beside: path))
+      guard error.kind != .cancelled else { throw error }
+      logger.error("migration failed", metadata: ["code": "\(error.code)", "detail": "\(printable(error.detail))"])
+      if options.isRecorded { error.reportPath = write(report(of: error, path, trace), path, options) }
+      throw error
+    }
+  }
+
+  /// The bytes that are free beside a store; nil where the system does not tell.
+  private func freeSpace(beside path: FilePath) -> Int64? {
+    // Only asked to say more of an error that there is already.
+    guard let set = try? StoreFileSet.locate(path, in: fileSystem) else { return nil }
+    return try? fileSystem.freeSpace(at: set.folder)
+  }
+
+  // MARK: Metrics
+
+  private func metrics(
+    of result: Result, _ path: FilePath, _ trace: MigrationTrace, _ bytesBefore: Int64
+  ) -> MigrationMetrics {
+    MigrationMetrics(
+      date: surroundings.now().rfc3339, store: path.lastComponent?.string ?? "", from: trace.from,
+      to: trace.to ?? bundle.current.name, steps: result.steps.count, resumedSteps: result.resumedSteps,
+      seconds: trace.seconds, rows: result.steps.last?.rows ?? 0, peakMemory: MigrationMetrics.processPeakMemory(),
+      bytesBefore: bytesBefore, bytesAfter: size(of: result.store))
+  }
+
+  /// The lines that `migrations.jsonl` keeps.
+  private static let lineLimit = 500
+
+  private func append(_ metrics: MigrationMetrics, to folder: FilePath) {
+    let path = folder.appending("migrations.jsonl")
+    do {
+      try fileSystem.makeDirectory(folder)
+      // Another process may be writing its line.
+      let lock = try FolderLock(folder, patience: 1_000, in: fileSystem)
+      var lines: [Substring] = []
+      var text = ""
+      if try fileSystem.status(of: path, followingLinks: false) != nil {
+        text = String(decoding: try fileSystem.contents(of: path, limit: 1 << 20), as: UTF8.self)
+        lines = text.split(separator: "\n").suffix(Self.lineLimit - 1)
+      }
+      lines.append(Substring(String(decoding: try Self.encoder().encode(metrics), as: UTF8.self)))
+      try fileSystem.writeAtomically(Array((lines.joined(separator: "\n") + "\n").utf8), to: path, replacing: true)
+      _ = consume lock
+    } catch {
+      // The store is migrated; that a line about it could not be written is no reason to say otherwise.
+      logger.warning("the metrics could not be written", metadata: ["error": "\(type(of: error))"])
+    }
+  }
+
+  private static func encoder(_ formatting: JSONEncoder.OutputFormatting = []) -> JSONEncoder {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = formatting.union([.sortedKeys, .withoutEscapingSlashes])
+    return encoder
+  }
+
+  // MARK: Reports
+
+  private func report(of error: MigrationError, _ path: FilePath, _ trace: MigrationTrace) -> MigrationReport {
+    // What the file system does not tell just now is left out: the error is what matters.
+    let set = try? StoreFileSet.locate(path, in: fileSystem)
+    let members = (try? set?.members(in: fileSystem)) ?? []
+    return MigrationReport(
+      date: surroundings.now().rfc3339, store: path.lastComponent?.string ?? "",
+      files: members.filter { $0.part != .externalData }.map { .init(part: $0.part, bytes: $0.status.size) },
+      freeBytes: freeSpace(beside: path), neededBytes: trace.neededBytes,
+      model: bundle.name, modelVersions: bundle.versions.map(\.name), from: trace.from, to: trace.to,
+      steps: trace.steps, failure: .init(error, hiding: (set?.main ?? path).folder.string), seconds: trace.seconds,
+      peakMemory: MigrationMetrics.processPeakMemory(),
+      versions: .init(
+        app: appVersion, library: LibraryVersion.current, sqlite: SQLiteLibrary.version,
+        operatingSystem: LibraryVersion.operatingSystem))
+  }
+
+  /// The reports that are kept of a store.
+  private static let reportLimit = 20
+
+  /// Writes a report and lets the oldest ones go.
+  ///
+  /// - Returns: its path; nil where it could not be written, as on a full disk.
+  private func write(_ report: MigrationReport, _ store: FilePath, _ options: Options) -> FilePath? {
+    let folder = recordsFolder(store, options).appending("Reports")
+    let stem = store.stem ?? "Store"
+    do {
+      let bytes = [UInt8](try Self.encoder([.prettyPrinted]).encode(report))
+      try fileSystem.makeDirectory(folder)
+      let name = "\(stem)-\(surroundings.now().fileName)"
+      var number = 1
+      while true {
+        let path = folder.appending("\(name)\(number == 1 ? "" : "-\(number)").migration.json")
+        number &+= 1
+        if try fileSystem.status(of: path, followingLinks: false) != nil { continue }
+        try fileSystem.writeAtomically(bytes, to: path, replacing: false)
+        try rotate(folder, stem)
+        return path
+      }
+    } catch {
+      // The failure of the migration is the one to report.
+      logger.warning("the report could not be written", metadata: ["error": "\(type(of: error))"])
+      return nil
+    }
+  }
+
+  private func rotate(_ folder: FilePath, _ stem: String) throws(FileError) {
+    var reports: [(written: Timestamp, path: FilePath)] = []
+    for name in try fileSystem.entries(of: folder)
+    where name.string.hasPrefix(stem + "-") && name.string.hasSuffix(".migration.json") {
+      let path = folder.appending(name)
+      guard let status = try fileSystem.status(of: path, followingLinks: false), status.kind == .regular else {
+        continue
+      }
+      reports.append((status.modified, path))
+    }
+    reports.sort { ($0.written, $0.path.string) < ($1.written, $1.path.string) }
+    for report in reports.dropLast(Self.reportLimit) { try fileSystem.unlink(report.path) }
+  }
+
+  private func recordsFolder(_ store: FilePath, _ options: Options) -> FilePath {
+    if let home = options.home { return home }
+    // The folder of the link where it leads nowhere just now.
+    return (try? StoreFileSet.locate(store, in: fileSystem).folder) ?? store.folder
+  }
+
+  /// The size of a store's files, external ones left out; 0 where it cannot be told.
+  private func size(of path: FilePath) -> Int64 {
+    guard let set = try? StoreFileSet.locate(path, in: fileSystem), let members = try? set.members(in: fileSystem)
+    else { return 0 }
+    return members.filter { $0.part != .externalData && $0.part != .sharedMemory }.reduce(0) { $0 + $1.status.size }
+  }
+}
+
+extension MigrationError {
+  /// Says how much space is needed, where the disk became full on the way.
+  fileprivate mutating func tellSpace(_ needed: Int64?, free: Int64?) {
+    // SQLite calls it an input/output error where its log's index does not fit any more.
+    if fileError?.kind == .inputOutput, let free, free < 1 << 16 {
+      let (path, step) = (path, step)
+      self = MigrationError(FileError(.noSpace, operation: operation, path: path))
+      if let step { self = told(step: step) }
+    }
+    guard let needed, fileError?.kind == .noSpace, !detail.contains("needs") else { return }
+    detail += "; the migration needs \(needed) bytes in all beside the store"
+    hint = "Free \(needed) bytes, then try again; the store is as it was."
+  }
+}

@@ -1,0 +1,259 @@
+internal import GRDB
+internal import PersistentStore
+internal import StoreFiles
+internal import SystemPackage
+
+extension Migrator {
+  /// Carries the steps out, each from the file that the one before it finished.
+  ///
+  /// Consecutive steps that only add and rename share one copy, because copying is nearly all that they cost. What a kill
+  /// interrupts is thrown away and begun again from the last finished file, so that a resumed migration ends in the same
+  /// bytes as an undisturbed one.
+  func carryOut(_ work: Work, _ folder: WorkingFolder, _ options: Options) throws(MigrationError) -> MigrationJournal {
+    var run = StepRun(journal: work.journal, source: work.source, folder: folder, options: options)
+    var remaining = work.path.steps[...]
+    while let step = remaining.first {
+      do throws(MigrationError) {
+        let done = try next(remaining, &run)
+        remaining = remaining.dropFirst(done)
+      } catch {
+        throw told(error, run).told(step: step.name)
+      }
+    }
+    return run.journal
+  }
+
+  /// A disk that became full on the way is told with the number of bytes that the step needs.
+  private func told(_ error: MigrationError, _ run: StepRun) -> MigrationError {
+    // An error while looking at the size would hide the one that matters.
+    guard error.fileError?.kind == .noSpace, !error.detail.contains("bytes"),
+      let size = try? fileSystem.status(of: run.source.path)?.size
+    else { return error }
+    var error = error
+    error.detail += "; the step needs up to \(size + size / 4) bytes beside the store"
+    return error
+  }
+
+  /// Where a run of steps is.
+  struct StepRun {
+    var journal: MigrationJournal
+    var source: StepSource
+    let folder: WorkingFolder
+    let options: Options
+
+    /// What the finished steps have put in of their own.
+    var made: MadeValues { journal.made ?? MadeValues() }
+
+    /// The number of the next step.
+    var number: Int { journal.finished + 1 }
+  }
+
+  /// Carries out the first of the steps, and those after it that can share its copy.
+  ///
+  /// - Returns: how many.
+  private func next(_ steps: ArraySlice<MigrationStep>, _ run: inout StepRun) throws(MigrationError) -> Int {
+    guard let step = steps.first else { return 0 }
+    try announce(step, run.number, run)
+    MigrationTrace.current?.begin(step, number: run.number)
+    try filing { () throws(FileError) in try run.folder.removeUnfinished(run.number) }
+    let attempt = try noteAttempt(run.number, step, &run.journal, run.folder, run.options)
+    let members = run.journal.members
+    let (source, current) = (run.source, run)
+    var accounts = try reading(source, members) { () throws(MigrationError) in
+      try inPlace(steps, current)
+    }
+    if accounts.isEmpty {
+      accounts = [
+        try reading(source, members) { () throws(MigrationError) in try rebuild(step, current, attempt: attempt) }
+      ]
+    }
+    try record(accounts, of: steps, &run)
+    return accounts.count
+  }
+
+  private func announce(_ step: MigrationStep, _ number: Int, _ run: StepRun) throws(MigrationError) {
+    guard run.options.progress(step.name, number, run.journal.steps.count) else {
+      throw MigrationError(.cancelled, detail: "it was cancelled before step \(printable(step.name))")
+    }
+  }
+
+  /// Names the finished file after the last of its steps, and writes down that they are done.
+  private func record(
+    _ accounts: [StepAccount], of steps: ArraySlice<MigrationStep>, _ run: inout StepRun
+  ) throws(MigrationError) {
+    let (first, last) = (run.number, run.number + accounts.count - 1)
+    let folder = run.folder
+    try finish(first, as: last, folder)
+    let status = try filing { () throws(FileError) in
+      try fileSystem.status(of: folder.step(last), followingLinks: false)
+    }
+    guard let status else { throw MigrationError(FileError(.notFound, operation: "migrate the store", path: nil)) }
+    for (index, account) in accounts.enumerated() {
+      run.journal.steps[first - 1 + index].account = account
+      run.journal.steps[first - 1 + index].file = MigrationJournal.FileStamp(status)
+    }
+    run.journal.made = run.made.following(steps.prefix(accounts.count))
+    try folder.write(run.journal)
+    for (index, pair) in zip(steps, accounts).enumerated() {
+      MigrationTrace.current?.finish(pair.0, number: first + index, pair.1)
+    }
+    try filing { () throws(FileError) in try folder.removeUnfinished(first) }
+    if run.source.original == nil {
+      let old = run.source.path
+      try filing { () throws(FileError) in try fileSystem.unlink(old) }
+    }
+    run.source = StepSource(path: folder.step(last))
+  }
+
+  // MARK: In place
+
+  /// Carries out as many steps as only add and rename, on one copy.
+  ///
+  /// The pages of the source are checked meanwhile: those of the copy are the same, apart from those of the tables that
+  /// have changed, which are checked in the copy.
+  ///
+  /// - Returns: what they did; empty where the first needs a rebuild.
+  private func inPlace(_ steps: ArraySlice<MigrationStep>, _ run: StepRun) throws(MigrationError) -> [StepAccount] {
+    guard let first = steps.first, let start = try part(first, after: [], of: run, in: run.source.path) else {
+      return []
+    }
+    try requireSpace(for: run, .inPlace)
+    let (source, fileSystem) = (run.source.path, fileSystem)
+    let (_, accounts) = try concurrently { () throws(MigrationError) in
+      try FileIntegrity.check(source, in: fileSystem)
+    } _: { () throws(MigrationError) in
+      try inPlace(start, steps, run)
+    }
+    return accounts
+  }
+
+  /// A step in place with all that is known of it; nil for a rebuild.
+  ///
+  /// - Parameter earlier: the steps that have been carried out on the same copy.
+  private func part(
+    _ step: MigrationStep, after earlier: ArraySlice<MigrationStep>, of run: StepRun, in file: FilePath
+  ) throws(MigrationError) -> InPlaceStep? {
+    // Code of the app has a file of its own to work on.
+    guard !run.options.alwaysRebuilds, !step.mapping.isCustom, !hasCode(step, run.options) else { return nil }
+    do throws(MigrationError) {
+      var rebuild = try StoreRebuild(step.mapping, name: step.name, referenceDate: run.journal.referenceDate)
+      rebuild.made = run.made.following(earlier)
+      let contents = try outline(file, rebuild.layout)
+      guard let change = StepDecision(rebuild.layout, contents: contents).change else { return nil }
+      return InPlaceStep(change: change, contents: contents, rebuild: rebuild)
+    } catch {
+      throw error.told(step: step.name)
+    }
+  }
+
+  private func inPlace(
+    _ first: InPlaceStep, _ steps: ArraySlice<MigrationStep>, _ run: StepRun
+  ) throws(MigrationError) -> [StepAccount] {
+    let (source, target) = (run.source.path, run.folder.unfinished(run.number))
+    try filing { () throws(FileError) in try fileSystem.duplicate(source, to: target) }
+    guard let outcome = try carryOut(first, on: target) else {
+      let (folder, number) = (run.folder, run.number)
+      try filing { () throws(FileError) in try folder.removeUnfinished(number) }
+      return []
+    }
+    var accounts = [outcome.account]
+    var last = first
+    var changed = outcome.changedTables
+    for step in steps.dropFirst() {
+      guard let next = try part(step, after: steps.prefix(accounts.count), of: run, in: target) else { break }
+      try announce(step, run.number + accounts.count, run)
+      MigrationTrace.current?.begin(step, number: run.number + accounts.count)
+      guard let outcome = try carryOut(next, on: target) else { break }
+      accounts.append(outcome.account)
+      changed = next.renamed(changed).union(outcome.changedTables)
+      last = next
+    }
+    return try verify(target, accounts, last.layout, changed)
+  }
+
+  private func carryOut(_ step: InPlaceStep, on target: FilePath) throws(MigrationError) -> InPlaceStep.Outcome? {
+    do throws(MigrationError) {
+      return try step.run(on: target)
+    } catch {
+      throw error.told(step: step.rebuild.name)
+    }
+  }
+
+  private func outline(_ file: FilePath, _ layout: StepLayout) throws(MigrationError) -> SourceContents {
+    let connection = try StepConnection(file, .immutable)
+    let contents = try connection.read { try SourceContents(outlineOf: $0, layout) }
+    try connection.close()
+    return contents
+  }
+
+  /// Checks the tables that have changed, counts the records, of which there are as many after each step, and pushes the
+  /// copy to the disk.
+  private func verify(
+    _ target: FilePath, _ accounts: [StepAccount], _ layout: StepLayout, _ changed: Set<String>
+  ) throws(MigrationError) -> [StepAccount] {
+    let (path, fileSystem) = (target, fileSystem)
+    // The disk is at work while the records are counted.
+    let (_, records) = try concurrently { () throws(MigrationError) in
+      do throws(FileError) { try fileSystem.synchronizeFile(path) } catch { throw MigrationError(error) }
+    } _: { () throws(MigrationError) in
+      let connection = try StepConnection(path, .immutable)
+      let records = try connection.read { database in
+        for table in changed.sorted() { try StepVerification.checkIntegrity(of: table, database) }
+        return try InPlaceCount(database, layout)
+      }
+      try connection.close()
+      return records
+    }
+    return accounts.map { account in
+      var account = account
+      account.entities = records.entities
+      return account
+    }
+  }
+
+  // MARK: Anew
+
+  private func rebuild(
+    _ step: MigrationStep, _ run: StepRun, attempt: Int
+  ) throws(MigrationError) -> StepAccount {
+    let target = run.folder.unfinished(run.number)
+    try requireSpace(for: run, .rebuild)
+    let date = run.journal.referenceDate
+    let source = try sourceFile(
+      from: run.source.path, run.number, step, run.folder, run.options, attempt: attempt, referenceDate: date)
+    var rebuild = try StoreRebuild(
+      step.mapping, name: step.name, referenceDate: date, policies: run.options.policies, attempt: attempt,
+      userInfo: run.options.userInfo)
+    rebuild.made = run.made
+    var account = try rebuild.run(from: source, to: target)
+    try finishStage(step, rebuild, target, run.options, &account)
+    let made = account
+    let fileSystem = fileSystem
+    let layout = rebuild.layout
+    // Two cores check while the disk is at work.
+    _ = try concurrently { () throws(MigrationError) in
+      do throws(FileError) { try fileSystem.synchronizeFile(target) } catch { throw MigrationError(error) }
+    } _: { () throws(MigrationError) in
+      try concurrently { () throws(MigrationError) in
+        try StepVerification(layout: layout).check(target, against: source, made)
+      } _: { () throws(MigrationError) in
+        try FileIntegrity.check(target, in: fileSystem)
+      }
+    }
+    return account
+  }
+
+  // MARK: Space
+
+  /// Stops before a step that the disk has no room for.
+  ///
+  /// A copy is as large as its source. A rebuild can be, and sorts its indexes in files beside that; a quarter of the store
+  /// is more than all indexes of any store that was measured need at once.
+  private func requireSpace(for run: StepRun, _ way: MigrationWay) throws(MigrationError) {
+    let (source, folder) = (run.source.path, run.folder.path)
+    try filing { () throws(FileError) in
+      let size = try fileSystem.status(of: source)?.size ?? 0
+      try requireSpace(way == .inPlace ? size : size + size / 4, at: folder)
+    }
+  }
+}

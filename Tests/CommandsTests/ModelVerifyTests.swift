@@ -1,0 +1,103 @@
+import Foundation
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+#if canImport(FoundationXML)
+  import FoundationXML
+#endif
+
+/// `lazaret model verify`: what it prints, writes and ends with.
+struct ModelVerifyTests {
+  private func xml(_ attributes: String) -> String {
+    """
+    <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+    <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0">
+      <entity name="Car" representedClassName="Car" syncable="YES">\(attributes)</entity>
+    </model>
+    """
+  }
+
+  private func attribute(_ name: String, _ type: String = "String", optional: Bool = true) -> String {
+    "<attribute name=\"\(name)\"\(optional ? " optional=\"YES\"" : "") attributeType=\"\(type)\"/>"
+  }
+
+  /// A desk with a model of two versions.
+  private func desk(_ first: String, _ second: String) throws -> (desk: Desk, model: String) {
+    let desk = try Desk()
+    try desk.folder.write(xml(first), to: "Cars.xcdatamodeld/V1.xcdatamodel/contents")
+    try desk.folder.write(xml(second), to: "Cars.xcdatamodeld/V2.xcdatamodel/contents")
+    return (desk, desk.folder.appending("Cars.xcdatamodeld").string)
+  }
+
+  @Test func theExampleIsFine() throws {
+    let desk = try Desk()
+    let garage = RealMaterial.projectRoot.appending("Examples/Garage.xcdatamodeld").string
+    let before = try FolderContents(of: desk.folder.path)
+    let result = try desk.lazaret("model", "verify", garage, "--rows", "8")
+    #expect(result.status == 0, "\(result.output)\(result.errors)")
+    #expect(result.errors.isEmpty)
+    #expect(result.output.contains("Every version migrates, and nothing is lost."))
+    // The same seed, the same words; and nothing is left behind.
+    #expect(try desk.lazaret("model", "verify", garage, "--rows", "8").output == result.output)
+    #expect(try FolderContents(of: desk.folder.path) == before)
+  }
+
+  @Test func lossesFailUnlessTheyAreAllowed() throws {
+    let (desk, model) = try desk(attribute("name") + attribute("color"), attribute("name"))
+    let result = try desk.lazaret("model", "verify", model, "--junit", "out.xml")
+    #expect(result.status == 2)
+    #expect(result.output.contains("Car.color is removed"))
+    func junit() throws -> String {
+      String(
+        decoding: try FileSystem().contents(of: desk.folder.appending("out.xml"), limit: 1 << 20), as: UTF8.self)
+    }
+    #expect(try junit().contains("<failure type=\"loss\""))
+    #expect(try desk.lazaret("model", "verify", model, "--allow-losses", "--junit", "out.xml").status == 0)
+    #expect(try !junit().contains("<failure"))
+    let parser = XMLDocumentCheck()
+    #expect(parser.isWellFormed(try junit()))
+  }
+
+  @Test func refusalsAndFailuresAreFailures() throws {
+    let (desk, model) = try desk(attribute("name"), attribute("name", "Date"))
+    let refused = try desk.lazaret("model", "verify", model)
+    #expect(refused.status == 1)
+    #expect(refused.output.contains("refused"))
+    let (other, strict) = try self.desk(attribute("name"), attribute("name") + attribute("id", "UUID", optional: false))
+    #expect(try other.lazaret("model", "verify", strict).status == 1)
+    let empty = try other.lazaret("model", "verify", strict, "--rows", "0")
+    #expect(empty.status == 0)
+  }
+
+  @Test func storesWithCertainRecordsAreToldApart() throws {
+    let (desk, model) = try desk(
+      attribute("name"),
+      attribute("name") + "<uniquenessConstraints><uniquenessConstraint><constraint value=\"name\"/>"
+        + "</uniquenessConstraint></uniquenessConstraints>")
+    let result = try desk.lazaret("model", "verify", model, "--rows", "3", "--json")
+    let report = try #require(try json(result.output) as? [String: Any])
+    #expect(report["outcome"] as? String == "conditional")
+    #expect(result.status == 2)
+    #expect(try desk.lazaret("model", "verify", model, "--rows", "3", "--allow-conditions").status == 0)
+  }
+
+  @Test func storesAreKeptAndVersionsChosen() throws {
+    let (desk, model) = try desk(attribute("name"), attribute("name") + attribute("color"))
+    #expect(try desk.lazaret("model", "verify", model, "--keep", "kept", "--from", "V1").status == 0)
+    let kept = try FileSystem().entries(of: desk.folder.appending("kept")).map(\.string)
+    #expect(kept.contains("V1-typical-store.sqlite") && kept.contains("V1-typical-step-1-to-V2.sqlite"), "\(kept)")
+    let inspected = try desk.lazaret("inspect", "kept/V1-edge-step-1-to-V2.sqlite", "--model", model)
+    #expect(inspected.status == 0, "\(inspected.output)")
+    let unknown = try desk.lazaret("model", "verify", model, "--from", "V9")
+    #expect(unknown.status == 1)
+    #expect(unknown.errors.contains("[unknown-version]"))
+    #expect(try desk.lazaret("model", "verify", model, "--rows", "-1").status == 64)
+  }
+}
+
+/// Foundation's reader, which takes nothing that is not well-formed.
+private final class XMLDocumentCheck: NSObject, XMLParserDelegate {
+  func isWellFormed(_ text: String) -> Bool { XMLParser(data: Data(text.utf8)).parse() }
+}
