@@ -50,8 +50,8 @@ struct RealMigrationTests {
             // What only running the steps tells is in the plan without a number.
             let lost = result.steps.flatMap(\.losses)
             #expect(Set(plan.losses.filter { $0.rows != nil }).isSubset(of: lost), "\(name)")
-            let planned = Set(plan.losses.map(\.text))
-            #expect(lost.allSatisfy { planned.contains($0.text) }, "\(name)")
+            let expected = Set(plan.losses.map(\.text))
+            #expect(lost.allSatisfy { expected.contains($0.text) }, "\(name)")
             if result.steps.count == 1 { #expect(plan.losses == result.steps[0].losses, "\(name)") }
             let planned = plan.steps.last?.entities.filter { $0.destination != nil }.compactMap(\.rows).reduce(0, +)
             #expect(planned == result.steps.last?.entities.reduce(0) { $0 + $1.rows }, "\(name)")
