@@ -65,6 +65,12 @@ let package = Package(
     floor(
       "Migration",
       knows: ["StoreFiles", "PropertyLists", "ManagedObjectModel", "PersistentStore", grdb, systemPackage]),
+    floor(
+      "Salvage",
+      knows: [
+        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdbSQLite,
+        systemPackage,
+      ]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
       "Lazaret",
@@ -73,7 +79,7 @@ let package = Package(
         systemPackage,
         logging,
       ]),
-    floor("Commands", knows: ["Lazaret", "Migration", argumentParser, grdb, systemPackage]),
+    floor("Commands", knows: ["Lazaret", "Migration", "Salvage", argumentParser, grdb, systemPackage]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
     .executableTarget(
       name: "lazaret-benchmarks", dependencies: ["Lazaret", argumentParser, grdb], path: "Benchmarks",
@@ -89,6 +95,7 @@ let package = Package(
     tests(of: "PersistentStore", needs: ["ManagedObjectModel", grdb]),
     tests(of: "Examination", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
     tests(of: "Migration", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
+    tests(of: "Salvage", needs: ["ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
     tests(of: "Quarantine"),
     tests(of: "Lazaret", needs: ["LazaretTool", grdb, logging]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser], leavingOut: ["Snapshots"]),

@@ -14,7 +14,8 @@ public struct LazaretCommand: ParsableCommand {
       """,
     version: LibraryVersion.current,
     subcommands: [
-      OpenCommand.self, InspectCommand.self, ModelCommand.self, QuarantineCommand.self, DemoCommand.self,
+      OpenCommand.self, InspectCommand.self, SalvageCommand.self, ModelCommand.self, QuarantineCommand.self,
+      DemoCommand.self,
     ])
 
   /// A command without arguments, as the parser needs it.
