@@ -38,6 +38,7 @@ struct SalvageRun {
     try database.execute("BEGIN")
     let harvest = try RowHarvest(crawl, database: database)
     try harvest.makeTables()
+    if options.findsDeleted { try harvest.listGhosts() }
     let total = Int64(crawl.trees.reduce(0) { $0 + $1.leaves.count })
     var done: Int64 = 0
     try harvest.harvest { pages throws(SalvageError) in
@@ -46,6 +47,7 @@ struct SalvageRun {
     }
     try harvest.rebuildFromIndexes()
     try harvest.writeUnplaced()
+    if options.findsDeleted { try harvest.writeDeleted() }
     try harvest.notes.finish()
     try database.execute("COMMIT")
     return try SalvageReport(harvest, identity: identity, schema: schema, layout: list)

@@ -50,7 +50,9 @@ extension Crawl {
   private mutating func findTrunks(_ buffer: inout [UInt8]) throws(SalvageError) {
     guard map.pageCount >= 2 else { return }
     for page in 2...map.pageCount where map.look(page) == .linked && map.fate(page) == .unclaimed {
-      guard try reader.readPlace(page, into: &buffer), let trunk = trunk(buffer), !trunk.leaves.isEmpty else { continue }
+      guard try reader.readPlace(page, into: &buffer), let trunk = trunk(buffer), !trunk.leaves.isEmpty else {
+        continue
+      }
       let leaves = Set(trunk.leaves)
       guard leaves.count == trunk.leaves.count, !leaves.contains(page),
         leaves.allSatisfy({ $0 >= 2 && $0 <= map.pageCount && map.fate($0) == .unclaimed })

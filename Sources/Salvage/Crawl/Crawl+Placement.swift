@@ -19,7 +19,8 @@ extension Crawl {
   /// Compares a page with all trees of its kind.
   ///
   /// - Parameter isWanted: which trees count.
-  func choice(for page: UInt32, _ buffer: inout [UInt8], where isWanted: (Int) -> Bool) throws(SalvageError) -> Choice? {
+  func choice(for page: UInt32, _ buffer: inout [UInt8], where isWanted: (Int) -> Bool) throws(SalvageError) -> Choice?
+  {
     guard try reader.readPlace(page, into: &buffer) else { return nil }
     let bytes = buffer.span
     let hasRowids = map.look(page) == .tableLeaf

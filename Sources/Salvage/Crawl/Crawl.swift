@@ -119,7 +119,8 @@ struct InnerPage {
     let count = bytes.uint16(at: start + 3) ?? 0
     var previous = Int64.min
     for index in 0..<count {
-      guard var offset = bytes.uint16(at: start + 12 + 2 * index), offset >= start + 12, offset <= reader.usableSize - 5,
+      guard var offset = bytes.uint16(at: start + 12 + 2 * index), offset >= start + 12,
+        offset <= reader.usableSize - 5,
         let child = bytes.uint32(at: offset), child > 0, child <= reader.pageCount
       else {
         isDamaged = true

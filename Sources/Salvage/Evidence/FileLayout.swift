@@ -220,7 +220,8 @@ enum TreePageLook {
   /// Whether the bytes are a page of a b-tree with at least one cell; adds what it shows to a vote.
   static func add(_ bytes: Span<UInt8>, isFirst: Bool, to vote: inout FileLayoutSearch.Vote) -> Bool {
     let start = isFirst ? DatabaseHeader.length : 0
-    guard start + 12 < bytes.count, let kind = PageKind(rawValue: bytes[start]), let count = bytes.uint16(at: start + 3),
+    guard start + 12 < bytes.count, let kind = PageKind(rawValue: bytes[start]),
+      let count = bytes.uint16(at: start + 3),
       let content = bytes.uint16(at: start + 5), count > 0
     else { return false }
     let pointers = start + kind.headerLength

@@ -51,7 +51,8 @@ struct LogSurvey {
       guard pair.count == 2 * frameLength else { return false }
       let first = Frame(pair.span.extracting(0..<frameLength))
       let second = pair.span.extracting(frameLength..<(2 * frameLength))
-      for bigEndian in [false, true] where first.checksum(adding: second, bigEndian: bigEndian) == Frame(second).stored {
+      for bigEndian in [false, true] where first.checksum(adding: second, bigEndian: bigEndian) == Frame(second).stored
+      {
         isBigEndian = bigEndian
         salts = (first.salt1, first.salt2)
         return true

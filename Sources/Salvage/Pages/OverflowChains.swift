@@ -47,8 +47,7 @@ final class OverflowChains {
       let place = reader.moved[page] ?? page
       switch map.fate(place) {
       case .unclaimed, .dead, .free: break
-      case .overflow:
-        if owner != nil { return .shared }
+      case .overflow: return .shared
       case .tree, .placed, .damaged, .special: return .broken
       }
       guard try reader.read(page, into: &buffer) else { return .broken }

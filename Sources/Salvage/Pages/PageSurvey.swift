@@ -3,7 +3,8 @@ internal import SQLiteFormat
 /// The first look at a page: what kind it is, and between which rowids it lies.
 enum PageSurvey {
   /// Looks at every page once, in the order of the file.
-  static func run(_ reader: PageReader, progress: (UInt32) throws(SalvageError) -> Void) throws(SalvageError) -> PageMap {
+  static func run(_ reader: PageReader, progress: (UInt32) throws(SalvageError) -> Void) throws(SalvageError) -> PageMap
+  {
     var map = PageMap(pageCount: reader.pageCount)
     guard reader.pageCount > 0 else { return map }
     var buffer = reader.makeBuffer()

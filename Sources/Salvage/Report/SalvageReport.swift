@@ -82,7 +82,9 @@ extension SalvageReport {
     unplacedRows = harvest.unplacedRows
     remarks = harvest.reader.overlay?.remarks ?? []
     let layout = harvest.reader.layout
-    if layout.isGuessed { remarks.append("the file's header is destroyed; its layout was found by the looks of its pages") }
+    if layout.isGuessed {
+      remarks.append("the file's header is destroyed; its layout was found by the looks of its pages")
+    }
     if layout.base > 0 { remarks.append("the database begins at byte \(layout.base) of the file") }
     if !schema.isWhole { remarks.append("the list of tables is damaged") }
     isComplete =

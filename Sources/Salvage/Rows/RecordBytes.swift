@@ -33,7 +33,9 @@ enum RecordBytes {
     case .real(let number):
       header.append(7)
       let bits = number.bitPattern
-      for shift in stride(from: 56, through: 0, by: -8) { body.append(UInt8(truncatingIfNeeded: bits >> UInt64(shift))) }
+      for shift in stride(from: 56, through: 0, by: -8) {
+        body.append(UInt8(truncatingIfNeeded: bits >> UInt64(shift)))
+      }
     case .text(let text):
       appendVarint(Int64(13 + 2 * text.bytes.count), &header)
       body += text.bytes

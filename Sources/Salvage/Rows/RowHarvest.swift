@@ -19,13 +19,6 @@ final class RowHarvest {
   /// The digests of deleted candidates; live rows that are the same strike them out.
   var ghosts: GhostList?
 
-  /// The storage that is used again for each page.
-  private struct Workspace {
-    var buffer: [UInt8]
-    var payload: [UInt8] = []
-    var scan = LeafScan()
-  }
-
   init(_ crawl: Crawl, database: OutputDatabase) throws(SalvageError) {
     self.crawl = crawl
     self.database = database
@@ -74,10 +67,12 @@ final class RowHarvest {
     // What a tree claims goes before what was placed by evidence, so that it wins where both have a row.
     let claimed = pages.filter { crawl.map.fate($0) == .tree }
     let others = pages.filter { crawl.map.fate($0) != .tree }
-    var work = Workspace(buffer: reader.makeBuffer())
+    var buffer = reader.makeBuffer()
+    var payload: [UInt8] = []
+    var scan = LeafScan()
     var done = 0
     for page in claimed + others {
-      try harvest(page: page, tree: index, &work)
+      try harvest(page: page, tree: index, &buffer, &payload, &scan)
       done += 1
       if done & 255 == 0 { try progress(256) }
     }
@@ -108,10 +103,12 @@ final class RowHarvest {
 
   // MARK: One page
 
-  private func harvest(page: UInt32, tree index: Int, _ work: inout Workspace) throws(SalvageError) {
-    guard try reader.readPlace(page, into: &work.buffer) else { return }
+  private func harvest(
+    page: UInt32, tree index: Int, _ buffer: inout [UInt8], _ payload: inout [UInt8], _ scan: inout LeafScan
+  ) throws(SalvageError) {
+    guard try reader.readPlace(page, into: &buffer) else { return }
     let tree = crawl.trees[index]
-    let kindByte = work.buffer[0]
+    let kindByte = buffer[0]
     let start = page == 1 && kindByte != 13 && kindByte != 10 && kindByte != 2 ? DatabaseHeader.length : 0
     let fate = crawl.map.fate(page)
     let kind: PageKind =
@@ -120,22 +117,22 @@ final class RowHarvest {
     if fate == .damaged, let gap = tree.gaps.first(where: { $0.page == page }), gap.above < gap.upTo {
       keys = gap.above.addingClamped(1)...gap.upTo
     }
-    work.scan.read(work.buffer.span, start: start, kind: kind, shape: tree.shape, geometry: reader.geometry, keys: keys)
+    scan.read(buffer.span, start: start, kind: kind, shape: tree.shape, geometry: reader.geometry, keys: keys)
     let isDoubtful = reader.isDoubtful(page)
     let source = source(of: page)
     var first: Int64?
     var last: Int64 = 0
     var written = 0
-    for cell in work.scan.cells {
+    for cell in scan.cells {
       guard
         try write(
-          cell, work.buffer.span, &work.payload, page: page, tree: index, source: source, isDoubtful: isDoubtful)
+          cell, buffer.span, &payload, page: page, tree: index, source: source, isDoubtful: isDoubtful)
       else { continue }
       if first == nil { first = cell.rowid }
       last = cell.rowid
       written += 1
     }
-    tallies[index].destroyed += Int64(max(0, work.scan.badPointers - work.scan.carved) + work.scan.tornCells)
+    tallies[index].destroyed += Int64(max(0, scan.badPointers - scan.carved) + scan.tornCells)
     guard written > 0 else { return }
     let certainty: EvidenceNotes.Certainty =
       isDoubtful || fate == .damaged ? .doubtful : fate == .placed ? .probable : .certain
