@@ -45,6 +45,7 @@ struct SalvageRun {
       done += Int64(pages)
       try tell(.rows, done, total)
     }
+    try harvest.harvestBroken()
     try harvest.rebuildFromIndexes()
     try harvest.writeUnplaced()
     if options.findsDeleted { try harvest.writeDeleted() }

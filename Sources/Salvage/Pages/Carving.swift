@@ -31,7 +31,7 @@ enum Carving {
       }
       offset += 1
     }
-    return choice(of: candidates, borders: borders, isTelling: shape.fields.count >= 4)
+    return choice(of: candidates, borders: borders, isTelling: shape.fields.count >= 3)
   }
 
   private static func choice(of candidates: [LeafCell], borders: Set<Int>, isTelling: Bool) -> [LeafCell] {

@@ -125,8 +125,9 @@ enum PageSurvey {
     guard var offset = bytes.uint16(at: pointer), offset >= 8, offset < usableSize else { return nil }
     if kind == .tableInterior {
       offset += 4
-    } else if Varint.read(bytes, at: &offset, before: usableSize) == nil {
-      return nil
+    } else {
+      // A payload of no byte is no cell, but a lost sector.
+      guard let length = Varint.read(bytes, at: &offset, before: usableSize), length > 0 else { return nil }
     }
     return Varint.read(bytes, at: &offset, before: usableSize)
   }

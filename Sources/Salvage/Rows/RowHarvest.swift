@@ -16,6 +16,12 @@ final class RowHarvest {
   /// Rows that fit no table, written so far.
   var unplacedRows: Int64 = 0
 
+  /// Rows whose long values could not be put together yet.
+  var broken: [BrokenRow] = []
+
+  /// Whether rows with broken chains are put off, because swapped pages may still be found.
+  var isDeferring = true
+
   /// The digests of deleted candidates; live rows that are the same strike them out.
   var ghosts: GhostList?
 
@@ -142,7 +148,7 @@ final class RowHarvest {
       certainty, reason: reason(fate, isDoubtful))
   }
 
-  private func source(of page: UInt32) -> String {
+  func source(of page: UInt32) -> String {
     guard let overlay = reader.overlay, overlay.images[page] != nil else { return "main" }
     return overlay.source.rawValue
   }
@@ -170,7 +176,7 @@ final class RowHarvest {
 
   /// Writes a row; false where it did not become a live one.
   @inline(__always)
-  private func write(
+  func write(
     _ cell: LeafCell, _ bytes: Span<UInt8>, _ payload: inout [UInt8], page: UInt32, tree index: Int, source: String,
     isDoubtful: Bool
   ) throws(SalvageError) -> Bool {
@@ -204,6 +210,10 @@ final class RowHarvest {
     case .broken: reason = reason ?? "the rest of a long value cannot be found"
     case .torn: reason = reason ?? "a part of a long value is lost"
     case .shared: reason = reason ?? "the rest of a long value belongs to another row too"
+    }
+    if reason != nil, !cell.isOutOfOrder, isDeferring, broken.count < BrokenRow.limit {
+      broken.append(BrokenRow(tree: index, page: page, cell: cell, isDoubtful: isDoubtful))
+      return false
     }
     if reason == nil, try live.insert(payload.span, from: 0, length: payload.count, rowid: cell.rowid) {
       ghosts?.strike(payload.span, from: 0, length: payload.count)

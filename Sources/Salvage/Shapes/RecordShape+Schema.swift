@@ -9,6 +9,18 @@ extension RecordShape {
       Field(allowed: [.text, .null], usual: [.text]),
     ], minimumFields: 5)
 
+  /// The shapes of SQLite's own tables, whose columns have no types.
+  static func ownTable(_ name: String) -> RecordShape? {
+    let text = Field(allowed: [.text], usual: [.text])
+    let textOrNull = Field(allowed: [.text, .null], usual: [.text])
+    switch name.lowercased() {
+    case "sqlite_sequence":
+      return RecordShape(fields: [text, Field(allowed: [.integer], usual: [.integer])], minimumFields: 2)
+    case "sqlite_stat1": return RecordShape(fields: [text, textOrNull, text], minimumFields: 3)
+    default: return nil
+    }
+  }
+
   /// The shape of the rows of a table.
   ///
   /// - Parameters:

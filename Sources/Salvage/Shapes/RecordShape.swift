@@ -55,7 +55,7 @@ struct RecordShape {
     /// The fields of the record.
     var fields: Int
 
-    /// How many fields hold a value of the usual class that is not NULL.
+    /// How many fields hold a value of the usual class that is not NULL; fields for any class do not count.
     var usual: Int
 
     /// How many fields hold a value of another class.
@@ -86,7 +86,7 @@ struct RecordShape {
       guard field.allowed.contains(storage) else { return nil }
       if !field.usual.contains(storage) {
         fit.unusual &+= 1
-      } else if storage.rawValue != 1 {
+      } else if storage.rawValue != 1, field.usual.rawValue != StorageClasses.any.rawValue {
         fit.usual &+= 1
       }
       if fit.fields == 1, let entityNumbers {

@@ -45,8 +45,8 @@ struct TreeList {
     let isOwn = isCoreData && definition.name.uppercased().hasPrefix("Z") || definition.column(named: "Z_ENT") != nil
     var tree = Tree(
       name: definition.name, kind: definition.isWithoutRowid ? .withoutRowid : .table, root: entry.rootPage,
-      shape: RecordShape(
-        definition, isCoreData: isOwn, entityNumbers: expected?.entityNumbers(ofTable: definition.name)))
+      shape: RecordShape.ownTable(definition.name)
+        ?? RecordShape(definition, isCoreData: isOwn, entityNumbers: expected?.entityNumbers(ofTable: definition.name)))
     tree.definition = definition
     tree.isListed = isListed
     tree.isInternal = definition.name.lowercased().hasPrefix("sqlite_")
