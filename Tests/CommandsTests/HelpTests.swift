@@ -9,7 +9,8 @@ import Testing
 /// The help of every verb, as it stands in `Snapshots/`; `LAZARET_RECORD=1` writes them anew.
 struct HelpTests {
   static let verbs: [[String]] = [
-    [], ["open"], ["inspect"], ["model"], ["model", "show"], ["model", "hashes"], ["model", "diff"], ["model", "lint"],
+    [], ["open"], ["inspect"], ["salvage"],
+    ["model"], ["model", "show"], ["model", "hashes"], ["model", "diff"], ["model", "lint"],
     ["quarantine"],
     ["quarantine", "list"],
     ["quarantine", "show"], ["quarantine", "add"], ["quarantine", "release"], ["quarantine", "discard"],

@@ -21,6 +21,7 @@ extension Crawl {
 
   private mutating func followFreelist(from first: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) {
     var pages: [UInt32] = []
+    var chain: [UInt32] = []
     var seen = PageSet()
     var next = first
     while next != 0 {
@@ -31,6 +32,7 @@ extension Crawl {
         break
       }
       pages.append(next)
+      chain.append(next)
       for leaf in trunk.leaves {
         guard leaf >= 2, leaf <= map.pageCount, map.fate(leaf) == .unclaimed, seen.insert(leaf) else {
           isFreelistSound = false
@@ -43,6 +45,7 @@ extension Crawl {
     // A list that is wrong in one place may be wrong in all.
     if isFreelistSound {
       for page in pages { map.claim(page, .free) }
+      for page in chain { _ = trunks.insert(page) }
       freeCount += pages.count
     }
   }
@@ -58,6 +61,7 @@ extension Crawl {
         leaves.allSatisfy({ $0 >= 2 && $0 <= map.pageCount && map.fate($0) == .unclaimed })
       else { continue }
       map.claim(page, .free)
+      _ = trunks.insert(page)
       for leaf in trunk.leaves { map.claim(leaf, .free) }
       freeCount += 1 + trunk.leaves.count
     }

@@ -152,7 +152,11 @@ extension Crawl {
 
   private mutating func placeIndexPage(_ page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) {
     let any = try choice(for: page, &buffer) { _ in true }
-    guard let any else { return }
+    guard let any else {
+      // Without any schema, tables without rowids cannot be told from indexes; their rows must not be lost.
+      if trees.count == 1, map.look(page) == .indexLeaf || map.look(page) == .indexInterior { unplaced.append(page) }
+      return
+    }
     guard !trees[any.tree].isComplete, any.isDecisive || trees[any.tree].kind == .index else {
       if trees[any.tree].isComplete { bury(page) } else { unplaced.append(page) }
       return

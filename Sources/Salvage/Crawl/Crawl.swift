@@ -18,6 +18,9 @@ struct Crawl {
   /// Whether the list of free pages in the header is to be believed.
   var isFreelistSound = true
 
+  /// The pages that hold the list of free pages.
+  var trunks = PageSet()
+
   /// Pages on the list of free pages.
   var freeCount = 0
 

@@ -33,11 +33,6 @@ struct JournalSurvey {
     return try JournalSurvey(source: source, pageSize: pageSize).headerless(mainHeader: mainHeader)
   }
 
-  private init(source: any ByteSource, pageSize: Int) {
-    self.source = source
-    self.pageSize = pageSize
-  }
-
   private func headerless(mainHeader: DatabaseHeader?) throws(SalvageError) -> PageOverlay? {
     for sector in [512, 4096, 1024, 2048, 8192, 16384, 32768, 65536] {
       guard var overlay = try records(from: Int64(sector), sector: Int64(sector)) else { continue }

@@ -102,7 +102,9 @@ internal import SystemPackage
 
   deinit { unsafe sqlite3_finalize(statement) }
 
-  /// Takes one step; whether there is a row. A statement that is done is ready to run again.
+  /// Takes one step, and returns whether there is a row.
+  ///
+  /// A statement that is done is ready to run again.
   func step() throws(SalvageError) -> Bool {
     let code = unsafe sqlite3_step(statement)
     if code == SQLITE_ROW { return true }

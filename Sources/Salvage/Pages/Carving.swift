@@ -8,7 +8,7 @@ enum Carving {
   /// cell or the page's content begins or ends: cells lie side by side.
   static func cells(
     _ bytes: Span<UInt8>, in range: Range<Int>, kind: PageKind, shape: RecordShape, geometry: PayloadGeometry,
-    covered: [Range<Int>]
+    covered: [Range<Int>], encoding: TextEncoding
   ) -> [LeafCell] {
     var candidates: [LeafCell] = []
     var borders: Set<Int> = [geometry.usableSize]
@@ -24,7 +24,7 @@ enum Carving {
       if bytes[offset] != 0,
         let cell = LeafCell(bytes, kind: kind, at: offset, index: -1, geometry: geometry),
         next >= covered.count || cell.end <= covered[next].lowerBound,
-        shape.fit(bytes, at: cell.payload, before: cell.payload + cell.local, length: cell.length) != nil
+        isRow(bytes, cell, shape, encoding)
       {
         candidates.append(cell)
         borders.insert(cell.offset)
@@ -32,6 +32,17 @@ enum Carving {
       offset += 1
     }
     return choice(of: candidates, borders: borders, isTelling: shape.fields.count >= 3)
+  }
+
+  /// Whether a record fits so well that it is hardly chance: nothing unusual in it, and all text valid.
+  private static func isRow(
+    _ bytes: Span<UInt8>, _ cell: LeafCell, _ shape: RecordShape, _ encoding: TextEncoding
+  ) -> Bool {
+    guard
+      let fit = shape.fit(bytes, at: cell.payload, before: cell.payload + cell.local, length: cell.length),
+      fit.unusual == 0, fit.usual > 0 || shape.isUntyped
+    else { return false }
+    return RecordText.isValid(bytes, at: cell.payload, before: cell.payload + cell.local, encoding: encoding)
   }
 
   private static func choice(of candidates: [LeafCell], borders: Set<Int>, isTelling: Bool) -> [LeafCell] {

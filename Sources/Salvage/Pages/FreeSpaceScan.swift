@@ -26,6 +26,7 @@ struct FreeSpaceScan {
 
   let shape: RecordShape
   let geometry: PayloadGeometry
+  let encoding: TextEncoding
 
   /// Whether the first field is an alias of the rowid, and so always NULL.
   let hasAlias: Bool
@@ -49,20 +50,20 @@ struct FreeSpaceScan {
     return ghosts
   }
 
-  /// The rows anywhere in a range: whole cells, and cells that begin with a free block's header.
+  /// The rows anywhere in a range: whole cells, and freed ones that still begin with a free block's header.
   func search(_ bytes: Span<UInt8>, in range: Range<Int>, into ghosts: inout [Ghost]) {
     var offset = range.lowerBound
     while offset < range.upperBound - 4 {
-      if bytes[offset] != 0, let ghost = wholeCell(bytes, at: offset, before: range.upperBound) {
-        ghosts.append(ghost)
-        offset = ghost.range.upperBound
+      if let size = bytes.uint16(at: offset + 2), size >= 5, offset + size <= geometry.usableSize,
+        let tiling = tiling(bytes, offset..<(offset + size)), tiling.isExact
+      {
+        ghosts += tiling.ghosts
+        offset += size
         continue
       }
-      if let size = bytes.uint16(at: offset + 2), size >= 4, offset + size <= geometry.usableSize,
-        let ghost = freedCell(bytes, in: offset..<min(offset + size, range.upperBound), isExact: true)
-      {
-        ghosts.append(ghost)
-        offset = ghost.range.upperBound
+      if bytes[offset] != 0, let ghost = wholeCell(bytes, at: offset, before: range.upperBound) {
+        ghosts.append(ghost.0)
+        offset = ghost.0.range.upperBound
         continue
       }
       offset += 1
@@ -71,48 +72,126 @@ struct FreeSpaceScan {
 
   /// The rows of a free block, which may be several freed cells side by side.
   private func tile(_ bytes: Span<UInt8>, _ block: Range<Int>, into ghosts: inout [Ghost]) {
-    var offset = block.lowerBound
-    while offset <= block.upperBound - 5 {
-      if let ghost = freedCell(bytes, in: offset..<block.upperBound, isExact: false) {
-        ghosts.append(ghost)
-        offset = ghost.range.upperBound
-      } else if offset > block.lowerBound, let ghost = wholeCell(bytes, at: offset, before: block.upperBound) {
-        ghosts.append(ghost)
-        offset = ghost.range.upperBound
-      } else {
-        offset += 1
-      }
+    var end = block.lowerBound
+    if let tiling = tiling(bytes, block) {
+      ghosts += tiling.ghosts
+      if tiling.isExact { return }
+      end = tiling.ghosts.last?.range.upperBound ?? end
     }
+    if end < block.upperBound { search(bytes, in: max(end, block.lowerBound + 1)..<block.upperBound, into: &ghosts) }
   }
 
-  private func wholeCell(_ bytes: Span<UInt8>, at offset: Int, before end: Int) -> Ghost? {
+  /// Cells side by side from the beginning of a range.
+  private struct Tiling {
+    var ghosts: [Ghost] = []
+    var usual = 0
+
+    /// The bytes behind the last one; nil where they are too many to be a fragment.
+    var rest: Int?
+
+    /// Whether they fill the range, but for a fragment.
+    var isExact: Bool { rest != nil }
+  }
+
+  /// The best way to see a range as freed cells side by side: one that fills it, else the one that covers most.
+  private func tiling(_ bytes: Span<UInt8>, _ block: Range<Int>) -> Tiling? {
+    var known: [Int: Tiling] = [:]
+    var attempts = 0
+    let best = tiling(bytes, from: block.lowerBound, before: block.upperBound, &known, &attempts, depth: 0)
+    return best.ghosts.isEmpty ? nil : best
+  }
+
+  private func tiling(
+    _ bytes: Span<UInt8>, from offset: Int, before end: Int, _ known: inout [Int: Tiling], _ attempts: inout Int,
+    depth: Int
+  ) -> Tiling {
+    // Up to three bytes can be a fragment that came with the last cell.
+    if end - offset < 4 { return Tiling(rest: end - offset) }
+    if let tiling = known[offset] { return tiling }
+    attempts += 1
+    guard attempts < 512, depth < 128 else { return Tiling() }
+    var best = Tiling()
+    for (ghost, usual) in options(bytes, in: offset..<end) {
+      let rest = tiling(bytes, from: ghost.range.upperBound, before: end, &known, &attempts, depth: depth + 1)
+      let isBetter: Bool
+      if rest.rest != best.rest {
+        isBetter = (rest.rest ?? 4) < (best.rest ?? 4)
+      } else {
+        let ours = rest.ghosts.last?.range.upperBound ?? ghost.range.upperBound
+        let theirs = best.ghosts.last?.range.upperBound ?? 0
+        isBetter = ours != theirs ? ours > theirs : usual + rest.usual > best.usual
+      }
+      if isBetter || best.ghosts.isEmpty {
+        best = Tiling(ghosts: [ghost] + rest.ghosts, usual: usual + rest.usual, rest: rest.rest)
+      }
+    }
+    known[offset] = best
+    return best
+  }
+
+  /// Every way to see a cell at the beginning of a range.
+  private func options(_ bytes: Span<UInt8>, in range: Range<Int>) -> [(Ghost, Int)] {
+    var options: [(Ghost, Int)] = []
+    // The first cell of a block has always lost its beginning; those behind it may be whole.
+    if let whole = wholeCell(bytes, at: range.lowerBound, before: range.upperBound) { options.append(whole) }
+    // The payload's length and the rowid take two to twelve bytes.
+    for prefix in 2...12 where range.lowerBound + max(4, prefix) < range.upperBound {
+      for types in lostTypes(bytes, in: range, prefix: prefix) {
+        if let option = freedCell(bytes, in: range, prefix: prefix, lostTypes: types) { options.append(option) }
+      }
+    }
+    return options
+  }
+
+  /// The serial types that may have stood where only one byte of them, or none, is left.
+  private func lostTypes(_ bytes: Span<UInt8>, in range: Range<Int>, prefix: Int) -> [[UInt8]] {
+    guard prefix == 2 else { return [[]] }
+    if hasAlias { return [[0]] }
+    guard let first = shape.fields.first else { return [] }
+    var types: [[UInt8]] = []
+    if first.usual.contains(.integer) { types += [[1], [2], [3], [4], [5], [6], [8], [9]] }
+    if first.usual.contains(.real) { types.append([7]) }
+    if first.usual.contains(.null) { types.append([0]) }
+    if !first.usual.isDisjoint(with: [.text, .blob]) {
+      // The rest of the header tells how long the other fields are; what is left of the range is the first one's.
+      var offset = range.lowerBound + 4
+      var others = 0
+      for _ in 1..<max(1, shape.fields.count) {
+        guard let code = Varint.read(bytes, at: &offset, before: range.upperBound),
+          let width = SerialType.length(of: code)
+        else { return types }
+        others += width
+      }
+      let rest = range.upperBound - offset - others
+      for slack in 0...3 where rest - slack >= 0 && rest - slack < 58 {
+        if first.usual.contains(.text) { types.append([UInt8(13 + 2 * (rest - slack))]) }
+        if first.usual.contains(.blob) { types.append([UInt8(12 + 2 * (rest - slack))]) }
+      }
+    }
+    return types
+  }
+
+  private func wholeCell(_ bytes: Span<UInt8>, at offset: Int, before end: Int) -> (Ghost, Int)? {
     guard let cell = LeafCell(bytes, kind: .tableLeaf, at: offset, index: -1, geometry: geometry), cell.end <= end,
       let fit = shape.fit(bytes, at: cell.payload, before: cell.payload + cell.local, length: cell.length),
-      isTelling(fit)
+      isTelling(fit),
+      RecordText.isValid(bytes, at: cell.payload, before: cell.payload + cell.local, encoding: encoding)
     else { return nil }
     let record = Array(copying: bytes.extracting(cell.payload..<(cell.payload + cell.local)))
-    return Ghost(
+    let ghost = Ghost(
       record: record, length: cell.length, rowid: cell.rowid, overflow: cell.overflow, range: offset..<cell.end)
+    return (ghost, fit.usual)
   }
 
   /// The cell whose first four bytes were overwritten, at the beginning of a range.
   ///
-  /// - Parameter isExact: whether it must end where the range does.
-  private func freedCell(_ bytes: Span<UInt8>, in range: Range<Int>, isExact: Bool) -> Ghost? {
-    var best: (ghost: Ghost, usual: Int)?
-    // The payload's length and the rowid take two to twelve bytes.
-    for prefix in 2...12 where range.lowerBound + max(4, prefix) < range.upperBound {
-      guard let (ghost, usual) = freedCell(bytes, in: range, prefix: prefix) else { continue }
-      if ghost.range.upperBound == range.upperBound { return ghost }
-      if !isExact, usual > best?.usual ?? -1 { best = (ghost, usual) }
-    }
-    return best?.ghost
-  }
-
-  private func freedCell(_ bytes: Span<UInt8>, in range: Range<Int>, prefix: Int) -> (Ghost, Int)? {
+  /// - Parameters:
+  ///   - prefix: how many bytes the payload's length and the rowid had.
+  ///   - lostTypes: the serial types that were overwritten too.
+  private func freedCell(
+    _ bytes: Span<UInt8>, in range: Range<Int>, prefix: Int, lostTypes: [UInt8]
+  ) -> (Ghost, Int)? {
     let start = range.lowerBound
-    var record: [UInt8]
-    var bodyStart: Int
     if prefix >= 4 {
       // What is left of the rowid must be the end of a varint.
       if prefix > 4 {
@@ -125,22 +204,19 @@ struct FreeSpaceScan {
       }
     }
     // The header's length is lost, and with two bytes before it the first serial type too.
-    guard prefix == 3 || hasAlias else { return nil }
-    let lostTypes = prefix == 3 ? 0 : 1
     var offset = start + 4
-    for _ in 0..<(shape.fields.count - lostTypes) {
+    for _ in 0..<(shape.fields.count - lostTypes.count) {
       guard let code = Varint.read(bytes, at: &offset, before: range.upperBound), code >= 0 else { return nil }
     }
-    bodyStart = offset
-    let headerLength = 1 + lostTypes + (bodyStart - start - 4)
+    let headerLength = 1 + lostTypes.count + (offset - start - 4)
     guard headerLength < 128 else { return nil }
-    record = [UInt8(headerLength)]
-    if lostTypes == 1 { record.append(0) }
-    let head = record
-    record += Array(copying: bytes.extracting((start + 4)..<range.upperBound))
-    guard let fit = shape.fit(record.span, at: 0, before: record.count, length: nil) else { return nil }
+    let head = [UInt8(headerLength)] + lostTypes
+    let record = head + Array(copying: bytes.extracting((start + 4)..<range.upperBound))
+    guard let fit = shape.fit(record.span, at: 0, before: record.count, length: nil), fit.length >= head.count else {
+      return nil
+    }
     return ghost(bytes, in: range, prefix: prefix, fit: fit) { local in
-      head + Array(copying: bytes.extracting((start + 4)..<(start + 4 + local - head.count)))
+      head + Array(copying: bytes.extracting((start + 4)..<(start + 4 + max(0, local - head.count))))
     }
   }
 
@@ -154,13 +230,16 @@ struct FreeSpaceScan {
     var end = range.lowerBound + prefix + local
     var overflow: UInt32 = 0
     if local < fit.length {
-      guard let page = bytes.uint32(at: end) else { return nil }
+      guard end <= range.upperBound - 4, let page = bytes.uint32(at: end) else { return nil }
       overflow = page
       end += 4
     }
     guard end <= range.upperBound else { return nil }
+    end = max(end, range.lowerBound + 4)
+    let content = record(local)
+    guard RecordText.isValid(content.span, at: 0, before: content.count, encoding: encoding) else { return nil }
     let ghost = Ghost(
-      record: record(local), length: fit.length, rowid: nil, overflow: overflow, range: range.lowerBound..<end)
+      record: content, length: fit.length, rowid: nil, overflow: overflow, range: range.lowerBound..<end)
     return (ghost, fit.usual)
   }
 

@@ -33,7 +33,7 @@ struct LeafScan {
   ///   - carves: whether cells are looked for where the pointers are lost.
   mutating func read(
     _ bytes: Span<UInt8>, start: Int, kind: PageKind, shape: RecordShape, geometry: PayloadGeometry,
-    keys: ClosedRange<Int64> = Int64.min...Int64.max, carves: Bool = true
+    keys: ClosedRange<Int64> = Int64.min...Int64.max, carves: Bool = true, encoding: TextEncoding = .utf8
   ) {
     cells.removeAll(keepingCapacity: true)
     badPointers = 0
@@ -58,7 +58,7 @@ struct LeafScan {
     if kind == .tableLeaf { checkOrder() }
     if carves, isDamaged {
       let lowest = isHeaderSound ? contentStart : start + 8
-      carve(bytes, from: lowest, kind, shape, geometry, keys)
+      carve(bytes, from: lowest, kind, shape, geometry, keys, encoding)
     }
   }
 
@@ -128,13 +128,14 @@ extension LeafScan {
   /// Looks for cells in the parts of the content area that no known cell covers.
   private mutating func carve(
     _ bytes: Span<UInt8>, from lowest: Int, _ kind: PageKind, _ shape: RecordShape, _ geometry: PayloadGeometry,
-    _ keys: ClosedRange<Int64>
+    _ keys: ClosedRange<Int64>, _ encoding: TextEncoding
   ) {
     // With all pointers at hand only those that led nowhere can have more cells; the rest of the page is free space.
     guard !isHeaderSound || badPointers > 0 else { return }
     let covered = cells.map { $0.offset..<$0.end }.sorted { $0.lowerBound < $1.lowerBound }
     var found = Carving.cells(
-      bytes, in: lowest..<geometry.usableSize, kind: kind, shape: shape, geometry: geometry, covered: covered)
+      bytes, in: lowest..<geometry.usableSize, kind: kind, shape: shape, geometry: geometry, covered: covered,
+      encoding: encoding)
     let known = Set(cells.map(\.rowid))
     found.removeAll { cell in
       torn.contains { $0.overlaps(cell.offset..<cell.end) }

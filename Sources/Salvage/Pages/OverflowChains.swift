@@ -17,6 +17,10 @@ final class OverflowChains {
   }
 
   let reader: PageReader
+
+  /// Pages whose beginning was overwritten when they became part of the list of free pages.
+  var overwritten = PageSet()
+
   private var buffer: [UInt8]
 
   init(_ reader: PageReader) {
@@ -46,7 +50,8 @@ final class OverflowChains {
       guard page >= 2, page <= reader.pageCount else { return .broken }
       let place = reader.moved[page] ?? page
       switch map.fate(place) {
-      case .unclaimed, .dead, .free: break
+      case .unclaimed, .dead, .free:
+        if overwritten.contains(place) { return .broken }
       case .overflow: return .shared
       case .tree, .placed, .damaged, .special: return .broken
       }

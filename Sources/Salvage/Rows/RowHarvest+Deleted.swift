@@ -64,7 +64,7 @@ extension RowHarvest {
     let first = definition?.storedColumns.first
     return FreeSpaceScan(
       shape: crawl.trees[tree].shape, geometry: reader.geometry,
-      hasAlias: first != nil && first == definition?.rowidAlias)
+      encoding: reader.layout.encoding, hasAlias: first != nil && first == definition?.rowidAlias)
   }
 
   private func freeSpace(

@@ -30,6 +30,7 @@ final class RowHarvest {
     self.database = database
     reader = crawl.reader
     chains = OverflowChains(crawl.reader)
+    chains.overwritten = crawl.trunks
     notes = try EvidenceNotes(database)
     tallies = crawl.trees.map { TableTally(name: $0.name) }
     liveTables = [OutputTable?](repeating: nil, count: crawl.trees.count)
@@ -123,7 +124,9 @@ final class RowHarvest {
     if fate == .damaged, let gap = tree.gaps.first(where: { $0.page == page }), gap.above < gap.upTo {
       keys = gap.above.addingClamped(1)...gap.upTo
     }
-    scan.read(buffer.span, start: start, kind: kind, shape: tree.shape, geometry: reader.geometry, keys: keys)
+    scan.read(
+      buffer.span, start: start, kind: kind, shape: tree.shape, geometry: reader.geometry, keys: keys,
+      encoding: reader.layout.encoding)
     let isDoubtful = reader.isDoubtful(page)
     let source = source(of: page)
     var first: Int64?

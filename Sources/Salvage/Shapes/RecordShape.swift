@@ -47,6 +47,9 @@ struct RecordShape {
   /// The entity numbers that may stand in the second field, in Core Data's tables.
   var entityNumbers: ClosedRange<Int64>?
 
+  /// Whether no field has a type, so that anything fits.
+  var isUntyped: Bool { fields.allSatisfy { $0.usual == .any || $0.usual == [.null] } }
+
   /// How a record compares with a shape.
   struct Fit {
     /// The bytes of the record as its header has them.

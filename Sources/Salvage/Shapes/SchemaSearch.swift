@@ -43,7 +43,9 @@ struct SchemaSearch {
     let isCopy = page == 1 && map.look(1) == .tableLeaf && buffer[0] == 13 && buffer[100] != 13
     let start = page == 1 && !isCopy ? DatabaseHeader.length : 0
     var scan = LeafScan()
-    scan.read(buffer.span, start: start, kind: .tableLeaf, shape: .schema, geometry: reader.geometry)
+    scan.read(
+      buffer.span, start: start, kind: .tableLeaf, shape: .schema, geometry: reader.geometry,
+      encoding: reader.layout.encoding)
     var isWhole = !scan.isDamaged
     let chains = OverflowChains(reader)
     for cell in scan.cells {
