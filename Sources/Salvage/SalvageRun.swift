@@ -18,19 +18,22 @@ struct SalvageRun {
 
   /// Writes the rows as they are found.
   mutating func raw(to output: FilePath) throws(SalvageError) -> SalvageReport {
-    let reader = try openPages()
-    let map = try PageSurvey.run(reader) { page throws(SalvageError) in
-      try tell(.survey, Int64(page), Int64(reader.pageCount))
+    var find = try walk(ignoringLog: false)
+    if find.crawl.damage > 0, find.reader.overlay?.source == .log {
+      // Another database's log makes nonsense of a sound file: then the file alone is better.
+      let alone = try walk(ignoringLog: true)
+      if alone.crawl.damage * 4 < find.crawl.damage {
+        find = alone
+        find.remarks.append("the write-ahead log seems to belong to another database, and was left out")
+      }
     }
-    let identity = try StoreIdentity.find(reader, map)
-    let schema = try SchemaSearch.find(reader, map)
-    let expected = try expectedSchema(identity, schema, reader, map)
-    let list = TreeList(found: schema.entries, isWhole: schema.isWhole, expected: expected)
-    guard map.pageCount > 0, list.trees.count > 1 || Self.hasLeaves(map) else { throw Self.nothing(evidence) }
-
+    let reader = find.reader
+    var crawl = find.crawl
+    guard crawl.map.pageCount > 0, crawl.trees.count > 1 || Self.hasLeaves(crawl.map) else {
+      throw Self.nothing(evidence)
+    }
     try tell(.placement, 0, 1)
-    var crawl = Crawl(reader: reader, map: map, trees: list.trees)
-    try crawl.walkRoots()
+    crawl.buryCutOffPages()
     try crawl.markFreePages()
     try crawl.placeOrphans()
 
@@ -51,7 +54,34 @@ struct SalvageRun {
     if options.findsDeleted { try harvest.writeDeleted() }
     try harvest.notes.finish()
     try database.execute("COMMIT")
-    return try SalvageReport(harvest, identity: identity, schema: schema, layout: list)
+    var report = try SalvageReport(harvest, isSchemaWhole: find.isSchemaWhole, list: find.list)
+    report.remarks += find.remarks
+    if !find.remarks.isEmpty { report.isComplete = false }
+    return report
+  }
+
+  /// What was found on the way from the bytes to the trees.
+  private struct Find {
+    var reader: PageReader
+    var crawl: Crawl
+    var list: TreeList
+    var isSchemaWhole: Bool
+    var remarks: [String] = []
+  }
+
+  /// Looks at every page, finds out which tables there are, and walks their trees from their roots.
+  private func walk(ignoringLog: Bool) throws(SalvageError) -> Find {
+    let reader = try openPages(ignoringLog: ignoringLog)
+    let map = try PageSurvey.run(reader) { page throws(SalvageError) in
+      try tell(.survey, Int64(page), Int64(reader.pageCount))
+    }
+    let identity = try StoreIdentity.find(reader, map)
+    let schema = try SchemaSearch.find(reader, map)
+    let expected = try expectedSchema(identity, schema, reader, map)
+    let list = TreeList(found: schema.entries, isWhole: schema.isWhole, expected: expected)
+    var crawl = Crawl(reader: reader, map: map, trees: list.trees)
+    try crawl.walkRoots()
+    return Find(reader: reader, crawl: crawl, list: list, isSchemaWhole: schema.isWhole)
   }
 
   private func tell(_ phase: SalvagePhase, _ done: Int64, _ total: Int64) throws(SalvageError) {
@@ -71,7 +101,7 @@ struct SalvageRun {
   // MARK: Pages
 
   /// Finds the layout, and what log or journal add to the file.
-  private func openPages() throws(SalvageError) -> PageReader {
+  private func openPages(ignoringLog: Bool) throws(SalvageError) -> PageReader {
     var search = FileLayoutSearch(main: evidence.main)
     var logHeader: WriteAheadLog.Header?
     if let log = evidence.log {
@@ -89,7 +119,8 @@ struct SalvageRun {
     if let journal = evidence.journal {
       overlay = try JournalSurvey.read(journal, pageSize: layout.pageSize, mainHeader: layout.header)
     }
-    if overlay == nil, let log = evidence.log, let found = try LogSurvey.read(log, pageSize: layout.pageSize),
+    if overlay == nil, !ignoringLog, let log = evidence.log,
+      let found = try LogSurvey.read(log, pageSize: layout.pageSize),
       found.pageSize == layout.pageSize
     {
       overlay = found

@@ -33,6 +33,16 @@ struct Crawl {
     self.trees = trees
   }
 
+  /// How many places of listed trees lack their page.
+  var damage: Int { trees.reduce(0) { $0 + ($1.isListed ? $1.gaps.count : 0) } }
+
+  /// Pages behind the end of the database as log or journal have it belong to nothing: a transaction that did not end, or
+  /// one that made the file shorter.
+  mutating func buryCutOffPages() {
+    guard let count = reader.overlay?.pageCount, count > 0, count < map.pageCount else { return }
+    for page in (count + 1)...map.pageCount { bury(page) }
+  }
+
   /// Walks all trees whose roots are known.
   mutating func walkRoots() throws(SalvageError) {
     for index in trees.indices where trees[index].root > 0 && !trees[index].isWalked {

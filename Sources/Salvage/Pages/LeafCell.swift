@@ -29,6 +29,18 @@ struct LeafCell {
   /// Whether its rowid contradicts those of its neighbours.
   var isOutOfOrder = false
 
+  /// A cell that is on no page any more.
+  init(rowid: Int64) {
+    offset = 0
+    end = 0
+    self.rowid = rowid
+    payload = 0
+    local = 0
+    length = 0
+    overflow = 0
+    index = -1
+  }
+
   /// Reads a cell; nil where it does not end within the usable bytes.
   @inline(__always)
   init?(_ bytes: Span<UInt8>, kind: PageKind, at start: Int, index: Int, geometry: PayloadGeometry) {

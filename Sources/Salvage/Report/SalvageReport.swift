@@ -64,7 +64,7 @@ public struct SalvageReport: Sendable {
 
 extension SalvageReport {
   init(
-    _ harvest: RowHarvest, identity: StoreIdentity, schema: SchemaSearch, layout list: TreeList
+    _ harvest: RowHarvest, isSchemaWhole: Bool, list: TreeList
   ) throws(SalvageError) {
     var entities: [Entity] = []
     for index in harvest.crawl.trees.indices {
@@ -86,9 +86,9 @@ extension SalvageReport {
       remarks.append("the file's header is destroyed; its layout was found by the looks of its pages")
     }
     if layout.base > 0 { remarks.append("the database begins at byte \(layout.base) of the file") }
-    if !schema.isWhole { remarks.append("the list of tables is damaged") }
+    if !isSchemaWhole { remarks.append("the list of tables is damaged") }
     isComplete =
-      !entities.contains { $0.lost > 0 || $0.doubtful > 0 || $0.keptApart > 0 } && unplacedRows == 0 && schema.isWhole
+      !entities.contains { $0.lost > 0 || $0.doubtful > 0 || $0.keptApart > 0 } && unplacedRows == 0 && isSchemaWhole
   }
 }
 

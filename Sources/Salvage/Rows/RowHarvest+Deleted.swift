@@ -9,6 +9,7 @@ extension RowHarvest {
     var page: UInt32
     var source: String
     var reason: String
+    var isOlderVersion = false
   }
 
   /// Notes the digests of everything that looks deleted, before the live rows are read.
@@ -28,6 +29,13 @@ extension RowHarvest {
       if ghosts?.isStruck(digest) == true { return }
       if written.count < GhostList.limit, !written.insert(digest &+ UInt64(found.tree)).inserted { return }
       guard let definition = crawl.trees[found.tree].definition else { return }
+      if found.isOlderVersion {
+        let cell = LeafCell(rowid: found.rowid ?? 0)
+        try keepApart(
+          found.record.span, from: 0, length: found.record.count, cell, page: found.page, tree: found.tree,
+          source: found.source, reason: found.reason)
+        return
+      }
       if deletedTables[found.tree] == nil {
         deletedTables[found.tree] = try OutputTable(definition, role: .deleted, in: database)
       }
@@ -148,7 +156,7 @@ extension RowHarvest {
         try body(
           Found(
             tree: tree, record: record, rowid: cell.rowid, page: page, source: "main",
-            reason: "an older version; the write-ahead log replaces its page"))
+            reason: "an older version; the write-ahead log replaces its page", isOlderVersion: true))
       }
     }
   }

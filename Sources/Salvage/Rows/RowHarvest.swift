@@ -191,7 +191,10 @@ final class RowHarvest {
         try live.insert(bytes, from: cell.payload, length: cell.length, rowid: cell.rowid)
       {
         ghosts?.strike(bytes, from: cell.payload, length: cell.length)
-        try noteLive(cell, page: page, tree: index, source: source, isDoubtful: isDoubtful)
+        let isValid = RecordText.isValid(
+          bytes, at: cell.payload, before: cell.payload &+ cell.length, encoding: reader.layout.encoding)
+        try noteLive(
+          cell, page: page, tree: index, source: source, isDoubtful: isDoubtful, isTextValid: isValid)
         return true
       }
       if reason == nil {
@@ -220,7 +223,8 @@ final class RowHarvest {
     }
     if reason == nil, try live.insert(payload.span, from: 0, length: payload.count, rowid: cell.rowid) {
       ghosts?.strike(payload.span, from: 0, length: payload.count)
-      try noteLive(cell, page: page, tree: index, source: source, isDoubtful: isDoubtful)
+      let isValid = RecordText.isValid(payload.span, at: 0, before: payload.count, encoding: reader.layout.encoding)
+      try noteLive(cell, page: page, tree: index, source: source, isDoubtful: isDoubtful, isTextValid: isValid)
       return true
     }
     if reason == nil {
@@ -236,14 +240,16 @@ final class RowHarvest {
   }
 
   private func noteLive(
-    _ cell: LeafCell, page: UInt32, tree index: Int, source: String, isDoubtful: Bool
+    _ cell: LeafCell, page: UInt32, tree index: Int, source: String, isDoubtful: Bool, isTextValid: Bool
   ) throws(SalvageError) {
     tallies[index].recovered += 1
-    guard cell.index < 0 else { return }
+    guard cell.index < 0 || !isTextValid else { return }
     if !isDoubtful, crawl.map.fate(page) != .damaged { tallies[index].doubtful += 1 }
     try notes.noteRow(
-      crawl.trees[index].name, row: cell.rowid, key: cell.rowid, page: page, cell: nil, source: source, .doubtful,
-      reason: "its pointer is destroyed; it was found by its content")
+      crawl.trees[index].name, row: cell.rowid, key: cell.rowid, page: page, cell: cell.index < 0 ? nil : cell.index,
+      source: source, .doubtful,
+      reason: cell.index < 0
+        ? "its pointer is destroyed; it was found by its content" : "its text is not valid in the store's encoding")
   }
 
   /// Writes a row into the table of those that are not live.
