@@ -78,7 +78,10 @@ struct SalvageRun {
     let identity = try StoreIdentity.find(reader, map)
     let schema = try SchemaSearch.find(reader, map)
     let expected = try expectedSchema(identity, schema, reader, map)
-    let list = TreeList(found: schema.entries, isWhole: schema.isWhole, expected: expected)
+    let entries =
+      expected?.layout == nil
+      ? schema.entries : SchemaRepair.repaired(schema.entries, by: expected?.entries ?? [])
+    let list = TreeList(found: entries, isWhole: schema.isWhole, expected: expected)
     var crawl = Crawl(reader: reader, map: map, trees: list.trees)
     try crawl.walkRoots()
     return Find(reader: reader, crawl: crawl, list: list, isSchemaWhole: schema.isWhole)

@@ -3,6 +3,9 @@ internal import SQLiteFormat
 extension Crawl {
   /// Gives the pages that no tree claims to the tables that they belong to.
   mutating func placeOrphans() throws(SalvageError) {
+    for tree in trees.indices where trees[tree].hasRowids {
+      claimed[tree] = trees[tree].leaves.sorted { map.firstKey($0) < map.firstKey($1) }
+    }
     try placeFragments()
     for tree in trees.indices { trees[tree].gaps.sort { ($0.above, $0.upTo) < ($1.above, $1.upTo) } }
     try placeLeaves()
@@ -64,7 +67,7 @@ extension Crawl {
       var seen = PageSet()
       try collectLeaves(below: top, into: &leaves, &seen, depth: 0)
       guard let tree = try vote(on: leaves, &buffer) else { continue }
-      if trees[tree].isComplete {
+      if trees[tree].isComplete, !isMissing(leaves, of: tree) {
         // The tree is whole without it: it is what a table was once.
         for page in leaves { bury(page) }
         bury(top)
@@ -169,8 +172,30 @@ extension Crawl {
     }
   }
 
+  /// Whether pages must be a table's although its tree seems whole.
+  ///
+  /// In a sound database every page is part of a tree, or free, or special. Where the list of free pages is sound, a page
+  /// that is not on it and not in a tree belongs to a tree whose way to it is damaged, unless its rows are there already.
+  private func isMissing(_ leaves: [UInt32], of tree: Int) -> Bool {
+    guard isFreelistSound, trees[tree].isListed, trees[tree].hasRowids else { return false }
+    return leaves.contains { map.look($0) == .tableLeaf && !overlaps(tree, map.firstKey($0), map.lastKey($0)) }
+  }
+
+  /// Whether a table has a page with rowids of that range.
+  private func overlaps(_ tree: Int, _ first: Int64, _ last: Int64) -> Bool {
+    let leaves = claimed[tree] ?? []
+    var low = 0
+    var high = leaves.count
+    while low < high {
+      let middle = (low + high) / 2
+      if map.lastKey(leaves[middle]) < first { low = middle + 1 } else { high = middle }
+    }
+    return low < leaves.count && map.firstKey(leaves[low]) <= last
+  }
+
   /// Whether a table lacks pages with rowids of that range.
   private func hasGap(_ tree: Int, _ first: Int64, _ last: Int64) -> Bool {
+    if isFreelistSound, trees[tree].isListed || !trees[tree].isWalked, !overlaps(tree, first, last) { return true }
     guard !trees[tree].isComplete else { return false }
     guard trees[tree].isWalked else { return true }
     let gaps = trees[tree].gaps

@@ -12,6 +12,9 @@ struct Crawl {
   /// Pages that fit several tables equally well, or none; their rows go to no table.
   var unplaced: [UInt32] = []
 
+  /// The leaves of tables that their trees lead to, in the order of their keys.
+  var claimed: [Int: [UInt32]] = [:]
+
   /// Pages that were part of a tree and are no longer.
   var dead: [UInt32] = []
 

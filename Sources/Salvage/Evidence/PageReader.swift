@@ -50,6 +50,13 @@ final class PageReader {
   /// Whether the image that counts is one that SQLite would not have read.
   func isDoubtful(_ page: UInt32) -> Bool { overlay?.images[page]?.isDoubtful ?? false }
 
+  /// How many bytes of a page are there; fewer than a page only where the file is cut off.
+  func presentCount(_ page: UInt32) -> Int {
+    if overlay?.images[page] != nil { return pageSize }
+    let rest = main.count - layout.base - Int64(page - 1) * Int64(pageSize)
+    return Int(max(0, min(Int64(pageSize), rest)))
+  }
+
   /// Reads what counts as a page's content; false where there is none.
   ///
   /// What the file does not hold of its last page is zeros.

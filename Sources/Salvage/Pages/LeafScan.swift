@@ -33,7 +33,8 @@ struct LeafScan {
   ///   - carves: whether cells are looked for where the pointers are lost.
   mutating func read(
     _ bytes: Span<UInt8>, start: Int, kind: PageKind, shape: RecordShape, geometry: PayloadGeometry,
-    keys: ClosedRange<Int64> = Int64.min...Int64.max, carves: Bool = true, encoding: TextEncoding = .utf8
+    keys: ClosedRange<Int64> = Int64.min...Int64.max, carves: Bool = true, encoding: TextEncoding = .utf8,
+    present: Int = .max
   ) {
     cells.removeAll(keepingCapacity: true)
     badPointers = 0
@@ -54,6 +55,7 @@ struct LeafScan {
     if contentStart < geometry.usableSize {
       torn = TornSectors.ranges(bytes, content: contentStart..<geometry.usableSize)
     }
+    if present < geometry.usableSize { torn.append(present..<geometry.usableSize) }
     if !torn.isEmpty { removeTorn() }
     if kind == .tableLeaf { checkOrder() }
     if carves, isDamaged {

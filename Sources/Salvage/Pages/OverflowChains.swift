@@ -60,6 +60,7 @@ final class OverflowChains {
       let next = bytes.uint32(at: 0) ?? 0
       let used = min(perPage, length - payload.count)
       let isLast = payload.count + used >= length
+      if reader.presentCount(place) < 4 + used { return .torn }
       if !TornSectors.ranges(bytes, content: 0..<(4 + used)).isEmpty { return .torn }
       guard isLast ? next == 0 : next >= 2 && next <= reader.pageCount && next != page else { return .broken }
       payload.append(contentsOf: buffer[4..<(4 + used)])

@@ -77,7 +77,7 @@ enum PageSurvey {
     let pointers = start + kind.headerLength
     if kind != .tableInterior {
       // Where the first cell is hit, the next good one is taken.
-      for index in 0..<min(count, 4) {
+      for index in 0..<count {
         let fields = fieldCount(bytes, kind, pointer: pointers + 2 * index, reader.usableSize)
         if fields > 0 {
           map.setFieldCount(page, fields)
@@ -88,15 +88,15 @@ enum PageSurvey {
     guard kind.isTable else { return }
     var low: Int64?
     var high: Int64?
-    for index in 0..<min(count, 8) {
+    for index in 0..<count {
       low = key(bytes, kind, pointer: pointers + 2 * index, reader.usableSize)
       if low != nil { break }
     }
-    for index in 0..<min(count, 8) {
+    for index in 0..<count {
       high = key(bytes, kind, pointer: pointers + 2 * (count - 1 - index), reader.usableSize)
       if high != nil { break }
     }
-    map.setKeys(page, first: low ?? 0, last: high ?? low ?? 0)
+    map.setKeys(page, first: low ?? high ?? 0, last: high ?? low ?? 0)
   }
 
   /// The number of fields of the record of a cell; 0 where it has none that can be read.

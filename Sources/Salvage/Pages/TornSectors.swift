@@ -8,7 +8,7 @@ enum TornSectors {
   static let sector = 512
 
   /// How many zeros may stand before and behind a lost sector as part of other content.
-  private static let slack = 8
+  private static let slack = 16
 
   /// The lost ranges of a page, in ascending order.
   ///

@@ -126,7 +126,7 @@ final class RowHarvest {
     }
     scan.read(
       buffer.span, start: start, kind: kind, shape: tree.shape, geometry: reader.geometry, keys: keys,
-      encoding: reader.layout.encoding)
+      encoding: reader.layout.encoding, present: reader.presentCount(page))
     let isDoubtful = reader.isDoubtful(page)
     let source = source(of: page)
     var first: Int64?
