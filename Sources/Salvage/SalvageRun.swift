@@ -84,6 +84,12 @@ struct SalvageRun {
     let list = TreeList(found: entries, isWhole: schema.isWhole, expected: expected)
     var crawl = Crawl(reader: reader, map: map, trees: list.trees)
     try crawl.walkRoots()
+    if crawl.damage > 0 {
+      // Where something is damaged a page may stand in another's place; then each is looked at closely.
+      crawl = Crawl(reader: reader, map: map, trees: list.trees)
+      crawl.isThorough = true
+      try crawl.walkRoots()
+    }
     return Find(reader: reader, crawl: crawl, list: list, isSchemaWhole: schema.isWhole)
   }
 

@@ -166,8 +166,7 @@ extension SalvageScene {
 
   /// Rows that are in the result and were not in the store.
   func falseRows(_ result: Result) -> Int {
-    for t in Self.tables { for r in (result.rows[t] ?? []).subtracting(truth[t] ?? []) { print("FALSE", t, r, "TRUE", (truth[t] ?? []).first { $0[0] == r[0] } as Any) } }
-    return Self.tables.reduce(0) { $0 + (result.rows[$1] ?? []).subtracting(truth[$1] ?? []).count }
+    Self.tables.reduce(0) { $0 + (result.rows[$1] ?? []).subtracting(truth[$1] ?? []).count }
   }
 
   /// Rows of tables that are not in the result.

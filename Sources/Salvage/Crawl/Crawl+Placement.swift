@@ -226,12 +226,23 @@ extension Crawl {
         guard gap.page > 0, gap.page <= map.pageCount, map.fate(gap.page) == .unclaimed else { continue }
         switch map.look(gap.page) {
         case .broken, .linked, .unknown:
-          guard reader.moved[gap.page] == nil else { continue }
+          // Where leaves were found for the gap, its page was an inner one, and cells on it are old.
+          guard reader.moved[gap.page] == nil, !Self.hasPage(placed, in: gap, map) else { continue }
           map.claim(gap.page, .damaged, owner: tree)
         default: break
         }
       }
     }
+  }
+
+  private static func hasPage(_ placed: [UInt32], in gap: Tree.Gap, _ map: PageMap) -> Bool {
+    var low = 0
+    var high = placed.count
+    while low < high {
+      let middle = (low + high) / 2
+      if map.firstKey(placed[middle]) <= gap.above { low = middle + 1 } else { high = middle }
+    }
+    return low < placed.count && map.lastKey(placed[low]) <= gap.upTo
   }
 
   /// Where exactly one page was placed into a gap that one page left, the two have changed places with one another.

@@ -18,6 +18,9 @@ struct Crawl {
   /// Pages that were part of a tree and are no longer.
   var dead: [UInt32] = []
 
+  /// Whether the rows of each leaf are compared with its table, because something is known to be damaged.
+  var isThorough = false
+
   /// Whether the list of free pages in the header is to be believed.
   var isFreelistSound = true
 
@@ -67,6 +70,7 @@ struct Crawl {
     switch map.look(page) {
     case .tableLeaf where hasRowids, .indexLeaf where !hasRowids:
       guard fits(page, tree: tree, above: low, upTo: high) else { break }
+      if isThorough, try !hasRows(page, of: tree) { break }
       map.claim(page, .tree, owner: tree)
       trees[tree].leaves.append(page)
       return
@@ -86,6 +90,16 @@ struct Crawl {
     default: break
     }
     trees[tree].gaps.append(Tree.Gap(page: page, above: low, upTo: high))
+  }
+
+  /// Whether the rows of a page are more like those of a tree than like any other's.
+  private func hasRows(_ page: UInt32, of tree: Int) throws(SalvageError) -> Bool {
+    guard map.fieldCount(page) > 0 else { return true }
+    var buffer = reader.makeBuffer()
+    guard let best = try choice(for: page, &buffer, where: { _ in true }) else { return true }
+    guard best.tree != tree, best.isDecisive else { return true }
+    guard let own = try choice(for: page, &buffer, where: { $0 == tree }) else { return false }
+    return best.score - own.score < 1
   }
 
   /// Whether a page can be one of a tree, by its keys and the number of its fields.

@@ -15,7 +15,7 @@ extension RowHarvest {
   /// Tries rows again whose long values could not be put together, after looking for overflow pages that stand at each
   /// other's places.
   func harvestBroken() throws(SalvageError) {
-    for _ in 0..<3 where !broken.isEmpty {
+    for _ in 0..<8 where !broken.isEmpty {
       guard try resolveSwaps() else { break }
       try retry()
     }
@@ -101,6 +101,15 @@ extension RowHarvest {
     let natural = link.needed > 1 ? link.page + 1 : 0
     // What leads where it should is no foreign page.
     if let here, here == natural, link.needed > 1 { return nil }
+    if let here, here > 2, here - 1 != link.page, reader.moved[here - 1] == nil, let there = try next(of: here - 1) {
+      // What stands here leads on from there, and what stands there leads on from here: they are each other's.
+      if link.needed > 1, there == link.page + 1 { return here - 1 }
+      if link.needed == 1, there == 0, needed[here - 1].map({ $0 > 1 }) ?? true { return here - 1 }
+    }
+    if here == 0, link.needed > 1 {
+      let leading = (leadingTo[link.page + 1] ?? []).filter { $0 != link.page && reader.moved[$0] == nil }
+      if leading.count == 1, let other = leading.first, needed[other].map({ $0 == 1 }) ?? true { return other }
+    }
     var candidates: [UInt32] = []
     if let here, here > 2 { candidates.append(here - 1) }
     if link.needed > 1 { candidates += leadingTo[link.page + 1] ?? [] }

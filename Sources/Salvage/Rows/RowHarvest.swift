@@ -73,12 +73,13 @@ final class RowHarvest {
     }
     // What a tree claims goes before what was placed by evidence, so that it wins where both have a row.
     let claimed = pages.filter { crawl.map.fate($0) == .tree }
-    let others = pages.filter { crawl.map.fate($0) != .tree }
+    let placed = pages.filter { crawl.map.fate($0) == .placed }
+    let carved = pages.filter { crawl.map.fate($0) == .damaged }
     var buffer = reader.makeBuffer()
     var payload: [UInt8] = []
     var scan = LeafScan()
     var done = 0
-    for page in claimed + others {
+    for page in claimed + placed + carved {
       try harvest(page: page, tree: index, &buffer, &payload, &scan)
       done += 1
       if done & 255 == 0 { try progress(256) }
