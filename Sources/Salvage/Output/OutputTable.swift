@@ -35,6 +35,7 @@ final class OutputTable {
 
   private let insertion: OutputStatement
   private let comparison: OutputStatement?
+  private let lookup: OutputStatement?
   private let database: OutputDatabase
   private let fieldCount: Int
   private let hasRowid: Bool
@@ -70,8 +71,14 @@ final class OutputTable {
         conditions.insert("\(rowid) = ?1", at: 0)
       }
       comparison = try database.prepare("SELECT 1 FROM \(table) WHERE \(conditions.joined(separator: " AND "))")
+      let key = alias.map { columns[$0] } ?? rowid
+      lookup =
+        definition.isWithoutRowid
+        ? nil
+        : try key.map { name throws(SalvageError) in try database.prepare("SELECT 1 FROM \(table) WHERE \(name) = ?1") }
     } else {
       comparison = nil
+      lookup = nil
     }
   }
 
@@ -85,6 +92,15 @@ final class OutputTable {
     guard database.hasChanged else { return false }
     count &+= 1
     return true
+  }
+
+  /// Whether the live table has a row of that rowid.
+  func hasRow(_ rowid: Int64) throws(SalvageError) -> Bool {
+    guard let lookup else { return false }
+    lookup.bind(rowid, at: 1)
+    let isThere = try lookup.step()
+    lookup.reset()
+    return isThere
   }
 
   /// Whether the live table holds exactly that row.

@@ -21,6 +21,9 @@ final class OverflowChains {
   /// Pages whose beginning was overwritten when they became part of the list of free pages.
   var overwritten = PageSet()
 
+  /// Whether pages are known to have changed places, so that a chain that seems whole may be made of two.
+  var checksSwaps = false
+
   private var buffer: [UInt8]
 
   init(_ reader: PageReader) {
@@ -63,6 +66,9 @@ final class OverflowChains {
       if reader.presentCount(place) < 4 + used { return .torn }
       if !TornSectors.ranges(bytes, content: 0..<(4 + used)).isEmpty { return .torn }
       guard isLast ? next == 0 : next >= 2 && next <= reader.pageCount && next != page else { return .broken }
+      if checksSwaps, !isLast, next != page + 1, try leads(from: next - 1, to: page + 1, apartFrom: page) {
+        return .broken
+      }
       payload.append(contentsOf: buffer[4..<(4 + used)])
       pages.append(place)
       guard pages.count <= Int(reader.pageCount) else { return .broken }
@@ -75,5 +81,13 @@ final class OverflowChains {
       for page in pages { map.claim(page, .overflow, owner: owner) }
     }
     return .whole
+  }
+
+  /// Whether the content at a page's place leads to another page: then what leads on from there stands here.
+  private func leads(from other: UInt32, to page: UInt32, apartFrom own: UInt32) throws(SalvageError) -> Bool {
+    guard other >= 2, other != own, reader.moved[other] == nil, reader.moved[own] == nil else { return false }
+    var head = reader.makeBuffer()
+    guard try reader.readPlace(other, into: &head) else { return false }
+    return head.span.uint32(at: 0) == page
   }
 }

@@ -31,6 +31,7 @@ final class RowHarvest {
     reader = crawl.reader
     chains = OverflowChains(crawl.reader)
     chains.overwritten = crawl.trunks
+    chains.checksSwaps = !crawl.reader.moved.isEmpty
     notes = try EvidenceNotes(database)
     tallies = crawl.trees.map { TableTally(name: $0.name) }
     liveTables = [OutputTable?](repeating: nil, count: crawl.trees.count)
