@@ -1,7 +1,7 @@
 /// Where each row of the result came from, kept in the result itself.
 ///
 /// Whole pages are one note each; only rows that are not simply cells of a healthy page have a note of their own. Notes are
-/// packed as JSON, some ten thousand to a row of the table `lazaret_evidence`, and the views `lazaret_pages` and
+/// packed as JSON, up to twenty thousand to a row of the table `lazaret_evidence`, and the views `lazaret_pages` and
 /// `lazaret_provenance` unpack them.
 final class EvidenceNotes {
   /// How far a row is to be believed.
@@ -11,7 +11,7 @@ final class EvidenceNotes {
     case doubtful
   }
 
-  private static let notesPerRow = 50_000
+  private static let notesPerRow = 20_000
 
   private let database: OutputDatabase
   private let insertion: OutputStatement
