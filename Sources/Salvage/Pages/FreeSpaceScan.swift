@@ -148,8 +148,9 @@ struct FreeSpaceScan {
     guard prefix == 2 else { return [[]] }
     if hasAlias { return [[0]] }
     guard let first = shape.fields.first else { return [] }
+    // Of equally good ways the first one is taken: keys mostly need more than one byte.
     var types: [[UInt8]] = []
-    if first.usual.contains(.integer) { types += [[1], [2], [3], [4], [5], [6], [8], [9]] }
+    if first.usual.contains(.integer) { types += [[2], [3], [4], [1], [5], [6], [8], [9]] }
     if first.usual.contains(.real) { types.append([7]) }
     if first.usual.contains(.null) { types.append([0]) }
     if !first.usual.isDisjoint(with: [.text, .blob]) {
