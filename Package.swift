@@ -74,6 +74,12 @@ let package = Package(
       knows: [
         "StoreFiles", "PropertyLists", "ManagedObjectModel", "PersistentStore", "Migration", grdb, systemPackage,
       ]),
+    floor(
+      "Salvage",
+      knows: [
+        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdbSQLite,
+        systemPackage,
+      ]),
     floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
@@ -84,7 +90,9 @@ let package = Package(
       ]),
     floor(
       "Commands",
-      knows: ["Lazaret", "Damage", "Migration", "LazaretTesting", argumentParser, grdb, systemPackage, logging]),
+      knows: [
+        "Lazaret", "Damage", "Migration", "LazaretTesting", "Salvage", argumentParser, grdb, systemPackage, logging,
+      ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
     .executableTarget(
       name: "lazaret-benchmarks", dependencies: ["Lazaret", "Migration", argumentParser, grdb], path: "Benchmarks",
@@ -104,6 +112,7 @@ let package = Package(
       of: "LazaretTesting", needs: ["Examination", "ManagedObjectModel", "PersistentStore", grdb],
       leavingOut: ["Snapshots"]),
     tests(of: "Damage", needs: ["Examination", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
+    tests(of: "Salvage", needs: ["ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
     tests(of: "Quarantine"),
     tests(of: "Lazaret", needs: ["LazaretTool", "Migration", grdb, logging]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),

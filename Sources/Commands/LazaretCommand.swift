@@ -14,9 +14,8 @@ public struct LazaretCommand: ParsableCommand {
       """,
     version: LibraryVersion.current,
     subcommands: [
-      OpenCommand.self, InspectCommand.self, ModelCommand.self, PlanCommand.self, MigrateCommand.self,
-      DamageCommand.self,
-      QuarantineCommand.self, DemoCommand.self,
+      OpenCommand.self, InspectCommand.self, PlanCommand.self, MigrateCommand.self, SalvageCommand.self,
+      QuarantineCommand.self, ModelCommand.self, DamageCommand.self, DemoCommand.self,
     ])
 
   /// A command without arguments, as the parser needs it.

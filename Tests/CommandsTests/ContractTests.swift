@@ -22,6 +22,7 @@ struct ContractTests {
     try output("open", "Stores/Old.sqlite", "--model", desk.model)
     try output("inspect", desk.store, "--model", desk.model)
     try output("inspect", desk.store, "--check", "full")
+    try output("salvage", desk.store, "--model", desk.model, "--raw", "-o", "Rescued.sqlite")
     try desk.makeDamagedStore()
     try output("inspect", desk.store)
     try output("open", desk.store, "--model", desk.model)

@@ -10,7 +10,7 @@ import Testing
 struct HelpTests {
   static let verbs: [[String]] = [
     [], ["open"], ["inspect"], ["model"], ["model", "show"], ["model", "hashes"], ["model", "diff"], ["model", "lint"],
-    ["model", "verify"], ["model", "seal"], ["plan"], ["migrate"], ["damage"], ["quarantine"],
+    ["model", "verify"], ["model", "seal"], ["plan"], ["migrate"], ["damage"], ["salvage"], ["quarantine"],
     ["quarantine", "list"],
     ["quarantine", "show"], ["quarantine", "add"], ["quarantine", "release"], ["quarantine", "discard"],
   ]

@@ -1,0 +1,176 @@
+internal import SQLiteFormat
+
+/// Finds out which pages belong to which table: first by walking the trees from their roots, then by evidence.
+///
+/// The order is that of certainty. What a tree claims is its; a page that no tree claims goes to a table only where the
+/// evidence is decisive, and nowhere else.
+struct Crawl {
+  let reader: PageReader
+  var map: PageMap
+  var trees: [Tree]
+
+  /// Pages that fit several tables equally well, or none; their rows go to no table.
+  var unplaced: [UInt32] = []
+
+  /// The leaves of tables that their trees lead to, in the order of their keys.
+  var claimed: [Int: [UInt32]] = [:]
+
+  /// Pages that were part of a tree and are no longer.
+  var dead: [UInt32] = []
+
+  /// Whether the rows of each leaf are compared with its table, because something is known to be damaged.
+  var isThorough = false
+
+  /// Whether the list of free pages in the header is to be believed.
+  var isFreelistSound = true
+
+  /// The pages that hold the list of free pages.
+  var trunks = PageSet()
+
+  /// Pages on the list of free pages.
+  var freeCount = 0
+
+  /// No b-tree of SQLite's is deeper.
+  static let maximumDepth = 20
+
+  init(reader: PageReader, map: PageMap, trees: [Tree]) {
+    self.reader = reader
+    self.map = map
+    self.trees = trees
+  }
+
+  /// How many places of listed trees lack their page.
+  var damage: Int { trees.reduce(0) { $0 + ($1.isListed ? $1.gaps.count : 0) } }
+
+  /// Pages behind the end of the database as log or journal have it belong to nothing: a transaction that did not end, or
+  /// one that made the file shorter.
+  mutating func buryCutOffPages() {
+    guard let count = reader.overlay?.pageCount, count > 0, count < map.pageCount else { return }
+    for page in (count + 1)...map.pageCount { bury(page) }
+  }
+
+  /// Walks all trees whose roots are known.
+  mutating func walkRoots() throws(SalvageError) {
+    for index in trees.indices where trees[index].root > 0 && !trees[index].isWalked {
+      let root = trees[index].root
+      trees[index].isWalked = true
+      try walk(root, tree: index, above: .min, upTo: .max, depth: 0)
+    }
+  }
+
+  /// Walks from a page down; what does not fit leaves a gap.
+  mutating func walk(
+    _ page: UInt32, tree: Int, above low: Int64, upTo high: Int64, depth: Int
+  ) throws(SalvageError) {
+    guard page > 0, page <= map.pageCount, map.fate(page) == .unclaimed, depth < Self.maximumDepth else {
+      trees[tree].gaps.append(Tree.Gap(page: page, above: low, upTo: high))
+      return
+    }
+    let hasRowids = trees[tree].hasRowids
+    switch map.look(page) {
+    case .tableLeaf where hasRowids, .indexLeaf where !hasRowids:
+      guard fits(page, tree: tree, above: low, upTo: high) else { break }
+      if isThorough, try !hasRows(page, of: tree) { break }
+      map.claim(page, .tree, owner: tree)
+      trees[tree].leaves.append(page)
+      return
+    case .tableInterior where hasRowids, .indexInterior where !hasRowids:
+      let node = try InnerPage(page, reader)
+      guard !node.children.isEmpty, fits(page, tree: tree, above: low, upTo: high) else { break }
+      map.claim(page, .tree, owner: tree)
+      if !hasRowids { trees[tree].innerPages.append(page) }
+      var below = low
+      for (index, child) in node.children.enumerated() {
+        let upper = hasRowids && index < node.keys.count ? node.keys[index] : high
+        try walk(child, tree: tree, above: below, upTo: upper, depth: depth + 1)
+        below = upper
+      }
+      if node.isDamaged { trees[tree].gaps.append(Tree.Gap(page: 0, above: low, upTo: high)) }
+      return
+    default: break
+    }
+    trees[tree].gaps.append(Tree.Gap(page: page, above: low, upTo: high))
+  }
+
+  /// Whether the rows of a page are more like those of a tree than like any other's.
+  private func hasRows(_ page: UInt32, of tree: Int) throws(SalvageError) -> Bool {
+    guard map.fieldCount(page) > 0 else { return true }
+    var buffer = reader.makeBuffer()
+    guard let best = try choice(for: page, &buffer, where: { _ in true }) else { return true }
+    guard best.tree != tree, best.isDecisive else { return true }
+    guard let own = try choice(for: page, &buffer, where: { $0 == tree }) else { return false }
+    return best.score - own.score < 1
+  }
+
+  /// Whether a page can be one of a tree, by its keys and the number of its fields.
+  func fits(_ page: UInt32, tree: Int, above low: Int64, upTo high: Int64) -> Bool {
+    let shape = trees[tree].shape
+    if trees[tree].hasRowids {
+      let first = map.firstKey(page)
+      let last = map.lastKey(page)
+      let isEmpty = first == 0 && last == 0 && map.fieldCount(page) == 0
+      if map.look(page) == .tableLeaf, isEmpty, low != .min || high != .max { return false }
+      // One of the two may be hit; both out of range is another page.
+      let isFirstIn = first > low && first <= high
+      let isLastIn = last > low && last <= high
+      if !isEmpty, !isFirstIn, !isLastIn { return false }
+      if !isEmpty, isFirstIn != isLastIn, low != .min, high != .max, last - first > 0 {
+        // A page of another place that overlaps by chance has most of its rows outside.
+        let inside = min(last, high).subtractingClamped(max(first, low.addingClamped(1)))
+        let (span, overflow) = last.subtractingReportingOverflow(first)
+        if overflow || inside < span / 2 { return false }
+      }
+    }
+    let fields = map.fieldCount(page)
+    guard fields > 0, fields < 255 else { return true }
+    return fields <= shape.fields.count && fields >= shape.minimumFields
+  }
+}
+
+/// The children of an inner page.
+struct InnerPage {
+  /// The children in order, the right-most last.
+  var children: [UInt32] = []
+
+  /// The largest rowids below each child but the last; empty on pages without rowids.
+  var keys: [Int64] = []
+
+  /// Whether some cells could not be read.
+  var isDamaged = false
+
+  init(_ number: UInt32, _ reader: PageReader) throws(SalvageError) {
+    var buffer = reader.makeBuffer()
+    guard try reader.readPlace(number, into: &buffer) else { return }
+    let bytes = buffer.span
+    let start = number == 1 && bytes[0] != 5 && bytes[0] != 2 ? DatabaseHeader.length : 0
+    guard let kind = PageKind(rawValue: bytes[start]), !kind.isLeaf,
+      PageSurvey.isPossible(bytes, kind, start, reader.usableSize)
+    else { return }
+    let count = bytes.uint16(at: start + 3) ?? 0
+    var previous = Int64.min
+    for index in 0..<count {
+      guard var offset = bytes.uint16(at: start + 12 + 2 * index), offset >= start + 12,
+        offset <= reader.usableSize - 5,
+        let child = bytes.uint32(at: offset), child > 0, child <= reader.pageCount
+      else {
+        isDamaged = true
+        continue
+      }
+      if kind == .tableInterior {
+        offset += 4
+        guard let key = Varint.read(bytes, at: &offset, before: reader.usableSize), key > previous || index == 0 else {
+          isDamaged = true
+          continue
+        }
+        previous = key
+        keys.append(key)
+      }
+      children.append(child)
+    }
+    if let right = bytes.uint32(at: start + 8), right > 0, right <= reader.pageCount {
+      children.append(right)
+    } else {
+      isDamaged = true
+    }
+  }
+}

@@ -1,0 +1,42 @@
+internal import SQLiteFormat
+
+/// How well the records of a page fit a table or index.
+enum PageScore {
+  /// How many cells of a page are compared at most.
+  private static let sample = 16
+
+  /// The score, about 1 for each field that holds what it should; nil where the page cannot be one of the table.
+  static func score(
+    _ bytes: Span<UInt8>, start: Int, _ shape: RecordShape, geometry: PayloadGeometry
+  ) -> Double? {
+    guard start + 8 < bytes.count, let kind = PageKind(rawValue: bytes[start]), kind != .tableInterior,
+      let count = bytes.uint16(at: start + 3), count > 0
+    else { return nil }
+    let pointers = start + kind.headerLength
+    let step = max(1, count / sample)
+    var readable = 0
+    var fitting = 0
+    var usual = 0
+    var unusual = 0
+    var missing = 0
+    for index in stride(from: 0, to: count, by: step) {
+      guard let offset = bytes.uint16(at: pointers + 2 * index), offset >= pointers,
+        let cell = LeafCell(bytes, kind: kind, at: offset, index: index, geometry: geometry)
+      else { continue }
+      readable += 1
+      guard let fit = shape.fit(bytes, at: cell.payload, before: cell.payload + cell.local, length: cell.length) else {
+        continue
+      }
+      fitting += 1
+      usual += fit.usual
+      unusual += fit.unusual
+      missing += shape.fields.count - fit.fields
+    }
+    guard fitting > 0, fitting * 5 >= readable * 4 else { return nil }
+    let number = Double(fitting)
+    let entity = shape.entityNumbers == nil ? 0.0 : 1.0
+    // Fields are missing in rows that are older than their columns; the fewer the likelier.
+    return (Double(usual) - 2 * Double(unusual) - 0.3 * Double(missing)) / number + entity
+      + Double(fitting) / Double(readable)
+  }
+}

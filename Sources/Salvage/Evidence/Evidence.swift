@@ -1,0 +1,59 @@
+internal import SQLiteFormat
+internal import StoreFiles
+internal import SystemPackage
+
+/// The bytes of a store as they lie on the disk: opened for reading, never written, never shown to SQLite.
+struct Evidence {
+  /// The set of files.
+  let files: StoreFileSet
+
+  /// The database file.
+  let main: any ByteSource
+
+  /// The write-ahead log, where there is one with any byte.
+  let log: (any ByteSource)?
+
+  /// The rollback journal, where there is one with any byte.
+  let journal: (any ByteSource)?
+
+  /// Opens the set that a path stands for.
+  init(_ path: FilePath, in fileSystem: FileSystem) throws(SalvageError) {
+    do throws(FileError) {
+      files = try StoreFileSet.locate(path, in: fileSystem)
+      main = try fileSystem.open(files.main)
+      log = try Self.part(.wal, of: files, in: fileSystem)
+      journal = try Self.part(.journal, of: files, in: fileSystem)
+    } catch {
+      throw SalvageError(error)
+    }
+  }
+
+  private static func part(
+    _ part: StoreFileSet.Part, of files: StoreFileSet, in fileSystem: FileSystem
+  ) throws(FileError) -> (any ByteSource)? {
+    let path = files.path(of: part)
+    guard try fileSystem.status(of: path) != nil else { return nil }
+    let file = try fileSystem.open(path)
+    return file.count > 0 ? file : nil
+  }
+}
+
+extension ByteSource {
+  /// The bytes of a range, cut off at the end of the source.
+  func piece(at offset: Int64, length: Int) throws(SalvageError) -> [UInt8] {
+    do throws(FileError) {
+      return try bytes(at: offset, length: length)
+    } catch {
+      throw SalvageError(error)
+    }
+  }
+
+  /// Reads bytes into a buffer that has room for them; returns how many there were.
+  func piece(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(SalvageError) -> Int {
+    do throws(FileError) {
+      return try read(at: offset, length: length, into: &buffer)
+    } catch {
+      throw SalvageError(error)
+    }
+  }
+}

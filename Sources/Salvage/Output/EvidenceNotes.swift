@@ -1,0 +1,100 @@
+/// Where each row of the result came from, kept in the result itself.
+///
+/// Whole pages are one note each; only rows that are not simply cells of a healthy page have a note of their own. Notes are
+/// packed as JSON, up to twenty thousand to a row of the table `lazaret_evidence`, and the views `lazaret_pages` and
+/// `lazaret_provenance` unpack them.
+final class EvidenceNotes {
+  /// How far a row is to be believed.
+  enum Certainty: String {
+    case certain
+    case probable
+    case doubtful
+  }
+
+  private static let notesPerRow = 20_000
+
+  private let database: OutputDatabase
+  private let insertion: OutputStatement
+  private var pages: [String] = []
+  private var rows: [String] = []
+
+  init(_ database: OutputDatabase) throws(SalvageError) {
+    self.database = database
+    try database.execute(
+      """
+      CREATE TABLE lazaret_evidence (kind TEXT, notes TEXT);
+      CREATE VIEW lazaret_pages AS
+        SELECT value ->> 0 AS "table", value ->> 1 AS page, value ->> 2 AS source, value ->> 3 AS found_by,
+          value ->> 4 AS first_key, value ->> 5 AS last_key, value ->> 6 AS "rows", value ->> 7 AS certainty,
+          value ->> 8 AS reason
+        FROM lazaret_evidence, json_each(notes) WHERE kind = 'pages';
+      CREATE VIEW lazaret_provenance AS
+        SELECT value ->> 0 AS "table", value ->> 1 AS "row", value ->> 2 AS "key", value ->> 3 AS page,
+          value ->> 4 AS cell, value ->> 5 AS source, value ->> 6 AS certainty, value ->> 7 AS reason
+        FROM lazaret_evidence, json_each(notes) WHERE kind = 'rows'
+      """)
+    insertion = try database.prepare("INSERT INTO lazaret_evidence (kind, notes) VALUES (?1, ?2)")
+  }
+
+  /// Notes a page whose rows are in a live table.
+  func notePage(
+    _ table: String, page: UInt32, source: String, foundBy: String, first: Int64, last: Int64, rows: Int,
+    _ certainty: Certainty, reason: String?
+  ) throws(SalvageError) {
+    let why = reason.map { Self.quoted($0) } ?? "null"
+    pages.append(
+      "[\(Self.quoted(table)),\(page),\"\(source)\",\"\(foundBy)\",\(first),\(last),\(rows),"
+        + "\"\(certainty.rawValue)\",\(why)]")
+    if pages.count >= Self.notesPerRow { try write("pages", &pages) }
+  }
+
+  /// Notes a single row.
+  ///
+  /// - Parameters:
+  ///   - row: its rowid in the table of the result.
+  ///   - key: the rowid it has, or had, in the store; nil where that is lost or there is none.
+  func noteRow(
+    _ table: String, row: Int64, key: Int64?, page: UInt32, cell: Int?, source: String, _ certainty: Certainty,
+    reason: String
+  ) throws(SalvageError) {
+    let place = key.map { "\($0)" } ?? "null"
+    let number = cell.map { "\($0)" } ?? "null"
+    rows.append(
+      "[\(Self.quoted(table)),\(row),\(place),\(page),\(number),\"\(source)\",\"\(certainty.rawValue)\","
+        + "\(Self.quoted(reason))]")
+    if rows.count >= Self.notesPerRow { try write("rows", &rows) }
+  }
+
+  /// Writes what is left.
+  func finish() throws(SalvageError) {
+    try write("pages", &pages)
+    try write("rows", &rows)
+  }
+
+  private func write(_ kind: String, _ notes: inout [String]) throws(SalvageError) {
+    guard !notes.isEmpty else { return }
+    insertion.bind(kind, at: 1)
+    insertion.bind("[" + notes.joined(separator: ",") + "]", at: 2)
+    _ = try insertion.step()
+    notes.removeAll(keepingCapacity: true)
+  }
+
+  /// A JSON string.
+  static func quoted(_ text: String) -> String {
+    var result = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"": result += "\\\""
+      case "\\": result += "\\\\"
+      default:
+        if scalar.value < 0x20 {
+          let digits = String(scalar.value, radix: 16)
+          result += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
+        } else {
+          result.unicodeScalars.append(scalar)
+        }
+      }
+    }
+    return result + "\""
+  }
+}

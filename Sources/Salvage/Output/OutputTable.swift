@@ -1,0 +1,170 @@
+internal import PersistentStore
+internal import SQLiteFormat
+
+/// A table of the result: the live rows of one table of the store, or rows that are kept apart from them.
+///
+/// It has the columns of the store's table with their types and its key. Checks, computed columns and triggers are left
+/// out: rows are kept as they were found.
+final class OutputTable {
+  /// What the rows of an output table are.
+  enum Role {
+    /// One version of each row: what the store held.
+    case live
+
+    /// Rows that were deleted.
+    case deleted
+
+    /// Other versions of live rows, and rows that do not fit among them.
+    case other
+
+    /// The name of the output table for a table of the store.
+    func name(_ table: String) -> String {
+      switch self {
+      case .live: table
+      case .deleted: "lazaret_deleted_\(table)"
+      case .other: "lazaret_other_\(table)"
+      }
+    }
+  }
+
+  /// The name.
+  let name: String
+
+  /// Rows written.
+  private(set) var count: Int64 = 0
+
+  private let insertion: OutputStatement
+  private let comparison: OutputStatement?
+  private let lookup: OutputStatement?
+  private let database: OutputDatabase
+  private let fieldCount: Int
+  private let hasRowid: Bool
+  private let aliasField: Int?
+  private let defaults: [Value]
+
+  init(_ definition: TableDefinition, role: Role, in database: OutputDatabase) throws(SalvageError) {
+    self.database = database
+    name = role.name(definition.name)
+    let stored = definition.storedColumns
+    fieldCount = stored.count
+    let isLive = role == .live
+    hasRowid = !definition.isWithoutRowid && isLive
+    let alias = isLive ? definition.rowidAlias.flatMap { alias in stored.firstIndex(of: alias) } : nil
+    aliasField = alias
+    defaults = stored.map { definition.columns[$0].affinity.literal(definition.columns[$0].defaultValue) }
+    try database.execute(Self.statement(definition, name: name, isLive: isLive))
+    let columns = stored.map { SQLText.quotedIdentifier(definition.columns[$0].name) }
+    let rowid = ["rowid", "_rowid_", "oid"].first { definition.column(named: $0) == nil }
+    let table = SQLText.quotedIdentifier(name)
+    var names = columns
+    if hasRowid, aliasField == nil, let rowid { names.insert(rowid, at: 0) }
+    // The rowid is always the first parameter, bound or not, so that fields have the same numbers everywhere.
+    var values = (0..<columns.count).map { $0 == alias ? "?1" : "?\($0 + 2)" }
+    if hasRowid, aliasField == nil, rowid != nil { values.insert("?1", at: 0) }
+    insertion = try database.prepare(
+      "INSERT OR IGNORE INTO \(table) (\(names.joined(separator: ", "))) VALUES (\(values.joined(separator: ", ")))")
+    if isLive {
+      var conditions = columns.enumerated().filter { $0.offset != alias }.map { "\($0.element) IS ?\($0.offset + 2)" }
+      if let aliasField {
+        conditions.insert("\(columns[aliasField]) = ?1", at: 0)
+      } else if hasRowid, let rowid {
+        conditions.insert("\(rowid) = ?1", at: 0)
+      }
+      comparison = try database.prepare("SELECT 1 FROM \(table) WHERE \(conditions.joined(separator: " AND "))")
+      let key = alias.map { columns[$0] } ?? rowid
+      lookup =
+        definition.isWithoutRowid
+        ? nil
+        : try key.map { name throws(SalvageError) in try database.prepare("SELECT 1 FROM \(table) WHERE \(name) = ?1") }
+    } else {
+      comparison = nil
+      lookup = nil
+    }
+  }
+
+  /// Writes a row; false where a row with its key is there already.
+  @inline(__always)
+  func insert(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool {
+    try insertion.insert(bytes, from: start, length: length, firstParameter: 2, fields: fieldCount) { bound in
+      insertion.bind(rowid, at: 1)
+      fill(insertion, from: bound)
+    }
+    guard database.hasChanged else { return false }
+    count &+= 1
+    return true
+  }
+
+  /// Whether the live table has a row of that rowid.
+  func hasRow(_ rowid: Int64) throws(SalvageError) -> Bool {
+    guard let lookup else { return false }
+    lookup.bind(rowid, at: 1)
+    let isThere = try lookup.step()
+    lookup.reset()
+    return isThere
+  }
+
+  /// Whether the live table holds exactly that row.
+  func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool {
+    guard let comparison else { return false }
+    return try comparison.exists(bytes, from: start, length: length, firstParameter: 2, fields: fieldCount) { bound in
+      comparison.bind(rowid, at: 1)
+      fill(comparison, from: bound)
+    }
+  }
+
+  /// Columns that were added after a row was written have their defaults.
+  private func fill(_ statement: OutputStatement, from bound: Int) {
+    guard bound < fieldCount else { return }
+    for field in bound..<fieldCount where field != aliasField { statement.bind(defaults[field], at: field + 2) }
+  }
+
+  /// The statement that makes the table: names quoted, types as declared where they are words, and the key.
+  private static func statement(_ definition: TableDefinition, name: String, isLive: Bool) -> String {
+    // Virtual generated columns are not stored and come out empty.
+    var parts = definition.columns.indices.map { index in
+      let column = definition.columns[index]
+      var text = SQLText.quotedIdentifier(column.name)
+      if !column.declaredType.isEmpty { text += " " + safeType(column.declaredType) }
+      if isLive, index == definition.rowidAlias { text += " PRIMARY KEY" }
+      if isLive, definition.isWithoutRowid, let collation = column.collation,
+        ["nocase", "rtrim", "binary"].contains(collation.lowercased())
+      {
+        text += " COLLATE \(collation)"
+      }
+      return text
+    }
+    if isLive, definition.isWithoutRowid {
+      parts.append("PRIMARY KEY (\(definition.primaryKey.map(SQLText.quotedIdentifier).joined(separator: ", ")))")
+    }
+    return "CREATE TABLE \(SQLText.quotedIdentifier(name)) (\(parts.joined(separator: ", ")))"
+      + (isLive && definition.isWithoutRowid ? " WITHOUT ROWID" : "")
+  }
+
+  /// A declared type as it may be written: its affinity matters, and nothing of it may become another part of a statement.
+  private static func safeType(_ type: String) -> String {
+    let isPlain = type.utf8.allSatisfy { byte in
+      let letter = byte | 0x20
+      return letter >= UInt8(ascii: "a") && letter <= UInt8(ascii: "z") || byte >= 0x30 && byte <= 0x39
+        || byte == UInt8(ascii: "_") || byte == UInt8(ascii: " ") || byte == UInt8(ascii: "(")
+        || byte == UInt8(ascii: ")") || byte == UInt8(ascii: ",")
+    }
+    let isBalanced = !type.contains("(") || type.range(isSizeAtEnd: ())
+    return isPlain && isBalanced && type.utf8.first.map { $0 | 0x20 >= 0x61 } == true
+      ? type : SQLText.quotedIdentifier(type)
+  }
+}
+
+extension String {
+  /// Whether the only parentheses are those of a size at the end: `VARCHAR(255)`, `DECIMAL(10,5)`.
+  fileprivate func range(isSizeAtEnd: Void) -> Bool {
+    guard let open = firstIndex(of: "("), last == ")" else { return false }
+    return self[index(after: open)..<index(before: endIndex)].utf8.allSatisfy {
+      $0 >= 0x30 && $0 <= 0x39 || $0 == UInt8(ascii: ",")
+    }
+  }
+}
+
+extension Affinity {
+  /// A default's literal; NULL where there is none.
+  fileprivate func literal(_ value: Value?) -> Value { value ?? .null }
+}

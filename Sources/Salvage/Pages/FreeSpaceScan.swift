@@ -1,0 +1,251 @@
+internal import SQLiteFormat
+
+/// Finds rows in the parts of a page that no cell uses: what was deleted and is not overwritten yet.
+///
+/// SQLite writes the place of the next free block and its own size over the first four bytes of a freed cell. Those bytes
+/// held the payload's length, the rowid and sometimes the beginning of the record's header; the rest tells what the first
+/// and last were, the rowid is lost where it was not longer.
+struct FreeSpaceScan {
+  /// A row that was found.
+  struct Ghost {
+    /// The record, its header made whole.
+    var record: [UInt8]
+
+    /// The bytes of the whole record; more than `record` has where there is overflow.
+    var length: Int
+
+    /// The rowid; nil where it is lost.
+    var rowid: Int64?
+
+    /// The first overflow page, or 0.
+    var overflow: UInt32
+
+    /// Where on the page it is.
+    var range: Range<Int>
+  }
+
+  let shape: RecordShape
+  let geometry: PayloadGeometry
+  let encoding: TextEncoding
+
+  /// Whether the first field is an alias of the rowid, and so always NULL.
+  let hasAlias: Bool
+
+  /// The rows in the free space of a leaf.
+  func ghosts(_ bytes: Span<UInt8>, start: Int) -> [Ghost] {
+    guard let count = bytes.uint16(at: start + 3), let content = bytes.uint16(at: start + 5) else { return [] }
+    var ghosts: [Ghost] = []
+    let pointersEnd = start + 8 + 2 * count
+    let contentStart = min(content == 0 ? 65536 : content, geometry.usableSize)
+    if pointersEnd < contentStart { search(bytes, in: pointersEnd..<contentStart, into: &ghosts) }
+    var block = bytes.uint16(at: start + 1) ?? 0
+    var lowest = pointersEnd
+    while block >= lowest, block <= geometry.usableSize - 4, let next = bytes.uint16(at: block),
+      let size = bytes.uint16(at: block + 2), size >= 4, size <= geometry.usableSize - block
+    {
+      tile(bytes, block..<(block + size), into: &ghosts)
+      lowest = block + size
+      block = next
+    }
+    return ghosts
+  }
+
+  /// The rows anywhere in a range: whole cells, and freed ones that still begin with a free block's header.
+  func search(_ bytes: Span<UInt8>, in range: Range<Int>, into ghosts: inout [Ghost]) {
+    var offset = range.lowerBound
+    while offset < range.upperBound - 4 {
+      if let size = bytes.uint16(at: offset + 2), size >= 5, offset + size <= geometry.usableSize,
+        let tiling = tiling(bytes, offset..<(offset + size)), tiling.isExact
+      {
+        ghosts += tiling.ghosts
+        offset += size
+        continue
+      }
+      if bytes[offset] != 0, let ghost = wholeCell(bytes, at: offset, before: range.upperBound) {
+        ghosts.append(ghost.0)
+        offset = ghost.0.range.upperBound
+        continue
+      }
+      offset += 1
+    }
+  }
+
+  /// The rows of a free block, which may be several freed cells side by side.
+  private func tile(_ bytes: Span<UInt8>, _ block: Range<Int>, into ghosts: inout [Ghost]) {
+    var end = block.lowerBound
+    if let tiling = tiling(bytes, block) {
+      ghosts += tiling.ghosts
+      if tiling.isExact { return }
+      end = tiling.ghosts.last?.range.upperBound ?? end
+    }
+    if end < block.upperBound { search(bytes, in: max(end, block.lowerBound + 1)..<block.upperBound, into: &ghosts) }
+  }
+
+  /// Cells side by side from the beginning of a range.
+  private struct Tiling {
+    var ghosts: [Ghost] = []
+    var usual = 0
+
+    /// The bytes behind the last one; nil where they are too many to be a fragment.
+    var rest: Int?
+
+    /// Whether they fill the range, but for a fragment.
+    var isExact: Bool { rest != nil }
+  }
+
+  /// The best way to see a range as freed cells side by side: one that fills it, else the one that covers most.
+  private func tiling(_ bytes: Span<UInt8>, _ block: Range<Int>) -> Tiling? {
+    var known: [Int: Tiling] = [:]
+    var attempts = 0
+    let best = tiling(bytes, from: block.lowerBound, before: block.upperBound, &known, &attempts, depth: 0)
+    return best.ghosts.isEmpty ? nil : best
+  }
+
+  private func tiling(
+    _ bytes: Span<UInt8>, from offset: Int, before end: Int, _ known: inout [Int: Tiling], _ attempts: inout Int,
+    depth: Int
+  ) -> Tiling {
+    // Up to three bytes can be a fragment that came with the last cell.
+    if end - offset < 4 { return Tiling(rest: end - offset) }
+    if let tiling = known[offset] { return tiling }
+    attempts += 1
+    guard attempts < 512, depth < 128 else { return Tiling() }
+    var best = Tiling()
+    for (ghost, usual) in options(bytes, in: offset..<end) {
+      let rest = tiling(bytes, from: ghost.range.upperBound, before: end, &known, &attempts, depth: depth + 1)
+      let isBetter: Bool
+      if rest.rest != best.rest {
+        isBetter = (rest.rest ?? 4) < (best.rest ?? 4)
+      } else {
+        let ours = rest.ghosts.last?.range.upperBound ?? ghost.range.upperBound
+        let theirs = best.ghosts.last?.range.upperBound ?? 0
+        isBetter = ours != theirs ? ours > theirs : usual + rest.usual > best.usual
+      }
+      if isBetter || best.ghosts.isEmpty {
+        best = Tiling(ghosts: [ghost] + rest.ghosts, usual: usual + rest.usual, rest: rest.rest)
+      }
+    }
+    known[offset] = best
+    return best
+  }
+
+  /// Every way to see a cell at the beginning of a range.
+  private func options(_ bytes: Span<UInt8>, in range: Range<Int>) -> [(Ghost, Int)] {
+    var options: [(Ghost, Int)] = []
+    // The first cell of a block has always lost its beginning; those behind it may be whole.
+    if let whole = wholeCell(bytes, at: range.lowerBound, before: range.upperBound) { options.append(whole) }
+    // The payload's length and the rowid take two to twelve bytes.
+    for prefix in 2...12 where range.lowerBound + max(4, prefix) < range.upperBound {
+      for types in lostTypes(bytes, in: range, prefix: prefix) {
+        if let option = freedCell(bytes, in: range, prefix: prefix, lostTypes: types) { options.append(option) }
+      }
+    }
+    return options
+  }
+
+  /// The serial types that may have stood where only one byte of them, or none, is left.
+  private func lostTypes(_ bytes: Span<UInt8>, in range: Range<Int>, prefix: Int) -> [[UInt8]] {
+    guard prefix == 2 else { return [[]] }
+    if hasAlias { return [[0]] }
+    guard let first = shape.fields.first else { return [] }
+    // Of equally good ways the first one is taken: keys mostly need more than one byte.
+    var types: [[UInt8]] = []
+    if first.usual.contains(.integer) { types += [[2], [3], [4], [1], [5], [6], [8], [9]] }
+    if first.usual.contains(.real) { types.append([7]) }
+    if first.usual.contains(.null) { types.append([0]) }
+    if !first.usual.isDisjoint(with: [.text, .blob]) {
+      // The rest of the header tells how long the other fields are; what is left of the range is the first one's.
+      var offset = range.lowerBound + 4
+      var others = 0
+      for _ in 1..<max(1, shape.fields.count) {
+        guard let code = Varint.read(bytes, at: &offset, before: range.upperBound),
+          let width = SerialType.length(of: code)
+        else { return types }
+        others += width
+      }
+      let rest = range.upperBound - offset - others
+      for slack in 0...3 where rest - slack >= 0 && rest - slack < 58 {
+        if first.usual.contains(.text) { types.append([UInt8(13 + 2 * (rest - slack))]) }
+        if first.usual.contains(.blob) { types.append([UInt8(12 + 2 * (rest - slack))]) }
+      }
+    }
+    return types
+  }
+
+  private func wholeCell(_ bytes: Span<UInt8>, at offset: Int, before end: Int) -> (Ghost, Int)? {
+    guard let cell = LeafCell(bytes, kind: .tableLeaf, at: offset, index: -1, geometry: geometry), cell.end <= end,
+      let fit = shape.fit(bytes, at: cell.payload, before: cell.payload + cell.local, length: cell.length),
+      isTelling(fit),
+      RecordText.isValid(bytes, at: cell.payload, before: cell.payload + cell.local, encoding: encoding)
+    else { return nil }
+    let record = Array(copying: bytes.extracting(cell.payload..<(cell.payload + cell.local)))
+    let ghost = Ghost(
+      record: record, length: cell.length, rowid: cell.rowid, overflow: cell.overflow, range: offset..<cell.end)
+    return (ghost, fit.usual)
+  }
+
+  /// The cell whose first four bytes were overwritten, at the beginning of a range.
+  ///
+  /// - Parameters:
+  ///   - prefix: how many bytes the payload's length and the rowid had.
+  ///   - lostTypes: the serial types that were overwritten too.
+  private func freedCell(
+    _ bytes: Span<UInt8>, in range: Range<Int>, prefix: Int, lostTypes: [UInt8]
+  ) -> (Ghost, Int)? {
+    let start = range.lowerBound
+    if prefix >= 4 {
+      // What is left of the rowid must be the end of a varint.
+      if prefix > 4 {
+        guard bytes[start + prefix - 1] < 0x80 else { return nil }
+        for index in 4..<max(4, prefix - 1) where bytes[start + index] < 0x80 { return nil }
+      }
+      guard let fit = shape.fit(bytes, at: start + prefix, before: range.upperBound, length: nil) else { return nil }
+      return ghost(bytes, in: range, prefix: prefix, fit: fit) { local in
+        Array(copying: bytes.extracting((start + prefix)..<(start + prefix + local)))
+      }
+    }
+    // The header's length is lost, and with two bytes before it the first serial type too.
+    var offset = start + 4
+    for _ in 0..<(shape.fields.count - lostTypes.count) {
+      guard let code = Varint.read(bytes, at: &offset, before: range.upperBound), code >= 0 else { return nil }
+    }
+    let headerLength = 1 + lostTypes.count + (offset - start - 4)
+    guard headerLength < 128 else { return nil }
+    let head = [UInt8(headerLength)] + lostTypes
+    let record = head + Array(copying: bytes.extracting((start + 4)..<range.upperBound))
+    guard let fit = shape.fit(record.span, at: 0, before: record.count, length: nil), fit.length >= head.count else {
+      return nil
+    }
+    return ghost(bytes, in: range, prefix: prefix, fit: fit) { local in
+      head + Array(copying: bytes.extracting((start + 4)..<(start + 4 + max(0, local - head.count))))
+    }
+  }
+
+  private func ghost(
+    _ bytes: Span<UInt8>, in range: Range<Int>, prefix: Int, fit: RecordShape.Fit, record: (Int) -> [UInt8]
+  ) -> (Ghost, Int)? {
+    guard isTelling(fit), fit.fields == shape.fields.count || fit.fields >= 4 else { return nil }
+    let lengthSize = Varint.length(of: Int64(fit.length))
+    guard prefix - lengthSize >= 1, prefix - lengthSize <= 9 else { return nil }
+    let local = geometry.localLength(of: fit.length, onTableLeaf: true)
+    var end = range.lowerBound + prefix + local
+    var overflow: UInt32 = 0
+    if local < fit.length {
+      guard end <= range.upperBound - 4, let page = bytes.uint32(at: end) else { return nil }
+      overflow = page
+      end += 4
+    }
+    guard end <= range.upperBound else { return nil }
+    end = max(end, range.lowerBound + 4)
+    let content = record(local)
+    guard RecordText.isValid(content.span, at: 0, before: content.count, encoding: encoding) else { return nil }
+    let ghost = Ghost(
+      record: content, length: fit.length, rowid: nil, overflow: overflow, range: range.lowerBound..<end)
+    return (ghost, fit.usual)
+  }
+
+  /// Whether a fit can hardly be chance: several fields that hold what they should.
+  private func isTelling(_ fit: RecordShape.Fit) -> Bool {
+    fit.unusual == 0 && (fit.usual >= 2 || fit.usual >= 1 && shape.fields.count <= 2) && fit.length >= 6
+  }
+}

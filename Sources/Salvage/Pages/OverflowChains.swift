@@ -1,0 +1,93 @@
+internal import SQLiteFormat
+
+/// Follows the overflow pages of rows, and keeps account of whose they are.
+final class OverflowChains {
+  /// How a chain ended.
+  enum Outcome {
+    case whole
+
+    /// A page is missing, is of another kind, or leads on where the chain should end.
+    case broken
+
+    /// A part of a page is lost.
+    case torn
+
+    /// A page belongs to another row already.
+    case shared
+  }
+
+  let reader: PageReader
+
+  /// Pages whose beginning was overwritten when they became part of the list of free pages.
+  var overwritten = PageSet()
+
+  /// Whether pages are known to have changed places, so that a chain that seems whole may be made of two.
+  var checksSwaps = false
+
+  private var buffer: [UInt8]
+
+  init(_ reader: PageReader) {
+    self.reader = reader
+    buffer = reader.makeBuffer()
+  }
+
+  /// Appends the rest of a payload.
+  ///
+  /// - Parameters:
+  ///   - first: the first overflow page.
+  ///   - length: the bytes of the whole payload; `payload` has its beginning.
+  ///   - owner: whose the pages become; nil to look only.
+  func follow(
+    from first: UInt32, length: Int, into payload: inout [UInt8], map: inout PageMap, owner: Int?
+  ) throws(SalvageError) -> Outcome {
+    let perPage = reader.usableSize - 4
+    // The buffer is taken out for the time being, so that nothing else can touch it.
+    var buffer: [UInt8] = []
+    swap(&buffer, &self.buffer)
+    defer { swap(&buffer, &self.buffer) }
+    var page = first
+    var pages: [UInt32] = []
+    // A length that the file cannot hold is no length.
+    guard length / perPage <= Int(reader.pageCount) else { return .broken }
+    while payload.count < length {
+      guard page >= 2, page <= reader.pageCount else { return .broken }
+      let place = reader.moved[page] ?? page
+      switch map.fate(place) {
+      case .unclaimed, .dead, .free:
+        if overwritten.contains(place) { return .broken }
+      case .overflow: return .shared
+      case .tree, .placed, .damaged, .special: return .broken
+      }
+      guard try reader.read(page, into: &buffer) else { return .broken }
+      let bytes = buffer.span
+      let next = bytes.uint32(at: 0) ?? 0
+      let used = min(perPage, length - payload.count)
+      let isLast = payload.count + used >= length
+      if reader.presentCount(place) < 4 + used { return .torn }
+      if !TornSectors.ranges(bytes, content: 0..<(4 + used)).isEmpty { return .torn }
+      guard isLast ? next == 0 : next >= 2 && next <= reader.pageCount && next != page else { return .broken }
+      if checksSwaps, !isLast, next != page + 1, try leads(from: next - 1, to: page + 1, apartFrom: page) {
+        return .broken
+      }
+      payload.append(contentsOf: buffer[4..<(4 + used)])
+      pages.append(place)
+      guard pages.count <= Int(reader.pageCount) else { return .broken }
+      page = next
+    }
+    if let owner {
+      for page in pages {
+        if map.fate(page) == .overflow { return .shared }
+      }
+      for page in pages { map.claim(page, .overflow, owner: owner) }
+    }
+    return .whole
+  }
+
+  /// Whether the content at a page's place leads to another page: then what leads on from there stands here.
+  private func leads(from other: UInt32, to page: UInt32, apartFrom own: UInt32) throws(SalvageError) -> Bool {
+    guard other >= 2, other != own, reader.moved[other] == nil, reader.moved[own] == nil else { return false }
+    var head = reader.makeBuffer()
+    guard try reader.readPlace(other, into: &head) else { return false }
+    return head.span.uint32(at: 0) == page
+  }
+}

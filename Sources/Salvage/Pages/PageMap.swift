@@ -1,0 +1,104 @@
+internal import SQLiteFormat
+
+/// What is known of each page: a few bytes a page, whatever the size of the store.
+struct PageMap {
+  /// What a page's bytes look like.
+  enum Look: UInt8 {
+    /// Not there.
+    case missing
+
+    /// Zeros only.
+    case zero
+
+    /// Its first byte is that of no b-tree page and it does not look like an overflow page.
+    case unknown
+
+    case tableLeaf
+    case tableInterior
+    case indexLeaf
+    case indexInterior
+
+    /// The first byte is that of a b-tree page, and its numbers are impossible.
+    case broken
+
+    /// The first four bytes are zero or the number of a page, as on overflow and freelist trunk pages.
+    case linked
+  }
+
+  /// What became of a page.
+  enum Fate: UInt8 {
+    case unclaimed
+
+    /// Reached from a root.
+    case tree
+
+    /// Belongs to a table or index for other reasons.
+    case placed
+
+    /// A place where a tree has a page that is damaged.
+    case damaged
+
+    /// Overflow of a row.
+    case overflow
+
+    /// On the list of free pages.
+    case free
+
+    /// A pointer map, or the page of the lock bytes.
+    case special
+
+    /// No longer part of any tree.
+    case dead
+  }
+
+  private(set) var looks: [Look]
+  private(set) var fates: [Fate]
+  private(set) var owners: [UInt16]
+  private(set) var first: [Int64]
+  private(set) var last: [Int64]
+
+  /// The number of fields of the first record of a page; 0 where it cannot be told, 255 for that many and more.
+  private(set) var fieldCounts: [UInt8]
+
+  /// The owner of pages that nobody owns.
+  static let nobody = UInt16.max
+
+  init(pageCount: UInt32) {
+    let count = Int(pageCount) + 1
+    looks = [Look](repeating: .missing, count: count)
+    fates = [Fate](repeating: .unclaimed, count: count)
+    owners = [UInt16](repeating: Self.nobody, count: count)
+    first = [Int64](repeating: 0, count: count)
+    last = [Int64](repeating: 0, count: count)
+    fieldCounts = [UInt8](repeating: 0, count: count)
+  }
+
+  /// The highest page number.
+  var pageCount: UInt32 { UInt32(looks.count - 1) }
+
+  func look(_ page: UInt32) -> Look { Int(page) < looks.count ? looks[Int(page)] : .missing }
+  func fate(_ page: UInt32) -> Fate { Int(page) < fates.count ? fates[Int(page)] : .dead }
+  func owner(_ page: UInt32) -> Int? {
+    guard Int(page) < owners.count, owners[Int(page)] != Self.nobody else { return nil }
+    return Int(owners[Int(page)])
+  }
+  func firstKey(_ page: UInt32) -> Int64 { first[Int(page)] }
+  func lastKey(_ page: UInt32) -> Int64 { last[Int(page)] }
+
+  mutating func setLook(_ page: UInt32, _ look: Look) { looks[Int(page)] = look }
+
+  mutating func setFieldCount(_ page: UInt32, _ count: Int) { fieldCounts[Int(page)] = UInt8(clamping: count) }
+
+  func fieldCount(_ page: UInt32) -> Int { Int(fieldCounts[Int(page)]) }
+
+  mutating func setKeys(_ page: UInt32, first low: Int64, last high: Int64) {
+    first[Int(page)] = low
+    last[Int(page)] = high
+  }
+
+  mutating func claim(_ page: UInt32, _ fate: Fate, owner: Int? = nil) {
+    guard Int(page) < fates.count else { return }
+    fates[Int(page)] = fate
+    owners[Int(page)] = owner.flatMap { UInt16(exactly: $0) } ?? Self.nobody
+  }
+}

@@ -1,0 +1,139 @@
+internal import SQLiteFormat
+
+/// The first look at a page: what kind it is, and between which rowids it lies.
+enum PageSurvey {
+  /// Looks at every page once, in the order of the file.
+  static func run(_ reader: PageReader, progress: (UInt32) throws(SalvageError) -> Void) throws(SalvageError) -> PageMap
+  {
+    var map = PageMap(pageCount: reader.pageCount)
+    guard reader.pageCount > 0 else { return map }
+    var buffer = reader.makeBuffer()
+    for page in 1...reader.pageCount {
+      if page & 1023 == 0 { try progress(page) }
+      guard try reader.readPlace(page, into: &buffer) else { continue }
+      look(at: buffer.span, page: page, reader, &map)
+    }
+    if reader.layout.header?.isAutoVacuum == true {
+      for page in 1...reader.pageCount where reader.layout.layout.isPointerMap(page) { map.claim(page, .special) }
+    }
+    let lock = reader.layout.layout.lockBytePage
+    if lock <= reader.pageCount { map.claim(lock, .special) }
+    return map
+  }
+
+  private static func look(at bytes: Span<UInt8>, page: UInt32, _ reader: PageReader, _ map: inout PageMap) {
+    let start = page == 1 ? DatabaseHeader.length : 0
+    // A page behind which the header is gone may be a copy of another one.
+    if page == 1, bytes[start] != 5, bytes[start] != 13, PageKind(rawValue: bytes[0]) != nil {
+      if let kind = PageKind(rawValue: bytes[0]), isPossible(bytes, kind, 0, reader.usableSize) {
+        map.setLook(page, look(of: kind))
+        setKeys(bytes, page: page, kind, 0, reader, &map)
+        return
+      }
+    }
+    if let kind = PageKind(rawValue: bytes[start]) {
+      guard isPossible(bytes, kind, start, reader.usableSize) else {
+        map.setLook(page, .broken)
+        return
+      }
+      map.setLook(page, look(of: kind))
+      setKeys(bytes, page: page, kind, start, reader, &map)
+      return
+    }
+    if isZero(bytes) {
+      map.setLook(page, .zero)
+    } else if let next = bytes.uint32(at: 0), next <= reader.pageCount {
+      map.setLook(page, .linked)
+    } else {
+      map.setLook(page, .unknown)
+    }
+  }
+
+  private static func look(of kind: PageKind) -> PageMap.Look {
+    switch kind {
+    case .tableLeaf: .tableLeaf
+    case .tableInterior: .tableInterior
+    case .indexLeaf: .indexLeaf
+    case .indexInterior: .indexInterior
+    }
+  }
+
+  /// Whether the numbers of a b-tree page's header are possible.
+  static func isPossible(_ bytes: Span<UInt8>, _ kind: PageKind, _ start: Int, _ usableSize: Int) -> Bool {
+    guard let count = bytes.uint16(at: start + 3), let content = bytes.uint16(at: start + 5),
+      let freeblock = bytes.uint16(at: start + 1)
+    else { return false }
+    let contentStart = content == 0 ? 65536 : content
+    return start + kind.headerLength + 2 * count <= contentStart && contentStart <= usableSize
+      && freeblock <= usableSize - 4 && (count > 0 || kind.isLeaf) && bytes[start + 7] <= 60 + 195
+  }
+
+  /// Notes the first and last rowid of a table's page, and how many fields its first record has.
+  private static func setKeys(
+    _ bytes: Span<UInt8>, page: UInt32, _ kind: PageKind, _ start: Int, _ reader: PageReader, _ map: inout PageMap
+  ) {
+    let count = bytes.uint16(at: start + 3) ?? 0
+    guard count > 0 else { return }
+    let pointers = start + kind.headerLength
+    if kind != .tableInterior {
+      // Where the first cell is hit, the next good one is taken.
+      for index in 0..<count {
+        let fields = fieldCount(bytes, kind, pointer: pointers + 2 * index, reader.usableSize)
+        if fields > 0 {
+          map.setFieldCount(page, fields)
+          break
+        }
+      }
+    }
+    guard kind.isTable else { return }
+    var low: Int64?
+    var high: Int64?
+    for index in 0..<count {
+      low = key(bytes, kind, pointer: pointers + 2 * index, reader.usableSize)
+      if low != nil { break }
+    }
+    for index in 0..<count {
+      high = key(bytes, kind, pointer: pointers + 2 * (count - 1 - index), reader.usableSize)
+      if high != nil { break }
+    }
+    map.setKeys(page, first: low ?? high ?? 0, last: high ?? low ?? 0)
+  }
+
+  /// The number of fields of the record of a cell; 0 where it has none that can be read.
+  private static func fieldCount(_ bytes: Span<UInt8>, _ kind: PageKind, pointer: Int, _ usableSize: Int) -> Int {
+    guard var offset = bytes.uint16(at: pointer), offset >= 8, offset < usableSize else { return 0 }
+    if !kind.isLeaf { offset += 4 }
+    guard let length = Varint.read(bytes, at: &offset, before: usableSize), length > 0 else { return 0 }
+    if kind.isTable, Varint.read(bytes, at: &offset, before: usableSize) == nil { return 0 }
+    let start = offset
+    guard let header = Varint.read(bytes, at: &offset, before: usableSize), header > 0, header <= length,
+      Int64(start) + header <= Int64(usableSize)
+    else { return 0 }
+    let end = start + Int(header)
+    var count = 0
+    while offset < end {
+      guard let code = Varint.read(bytes, at: &offset, before: end), SerialType.length(of: code) != nil else {
+        return 0
+      }
+      count += 1
+    }
+    return count
+  }
+
+  /// The rowid of a cell of a table's page.
+  private static func key(_ bytes: Span<UInt8>, _ kind: PageKind, pointer: Int, _ usableSize: Int) -> Int64? {
+    guard var offset = bytes.uint16(at: pointer), offset >= 8, offset < usableSize else { return nil }
+    if kind == .tableInterior {
+      offset += 4
+    } else {
+      // A payload of no byte is no cell, but a lost sector.
+      guard let length = Varint.read(bytes, at: &offset, before: usableSize), length > 0 else { return nil }
+    }
+    return Varint.read(bytes, at: &offset, before: usableSize)
+  }
+
+  static func isZero(_ bytes: Span<UInt8>) -> Bool {
+    for index in bytes.indices where bytes[index] != 0 { return false }
+    return true
+  }
+}

@@ -1,0 +1,79 @@
+internal import SQLiteFormat
+
+/// Whether the text of a record is valid in its encoding.
+enum RecordText {
+  /// Checks all text of a record, as far as it is at hand; text that is cut off by an overflow page is checked up to there.
+  static func isValid(_ bytes: Span<UInt8>, at start: Int, before end: Int, encoding: TextEncoding) -> Bool {
+    var offset = start
+    guard let header = Varint.read(bytes, at: &offset, before: end), header > 0, header <= Int64(end &- start) else {
+      return false
+    }
+    let headerEnd = start &+ Int(header)
+    var body = headerEnd
+    while offset < headerEnd, body < end {
+      guard let code = Varint.read(bytes, at: &offset, before: headerEnd), let width = SerialType.length(of: code)
+      else {
+        return false
+      }
+      if code >= 13, code & 1 == 1 {
+        let limit = min(end, body &+ width)
+        let isWhole = limit == body &+ width
+        switch encoding {
+        case .utf8:
+          guard isUTF8(bytes, from: body, to: limit, mayBeCut: !isWhole) else { return false }
+        case .utf16LittleEndian, .utf16BigEndian:
+          guard
+            isUTF16(bytes, from: body, to: limit, mayBeCut: !isWhole, isBigEndian: encoding == .utf16BigEndian)
+          else { return false }
+        }
+      }
+      body &+= width
+    }
+    return true
+  }
+
+  /// Whether bytes are UTF-8 (RFC 3629), the last character possibly cut off.
+  @inline(__always)
+  private static func isUTF8(_ bytes: Span<UInt8>, from start: Int, to end: Int, mayBeCut: Bool) -> Bool {
+    var index = start
+    while index < end {
+      let byte = bytes[index]
+      if byte < 0x80 {
+        index &+= 1
+        continue
+      }
+      let length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2
+      guard byte >= 0xc2, byte <= 0xf4 else { return false }
+      guard index &+ length <= end else { return mayBeCut }
+      let second = bytes[index &+ 1]
+      guard second & 0xc0 == 0x80 else { return false }
+      switch byte {
+      case 0xe0 where second < 0xa0, 0xed where second > 0x9f, 0xf0 where second < 0x90, 0xf4 where second > 0x8f:
+        return false
+      default: break
+      }
+      if length > 2, bytes[index &+ 2] & 0xc0 != 0x80 { return false }
+      if length > 3, bytes[index &+ 3] & 0xc0 != 0x80 { return false }
+      index &+= length
+    }
+    return true
+  }
+
+  /// Whether bytes are UTF-16, the last character possibly cut off.
+  private static func isUTF16(
+    _ bytes: Span<UInt8>, from start: Int, to end: Int, mayBeCut: Bool, isBigEndian: Bool
+  ) -> Bool {
+    guard mayBeCut || (end - start).isMultiple(of: 2) else { return false }
+    var index = start
+    var isHighBefore = false
+    while index + 1 < end {
+      let unit = isBigEndian ? bytes[index] : bytes[index + 1]
+      let isHigh = unit >= 0xd8 && unit <= 0xdb
+      let isLow = unit >= 0xdc && unit <= 0xdf
+      if isLow != isHighBefore { return false }
+      isHighBefore = isHigh
+      index += 2
+    }
+    return mayBeCut || !isHighBefore
+  }
+}

@@ -1,0 +1,274 @@
+internal import SQLiteFormat
+internal import StoreFiles
+
+/// Takes the rows from the pages of each table and writes them into the result.
+final class RowHarvest {
+  let reader: PageReader
+  var crawl: Crawl
+  let database: OutputDatabase
+  let notes: EvidenceNotes
+  let chains: OverflowChains
+  var tallies: [TableTally]
+  var liveTables: [OutputTable?]
+  var otherTables: [OutputTable?]
+  var deletedTables: [OutputTable?]
+
+  /// Rows that fit no table, written so far.
+  var unplacedRows: Int64 = 0
+
+  /// Rows whose long values could not be put together yet.
+  var broken: [BrokenRow] = []
+
+  /// Whether rows with broken chains are put off, because swapped pages may still be found.
+  var isDeferring = true
+
+  /// The digests of deleted candidates; live rows that are the same strike them out.
+  var ghosts: GhostList?
+
+  init(_ crawl: Crawl, database: OutputDatabase) throws(SalvageError) {
+    self.crawl = crawl
+    self.database = database
+    reader = crawl.reader
+    chains = OverflowChains(crawl.reader)
+    chains.overwritten = crawl.trunks
+    chains.checksSwaps = !crawl.reader.moved.isEmpty
+    notes = try EvidenceNotes(database)
+    tallies = crawl.trees.map { TableTally(name: $0.name) }
+    liveTables = [OutputTable?](repeating: nil, count: crawl.trees.count)
+    otherTables = liveTables
+    deletedTables = liveTables
+  }
+
+  /// Makes the tables that live rows go into.
+  func makeTables() throws(SalvageError) {
+    for index in crawl.trees.indices {
+      let tree = crawl.trees[index]
+      guard !tree.isInternal, tree.kind != .index, let definition = tree.definition else { continue }
+      liveTables[index] = try OutputTable(definition, role: .live, in: database)
+    }
+  }
+
+  /// Harvests all tables.
+  ///
+  /// - Parameter progress: called with the number of pages done since the last call.
+  func harvest(progress: (Int) throws(SalvageError) -> Void) throws(SalvageError) {
+    for index in crawl.trees.indices where liveTables[index] != nil {
+      try harvest(tree: index, progress: progress)
+    }
+  }
+
+  private func harvest(tree index: Int, progress: (Int) throws(SalvageError) -> Void) throws(SalvageError) {
+    let tree = crawl.trees[index]
+    var pages = tree.leaves
+    if tree.hasRowids {
+      pages += damagedPages(of: index)
+      var isAscending = true
+      for place in pages.indices.dropFirst()
+      where crawl.map.firstKey(pages[place]) < crawl.map.firstKey(pages[place - 1]) {
+        isAscending = false
+        break
+      }
+      if !isAscending { pages.sort { crawl.map.firstKey($0) < crawl.map.firstKey($1) } }
+    } else {
+      pages += tree.innerPages + damagedPages(of: index)
+    }
+    // What a tree claims goes before what was placed by evidence, so that it wins where both have a row.
+    let claimed = pages.filter { crawl.map.fate($0) == .tree }
+    let placed = pages.filter { crawl.map.fate($0) == .placed }
+    let carved = pages.filter { crawl.map.fate($0) == .damaged }
+    var buffer = reader.makeBuffer()
+    var payload: [UInt8] = []
+    var scan = LeafScan()
+    var done = 0
+    for page in claimed + placed + carved {
+      try harvest(page: page, tree: index, &buffer, &payload, &scan)
+      done += 1
+      if done & 255 == 0 { try progress(256) }
+    }
+    try progress(done & 255)
+    estimateLoss(of: index)
+  }
+
+  private func damagedPages(of tree: Int) -> [UInt32] {
+    crawl.trees[tree].gaps.compactMap { gap in
+      gap.page > 0 && crawl.map.fate(gap.page) == .damaged && crawl.map.owner(gap.page) == tree ? gap.page : nil
+    }
+  }
+
+  /// Rows of pages that are gone, by the mean of those that are there and the width of the gap.
+  private func estimateLoss(of index: Int) {
+    let tree = crawl.trees[index]
+    guard tree.hasRowids || !tree.gaps.isEmpty else { return }
+    let pageCount = max(1, tree.leaves.count)
+    let mean = max(1, (tallies[index].recovered + Int64(pageCount) - 1) / Int64(pageCount))
+    for gap in tree.gaps where gap.page > 0 {
+      // A gap into which a page was placed is filled.
+      let isFilled = reader.moved[gap.page] != nil || crawl.map.fate(gap.page) == .placed
+      guard !isFilled, crawl.map.fate(gap.page) != .damaged || crawl.map.look(gap.page) != .broken else { continue }
+      let (width, overflow) = gap.upTo.subtractingReportingOverflow(gap.above)
+      tallies[index].onLostPages += overflow ? mean : min(mean, max(0, width))
+    }
+  }
+
+  // MARK: One page
+
+  private func harvest(
+    page: UInt32, tree index: Int, _ buffer: inout [UInt8], _ payload: inout [UInt8], _ scan: inout LeafScan
+  ) throws(SalvageError) {
+    guard try reader.readPlace(page, into: &buffer) else { return }
+    let tree = crawl.trees[index]
+    let kindByte = buffer[0]
+    let start = page == 1 && kindByte != 13 && kindByte != 10 && kindByte != 2 ? DatabaseHeader.length : 0
+    let fate = crawl.map.fate(page)
+    let kind: PageKind =
+      tree.hasRowids ? .tableLeaf : crawl.map.look(page) == .indexInterior ? .indexInterior : .indexLeaf
+    var keys = Int64.min...Int64.max
+    if fate == .damaged, let gap = tree.gaps.first(where: { $0.page == page }), gap.above < gap.upTo {
+      keys = gap.above.addingClamped(1)...gap.upTo
+    }
+    scan.read(
+      buffer.span, start: start, kind: kind, shape: tree.shape, geometry: reader.geometry, keys: keys,
+      encoding: reader.layout.encoding, present: reader.presentCount(page))
+    let isDoubtful = reader.isDoubtful(page)
+    let source = source(of: page)
+    var first: Int64?
+    var last: Int64 = 0
+    var written = 0
+    for cell in scan.cells {
+      guard
+        try write(
+          cell, buffer.span, &payload, page: page, tree: index, source: source, isDoubtful: isDoubtful)
+      else { continue }
+      if first == nil { first = cell.rowid }
+      last = cell.rowid
+      written += 1
+    }
+    tallies[index].destroyed += Int64(max(0, scan.badPointers - scan.carved) + scan.tornCells)
+    guard written > 0 else { return }
+    let certainty: EvidenceNotes.Certainty =
+      isDoubtful || fate == .damaged ? .doubtful : fate == .placed ? .probable : .certain
+    if certainty == .doubtful { tallies[index].doubtful += Int64(written) }
+    try notes.notePage(
+      tree.name, page: page, source: source, foundBy: foundBy(fate), first: first ?? 0, last: last, rows: written,
+      certainty, reason: reason(fate, isDoubtful))
+  }
+
+  func source(of page: UInt32) -> String {
+    guard let overlay = reader.overlay, overlay.images[page] != nil else { return "main" }
+    return overlay.source.rawValue
+  }
+
+  private func foundBy(_ fate: PageMap.Fate) -> String {
+    switch fate {
+    case .tree: "tree"
+    case .placed: "content"
+    default: "carving"
+    }
+  }
+
+  private func reason(_ fate: PageMap.Fate, _ isDoubtful: Bool) -> String? {
+    if isDoubtful {
+      return reader.overlay?.source == .journal
+        ? "from a rollback journal whose header is destroyed"
+        : "from a frame of the write-ahead log that SQLite would not have read"
+    }
+    switch fate {
+    case .placed: return "no page leads to it; it fits this table and a gap in it"
+    case .damaged: return "the page's header is destroyed"
+    default: return nil
+    }
+  }
+
+  /// Writes a row; false where it did not become a live one.
+  @inline(__always)
+  func write(
+    _ cell: LeafCell, _ bytes: Span<UInt8>, _ payload: inout [UInt8], page: UInt32, tree index: Int, source: String,
+    isDoubtful: Bool
+  ) throws(SalvageError) -> Bool {
+    guard let live = liveTables[index] else { return false }
+    var reason: String?
+    if cell.isOutOfOrder { reason = "its key contradicts those of the rows beside it" }
+    if cell.overflow == 0 {
+      if reason == nil,
+        try live.insert(bytes, from: cell.payload, length: cell.length, rowid: cell.rowid)
+      {
+        ghosts?.strike(bytes, from: cell.payload, length: cell.length)
+        let isValid = RecordText.isValid(
+          bytes, at: cell.payload, before: cell.payload &+ cell.length, encoding: reader.layout.encoding)
+        try noteLive(
+          cell, page: page, tree: index, source: source, isDoubtful: isDoubtful, isTextValid: isValid)
+        return true
+      }
+      if reason == nil {
+        if try live.holds(bytes, from: cell.payload, length: cell.length, rowid: cell.rowid) { return false }
+        reason = "another version of the row is the live one"
+      }
+      try keepApart(
+        bytes, from: cell.payload, length: cell.length, cell, page: page, tree: index, source: source,
+        reason: reason ?? "")
+      return false
+    }
+    payload.removeAll(keepingCapacity: true)
+    for place in cell.payload..<(cell.payload + cell.local) { payload.append(bytes[place]) }
+    switch try chains.follow(
+      from: cell.overflow, length: cell.length, into: &payload, map: &crawl.map,
+      owner: cell.isOutOfOrder ? nil : index)
+    {
+    case .whole: break
+    case .broken: reason = reason ?? "the rest of a long value cannot be found"
+    case .torn: reason = reason ?? "a part of a long value is lost"
+    case .shared: reason = reason ?? "the rest of a long value belongs to another row too"
+    }
+    if reason != nil, !cell.isOutOfOrder, isDeferring, broken.count < BrokenRow.limit {
+      broken.append(BrokenRow(tree: index, page: page, cell: cell, isDoubtful: isDoubtful))
+      return false
+    }
+    if reason == nil, try live.insert(payload.span, from: 0, length: payload.count, rowid: cell.rowid) {
+      ghosts?.strike(payload.span, from: 0, length: payload.count)
+      let isValid = RecordText.isValid(payload.span, at: 0, before: payload.count, encoding: reader.layout.encoding)
+      try noteLive(cell, page: page, tree: index, source: source, isDoubtful: isDoubtful, isTextValid: isValid)
+      return true
+    }
+    if reason == nil {
+      if try live.holds(payload.span, from: 0, length: payload.count, rowid: cell.rowid) { return false }
+      reason = "another version of the row is the live one"
+    } else if !cell.isOutOfOrder {
+      tallies[index].destroyed += 1
+    }
+    try keepApart(
+      payload.span, from: 0, length: payload.count, cell, page: page, tree: index, source: source,
+      reason: reason ?? "")
+    return false
+  }
+
+  private func noteLive(
+    _ cell: LeafCell, page: UInt32, tree index: Int, source: String, isDoubtful: Bool, isTextValid: Bool
+  ) throws(SalvageError) {
+    tallies[index].recovered += 1
+    guard cell.index < 0 || !isTextValid else { return }
+    if !isDoubtful, crawl.map.fate(page) != .damaged { tallies[index].doubtful += 1 }
+    try notes.noteRow(
+      crawl.trees[index].name, row: cell.rowid, key: cell.rowid, page: page, cell: cell.index < 0 ? nil : cell.index,
+      source: source, .doubtful,
+      reason: cell.index < 0
+        ? "its pointer is destroyed; it was found by its content" : "its text is not valid in the store's encoding")
+  }
+
+  /// Writes a row into the table of those that are not live.
+  func keepApart(
+    _ bytes: Span<UInt8>, from start: Int, length: Int, _ cell: LeafCell, page: UInt32, tree index: Int,
+    source: String, reason: String
+  ) throws(SalvageError) {
+    guard let definition = crawl.trees[index].definition else { return }
+    if otherTables[index] == nil {
+      otherTables[index] = try OutputTable(definition, role: .other, in: database)
+    }
+    guard let table = otherTables[index], try table.insert(bytes, from: start, length: length, rowid: cell.rowid) else {
+      return
+    }
+    tallies[index].keptApart += 1
+    try notes.noteRow(
+      table.name, row: table.count, key: crawl.trees[index].hasRowids ? cell.rowid : nil, page: page,
+      cell: cell.index < 0 ? nil : cell.index, source: source, .doubtful, reason: reason)
+  }
+}

@@ -1,0 +1,32 @@
+/// The account of one table: what was recovered, and what is known to be lost.
+struct TableTally {
+  /// The table's name.
+  var name: String
+
+  /// Rows in the live table.
+  var recovered: Int64 = 0
+
+  /// Live rows that are doubtful.
+  var doubtful: Int64 = 0
+
+  /// Live rows that were rebuilt from an index.
+  var fromIndex: Int64 = 0
+
+  /// Rows whose cells are known to be destroyed, or of which a part is lost.
+  var destroyed: Int64 = 0
+
+  /// Rows that were on pages that are lost, estimated by the other pages.
+  var onLostPages: Int64 = 0
+
+  /// Rows in the tables that are kept apart.
+  var keptApart: Int64 = 0
+
+  /// Deleted rows found.
+  var deleted: Int64 = 0
+
+  /// Whether the number of lost rows is known exactly, from an index that is whole.
+  var isExact = false
+
+  /// Rows that are lost.
+  var lost: Int64 { destroyed + onLostPages }
+}

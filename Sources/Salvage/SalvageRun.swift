@@ -1,0 +1,185 @@
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import SQLiteFormat
+internal import StoreFiles
+internal import SystemPackage
+
+/// One salvage, from the evidence to the rows.
+struct SalvageRun {
+  private let evidence: Evidence
+  private let model: SalvageModel?
+  private let options: Salvager.Options
+
+  init(evidence: Evidence, model: SalvageModel?, options: Salvager.Options) {
+    self.evidence = evidence
+    self.model = model
+    self.options = options
+  }
+
+  /// Writes the rows as they are found.
+  mutating func raw(to output: FilePath) throws(SalvageError) -> SalvageReport {
+    var find = try walk(ignoringLog: false)
+    if find.crawl.damage > 0, find.reader.overlay?.source == .log {
+      // Another database's log makes nonsense of a sound file: then the file alone is better.
+      let alone = try walk(ignoringLog: true)
+      if alone.crawl.damage * 4 < find.crawl.damage {
+        find = alone
+        find.remarks.append("the write-ahead log seems to belong to another database, and was left out")
+      }
+    }
+    let reader = find.reader
+    var crawl = find.crawl
+    guard crawl.map.pageCount > 0, crawl.trees.count > 1 || Self.hasLeaves(crawl.map) else {
+      throw Self.nothing(evidence)
+    }
+    try tell(.placement, 0, 1)
+    crawl.buryCutOffPages()
+    try crawl.markFreePages()
+    try crawl.placeOrphans()
+
+    let database = try OutputDatabase(output, pageSize: max(4096, reader.pageSize), encoding: reader.layout.encoding)
+    try database.execute("BEGIN")
+    let harvest = try RowHarvest(crawl, database: database)
+    try harvest.makeTables()
+    if options.findsDeleted { try harvest.listGhosts() }
+    let total = Int64(crawl.trees.reduce(0) { $0 + $1.leaves.count })
+    var done: Int64 = 0
+    try harvest.harvest { pages throws(SalvageError) in
+      done += Int64(pages)
+      try tell(.rows, done, total)
+    }
+    try harvest.harvestBroken()
+    try harvest.rebuildFromIndexes()
+    try harvest.writeUnplaced()
+    if options.findsDeleted { try harvest.writeDeleted() }
+    try harvest.notes.finish()
+    try database.execute("COMMIT")
+    var report = try SalvageReport(harvest, isSchemaWhole: find.isSchemaWhole, list: find.list)
+    report.remarks += find.remarks
+    if !find.remarks.isEmpty { report.isComplete = false }
+    return report
+  }
+
+  /// What was found on the way from the bytes to the trees.
+  private struct Find {
+    var reader: PageReader
+    var crawl: Crawl
+    var list: TreeList
+    var isSchemaWhole: Bool
+    var remarks: [String] = []
+  }
+
+  /// Looks at every page, finds out which tables there are, and walks their trees from their roots.
+  private func walk(ignoringLog: Bool) throws(SalvageError) -> Find {
+    let reader = try openPages(ignoringLog: ignoringLog)
+    let map = try PageSurvey.run(reader) { page throws(SalvageError) in
+      try tell(.survey, Int64(page), Int64(reader.pageCount))
+    }
+    let identity = try StoreIdentity.find(reader, map)
+    let schema = try SchemaSearch.find(reader, map)
+    let expected = try expectedSchema(identity, schema, reader, map)
+    let entries =
+      expected?.layout == nil
+      ? schema.entries : SchemaRepair.repaired(schema.entries, by: expected?.entries ?? [])
+    let list = TreeList(found: entries, isWhole: schema.isWhole, expected: expected)
+    var crawl = Crawl(reader: reader, map: map, trees: list.trees)
+    try crawl.walkRoots()
+    if crawl.damage > 0 {
+      // Where something is damaged a page may stand in another's place; then each is looked at closely.
+      crawl = Crawl(reader: reader, map: map, trees: list.trees)
+      crawl.isThorough = true
+      try crawl.walkRoots()
+    }
+    return Find(reader: reader, crawl: crawl, list: list, isSchemaWhole: schema.isWhole)
+  }
+
+  private func tell(_ phase: SalvagePhase, _ done: Int64, _ total: Int64) throws(SalvageError) {
+    guard options.progress(phase, done, total) else { throw .cancelled() }
+  }
+
+  private static func hasLeaves(_ map: PageMap) -> Bool {
+    (1...map.pageCount).contains { map.look($0) == .tableLeaf || map.look($0) == .indexLeaf }
+  }
+
+  private static func nothing(_ evidence: Evidence) -> SalvageError {
+    SalvageError(
+      .nothingFound, path: evidence.files.main, detail: "no page of a SQLite database is in it",
+      hint: "Check that it is the right file.")
+  }
+
+  // MARK: Pages
+
+  /// Finds the layout, and what log or journal add to the file.
+  private func openPages(ignoringLog: Bool) throws(SalvageError) -> PageReader {
+    var search = FileLayoutSearch(main: evidence.main)
+    var logHeader: WriteAheadLog.Header?
+    if let log = evidence.log {
+      logHeader = WriteAheadLog.Header(try log.piece(at: 0, length: WriteAheadLog.Header.length))
+      if let logHeader, logHeader.isChecksumRight, let size = logHeader.pageSize { search.sizesElsewhere.append(size) }
+    }
+    var layout = try search.find()
+    if layout == nil, let size = logHeader?.pageSize {
+      layout = FileLayout(
+        pageSize: size, usableSize: size, base: 0, header: nil, encoding: .utf8,
+        pageCount: UInt32(clamping: (evidence.main.count + Int64(size) - 1) / Int64(size)))
+    }
+    guard var layout else { throw Self.nothing(evidence) }
+    var overlay: PageOverlay?
+    if let journal = evidence.journal {
+      overlay = try JournalSurvey.read(journal, pageSize: layout.pageSize, mainHeader: layout.header)
+    }
+    if overlay == nil, !ignoringLog, let log = evidence.log,
+      let found = try LogSurvey.read(log, pageSize: layout.pageSize),
+      found.pageSize == layout.pageSize
+    {
+      overlay = found
+    }
+    if let overlay, let image = overlay.images[1],
+      let source = overlay.source == .log ? evidence.log : evidence.journal,
+      let header = DatabaseHeader(try source.piece(at: image.offset, length: DatabaseHeader.length)),
+      header.hasMagic, header.pageSize == layout.pageSize
+    {
+      layout.header = header
+      layout.encoding = header.encoding ?? layout.encoding
+      layout.usableSize = header.usableSize ?? layout.usableSize
+    }
+    return PageReader(evidence: evidence, layout: layout, overlay: overlay)
+  }
+
+  // MARK: The schema that is to be expected
+
+  private func expectedSchema(
+    _ identity: StoreIdentity, _ schema: SchemaSearch, _ reader: PageReader, _ map: PageMap
+  ) throws(SalvageError) -> ExpectedSchema? {
+    switch model {
+    case .sqlite(let script): return try ExpectedSchema(script)
+    case .coreData(let bundle):
+      if let model = identity.model(in: bundle) { return try ExpectedSchema(model) }
+      return try bestFitting(bundle, schema, reader, map)
+    case nil:
+      guard let model = identity.model(in: nil) else { return nil }
+      return try ExpectedSchema(model)
+    }
+  }
+
+  /// The version whose tables most of a sample of pages fit best; of equally good ones the newest.
+  private func bestFitting(
+    _ bundle: ModelBundle, _ schema: SchemaSearch, _ reader: PageReader, _ map: PageMap
+  ) throws(SalvageError) -> ExpectedSchema? {
+    var best: (score: Double, schema: ExpectedSchema)?
+    var buffer = reader.makeBuffer()
+    let leaves = (1...max(1, map.pageCount)).filter { map.look($0) == .tableLeaf }
+    for version in bundle.versions {
+      let expected = try ExpectedSchema(version.model)
+      if bundle.versions.count == 1 { return expected }
+      let list = TreeList(found: schema.entries, isWhole: schema.isWhole, expected: expected)
+      let crawl = Crawl(reader: reader, map: map, trees: list.trees)
+      var score = 0.0
+      for index in stride(from: 0, to: leaves.count, by: max(1, leaves.count / 64)) {
+        score += try crawl.choice(for: leaves[index], &buffer, where: { _ in true })?.score ?? 0
+      }
+      if score >= best?.score ?? -.infinity { best = (score, expected) }
+    }
+    return best?.schema
+  }
+}

@@ -1,0 +1,119 @@
+internal import SQLiteFormat
+
+/// The classes of values, as bits of a set.
+struct StorageClasses: OptionSet {
+  let rawValue: UInt8
+
+  static let null = StorageClasses(rawValue: 1)
+  static let integer = StorageClasses(rawValue: 2)
+  static let real = StorageClasses(rawValue: 4)
+  static let text = StorageClasses(rawValue: 8)
+  static let blob = StorageClasses(rawValue: 16)
+  static let any = StorageClasses(rawValue: 31)
+
+  /// The class that a serial type stands for; empty for the two that are never in a file.
+  @inline(__always)
+  init(serialType code: Int64) {
+    if code >= 12 {
+      rawValue = code & 1 == 0 ? 16 : 8
+    } else if code == 0 {
+      rawValue = 1
+    } else if code == 7 {
+      rawValue = 4
+    } else if code == 10 || code == 11 || code < 0 {
+      rawValue = 0
+    } else {
+      rawValue = 2
+    }
+  }
+
+  init(rawValue: UInt8) { self.rawValue = rawValue }
+}
+
+/// What the records of one table or index look like.
+struct RecordShape {
+  /// What a field of the record may hold, and what it usually holds.
+  struct Field {
+    var allowed: StorageClasses
+    var usual: StorageClasses
+  }
+
+  /// The fields in the order of the record.
+  var fields: [Field]
+
+  /// The fewest fields that a record can have: columns that were added later are missing in old records.
+  var minimumFields: Int
+
+  /// The entity numbers that may stand in the second field, in Core Data's tables.
+  var entityNumbers: ClosedRange<Int64>?
+
+  /// Whether no field has a type, so that anything fits.
+  var isUntyped: Bool { fields.allSatisfy { $0.usual == .any || $0.usual == [.null] } }
+
+  /// How a record compares with a shape.
+  struct Fit {
+    /// The bytes of the record as its header has them.
+    var length: Int
+
+    /// The fields of the record.
+    var fields: Int
+
+    /// How many fields hold a value of the usual class that is not NULL; fields for any class do not count.
+    var usual: Int
+
+    /// How many fields hold a value of another class.
+    var unusual: Int
+  }
+
+  /// Compares the record that begins at an offset; nil where it cannot be one of this shape.
+  ///
+  /// - Parameters:
+  ///   - end: where the bytes of the record that are at hand end.
+  ///   - length: the bytes of the whole record; nil where that is not known.
+  @inline(__always)
+  func fit(_ bytes: Span<UInt8>, at start: Int, before end: Int, length: Int?) -> Fit? {
+    var offset = start
+    guard let headerLength = Varint.read(bytes, at: &offset, before: end), headerLength > 0,
+      headerLength <= Int64(end &- start)
+    else { return nil }
+    let headerEnd = start &+ Int(headerLength)
+    var body = headerEnd
+    var fit = Fit(length: 0, fields: 0, usual: 0, unusual: 0)
+    let fieldCount = fields.count
+    while offset < headerEnd {
+      guard fit.fields < fieldCount, let code = Varint.read(bytes, at: &offset, before: headerEnd),
+        let width = SerialType.length(of: code), width <= Cell.maximumPayloadLength
+      else { return nil }
+      let field = fields[fit.fields]
+      let storage = StorageClasses(serialType: code)
+      guard field.allowed.contains(storage) else { return nil }
+      if !field.usual.contains(storage) {
+        fit.unusual &+= 1
+      } else if storage.rawValue != 1, field.usual.rawValue != StorageClasses.any.rawValue {
+        fit.usual &+= 1
+      }
+      if fit.fields == 1, let entityNumbers {
+        guard storage.rawValue == 2, let number = Self.integer(code, bytes, at: body, before: end),
+          entityNumbers.contains(number)
+        else { return nil }
+      }
+      body &+= width
+      fit.fields &+= 1
+    }
+    guard fit.fields >= minimumFields else { return nil }
+    fit.length = body &- start
+    if let length, length != fit.length { return nil }
+    return fit
+  }
+
+  @inline(__always)
+  private static func integer(_ code: Int64, _ bytes: Span<UInt8>, at offset: Int, before end: Int) -> Int64? {
+    switch code {
+    case 8: return 0
+    case 9: return 1
+    default:
+      guard let width = SerialType.length(of: code), offset + width <= end else { return nil }
+      return bytes.signedInteger(at: offset, length: width)
+    }
+  }
+}

@@ -1,0 +1,74 @@
+internal import SQLiteFormat
+
+/// A table or an index of the store that is being salvaged: what is known of it, and which pages are its.
+struct Tree {
+  /// What kind of b-tree it is.
+  enum Kind {
+    case table
+    case withoutRowid
+    case index
+  }
+
+  /// The name of the table or index.
+  var name: String
+
+  /// What kind of b-tree it is.
+  var kind: Kind
+
+  /// The root page; 0 where it is not known.
+  var root: UInt32
+
+  /// What its records look like.
+  var shape: RecordShape
+
+  /// The table's definition; nil for indexes.
+  var definition: TableDefinition?
+
+  /// For an index, the place of its table in the list of trees.
+  var table: Int?
+
+  /// For an index, the names of its columns; nil stands for an expression.
+  var indexedColumns: [String?] = []
+
+  /// Whether an index has a condition, and so not every row.
+  var isPartialIndex = false
+
+  /// Whether the store's own schema lists it; if not, it is known from the model only.
+  var isListed = false
+
+  /// Whether it belongs to SQLite or to the salvage itself and is not part of the result.
+  var isInternal = false
+
+  /// The leaves, in the order in which they were found; sorted by their first rowid before they are read.
+  var leaves: [UInt32] = []
+
+  /// Inner pages of trees without rowids, whose cells are rows or entries too.
+  var innerPages: [UInt32] = []
+
+  /// Places of the tree where a page is lost.
+  var gaps: [Gap] = []
+
+  /// Whether its root was found and walked.
+  var isWalked = false
+
+  /// Whether every page of it was found, so that no other page can be its.
+  var isComplete: Bool { isWalked && gaps.isEmpty }
+
+  /// Whether its b-tree has rowids as keys.
+  var hasRowids: Bool { kind == .table }
+
+  /// A place where a page of the tree is missing.
+  struct Gap {
+    /// The number that the page should have.
+    var page: UInt32
+
+    /// Every rowid behind the gap is larger than this.
+    var above: Int64
+
+    /// No rowid in the gap is larger than this.
+    var upTo: Int64
+
+    /// Whether a page was found for it.
+    var isFilled = false
+  }
+}

@@ -1,0 +1,105 @@
+internal import PersistentStore
+internal import SQLiteFormat
+
+/// The tables and indexes that are looked for, from what the store's own schema says and from what is expected.
+struct TreeList {
+  /// The trees; the first is `sqlite_schema`.
+  var trees: [Tree]
+
+  /// Whether Core Data wrote the store.
+  var isCoreData = false
+
+  private let expected: ExpectedSchema?
+
+  /// Makes the list.
+  ///
+  /// - Parameters:
+  ///   - found: the entries of the store's own schema that could be read.
+  ///   - isWhole: whether those are all; then no other table can have live rows.
+  ///   - expected: what the model or the schema file says.
+  init(found: [SchemaEntry], isWhole: Bool, expected: ExpectedSchema?) {
+    var schema = Tree(name: "sqlite_schema", kind: .table, root: 1, shape: .schema)
+    schema.isListed = true
+    schema.isInternal = true
+    trees = [schema]
+    self.expected = expected
+    let all = found + (expected?.entries ?? [])
+    isCoreData = all.contains { isSame($0.name, "Z_PRIMARYKEY") || isSame($0.name, "Z_METADATA") }
+    for entry in found where entry.kind == .table { addTable(entry, isListed: true) }
+    for entry in expected?.entries ?? [] where entry.kind == .table { addTable(entry, isListed: false) }
+    for entry in found where entry.kind == .index { addIndex(entry, isListed: true) }
+    for entry in expected?.entries ?? [] where entry.kind == .index { addIndex(entry, isListed: false) }
+    if isWhole {
+      // What a whole schema does not list has no live rows; it is kept in the list so that deleted ones find their place.
+      for index in trees.indices where !trees[index].isListed {
+        trees[index].isWalked = true
+      }
+    }
+  }
+
+  private mutating func addTable(_ entry: SchemaEntry, isListed: Bool) {
+    guard table(named: entry.name) == nil, trees.count < Int(PageMap.nobody) - 1, let sql = entry.sql,
+      let definition = TableDefinition(sql: sql), !definition.isVirtual, !definition.storedColumns.isEmpty
+    else { return }
+    // Core Data's tables hold only what their columns' types say; tables that others added need not.
+    let isOwn = isCoreData && definition.name.uppercased().hasPrefix("Z") || definition.column(named: "Z_ENT") != nil
+    var tree = Tree(
+      name: definition.name, kind: definition.isWithoutRowid ? .withoutRowid : .table, root: entry.rootPage,
+      shape: RecordShape.ownTable(definition.name)
+        ?? RecordShape(definition, isCoreData: isOwn, entityNumbers: expected?.entityNumbers(ofTable: definition.name)))
+    tree.definition = definition
+    tree.isListed = isListed
+    tree.isInternal = definition.name.lowercased().hasPrefix("sqlite_")
+    trees.append(tree)
+  }
+
+  private mutating func addIndex(_ entry: SchemaEntry, isListed: Bool) {
+    guard !trees.contains(where: { $0.kind == .index && isSame($0.name, entry.name) }),
+      trees.count < Int(PageMap.nobody) - 1, let table = table(named: entry.tableName),
+      let definition = trees[table].definition
+    else { return }
+    let columns: [String?]
+    var isPartial = false
+    if let sql = entry.sql {
+      guard let index = IndexDefinition(sql: sql) else { return }
+      columns = index.columns.map(\.name)
+      isPartial = index.isPartial
+    } else {
+      columns = Self.automaticColumns(entry.name, definition)
+    }
+    guard !columns.isEmpty else { return }
+    let isOwn = isCoreData && definition.name.uppercased().hasPrefix("Z")
+    var tree = Tree(
+      name: entry.name, kind: .index, root: entry.rootPage,
+      shape: RecordShape(indexOf: columns, on: definition, isCoreData: isOwn))
+    tree.table = table
+    tree.indexedColumns = columns
+    tree.isPartialIndex = isPartial
+    tree.isListed = isListed
+    trees.append(tree)
+  }
+
+  /// The columns of an automatic index, whose name ends with its number among the table's constraints.
+  private static func automaticColumns(_ name: String, _ table: TableDefinition) -> [String?] {
+    var constraints = table.uniqueConstraints
+    if !table.isWithoutRowid, table.rowidAlias == nil, !table.primaryKey.isEmpty {
+      constraints.insert(table.primaryKey, at: 0)
+    }
+    let number = name.split(separator: "_").last.flatMap { Int($0) } ?? 1
+    guard constraints.indices.contains(number - 1) else { return constraints.first ?? [] }
+    return constraints[number - 1]
+  }
+
+  /// The names and numbers of the entities whose rows a table holds; none where it is no entity's.
+  func entityNames(ofTable name: String) -> [(name: String, number: Int)] {
+    guard let expected, let layout = expected.layout, let numbers = expected.entityNumbers(ofTable: name) else {
+      return []
+    }
+    return numbers.compactMap { number in layout.entity(numbered: Int(number)).map { ($0.name, $0.number) } }
+  }
+
+  /// The place of a table in the list.
+  func table(named name: String) -> Int? {
+    trees.firstIndex { $0.kind != .index && isSame($0.name, name) }
+  }
+}

@@ -1,0 +1,63 @@
+import Salvage
+import TestSupport
+import Testing
+
+@Suite("Rows out of logs and journals")
+struct LogTests {
+  static let changes = [
+    "BEGIN", "UPDATE ZBOOK SET ZTITLE = 'new ' || Z_PK WHERE Z_PK % 7 = 0", "COMMIT",
+    "BEGIN", "UPDATE ZBOOK SET ZTITLE = 'newer ' || Z_PK WHERE Z_PK % 14 = 0", "COMMIT",
+    "BEGIN", "INSERT INTO ZREADER SELECT 200 + Z_PK, 2, 1, 'late' FROM ZREADER", "COMMIT",
+  ]
+
+  private func scene() throws -> SalvageScene { try SalvageScene(seed: 3, finish: Self.changes, keepsLog: true) }
+
+  @Test("Committed frames are laid over the file")
+  func committed() throws {
+    let scene = try scene()
+    #expect(scene.log != nil)
+    let result = try scene.salvage()
+    #expect(result.rows == scene.truth)
+    #expect(result.report.isComplete)
+  }
+
+  @Test("Frames behind a bad one are used, and marked")
+  func badFrame() throws {
+    let scene = try scene()
+    let frames = ((scene.log?.count ?? 0) - 32) / 4120
+    let place = 32 + frames / 2 * 4120 + 24 + 3000
+    let damaged = scene.changing { $0.log?[place] ^= 0x40 }
+    let result = try damaged.salvage()
+    #expect(scene.missingRows(result) <= 1)
+    #expect(scene.falseRows(result) <= 1)
+    #expect(result.report.doubtful > 0)
+    #expect(!result.report.isComplete)
+  }
+
+  @Test("A log without its header is read by what its frames say")
+  func noHeader() throws {
+    let scene = try scene()
+    let damaged = scene.changing { for index in 0..<32 { $0.log?[index] = UInt8(index) &* 37 } }
+    let result = try damaged.salvage()
+    #expect(result.rows == scene.truth)
+    #expect(result.report.doubtful > 0)
+  }
+
+  @Test("A transaction that never ended is not live")
+  func uncommitted() throws {
+    let scene = try SalvageScene(seed: 4, finish: Self.changes, keepsLog: true)
+    // Without the last frame the last transaction has no commit.
+    let damaged = scene.changing { $0.log?.removeLast(4120) }
+    let result = try damaged.salvage()
+    #expect(result.rows["ZREADER"]?.count == 200)
+    #expect(result.rows["ZBOOK"] == scene.truth["ZBOOK"])
+  }
+
+  @Test("Without its log, the store is what the file has")
+  func missing() throws {
+    let scene = try scene()
+    let result = try scene.changing { $0.log = nil }.salvage()
+    #expect(result.rows["ZREADER"]?.count == 200)
+    #expect(result.rows["ZBOOK"]?.count == 1500)
+  }
+}
