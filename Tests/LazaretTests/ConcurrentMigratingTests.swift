@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Lazaret
+import StoreFiles
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import Foundation
 import Lazaret
+import StoreFiles
 import TestSupport
 import Testing
 

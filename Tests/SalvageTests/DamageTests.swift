@@ -1,5 +1,6 @@
 import Salvage
 import SystemPackage
+import StoreFiles
 import TestSupport
 import Testing
 
