@@ -27,6 +27,9 @@ extension ParsableCommand {
       throw code
     } catch let error as any ReportableError {
       Terminal.standardError.write(json ? ErrorJSON(error).line : "lazaret: \(error.description)\n")
+      if !json, let report = (error as? MigrationError)?.reportPath {
+        Terminal.standardError.write("  The report is \(quoted(report)).\n")
+      }
       throw error.isEnvironmental ? ExitStatus.unavailable : ExitStatus.failed
     } catch {
       // Every module has an error type of its own, so nothing should get here; if it does, its kind is all that is told,
@@ -64,6 +67,7 @@ struct ErrorJSON: Encodable {
     var path: PathText?
     var detail: String
     var hint: String
+    var report: PathText?
   }
 
   var error: Body
@@ -71,7 +75,7 @@ struct ErrorJSON: Encodable {
   init(_ error: any ReportableError) {
     self.error = Body(
       code: error.code, operation: error.operation, path: error.path.map { PathText($0) }, detail: error.detail,
-      hint: error.hint)
+      hint: error.hint, report: (error as? MigrationError)?.reportPath.map { PathText($0) })
   }
 
   /// A command line that cannot be understood.

@@ -80,7 +80,7 @@ extension Examiner {
     }
     let surplus: [String]
     if let model = examination.storeModel {
-      surplus = Self.surplus(of: model, over: known.map(\.model))
+      surplus = model.surplus(over: known.map(\.model))
     } else {
       surplus = hashes.keys.filter { !knownEntities.contains($0) }.sorted()
     }
@@ -92,21 +92,6 @@ extension Examiner {
       examination.give(
         .incompatible, .unknownVersion(Self.changed(hashes, bundle.current), current: bundle.current.name))
     }
-  }
-
-  /// The entities and properties of a model that none of the others has, as `Car` and `Car.owner`.
-  private static func surplus(of model: ManagedObjectModel, over others: [ManagedObjectModel]) -> [String] {
-    var result: [String] = []
-    for (name, entity) in model.entities.sorted(by: { $0.key < $1.key }) {
-      let counterparts = others.filter { $0.entities[name] != nil }
-      if counterparts.isEmpty {
-        result.append(name)
-        continue
-      }
-      let known = Set(counterparts.flatMap { $0.properties(of: name).keys })
-      result += entity.properties.keys.filter { !known.contains($0) }.sorted().map { "\(name).\($0)" }
-    }
-    return result
   }
 
   private static func changed(_ hashes: [String: VersionHash], _ current: ModelVersion) -> [String] {

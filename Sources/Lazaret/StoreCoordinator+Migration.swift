@@ -89,10 +89,19 @@ extension StoreCoordinator {
     } else {
       examination.reason = .migrationFailed(error)
     }
-    let remedy = error.meansThereIsNoWay ? policy.whenIncompatible : policy.whenMigrationFails
+    let remedy: OpeningPolicy.Remedy
+    let kind: LazaretError.Kind
+    if error.kind == .sourceDamaged {
+      examination.verdict = .damaged
+      (remedy, kind) = (policy.whenDamaged, .damaged)
+    } else if error.meansThereIsNoWay {
+      (remedy, kind) = (policy.whenIncompatible, .incompatible)
+    } else {
+      (remedy, kind) = (policy.whenMigrationFails, .migrationFailed)
+    }
     guard remedy != .refuse else {
       throw LazaretError(
-        error.meansThereIsNoWay ? .incompatible : .migrationFailed, error, path: path, examination: examination)
+        kind, error, path: path, examination: examination)
     }
     return .failed(examination, error)
   }
@@ -136,7 +145,7 @@ extension MigrationError {
   /// and a failed migration.
   fileprivate var meansThereIsNoWay: Bool {
     switch kind {
-    case .notInferable, .sourceModelMissing, .mappingMissing, .backwards: true
+    case .notInferable, .sourceModelMissing, .mappingMissing, .backwards, .otherModel: true
     default: false
     }
   }

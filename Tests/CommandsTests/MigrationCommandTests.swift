@@ -40,7 +40,7 @@ struct MigrationCommandTests {
     #expect(inspected["verdict"] as? String == "compatible")
     #expect((inspected["entities"] as? [[String: Any]])?.first?["rows"] as? Int == 1)
     let again = try desk.lazaret("migrate", store, "--model", desk.model)
-    #expect(again.status == 0 && again.output.contains("nothing was done"))
+    #expect(again.status == 0 && again.output.contains("nothing to migrate"))
   }
 
   @Test func aLossIsToldAndIsTheExitCode() throws {
@@ -77,6 +77,6 @@ struct MigrationCommandTests {
       let missing = try desk.lazaret(verb, "Stores/None.sqlite", "--model", desk.model)
       #expect(missing.status != 0 && missing.errors.contains("[file-not-found]"), "\(missing.errors)")
     }
-    #expect(try desk.lazaret("migrate", store, "--model", desk.model, "-o", "New.sqlite", "--home", ".").status == 64)
+    #expect(try desk.lazaret("migrate", store, "--model", desk.model, "--fast").status == 64)
   }
 }

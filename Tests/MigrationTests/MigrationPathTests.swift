@@ -33,11 +33,17 @@ struct MigrationPathTests {
     let direct = try MigrationPath(in: bundle, from: .model(unknown))
     #expect(direct.steps.map(\.name) == ["the store's model → V3"])
     #expect(direct.steps.first?.sourceName == nil)
-    // V2's attribute is text, V3's is a date under another identifier: only the way through V2 is open.
+    // V1's attribute is text, V2's is a date: only the way through V1 is open, by a mapping that leads from there.
     let bridge = try self.bridge()
     let old = model(entity("Car", attribute("x", .string), attribute("y")))
-    let through = try MigrationPath(in: bridge, from: .model(old))
+    let mapping = MappingModel(
+      origin: .code, source: bridge.versions[0].model, destination: bridge.versions[1].model,
+      entityMappings: [EntityMapping(name: "Car", kind: .custom, source: "Car", destination: "Car")])
+    let through = try MigrationPath(in: bridge, from: .model(old), mappings: [mapping])
     #expect(through.steps.map(\.name) == ["the store's model → V1", "V1 → V2"])
+    // A version on the way that has no place for what the store holds is no way round.
+    let losing = try bundle(model(entity("Car", attribute("y"))), bridge.versions[1].model)
+    #expect(throws: MigrationError.self) { try MigrationPath(in: losing, from: .model(old)) }
     let error = try #require(throws: MigrationError.self) {
       try MigrationPath(in: bridge, from: .model(old), isDirect: true)
     }
@@ -45,7 +51,10 @@ struct MigrationPathTests {
   }
 
   private func bridge() throws -> ModelBundle {
-    try bundle(model(entity("Car", attribute("y"))), model(entity("Car", attribute("x", .date), attribute("y"))))
+    let last = attribute("w")
+    return try bundle(
+      model(entity("Car", attribute("x"), attribute("y"), last)),
+      model(entity("Car", attribute("x", .date), attribute("y"), last)))
   }
 
   @Test func backwardsAndUnknownVersions() throws {

@@ -38,12 +38,6 @@ struct MigrateCommand: ParsableCommand {
   @OptionGroup var presentation: OutputOptions
   @OptionGroup var log: LogOptions
 
-  func validate() throws {
-    if output != nil, home.home != nil {
-      throw ValidationError("--home says where the original goes, and with --output it stays.")
-    }
-  }
-
   func run() throws {
     try report(json: presentation.json) {
       let bundle = try migration.bundle()
@@ -51,7 +45,8 @@ struct MigrateCommand: ParsableCommand {
       var options = try migration.options(for: bundle)
       options.output = output?.path
       options.home = home.path
-      options.isRecorded = true
+      // A copy for somebody leaves nothing in the current folder.
+      options.isRecorded = output == nil || home.home != nil
       if dryRun {
         try migrator.plan(migration.store.path, options: options).print(json: presentation.json)
         return
@@ -65,7 +60,9 @@ struct MigrateCommand: ParsableCommand {
       line.clear()
       Terminal.standardOutput.write(
         presentation.json ? JSONText.pretty(MigrationJSON(result)) : MigrationText(result).text)
-      if result.steps.contains(where: { !$0.losses.isEmpty || !$0.leftBehind.isEmpty }) { throw ExitStatus.doubtful }
+      if result.steps.contains(where: { !$0.losses.isEmpty || !$0.leftBehind.isEmpty || !$0.filteredRows.isEmpty }) {
+        throw ExitStatus.doubtful
+      }
     }
   }
 }

@@ -34,9 +34,12 @@ struct MigrationPlanText {
   }
 
   private var outcome: String {
-    if !plan.failures.isEmpty { return "; it would fail" }
-    if plan.freeBytes < plan.neededBytes { return "; the disk is too full" }
-    return plan.losses.isEmpty ? "; nothing is lost" : "; something is lost"
+    var parts: [String] = []
+    if plan.freeBytes < plan.neededBytes { parts.append("the disk is too full") }
+    if !plan.failures.isEmpty { parts.append("it would fail") }
+    if !plan.losses.isEmpty { parts.append("something is lost") }
+    if parts.isEmpty { parts.append("nothing is lost") }
+    return "; " + parts.joined(separator: ", ")
   }
 
   private func text(of step: MigrationPlan.Step, _ number: Int) -> String {
@@ -85,7 +88,10 @@ struct MigrationText {
   init(_ result: Migrator.Result) {
     var lines = "\(printable(result.store.string)): "
     guard !result.steps.isEmpty else {
-      text = lines + "of that version already; nothing was done\n"
+      text =
+        lines
+        + (result.backup == nil ? "of that version already; there was nothing to migrate" : "an interrupted migration was finished")
+        + "\n"
       return
     }
     lines += "migrated in \(counted(Int64(result.steps.count), "step"))"

@@ -17,10 +17,26 @@ struct MappingOptions: ParsableArguments {
         result += try MappingFile.load(argument.path, in: bundle)
         continue
       }
-      let loaded = try MappingModel.load(path: argument.path, for: bundle)
+      let files = try mappingFiles(in: argument.path)
+      for file in files { result += try MappingFile.load(file, in: bundle) }
+      let loaded: LoadedMappingModels
+      do throws(MigrationError) {
+        loaded = try MappingModel.load(path: argument.path, for: bundle)
+      } catch {
+        guard error.kind == .mappingMissing, !files.isEmpty else { throw error }
+        continue
+      }
       for note in loaded.notes { Terminal.standardError.write("lazaret: left out: \(note.description)\n") }
       result += loaded.mappings
     }
     return result
+  }
+
+  /// The mapping files in a folder, in the order of their names.
+  private func mappingFiles(in path: FilePath) throws -> [FilePath] {
+    let fileSystem = FileSystem()
+    guard path.extension == nil, try fileSystem.status(of: path)?.kind == .directory else { return [] }
+    let names = try fileSystem.entries(of: path).filter { $0.extension == "json" }
+    return names.map { path.appending($0) }.sorted { $0.string < $1.string }
   }
 }

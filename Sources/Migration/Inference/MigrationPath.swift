@@ -55,8 +55,10 @@ public struct MigrationPath: Sendable, Hashable {
 }
 
 extension MappingModel {
-  /// The order in which mappings between the same versions are chosen: by name, then by file.
+  /// The order in which mappings between the same versions are chosen: those that need no policy, then by name, by file.
   static func isListedBefore(_ first: MappingModel, _ second: MappingModel) -> Bool {
+    let needs = [first, second].map { $0.entityMappings.contains(where: \.needsPolicy) }
+    if needs[0] != needs[1] { return needs[1] }
     if first.label != second.label { return precedesByCodeUnit(first.label, second.label) }
     return precedesByCodeUnit(first.origin.path?.string ?? "", second.origin.path?.string ?? "")
   }
@@ -128,7 +130,8 @@ private struct PathFinder {
     if !isDirect {
       for place in versions.indices[..<target].reversed() {
         let first = entry(from: model, hashes, to: place)
-        guard first.refusals.isEmpty else { continue }
+        // A detour by which something is lost is no way round a refusal.
+        guard first.refusals.isEmpty, first.step.mapping.losses.isEmpty else { continue }
         do throws(MigrationError) {
           return [first.step] + (try steps(from: place, to: target))
         } catch {

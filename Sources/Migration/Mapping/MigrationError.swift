@@ -17,6 +17,15 @@ public struct MigrationError: ReportableError {
     /// There is no such version in the bundle.
     case unknownVersion = "unknown-version"
 
+    /// The store's model has something that the app's lacks: it is a newer one.
+    case newerModel = "newer-model"
+
+    /// The store's model has no entity in common with the app's.
+    case otherModel = "other-model"
+
+    /// The store's own pages are damaged.
+    case sourceDamaged = "store-damaged"
+
     /// The store would have to go back to an older version.
     case backwards = "migration-backwards"
 
@@ -96,13 +105,19 @@ public struct MigrationError: ReportableError {
   public var code: String { fileError?.code ?? kind.rawValue }
 
   /// Whether the surroundings are at fault and not the store or the model.
-  public var isEnvironmental: Bool { fileError?.isEnvironmental ?? false }
+  public var isEnvironmental: Bool {
+    // A store that is newer than the app is not at fault either.
+    if kind == .newerModel || kind == .backwards { return true }
+    return fileError?.isEnvironmental ?? false
+  }
 
   /// The code that Core Data would give it in `NSCocoaErrorDomain` (format section 5.1); nil where it has none.
   public var coreDataCode: Int? {
     switch kind {
     case .notInferable, .mappingMissing, .mappingStale, .mappingInvalid: 134140
     case .sourceModelMissing: 134130
+    case .newerModel, .otherModel: 134100
+    case .sourceDamaged: 259
     case .backwards: 134506
     case .policyMissing, .policyFailed, .expressionUnsupported, .stageHandlerFailed: 134170
     case .dataViolation, .verificationFailed: 134110
@@ -163,6 +178,10 @@ extension MigrationError.Kind {
     case .notInferable: "Give a mapping for the step, or put a version between the two that leads over in two steps."
     case .sourceModelMissing: "Add the version that the store was written with to the model."
     case .unknownVersion: "Name a version that the model has."
+    case .newerModel: "Update the app or its model; the store is left as it is."
+    case .otherModel: "Check that it is the right store and the right model; the store is left as it is."
+    case .sourceDamaged:
+      "Let lazaret open, or the app, quarantine it; a migration would lose what cannot be read. It is left as it is."
     case .backwards: "Open the store with the newer app, or restore a backup from before the last migration."
     case .mappingMissing: "Give a mapping for the step."
     case .mappingStale: "Make the mapping anew from the two versions as they are now."

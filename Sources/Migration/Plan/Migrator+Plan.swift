@@ -97,7 +97,9 @@ extension Migrator {
           rows: try mapping.sourceEntityName.map { try forecast.rows(of: $0, database) } ?? 0,
           policy: mapping.policyClassName)
       },
-      losses: try forecast.losses(database), failures: try forecast.failures(database))
+      losses: try forecast.losses(database)
+        + (decision.way == .rebuild ? contents?.unexpectedColumnLosses(database, layout) ?? [] : []),
+      failures: try forecast.failures(database))
   }
 }
 

@@ -75,7 +75,7 @@ struct StoreCensus {
 
   /// What holds of a record `o` whose number the new type has no place for; nil for types that take every number.
   ///
-  /// What is only rounded does not count.
+  /// Fractions that are only rounded do not count.
   func isOutOfRange(_ path: PropertyPath, in entityName: String, of type: AttributeType) -> String? {
     guard let column = column(of: path, in: entityName) else { return nil }
     switch type {
@@ -84,7 +84,9 @@ struct StoreCensus {
       return "(\(column) NOT BETWEEN -2147483648 AND 2147483647 OR \(column) <> CAST(\(column) AS INTEGER))"
     case .integer64: return "\(column) <> CAST(\(column) AS INTEGER)"
     case .boolean: return "\(column) NOT IN (0, 1)"
-    case .float: return "abs(\(column)) > 3.4028234663852886e38"
+    case .double: return "(typeof(\(column)) = 'integer' AND CAST(CAST(\(column) AS REAL) AS INTEGER) <> \(column))"
+    case .float:
+      return "(abs(\(column)) > 3.4028234663852886e38 OR (typeof(\(column)) = 'integer' AND abs(\(column)) > 16777216))"
     default: return nil
     }
   }

@@ -194,6 +194,7 @@ struct InPlaceStep {
       let isThere = found.indexes.values.contains { other in
         other.tableName.uppercased() == index.tableName.uppercased() && other.isUnique == index.isUnique
           && other.columns.map { $0.uppercased() } == columns && other.name.hasPrefix("Z")
+          && (!other.isPartial || !index.isUnique)
       }
       if isThere { continue }
       guard found.indexes[index.name] == nil else {

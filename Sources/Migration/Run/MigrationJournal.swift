@@ -70,6 +70,9 @@ struct MigrationJournal: Codable, Sendable {
 
   /// The version of this file's format.
   var version = 2
+
+  /// What was asked for, as a digest: only the same request goes on where this one was interrupted.
+  var request: String
   var store: PathText
   var members: [Member]
 

@@ -16,7 +16,7 @@ extension Migrator {
       let folder = WorkingFolder(for: original, in: fileSystem)
       let lock = try takeLock(folder)
       var journal = MigrationJournal(
-        store: PathText(original.main),
+        request: "", store: PathText(original.main),
         members: MigrationJournal.members(try StoreFileSet(main: backup).members(in: fileSystem)),
         begun: surroundings.now().rfc3339, steps: [])
       journal.backup = PathText(backup)

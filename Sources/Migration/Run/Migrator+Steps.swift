@@ -120,7 +120,7 @@ extension Migrator {
     try requireSpace(for: run, .inPlace)
     let (source, fileSystem) = (run.source.path, fileSystem)
     let (_, accounts) = try concurrently { () throws(MigrationError) in
-      try FileIntegrity.check(source, in: fileSystem)
+      try FileIntegrity.checkSource(source, in: fileSystem)
     } _: { () throws(MigrationError) in
       try inPlace(start, steps, run)
     }

@@ -107,7 +107,15 @@ public struct Migrator: Sendable {
   }
 
   private func run(_ path: FilePath, _ options: Options) throws(MigrationError) -> Result {
-    if options.output == nil { _ = try finishInterrupted(path, home: options.home) }
+    if options.output == nil, let finished = try finishInterruptedSwap(path) {
+      // What an earlier run had done but for its end is this run's result, unless there is more to do.
+      let result = try begin(path, options)
+      return result.steps.isEmpty ? finished : result
+    }
+    return try begin(path, options)
+  }
+
+  private func begin(_ path: FilePath, _ options: Options) throws(MigrationError) -> Result {
     let original = try filing { () throws(FileError) in try StoreFileSet.locate(path, in: fileSystem) }
     let place = try filing { () throws(FileError) in
       guard let output = options.output else { return original }
@@ -152,6 +160,17 @@ public struct Migrator: Sendable {
     }
     let work = try prepared(original, folder, options)
     guard !work.journal.steps.isEmpty else {
+      if options.output != nil {
+        // Nothing to do, but somebody waits for the file.
+        if work.source.original != nil {
+          try filing { () throws(FileError) in
+            try fileSystem.duplicate(work.source.path, to: folder.unfinished(0))
+            try fileSystem.synchronizeFile(folder.unfinished(0))
+          }
+          try finish(0, as: 0, folder)
+        }
+        return try deliver(original, to: place, folder, work.journal, resumed: 0)
+      }
       try filing { () throws(FileError) in try folder.remove() }
       return Result(store: original.main, backup: nil, steps: [], resumedSteps: 0)
     }
@@ -238,7 +257,8 @@ public struct Migrator: Sendable {
   ) throws(MigrationError) -> Work {
     let members = try filing { () throws(FileError) in MigrationJournal.members(try original.members(in: fileSystem)) }
     if let journal = try filing({ () throws(FileError) in try folder.journal() }), journal.members == members,
-      journal.phase == .stepping, journal.store.path == original.main, let file = try lastFile(journal, folder)
+      journal.request == request(options), journal.phase == .stepping, journal.store.path == original.main,
+      let file = try lastFile(journal, folder)
     {
       if let path = try rest(of: journal, file, options) {
         return Work(path: path, journal: journal, source: StepSource(path: file))
@@ -255,7 +275,7 @@ public struct Migrator: Sendable {
       try way(from: try storeFacts(source.path), options)
     }
     let journal = MigrationJournal(
-      store: PathText(original.main), members: members, begun: surroundings.now().rfc3339,
+      request: request(options), store: PathText(original.main), members: members, begun: surroundings.now().rfc3339,
       steps: path.steps.map { step in
         MigrationJournal.Step(
           source: step.sourceName ?? "", destination: step.destinationName,
@@ -334,10 +354,32 @@ public struct Migrator: Sendable {
         .sourceModelMissing, operation: "plan the migration", path: bundle.path,
         detail: "no version of the model has the store's version hashes, and the store carries no model of its own")
     }
+    if case .model(let model) = source { try refuseForeign(model, options) }
     let path = try MigrationPath(
       in: bundle, from: source, to: options.version, isDirect: options.isDirect, mappings: options.mappings)
     try checkCustomSteps(path, options)
     return path
+  }
+
+  /// Stops where the store is of a model that is newer than the app's, or of another app's: migrating would delete what
+  /// only that model knows.
+  private func refuseForeign(_ model: ManagedObjectModel, _ options: Options) throws(MigrationError) {
+    let target = options.version ?? bundle.current.name
+    let known = bundle.versions.prefix { $0.name != target } + bundle.versions.filter { $0.name == target }
+    let names = Set(known.flatMap(\.model.entities.keys))
+    guard !names.isDisjoint(with: model.entities.keys) else {
+      throw MigrationError(
+        .otherModel, operation: "plan the migration", path: bundle.path,
+        detail: "the store has no entity in common with the model")
+    }
+    let surplus = model.surplus(over: known.map(\.model))
+    guard surplus.isEmpty else {
+      let list = surplus.prefix(10).map(printable).joined(separator: ", ")
+      throw MigrationError(
+        .newerModel, operation: "plan the migration", path: bundle.path,
+        detail: "the store's model has something that \"\(printable(target))\" and the versions before it lack: \(list)"
+          + (surplus.count > 10 ? " and \(surplus.count - 10) more" : ""))
+    }
   }
 
   /// Copies the set as it is and brings its log into the copy; the original is only read.

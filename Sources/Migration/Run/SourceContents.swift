@@ -21,12 +21,16 @@ struct SourceContents {
   /// Migrations of Core Data's that were broken off leave such columns behind.
   private(set) var unexpectedColumn: String?
 
+  /// The text encoding as SQLite names it; both files of a step have the same.
+  private(set) var encoding = "UTF-8"
+
   /// Reads the schema and the numbers of rows, which costs next to nothing.
   ///
   /// - Throws: `migration-data-violation` where the store lacks a table or a column of its model.
   init(outlineOf database: Database, _ layout: StepLayout) throws {
     schema = try SQLSchema(database)
     indexStatements = try Self.indexStatements(database)
+    encoding = try Self.encoding(of: database)
     try checkSchema(layout)
     for table in layout.source.tables {
       rowCounts[table.name] =
@@ -41,8 +45,28 @@ struct SourceContents {
   init(_ database: Database, _ layout: StepLayout) throws {
     schema = try SQLSchema(database)
     indexStatements = try Self.indexStatements(database)
+    encoding = try Self.encoding(of: database)
     try checkSchema(layout)
     try countRows(database, layout)
+  }
+
+  private static func encoding(of database: Database) throws -> String {
+    let name = try String.fetchOne(database, sql: "PRAGMA encoding") ?? ""
+    return ["UTF-16le", "UTF-16be"].contains(name) ? name : "UTF-8"
+  }
+
+  /// The values in columns that are none of the model's, which a rebuild has no place for.
+  func unexpectedColumnLosses(_ database: Database, _ layout: StepLayout) throws -> [MigrationPlan.Finding] {
+    try SQLSchema(layout.source).differences(to: schema).compactMap { difference in
+      guard case .unexpectedColumn(let table, let column) = difference else { return nil }
+      let (name, key) = (SQLText.quotedIdentifier(table), SQLText.quotedIdentifier(column))
+      let rows = try Int.fetchOne(database, sql: "SELECT count(\(key)) FROM \(name)") ?? 0
+      guard rows > 0 else { return nil }
+      let entity = layout.source.table(named: table)?.rootEntityName ?? table
+      return MigrationPlan.Finding(
+        kind: "column-of-the-app", entity: entity, property: column, rows: rows, examples: [],
+        text: "\(printable(entity)): column \(printable(column)) is none of the model's: its values are left behind")
+    }
   }
 
   /// Counts the records of each entity.

@@ -38,7 +38,8 @@ struct StepDecision: Sendable {
     guard mapping.kind == .copy || mapping.kind == .transform else { return .custom }
     let isSameNumber =
       layout.source.entity(named: source)?.number == layout.destination.entity(named: destination)?.number
-    if mapping.isIdentity, isSameNumber { return .unchanged }
+    let isWhole = !layout.mapping.losses.contains { $0.sourceEntityName == source }
+    if mapping.isIdentity, isSameNumber, isWhole { return .unchanged }
     guard change != nil else { return .rebuilt }
     return mapping.propertyMappings.allSatisfy {
       $0.source != nil && !$0.replacesNilWithDefault || $0.value == .recompute

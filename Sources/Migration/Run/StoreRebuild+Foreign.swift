@@ -35,7 +35,7 @@ extension StoreRebuild {
       }
       try database.execute(sql: table.statement)
       let name = SQLText.quotedIdentifier(table.name)
-      try database.execute(sql: "INSERT INTO main.\(name) SELECT * FROM old.\(name)")
+      try copyRows(of: table, name, database)
       if table.name == "ACHANGE" {
         try custom?.moveHistory()
         try renumberHistory(database, &account)
@@ -54,6 +54,18 @@ extension StoreRebuild {
       try database.execute(
         sql: "DELETE FROM main.sqlite_sequence; INSERT INTO main.sqlite_sequence SELECT * FROM old.sqlite_sequence")
     }
+  }
+
+  /// Copies the rows of a table of the app, with their rowids where they have any.
+  private func copyRows(of table: SQLTable, _ name: String, _ database: Database) throws {
+    let columns = try String.fetchAll(
+      database, sql: "SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0 ORDER BY cid", arguments: [table.name])
+    let taken = Set(columns.map { $0.lowercased() })
+    let hasRowids =
+      try Bool.fetchOne(database, sql: "SELECT wr = 0 FROM main.pragma_table_list(?)", arguments: [table.name]) ?? false
+    let rowid = hasRowids ? ["rowid", "_rowid_", "oid"].first { !taken.contains($0) } : nil
+    let list = ([rowid].compactMap(\.self) + columns.map(SQLText.quotedIdentifier)).joined(separator: ", ")
+    try database.execute(sql: "INSERT INTO main.\(name) (\(list)) SELECT \(list) FROM old.\(name)")
   }
 
   /// Refuses tables that no step can carry over.

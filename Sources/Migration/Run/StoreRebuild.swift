@@ -53,8 +53,12 @@ struct StoreRebuild {
     let (counted, built) = try concurrently { () throws(MigrationError) in
       try old.read { database in
         try ConditionCount(layout).refuseViolations(database)
-        let losses = try StepForecast(of: layout, made: made).losses(database)
-        return (hasAllEntities ? try SourceContents(database, layout) : contents, losses)
+        let losses =
+          try StepForecast(of: layout, made: made).losses(database) + contents.unexpectedColumnLosses(database, layout)
+        let counted = hasAllEntities ? try SourceContents(database, layout) : contents
+        // What a damaged page hides would be missing in the new file without a word.
+        try FileIntegrity.checkSource(source, in: FileSystem())
+        return (counted, losses)
       }
     } _: { () throws(MigrationError) in
       try build(from: source, to: target, contents)
@@ -75,7 +79,7 @@ struct StoreRebuild {
       var account = StepAccount(step: name, way: .rebuild)
       try database.execute(
         sql: """
-          PRAGMA page_size = 4096; PRAGMA auto_vacuum = 2; PRAGMA encoding = 'UTF-8';
+          PRAGMA page_size = 4096; PRAGMA auto_vacuum = 2; PRAGMA encoding = '\(contents.encoding)';
           PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE
           """)
       try database.execute(
@@ -95,6 +99,10 @@ struct StoreRebuild {
       try custom?.count(&account)
       for trigger in layout.destination.triggers { try database.execute(sql: trigger.statement) }
       try recreateAppObjects(database, contents, &account)
+      for pragma in ["user_version", "application_id"] {
+        let value = try Int64.fetchOne(database, sql: "PRAGMA old.\(pragma)") ?? 0
+        if value != 0 { try database.execute(sql: "PRAGMA main.\(pragma) = \(value)") }
+      }
       try database.execute(sql: "COMMIT")
       try database.execute(sql: "DETACH DATABASE old")
       // Both version bytes of the header say WAL, as in every store of Core Data's (format section 3.1).

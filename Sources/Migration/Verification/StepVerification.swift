@@ -164,7 +164,15 @@ struct StepVerification {
         isUnfit = "\(column.sqlName) IS NULL"
       case .missingRelationship, .newMandatoryRelationship:
         switch layout.destination.storage(of: path.name, in: entity.name) {
-        case .toOne(let column, _, _): isUnfit = "\(SQLText.identifier(column)) IS NULL"
+        case .toOne(let column, _, _):
+          // A key that leads to no record leads nowhere.
+          let key = SQLText.identifier(column)
+          let target = layout.destinationSide.properties[entity.name]?.first { $0.path == path }?.relationship
+          let table = target.flatMap { layout.destination.entity(named: $0.destinationEntityName)?.tableName }
+          isUnfit =
+            table.map { table in
+              "(o.\(key) IS NULL OR NOT EXISTS (SELECT 1 FROM \(SQLText.identifier(table)) AS q WHERE q.Z_PK = o.\(key)))"
+            } ?? "o.\(key) IS NULL"
         case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
           isUnfit =
             "NOT EXISTS (SELECT 1 FROM \(SQLText.identifier(table)) AS p WHERE p.\(SQLText.identifier(column)) = o.Z_PK)"

@@ -25,6 +25,9 @@ public struct MigrationPolicies: Sendable {
   /// The names of the classes that are provided, in order.
   public var classNames: [String] { byClass.keys.sorted() }
 
+  /// The names of everything that is registered, classes and mappings, in order.
+  var names: [String] { classNames + byMapping.keys.sorted() }
+
   /// What makes the policy of an entity mapping; nil where it needs none.
   ///
   /// - Throws: `policy-missing`.
