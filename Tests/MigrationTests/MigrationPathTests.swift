@@ -42,13 +42,15 @@ struct MigrationPathTests {
     let through = try MigrationPath(in: bridge, from: .model(old), mappings: [mapping])
     #expect(through.steps.map(\.name) == ["the store's model → V1", "V1 → V2"])
     // A version on the way that has no place for what the store holds is no way round.
-    let losing = try bundle(model(entity("Car", attribute("y"))), bridge.versions[1].model)
+    let losing = try makeBundle(model(entity("Car", attribute("y"))), bridge.versions[1].model)
     #expect(throws: MigrationError.self) { try MigrationPath(in: losing, from: .model(old)) }
     let error = try #require(throws: MigrationError.self) {
       try MigrationPath(in: bridge, from: .model(old), isDirect: true)
     }
     #expect(error.step == "the store's model → V2")
   }
+
+  private func makeBundle(_ models: ManagedObjectModel...) throws -> ModelBundle { try bundle(models) }
 
   private func bridge() throws -> ModelBundle {
     let last = attribute("w")

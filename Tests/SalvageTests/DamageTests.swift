@@ -1,6 +1,6 @@
 import Salvage
-import SystemPackage
 import StoreFiles
+import SystemPackage
 import TestSupport
 import Testing
 
