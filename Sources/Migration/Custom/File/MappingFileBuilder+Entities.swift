@@ -95,7 +95,7 @@ extension MappingFileBuilder {
       case .sql(let text): put(new.path, .expression(.sql(text)))
       case .copy(let other):
         put(new.path, try copy(try find(other, old, true, place, entity.source), new, place))
-      case .constant(let node): 
+      case .constant(let node):
         let constant = MappingConstant(node, type: new.attribute?.type ?? .undefined)
         guard let literal = constant.literal else {
           throw MappingFile.invalid(file.path, place, max(node.line, 1), constant.detail, hint: constant.hint)
