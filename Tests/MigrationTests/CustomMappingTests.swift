@@ -219,11 +219,11 @@ struct CustomMappingTests {
   // MARK: Errors
 
   @Test(arguments: [
-    ("oops(name)", "policy-missing", "oops"), ("nam || 'x'", "mapping-invalid", "Did you mean \"name\""),
+    ("oops(name)", "expression-unsupported", "oops"), ("nam || 'x'", "mapping-invalid", "Did you mean \"name\""),
     ("name; DROP TABLE ZPERSON", "mapping-invalid", "character 5"),
     ("(SELECT ZNAME FROM ZPERSON)", "mapping-invalid", "SELECT"), ("name ||", "mapping-invalid", "SQLite"),
-    ("load_extension('x')", "policy-missing", "load_extension"), ("staff", "mapping-invalid", "count(staff)"),
-    ("randomblob(1000000000)", "policy-missing", "uuid()"), ("'open", "mapping-invalid", "no end"),
+    ("load_extension('x')", "expression-unsupported", "load_extension"), ("staff", "mapping-invalid", "count(staff)"),
+    ("randomblob(1000000000)", "expression-unsupported", "uuid()"), ("'open", "mapping-invalid", "no end"),
     ("printf('%1000000d', 1)", "mapping-invalid", "three digits"), ("count(name)", "mapping-invalid", "to-many"),
     ("boss.boss.boss.boss.boss.boss.boss.boss.boss.name", "mapping-invalid", "more than 8"),
     ("?1", "mapping-invalid", "parameters"),

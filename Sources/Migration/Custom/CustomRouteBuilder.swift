@@ -18,8 +18,7 @@ struct CustomRouteBuilder {
     guard makePolicy != nil || (source != nil && destination != nil) else { return nil }
     var properties: Set<String> = []
     var filter: String?
-    if let text = mapping.sourceFilter, let source {
-      let rewritten = try rewrite(text, of: source, place: "", property: nil)
+    if let rewritten = try self.filter() {
       filter = rewritten.sql
       properties.formUnion(rewritten.properties)
     }
@@ -36,6 +35,14 @@ struct CustomRouteBuilder {
     return CustomRoute(
       number: number, mapping: mapping, source: source, destination: destination, makePolicy: makePolicy, range: nil,
       filter: filter, columns: columns, sourceProperties: properties)
+  }
+
+  /// The condition of its filter over the row `o`; nil for all records.
+  func filter() throws(MigrationError) -> MappingExpressionRewriter.Rewritten? {
+    guard let text = mapping.sourceFilter,
+      let source = mapping.sourceEntityName.flatMap({ layout.source.entity(named: $0) })
+    else { return nil }
+    return try rewrite(text, of: source, place: "", property: nil)
   }
 
   private func sql(
@@ -81,6 +88,34 @@ struct CustomRouteBuilder {
     layout.destinationSide.properties[route.destination.name]?.first { $0.path == path }
   }
 
+  private func told(_ problem: MappingExpressionProblem, _ property: String?) -> MigrationError {
+    let place = property == nil ? "in the filter" : "in the expression"
+    return CustomStepCheck.invalid(
+      mapping, property, "\(place)\(problem.position > 0 ? ", at" : ":") \(problem.words)", hint: problem.hint,
+      isUnsupported: problem.isUnsupported)
+  }
+
+  /// Lets SQLite compile the filter and every expression as they were written.
+  func compile(_ compilation: ExpressionCompilation) throws(MigrationError) {
+    guard let source = mapping.sourceEntityName.flatMap({ layout.source.entity(named: $0) }) else { return }
+    func check(
+      _ rewritten: MappingExpressionRewriter.Rewritten, _ property: String?
+    ) throws(MigrationError) {
+      do throws(MappingExpressionProblem) {
+        try compilation.check(rewritten, of: source)
+      } catch {
+        throw told(error, property)
+      }
+    }
+    if let filter = try filter() { try check(filter, nil) }
+    guard mapping.destinationEntityName != nil else { return }
+    for property in mapping.propertyMappings {
+      guard case .expression(let expression) = property.value else { continue }
+      let name = property.destination.description
+      try check(try rewrite(expression, of: source, place: "\(mapping.name).\(name)", property: name), name)
+    }
+  }
+
   private func rewrite(
     _ expression: MappingExpression, of source: EntityLayout, place: String, property: String?
   ) throws(MigrationError) -> MappingExpressionRewriter.Rewritten {
@@ -96,10 +131,7 @@ struct CustomRouteBuilder {
     do throws(MappingExpressionProblem) {
       return try rewriter.rewrite(text)
     } catch {
-      throw CustomStepCheck.invalid(
-        mapping, property,
-        "\(property == nil ? "in the filter" : "in the expression"), at character \(error.position): "
-          + error.detail, hint: error.hint, isMissingFunction: error.isMissingFunction)
+      throw told(error, property)
     }
   }
 }

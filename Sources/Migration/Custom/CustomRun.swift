@@ -129,15 +129,8 @@ final class CustomRun {
         sql: "INSERT INTO main.\(SQLText.identifier(destination.tableName)) (\(names.joined(separator: ", "))) "
           + "SELECT \(values.joined(separator: ", ")) FROM old.\(SQLText.identifier(source.tableName)) AS o "
           + "WHERE \(route.condition)")
-    } catch let error as DatabaseError
-      where [.SQLITE_ERROR, .SQLITE_TOOBIG, .SQLITE_MISMATCH].contains(error.resultCode)
-    {
-      throw MigrationError(
-        .dataViolation,
-        detail: "\(CustomStepCheck.place(route.mapping, nil)): an expression fails for a record "
-          + "(SQLite reported \(error.resultCode))",
-        hint: "Make the expressions of the mapping right for all records; the store is as it was.",
-        entityName: destination.name)
+    } catch let error as DatabaseError where CustomFailure.isOfExpression(error) {
+      throw try CustomFailure(route: route, database: database).told(error)
     }
   }
 
@@ -154,36 +147,27 @@ final class CustomRun {
       account.entities.append(.init(entity: destination.name, source: source.name, rows: rows))
     }
     policies?.count(&account)
+    let filters = CustomFilters(layout: layout)
+    let readers = step.routes.map { route in
+      CustomFilters.Reader(
+        mapping: route.mapping,
+        leavesOut: route.isSetBased
+          ? CustomFilters.leavesOut(route.filter)
+          : "NOT EXISTS (SELECT 1 FROM temp.LazaretAssociation AS a WHERE a.route = \(route.number) "
+            + "AND a.source = o.Z_PK)")
+    }
     for entity in layout.source.entities {
       let rows = contents.rows[entity.tableName]?[entity.number] ?? 0
       guard rows > 0 else { continue }
-      let left = try recordsLeftOut(entity)
-      if left == 0 { continue }
-      if step.routes.contains(where: { $0.source?.name == entity.name }) {
-        account.filteredRows[entity.name] = left
-      } else {
-        account.removedRows[entity.name] = left
+      guard step.routes.contains(where: { $0.source?.name == entity.name }) else {
+        account.removedRows[entity.name] = rows
+        continue
       }
+      guard let condition = filters.condition(of: entity, readers),
+        let found = try CustomFilters.finding(entity, where: condition, schema: "old.", database)
+      else { continue }
+      account.filteredRows[entity.name] = found.rows
+      account.losses.append(found)
     }
-  }
-
-  /// How many records of an entity have become nothing.
-  private func recordsLeftOut(_ entity: EntityLayout) throws -> Int {
-    var conditions: [String] = []
-    for route in step.routes where route.source?.name == entity.name {
-      if route.isSetBased {
-        conditions.append(route.filter.map { "(\($0)) IS NOT TRUE" } ?? "0")
-      } else {
-        conditions.append(
-          "NOT EXISTS (SELECT 1 FROM temp.LazaretAssociation AS a WHERE a.route = \(route.number) AND a.source = o.Z_PK)"
-        )
-      }
-    }
-    let filter = conditions.map { " AND \($0)" }.joined()
-    return try Int.fetchOne(
-      database,
-      sql:
-        "SELECT count(*) FROM old.\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number)\(filter)"
-    ) ?? 0
   }
 }

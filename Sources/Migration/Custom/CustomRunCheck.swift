@@ -76,7 +76,8 @@ struct CustomRunCheck {
     case .integer64: isFit = "typeof(\(name)) = 'integer'"
     case .boolean: isFit = "typeof(\(name)) = 'integer' AND \(name) IN (0, 1)"
     case .decimal, .double, .float, .date: isFit = "typeof(\(name)) IN ('integer', 'real')"
-    case .string, .uri: isFit = "typeof(\(name)) = 'text'"
+    case .string, .uri:
+      isFit = "typeof(\(name)) = 'text' AND \(MappingFunctions.textCheckFunction)(CAST(\(name) AS BLOB))"
     case .uuid: isFit = "typeof(\(name)) = 'blob' AND length(\(name)) = 16"
     case .binary, .transformable:
       isFit = "typeof(\(name)) = 'blob'" + (property.isMarked ? " AND substr(\(name), 1, 1) IN (x'01', x'02')" : "")
@@ -89,11 +90,15 @@ struct CustomRunCheck {
     guard rows > 0 else { return }
     let found = try String.fetchAll(work.database, sql: "SELECT DISTINCT typeof(\(name)) \(place) ORDER BY 1")
     let keys = try Int64.fetchAll(work.database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10")
+    // What SQLite calls a text may be any bytes.
+    let words =
+      (type == .string || type == .uri) && found == ["text"]
+      ? "bytes that are no text in UTF-8" : "SQLite's \(found.joined(separator: ", "))"
     throw MigrationError(
       .dataViolation,
       detail: "\(CustomStepCheck.place(route.mapping, property.path.description)): the values of \(rows) "
         + "record\(rows == 1 ? "" : "s") do not fit the type \(type.sourceName) "
-        + "(SQLite's \(found.joined(separator: ", "))); primary keys: \(keys.sqlList)",
+        + "(\(words)); primary keys: \(keys.sqlList)",
       hint: Self.hint(type), entityName: entity.name, propertyName: property.path.description)
   }
 
@@ -103,7 +108,7 @@ struct CustomRunCheck {
     case .boolean: "Let the expression give 0 or 1."
     case .decimal, .double, .float: "Write CAST(… AS REAL)."
     case .date: "Give seconds since 2001-01-01T00:00:00Z, for instance unixepoch(text) - 978307200."
-    case .string, .uri: "Write CAST(… AS TEXT)."
+    case .string, .uri: "Write uuid_text(…) for a UUID, or hex(…) for other bytes."
     case .uuid: "Give the 16 bytes: uuid() for a new one, uuid_blob(text) for one in text."
     case .binary, .transformable: "Write CAST(… AS BLOB)."
     case .undefined, .objectID, .composite: "Correct the mapping."

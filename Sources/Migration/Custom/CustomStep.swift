@@ -1,4 +1,3 @@
-internal import GRDB
 internal import ManagedObjectModel
 internal import PersistentStore
 internal import StoreFiles
@@ -15,20 +14,22 @@ struct CustomStep {
 
   /// Checks a step.
   ///
-  /// - Throws: `policy-missing` for a policy or a function that is not there, `mapping-invalid` for everything else that
-  ///   is wrong with the mapping, with entity mapping, entity, property and place in the expression.
+  /// - Throws: `policy-missing` for a policy that is not there, `expression-unsupported` for a function, `mapping-invalid`
+  ///   for everything else that is wrong with the mapping, with entity mapping, entity, property and place in the expression.
   init(_ layout: StepLayout, policies: MigrationPolicies) throws(MigrationError) {
     self.layout = layout
     try CustomStepCheck(layout: layout).run()
-    let paths = MappingPathResolver(layout: layout.source, schema: "old.")
+    let paths = MappingPathResolver(layout: layout.source, schema: ExpressionCompilation.schema)
+    let compilation = try ExpressionCompilation(layout.source)
     var routes: [CustomRoute] = []
     for mapping in layout.mapping.entityMappings {
       let builder = CustomRouteBuilder(layout: layout, paths: paths, mapping: mapping)
-      if let route = try builder.route(numbered: routes.count, policies) { routes.append(route) }
+      guard let route = try builder.route(numbered: routes.count, policies) else { continue }
+      try builder.compile(compilation)
+      routes.append(route)
     }
     ranges = Self.assignRanges(&routes, layout)
     self.routes = routes
-    try compile()
   }
 
   /// The route of the entity mapping of that name.
@@ -58,51 +59,6 @@ struct CustomStep {
       }
     }
     return ranges
-  }
-
-  // MARK: Compiling
-
-  /// Lets SQLite compile every statement on empty tables of the source's model, so that errors come before the start.
-  private func compile() throws(MigrationError) {
-    do {
-      let database = try DatabaseQueue()
-      try database.inDatabase { database in
-        try StepConnection.addFunctions(to: database, referenceDate: 0)
-        try database.execute(sql: "ATTACH DATABASE ':memory:' AS old")
-        for table in layout.source.tables { try database.execute(sql: Self.placed(table.statement)) }
-        for table in layout.source.joinTables { try database.execute(sql: Self.placed(table.statement)) }
-        try database.execute(sql: "CREATE TABLE old.Z_METADATA (Z_VERSION INTEGER, Z_UUID VARCHAR, Z_PLIST BLOB)")
-        for route in routes { try compile(route, database) }
-      }
-    } catch {
-      throw MigrationError(database: error, path: nil)
-    }
-  }
-
-  private static func placed(_ statement: String) -> String {
-    "CREATE TABLE old." + statement.dropFirst("CREATE TABLE ".count)
-  }
-
-  private func compile(_ route: CustomRoute, _ database: Database) throws {
-    guard let source = route.source else { return }
-    func check(_ sql: String, _ property: String?) throws {
-      do {
-        _ = try database.makeStatement(
-          sql: "SELECT \(sql) FROM old.\(SQLText.identifier(source.tableName)) AS o WHERE o.Z_ENT = 1")
-      } catch let error as DatabaseError {
-        throw CustomStepCheck.invalid(
-          route.mapping, property,
-          "SQLite cannot compile the expression: \(printable(error.message ?? "syntax error"))",
-          hint: "Correct the expression; SQLite's rules for expressions hold.")
-      }
-    }
-    if let filter = route.filter { try check(filter, nil) }
-    for property in route.mapping.propertyMappings {
-      guard case .expression = property.value,
-        let column = route.columns.first(where: { $0.column.path == property.destination })
-      else { continue }
-      try check(column.sql, property.destination.description)
-    }
   }
 }
 

@@ -144,10 +144,10 @@ struct CustomStepCheck {
   /// The error of a mapping that cannot be carried out.
   static func invalid(
     _ mapping: EntityMapping, _ property: String?, _ detail: String, hint: String? = nil,
-    isMissingFunction: Bool = false
+    isUnsupported: Bool = false
   ) -> MigrationError {
     MigrationError(
-      isMissingFunction ? .policyMissing : .mappingInvalid, operation: "prepare the mapping",
+      isUnsupported ? .expressionUnsupported : .mappingInvalid, operation: "prepare the mapping",
       detail: "\(place(mapping, property)): \(detail)", hint: hint ?? "Correct the mapping.",
       entityName: mapping.destinationEntityName ?? mapping.sourceEntityName, propertyName: property)
   }

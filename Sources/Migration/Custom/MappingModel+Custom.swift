@@ -1,3 +1,4 @@
+package import GRDB
 internal import ManagedObjectModel
 
 extension MappingModel {
@@ -35,4 +36,18 @@ extension EntityMapping {
 
   /// Whether it names a policy that is not Core Data's own.
   var needsPolicy: Bool { policyClassName.map { !$0.isEmpty && $0 != Self.standardPolicyClassName } ?? false }
+}
+
+extension MappingModel {
+  /// Says which records of a store of the source's model it would leave out, by its filters; the numbers are nil without
+  /// a store.
+  ///
+  /// - Parameter referenceDate: what `NSCoreDataNow()` says, in seconds since 2001-01-01T00:00:00Z.
+  /// - Throws: `mapping-invalid`, `expression-unsupported`, or `migration-data-violation` for a filter that fails for a
+  ///   record.
+  package func recordsLeftOut(
+    in database: Database?, referenceDate: Double = 0
+  ) throws -> [MigrationPlan.Finding] {
+    try CustomFilters.leftOut(database, try StepLayout(self), referenceDate: referenceDate)
+  }
 }

@@ -65,7 +65,7 @@ struct StoreRebuild {
     }
     try old.close()
     var account = built
-    account.losses = counted.1
+    account.losses = counted.1 + built.losses
     if custom == nil { count(counted.0, &account) }
     return account
   }

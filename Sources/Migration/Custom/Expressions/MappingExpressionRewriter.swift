@@ -6,6 +6,12 @@ internal import StoreFiles
 ///
 /// Only what is known to be harmless gets through: names of properties, literals, operators and functions of a list.
 struct MappingExpressionRewriter {
+  /// A piece of the result, with the place in the text that it was made of.
+  struct Piece {
+    let sql: String
+    let position: Int
+  }
+
   /// The result.
   struct Rewritten {
     /// The expression over the row `o`.
@@ -14,8 +20,11 @@ struct MappingExpressionRewriter {
     /// The attribute, where the expression is nothing but its name.
     var attribute: PropertyPath?
 
-    /// The properties of the source entity that it reads.
+    /// The properties of the source entity that it reads, by their names and by the paths that begin with them.
     var properties: Set<String>
+
+    /// The pieces in their order; none where the expression is nothing but a name.
+    var pieces: [Piece] = []
   }
 
   let paths: MappingPathResolver
@@ -30,6 +39,9 @@ struct MappingExpressionRewriter {
   private var properties: Set<String> = []
   private var depth = 0
 
+  /// How much had been written when a piece of the text was come to.
+  private var marks: [(written: Int, position: Int)] = []
+
   /// Prepares the rewriting of expressions for a source entity.
   init(_ paths: MappingPathResolver, entity entityName: String, place: String) {
     self.paths = paths
@@ -40,15 +52,25 @@ struct MappingExpressionRewriter {
   /// Rewrites an expression.
   mutating func rewrite(_ text: String) throws(MappingExpressionProblem) -> Rewritten {
     tokens = try MappingExpressionScanner.tokens(of: text)
-    (index, output, properties, depth) = (0, [], [], 0)
+    (index, output, properties, depth, marks) = (0, [], [], 0, [])
     if let path = onlyPath(), let attribute = paths.attribute(path, of: entityName) {
-      return Rewritten(sql: attribute.sql, attribute: attribute.path, properties: [path[0]])
+      return Rewritten(
+        sql: attribute.sql, attribute: attribute.path, properties: [path[0], attribute.path.description])
     }
     while index < tokens.count { try step() }
     guard depth == 0 else {
       throw MappingExpressionProblem(position: tokens.last?.position ?? 1, detail: "a parenthesis is not closed")
     }
-    return Rewritten(sql: "(\(output.joined(separator: " ")))", attribute: nil, properties: properties)
+    return Rewritten(
+      sql: "(\(output.joined(separator: " ")))", attribute: nil, properties: properties, pieces: pieces())
+  }
+
+  private func pieces() -> [Piece] {
+    marks.indices.map { place in
+      let end = place + 1 < marks.count ? marks[place + 1].written : output.count
+      return Piece(
+        sql: output[marks[place].written..<end].joined(separator: " "), position: marks[place].position)
+    }
   }
 
   private func token(_ ahead: Int = 0) -> MappingExpressionToken? {
@@ -81,6 +103,7 @@ struct MappingExpressionRewriter {
 
   private mutating func step() throws(MappingExpressionProblem) {
     let token = tokens[index]
+    marks.append((output.count, token.position))
     switch token.kind {
     case .literal(let text):
       output.append(text)
@@ -186,7 +209,7 @@ struct MappingExpressionRewriter {
     if MappingFunctions.aggregate.contains(lower) {
       if let (path, end) = path(at: index + 2), tokens.indices.contains(end), tokens[end].isSymbol(")") {
         output.append(try paths.aggregate(lower, path, of: entityName, position: tokens[index + 2].position))
-        if let first = path.first { properties.insert(first) }
+        noteProperty(path)
         index = end + 1
         return
       }
@@ -195,18 +218,53 @@ struct MappingExpressionRewriter {
           position: token.position, detail: "\(word)() takes what a to-many relationship leads to",
           hint: "Write count(relationship), or \(lower)(relationship.attribute).")
       }
-    } else if !MappingFunctions.scalar.contains(lower) {
+    } else if !MappingFunctions.available.contains(lower) {
       throw MappingExpressionProblem(
         position: token.position, detail: "there is no function \(word)()",
-        hint: Self.hint(word, lower), isMissingFunction: true)
+        hint: Self.hint(word, lower), isUnsupported: true)
     }
+    if let place = MappingFunctions.dateFunctions[lower] { try checkTime(lower, place, token) }
     if lower == "printf" || lower == "format" { try checkFormat(token) }
     output.append(word)
     index += 1
   }
 
+  /// A date function that speaks of the present gives something else each time.
+  private func checkTime(
+    _ name: String, _ place: Int, _ token: MappingExpressionToken
+  ) throws(MappingExpressionProblem) {
+    func problem(_ position: Int, _ detail: String) -> MappingExpressionProblem {
+      MappingExpressionProblem(
+        position: position, detail: detail + ", which is another each time the migration is repeated",
+        hint: "Write NSCoreDataNow() for when the migration began, in seconds since 2001-01-01T00:00:00Z; as text: "
+          + "datetime(NSCoreDataNow() + 978307200, 'unixepoch').")
+    }
+    var open = 0
+    var argument = 0
+    var isThere = false
+    for token in tokens[(index + 1)...] {
+      if token.isSymbol(")") { open -= 1 }
+      if open == 0, token.isSymbol(")") { break }
+      if open == 1, token.isSymbol(",") {
+        argument += 1
+      } else if open > 0 {
+        if argument == place { isThere = true }
+        if case .literal(let text) = token.kind {
+          let isPresent = text.lowercased() == "'now'"
+          let isOmitted =
+            argument == place && open == 1 && ["'subsec'", "'subsecond'"].contains(text.lowercased())
+          if isPresent || isOmitted { throw problem(token.position, "\(name)() with \(text) tells the present") }
+        }
+      }
+      if token.isSymbol("(") { open += 1 }
+    }
+    guard isThere else { throw problem(token.position, "\(name)() without a time value tells the present") }
+  }
+
   private static func hint(_ word: String, _ lower: String) -> String {
     switch lower {
+    case _ where MappingFunctions.scalar.contains(lower):
+      "The SQLite of this process (\(SQLiteLibrary.version)) does not have it."
     case "random", "randomblob":
       "A migration that is repeated must give the same values; write uuid() for an identifier, or primaryKey()."
     default: NameSuggestion.hint(for: word, among: MappingFunctions.names, "functions") + " Others need a policy."
@@ -246,8 +304,14 @@ struct MappingExpressionRewriter {
     output.append(
       try paths.value(
         names, of: entityName, position: token.position, isTestedForNil: isNilTest(at: end)))
-    if let first = names.first { properties.insert(first) }
+    noteProperty(names)
     index = end
+  }
+
+  /// Notes what a path reads: the property by its name, and the leaf of a composite attribute by its path.
+  private mutating func noteProperty(_ names: [String]) {
+    guard let first = names.first else { return }
+    properties.formUnion([first, names.joined(separator: ".")])
   }
 
   /// Whether `IS NULL` or `IS NOT NULL` stands at a piece.

@@ -26,7 +26,7 @@ struct MappingExpressionToken {
 
 /// What is wrong with an expression, and where.
 struct MappingExpressionProblem: Error {
-  /// The place of the first character that is wrong, from 1.
+  /// The place of the first character that is wrong, from 1; 0 where no single one is.
   var position: Int
 
   /// What is wrong, in a plain sentence without a full stop.
@@ -36,5 +36,8 @@ struct MappingExpressionProblem: Error {
   var hint: String?
 
   /// Whether a function is needed that is not there.
-  var isMissingFunction = false
+  var isUnsupported = false
+
+  /// What is wrong, with the place in the expression.
+  var words: String { position > 0 ? "character \(position): \(detail)" : detail }
 }

@@ -15,6 +15,28 @@ enum MappingFunctions {
     "json_valid", "uuid_blob", "uuid_text", "nscoredatanow",
   ]
 
+  /// Those of them that came to SQLite after its version 3.40.
+  private static let recent: Set<String> = ["octet_length", "timediff", "unhex"]
+
+  /// Those of them that the SQLite of this process has.
+  static let available: Set<String> = {
+    do {
+      let own = Set(additional.map { $0.name.lowercased() }).union(["nscoredatanow"])
+      let names = try DatabaseQueue().read { database in
+        try String.fetchSet(database, sql: "SELECT lower(name) FROM pragma_function_list")
+      }
+      return scalar.intersection(names.union(own))
+    } catch {
+      // A SQLite that does not list its functions.
+      return scalar.subtracting(recent)
+    }
+  }()
+
+  /// The date functions with the place of their time value, counted from 0; without one they mean the present.
+  static let dateFunctions: [String: Int] = [
+    "date": 0, "time": 0, "datetime": 0, "julianday": 0, "unixepoch": 0, "strftime": 1, "timediff": 0,
+  ]
+
   /// What works on all records that a to-many relationship leads to; `min` and `max` also on several values.
   static let aggregate: Set<String> = ["count", "sum", "avg", "total", "min", "max", "group_concat"]
 
@@ -23,7 +45,7 @@ enum MappingFunctions {
 
   /// All of them, in order.
   static var names: [String] {
-    (scalar.subtracting(["nscoredatanow"]).union(aggregate).union(own).union(["NSCoreDataNow"])).sorted()
+    (available.subtracting(["nscoredatanow"]).union(aggregate).union(own).union(["NSCoreDataNow"])).sorted()
   }
 
   /// The keywords of expressions.
@@ -49,8 +71,19 @@ enum MappingFunctions {
   /// The name of the function that makes identifiers: of a primary key, the place it is for, and the store's identifier.
   static let identifierFunction = "LazaretUUID"
 
+  /// The name of the function that says whether bytes are text in UTF-8.
+  static let textCheckFunction = "LazaretIsText"
+
   /// The functions that SQLite itself does not have.
   static let additional: [DatabaseFunction] = [
+    DatabaseFunction(textCheckFunction, argumentCount: 1, pure: true) { values in
+      switch values[0].storage {
+      case .blob(let data): String(validating: data, as: UTF8.self) != nil
+      // No bytes at all are an empty text.
+      case .null, .string: true
+      case .int64, .double: false
+      }
+    },
     DatabaseFunction(identifierFunction, argumentCount: 3, pure: true) { values in
       guard let key = Int64.fromDatabaseValue(values[0]), let place = String.fromDatabaseValue(values[1]) else {
         return nil

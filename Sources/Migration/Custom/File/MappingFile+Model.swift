@@ -63,7 +63,8 @@ extension MappingFile {
     }
     return MigrationError(
       .mappingStale, operation: "read the mapping file", path: path, detail: detail,
-      hint: "Look through the mapping, correct it for the versions as they are now, and write their hashes anew.",
+      hint: "Look through the mapping and correct it for the versions as they are now. Then delete \"checksum\" and "
+        + "\"entities\" of both versions in the file, and run `lazaret model seal`.",
       entityName: nil)
   }
 }

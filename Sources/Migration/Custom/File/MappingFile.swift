@@ -120,7 +120,7 @@ public struct MappingFile: Sendable {
   /// Reads a mapping file and makes the mapping models of it that it describes for the versions of a bundle.
   ///
   /// - Throws: a file error, `mapping-invalid`, `mapping-stale`, `mapping-not-inferable` for what the file leaves to be
-  ///   inferred and cannot be, or `policy-missing` for a function that is not there.
+  ///   inferred and cannot be, or `expression-unsupported` for a function that is not there.
   public static func load(
     _ path: FilePath, in bundle: ModelBundle, fileSystem: FileSystem = FileSystem()
   ) throws(MigrationError) -> [MappingModel] {

@@ -95,7 +95,12 @@ extension MappingFileBuilder {
       case .sql(let text): put(new.path, .expression(.sql(text)))
       case .copy(let other):
         put(new.path, try copy(try find(other, old, true, place, entity.source), new, place))
-      case .constant(let node): put(new.path, .expression(.sql(try literal(node, new, place))))
+      case .constant(let node):
+        let constant = MappingConstant(node, type: new.attribute?.type ?? .undefined)
+        guard let literal = constant.literal else {
+          throw MappingFile.invalid(file.path, place, max(node.line, 1), constant.detail, hint: constant.hint)
+        }
+        put(new.path, .expression(.sql(literal)))
       case .defaultValue: put(new.path, .defaultValue)
       case .null: put(new.path, .null)
       }
@@ -134,33 +139,6 @@ extension MappingFileBuilder {
       hint: "Write an SQL expression that converts it.")
   }
 
-  /// A constant as an SQL literal.
-  private func literal(
-    _ node: JSONTree, _ property: StoredProperty, _ place: String
-  ) throws(MigrationError) -> String {
-    let type = property.attribute?.type ?? .undefined
-    switch (node.value, type) {
-    case (.null, _): return "NULL"
-    case (.boolean(let flag), .boolean): return flag ? "1" : "0"
-    case (.number(let digits), .integer16), (.number(let digits), .integer32), (.number(let digits), .integer64):
-      if let number = Int64(digits) { return "(\(number))" }
-    case (.number(let digits), .double), (.number(let digits), .float), (.number(let digits), .decimal),
-      (.number(let digits), .date):
-      return "(\(digits))"
-    case (.string(let text), .date):
-      if let time = Timestamp(text) {
-        return "(\(Double(time.secondsSince1970 - 978_307_200) + Double(time.nanoseconds) / 1e9))"
-      }
-    case (.string(let text), .string), (.string(let text), .uri):
-      if !text.unicodeScalars.contains("\0") { return SQLText.literal(text) }
-    case (.string(let text), .uuid): return "uuid_blob(\(SQLText.literal(text.replacingNul)))"
-    default: break
-    }
-    throw invalid(
-      place, "\(node.kindName) is no constant for the type \(type.sourceName)",
-      hint: type == .date ? "Write a time such as \"2026-01-31T12:00:00Z\"." : nil)
-  }
-
   /// The name after `madeBy` may also be that of the entity whose records are meant.
   mutating func nameDestinations() throws(MigrationError) {
     for index in mappings.indices {
@@ -192,8 +170,4 @@ extension MappingFileBuilder {
       }
     }
   }
-}
-
-extension String {
-  fileprivate var replacingNul: String { String(unicodeScalars.filter { $0.value != 0 }.map(Character.init)) }
 }

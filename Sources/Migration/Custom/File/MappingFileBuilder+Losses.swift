@@ -3,13 +3,24 @@ internal import PersistentStore
 internal import StoreFiles
 
 extension MappingFileBuilder {
-  /// The properties that an expression reads.
+  /// What expressions are checked with.
+  private struct Expressions {
+    let layout: StoreLayout
+    let paths: MappingPathResolver
+    let compilation: ExpressionCompilation
+  }
+
+  /// The properties that an expression reads; SQLite compiles it, so that what is wrong with it is told with its place.
   private func properties(
-    _ text: String, of name: String, _ mapping: EntityMapping, _ property: PropertyPath?, _ paths: MappingPathResolver
+    _ text: String, of name: String, _ mapping: EntityMapping, _ property: PropertyPath?, _ expressions: Expressions
   ) throws(MigrationError) -> Set<String> {
-    var rewriter = MappingExpressionRewriter(paths, entity: name, place: "")
+    var rewriter = MappingExpressionRewriter(expressions.paths, entity: name, place: "")
     do throws(MappingExpressionProblem) {
-      return try rewriter.rewrite(text).properties
+      let rewritten = try rewriter.rewrite(text)
+      if let entity = expressions.layout.entity(named: name) {
+        try expressions.compilation.check(rewritten, of: entity)
+      }
+      return rewritten.properties
     } catch {
       let entity = file.entities.first { entity in
         entity.source == name
@@ -17,47 +28,87 @@ extension MappingFileBuilder {
       }
       let end = property.map { "attributes.\(printable($0.description))" } ?? "filter"
       let at = "\(entity?.place ?? "$.entities").\(end)"
-      var told = invalid(
-        at, "character \(error.position): \(error.detail)", hint: error.hint ?? "Correct the expression.")
-      if error.isMissingFunction { told.kind = .policyMissing }
+      var told = invalid(at, error.words, hint: error.hint ?? "Correct the expression.")
+      if error.isUnsupported { told.kind = .expressionUnsupported }
       told.entityName = mapping.destinationEntityName
       told.propertyName = property?.description
       throw told
     }
   }
 
-  /// What is lost of each entity of the source: what no mapping that reads it makes use of.
-  func remainingLosses() throws(MigrationError) -> [MigrationLoss] {
-    let layout: StoreLayout
+  /// What the mappings read, by entity of the source: the names of properties, and the paths that begin with them.
+  private func usedProperties() throws(MigrationError) -> [String: Set<String>] {
+    let expressions: Expressions
     do {
-      layout = try StoreLayout(source)
+      let layout = try StoreLayout(source)
+      expressions = Expressions(
+        layout: layout, paths: MappingPathResolver(layout: layout, schema: ExpressionCompilation.schema),
+        compilation: try ExpressionCompilation(layout))
     } catch {
       throw MigrationError(database: error, path: file.path)
     }
-    let paths = MappingPathResolver(layout: layout, schema: "")
     var used: [String: Set<String>] = [:]
     for mapping in mappings {
       guard let name = mapping.sourceEntityName else { continue }
       if case .sql(let text)? = mapping.sourceFilter {
-        used[name, default: []].formUnion(try properties(text, of: name, mapping, nil, paths))
+        used[name, default: []].formUnion(try properties(text, of: name, mapping, nil, expressions))
       }
       for property in mapping.propertyMappings {
-        if let source = property.source { used[name, default: []].insert(source.name) }
+        if let source = property.source { used[name, default: []].insert(source.description) }
         guard case .expression(.sql(let text)) = property.value else { continue }
-        used[name, default: []].formUnion(try properties(text, of: name, mapping, property.destination, paths))
+        used[name, default: []].formUnion(try properties(text, of: name, mapping, property.destination, expressions))
       }
     }
+    return used
+  }
+
+  /// What is lost of each entity of the source: what no mapping that reads it makes use of.
+  func remainingLosses() throws(MigrationError) -> [MigrationLoss] {
+    let used = try usedProperties()
+    // What a policy reads nobody can tell.
+    let custom = Set(mappings.filter { $0.kind == .custom }.compactMap(\.sourceEntityName))
+      .subtracting(mappings.filter(\.needsPolicy).compactMap(\.sourceEntityName))
     var result: Set<MigrationLoss> = []
     for (name, lists) in losses {
       guard var common = lists.first else { continue }
       for list in lists.dropFirst() { common.formIntersection(list) }
-      result.formUnion(common.filter { loss in loss.property.map { used[name]?.contains($0.name) != true } ?? true })
+      result.formUnion(
+        common.filter { loss in loss.property.map { used[name]?.contains($0.description) != true } ?? true })
+    }
+    let side = InferenceSide(source)
+    for name in custom {
+      for property in side.properties[name] ?? [] {
+        guard !isUsed(property, of: name, used, side),
+          !result.contains(where: { $0.sourceEntityName == name && $0.property == property.path })
+        else { continue }
+        result.insert(
+          MigrationLoss(
+            property.relationship == nil ? .removedAttribute : .removedRelationship, source: name,
+            declaredBy: property.declaringEntityName, property: property.path))
+      }
     }
     return result.sorted { first, second in
       if first.sourceEntityName != second.sourceEntityName {
         return precedesByCodeUnit(first.sourceEntityName, second.sourceEntityName)
       }
       return precedesByCodeUnit(first.property?.description ?? "", second.property?.description ?? "")
+    }
+  }
+
+  /// Whether the values of a property of an entity, or the pairs of a relationship, are made use of.
+  private func isUsed(
+    _ property: StoredProperty, of name: String, _ used: [String: Set<String>], _ side: InferenceSide
+  ) -> Bool {
+    if used[name]?.contains(property.path.description) == true { return true }
+    switch property.content {
+    // What a derived attribute held can be computed again.
+    case .attribute(let attribute): return attribute.isDerived
+    case .relationship(let relationship):
+      // Pairs arrive from the other side as well.
+      guard let inverse = side.inverse(of: relationship) else { return false }
+      return used.contains { entity, names in
+        names.contains(inverse.key.name) && side.isKind(entity, of: inverse.key.entityName)
+      }
     }
   }
 }

@@ -39,16 +39,19 @@ struct MappingFileBuilder {
     return model
   }
 
-  private func place(_ text: String) -> Int {
-    // The line of the entity mapping is near enough for what the models say about it.
-    guard case .array(let items)? = file.tree["entities"]?.value,
-      let index = Int(text.drop { $0 != "[" }.dropFirst().prefix { $0.isNumber }), items.indices.contains(index)
+  /// The line of a place such as `$.entities[0].attributes.age`; that of the entity mapping where there is no such place.
+  private func line(_ place: String) -> Int {
+    let digits = place.drop { $0 != "[" }.dropFirst().prefix { $0.isNumber }
+    guard case .array(let items)? = file.tree["entities"]?.value, let index = Int(digits), items.indices.contains(index)
     else { return 1 }
-    return items[index].line
+    let keys = place.drop { $0 != "]" }.dropFirst(2).split(separator: ".", maxSplits: 1).map(String.init)
+    guard let key = keys.first, let found = items[index][key] else { return items[index].line }
+    // The names of leaves have points in them.
+    return keys.count > 1 ? found[keys[1]]?.line ?? found.line : found.line
   }
 
   func invalid(_ at: String, _ detail: String, hint: String? = nil) -> MigrationError {
-    MappingFile.invalid(file.path, at, place(at), detail, hint: hint)
+    MappingFile.invalid(file.path, at, line(at), detail, hint: hint)
   }
 
   private func checkNames() throws(MigrationError) {

@@ -58,7 +58,7 @@ extension MappingModel {
   /// Checks, without a store, whether it can be carried out with these policies: every expression is compiled, and every
   /// policy class looked for.
   ///
-  /// - Throws: `policy-missing`, `mapping-invalid`.
+  /// - Throws: `policy-missing`, `expression-unsupported`, `mapping-invalid`.
   public func check(policies: MigrationPolicies = MigrationPolicies()) throws(MigrationError) {
     let layout = try StepLayout(self)
     guard layout.isCustom || entityMappings.contains(where: { policies.isNamed($0) }) else { return }
