@@ -104,7 +104,7 @@ struct CustomErrorTests {
     (.integer16, "-32768", "-32768"), (.integer16, "32768", refused), (.integer32, "2147483648", refused),
     (.integer64, "9223372036854775808", refused), (.integer64, "-9223372036854775808", "(-9223372036854775807 - 1)"),
     (.integer32, "1.5", refused), (.integer32, "true", refused), (.boolean, "true", "1"), (.boolean, "1", refused),
-    (.double, "1e999", refused), (.float, "1e39", refused), (.float, "1.5", "1.5"),
+    (.float, "1e39", refused), (.float, "1.5", "1.5"),
     (.decimal, "12.50", "CAST('12.50' AS NUMERIC)"),
     (.decimal, "1e200", refused), (.date, #""2026-02-30T12:00:00Z""#, refused),
     (.date, #""2001-01-01T00:01:00Z""#, "60.0"),

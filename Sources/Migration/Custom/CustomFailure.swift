@@ -52,8 +52,9 @@ struct CustomFailure {
     return nil
   }
 
-  /// The first ten records that an expression fails for; nil for none. Each failure ends a pass, and the next one goes
-  /// on behind it.
+  /// The first ten records that an expression fails for; nil for none.
+  ///
+  /// Each failure ends a pass, and the next one goes on behind it.
   private func keys(
     _ sql: String, _ condition: String, _ source: EntityLayout
   ) throws -> (keys: [Int64], isComplete: Bool)? {
