@@ -20,6 +20,8 @@ public struct FileError: ReportableError {
     case tooLarge = "file-too-large"
     case changed = "changed-meanwhile"
     case verificationFailed = "verification-failed"
+    case journalUnreadable = "migration-journal-unreadable"
+    case placeTaken = "place-taken"
     case other = "file-error"
   }
 
@@ -80,7 +82,7 @@ public struct FileError: ReportableError {
   public var isEnvironmental: Bool {
     switch kind {
     case .permissionDenied, .readOnlyFileSystem, .noSpace, .inputOutput, .locked, .inUse, .isDirectory, .notRegularFile,
-      .danglingLink, .notDownloaded, .crossDevice, .changed, .other:
+      .danglingLink, .notDownloaded, .crossDevice, .changed, .journalUnreadable, .placeTaken, .other:
       true
     case .notFound, .alreadyExists, .tooLarge, .verificationFailed: false
     }
@@ -106,6 +108,8 @@ extension FileError.Kind {
     case .tooLarge: "it is larger than this operation accepts"
     case .changed: "it was changed by somebody else meanwhile"
     case .verificationFailed: "what was written is not what was read"
+    case .journalUnreadable: "the journal of an interrupted migration cannot be read"
+    case .placeTaken: "another store has its place"
     case .other: "the file system refused"
     }
   }
@@ -127,6 +131,8 @@ extension FileError.Kind {
     case .tooLarge: "Name a smaller file, or check that it is the right one."
     case .changed: "Run the same command again."
     case .verificationFailed: "Check the disk; the original was left as it was."
+    case .journalUnreadable: "Use the version of the app or the tool that began the migration, or a later one."
+    case .placeTaken: "Move the store that is in the way elsewhere, then run the same command again."
     case .other: "Read what the system said and try again."
     }
   }

@@ -88,6 +88,18 @@ extension FileSystem {
     }
   }
 
+  /// Gives a folder the permissions, the owner and the group of another, where they differ; not where that is missing.
+  package func adoptAccess(ofFolder model: FilePath, to path: FilePath) throws(FileError) {
+    guard let wanted = try status(of: model), let now = try status(of: path, followingLinks: false),
+      now.kind == .directory
+    else { return }
+    if (wanted.permissions, wanted.owner, wanted.group) == (now.permissions, now.owner, now.group) { return }
+    try adoptAccess(of: wanted, to: path)
+  }
+
+  /// The number of the user with whose rights this process acts.
+  package static var effectiveUser: UInt32 { SystemCalls.effectiveUser }
+
   /// A file below a folder, named by the components that lead to it.
   package struct Descendant: Sendable {
     package var relative: [FilePath.Component]

@@ -134,7 +134,19 @@ extension Relocation {
       }
       done += steps[index].bytes
     }
+    try adoptAccessOfFolders(in: fileSystem)
     try synchronizeFolders(of: \.destination, in: fileSystem)
+  }
+
+  /// The folders of external data may be read and written by whoever may read and write the old ones.
+  private func adoptAccessOfFolders(in fileSystem: FileSystem) throws(FileError) {
+    guard !folders.isEmpty, let source = source.path, let destination = destination.path else { return }
+    let old = StoreFileSet(main: source).path(of: .externalData)
+    let new = StoreFileSet(main: destination).path(of: .externalData)
+    for folder in folders.reversed() {
+      guard var relative = folder.path, relative.removePrefix(new) else { continue }
+      try fileSystem.adoptAccess(ofFolder: old.pushing(relative), to: try folder.existing("make the folder"))
+    }
   }
 
   /// Gives every file its new name beside the old one; false where hard links are not to be had.
@@ -316,17 +328,18 @@ extension Relocation {
   /// A journal that is about other files, because its folder was copied or restored from elsewhere, is set aside as
   /// `….stale` where the store is in its old place; nothing is touched then.
   ///
+  /// - Parameter moved: folders that have another path than they had when the journal was written.
   /// - Returns: nil where nothing had begun, or the journal was set aside.
   /// - Throws: `changed-meanwhile` where the store is whole under neither name, because somebody else changed it.
   package static func finish(
-    journal: FilePath, in fileSystem: FileSystem
+    journal: FilePath, in fileSystem: FileSystem, moved: [(from: FilePath, to: FilePath)] = []
   ) throws -> (relocation: Relocation, outcome: Outcome)? {
     guard let written = try Relocation(journal: journal, in: fileSystem) else {
       // Killed while the journal was being written: nothing else had begun.
       try fileSystem.unlink(journal)
       return nil
     }
-    let relocation = written.rooted(at: journal.folder)
+    let relocation = written.rooted(at: journal.folder).following(moved)
     guard let outcome = try relocation.finish(in: fileSystem) else {
       try fileSystem.rename(journal, to: journal.sibling(suffix: ".stale"))
       return nil
@@ -371,6 +384,20 @@ extension Relocation {
       if path.removePrefix(inside.folder) { return PathText(folder.folder.pushing(path)) }
       return text
     }
+    return withPaths(moved)
+  }
+
+  /// The same move where folders have got other paths since.
+  private func following(_ folders: [(from: FilePath, to: FilePath)]) -> Relocation {
+    withPaths { text in
+      for folder in folders {
+        if var path = text.path, path.removePrefix(folder.from) { return PathText(folder.to.pushing(path)) }
+      }
+      return text
+    }
+  }
+
+  private func withPaths(_ moved: (PathText) -> PathText) -> Relocation {
     var result = self
     result.source = moved(source)
     result.destination = moved(destination)

@@ -22,6 +22,9 @@ enum SystemCalls {
     throw errno
   }
 
+  /// The number of the user with whose rights this process acts.
+  static var effectiveUser: UInt32 { geteuid() }
+
   /// The status of an open file.
   static func status(of descriptor: FileDescriptor) throws(Errno) -> FileStatus {
     var raw = stat()

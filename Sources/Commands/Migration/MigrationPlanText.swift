@@ -88,10 +88,10 @@ struct MigrationText {
   init(_ result: Migrator.Result) {
     var lines = "\(printable(result.store.string)): "
     guard !result.steps.isEmpty else {
-      text =
-        lines
-        + (result.backup == nil ? "of that version already; there was nothing to migrate" : "an interrupted migration was finished")
-        + "\n"
+      let outcome =
+        result.backup == nil
+        ? "of that version already; there was nothing to migrate" : "an interrupted migration was finished"
+      text = lines + outcome + "\n"
       return
     }
     lines += "migrated in \(counted(Int64(result.steps.count), "step"))"
@@ -101,9 +101,6 @@ struct MigrationText {
       let rows = step.entities.reduce(0) { $0 + $1.rows }
       lines += "\n  \(printable(step.step)): \(counted(Int64(rows), "record"))\n"
       lines += MigrationPlanText.list("Lost", step.losses)
-      for (entity, rows) in step.filteredRows.sorted(by: { $0.key < $1.key }) {
-        lines += "    Left out by the mapping: \(counted(Int64(rows), "record")) of \(printable(entity))\n"
-      }
       for name in step.leftBehind { lines += "    Left behind, since it no longer fits: \(printable(name))\n" }
     }
     if let metrics = result.metrics { lines += "\n  \(printable(metrics.words))\n" }

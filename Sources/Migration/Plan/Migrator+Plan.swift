@@ -86,6 +86,9 @@ extension Migrator {
   ) throws -> MigrationPlan.Step {
     let layout = try StepLayout(step.mapping)
     let decision = StepDecision(layout, contents: contents)
+    let leftOut = try CustomFilters.leftOut(
+      contents == nil ? nil : database, layout,
+      referenceDate: Double(surroundings.now().secondsSince1970) - 978_307_200)
     return MigrationPlan.Step(
       source: step.sourceName, destination: step.destinationName, mapping: .init(step.mapping),
       alternatives: step.alternatives.map(MigrationPlan.Mapping.init), way: decision.way,
@@ -97,7 +100,7 @@ extension Migrator {
           rows: try mapping.sourceEntityName.map { try forecast.rows(of: $0, database) } ?? 0,
           policy: mapping.policyClassName)
       },
-      losses: try forecast.losses(database)
+      losses: try forecast.losses(database) + leftOut
         + (decision.way == .rebuild ? contents?.unexpectedColumnLosses(database, layout) ?? [] : []),
       failures: try forecast.failures(database))
   }

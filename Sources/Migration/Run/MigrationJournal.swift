@@ -1,6 +1,4 @@
-internal import Foundation
 internal import StoreFiles
-internal import SystemPackage
 
 /// What a migration has done so far, in `journal.json` of its working folder.
 struct MigrationJournal: Codable, Sendable {
@@ -18,6 +16,11 @@ struct MigrationJournal: Codable, Sendable {
       size = member.status.size
       seconds = member.status.modified.secondsSince1970
       nanoseconds = member.status.modified.nanoseconds
+    }
+
+    /// What tells whether the file was written to, without the number of its device.
+    fileprivate var stamp: [Int64] {
+      [Int64(truncatingIfNeeded: identity.inode), size, seconds, Int64(nanoseconds)]
     }
   }
 
@@ -68,11 +71,14 @@ struct MigrationJournal: Codable, Sendable {
     case reverting
   }
 
+  /// The version of this file's format that this code writes.
+  static let currentVersion = 2
+
   /// The version of this file's format.
-  var version = 2
+  var version = currentVersion
 
   /// What was asked for, as a digest: only the same request goes on where this one was interrupted.
-  var request: String
+  var request: String?
   var store: PathText
   var members: [Member]
 
@@ -84,14 +90,43 @@ struct MigrationJournal: Codable, Sendable {
   /// Where the original goes.
   var backup: PathText?
 
+  /// The same, from the working folder: it counts where that has been moved together with the store.
+  var backupFromHere: PathText?
+
   /// The file that takes the original's place.
   var result: FileIdentity?
+
+  /// The files of the result as this migration left them; one that differs has been written to by somebody else.
+  var placed: [Member]?
+
+  /// Whether a result that goes is kept beside the backup, because somebody may have written to it.
+  var keepsResult: Bool?
 
   /// What the finished steps have put in of their own; nil in journals of earlier versions of this library.
   var made: MadeValues?
 
   /// The number of steps whose files are there.
   var finished: Int { steps.prefix { $0.file != nil }.count }
+
+  /// Whether a file is the one that takes the original's place.
+  ///
+  /// By its inode alone: the number of the device may change from one start of the machine to the next.
+  func isResult(_ status: FileStatus?) -> Bool {
+    guard let status, let result else { return false }
+    return status.identity.inode == result.inode
+  }
+
+  /// Whether nobody has written to the result since it was finished; a log or a journal with content is writing, too.
+  ///
+  /// Journals of earlier versions of this library do not say, and then it counts as written to.
+  func isUntouched(_ files: [StoreFileSet.Member]) -> Bool {
+    Self.content(files).map(\.stamp) == placed?.map(\.stamp)
+  }
+
+  /// The parts of a set with content of their own.
+  static func content(_ files: [StoreFileSet.Member]) -> [Member] {
+    members(files).filter { $0.part == .main || $0.size > 0 }
+  }
 
   /// The parts of a set that count: the index of the log is rebuilt by whoever opens the store.
   static func members(_ members: [StoreFileSet.Member]) -> [Member] {
@@ -101,82 +136,5 @@ struct MigrationJournal: Codable, Sendable {
   /// Seconds since 2001-01-01T00:00:00Z when the migration began.
   var referenceDate: Double {
     Timestamp(begun).map { Double($0.secondsSince1970) - 978_307_200 } ?? 0
-  }
-}
-
-/// The hidden folder beside a store in which it is migrated: `.App.sqlite.migrating`.
-struct WorkingFolder {
-  let path: FilePath
-  let fileSystem: FileSystem
-
-  init(for place: StoreFileSet, in fileSystem: FileSystem) {
-    path = place.main.hiddenSibling(suffix: ".migrating")
-    self.fileSystem = fileSystem
-  }
-
-  /// The journal.
-  var journalPath: FilePath { path.appending("journal.json") }
-
-  /// The journal of the move of the original.
-  var movePath: FilePath { path.appending("swap.moving") }
-
-  /// The file of a finished step; 0 is the copy of the original.
-  func step(_ number: Int) -> FilePath { path.appending("step-\(number).sqlite") }
-
-  /// Where a step is carried out.
-  func unfinished(_ number: Int) -> FilePath { path.appending("step-\(number).sqlite.unfinished") }
-
-  /// The copy that a stage changes before a step.
-  func prepared(_ number: Int) -> FilePath { path.appending("step-\(number).prepared.unfinished") }
-
-  /// The journal; nil where there is none, or none that can be read.
-  func journal() throws(FileError) -> MigrationJournal? {
-    guard try fileSystem.status(of: journalPath, followingLinks: false) != nil else { return nil }
-    let bytes: [UInt8]
-    do throws(FileError) {
-      bytes = try fileSystem.contents(of: journalPath, limit: 1 << 26)
-    } catch {
-      // Another process has finished meanwhile.
-      guard error.kind == .notFound else { throw error }
-      return nil
-    }
-    guard let journal = try? JSONDecoder().decode(MigrationJournal.self, from: Data(bytes)), journal.version == 2 else {
-      // Only ever written whole: one that cannot be read is none of ours, or of a later version.
-      return nil
-    }
-    return journal
-  }
-
-  /// Writes the journal, whole or not at all.
-  func write(_ journal: MigrationJournal) throws(MigrationError) {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    do {
-      try fileSystem.writeAtomically([UInt8](try encoder.encode(journal)), to: journalPath, replacing: true)
-    } catch {
-      throw MigrationError(database: error, path: journalPath)
-    }
-  }
-
-  /// Makes the folder, readable by its owner alone until its files are in place.
-  func make() throws(FileError) { try fileSystem.makeDirectory(path, permissions: .init(rawValue: 0o700)) }
-
-  /// Removes what a killed run left of a step.
-  func removeUnfinished(_ number: Int) throws(FileError) {
-    for suffix in ["", "-wal", "-shm", "-journal"] {
-      try fileSystem.unlink(path.appending("step-\(number).sqlite.unfinished" + suffix))
-      try fileSystem.unlink(path.appending("step-\(number).prepared.unfinished" + suffix))
-    }
-  }
-
-  /// Removes the folder with everything in it, the journal last.
-  func remove() throws(FileError) {
-    guard try fileSystem.status(of: path, followingLinks: false)?.kind == .directory else { return }
-    for name in try fileSystem.entries(of: path) where name.string != "journal.json" {
-      try fileSystem.unlink(path.appending(name))
-    }
-    try fileSystem.unlink(journalPath)
-    try fileSystem.removeDirectory(path)
-    try fileSystem.synchronizeDirectory(path.folder)
   }
 }

@@ -21,8 +21,11 @@ extension Migrator {
         begun: surroundings.now().rfc3339, steps: [])
       journal.backup = PathText(backup)
       journal.result = try fileSystem.status(of: original.main, followingLinks: false)?.identity
+      journal.placed = MigrationJournal.content(try original.members(in: fileSystem))
       let place = try FolderLock(original.folder, in: fileSystem)
-      try revert(original, folder, journal)
+      let isBack = try revert(original, folder, journal)
+      try folder.removeEnded()
+      guard isBack else { throw changed(original) }
       _ = consume place
       _ = consume lock
     } catch {
@@ -33,61 +36,83 @@ extension Migrator {
   /// Writes down that the original comes back, and brings it back.
   ///
   /// The caller holds the locks of the working folder and of the store's.
-  func revert(_ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal) throws {
+  ///
+  /// - Returns: false where somebody has written to the migrated store at this moment; then that stays.
+  func revert(_ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal) throws -> Bool {
     var journal = journal
+    let files = try original.members(in: fileSystem)
+    // The look at it may have changed it, or somebody else: nobody can tell, and so it is kept.
+    journal.keepsResult = !journal.isUntouched(files)
+    journal.placed = MigrationJournal.content(files)
     journal.phase = .reverting
     try folder.write(journal)
-    try bringBack(original, folder, journal)
+    return try bringBack(original, folder, journal)
   }
 
   /// Goes on with bringing the original back; the caller holds the lock of the working folder.
-  func finishReverting(_ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal) throws {
+  ///
+  /// - Returns: the backup where the migrated store stays, because somebody has written to it since.
+  func finishReverting(
+    _ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal
+  ) throws -> FilePath? {
     let place = try FolderLock(original.folder, in: fileSystem)
-    try bringBack(original, folder, journal)
+    let saved = try backup(journal, original, folder)
+    let isBack = try bringBack(original, folder, journal)
+    if isBack { try folder.clearEnded() } else { try folder.removeEnded() }
     _ = consume place
+    return isBack ? nil : saved
   }
 
-  /// Does whatever of it has not been done, from whatever moment it was interrupted at.
-  private func bringBack(_ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal) throws {
-    guard let backup = journal.backup?.path else {
-      throw FileError(
-        .other, operation: "bring the original back", path: folder.path, detail: "the journal names no backup")
-    }
-    if try fileSystem.status(of: folder.movePath, followingLinks: false) != nil {
-      _ = try Relocation.finish(journal: folder.movePath, in: fileSystem)
-    }
-    let saved = StoreFileSet(main: backup)
-    let now = try fileSystem.status(of: original.main, followingLinks: false)?.identity
+  /// Does whatever of it has not been done, from whatever moment it was interrupted at; the working folder stays.
+  ///
+  /// - Returns: whether the original is back.
+  private func bringBack(
+    _ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal
+  ) throws -> Bool {
+    try finishMove(original, folder, journal)
+    let saved = StoreFileSet(main: try backup(journal, original, folder))
+    let now = try fileSystem.status(of: original.main, followingLinks: false)
     // As long as its main file is there, so is all of the original.
-    if try fileSystem.status(of: backup, followingLinks: false) != nil {
-      guard now == nil || now == journal.result else {
-        throw FileError(
-          .changed, operation: "bring the original back", path: original.main,
-          hint: "The original is whole at \(quoted(backup)).")
-      }
-      if now != nil {
-        let lock = try StoreLock(on: original, in: fileSystem)
-        try removeResult(original)
-        _ = consume lock
-      }
-      var relocation = try Relocation(of: saved, to: original, note: "migration", in: fileSystem)
-      try relocation.run(
-        journal: folder.movePath, in: fileSystem, progress: { _, _ in }, whenArrived: { _ in }, whenMoved: {},
-        whenTakenBack: {})
+    guard try fileSystem.status(of: saved.main, followingLinks: false) != nil else {
+      if now != nil { return true }
+      throw FileError(.notFound, operation: "bring the original back", path: saved.main)
     }
-    try folder.remove()
+    guard now == nil || journal.isResult(now) else { throw placeTaken(original, saved, "bring the original back") }
+    if now != nil {
+      guard journal.isUntouched(try original.members(in: fileSystem)) else { return false }
+      let lock = try StoreLock(on: original, in: fileSystem)
+      if journal.keepsResult == true {
+        try move(original, to: try unopenedPlace(saved), folder)
+      } else {
+        try removeResult(original)
+      }
+      _ = consume lock
+    }
+    try move(saved, to: original, folder)
+    return true
+  }
+
+  /// A free name beside the backup for the migrated store that did not open.
+  private func unopenedPlace(_ saved: StoreFileSet) throws(FileError) -> StoreFileSet {
+    let name = (saved.main.stem ?? "Store") + "-unopened"
+    var number = 1
+    while true {
+      let path = saved.folder.appending(number == 1 ? "\(name).sqlite" : "\(name)-\(number).sqlite")
+      if try fileSystem.status(of: path, followingLinks: false) == nil { return StoreFileSet(main: path) }
+      number &+= 1
+    }
+  }
+
+  private func move(_ store: StoreFileSet, to place: StoreFileSet, _ folder: WorkingFolder) throws {
+    var relocation = try Relocation(of: store, to: place, note: "migration", in: fileSystem)
+    try relocation.run(
+      journal: folder.movePath, in: fileSystem, progress: { _, _ in }, whenArrived: { _ in }, whenMoved: {},
+      whenTakenBack: {})
   }
 
   /// Removes the migrated store; its main file last, by which whoever comes next knows what lies there.
   private func removeResult(_ place: StoreFileSet) throws(FileError) {
-    let external = place.path(of: .externalData)
-    if try fileSystem.status(of: external, followingLinks: false)?.kind == .directory {
-      // Second names or copies of the original's.
-      let content = try fileSystem.descendants(of: external)
-      for file in content.files { try fileSystem.unlink(file.path) }
-      for folder in content.folders.reversed() { try fileSystem.removeDirectory(external.appending(folder)) }
-      try fileSystem.removeDirectory(external)
-    }
+    try removeExternalData(place)
     for part in [StoreFileSet.Part.wal, .sharedMemory, .journal, .main] {
       try fileSystem.unlink(place.path(of: part))
     }

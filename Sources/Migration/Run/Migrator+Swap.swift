@@ -24,7 +24,10 @@ extension Migrator {
       guard let original = try place(path) else { return nil }
       let folder = WorkingFolder(for: original, in: fileSystem)
       guard try isReplacing(original), let lock = try lockIfThere(folder) else { return nil }
+      try folder.check()
       let result = try finishLocked(original, folder)
+      // What was void is gone, and so is the journal.
+      if result == nil, try folder.journal() == nil { try folder.remove() }
       _ = consume lock
       return result
     } catch {
@@ -58,21 +61,24 @@ extension Migrator {
     }
   }
 
+  /// Ends what an interrupted run was at; the folder itself stays, empty, where its migration is to begin anew.
+  ///
   /// The caller holds the lock of the working folder.
+  ///
+  /// - Returns: nil where the original is in its place, untouched or brought back.
   func finishLocked(_ original: StoreFileSet, _ folder: WorkingFolder) throws -> Result? {
     // Another process may have finished it meanwhile.
     guard let journal = try folder.journal() else { return nil }
+    let backup: FilePath?
     switch journal.phase {
     case .stepping: return nil
-    case .reverting:
-      try finishReverting(original, folder, journal)
-      return nil
-    case .swapping:
-      let backup = try finishSwap(original, folder, journal)
-      return Result(
-        store: original.main, backup: backup, steps: journal.steps.compactMap(\.account),
-        resumedSteps: journal.steps.count)
+    case .reverting: backup = try finishReverting(original, folder, journal)
+    case .swapping: backup = try finishSwap(original, folder, journal)
     }
+    guard let backup else { return nil }
+    return Result(
+      store: original.main, backup: backup, steps: journal.steps.compactMap(\.account),
+      resumedSteps: journal.steps.count)
   }
 
   /// The set that a path stands for, there or not; nil where not even its folder is there.
@@ -101,40 +107,66 @@ extension Migrator {
   ) throws(MigrationError) -> Result {
     var journal = journal
     let file = folder.step(journal.steps.count)
-    let backups = (home ?? original.folder).appending("Backups").appending(original.main.stem ?? "Store")
     do throws(FileError) {
-      try fileSystem.makeDirectory(backups)
+      let backups = try makeBackups(original, in: home ?? original.folder)
       try adoptAccess(of: original, file)
-      journal.backup = PathText(try freeName(in: backups))
+      journal.setBackup(try freeName(in: backups), from: folder)
       journal.result = try fileSystem.status(of: file, followingLinks: false)?.identity
+      journal.placed = MigrationJournal.content(try StoreFileSet(main: file).members(in: fileSystem))
       try checkUnchanged(original, journal)
     } catch {
       throw MigrationError(error)
     }
     journal.phase = .swapping
     try folder.write(journal)
-    let backup = try finishSwap(original, folder, journal)
+    guard let backup = try finishSwap(original, folder, journal) else {
+      throw MigrationError(changed(original))
+    }
     return Result(
       store: original.main, backup: backup, steps: journal.steps.compactMap(\.account), resumedSteps: resumed)
   }
 
   /// The new store may be read and written by whoever may read and write the old one.
-  private func adoptAccess(of original: StoreFileSet, _ file: FilePath) throws(FileError) {
+  func adoptAccess(of original: StoreFileSet, _ file: FilePath) throws(FileError) {
     guard let status = try fileSystem.status(of: original.main) else { return }
     try fileSystem.adoptAccess(of: status, to: file)
   }
 
-  private func checkUnchanged(_ original: StoreFileSet, _ journal: MigrationJournal) throws(FileError) {
-    guard MigrationJournal.members(try original.members(in: fileSystem)) == journal.members else {
-      throw FileError(
-        .changed, operation: "migrate the store", path: original.main,
-        detail: "another process has written to it during the migration",
-        hint: "Quit the app that uses it, then run the same command again.")
+  func checkUnchanged(_ original: StoreFileSet, _ journal: MigrationJournal) throws(FileError) {
+    guard try isUnchanged(original, journal) else { throw changed(original) }
+  }
+
+  private func isUnchanged(_ original: StoreFileSet, _ journal: MigrationJournal) throws(FileError) -> Bool {
+    MigrationJournal.members(try original.members(in: fileSystem)) == journal.members
+  }
+
+  func changed(_ original: StoreFileSet) -> FileError {
+    FileError(
+      .changed, operation: "migrate the store", path: original.main,
+      detail: "another process has written to it during the migration",
+      hint: "Quit the app that uses it, then run the same command again.")
+  }
+
+  /// Makes the folder of a store's backups, and says where it is from the root on: whoever finishes the swap may have
+  /// another working directory.
+  ///
+  /// The superuser makes it for whoever has the store's folder.
+  private func makeBackups(_ original: StoreFileSet, in home: FilePath) throws(FileError) -> FilePath {
+    let backups = home.appending("Backups").appending(original.main.stem ?? "Store")
+    var missing: [FilePath] = []
+    for folder in [home, backups.folder, backups] where try fileSystem.status(of: folder) == nil {
+      missing.append(folder)
     }
+    try fileSystem.makeDirectory(backups)
+    if FileSystem.effectiveUser == 0, var model = try fileSystem.status(of: original.folder) {
+      model.permissions = model.permissions.intersection(.init(rawValue: 0o775)).union(.init(rawValue: 0o700))
+      for folder in missing { try fileSystem.adoptAccess(of: model, to: folder) }
+    }
+    return try fileSystem.realPath(backups)
   }
 
   /// A name for the backup that nothing has yet.
-  private func freeName(in folder: FilePath) throws(FileError) -> FilePath {
+  func freeName(in folder: FilePath) throws(FileError) -> FilePath {
     let name = surroundings.now().fileName
     var number = 1
     while true {
@@ -159,55 +191,118 @@ extension Migrator {
   }
 
   /// The caller holds the lock of the store's folder.
+  ///
+  /// - Returns: nil where nothing has been moved, and nothing is to be, because the original has been written to.
   private func finishSwapLocked(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal
-  ) throws -> FilePath {
-    guard let backup = journal.backup?.path else {
-      throw FileError(
-        .other, operation: "finish the migration", path: folder.path, detail: "the journal names no backup")
+  ) throws -> FilePath? {
+    var journal = journal
+    try finishMove(original, folder, journal)
+    let now = try fileSystem.status(of: original.main, followingLinks: false)
+    if journal.isResult(now) {
+      guard journal.isUntouched(try original.members(in: fileSystem)) else {
+        // Somebody has opened it and written to it: it is the store, and the swap is over.
+        let backup = try backup(journal, original, folder)
+        try folder.removeEnded()
+        return backup
+      }
+    } else {
+      if now != nil, try !moveAway(original, folder, &journal) {
+        try folder.clearEnded()
+        return nil
+      }
+      try put(folder.step(journal.steps.count), try backup(journal, original, folder), into: original)
     }
-    if try fileSystem.status(of: folder.movePath, followingLinks: false) != nil {
-      _ = try Relocation.finish(journal: folder.movePath, in: fileSystem)
-    }
-    let now = try fileSystem.status(of: original.main, followingLinks: false)?.identity
-    let saved = StoreFileSet(main: backup)
-    if let now, now != journal.result { try moveAway(original, to: saved, folder, journal) }
-    if now == nil || now != journal.result {
-      try put(folder.step(journal.steps.count), saved, into: original)
-    }
+    let backup = try backup(journal, original, folder)
     do {
       try checkOpening(original.main)
     } catch {
       let reason = MigrationError(database: error, path: original.main)
       // A lock or a full disk passes; whoever comes next tries again.
       guard !reason.isEnvironmental else { throw reason }
-      try revert(original, folder, journal)
+      let isBack = try revert(original, folder, journal)
+      try folder.removeEnded()
+      guard isBack else { return backup }
       throw MigrationError(
         .verificationFailed, operation: "open the migrated store", path: original.main,
         detail: "it does not open in its place: \(reason.detail)")
     }
-    try folder.remove()
+    try folder.removeEnded()
     return backup
   }
 
-  private func moveAway(
-    _ original: StoreFileSet, to saved: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal
-  ) throws {
-    let lock = try StoreLock(on: original, in: fileSystem)
-    guard MigrationJournal.members(try original.members(in: fileSystem)) == journal.members else {
-      // Nothing has been moved: the migration of this state of the store is void.
-      try folder.remove()
-      throw FileError(
-        .changed, operation: "migrate the store", path: original.main,
-        detail: "another process has written to it during the migration",
-        hint: "Quit the app that uses it, then run the same command again.")
+  /// Ends the move of a store that was interrupted.
+  func finishMove(_ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal) throws {
+    guard try fileSystem.status(of: folder.movePath, followingLinks: false) != nil else { return }
+    var moved: [(FilePath, FilePath)] = []
+    if let store = journal.store.path { moved.append((store.folder, original.folder)) }
+    if let written = journal.backup?.path {
+      moved.append((written.folder, try backup(journal, original, folder).folder))
     }
-    try move(original, to: saved, folder)
+    _ = try Relocation.finish(journal: folder.movePath, in: fileSystem, moved: moved)
+  }
+
+  /// Where the original is, or goes: where the journal says, or beside where the store has been moved to since.
+  func backup(
+    _ journal: MigrationJournal, _ original: StoreFileSet, _ folder: WorkingFolder
+  ) throws(FileError) -> FilePath {
+    guard let written = journal.backup?.path else {
+      throw FileError(
+        .other, operation: "finish the migration", path: folder.path, detail: "the journal names no backup")
+    }
+    guard journal.store.path != original.main, let here = journal.backupFromHere?.path else { return written }
+    let near = folder.path.pushing(here).lexicallyNormalized()
+    if try fileSystem.status(of: near, followingLinks: false) != nil { return near }
+    return try fileSystem.status(of: written, followingLinks: false) == nil ? near : written
+  }
+
+  /// Makes the original the backup.
+  ///
+  /// Another store of the same name may have taken the backup's name meanwhile; then it gets another one.
+  ///
+  /// - Returns: false where nothing has been moved, because the original has been written to.
+  /// - Throws: `place-taken` where the original has been moved already, and this is another store.
+  private func moveAway(
+    _ original: StoreFileSet, _ folder: WorkingFolder, _ journal: inout MigrationJournal
+  ) throws -> Bool {
+    let lock = try StoreLock(on: original, in: fileSystem)
+    var saved = StoreFileSet(main: try backup(journal, original, folder))
+    guard try isUnchanged(original, journal) else {
+      if try fileSystem.status(of: saved.main, followingLinks: false) == nil { return false }
+      throw placeTaken(original, saved, "finish the migration")
+    }
+    try fileSystem.makeDirectory(saved.folder)
+    if try isSameFolder(saved.folder, original.folder) {
+      try move(original, to: saved, folder)
+    } else {
+      let backups = try FolderLock(saved.folder, patience: 60_000, in: fileSystem)
+      if try fileSystem.status(of: saved.main, followingLinks: false) != nil {
+        saved = StoreFileSet(main: try freeName(in: try fileSystem.realPath(saved.folder)))
+        journal.setBackup(saved.main, from: folder)
+        journal.store = PathText(original.main)
+        try folder.write(journal)
+      }
+      try move(original, to: saved, folder)
+      _ = consume backups
+    }
     _ = consume lock
+    return true
+  }
+
+  private func isSameFolder(_ one: FilePath, _ other: FilePath) throws(FileError) -> Bool {
+    try fileSystem.status(of: one)?.identity == fileSystem.status(of: other)?.identity
+  }
+
+  /// The error of a store that somebody has made in the place whose own store is in the backups already.
+  func placeTaken(_ original: StoreFileSet, _ saved: StoreFileSet, _ operation: String) -> FileError {
+    FileError(
+      .placeTaken, operation: operation, path: original.main,
+      detail: "another store was put in the place of the one that was being migrated; the original lies whole in "
+        + quoted(saved.main),
+      hint: "Move the store that is in the way elsewhere, then run the same command again: the migration is finished.")
   }
 
   private func move(_ original: StoreFileSet, to saved: StoreFileSet, _ folder: WorkingFolder) throws {
-    try fileSystem.makeDirectory(saved.folder)
     var relocation = try Relocation(of: original, to: saved, note: "migration", in: fileSystem)
     try relocation.run(
       journal: folder.movePath, in: fileSystem, takesDigests: false, progress: { _, _ in }, whenArrived: { _ in },
@@ -216,55 +311,28 @@ extension Migrator {
   }
 
   /// Puts the new store into its empty place, its external files first.
-  private func put(_ file: FilePath, _ saved: StoreFileSet, into place: StoreFileSet) throws {
-    try copyExternalData(of: saved, to: place)
+  private func put(_ file: FilePath, _ backup: FilePath, into place: StoreFileSet) throws {
+    guard try fileSystem.status(of: backup, followingLinks: false) != nil else {
+      throw FileError(
+        .notFound, operation: "finish the migration", path: backup,
+        detail: "the original is not where the migration has put it, and its large values with it",
+        hint: "Bring it back there, or mount its volume, then run the same command again. The migrated store is "
+          + quoted(file) + ".")
+    }
+    try copyExternalData(of: StoreFileSet(main: backup), to: place)
     try fileSystem.install(file, at: place.main, replacing: false)
   }
+}
 
-  /// Gives every external file a second name beside the new store, or a copy where the file system has no second names.
-  private func copyExternalData(of old: StoreFileSet, to new: StoreFileSet) throws {
-    let (source, target) = (old.path(of: .externalData), new.path(of: .externalData))
-    guard try fileSystem.status(of: source, followingLinks: false)?.kind == .directory else { return }
-    let content = try fileSystem.descendants(of: source)
-    try fileSystem.makeDirectory(target)
-    for folder in content.folders { try fileSystem.makeDirectory(target.appending(folder)) }
-    for file in content.files where file.status.kind == .regular {
-      try giveSecondName(to: file.path, target.appending(file.relative))
-    }
-    try fileSystem.synchronizeDirectory(target)
-  }
-
-  private func giveSecondName(to file: FilePath, _ destination: FilePath) throws {
-    if try fileSystem.status(of: destination, followingLinks: false) != nil { return }
-    if try hasLinked(file, destination) { return }
-    let unfinished = destination.hiddenSibling(suffix: ".unfinished")
-    _ = try fileSystem.copy(file, to: unfinished)
-    try fileSystem.install(unfinished, at: destination, replacing: false)
-  }
-
-  private func hasLinked(_ file: FilePath, _ destination: FilePath) throws(FileError) -> Bool {
-    do throws(FileError) {
-      try fileSystem.link(file, to: destination)
-      return true
-    } catch {
-      guard error.meansLinksAreUnsupported else { throw error }
-      return false
-    }
-  }
-
-  /// Writes the result elsewhere; the original stays.
-  func deliver(
-    _ original: StoreFileSet, to place: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal, resumed: Int
-  ) throws(MigrationError) -> Result {
-    do {
-      try copyExternalData(of: original, to: place)
-      try adoptAccess(of: original, folder.step(journal.steps.count))
-      try fileSystem.install(folder.step(journal.steps.count), at: place.main, replacing: false)
-      try checkOpening(place.main)
-      try folder.remove()
-    } catch {
-      throw MigrationError(database: error, path: place.main)
-    }
-    return Result(store: place.main, backup: nil, steps: journal.steps.compactMap(\.account), resumedSteps: resumed)
+extension MigrationJournal {
+  /// Notes where the original goes, from the root on and from the working folder.
+  fileprivate mutating func setBackup(_ path: FilePath, from folder: WorkingFolder) {
+    backup = PathText(path)
+    let (from, to) = (Array(folder.path.components), Array(path.components))
+    let common = zip(from, to).prefix { $0 == $1 }.count
+    var relative = FilePath()
+    for _ in from.dropFirst(common) { relative.append("..") }
+    relative.append(to.dropFirst(common))
+    backupFromHere = PathText(relative)
   }
 }

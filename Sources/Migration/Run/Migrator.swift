@@ -255,6 +255,7 @@ public struct Migrator: Sendable {
   private func prepare(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ options: Options
   ) throws(MigrationError) -> Work {
+    try filing { () throws(FileError) in try checkExternalData(original) }
     let members = try filing { () throws(FileError) in MigrationJournal.members(try original.members(in: fileSystem)) }
     if let journal = try filing({ () throws(FileError) in try folder.journal() }), journal.members == members,
       journal.request == request(options), journal.phase == .stepping, journal.store.path == original.main,
@@ -264,9 +265,7 @@ public struct Migrator: Sendable {
         return Work(path: path, journal: journal, source: StepSource(path: file))
       }
     }
-    try filing { () throws(FileError) in
-      for name in try fileSystem.entries(of: folder.path) { try fileSystem.unlink(folder.path.appending(name)) }
-    }
+    try filing { () throws(FileError) in try folder.clear() }
     // Without a log the store itself can be read; it is never written to.
     let isWhole = members.allSatisfy { $0.part == .main || $0.size == 0 }
     if !isWhole { try copy(original, folder, members) }
