@@ -12,6 +12,9 @@ public struct Timestamp: Sendable, Hashable, Comparable {
     self.nanoseconds = nanoseconds
   }
 
+  /// Whole seconds since 2001-01-01T00:00:00Z, from which Core Data counts its dates.
+  package var secondsSinceReferenceDate: Double { Double(secondsSince1970) - 978_307_200 }
+
   /// Whether one moment comes before another.
   public static func < (left: Timestamp, right: Timestamp) -> Bool {
     (left.secondsSince1970, left.nanoseconds) < (right.secondsSince1970, right.nanoseconds)

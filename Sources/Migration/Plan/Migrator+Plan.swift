@@ -88,7 +88,7 @@ extension Migrator {
     let decision = StepDecision(layout, contents: contents)
     let leftOut = try CustomFilters.leftOut(
       contents == nil ? nil : database, layout,
-      referenceDate: Double(surroundings.now().secondsSince1970) - 978_307_200)
+      referenceDate: surroundings.now().secondsSinceReferenceDate)
     return MigrationPlan.Step(
       source: step.sourceName, destination: step.destinationName, mapping: .init(step.mapping),
       alternatives: step.alternatives.map(MigrationPlan.Mapping.init), way: decision.way,

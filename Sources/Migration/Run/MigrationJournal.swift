@@ -135,6 +135,6 @@ struct MigrationJournal: Codable, Sendable {
 
   /// Seconds since 2001-01-01T00:00:00Z when the migration began.
   var referenceDate: Double {
-    Timestamp(begun).map { Double($0.secondsSince1970) - 978_307_200 } ?? 0
+    Timestamp(begun)?.secondsSinceReferenceDate ?? 0
   }
 }

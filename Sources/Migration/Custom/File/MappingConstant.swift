@@ -67,7 +67,7 @@ struct MappingConstant {
     case .date:
       // Only what is written back the same is a day of the calendar.
       guard let time = Timestamp(text), time.rfc3339 == text else { return nil }
-      return .date(Double(time.secondsSince1970 - 978_307_200))
+      return .date(time.secondsSinceReferenceDate)
     default: return nil
     }
   }
