@@ -77,8 +77,8 @@ let package = Package(
     floor(
       "Salvage",
       knows: [
-        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdbSQLite,
-        systemPackage,
+        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration", grdb,
+        grdbSQLite, systemPackage,
       ]),
     floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
@@ -112,7 +112,9 @@ let package = Package(
       of: "LazaretTesting", needs: ["Examination", "ManagedObjectModel", "PersistentStore", grdb],
       leavingOut: ["Snapshots"]),
     tests(of: "Damage", needs: ["Examination", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
-    tests(of: "Salvage", needs: ["ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
+    tests(
+      of: "Salvage",
+      needs: ["Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
     tests(of: "Quarantine"),
     tests(of: "Lazaret", needs: ["LazaretTool", "Migration", grdb, logging]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),

@@ -6,10 +6,15 @@ import Salvage
 struct SalvageCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "salvage",
-    abstract: "Gets every row that is still in the bytes of a store into a new database.",
-    usage: "lazaret salvage <store> [--model <model> | --schema <sql>] -o <out> --raw [<options>]",
+    abstract: "Makes a clean store of every row that is still in the bytes of a damaged one.",
+    usage: "lazaret salvage <store> [--model <model> | --schema <sql>] -o <out> [<options>]",
     discussion: """
       Touches nothing of the store: it is only read, byte by byte, and never opened as a database.
+
+      Makes a clean store of the version the store was written with and migrates it to the model's current version. \
+      References to records that are gone are cut, and rows that contradict others or do not fit are set aside into a \
+      file beside the result, whose name ends in -set-aside. The result has passed every check before it gets its name. \
+      Without a model, and where the store carries none, the tables are made as the store itself lists them.
 
       With --raw the rows are written as they are found, in the version they were in. Rows that are not live, or not \
       certain, are in tables of their own, whose names begin with lazaret_; lazaret_provenance says where each one is \
@@ -18,7 +23,7 @@ struct SalvageCommand: ParsableCommand {
       Exits with 2 where anything was lost or is doubtful.
 
       EXAMPLE
-        lazaret salvage Broken.sqlite --model App.xcdatamodeld --raw -o Rescued.sqlite
+        lazaret salvage Broken.sqlite --model App.xcdatamodeld -o Rescued.sqlite
 
       \(ExitStatus.help)
       """)
@@ -34,7 +39,7 @@ struct SalvageCommand: ParsableCommand {
 
   @OptionGroup var versionOrder: VersionOrderOptions
 
-  @Option(name: [.customShort("o"), .customLong("output")], help: "The new database; nothing may have its name.")
+  @Option(name: [.customShort("o"), .customLong("output")], help: "The new store; nothing may have its name.")
   var out: PathArgument
 
   @Flag(help: "Look for deleted rows too; they are kept apart.")
@@ -43,10 +48,13 @@ struct SalvageCommand: ParsableCommand {
   @Flag(help: "Write the rows as found: nothing repaired, nothing migrated.")
   var raw = false
 
+  @Flag(help: "Leave the new store in the version the damaged one was written with.")
+  var noMigrate = false
+
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
-    guard raw else { throw ValidationError("Only --raw is part of this version.") }
+    guard !(raw && noMigrate) else { throw ValidationError("--raw never migrates; leave --no-migrate out.") }
     guard model == nil || schema == nil else { throw ValidationError("Give a model or a schema, not both.") }
   }
 
@@ -54,12 +62,15 @@ struct SalvageCommand: ParsableCommand {
     try report(json: output.json) {
       let known = try (model ?? schema).map { try AppModel.load($0.path, order: versionOrder.order) }
       let line = ProgressLine()
-      let options = Salvager.Options(findsDeleted: deleted) { phase, done, total in
+      let options = Salvager.Options(findsDeleted: deleted, migrates: !noMigrate) { phase, done, total in
         line.show(phase.words, done, of: total)
         return true
       }
-      let report = try Salvager().salvageRaw(
-        store.path, to: out.path, model: known.map(SalvageModel.init), options: options)
+      let model = known.map(SalvageModel.init)
+      let report =
+        raw
+        ? try Salvager().salvageRaw(store.path, to: out.path, model: model, options: options)
+        : try Salvager().salvage(store.path, to: out.path, model: model, options: options)
       line.clear()
       Terminal.standardOutput.write(
         output.json
@@ -85,6 +96,8 @@ extension SalvagePhase {
     case .survey: "Reading"
     case .placement: "Placing"
     case .rows: "Salvaging"
+    case .rebuild: "Rebuilding"
+    case .migration: "Migrating"
     }
   }
 }

@@ -23,6 +23,9 @@ public struct SalvageError: ReportableError {
     /// The model cannot be laid out.
     case model = "salvage-model"
 
+    /// What was rebuilt did not pass its checks.
+    case verificationFailed = "salvage-verification-failed"
+
     /// The caller's progress function asked to stop.
     case cancelled = "cancelled"
 

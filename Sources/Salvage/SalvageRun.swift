@@ -17,7 +17,7 @@ struct SalvageRun {
   }
 
   /// Writes the rows as they are found.
-  mutating func raw(to output: FilePath) throws(SalvageError) -> SalvageReport {
+  mutating func raw(to output: FilePath) throws(SalvageError) -> RawSalvage {
     var find = try walk(ignoringLog: false)
     if find.crawl.damage > 0, find.reader.overlay?.source == .log {
       // Another database's log makes nonsense of a sound file: then the file alone is better.
@@ -57,7 +57,10 @@ struct SalvageRun {
     var report = try SalvageReport(harvest, isSchemaWhole: find.isSchemaWhole, list: find.list)
     report.remarks += find.remarks
     if !find.remarks.isEmpty { report.isComplete = false }
-    return report
+    return RawSalvage(
+      report: report, metadata: find.identity.metadata, layout: find.expected?.layout, basis: find.basis,
+      entries: find.entries, header: reader.layout.header, encoding: reader.layout.encoding,
+      pageSize: reader.pageSize)
   }
 
   /// What was found on the way from the bytes to the trees.
@@ -66,6 +69,10 @@ struct SalvageRun {
     var crawl: Crawl
     var list: TreeList
     var isSchemaWhole: Bool
+    var identity: StoreIdentity
+    var expected: ExpectedSchema?
+    var basis: SalvageReport.Rebuild.Basis
+    var entries: [SchemaEntry]
     var remarks: [String] = []
   }
 
@@ -90,7 +97,9 @@ struct SalvageRun {
       crawl.isThorough = true
       try crawl.walkRoots()
     }
-    return Find(reader: reader, crawl: crawl, list: list, isSchemaWhole: schema.isWhole)
+    return Find(
+      reader: reader, crawl: crawl, list: list, isSchemaWhole: schema.isWhole, identity: identity, expected: expected,
+      basis: basis(identity), entries: entries)
   }
 
   private func tell(_ phase: SalvagePhase, _ done: Int64, _ total: Int64) throws(SalvageError) {
@@ -159,6 +168,18 @@ struct SalvageRun {
     case nil:
       guard let model = identity.model(in: nil) else { return nil }
       return try ExpectedSchema(model)
+    }
+  }
+
+  /// How it is known which version the store is of.
+  private func basis(_ identity: StoreIdentity) -> SalvageReport.Rebuild.Basis {
+    switch model {
+    case .sqlite: return .schema
+    case .coreData(let bundle):
+      guard identity.model(in: bundle) != nil else { return .bestFit }
+      return identity.metadata.map { bundle.version(matching: $0.versionHashes) != nil } == true
+        ? .versionHashes : .modelCache
+    case nil: return identity.model(in: nil) == nil ? .asFound : .modelCache
     }
   }
 

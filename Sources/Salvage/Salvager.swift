@@ -14,23 +14,35 @@ public struct Salvager: Sendable {
     /// Whether deleted rows are looked for too.
     public var findsDeleted: Bool
 
+    /// Whether a rebuilt store is migrated to the current version of the model.
+    public var migrates: Bool
+
     /// Called with the work done and the work in all; false ends the run with `cancelled`.
     public var progress: @Sendable (_ phase: SalvagePhase, _ done: Int64, _ total: Int64) -> Bool
 
     /// Live rows only, unless told otherwise.
     public init(
-      findsDeleted: Bool = false,
+      findsDeleted: Bool = false, migrates: Bool = true,
       progress: @escaping @Sendable (SalvagePhase, Int64, Int64) -> Bool = { _, _, _ in true }
     ) {
       self.findsDeleted = findsDeleted
+      self.migrates = migrates
       self.progress = progress
     }
   }
 
-  let fileSystem: FileSystem
+  let surroundings: Surroundings
+  var fileSystem: FileSystem { surroundings.fileSystem }
 
   /// A salvager that reads and writes through a file system.
-  public init(fileSystem: FileSystem = FileSystem()) { self.fileSystem = fileSystem }
+  public init(fileSystem: FileSystem = FileSystem()) {
+    var surroundings = Surroundings.machine
+    surroundings.fileSystem = fileSystem
+    self.init(surroundings: surroundings)
+  }
+
+  /// A salvager with a file system, a clock and a source of identifiers.
+  public init(surroundings: Surroundings) { self.surroundings = surroundings }
 
   /// Writes the rows of a store as they are found, in the version that they were in, into a new database.
   ///
@@ -49,13 +61,36 @@ public struct Salvager: Sendable {
     let target = try SalvageTarget(output, beside: evidence.files, in: fileSystem)
     do throws(SalvageError) {
       var run = SalvageRun(evidence: evidence, model: model, options: options)
-      let report = try run.raw(to: target.unfinished)
+      let report = try run.raw(to: target.unfinished).report
       try target.install()
       return report
     } catch {
       target.discard()
       throw error
     }
+  }
+
+  /// Makes a clean store of the rows of a damaged one, of the version it was written with, and migrates it to the current
+  /// version of the model.
+  ///
+  /// References to records that are gone are cut, contradicting and unfit rows are set aside into a file beside the result
+  /// (its name with `-set-aside`), and the report counts each. Where nothing tells the version, the one of the bundle that
+  /// fits best is taken; without any model the tables are made as the store's schema lists them. The result has passed
+  /// every check before it gets its name. Where the migration fails for a reason in the records, the store stays of its own
+  /// version and the report says so.
+  ///
+  /// - Parameters:
+  ///   - path: the store's main file.
+  ///   - output: the new store; nothing may have its name, nor that of the file beside it.
+  ///   - model: what is known of the store.
+  /// - Throws: ``SalvageError``; nothing is left then.
+  public func salvage(
+    _ path: FilePath, to output: FilePath, model: SalvageModel? = nil, options: Options = Options()
+  ) throws(SalvageError) -> SalvageReport {
+    try StoreReconstruction(
+      evidence: try Evidence(path, in: fileSystem), model: model, options: options, surroundings: surroundings,
+      output: output
+    ).run()
   }
 }
 
@@ -69,4 +104,10 @@ public enum SalvagePhase: String, Sendable {
 
   /// Writing rows.
   case rows
+
+  /// Putting the rows into a new store, and repairing what does not fit.
+  case rebuild
+
+  /// Migrating the new store.
+  case migration
 }

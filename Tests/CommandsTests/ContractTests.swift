@@ -23,6 +23,7 @@ struct ContractTests {
     try output("inspect", desk.store, "--model", desk.model)
     try output("inspect", desk.store, "--check", "full")
     try output("salvage", desk.store, "--model", desk.model, "--raw", "-o", "Rescued.sqlite")
+    try output("salvage", try desk.makeOldStore(), "--model", desk.model, "-o", "Rebuilt.sqlite")
     try desk.makeDamagedStore()
     try output("inspect", desk.store)
     try output("open", desk.store, "--model", desk.model)

@@ -4,7 +4,7 @@ internal import Synchronization
 /// Does two pieces of work at once, each on a thread of its own, and waits for both.
 ///
 /// - Throws: what the first piece threw, else what the second threw.
-func concurrently<First: Sendable, Second: Sendable>(
+package func concurrently<First: Sendable, Second: Sendable>(
   _ first: @escaping @Sendable () throws(MigrationError) -> First,
   _ second: () throws(MigrationError) -> Second
 ) throws(MigrationError) -> (First, Second) {

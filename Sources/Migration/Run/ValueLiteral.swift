@@ -1,11 +1,11 @@
-internal import ManagedObjectModel
+package import ManagedObjectModel
 internal import PersistentStore
 
 extension AttributeValue {
   /// The value as a literal of SQL, as the column of an attribute holds it; `NULL` for what cannot be written.
   ///
   /// - Parameter isMarked: whether values begin with the marker byte of external storage (format section 3.7).
-  func literal(isMarked: Bool) -> String {
+  package func literal(isMarked: Bool) -> String {
     switch self {
     case .integer(let value): return value == .min ? "(-9223372036854775807 - 1)" : String(value)
     case .boolean(let value): return value ? "1" : "0"

@@ -1,9 +1,9 @@
-internal import GRDB
+package import GRDB
 internal import ManagedObjectModel
-internal import PersistentStore
+package import PersistentStore
 
 /// The references of a store that lead to no record: to-one columns, hidden columns and both sides of join tables.
-enum Dangling {
+package enum Dangling {
   /// A column with primary keys, and the table that they are keys of.
   private struct Reference {
     let table: String
@@ -12,7 +12,7 @@ enum Dangling {
   }
 
   /// Whether there are any; each key is looked up once, in order, so that this takes little more than reading the tables.
-  static func exist(_ database: Database, _ layout: StoreLayout) throws -> Bool {
+  package static func exist(_ database: Database, _ layout: StoreLayout) throws -> Bool {
     for reference in references(of: layout) {
       let column = SQLText.identifier(reference.column)
       let table = SQLText.identifier(reference.table)

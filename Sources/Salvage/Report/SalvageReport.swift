@@ -52,6 +52,9 @@ public struct SalvageReport: Sendable {
   /// What is remarkable about the files, in words.
   public var remarks: [String]
 
+  /// What was done to make a store of the rows; nil where they were written as found.
+  public var rebuild: Rebuild?
+
   /// Rows recovered in all.
   public var recovered: Int64 { entities.reduce(0) { $0 + $1.recovered } }
 

@@ -1,0 +1,49 @@
+internal import GRDB
+internal import PersistentStore
+internal import SQLiteFormat
+internal import StoreFiles
+
+/// The filling of a new plain database from a raw salvage: by the schema that was given, else by the store's own.
+struct PlainAssembly {
+  let database: GRDB.Database
+  let found: RawSalvage
+  let raw: RawTables
+  var aside: SetAsideRows
+  var account: SalvageReport.Rebuild
+  var remarks: [String] = []
+
+  init(_ database: GRDB.Database, found: RawSalvage, account: SalvageReport.Rebuild) throws {
+    self.database = database
+    self.found = found
+    self.account = account
+    raw = try RawTables(database)
+    aside = SetAsideRows(database)
+  }
+
+  /// Fills the new database.
+  mutating func run(tell: (Int64, Int64) throws -> Void) throws {
+    var statements = found.statements
+    for index in statements.indices where statements[index].kind == "table" {
+      guard statements[index].sql.uppercased().hasPrefix("CREATE VIRTUAL") else { continue }
+      remarks.append("the virtual table \(printable(statements[index].name)) was not made again")
+    }
+    statements.removeAll { $0.kind == "table" && $0.sql.uppercased().hasPrefix("CREATE VIRTUAL") }
+    var names = raw.all.map(\.name).filter { !$0.hasPrefix("lazaret_") }
+    let known = Set(names.map { $0.lowercased() })
+    names += statements.filter { $0.kind == "table" && !known.contains($0.name.lowercased()) }.map(\.name)
+    let doubtful = found.report.doubtful > 0 ? try DoubtfulRows(database, raw) : nil
+    var plain = PlainTables(database, raw, doubtful)
+    for (index, name) in names.enumerated() {
+      account.setAside += try plain.make([name], by: statements, &aside)
+      try tell(Int64(index + 1), Int64(names.count))
+    }
+    try plain.makeRest(statements)
+    remarks += plain.remarks
+    if let header = found.header, header.hasMagic {
+      try database.execute(sql: "PRAGMA main.user_version = \(header.userVersion)")
+      try database.execute(
+        sql: "PRAGMA main.application_id = \(Int32(bitPattern: header.applicationID))")
+    }
+    try aside.takeOver(raw)
+  }
+}

@@ -1,0 +1,67 @@
+internal import GRDB
+internal import PersistentStore
+
+/// The rows that cannot be part of the rebuilt store, kept in a database of their own, attached as `aside`.
+///
+/// `lazaret_set_aside_T` has rows of `T` as they were found, each with the reason; `lazaret_references_cut` has the
+/// references that led nowhere; and the tables of rows that the raw salvage kept apart are taken over with their evidence.
+struct SetAsideRows {
+  private let database: Database
+  private var made: Set<String> = []
+
+  /// Whether anything is in it.
+  private(set) var isUsed = false
+
+  init(_ database: Database) { self.database = database }
+
+  /// Copies rows of a raw table.
+  ///
+  /// - Parameter condition: which ones, as SQL over the row `r`.
+  mutating func keep(
+    _ table: RawTables.Table, _ reason: SalvageReport.Rebuild.SetAsideReason, where condition: String
+  ) throws {
+    let name = "aside.\(SQLText.quotedIdentifier("lazaret_set_aside_\(table.name)"))"
+    let columns = table.columns.map { "r.\(SQLText.quotedIdentifier($0.name))" }.joined(separator: ", ")
+    let key = table.rowid.map { "r.\($0)" } ?? "NULL"
+    let selection =
+      "SELECT '\(reason.rawValue)' AS lazaret_reason, \(key) AS lazaret_key, \(columns) FROM \(table.sql) AS r"
+    if made.insert(table.name).inserted {
+      try database.execute(sql: "CREATE TABLE \(name) AS \(selection) WHERE 0")
+    }
+    isUsed = true
+    try database.execute(sql: "INSERT INTO \(name) \(selection) WHERE \(condition)")
+  }
+
+  /// Notes references that led nowhere.
+  ///
+  /// - Parameter source: a selection of the primary keys of the rows and what they led to.
+  mutating func noteReferences(_ table: String, _ column: String, _ source: String) throws {
+    if made.insert("").inserted {
+      try database.execute(
+        sql: "CREATE TABLE aside.lazaret_references_cut (\"table\" TEXT, \"column\" TEXT, \"row\" INTEGER, led_to)")
+    }
+    isUsed = true
+    try database.execute(
+      sql: "INSERT INTO aside.lazaret_references_cut SELECT ?, ?, * FROM (\(source))", arguments: [table, column])
+  }
+
+  /// Takes over what the raw salvage kept apart, and the evidence where there is anything at all.
+  mutating func takeOver(_ raw: RawTables) throws {
+    for table in raw.all {
+      guard ["lazaret_other_", "lazaret_deleted_", "lazaret_lost_and_found"].contains(where: table.name.hasPrefix),
+        try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM \(table.sql))") == true
+      else { continue }
+      isUsed = true
+      try database.execute(
+        sql: "CREATE TABLE aside.\(SQLText.quotedIdentifier(table.name)) AS SELECT * FROM \(table.sql)")
+    }
+    guard isUsed, raw["lazaret_evidence"] != nil else { return }
+    try database.execute(sql: "CREATE TABLE aside.lazaret_evidence AS SELECT * FROM raw.lazaret_evidence")
+    for view in ["lazaret_pages", "lazaret_provenance"] {
+      let statement = try String.fetchOne(
+        database, sql: "SELECT sql FROM raw.sqlite_master WHERE type = 'view' AND name = ?", arguments: [view])
+      guard let statement, statement.hasPrefix("CREATE VIEW \(view) ") else { continue }
+      try database.execute(sql: "CREATE VIEW aside.\(view) " + statement.dropFirst("CREATE VIEW \(view) ".count))
+    }
+  }
+}

@@ -1,0 +1,93 @@
+internal import Foundation
+internal import GRDB
+internal import ManagedObjectModel
+internal import Migration
+internal import PersistentStore
+
+extension StoreAssembly {
+  /// The first number of the entities that Core Data keeps for itself: history, mirroring, index tracking.
+  private static let firstReservedNumber = 16000
+
+  /// The highest primary key that is believed of a bookkeeping row that may be damaged.
+  private static let highestKey: Int64 = 1 << 52
+
+  /// The literal of a default; `NULL` for what cannot be written.
+  func defaultLiteral(_ value: AttributeValue, isMarked: Bool) -> String { value.literal(isMarked: isMarked) }
+
+  /// Fills the R-tree indexes.
+  func fillSpatialIndexes() throws {
+    for index in layout.spatialIndexes {
+      try database.execute(sql: index.statement)
+      let columns = index.columns.map(SQLText.identifier)
+      let numbers = layout.entity(named: index.entityName)?.numbers ?? 0...0
+      let conditions =
+        columns.map { "\($0) IS NOT NULL" } + ["Z_ENT BETWEEN \(numbers.lowerBound) AND \(numbers.upperBound)"]
+      try database.execute(
+        sql: "INSERT INTO main.\(SQLText.identifier(index.name)) SELECT Z_PK, "
+          + columns.flatMap { [$0, $0] }.joined(separator: ", ")
+          + " FROM main.\(SQLText.identifier(index.tableName)) WHERE \(conditions.joined(separator: " AND "))")
+    }
+  }
+
+  /// Fills `Z_PRIMARYKEY`, `Z_METADATA` and `Z_MODELCACHE`.
+  func fillBookkeeping(uuid: String) throws {
+    let keys = raw["Z_PRIMARYKEY"]
+    for entity in layout.entities {
+      var highest: Int64 = 0
+      if entity.isRoot {
+        // A row that was set aside keeps its key, so that no other gets it.
+        let name = SQLText.identifier(entity.tableName)
+        highest = try Int64.fetchOne(database, sql: "SELECT max(Z_PK) FROM main.\(name)") ?? 0
+        if let source = raw[entity.tableName], let rowid = source.rowid {
+          highest = max(
+            highest, try Int64.fetchOne(database, sql: "SELECT max(\(rowid)) FROM \(source.sql)") ?? 0)
+        }
+        if let keys, keys.column("Z_ENT") != nil, keys.column("Z_MAX") != nil {
+          let before = try Int64.fetchOne(
+            database,
+            sql: "SELECT max(Z_MAX) FROM \(keys.sql) WHERE Z_ENT = ? AND typeof(Z_MAX) = 'integer' AND Z_MAX <= ?",
+            arguments: [entity.number, Self.highestKey])
+          highest = max(highest, before ?? 0)
+        }
+      }
+      try database.execute(
+        sql: "INSERT INTO main.Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, ?)",
+        arguments: [entity.number, entity.name, entity.parentNumber, highest])
+    }
+    if let keys, ["Z_ENT", "Z_NAME", "Z_SUPER", "Z_MAX"].allSatisfy({ keys.column($0) != nil }) {
+      try database.execute(
+        sql: """
+          INSERT OR IGNORE INTO main.Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX)
+          SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM \(keys.sql) WHERE Z_ENT > \(Self.firstReservedNumber)
+          """)
+    }
+    try writeMetadata(uuid: uuid)
+  }
+
+  private func writeMetadata(uuid: String) throws {
+    let model = layout.model
+    var metadata = found.metadata ?? StoreMetadata(model: model, uuid: uuid)
+    if !Self.isIdentifier(metadata.uuid) { metadata.uuid = uuid }
+    let fresh = StoreMetadata(model: model, uuid: metadata.uuid)
+    if metadata.versionHashes != fresh.versionHashes {
+      for key in [
+        StoreMetadata.Key.versionHashes, StoreMetadata.Key.versionHashesVersion, StoreMetadata.Key.versionIdentifiers,
+        StoreMetadata.Key.versionHashesDigest, StoreMetadata.Key.versionChecksum,
+      ] {
+        metadata.entries[key] = fresh.entries[key]
+      }
+    }
+    metadata.entries[StoreMetadata.Key.storeType] = fresh.entries[StoreMetadata.Key.storeType]
+    metadata.entries[StoreMetadata.Key.autoVacuumLevel] = fresh.entries[StoreMetadata.Key.autoVacuumLevel]
+    try database.execute(
+      sql: "INSERT INTO main.Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?, ?)",
+      arguments: [metadata.uuid, Data(try metadata.propertyListBytes())])
+    try database.execute(
+      sql: "INSERT INTO main.Z_MODELCACHE (Z_CONTENT) VALUES (?)", arguments: [Data(try model.modelCache())])
+  }
+
+  /// Whether text is a UUID as stores have it.
+  private static func isIdentifier(_ text: String) -> Bool {
+    text.utf8.count == 36 && UUID(uuidString: text) != nil
+  }
+}

@@ -1,0 +1,49 @@
+internal import GRDB
+internal import PersistentStore
+internal import SQLiteFormat
+internal import StoreFiles
+
+extension StoreAssembly {
+  /// Copies persistent history, mirroring and the app's own tables, with what belongs to them.
+  mutating func copyForeignTables() throws {
+    var own = Set(
+      (layout.tables.map(\.name) + layout.joinTables.map(\.name) + layout.spatialIndexes.map(\.name)
+        + StoreLayout.bookkeepingTableNames).map { $0.lowercased() })
+    // The tables behind R-tree indexes, by the names that SQLite gives them.
+    for entry in found.entries where entry.kind == .table {
+      guard let sql = entry.sql?.uppercased(), sql.hasPrefix("CREATE VIRTUAL"), sql.contains("RTREE"),
+        own.contains(entry.name.lowercased())
+      else { continue }
+      for suffix in ["_node", "_rowid", "_parent"] { own.insert(entry.name.lowercased() + suffix) }
+    }
+    for index in layout.spatialIndexes {
+      for suffix in ["_node", "_rowid", "_parent"] { own.insert(index.name.lowercased() + suffix) }
+    }
+    let names = raw.all.map(\.name).filter { name in
+      !own.contains(name.lowercased()) && !name.hasPrefix("lazaret_")
+    }
+    let statements = found.statements
+    var plain = PlainTables(database, raw, try doubt())
+    account.setAside += try plain.make(names, by: statements, &aside)
+    // Views and triggers of the app's own; those of Core Data are the layout's.
+    let foreign = statements.filter { statement in
+      switch statement.kind {
+      case "view": true
+      case "trigger": !["Z_DA_", "Z_RT_", "ZT_", "ZQ_"].contains(where: statement.name.hasPrefix)
+      default: false
+      }
+    }
+    try plain.makeRest(foreign)
+    remarks += plain.remarks
+  }
+}
+
+extension RawSalvage {
+  /// The statements of the store's schema, as far as it could be read.
+  var statements: [PlainTables.Statement] {
+    entries.compactMap { entry in
+      guard let sql = entry.sql, !entry.name.lowercased().hasPrefix("sqlite_") else { return nil }
+      return PlainTables.Statement(kind: entry.kind.rawValue, name: entry.name, table: entry.tableName, sql: sql)
+    }
+  }
+}

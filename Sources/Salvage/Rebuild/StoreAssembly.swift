@@ -1,0 +1,215 @@
+internal import GRDB
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import StoreFiles
+
+/// The filling of a new Core Data store from a raw salvage: whole tables first, then what does not fit is repaired.
+///
+/// The new file is `main`, the rows as found are `raw`, and what cannot be part of the store goes to `aside`. Only what is
+/// wrong is touched after the copy, so that a sound store costs little more than its copy.
+struct StoreAssembly {
+  typealias Repair = SalvageReport.Rebuild.Repair
+
+  let database: Database
+  let layout: StoreLayout
+  let found: RawSalvage
+  let raw: RawTables
+  var aside: SetAsideRows
+  var account: SalvageReport.Rebuild
+
+  /// Remarks on what could not be carried over, in words.
+  var remarks: [String] = []
+
+  private var doubtful: DoubtfulRows?
+
+  init(_ database: Database, layout: StoreLayout, found: RawSalvage, account: SalvageReport.Rebuild) throws {
+    self.database = database
+    self.layout = layout
+    self.found = found
+    self.account = account
+    raw = try RawTables(database)
+    aside = SetAsideRows(database)
+  }
+
+  /// Fills the new store.
+  ///
+  /// - Parameters:
+  ///   - uuid: the identifier of the store where its own is lost.
+  ///   - tell: called with the work done and the work in all.
+  mutating func run(uuid: String, tell: (Int64, Int64) throws -> Void) throws {
+    let total = Int64(2 * layout.tables.count + layout.joinTables.count + layout.indexes.count + 1)
+    var done: Int64 = 0
+    func step() throws {
+      done += 1
+      try tell(done, total)
+    }
+    for table in layout.tables { try database.execute(sql: table.statement) }
+    for table in layout.joinTables { try database.execute(sql: table.statement) }
+    for statement in layout.statements.suffix(StoreLayout.bookkeepingTableNames.count) {
+      try database.execute(sql: statement)
+    }
+    for table in layout.tables {
+      try fill(table)
+      try repairRows(of: table)
+      try step()
+    }
+    // Losers of conflicts go before anything that leads to them is looked at.
+    for index in layout.indexes where index.isUnique {
+      try createUnique(index)
+      try step()
+    }
+    for table in layout.joinTables {
+      try fill(table)
+      try step()
+    }
+    for index in layout.indexes where !index.isUnique {
+      try database.execute(sql: index.statement)
+      try step()
+    }
+    for table in layout.tables {
+      try repairReferences(of: table)
+      try step()
+    }
+    try fillSpatialIndexes()
+    try fillBookkeeping(uuid: uuid)
+    if !found.report.isComplete || !account.isFaithful { try computeDerivedValues() }
+    for trigger in layout.triggers { try database.execute(sql: trigger.statement) }
+    try copyForeignTables()
+    try aside.takeOver(raw)
+    try step()
+  }
+
+  /// The doubtful rows; looked up only where the raw salvage has any.
+  mutating func doubt() throws -> DoubtfulRows? {
+    guard found.report.doubtful > 0 else { return nil }
+    if let doubtful { return doubtful }
+    let rows = try DoubtfulRows(database, raw)
+    doubtful = rows
+    return rows
+  }
+
+  // MARK: Rows
+
+  private mutating func fill(_ table: TableLayout) throws {
+    guard let source = raw[table.name] else { return }
+    let target = "main.\(SQLText.identifier(table.name))"
+    let isSame =
+      source.columns.map { $0.name.uppercased() } == table.columns.map { $0.name.uppercased() }
+      && source.columns.map { $0.type.uppercased() } == table.columns.map(\.type.rawValue)
+    if isSame {
+      // SQLite copies whole records where both tables have the same shape.
+      try database.execute(sql: "INSERT OR IGNORE INTO \(target) SELECT * FROM \(source.sql)")
+      return
+    }
+    var pairs: [(target: String, source: String)] = []
+    for column in table.columns {
+      if let name = source.column(column.name) {
+        pairs.append((column.sqlName, SQLText.quotedIdentifier(name)))
+      } else if column.role == .primaryKey, let rowid = source.rowid {
+        pairs.append((column.sqlName, rowid))
+      }
+    }
+    try database.execute(
+      sql: "INSERT OR IGNORE INTO \(target) (\(pairs.map(\.target).joined(separator: ", "))) "
+        + "SELECT \(pairs.map(\.source).joined(separator: ", ")) FROM \(source.sql)")
+    let before = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(source.sql)") ?? 0
+    let after = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(target)") ?? 0
+    guard after < before, let key = pairs.first(where: { $0.target == "Z_PK" })?.source else { return }
+    // Only where the store's own table has another key than the model's can two rows have the same one.
+    try aside.keep(
+      source, .refused,
+      where: "r.\(source.rowid ?? key) NOT IN (SELECT min(\(source.rowid ?? key)) FROM \(source.sql) GROUP BY \(key))")
+    Self.note(
+      &account.setAside, table.rootEntityName, nil, reason: .refused, count: before - after, keys: [])
+  }
+
+  /// Sees to the columns that every table has, and to mandatory values.
+  private mutating func repairRows(of table: TableLayout) throws {
+    guard let source = raw[table.name] else { return }
+    let name = SQLText.identifier(table.name)
+    let numbers = layout.entities.filter { entity in
+      entity.tableName == table.name && layout.model.entities[entity.name]?.isAbstract != true
+    }.map(\.number)
+    let isUnknown = "(Z_ENT IS NULL OR Z_ENT NOT IN (\(numbers.map(String.init).joined(separator: ", "))))"
+    let isUnsaved = "(Z_OPT IS NULL OR typeof(Z_OPT) <> 'integer')"
+    guard
+      let counts = try Row.fetchOne(database, sql: "SELECT total(\(isUnknown)), total(\(isUnsaved)) FROM main.\(name)")
+    else { return }
+    let (unknown, unsaved): (Double, Double) = (counts[0], counts[1])
+    if unknown > 0 {
+      try setAside(table, source, .unknownEntity, entity: table.rootEntityName, where: isUnknown)
+    }
+    if unsaved > 0 {
+      try database.execute(sql: "UPDATE main.\(name) SET Z_OPT = 1 WHERE \(isUnsaved)")
+      Self.note(
+        &account.corrected, table.rootEntityName, "Z_OPT", count: Int64(database.changesCount), keys: [])
+    }
+    try repairMandatoryValues(of: table, source)
+  }
+
+  /// Gives missing mandatory values their defaults, or sets the rows aside.
+  ///
+  /// A value that a certain row lacks was lacking before, and Core Data reads it; only rows that are doubtful, and columns
+  /// that are gone altogether, are seen to.
+  private mutating func repairMandatoryValues(of table: TableLayout, _ source: RawTables.Table) throws {
+    let doubtful = try doubt()
+    let name = SQLText.identifier(table.name)
+    for entity in layout.entities where entity.tableName == table.name {
+      guard layout.model.entities[entity.name]?.isAbstract != true else { continue }
+      for (property, inherited) in layout.model.properties(of: entity.name).sorted(by: { $0.key < $1.key }) {
+        guard let attribute = inherited.property.attribute, !attribute.traits.isOptional,
+          !attribute.traits.isTransient, !attribute.isDerived, attribute.type != .composite,
+          case .attribute(let columns) = layout.storage(of: property, in: entity.name), columns.count == 1,
+          let column = columns.first
+        else { continue }
+        let isGone = source.column(column.name) == nil
+        guard isGone || doubtful?.tables.contains(source.name.lowercased()) == true else { continue }
+        var condition = "Z_ENT = \(entity.number) AND \(column.sqlName) IS NULL"
+        if !isGone { condition += " AND \(doubtful?.condition(source.name, key: "Z_PK") ?? "0")" }
+        let keys = try keys(of: name, where: condition)
+        guard !keys.isEmpty else { continue }
+        let isMarked =
+          attribute.allowsExternalBinaryDataStorage && (attribute.type == .binary || attribute.type == .transformable)
+        let literal = attribute.defaultValue.map { defaultLiteral($0, isMarked: isMarked) } ?? "NULL"
+        if literal != "NULL" {
+          try database.execute(sql: "UPDATE main.\(name) SET \(column.sqlName) = \(literal) WHERE \(condition)")
+          Self.note(&account.defaulted, entity.name, property, count: Int64(database.changesCount), keys: keys)
+        } else if !isGone {
+          try setAside(table, source, .missingValue, entity: entity.name, property: property, where: condition)
+        } else {
+          remarks.append(
+            "\(printable(entity.name)).\(printable(property)) is mandatory, and the store has no such values")
+        }
+      }
+    }
+  }
+
+  /// Takes rows out of the store and keeps them beside it.
+  ///
+  /// - Parameter condition: which ones, as SQL over the columns of the new table.
+  mutating func setAside(
+    _ table: TableLayout, _ source: RawTables.Table, _ reason: SalvageReport.Rebuild.SetAsideReason, entity: String,
+    property: String? = nil, where condition: String
+  ) throws {
+    let name = SQLText.identifier(table.name)
+    let keys = try keys(of: name, where: condition)
+    let key = source.column("Z_PK").map(SQLText.quotedIdentifier) ?? source.rowid ?? "NULL"
+    try aside.keep(source, reason, where: "r.\(key) IN (SELECT Z_PK FROM main.\(name) WHERE \(condition))")
+    try database.execute(sql: "DELETE FROM main.\(name) WHERE \(condition)")
+    Self.note(&account.setAside, entity, property, reason: reason, count: Int64(database.changesCount), keys: keys)
+  }
+
+  /// The first ten primary keys of the rows of a table that a condition is true for.
+  func keys(of name: String, where condition: String) throws -> [Int64] {
+    try Int64.fetchAll(database, sql: "SELECT Z_PK FROM main.\(name) WHERE \(condition) ORDER BY Z_PK LIMIT 10")
+  }
+
+  /// Adds to a list of repairs.
+  static func note(
+    _ list: inout [Repair], _ entity: String, _ property: String?,
+    reason: SalvageReport.Rebuild.SetAsideReason? = nil, count: Int64, keys: [Int64]
+  ) {
+    guard count > 0 else { return }
+    list.append(Repair(entity: entity, property: property, reason: reason, count: count, primaryKeys: keys))
+  }
+}

@@ -1,0 +1,133 @@
+import GRDB
+import ManagedObjectModel
+import PersistentStore
+import Salvage
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+@Suite("Stores rebuilt from damaged ones")
+struct RebuildTests {
+  @Test("An undamaged store equals itself, with and without its model", arguments: [UInt64(1), 2])
+  func undamaged(seed: UInt64) throws {
+    let scene = try RebuildScene(seed: seed)
+    for withModel in [true, false] {
+      let result = try scene.rebuild(scene.store, withModel: withModel)
+      #expect(result.differences == [], "seed \(seed)")
+      #expect(result.report.isComplete)
+      #expect(result.report.rebuild?.isFaithful == true)
+      #expect(
+        try FileSystem().entries(of: result.folder.path).map(\.string).sorted() == ["Original.sqlite", "Out.sqlite"])
+    }
+  }
+
+  @Test("Records in the log are part of it, and the result is migrated")
+  func migrated() throws {
+    let scene = try RebuildScene(seed: 3, journal: .log)
+    let result = try scene.rebuild(scene.store, migrates: true)
+    #expect(result.differences == [])
+    #expect(result.report.rebuild?.version == "V1")
+    #expect(result.report.rebuild?.migratedTo == "V2")
+    #expect(result.report.rebuild?.steps.count == 1)
+  }
+
+  @Test(
+    "Damaged stores open again, and no surviving record is another one than before",
+    arguments: ["zero:5", "rand:5", "roots", "header", "page1", "interior", "torn:5", "trunc:20", "swap:5"],
+    [UInt64(1), 2])
+  func damaged(kind: String, seed: UInt64) throws {
+    let scene = try RebuildScene(seed: seed)
+    let result = try scene.rebuild(scene.damaged(kind, seed: seed))
+    let report = result.report
+    #expect(result.count(.extraRecord) == 0, "\(kind), seed \(seed)")
+    #expect(result.count(.value) == 0, "\(kind), seed \(seed)")
+    #expect(result.count(.extraDestination) == 0, "\(kind), seed \(seed)")
+    #expect(result.count(.oneSided) == 0, "\(kind), seed \(seed)")
+    if result.count(.missingRecord) > 0 { #expect(!report.isComplete, "\(kind), seed \(seed)") }
+    if ["roots", "header", "interior"].contains(kind) { #expect(result.differences == [], "\(kind), seed \(seed)") }
+  }
+
+  @Test("Contradictions and references to nothing are repaired, counted and kept aside")
+  func repairs() throws {
+    let scene = try RebuildScene(seed: 7, records: 60)
+    try scene.change(
+      "DELETE FROM ZPORT WHERE Z_PK = 2", "UPDATE ZSHIP SET Z_ENT = 77 WHERE Z_PK = 5",
+      "UPDATE ZFLAG SET Z_OPT = NULL WHERE Z_PK = 1", "DROP INDEX Z_Person_UNIQUE_name",
+      "UPDATE ZPERSON SET ZNAME = (SELECT ZNAME FROM ZPERSON WHERE Z_PK = 8) WHERE Z_PK = 9")
+    let result = try scene.rebuild(scene.store)
+    let rebuild = try #require(result.report.rebuild)
+    #expect(!result.report.isComplete)
+    #expect(rebuild.setAside.first { $0.reason == .unknownEntity }?.primaryKeys == [5])
+    #expect(rebuild.conflicts.map(\.primaryKeys) == [[9]])
+    #expect(rebuild.corrected.contains { $0.property == "Z_OPT" })
+    #expect(rebuild.referencesCut.contains { $0.reason == .halfPair })
+    #expect(result.count(.extraDestination) == 0)
+    let aside = try #require(rebuild.setAsideFile)
+    let queue = try DatabaseQueue(path: aside.string)
+    try queue.read { database in
+      #expect(try Int64.fetchOne(database, sql: "SELECT Z_PK FROM lazaret_set_aside_ZSHIP") == 5)
+      #expect(
+        try String.fetchOne(database, sql: "SELECT lazaret_reason FROM lazaret_set_aside_ZPERSON") == "conflict")
+    }
+    try queue.close()
+  }
+
+  @Test("A plain store keeps its tables, constraints and indexes")
+  func plain() throws {
+    let folder = try TemporaryFolder()
+    let store = folder.appending("Plain.sqlite")
+    let queue = try DatabaseQueue(path: store.string)
+    try queue.write { database in
+      try database.execute(
+        sql: """
+          CREATE TABLE cars (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, upper TEXT AS (upper(name)));
+          CREATE TABLE words (word TEXT PRIMARY KEY, uses INTEGER CHECK (uses > 0)) WITHOUT ROWID;
+          CREATE INDEX byUses ON words (uses); CREATE VIEW names AS SELECT name FROM cars;
+          WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+          INSERT INTO cars (name) SELECT 'car ' || i FROM n;
+          INSERT INTO words SELECT name, id FROM cars; PRAGMA user_version = 7
+          """)
+    }
+    let before = try TableDump(queue, ["cars", "words", "names"])
+    try queue.close()
+    let out = folder.appending("Out.sqlite")
+    let report = try Salvager().salvage(store, to: out)
+    #expect(report.isComplete)
+    let rebuilt = try DatabaseQueue(path: out.string)
+    #expect(try TableDump(rebuilt, ["cars", "words", "names"]) == before)
+    try rebuilt.read { database in
+      #expect(try Int.fetchOne(database, sql: "PRAGMA user_version") == 7)
+      #expect(try Int.fetchOne(database, sql: "SELECT count(*) FROM sqlite_master WHERE name = 'byUses'") == 1)
+    }
+    try rebuilt.close()
+  }
+
+  @Test("An error or a cancellation leaves nothing behind")
+  func nothingIsLeft() throws {
+    let scene = try RebuildScene(seed: 2, records: 30)
+    let results = try TemporaryFolder()
+    for phase in [SalvagePhase.rows, .rebuild, .migration] {
+      let error = #expect(throws: SalvageError.self) {
+        try Salvager().salvage(
+          scene.store, to: results.appending("Out.sqlite"), model: .coreData(scene.bundle),
+          options: .init { now, _, _ in now != phase })
+      }
+      #expect(error?.kind == .cancelled)
+      #expect(try FileSystem().entries(of: results.path).isEmpty, "\(phase)")
+    }
+  }
+}
+
+/// The rows of some tables.
+struct TableDump: Equatable {
+  let rows: [[DatabaseValue]]
+
+  init(_ queue: DatabaseQueue, _ names: [String]) throws {
+    rows = try queue.read { database in
+      try names.flatMap { name in
+        try Row.fetchAll(database, sql: "SELECT * FROM \(name) ORDER BY 1").map { row in row.map { $0.1 } }
+      }
+    }
+  }
+}
