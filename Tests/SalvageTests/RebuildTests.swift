@@ -1,4 +1,5 @@
 import GRDB
+import LazaretTesting
 import ManagedObjectModel
 import PersistentStore
 import Salvage
@@ -66,9 +67,10 @@ struct RebuildTests {
     let aside = try #require(rebuild.setAsideFile)
     let queue = try DatabaseQueue(path: aside.string)
     try queue.read { database in
-      #expect(try Int64.fetchOne(database, sql: "SELECT Z_PK FROM lazaret_set_aside_ZSHIP") == 5)
-      #expect(
-        try String.fetchOne(database, sql: "SELECT lazaret_reason FROM lazaret_set_aside_ZPERSON") == "conflict")
+      let key = try Int64.fetchOne(database, sql: "SELECT Z_PK FROM lazaret_set_aside_ZSHIP")
+      #expect(key == 5)
+      let reason = try String.fetchOne(database, sql: "SELECT lazaret_reason FROM lazaret_set_aside_ZPERSON")
+      #expect(reason == "conflict")
     }
     try queue.close()
   }
@@ -97,8 +99,10 @@ struct RebuildTests {
     let rebuilt = try DatabaseQueue(path: out.string)
     #expect(try TableDump(rebuilt, ["cars", "words", "names"]) == before)
     try rebuilt.read { database in
-      #expect(try Int.fetchOne(database, sql: "PRAGMA user_version") == 7)
-      #expect(try Int.fetchOne(database, sql: "SELECT count(*) FROM sqlite_master WHERE name = 'byUses'") == 1)
+      let version = try Int.fetchOne(database, sql: "PRAGMA user_version")
+      #expect(version == 7)
+      let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM sqlite_master WHERE name = 'byUses'")
+      #expect(count == 1)
     }
     try rebuilt.close()
   }
