@@ -71,8 +71,8 @@ extension SalvageReport {
   ) throws(SalvageError) {
     var entities: [Entity] = []
     for index in harvest.crawl.trees.indices {
-      guard harvest.liveTables[index] != nil else { continue }
       let tally = harvest.tallies[index]
+      guard harvest.liveTables[index] != nil || tally.deleted > 0 else { continue }
       let whole = Entity(
         name: tally.name, table: tally.name, recovered: tally.recovered, doubtful: tally.doubtful,
         rebuilt: tally.fromIndex, lost: tally.lost, isLostExact: tally.isExact || tally.lost == 0,
