@@ -59,9 +59,10 @@ struct Crawl {
     for page in (count + 1)...map.pageCount { bury(page) }
   }
 
-  /// Pages behind the end of the database as its header has it are no live ones, as SQLite sees it: a transaction that
-  /// needs more pages writes them before it writes the new end, and puts the end last. Where a tree leads there, the
-  /// header is wrong, and they count.
+  /// Takes the pages behind the end of the database, as its header has it, for no live ones.
+  ///
+  /// So does SQLite: a transaction that needs more pages writes them first, and the new end last. Where a tree leads there,
+  /// the header is wrong, and they count.
   mutating func buryPagesBehindEnd() throws(SalvageError) {
     guard reader.overlay == nil, let header = reader.layout.header, header.hasMagic, header.isPageCountValid,
       header.pageCount > 0, header.pageCount < map.pageCount
