@@ -16,7 +16,7 @@ struct DamageMatrixTests {
 
   static var kinds: [String] {
     let own = DamageKind.Name.allCases.filter {
-      !ofLogs.contains($0) && !ofJournals.contains($0) && $0 != .emptied && $0 != .pointerMaps
+      !ofLogs.contains($0) && !ofJournals.contains($0) && ![.emptied, .pointerMaps, .overflow].contains($0)
     }
     return own.flatMap { name -> [String] in
       switch name {

@@ -154,7 +154,8 @@ struct FileLayoutSearch {
   }
 
   private func isCoreData(_ database: Embedded) throws(SalvageError) -> Bool {
-    let schema = try main.piece(at: database.offset, length: 256 << 10)
+    let length = min(256 << 10, max(4096, database.end - database.offset))
+    let schema = try main.piece(at: database.offset, length: Int(length))
     return !Self.places(of: Array("Z_PRIMARYKEY".utf8), in: schema.span).isEmpty
       || !Self.places(of: Array("Z\0_\0P\0R\0I\0M\0A\0R\0Y\0K\0E\0Y".utf8), in: schema.span).isEmpty
   }

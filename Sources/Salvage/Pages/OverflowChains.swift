@@ -81,7 +81,7 @@ final class OverflowChains {
       page = next
     }
     if let owner {
-      for page in pages {
+      for page in pages where !isOwn {
         if map.fate(page) == .overflow { return .shared }
       }
       for page in pages { map.claim(page, .overflow, owner: owner) }
