@@ -24,6 +24,7 @@ struct SalvageRun {
       let alone = try walk(ignoringLog: true)
       if alone.crawl.damage * 4 < find.crawl.damage {
         find = alone
+        find.isLogForeign = true
         find.remarks.append("the write-ahead log seems to belong to another database, and was left out")
       }
     }
@@ -54,7 +55,9 @@ struct SalvageRun {
     if options.findsDeleted { try harvest.writeDeleted() }
     try harvest.notes.finish()
     try database.execute("COMMIT")
-    var report = try SalvageReport(harvest, isSchemaWhole: find.isSchemaWhole, list: find.list)
+    var report = try SalvageReport(
+      harvest, isSchemaWhole: find.isSchemaWhole, list: find.list, evidence: evidence, isLogForeign: find.isLogForeign,
+      kit: nil)
     report.remarks += find.remarks
     if !find.remarks.isEmpty { report.isComplete = false }
     return RawSalvage(
@@ -74,6 +77,7 @@ struct SalvageRun {
     var basis: SalvageReport.Rebuild.Basis
     var entries: [SchemaEntry]
     var remarks: [String] = []
+    var isLogForeign = false
   }
 
   /// Looks at every page, finds out which tables there are, and walks their trees from their roots.
