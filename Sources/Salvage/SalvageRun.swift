@@ -36,6 +36,7 @@ struct SalvageRun {
     try tell(.placement, 0, 1)
     crawl.buryCutOffPages()
     try crawl.markFreePages()
+    try crawl.buryPagesBehindEnd()
     try crawl.placeOrphans()
 
     let database = try OutputDatabase(output, pageSize: max(4096, reader.pageSize), encoding: reader.layout.encoding)
@@ -51,15 +52,21 @@ struct SalvageRun {
     }
     try harvest.harvestBroken()
     try harvest.rebuildFromIndexes()
+    try harvest.harvestBehindEnd()
     try harvest.writeUnplaced()
-    if options.findsDeleted { try harvest.writeDeleted() }
+    if options.findsDeleted {
+      try harvest.writeDeleted()
+      try harvest.harvestUncommitted()
+    }
     try harvest.notes.finish()
     try database.execute("COMMIT")
     var report = try SalvageReport(
       harvest, isSchemaWhole: find.isSchemaWhole, list: find.list, evidence: evidence, isLogForeign: find.isLogForeign,
       kit: nil)
-    report.remarks += find.remarks
-    if !find.remarks.isEmpty { report.isComplete = false }
+    let remarks = try find.remarks + LogIndex.remarks(evidence, reader) + harvest.remarks
+    report.remarks += remarks
+    report.remarks += reader.layout.otherDatabases.map { "another database begins at byte \($0) of the file" }
+    if !remarks.isEmpty { report.isComplete = false }
     return RawSalvage(
       report: report, metadata: find.identity.metadata, layout: find.expected?.layout, basis: find.basis,
       entries: find.entries, header: reader.layout.header, encoding: reader.layout.encoding,
@@ -92,7 +99,8 @@ struct SalvageRun {
     let entries =
       expected?.layout == nil
       ? schema.entries : SchemaRepair.repaired(schema.entries, by: expected?.entries ?? [])
-    let list = TreeList(found: entries, isWhole: schema.isWhole, expected: expected)
+    var list = TreeList(found: entries, isWhole: schema.isWhole, expected: expected)
+    if options.findsDeleted { list.addDropped(try DroppedTables.find(reader, map)) }
     var crawl = Crawl(reader: reader, map: map, trees: list.trees)
     try crawl.walkRoots()
     if crawl.damage > 0 {
