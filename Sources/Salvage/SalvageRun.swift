@@ -24,6 +24,7 @@ struct SalvageRun {
       let alone = try walk(ignoringLog: true)
       if alone.crawl.damage * 4 < find.crawl.damage {
         find = alone
+        find.isLogForeign = true
         find.remarks.append("the write-ahead log seems to belong to another database, and was left out")
       }
     }
@@ -59,7 +60,9 @@ struct SalvageRun {
     }
     try harvest.notes.finish()
     try database.execute("COMMIT")
-    var report = try SalvageReport(harvest, isSchemaWhole: find.isSchemaWhole, list: find.list)
+    var report = try SalvageReport(
+      harvest, isSchemaWhole: find.isSchemaWhole, list: find.list, evidence: evidence, isLogForeign: find.isLogForeign,
+      kit: nil)
     let remarks = try find.remarks + LogIndex.remarks(evidence, reader) + harvest.remarks
     report.remarks += remarks
     report.remarks += reader.layout.otherDatabases.map { "another database begins at byte \($0) of the file" }
@@ -81,6 +84,7 @@ struct SalvageRun {
     var basis: SalvageReport.Rebuild.Basis
     var entries: [SchemaEntry]
     var remarks: [String] = []
+    var isLogForeign = false
   }
 
   /// Looks at every page, finds out which tables there are, and walks their trees from their roots.

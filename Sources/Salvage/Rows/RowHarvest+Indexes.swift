@@ -73,7 +73,7 @@ extension RowHarvest {
   }
 
   /// The rowids that an index lists and the live table lacks.
-  private func missingRowids(of table: Int, by index: Int) throws(SalvageError) -> Set<Int64> {
+  func missingRowids(of table: Int, by index: Int) throws(SalvageError) -> Set<Int64> {
     guard let live = liveTables[table] else { return [] }
     let tree = crawl.trees[index]
     var missing: Set<Int64> = []

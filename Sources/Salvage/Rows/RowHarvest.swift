@@ -13,6 +13,9 @@ final class RowHarvest {
   var otherTables: [OutputTable?]
   var deletedTables: [OutputTable?]
 
+  /// What was wrong with pages that rows were read from.
+  var wounds = PageWounds()
+
   /// Rows that fit no table, written so far.
   var unplacedRows: Int64 = 0
 
@@ -144,6 +147,7 @@ final class RowHarvest {
     scan.read(
       buffer.span, start: start, kind: kind, shape: tree.shape, geometry: reader.geometry, keys: keys,
       encoding: reader.layout.encoding, present: reader.presentCount(page))
+    if fate != .damaged { wounds.note(page, scan) }
     let isDoubtful = reader.isDoubtful(page)
     let source = source(of: page)
     var first: Int64?
