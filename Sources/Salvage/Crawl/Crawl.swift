@@ -28,6 +28,9 @@ struct Crawl {
   /// What the pointer maps say; nil until that is asked for.
   var pointerMaps: PointerMaps?
 
+  /// The last page of the database by its header, where the file is longer and nothing leads to the rest.
+  var endOfDatabase = UInt32.max
+
   /// Whether the rows of each leaf are compared with its table, because something is known to be damaged.
   var isThorough = false
 
@@ -70,6 +73,7 @@ struct Crawl {
     let behind = (header.pageCount + 1)...map.pageCount
     let isReached = behind.contains { map.fate($0) == .tree || map.fate($0) == .free }
     guard !isReached, !isLedTo(behindPage: header.pageCount) else { return }
+    endOfDatabase = header.pageCount
     var buffer = reader.makeBuffer()
     for page in behind where map.fate(page) == .unclaimed {
       // Bytes that only stand behind the database are no sign of a transaction.

@@ -144,68 +144,6 @@ public struct SalvageReport: Sendable, Hashable {
   /// Rows that are doubtful, in all.
   public var doubtful: Int64 { entities.reduce(0) { $0 + $1.doubtful } }
 
-<<<<<<< HEAD
   /// References to records that are gone, in all; 0 where no store was rebuilt.
   public var referencesCut: Int64 { rebuild?.referencesCut.reduce(0) { $0 + $1.count } ?? 0 }
-=======
-extension SalvageReport {
-  init(
-    _ harvest: RowHarvest, isSchemaWhole: Bool, list: TreeList
-  ) throws(SalvageError) {
-    var entities: [Entity] = []
-    for index in harvest.crawl.trees.indices {
-      let tally = harvest.tallies[index]
-      guard harvest.liveTables[index] != nil || tally.deleted > 0 else { continue }
-      let whole = Entity(
-        name: tally.name, table: tally.name, recovered: tally.recovered, doubtful: tally.doubtful,
-        rebuilt: tally.fromIndex, lost: tally.lost, isLostExact: tally.isExact || tally.lost == 0,
-        keptApart: tally.keptApart, deleted: tally.deleted)
-      entities += try harvest.split(whole, tree: index, list)
-    }
-    self.entities = entities.sorted { ($0.name, $0.table) < ($1.name, $1.table) }
-    isCoreData = list.isCoreData
-    pages = PageStates(harvest)
-    unplacedRows = harvest.unplacedRows
-    remarks = harvest.reader.overlay?.remarks ?? []
-    let layout = harvest.reader.layout
-    if layout.isGuessed {
-      remarks.append("the file's header is destroyed; its layout was found by the looks of its pages")
-    }
-    if layout.base > 0 { remarks.append("the database begins at byte \(layout.base) of the file") }
-    if !isSchemaWhole { remarks.append("the list of tables is damaged") }
-    isComplete =
-      !entities.contains { $0.lost > 0 || $0.doubtful > 0 || $0.keptApart > 0 } && unplacedRows == 0 && isSchemaWhole
-  }
-}
-
-extension RowHarvest {
-  /// The accounts of a table's entities; that of the table itself where it has but one, or none.
-  fileprivate func split(
-    _ whole: SalvageReport.Entity, tree index: Int, _ list: TreeList
-  ) throws(SalvageError) -> [SalvageReport.Entity] {
-    let names = list.entityNames(ofTable: whole.table)
-    guard let first = names.first else { return [whole] }
-    var only = whole
-    only.name = first.name
-    guard names.count > 1 else { return [only] }
-    var result: [SalvageReport.Entity] = []
-    for (name, number) in names {
-      var entity = whole
-      entity.name = name
-      entity.recovered =
-        try database.number(
-          "SELECT count(*) FROM \(SQLText.quotedIdentifier(whole.table)) WHERE Z_ENT = \(number)") ?? 0
-      // What is lost or doubtful cannot be told apart by entity; it is told with the first one.
-      if name != first.name {
-        entity.lost = 0
-        entity.doubtful = 0
-        entity.rebuilt = 0
-        entity.keptApart = 0
-        entity.deleted = 0
-      }
-      result.append(entity)
-    }
-    return result
-  }
->>>>>>> e-1
 }
