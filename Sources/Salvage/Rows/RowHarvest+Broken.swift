@@ -75,6 +75,8 @@ extension RowHarvest {
         guard let other = try partner(of: link, needed: needed, leadingTo: leadingTo) else { continue }
         reader.moved[link.page] = other
         if reader.moved[other] == nil { reader.moved[other] = link.page }
+        // What stands where a page of a tree should be is no damage, but the page of a chain.
+        if crawl.map.fate(other) == .damaged { crawl.map.claim(other, .unclaimed) }
         found = true
         break
       }
