@@ -93,13 +93,15 @@ struct RebuildScene {
     let report = try Salvager().salvage(
       damaged, to: out, model: withModel ? .coreData(bundle) : nil, options: .init(migrates: migrates))
     let model = migrates ? Self.model(hasRemark: true) : Self.model()
-    struct Unsound: Error {}
+    struct Unsound: Error { var verdict = "" }
     guard
       let version = ModelBundle(
         name: "Ships", versions: [ModelVersion(name: "V", model: model, isCurrent: true)])
     else { throw Unsound() }
     let examination = try Examiner().examine(out, model: .coreData(version), options: .init(depth: .full))
-    guard examination.verdict == .compatible, !examination.health.isDamaged else { throw Unsound() }
+    guard examination.verdict == .compatible, !examination.health.isDamaged else {
+      throw Unsound(verdict: "\(examination.verdict): \(examination.reason) \(examination.health)")
+    }
     // Comparing opens the store, which must not change it.
     let copy = try RealMaterial.copy(store, into: results, as: "Original.sqlite")
     let first = try PersistentStore(opening: copy, model: Self.model())

@@ -23,7 +23,7 @@ extension StoreAssembly {
       !own.contains(name.lowercased()) && !name.hasPrefix("lazaret_")
     }
     let statements = found.statements
-    var plain = PlainTables(database, raw, try doubt())
+    var plain = PlainTables(database, raw, try doubt(), found.store)
     account.setAside += try plain.make(names, by: statements, &aside)
     // Views and triggers of the app's own; those of Core Data are the layout's.
     let foreign = statements.filter { statement in

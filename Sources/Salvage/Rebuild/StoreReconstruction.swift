@@ -33,7 +33,7 @@ struct StoreReconstruction {
         try folder.make()
       }
       var raw = SalvageRun(evidence: evidence, model: model, options: options)
-      let found = try raw.raw(to: folder.raw)
+      let found = try raw.raw(to: folder.raw, store: (folder.store, fileSystem))
       var report = try rebuild(found, folder)
       let result = try migrate(found, folder, &report)
       try install(result, folder, target, asideTarget, &report)
@@ -63,13 +63,11 @@ struct StoreReconstruction {
     let usesLog = isCoreData || found.header?.usesWriteAheadLog == true
     var report = found.report
     let (rebuilt, remarks) = try connection.run { database in
-      let vacuum = isCoreData ? 2 : found.header.map { $0.isAutoVacuum ? ($0.incrementalVacuum == 0 ? 1 : 2) : 0 } ?? 0
-      // With the journal in memory a statement that fails can be taken back; of a new file it holds next to nothing.
+      // The journal is a file, so that a statement that fails can be taken back whatever it has touched.
       try database.execute(
         sql: """
-          PRAGMA page_size = \(isCoreData ? 4096 : found.pageSize); PRAGMA auto_vacuum = \(vacuum);
-          PRAGMA encoding = '\(found.encoding.pragmaName)'; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;
-          PRAGMA locking_mode = EXCLUSIVE
+          PRAGMA main.journal_mode = TRUNCATE; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;
+          PRAGMA cache_size = -2048; PRAGMA threads = 1
           """)
       try database.execute(sql: "ATTACH DATABASE ? AS raw", arguments: [RebuildConnection.address(folder.raw)])
       try database.execute(sql: "ATTACH DATABASE ? AS aside", arguments: [RebuildConnection.newAddress(folder.aside)])

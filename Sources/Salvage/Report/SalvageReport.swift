@@ -109,9 +109,7 @@ extension RowHarvest {
     for (name, number) in names {
       var entity = whole
       entity.name = name
-      entity.recovered =
-        try database.number(
-          "SELECT count(*) FROM \(SQLText.quotedIdentifier(whole.table)) WHERE Z_ENT = \(number)") ?? 0
+      entity.recovered = try liveTables[index]?.count(ofEntity: number) ?? 0
       // What is lost or doubtful cannot be told apart by entity; it is told with the first one.
       if name != first.name {
         entity.lost = 0
