@@ -211,7 +211,10 @@ struct SalvageRun {
       let crawl = Crawl(reader: reader, map: map, trees: list.trees)
       var score = 0.0
       for index in stride(from: 0, to: leaves.count, by: max(1, leaves.count / 64)) {
-        score += try crawl.choice(for: leaves[index], &buffer, where: { _ in true })?.score ?? 0
+        guard let choice = try crawl.choice(for: leaves[index], &buffer, where: { _ in true }) else { continue }
+        score += choice.score
+        // Of versions that fit as well, the one whose columns the records have is better than one that has more.
+        if map.fieldCount(leaves[index]) == crawl.trees[choice.tree].shape.fields.count { score += 0.05 }
       }
       if score >= best?.score ?? -.infinity { best = (score, expected) }
     }

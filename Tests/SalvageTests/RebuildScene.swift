@@ -57,9 +57,9 @@ struct RebuildScene {
         maximumCount: 0, isOrdered: isOrdered))
   }
 
-  init(seed: UInt64, records: Int = 400, journal: StoreGenerator.Journal = .none) throws {
+  /// The store's version and a later one.
+  static func bundle() throws -> ModelBundle {
     struct NoVersions: Error {}
-    folder = try TemporaryFolder()
     guard
       let bundle = ModelBundle(
         name: "Ships",
@@ -68,7 +68,12 @@ struct RebuildScene {
           ModelVersion(name: "V2", model: Self.model(hasRemark: true), isCurrent: true),
         ])
     else { throw NoVersions() }
-    self.bundle = bundle
+    return bundle
+  }
+
+  init(seed: UInt64, records: Int = 400, journal: StoreGenerator.Journal = .none) throws {
+    folder = try TemporaryFolder()
+    bundle = try Self.bundle()
     store = folder.appending("Ships.sqlite")
     try StoreGenerator(
       Self.model(), options: .init(.typical, seed: seed, records: records, journal: journal)

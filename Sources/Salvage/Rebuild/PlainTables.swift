@@ -68,7 +68,8 @@ struct PlainTables {
     return repairs
   }
 
-  private mutating func makeIndexes(_ statements: [Statement]) throws {
+  /// Makes indexes.
+  mutating func makeIndexes(_ statements: [Statement]) throws {
     for index in statements {
       if !(try run(index, expected: "INDEX")) {
         remarks.append("the index \(printable(index.name)) could not be made again")
