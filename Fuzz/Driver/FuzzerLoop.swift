@@ -1,5 +1,6 @@
 import FuzzTargets
 import Synchronization
+import SystemPackage
 
 #if canImport(Glibc)
   import Glibc
@@ -33,8 +34,8 @@ private func fuzz(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   do throws(FuzzFailure) {
     try FuzzerLoop.target.withLock { $0 }?.run(input)
   } catch {
-    print("Contradiction: \(error)")
-    // libFuzzer keeps the input of a process that aborts.
+    // libFuzzer keeps the input of a process that aborts; what standard output still holds would be lost.
+    _ = try? FileDescriptor.standardError.writeAll("Contradiction: \(error)\n".utf8)
     abort()
   }
   return 0

@@ -2,6 +2,12 @@ import FuzzTargets
 import StoreFiles
 import SystemPackage
 
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
 // `lazaret-fuzz --list` names the targets, `--seeds TARGET FOLDER` writes a target's seeds and its dictionary, which goes
 // beside the folder; anything else is for libFuzzer, which fuzzes the target that LAZARET_FUZZ_TARGET names.
 

@@ -46,7 +46,7 @@ extension FuzzTarget {
         "\"remove\"", "\"madeBy\"", "\"through\"", "\"constant\"", "{\"null\": true}", "\"policy\"", "\\u0000", "CAST(",
         "1e999", "coalesce(", "CASE WHEN")
     case .receipt: Self.words("\"files\"", "\"part\"", "9223372036854775807", "-1", "null", "\\ud800", "1e400", "[[[[")
-    case .modelArchive: []
+    case .modelArchive: [[0, 1, 0, 1, 0, 5], [0, 20, 1, 2, 16]]
     }
   }
 

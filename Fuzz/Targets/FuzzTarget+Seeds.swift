@@ -33,7 +33,8 @@ extension FuzzTarget {
       ]
     case .modelArchive: return (0..<8).map { FuzzSeed("edits-\($0)", (0..<12).map { UInt8($0 * 29 & 0xFF) }) }
     case .editorModel: return [FuzzSeed("archive", try SeedModels.garage.compiledBytes())]
-    case .mappingModel: return try SeedModels.archivedPredicates()
+    case .mappingModel:
+      return [FuzzSeed("compiled", try SeedMappings.compiled()), FuzzSeed("source", try SeedMappings.source())]
     case .mappingFile: return [FuzzSeed("garage", SeedModels.mapping)]
     case .metadata:
       let metadata = StoreMetadata(model: try SeedModels.garage, uuid: "9B4D2E4A-0000-0000-0000-000000000000")

@@ -100,7 +100,7 @@ extension FuzzTarget {
     case .page: 4096
     case .record, .predicate: 1024
     case .schema, .metadata, .mappingFile, .receipt, .xml, .modelArchive: 8192
-    case .log, .journal, .database, .propertyList, .archive: 16_384
+    case .log, .journal, .database, .propertyList, .archive: 32_768
     case .examination, .salvage, .rebuild, .modelSource, .compiledModel, .editorModel, .mappingModel: 65_536
     }
   }

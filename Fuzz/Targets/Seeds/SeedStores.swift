@@ -37,7 +37,7 @@ enum SeedStores {
     (
       "rows",
       ["PRAGMA page_size = 512", "CREATE TABLE t(k INTEGER PRIMARY KEY, a, b TEXT COLLATE NOCASE, c REAL, d)"]
-        + [insert(60), "CREATE INDEX i ON t(b) WHERE d > 1", "CREATE UNIQUE INDEX u ON t(k, b DESC)"]
+        + [insert(20), "CREATE INDEX i ON t(b) WHERE d > 1", "CREATE UNIQUE INDEX u ON t(k, b DESC)"]
     ),
     (
       "deleted",
@@ -132,8 +132,8 @@ enum SeedStores {
       try queue.writeWithoutTransaction { db in
         try db.execute(sql: "PRAGMA journal_mode = WAL")
         try db.execute(sql: "PRAGMA wal_autocheckpoint = 0")
-        try db.execute(sql: "UPDATE ZPERSON SET ZNAME = 'x' WHERE Z_PK = 1")
-        try db.execute(sql: "DELETE FROM ZPERSON WHERE Z_PK = 2")
+        try db.execute(sql: "UPDATE ZVEHICLE SET ZPLATE = 'x' WHERE Z_PK = 1")
+        try db.execute(sql: "DELETE FROM ZVEHICLE WHERE Z_PK = 2")
       }
       seeds.append(FuzzSeed("core-data-\(version.name)-log", try files(of: path).joined))
       try queue.close()
