@@ -14,18 +14,19 @@ struct DoubtfulRows {
       sql: "CREATE TEMP TABLE doubt (tbl TEXT, k INTEGER, PRIMARY KEY (tbl, k)) WITHOUT ROWID")
     try database.execute(
       sql: """
-        INSERT OR IGNORE INTO temp.doubt SELECT lower("table"), "row" FROM raw.lazaret_provenance
+        INSERT OR IGNORE INTO temp.doubt SELECT lower("table"), "row" FROM (\(EvidenceNotes.rows(in: "raw.")))
         WHERE certainty = 'doubtful' AND "row" IS NOT NULL AND "table" NOT LIKE 'lazaret@_%' ESCAPE '@'
         """)
     let pages = try Row.fetchAll(
       database,
-      sql: "SELECT DISTINCT lower(\"table\") FROM raw.lazaret_pages WHERE certainty = 'doubtful'")
+      sql: "SELECT DISTINCT lower(\"table\") FROM (\(EvidenceNotes.pages(in: "raw."))) WHERE certainty = 'doubtful'")
     for page in pages {
       let name: String = page[0]
       guard let table = raw[name], let rowid = table.rowid else { continue }
       try database.execute(
         sql: """
-          INSERT OR IGNORE INTO temp.doubt SELECT lower(p."table"), t.\(rowid) FROM raw.lazaret_pages AS p, \(table.sql) AS t
+          INSERT OR IGNORE INTO temp.doubt SELECT lower(p."table"), t.\(rowid)
+          FROM (\(EvidenceNotes.pages(in: "raw."))) AS p, \(table.sql) AS t
           WHERE p.certainty = 'doubtful' AND lower(p."table") = ? AND t.\(rowid) BETWEEN p.first_key AND p.last_key
           """, arguments: [name])
     }
