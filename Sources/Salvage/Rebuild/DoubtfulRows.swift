@@ -17,15 +17,13 @@ struct DoubtfulRows {
     // The views that unpack the notes are for readers; a connection that trusts no schema cannot use them.
     try database.execute(
       sql: """
-        INSERT OR IGNORE INTO temp.doubt SELECT lower(value ->> 0), value ->> 1
-        FROM raw.lazaret_evidence, json_each(notes)
-        WHERE kind = 'rows' AND value ->> 6 = 'doubtful' AND value ->> 1 IS NOT NULL
-          AND value ->> 0 NOT LIKE 'lazaret@_%' ESCAPE '@'
+        INSERT OR IGNORE INTO temp.doubt SELECT lower("table"), "row" FROM (\(EvidenceNotes.rows(in: "raw.")))
+        WHERE certainty = 'doubtful' AND "row" IS NOT NULL AND "table" NOT LIKE 'lazaret@_%' ESCAPE '@'
         """)
     try database.execute(
       sql: """
-        CREATE TEMP TABLE page AS SELECT lower(value ->> 0) AS tbl, value ->> 4 AS first_key, value ->> 5 AS last_key
-        FROM raw.lazaret_evidence, json_each(notes) WHERE kind = 'pages' AND value ->> 7 = 'doubtful'
+        CREATE TEMP TABLE page AS SELECT lower("table") AS tbl, first_key, last_key
+        FROM (\(EvidenceNotes.pages(in: "raw."))) WHERE certainty = 'doubtful'
         """)
     for name in try String.fetchAll(database, sql: "SELECT DISTINCT tbl FROM temp.page") {
       guard let table = raw[name], let rowid = table.rowid else { continue }
