@@ -85,7 +85,7 @@ let package = Package(
     floor(
       "Lazaret",
       knows: [
-        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration",
+        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration", "Salvage",
         "Quarantine", systemPackage, logging,
       ]),
     floor(
@@ -116,7 +116,8 @@ let package = Package(
       of: "Salvage",
       needs: ["Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
     tests(of: "Quarantine"),
-    tests(of: "Lazaret", needs: ["LazaretTool", "Migration", grdb, logging]),
+    tests(
+      of: "Lazaret", needs: ["LazaretTool", "Damage", "LazaretTesting", "Migration", "Salvage", grdb, logging]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
   ]
 )

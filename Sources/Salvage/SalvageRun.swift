@@ -18,7 +18,10 @@ struct SalvageRun {
 
   /// Writes the rows as they are found.
   mutating func raw(to output: FilePath) throws(SalvageError) -> RawSalvage {
-    var find = try walk(ignoringLog: false)
+    var find = try walk(ignoringLog: options.ignoresLog)
+    if options.ignoresLog, evidence.log != nil {
+      find.remarks.append("the write-ahead log belongs to another database, and was left out")
+    }
     if find.crawl.damage > 0, find.reader.overlay?.source == .log {
       // Another database's log makes nonsense of a sound file: then the file alone is better.
       let alone = try walk(ignoringLog: true)
@@ -59,8 +62,8 @@ struct SalvageRun {
     if !find.remarks.isEmpty { report.isComplete = false }
     return RawSalvage(
       report: report, metadata: find.identity.metadata, layout: find.expected?.layout, basis: find.basis,
-      entries: find.entries, header: reader.layout.header, encoding: reader.layout.encoding,
-      pageSize: reader.pageSize)
+      foreignModel: find.foreignModel, entries: find.entries, header: reader.layout.header,
+      encoding: reader.layout.encoding, pageSize: reader.pageSize)
   }
 
   /// What was found on the way from the bytes to the trees.
@@ -73,6 +76,7 @@ struct SalvageRun {
     var expected: ExpectedSchema?
     var basis: SalvageReport.Rebuild.Basis
     var entries: [SchemaEntry]
+    var foreignModel: ManagedObjectModel?
     var remarks: [String] = []
   }
 
@@ -85,10 +89,12 @@ struct SalvageRun {
     let identity = try StoreIdentity.find(reader, map)
     let schema = try SchemaSearch.find(reader, map)
     let expected = try expectedSchema(identity, schema, reader, map)
+    let foreign = foreignModel(identity)
+    // A store that is of another model has that one's tables, wherever its rows go.
+    let shapes = try foreign.map { model throws(SalvageError) in try ExpectedSchema(model) } ?? expected
     let entries =
-      expected?.layout == nil
-      ? schema.entries : SchemaRepair.repaired(schema.entries, by: expected?.entries ?? [])
-    let list = TreeList(found: entries, isWhole: schema.isWhole, expected: expected)
+      shapes?.layout == nil ? schema.entries : SchemaRepair.repaired(schema.entries, by: shapes?.entries ?? [])
+    let list = TreeList(found: entries, isWhole: schema.isWhole, expected: shapes)
     var crawl = Crawl(reader: reader, map: map, trees: list.trees)
     try crawl.walkRoots()
     if crawl.damage > 0 {
@@ -99,7 +105,7 @@ struct SalvageRun {
     }
     return Find(
       reader: reader, crawl: crawl, list: list, isSchemaWhole: schema.isWhole, identity: identity, expected: expected,
-      basis: basis(identity), entries: entries)
+      basis: basis(identity), entries: entries, foreignModel: foreign)
   }
 
   private func tell(_ phase: SalvagePhase, _ done: Int64, _ total: Int64) throws(SalvageError) {
@@ -163,7 +169,7 @@ struct SalvageRun {
     switch model {
     case .sqlite(let script): return try ExpectedSchema(script)
     case .coreData(let bundle):
-      if let model = identity.model(in: bundle) { return try ExpectedSchema(model) }
+      if let model = knownModel(identity, bundle) { return try ExpectedSchema(model) }
       return try bestFitting(bundle, schema, reader, map)
     case nil:
       guard let model = identity.model(in: nil) else { return nil }
@@ -171,12 +177,24 @@ struct SalvageRun {
     }
   }
 
+  /// The model that the store says it is of; nil where only one of the bundle's will do and it is none of them.
+  private func knownModel(_ identity: StoreIdentity, _ bundle: ModelBundle) -> ManagedObjectModel? {
+    guard let model = identity.model(in: bundle) else { return nil }
+    return !options.fitsModel || bundle.version(matching: model.versionHashes()) != nil ? model : nil
+  }
+
+  /// The model that the store carries where its rows go into another one.
+  private func foreignModel(_ identity: StoreIdentity) -> ManagedObjectModel? {
+    guard case .coreData(let bundle) = model, knownModel(identity, bundle) == nil else { return nil }
+    return identity.model(in: bundle)
+  }
+
   /// How it is known which version the store is of.
   private func basis(_ identity: StoreIdentity) -> SalvageReport.Rebuild.Basis {
     switch model {
     case .sqlite: return .schema
     case .coreData(let bundle):
-      guard identity.model(in: bundle) != nil else { return .bestFit }
+      guard knownModel(identity, bundle) != nil else { return .bestFit }
       return identity.metadata.map { bundle.version(matching: $0.versionHashes) != nil } == true
         ? .versionHashes : .modelCache
     case nil: return identity.model(in: nil) == nil ? .asFound : .modelCache

@@ -17,6 +17,7 @@ enum RebuildCheck {
         do throws(SalvageError) {
           try RebuiltPages.check(path, in: fileSystem)
         } catch {
+          if let fileError = error.fileError { throw MigrationError(fileError) }
           throw MigrationError(.verificationFailed, operation: error.operation, path: path, detail: error.detail)
         }
       } _: { () throws(MigrationError) in
@@ -24,10 +25,13 @@ enum RebuildCheck {
         do throws(SalvageError) {
           try content(path, layout)
         } catch {
+          if let fileError = error.fileError { throw MigrationError(fileError) }
           throw MigrationError(.verificationFailed, operation: error.operation, path: path, detail: error.detail)
         }
       }
     } catch {
+      // A full disk or a disk that cannot be read says nothing about what was rebuilt.
+      if let fileError = error.fileError, fileError.isEnvironmental { throw SalvageError(fileError) }
       throw SalvageError(
         .verificationFailed, operation: "verify the rebuilt store", path: path, detail: error.detail,
         hint: "Salvage with --raw to get the rows as they are, and report it.")

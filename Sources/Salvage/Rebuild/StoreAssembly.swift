@@ -20,6 +20,9 @@ struct StoreAssembly {
   /// Remarks on what could not be carried over, in words.
   var remarks: [String] = []
 
+  /// Whether the store is of another model and has values that this one has no place for.
+  var hasForeignValues = false
+
   private var doubtful: DoubtfulRows?
 
   init(_ database: Database, layout: StoreLayout, found: RawSalvage, account: SalvageReport.Rebuild) throws {
@@ -50,6 +53,8 @@ struct StoreAssembly {
     }
     for table in layout.tables {
       try fill(table)
+      try translateEntityNumbers(of: table)
+      try noteForeignColumns(of: table)
       try repairRows(of: table)
       try step()
     }
