@@ -75,10 +75,13 @@ let package = Package(
         "StoreFiles", "PropertyLists", "ManagedObjectModel", "PersistentStore", "Migration", grdb, systemPackage,
       ]),
     floor(
+      "RecoveryKit",
+      knows: ["StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", systemPackage]),
+    floor(
       "Salvage",
       knows: [
-        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration", grdb,
-        grdbSQLite, systemPackage,
+        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration",
+        "RecoveryKit", grdb, grdbSQLite, systemPackage,
       ]),
     floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
@@ -91,11 +94,13 @@ let package = Package(
     floor(
       "Commands",
       knows: [
-        "Lazaret", "Damage", "Migration", "LazaretTesting", "Salvage", argumentParser, grdb, systemPackage, logging,
+        "Lazaret", "Damage", "Migration", "LazaretTesting", "RecoveryKit", "Salvage", argumentParser, grdb,
+        systemPackage,
+        logging,
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
     .executableTarget(
-      name: "lazaret-benchmarks", dependencies: ["Lazaret", "Migration", argumentParser, grdb], path: "Benchmarks",
+      name: "lazaret-benchmarks", dependencies: ["Lazaret", "Migration", "Salvage", "Damage", argumentParser, grdb], path: "Benchmarks",
       swiftSettings: settings),
 
     .target(
@@ -114,7 +119,14 @@ let package = Package(
     tests(of: "Damage", needs: ["Examination", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
     tests(
       of: "Salvage",
-      needs: ["Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
+      needs: [
+        "Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "RecoveryKit",
+        "SQLiteFormat",
+        grdb,
+      ]),
+    tests(
+      of: "RecoveryKit",
+      needs: ["LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
     tests(of: "Quarantine"),
     tests(
       of: "Lazaret", needs: ["LazaretTool", "Damage", "LazaretTesting", "Migration", "Salvage", grdb, logging]),

@@ -20,7 +20,8 @@ struct SalvageCommand: ParsableCommand {
       certain, are in tables of their own, whose names begin with lazaret_; lazaret_provenance says where each one is \
       from and why it is doubtful.
 
-      Exits with 2 where anything was lost or is doubtful.
+      What was recovered, what was lost and what likely happened is told, and written beside the result as JSON: \
+      Rescued.salvage.json. Exits with 2 where anything was lost or is doubtful.
 
       EXAMPLE
         lazaret salvage Broken.sqlite --model App.xcdatamodeld -o Rescued.sqlite
@@ -71,11 +72,12 @@ struct SalvageCommand: ParsableCommand {
         raw
         ? try Salvager().salvageRaw(store.path, to: out.path, model: model, options: options)
         : try Salvager().salvage(store.path, to: out.path, model: model, options: options)
+      let place = try report.write(beside: out.path)
       line.clear()
       Terminal.standardOutput.write(
         output.json
-          ? JSONText.pretty(SalvageJSON(report, store: store.path, output: out.path))
-          : SalvageText(report, store: store.path, output: out.path).text)
+          ? JSONText.pretty(report)
+          : SalvageText(report, store: store.path, output: out.path, writtenTo: place).text)
       if !report.isComplete { throw ExitStatus.doubtful }
     }
   }

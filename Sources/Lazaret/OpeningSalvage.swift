@@ -27,8 +27,8 @@ public struct OpeningSalvage: Sendable, Hashable, Codable {
   /// Whether the number of lost records is exact; else it is an estimate.
   public var lostIsExact: Bool
 
-  /// The share of the records that was recovered, from 0 to 1; nil where there were none.
-  public var score: Double?
+  /// How much of the store was saved, from 0 to 100; 100 only where everything was, beyond doubt. Nil where it is not known.
+  public var score: Int?
 
   /// The accounts of the entities, by name.
   public var entities: [Receipt.Salvage.Entity]

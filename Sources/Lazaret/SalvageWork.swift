@@ -1,3 +1,4 @@
+import Foundation
 import Salvage
 
 /// One salvage of a quarantined store, from its evidence to a verified result beside it.
@@ -72,14 +73,17 @@ struct SalvageWork {
     let result = Receipt.Salvage.Result(
       name: name(files.store.main), report: name(files.report), setAside: setAside.map { _ in name(files.setAside) },
       date: date, bytes: file.count, sha256: try FileDigest(of: file).hexadecimal, version: usability.version,
-      isUsable: usability.isUsable, isComplete: report.isComplete, score: report.recoveredShare,
+      isUsable: usability.isUsable, isComplete: report.isComplete, score: report.score,
       entities: report.records.map {
         .init(
           name: $0.name, table: $0.table, recovered: $0.recovered, doubtful: $0.doubtful, lost: $0.lost,
           lostIsExact: $0.isLostExact)
       })
-    let record = SalvageRecord(report, of: id, at: date, store: result.name, setAside: result.setAside)
-    try folder.keep(made, setAside: setAside, report: try record.json(), as: files)
+    var told = report
+    told.store = PathText(stored.files.main)
+    told.output = PathText(files.store.main)
+    if setAside != nil { told.rebuild?.setAsideFile = files.setAside }
+    try folder.keep(made, setAside: setAside, report: try told.json(), as: files)
     try folder.endSalvage(of: id)
     let former = folder.result(of: stored)
     let updated = try folder.update(id) { receipt in
@@ -96,7 +100,7 @@ struct SalvageWork {
     }
     if let former, former != files { try folder.remove(former) }
     return QuarantineSalvage(
-      stored: updated, store: files.store.main, reportPath: files.report, report: report, result: result)
+      stored: updated, store: files.store.main, reportPath: files.report, report: told, result: result)
   }
 
   /// Whether the log beside the store is that of another database, whose pages would pass for the store's own.
@@ -176,6 +180,25 @@ struct SalvageWork {
       receipt.add(Receipt.Moment(.salvageFailed, at: date, words: reason.words))
     }
     return LazaretError.salvageFailed(stored.files.main, reason)
+  }
+}
+
+extension SalvageReport {
+  /// The accounts of what holds records of the app's, and not what Core Data itself needs: its lists, pairs, and history.
+  fileprivate var records: [Entity] {
+    guard isCoreData else { return entities }
+    return entities.filter { entity in
+      let name = entity.table.uppercased()
+      let isOwn = name.hasPrefix("Z_") || ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"].contains(name)
+      return entity.name != entity.table || !isOwn
+    }
+  }
+
+  /// The JSON text that is written beside a quarantined store, with a final newline.
+  fileprivate func json() throws -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    return [UInt8](try encoder.encode(self)) + [UInt8(ascii: "\n")]
   }
 }
 

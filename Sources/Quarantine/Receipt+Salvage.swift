@@ -117,8 +117,8 @@ extension Receipt.Salvage {
     /// Whether everything that the store held is in it, beyond doubt.
     public var isComplete: Bool
 
-    /// The share of the records that was recovered, from 0 to 1; nil where there were none.
-    public var score: Double?
+    /// How much of the store was saved, from 0 to 100; 100 only where everything was, beyond doubt. Nil where it is not known.
+    public var score: Int?
 
     /// The accounts, by name.
     public var entities: [Entity]
@@ -152,7 +152,7 @@ extension Receipt.Salvage {
     /// A salvaged store.
     public init(
       name: PathText, report: PathText, setAside: PathText?, date: Timestamp, bytes: Int64, sha256: String,
-      version: String?, isUsable: Bool, isComplete: Bool, score: Double?, entities: [Entity]
+      version: String?, isUsable: Bool, isComplete: Bool, score: Int?, entities: [Entity]
     ) {
       self.name = name
       self.report = report

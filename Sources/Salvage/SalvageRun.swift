@@ -20,6 +20,7 @@ struct SalvageRun {
   mutating func raw(to output: FilePath) throws(SalvageError) -> RawSalvage {
     var find = try walk(ignoringLog: options.ignoresLog)
     if options.ignoresLog, evidence.log != nil {
+      find.isLogForeign = true
       find.remarks.append("the write-ahead log belongs to another database, and was left out")
     }
     if find.crawl.damage > 0, find.reader.overlay?.source == .log {
@@ -27,6 +28,7 @@ struct SalvageRun {
       let alone = try walk(ignoringLog: true)
       if alone.crawl.damage * 4 < find.crawl.damage {
         find = alone
+        find.isLogForeign = true
         find.remarks.append("the write-ahead log seems to belong to another database, and was left out")
       }
     }
@@ -38,6 +40,7 @@ struct SalvageRun {
     try tell(.placement, 0, 1)
     crawl.buryCutOffPages()
     try crawl.markFreePages()
+    try crawl.buryPagesBehindEnd()
     try crawl.placeOrphans()
 
     let database = try OutputDatabase(output, pageSize: max(4096, reader.pageSize), encoding: reader.layout.encoding)
@@ -53,13 +56,21 @@ struct SalvageRun {
     }
     try harvest.harvestBroken()
     try harvest.rebuildFromIndexes()
+    try harvest.harvestBehindEnd()
     try harvest.writeUnplaced()
-    if options.findsDeleted { try harvest.writeDeleted() }
+    if options.findsDeleted {
+      try harvest.writeDeleted()
+      try harvest.harvestUncommitted()
+    }
     try harvest.notes.finish()
     try database.execute("COMMIT")
-    var report = try SalvageReport(harvest, isSchemaWhole: find.isSchemaWhole, list: find.list)
-    report.remarks += find.remarks
-    if !find.remarks.isEmpty { report.isComplete = false }
+    var report = try SalvageReport(
+      harvest, isSchemaWhole: find.isSchemaWhole, list: find.list, evidence: evidence, isLogForeign: find.isLogForeign,
+      kit: nil)
+    let remarks = try find.remarks + LogIndex.remarks(evidence, reader) + harvest.remarks
+    report.remarks += remarks
+    report.remarks += reader.layout.otherDatabases.map { "another database begins at byte \($0) of the file" }
+    if !remarks.isEmpty { report.isComplete = false }
     return RawSalvage(
       report: report, metadata: find.identity.metadata, layout: find.expected?.layout, basis: find.basis,
       foreignModel: find.foreignModel, entries: find.entries, header: reader.layout.header,
@@ -78,6 +89,7 @@ struct SalvageRun {
     var entries: [SchemaEntry]
     var foreignModel: ManagedObjectModel?
     var remarks: [String] = []
+    var isLogForeign = false
   }
 
   /// Looks at every page, finds out which tables there are, and walks their trees from their roots.
@@ -94,7 +106,8 @@ struct SalvageRun {
     let shapes = try foreign.map { model throws(SalvageError) in try ExpectedSchema(model) } ?? expected
     let entries =
       shapes?.layout == nil ? schema.entries : SchemaRepair.repaired(schema.entries, by: shapes?.entries ?? [])
-    let list = TreeList(found: entries, isWhole: schema.isWhole, expected: shapes)
+    var list = TreeList(found: entries, isWhole: schema.isWhole, expected: shapes)
+    if options.findsDeleted { list.addDropped(try DroppedTables.find(reader, map)) }
     var crawl = Crawl(reader: reader, map: map, trees: list.trees)
     try crawl.walkRoots()
     if crawl.damage > 0 {

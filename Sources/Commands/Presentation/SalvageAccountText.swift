@@ -32,7 +32,7 @@ struct SalvageAccountText {
 extension Receipt.Salvage {
   /// The state in a word or two, for a list.
   var word: String {
-    let share = result?.score.map { " \(Int(($0 * 100).rounded(.down))) %" } ?? ""
+    let share = result?.score.map { " \($0) %" } ?? ""
     return switch state {
     case .pending: "pending"
     case .salvaged: "salvaged" + share

@@ -26,9 +26,14 @@ extension Crawl {
   {
     guard try reader.readPlace(page, into: &buffer) else { return nil }
     let bytes = buffer.span
-    let hasRowids = map.look(page) == .tableLeaf
     let isZeroStart = page == 1 && bytes[0] != 13 && bytes[0] != 10
-    let start = isZeroStart ? DatabaseHeader.length : 0
+    return choice(
+      of: bytes, start: isZeroStart ? DatabaseHeader.length : 0, hasRowids: map.look(page) == .tableLeaf,
+      where: isWanted)
+  }
+
+  /// Compares the bytes of a page with all trees of its kind.
+  func choice(of bytes: Span<UInt8>, start: Int, hasRowids: Bool, where isWanted: (Int) -> Bool) -> Choice? {
     var best: Choice?
     var second = -Double.infinity
     for tree in trees.indices where trees[tree].hasRowids == hasRowids && isWanted(tree) {
@@ -141,9 +146,13 @@ extension Crawl {
         continue
       }
       if let open, open.score >= any.score - 0.2 {
-        if open.isDecisive {
-          map.claim(page, .placed, owner: open.tree)
-          trees[open.tree].leaves.append(page)
+        var tree: Int? = open.tree
+        if !open.isDecisive {
+          tree = try tieBreak(page, among: try ties(for: page, &buffer) { hasGap($0, first, last) }, &buffer)
+        }
+        if let tree {
+          map.claim(page, .placed, owner: tree)
+          trees[tree].leaves.append(page)
         } else {
           unplaced.append(page)
         }

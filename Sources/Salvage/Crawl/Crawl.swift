@@ -18,6 +18,16 @@ struct Crawl {
   /// Pages that were part of a tree and are no longer.
   var dead: [UInt32] = []
 
+  /// Pages behind the end of the database as its header has it: written by a transaction that never ended, or no part of
+  /// the database at all.
+  var pagesBehindEnd: [UInt32] = []
+
+  /// What the values of tables are like, as far as that had to be found out.
+  var profiles: [Int: TableProfile] = [:]
+
+  /// What the pointer maps say; nil until that is asked for.
+  var pointerMaps: PointerMaps?
+
   /// Whether the rows of each leaf are compared with its table, because something is known to be damaged.
   var isThorough = false
 
@@ -47,6 +57,27 @@ struct Crawl {
   mutating func buryCutOffPages() {
     guard let count = reader.overlay?.pageCount, count > 0, count < map.pageCount else { return }
     for page in (count + 1)...map.pageCount { bury(page) }
+  }
+
+  /// Pages behind the end of the database as its header has it are no live ones, as SQLite sees it: a transaction that
+  /// needs more pages writes them before it writes the new end, and puts the end last. Where a tree leads there, the
+  /// header is wrong, and they count.
+  mutating func buryPagesBehindEnd() throws(SalvageError) {
+    guard reader.overlay == nil, let header = reader.layout.header, header.hasMagic, header.isPageCountValid,
+      header.pageCount > 0, header.pageCount < map.pageCount
+    else { return }
+    let behind = (header.pageCount + 1)...map.pageCount
+    let isReached = behind.contains { map.fate($0) == .tree || map.fate($0) == .free }
+    guard !isReached, try !isLedTo(behindPage: header.pageCount) else { return }
+    for page in behind where map.fate(page) == .unclaimed {
+      if map.look(page) == .tableLeaf || map.look(page) == .linked { pagesBehindEnd.append(page) }
+      map.claim(page, .dead)
+    }
+  }
+
+  /// Whether a gap of a tree is at a page behind the end.
+  private func isLedTo(behindPage end: UInt32) throws(SalvageError) -> Bool {
+    trees.contains { $0.isListed && $0.gaps.contains { $0.page > end && $0.page <= map.pageCount } }
   }
 
   /// Walks all trees whose roots are known.

@@ -21,6 +21,9 @@ struct FileLayout {
   /// The pages of which any byte is in the file.
   var pageCount: UInt32
 
+  /// The offsets of other databases in the file, which are left alone.
+  var otherDatabases: [Int64] = []
+
   /// Whether the pages were found by their looks, because there is no header.
   var isGuessed: Bool { header == nil }
 
@@ -40,8 +43,31 @@ struct FileLayoutSearch {
 
   private static let pageSizes = (9...16).map { 1 << $0 }
 
-  /// The layout; nil where no page is found.
+  /// The layout of the database in the file; nil where no page is found.
+  ///
+  /// Of several databases the one at the beginning is taken; where none begins there, the first that Core Data wrote, else
+  /// the largest.
   func find() throws(SalvageError) -> FileLayout? {
+    guard var layout = try single() else { return nil }
+    guard let header = layout.header, header.hasMagic, header.isPageCountValid else { return layout }
+    let end = layout.base + Int64(header.pageCount) * Int64(layout.pageSize)
+    var others: [Int64] = []
+    if layout.base > 0 {
+      others = try embeddedHeaders(from: 0, before: layout.base).filter { $0.end <= layout.base }.map(\.offset)
+    }
+    if end < main.count {
+      let behind = try embeddedHeaders(from: end, before: main.count)
+      if let first = behind.first {
+        layout.pageCount = min(
+          layout.pageCount, UInt32(clamping: (first.offset - layout.base) / Int64(layout.pageSize)))
+      }
+      others += behind.map(\.offset)
+    }
+    layout.otherDatabases = others
+    return layout
+  }
+
+  private func single() throws(SalvageError) -> FileLayout? {
     if let header = try header(at: 0), let size = header.pageSize {
       // One flipped bit in a header must not hide everything.
       let stated = try vote(size: size, base: 0)
@@ -83,23 +109,54 @@ struct FileLayoutSearch {
     return header
   }
 
-  /// The first header behind the file's beginning.
+  /// A database within the file.
+  private struct Embedded {
+    var offset: Int64
+    var header: DatabaseHeader
+
+    /// Where it ends by its header.
+    var end: Int64 { offset + Int64(header.pageCount) * Int64(header.pageSize ?? 0) }
+  }
+
+  /// The header behind the file's beginning that is to be taken: the first of a database of Core Data's, else that of the
+  /// largest.
   private func embeddedHeader() throws(SalvageError) -> (Int64, DatabaseHeader)? {
+    let found = try embeddedHeaders(from: 1, before: main.count)
+    if found.count > 1 {
+      for one in found where try isCoreData(one) { return (one.offset, one.header) }
+    }
+    // Of equally large ones the first.
+    var best: Embedded?
+    for one in found where one.header.pageCount > best?.header.pageCount ?? 0 { best = one }
+    return (best ?? found.first).map { ($0.offset, $0.header) }
+  }
+
+  private func isCoreData(_ database: Embedded) throws(SalvageError) -> Bool {
+    let schema = try main.piece(at: database.offset, length: 256 << 10)
+    return !Self.places(of: Array("Z_PRIMARYKEY".utf8), in: schema.span).isEmpty
+      || !Self.places(of: Array("Z\0_\0P\0R\0I\0M\0A\0R\0Y\0K\0E\0Y".utf8), in: schema.span).isEmpty
+  }
+
+  /// The headers in a part of the file, but none within a database whose header comes before it.
+  private func embeddedHeaders(from start: Int64, before end: Int64) throws(SalvageError) -> [Embedded] {
     let length = 1 << 20
     let magic = DatabaseHeader.magic
-    var offset: Int64 = 0
+    var found: [Embedded] = []
+    var offset = start
     var buffer = [UInt8](repeating: 0, count: length + 16)
-    while offset < main.count {
+    while offset < end {
       let got = try main.piece(at: offset, length: buffer.count, into: &buffer)
-      guard got >= 16 else { return nil }
-      for place in Self.places(of: magic, in: buffer.span.extracting(0..<got)) where offset + Int64(place) > 0 {
-        if let header = try header(at: offset + Int64(place)), header.hasUsualFractions {
-          return (offset + Int64(place), header)
-        }
+      guard got >= 16 else { break }
+      for place in Self.places(of: magic, in: buffer.span.extracting(0..<got)) where place < length {
+        let position = offset + Int64(place)
+        guard position < end, found.count < 64, position >= found.last?.end ?? 0,
+          let header = try header(at: position), header.hasUsualFractions
+        else { continue }
+        found.append(Embedded(offset: position, header: header))
       }
       offset += Int64(length)
     }
-    return nil
+    return found
   }
 
   private static func places(of pattern: [UInt8], in bytes: Span<UInt8>) -> [Int] {

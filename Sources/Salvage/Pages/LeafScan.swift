@@ -20,6 +20,9 @@ struct LeafScan {
   /// Whether anything about the page is not as it should be.
   var isDamaged: Bool { badPointers > 0 || carved > 0 || !torn.isEmpty || !isHeaderSound }
 
+  /// Whether rowids break the ascending order.
+  private(set) var isOutOfOrder = false
+
   /// Whether the page's header could be used.
   private(set) var isHeaderSound = true
 
@@ -41,6 +44,7 @@ struct LeafScan {
     carved = 0
     tornCells = 0
     torn = []
+    isOutOfOrder = false
     isHeaderSound =
       bytes[start] == kind.rawValue && PageSurvey.isPossible(bytes, kind, start, geometry.usableSize)
     var contentStart = start + 8
@@ -99,6 +103,7 @@ struct LeafScan {
       previous = cells[index].rowid
     }
     guard !isAscending else { return }
+    isOutOfOrder = true
     let kept = Self.longestAscent(cells.map(\.rowid))
     for index in cells.indices where !kept.contains(index) { cells[index].isOutOfOrder = true }
   }

@@ -24,6 +24,9 @@ final class OverflowChains {
   /// Whether pages are known to have changed places, so that a chain that seems whole may be made of two.
   var checksSwaps = false
 
+  /// The last page of the chain that was followed last, and the bytes of the row on it.
+  private(set) var end: (page: UInt32, used: Int) = (0, 0)
+
   private var buffer: [UInt8]
 
   init(_ reader: PageReader) {
@@ -37,8 +40,9 @@ final class OverflowChains {
   ///   - first: the first overflow page.
   ///   - length: the bytes of the whole payload; `payload` has its beginning.
   ///   - owner: whose the pages become; nil to look only.
+  ///   - isOwn: whether the pages are the row's already.
   func follow(
-    from first: UInt32, length: Int, into payload: inout [UInt8], map: inout PageMap, owner: Int?
+    from first: UInt32, length: Int, into payload: inout [UInt8], map: inout PageMap, owner: Int?, isOwn: Bool = false
   ) throws(SalvageError) -> Outcome {
     let perPage = reader.usableSize - 4
     // The buffer is taken out for the time being, so that nothing else can touch it.
@@ -55,7 +59,8 @@ final class OverflowChains {
       switch map.fate(place) {
       case .unclaimed, .dead, .free:
         if overwritten.contains(place) { return .broken }
-      case .overflow: return .shared
+      case .overflow:
+        guard isOwn else { return .shared }
       case .tree, .placed, .damaged, .special: return .broken
       }
       guard try reader.read(page, into: &buffer) else { return .broken }
@@ -71,6 +76,7 @@ final class OverflowChains {
       }
       payload.append(contentsOf: buffer[4..<(4 + used)])
       pages.append(place)
+      end = (page, used)
       guard pages.count <= Int(reader.pageCount) else { return .broken }
       page = next
     }

@@ -19,8 +19,10 @@ extension RowHarvest {
       guard try resolveSwaps() else { break }
       try retry()
     }
+    try settleWaiting()
     isDeferring = false
     try retry()
+    try settleWaiting()
   }
 
   private func retry() throws(SalvageError) {
@@ -80,7 +82,7 @@ extension RowHarvest {
   }
 
   /// The pages that look like overflow and belong to no one.
-  private func abandonedPages() -> [UInt32] {
+  func abandonedPages() -> [UInt32] {
     guard crawl.map.pageCount >= 2 else { return [] }
     var pages: [UInt32] = []
     for page in 2...crawl.map.pageCount where crawl.map.look(page) == .linked {
