@@ -101,7 +101,7 @@ let package = Package(
     floor(
       "Lazaret",
       knows: [
-        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration",
+        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration", "Salvage",
         "Quarantine", systemPackage, logging,
       ]),
     floor(
@@ -148,7 +148,8 @@ let package = Package(
       of: "RecoveryKit",
       needs: ["LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
     tests(of: "Quarantine"),
-    tests(of: "Lazaret", needs: ["LazaretTool", "Migration", grdb, logging]),
+    tests(
+      of: "Lazaret", needs: ["LazaretTool", "Damage", "LazaretTesting", "Migration", "Salvage", grdb, logging]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
     tests(of: "FuzzTargets"),
   ] + fuzzer

@@ -1,3 +1,4 @@
+internal import ManagedObjectModel
 internal import PersistentStore
 internal import SQLiteFormat
 
@@ -14,6 +15,9 @@ struct RawSalvage {
 
   /// How that version is known.
   var basis: SalvageReport.Rebuild.Basis
+
+  /// The model that the store carries where its rows go into a version of another one; nil otherwise.
+  var foreignModel: ManagedObjectModel?
 
   /// The tables, indexes, views and triggers that the store's own schema lists, as far as it could be read.
   var entries: [SchemaEntry]

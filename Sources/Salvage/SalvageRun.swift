@@ -24,7 +24,11 @@ struct SalvageRun {
   mutating func raw(
     to output: FilePath, store: (path: FilePath, fileSystem: FileSystem)? = nil
   ) throws(SalvageError) -> RawSalvage {
-    var find = try walk(ignoringLog: false)
+    var find = try walk(ignoringLog: options.ignoresLog)
+    if options.ignoresLog, evidence.log != nil {
+      find.isLogForeign = true
+      find.remarks.append("the write-ahead log belongs to another database, and was left out")
+    }
     if find.crawl.damage > 0, find.reader.overlay?.source == .log {
       // Another database's log makes nonsense of a sound file: then the file alone is better.
       let alone = try walk(ignoringLog: true)
@@ -55,7 +59,8 @@ struct SalvageRun {
           layout: find.expected?.layout, entries: find.entries, header: reader.layout.header,
           encoding: reader.layout.encoding, pageSize: reader.pageSize), in: place.fileSystem)
     }
-    try harvest.makeTables(in: newStore)
+    // Rows of another model are numbered anew and looked through before they are part of the store.
+    try harvest.makeTables(in: find.foreignModel == nil ? newStore : nil)
     if options.findsDeleted { try harvest.listGhosts() }
     let total = Int64(crawl.trees.reduce(0) { $0 + $1.leaves.count })
     var done: Int64 = 0
@@ -83,8 +88,8 @@ struct SalvageRun {
     if !remarks.isEmpty { report.isComplete = false }
     return RawSalvage(
       report: report, metadata: find.identity.metadata, layout: find.expected?.layout, basis: find.basis,
-      entries: find.entries, header: reader.layout.header, encoding: reader.layout.encoding,
-      pageSize: reader.pageSize, store: newStore)
+      foreignModel: find.foreignModel, entries: find.entries, header: reader.layout.header,
+      encoding: reader.layout.encoding, pageSize: reader.pageSize, store: newStore)
   }
 
   /// What was found on the way from the bytes to the trees.
@@ -97,6 +102,7 @@ struct SalvageRun {
     var expected: ExpectedSchema?
     var basis: SalvageReport.Rebuild.Basis
     var entries: [SchemaEntry]
+    var foreignModel: ManagedObjectModel?
     var remarks: [String] = []
     var isLogForeign = false
   }
@@ -110,10 +116,12 @@ struct SalvageRun {
     let identity = try StoreIdentity.find(reader, map)
     let schema = try SchemaSearch.find(reader, map)
     let expected = try expectedSchema(identity, schema, reader, map)
+    let foreign = foreignModel(identity)
+    // A store that is of another model has that one's tables, wherever its rows go.
+    let shapes = try foreign.map { model throws(SalvageError) in try ExpectedSchema(model) } ?? expected
     let entries =
-      expected?.layout == nil
-      ? schema.entries : SchemaRepair.repaired(schema.entries, by: expected?.entries ?? [])
-    var list = TreeList(found: entries, isWhole: schema.isWhole, expected: expected)
+      shapes?.layout == nil ? schema.entries : SchemaRepair.repaired(schema.entries, by: shapes?.entries ?? [])
+    var list = TreeList(found: entries, isWhole: schema.isWhole, expected: shapes)
     if options.findsDeleted { list.addDropped(try DroppedTables.find(reader, map)) }
     var crawl = Crawl(reader: reader, map: map, trees: list.trees)
     try crawl.walkRoots()
@@ -125,7 +133,7 @@ struct SalvageRun {
     }
     return Find(
       reader: reader, crawl: crawl, list: list, isSchemaWhole: schema.isWhole, identity: identity, expected: expected,
-      basis: basis(identity), entries: entries)
+      basis: basis(identity), entries: entries, foreignModel: foreign)
   }
 
   private func tell(_ phase: SalvagePhase, _ done: Int64, _ total: Int64) throws(SalvageError) {
@@ -189,7 +197,7 @@ struct SalvageRun {
     switch model {
     case .sqlite(let script): return try ExpectedSchema(script)
     case .coreData(let bundle):
-      if let model = identity.model(in: bundle) { return try ExpectedSchema(model) }
+      if let model = knownModel(identity, bundle) { return try ExpectedSchema(model) }
       return try bestFitting(bundle, schema, reader, map)
     case nil:
       guard let model = identity.model(in: nil) else { return nil }
@@ -197,12 +205,24 @@ struct SalvageRun {
     }
   }
 
+  /// The model that the store says it is of; nil where only one of the bundle's will do and it is none of them.
+  private func knownModel(_ identity: StoreIdentity, _ bundle: ModelBundle) -> ManagedObjectModel? {
+    guard let model = identity.model(in: bundle) else { return nil }
+    return !options.fitsModel || bundle.version(matching: model.versionHashes()) != nil ? model : nil
+  }
+
+  /// The model that the store carries where its rows go into another one.
+  private func foreignModel(_ identity: StoreIdentity) -> ManagedObjectModel? {
+    guard case .coreData(let bundle) = model, knownModel(identity, bundle) == nil else { return nil }
+    return identity.model(in: bundle)
+  }
+
   /// How it is known which version the store is of.
   private func basis(_ identity: StoreIdentity) -> SalvageReport.Rebuild.Basis {
     switch model {
     case .sqlite: return .schema
     case .coreData(let bundle):
-      guard identity.model(in: bundle) != nil else { return .bestFit }
+      guard knownModel(identity, bundle) != nil else { return .bestFit }
       return identity.metadata.map { bundle.version(matching: $0.versionHashes) != nil } == true
         ? .versionHashes : .modelCache
     case nil: return identity.model(in: nil) == nil ? .asFound : .modelCache

@@ -17,16 +17,25 @@ public struct Salvager: Sendable {
     /// Whether a rebuilt store is migrated to the current version of the model.
     public var migrates: Bool
 
+    /// Whether the rows are put into the version of the given model that fits them best where the store is of another
+    /// model; else they stay in the store's own.
+    public var fitsModel: Bool
+
+    /// Whether the write-ahead log is left out, because it is known to belong to another database.
+    public var ignoresLog: Bool
+
     /// Called with the work done and the work in all; false ends the run with `cancelled`.
     public var progress: @Sendable (_ phase: SalvagePhase, _ done: Int64, _ total: Int64) -> Bool
 
     /// Live rows only, unless told otherwise.
     public init(
-      findsDeleted: Bool = false, migrates: Bool = true,
+      findsDeleted: Bool = false, migrates: Bool = true, fitsModel: Bool = false, ignoresLog: Bool = false,
       progress: @escaping @Sendable (SalvagePhase, Int64, Int64) -> Bool = { _, _, _ in true }
     ) {
       self.findsDeleted = findsDeleted
       self.migrates = migrates
+      self.fitsModel = fitsModel
+      self.ignoresLog = ignoresLog
       self.progress = progress
     }
   }

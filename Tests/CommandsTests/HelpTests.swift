@@ -12,7 +12,8 @@ struct HelpTests {
     [], ["open"], ["inspect"], ["model"], ["model", "show"], ["model", "hashes"], ["model", "diff"], ["model", "lint"],
     ["model", "verify"], ["model", "seal"], ["plan"], ["migrate"], ["damage"], ["salvage"], ["quarantine"],
     ["quarantine", "list"],
-    ["quarantine", "show"], ["quarantine", "add"], ["quarantine", "release"], ["quarantine", "discard"],
+    ["quarantine", "show"], ["quarantine", "add"], ["quarantine", "salvage"], ["quarantine", "release"],
+    ["quarantine", "discard"],
   ]
 
   @Test(arguments: verbs)

@@ -23,6 +23,9 @@ struct StoreAssembly {
   /// The highest key, for each table, that something led to and that no record has.
   var highestGone: [String: Int64] = [:]
 
+  /// Whether the store is of another model and has values that this one has no place for.
+  var hasForeignValues = false
+
   private var doubtful: DoubtfulRows?
 
   init(_ database: Database, layout: StoreLayout, found: RawSalvage, account: SalvageReport.Rebuild) throws {
@@ -51,6 +54,8 @@ struct StoreAssembly {
     }
     for table in layout.tables {
       try fill(table)
+      try translateEntityNumbers(of: table)
+      try noteForeignColumns(of: table)
       try repairRows(of: table)
       try step()
     }
