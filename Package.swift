@@ -76,7 +76,10 @@ let package = Package(
       ]),
     floor(
       "RecoveryKit",
-      knows: ["StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", systemPackage]),
+      knows: [
+        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, grdbSQLite,
+        systemPackage,
+      ]),
     floor(
       "Salvage",
       knows: [
@@ -89,7 +92,7 @@ let package = Package(
       "Lazaret",
       knows: [
         "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration",
-        "Quarantine", systemPackage, logging,
+        "Quarantine", "RecoveryKit", systemPackage, logging,
       ]),
     floor(
       "Commands",
@@ -128,7 +131,7 @@ let package = Package(
       of: "RecoveryKit",
       needs: ["LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
     tests(of: "Quarantine"),
-    tests(of: "Lazaret", needs: ["LazaretTool", "Migration", grdb, logging]),
+    tests(of: "Lazaret", needs: ["LazaretTool", "Migration", "RecoveryKit", grdb, logging]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
   ]
 )

@@ -1,5 +1,6 @@
 public import ArgumentParser
 public import Lazaret
+import RecoveryKit
 
 /// `lazaret open`: the main flow of an app's start.
 struct OpenCommand: ParsableCommand {
@@ -82,9 +83,11 @@ struct OpenCommand: ParsableCommand {
       }
       let opening = try coordinator.open(store.path, observer: observer)
       line.clear()
+      let kit = opening.recoveryKit?.wait()
       try opening.store.close()
       Terminal.standardOutput.write(
-        output.json ? JSONText.pretty(OpeningJSON(opening)) : OpeningText(opening, path: store.path).text)
+        output.json
+          ? JSONText.pretty(OpeningJSON(opening, kit)) : OpeningText(opening, kit, path: store.path).text)
       if opening.notice != nil || !opening.losses.isEmpty { throw ExitStatus.doubtful }
     }
   }
@@ -100,14 +103,16 @@ struct OpeningJSON: Encodable {
   var store: PathText
   var events: [OpeningEvent]
   var notice: Notice?
+  var recoveryKit: PathText?
 
-  init(_ opening: Opening) {
+  init(_ opening: Opening, _ kit: RecoveryKitNote.Outcome?) {
     verdict = opening.examination.verdict
     reason = ReasonJSON(opening.examination.reason)
     modelVersion = opening.examination.modelVersion
     store = PathText(opening.store.path)
     events = opening.events
     notice = opening.notice
+    if case .noted(let event) = kit { recoveryKit = event.path }
   }
 }
 
@@ -115,7 +120,7 @@ struct OpeningJSON: Encodable {
 struct OpeningText {
   let text: String
 
-  init(_ opening: Opening, path: FilePath) {
+  init(_ opening: Opening, _ kit: RecoveryKitNote.Outcome?, path: FilePath) {
     var lines = "\(printable(path.string)): \(opening.examination.verdict.rawValue)\n"
     lines += "  \(opening.examination.reason.words)\n"
     for event in opening.events {
@@ -123,6 +128,11 @@ struct OpeningText {
       if let receipt = event.receipt { lines += "    receipt: \(printable(receipt.text))\n" }
       if let report = event.report { lines += "    report: \(printable(report.text))\n" }
       if let migration = event.migration { lines += Self.text(migration) }
+    }
+    switch kit {
+    case .noted(let event): lines += "\n  \(event.words)\n    \(printable(event.path.text))\n"
+    case .failed(let error): lines += "\n  No recovery kit could be noted: \(error.detail).\n"
+    case .notDue, nil: break
     }
     if let notice = opening.notice {
       lines += "\n  For the app's user:\n    \(notice.title)\n    \(notice.message)\n"

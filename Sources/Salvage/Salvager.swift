@@ -17,16 +17,24 @@ public struct Salvager: Sendable {
     /// Whether a rebuilt store is migrated to the current version of the model.
     public var migrates: Bool
 
+    /// Where a recovery kit of the store is looked for.
+    public var kit: KitSource
+
+    /// A healthy store, such as a restored backup, that lost rows are taken from; nil for none.
+    public var donor: SalvageDonor?
+
     /// Called with the work done and the work in all; false ends the run with `cancelled`.
     public var progress: @Sendable (_ phase: SalvagePhase, _ done: Int64, _ total: Int64) -> Bool
 
     /// Live rows only, unless told otherwise.
     public init(
-      findsDeleted: Bool = false, migrates: Bool = true,
+      findsDeleted: Bool = false, migrates: Bool = true, kit: KitSource = .none, donor: SalvageDonor? = nil,
       progress: @escaping @Sendable (SalvagePhase, Int64, Int64) -> Bool = { _, _, _ in true }
     ) {
       self.findsDeleted = findsDeleted
       self.migrates = migrates
+      self.kit = kit
+      self.donor = donor
       self.progress = progress
     }
   }
