@@ -8,8 +8,11 @@ import Lazaret
 @main
 struct BenchmarkCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "lazaret-benchmarks", abstract: "Measures examining, opening and migrating a large, healthy store.",
-    subcommands: [OpeningBenchmarkCommand.self, MigrationBenchmarkCommand.self, MigrateOnceCommand.self],
+    commandName: "lazaret-benchmarks", abstract: "Measures examining, opening, migrating and recovering stores.",
+    subcommands: [
+      OpeningBenchmarkCommand.self, MigrationBenchmarkCommand.self, MigrateOnceCommand.self,
+      RecoveryBenchmarkCommand.self,
+    ],
     defaultSubcommand: OpeningBenchmarkCommand.self)
 }
 

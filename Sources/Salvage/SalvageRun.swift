@@ -38,6 +38,7 @@ struct SalvageRun {
     try tell(.placement, 0, 1)
     crawl.buryCutOffPages()
     try crawl.markFreePages()
+    try crawl.buryPagesBehindEnd()
     try crawl.placeOrphans()
 
     let database = try OutputDatabase(output, pageSize: max(4096, reader.pageSize), encoding: reader.layout.encoding)
@@ -53,8 +54,12 @@ struct SalvageRun {
     }
     try harvest.harvestBroken()
     try harvest.rebuildFromIndexes()
+    try harvest.harvestBehindEnd()
     try harvest.writeUnplaced()
-    if options.findsDeleted { try harvest.writeDeleted() }
+    if options.findsDeleted {
+      try harvest.writeDeleted()
+      try harvest.harvestUncommitted()
+    }
     try find.kit?.verify(harvest, evidence)
     if let donor = options.donor {
       var rows = try DonorHarvest(
@@ -67,8 +72,10 @@ struct SalvageRun {
     var report = try SalvageReport(
       harvest, isSchemaWhole: find.isSchemaWhole, list: find.list, evidence: evidence, isLogForeign: find.isLogForeign,
       kit: find.kit)
-    report.remarks += find.remarks
-    if !find.remarks.isEmpty { report.isComplete = false }
+    let remarks = try find.remarks + LogIndex.remarks(evidence, reader) + harvest.remarks
+    report.remarks += remarks
+    report.remarks += reader.layout.otherDatabases.map { "another database begins at byte \($0) of the file" }
+    if !remarks.isEmpty { report.isComplete = false }
     report.remarks += kitRemarks + find.kitRemarks
     return RawSalvage(
       report: report, metadata: find.identity.metadata, layout: find.expected?.layout, basis: find.basis,
@@ -110,7 +117,8 @@ struct SalvageRun {
     let entries =
       expected?.layout == nil
       ? schema.entries : SchemaRepair.repaired(schema.entries, by: expected?.entries ?? [])
-    let list = TreeList(found: entries, isWhole: schema.isWhole, expected: expected)
+    var list = TreeList(found: entries, isWhole: schema.isWhole, expected: expected)
+    if options.findsDeleted { list.addDropped(try DroppedTables.find(reader, map)) }
     var crawl = Crawl(reader: reader, map: map, trees: list.trees)
     try crawl.walkRoots()
     if crawl.damage > 0 {

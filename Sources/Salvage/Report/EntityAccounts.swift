@@ -31,7 +31,8 @@ struct EntityAccounts {
   func all() throws(SalvageError) -> [Entity] {
     let estimate = LossEstimate(harvest, isCoreData: list.isCoreData)
     var entities: [Entity] = []
-    for index in harvest.crawl.trees.indices where harvest.liveTables[index] != nil {
+    for index in harvest.crawl.trees.indices
+    where harvest.liveTables[index] != nil || harvest.tallies[index].deleted > 0 {
       let numbers = list.entityNames(ofTable: harvest.tallies[index].name)
       let losses = try losses(of: index, numbers: numbers.map { Int64($0.number) }, estimate)
       entities += try accounts(of: index, losses, numbers)
