@@ -89,7 +89,10 @@ let package = Package(
       ]),
     floor(
       "RecoveryKit",
-      knows: ["StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", systemPackage]),
+      knows: [
+        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, grdbSQLite,
+        systemPackage,
+      ]),
     floor(
       "Salvage",
       knows: [
@@ -102,7 +105,7 @@ let package = Package(
       "Lazaret",
       knows: [
         "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration", "Salvage",
-        "Quarantine", systemPackage, logging,
+        "Quarantine", "RecoveryKit", systemPackage, logging,
       ]),
     floor(
       "Commands",
@@ -149,7 +152,8 @@ let package = Package(
       needs: ["LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
     tests(of: "Quarantine"),
     tests(
-      of: "Lazaret", needs: ["LazaretTool", "Damage", "LazaretTesting", "Migration", "Salvage", grdb, logging]),
+      of: "Lazaret",
+      needs: ["LazaretTool", "Damage", "LazaretTesting", "Migration", "RecoveryKit", "Salvage", grdb, logging]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
     tests(of: "FuzzTargets"),
   ] + fuzzer

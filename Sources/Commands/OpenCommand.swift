@@ -1,5 +1,6 @@
 import ArgumentParser
 import Lazaret
+import RecoveryKit
 
 /// `lazaret open`: the main flow of an app's start.
 struct OpenCommand: ParsableCommand {
@@ -83,9 +84,11 @@ struct OpenCommand: ParsableCommand {
       }
       let opening = try coordinator.open(store.path, observer: observer)
       line.clear()
+      let kit = opening.recoveryKit?.wait()
       try opening.store.close()
       Terminal.standardOutput.write(
-        output.json ? JSONText.pretty(OpeningJSON(opening)) : OpeningText(opening, path: store.path).text)
+        output.json
+          ? JSONText.pretty(OpeningJSON(opening, kit)) : OpeningText(opening, kit, path: store.path).text)
       if opening.isWithLosses { throw ExitStatus.doubtful }
     }
   }
@@ -99,14 +102,16 @@ struct OpeningJSON: Encodable {
   var store: PathText
   var events: [OpeningEvent]
   var notice: Notice?
+  var recoveryKit: PathText?
 
-  init(_ opening: Opening) {
+  init(_ opening: Opening, _ kit: RecoveryKitNote.Outcome?) {
     verdict = opening.examination.verdict
     reason = ReasonJSON(opening.examination.reason)
     modelVersion = opening.examination.modelVersion
     store = PathText(opening.store.path)
     events = opening.events
     notice = opening.notice
+    if case .noted(let event) = kit { recoveryKit = event.path }
   }
 }
 
@@ -114,7 +119,7 @@ struct OpeningJSON: Encodable {
 struct OpeningText {
   let text: String
 
-  init(_ opening: Opening, path: FilePath) {
+  init(_ opening: Opening, _ kit: RecoveryKitNote.Outcome?, path: FilePath) {
     var lines = "\(printable(path.string)): \(opening.examination.verdict.rawValue)\n"
     lines += "  \(opening.examination.reason.words)\n"
     let last = opening.events.lastIndex { $0.salvage != nil }
@@ -124,6 +129,11 @@ struct OpeningText {
       if let report = event.report { lines += "    report: \(printable(report.text))\n" }
       if let migration = event.migration { lines += Self.text(migration) }
       if index == last, let salvage = event.salvage { lines += SalvageAccountText(salvage).text }
+    }
+    switch kit {
+    case .noted(let event): lines += "\n  \(event.words)\n    \(printable(event.path.text))\n"
+    case .failed(let error): lines += "\n  No recovery kit could be noted: \(error.detail).\n"
+    case .notDue, nil: break
     }
     if let notice = opening.notice {
       lines += "\n  For the app's user:\n    \(notice.title)\n    \(notice.message)\n"

@@ -12,6 +12,9 @@ public struct Opening: Sendable {
   /// What to tell the app's user; nil where there is nothing to tell.
   public let notice: Notice?
 
+  /// The noting of a recovery kit, which goes on in the background; nil where none is wanted.
+  public let recoveryKit: RecoveryKitNote?
+
   /// What records lost in a migration, because the app's version has no place for it; empty where nothing was lost.
   public var losses: [MigrationPlan.Finding] { events.flatMap { $0.migration?.losses ?? [] } }
 
@@ -50,6 +53,10 @@ public struct OpeningEvent: Sendable, Hashable, Codable {
 
     /// An empty store was created.
     case create
+
+    /// A recovery kit of the healthy store was noted; told by ``Opening/recoveryKit`` and not among the events, because it
+    /// happens after the opening.
+    case recoveryKit = "recovery-kit"
   }
 
   /// What was done.

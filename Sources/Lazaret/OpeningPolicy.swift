@@ -58,10 +58,17 @@ public struct OpeningPolicy: Sendable, Hashable {
   /// has just failed with `SQLITE_CORRUPT` closes the store and opens it again with a full look.
   public var depth: Examination.Depth
 
+  /// How old the newest recovery kit of a store is at least when the next one is noted; nil notes none.
+  ///
+  /// A kit is what a salvage would want to know of the store: with it losses are told exactly. It is noted in the background
+  /// after the store was opened, and only where the coordinator has a home.
+  public var recoveryKitInterval: Duration?
+
   /// A policy; by default nothing is refused but to replace a store that could not be migrated, and the look is quick.
   public init(
     whenDamaged: Remedy = .salvage, whenIncompatible: Remedy = .salvage, whenMigrationFails: Remedy = .refuse,
-    whenSalvageFails: Fallback = .emptyStore, migrationRetries: Int = 0, depth: Examination.Depth = .quick
+    whenSalvageFails: Fallback = .emptyStore, migrationRetries: Int = 0, depth: Examination.Depth = .quick,
+    recoveryKitInterval: Duration? = .seconds(86400)
   ) {
     self.whenDamaged = whenDamaged
     self.whenIncompatible = whenIncompatible
@@ -69,5 +76,6 @@ public struct OpeningPolicy: Sendable, Hashable {
     self.whenSalvageFails = whenSalvageFails
     self.migrationRetries = migrationRetries
     self.depth = depth
+    self.recoveryKitInterval = recoveryKitInterval
   }
 }

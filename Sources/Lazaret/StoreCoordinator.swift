@@ -1,5 +1,6 @@
 import Foundation
 public import Logging
+internal import RecoveryKit
 
 /// Opens an app's store, whatever state it is in.
 ///
@@ -95,6 +96,7 @@ public struct StoreCoordinator: Sendable {
     events += try finishInterrupted(path)
     events += try finishBeginAnew(path)
     let place = try locate(path)
+    RecoveryKitNote.waitForRunning(of: place.main)
     var examination = try look(at: place, countsRecords: false)
     logger.debug("examined", metadata: ["verdict": "\(examination.verdict)", "reason": "\(examination.reason.code)"])
     var isReplaced = false
@@ -161,7 +163,16 @@ public struct StoreCoordinator: Sendable {
     let salvage = events.last { $0.salvage != nil }?.salvage
     return Opening(
       store: store, examination: examination, events: events,
-      notice: reason.map { .setAside($0, salvage, report: report) })
+      notice: reason.map { .setAside($0, salvage, report: report) },
+      recoveryKit: isReplaced ? nil : noteKit(of: place))
+  }
+
+  /// Begins to note a recovery kit of the store that is open now, where the policy wants one and there is a home for it.
+  private func noteKit(of place: StoreFileSet) -> RecoveryKitNote? {
+    guard let home, let interval = policy.recoveryKitInterval else { return nil }
+    return RecoveryKitNote(
+      of: place, in: KitFolder(for: place.main, home: home, in: fileSystem), every: interval, surroundings: surroundings
+    )
   }
 
   /// Brings the original back, because the migrated store does not open after all.

@@ -1,5 +1,6 @@
 internal import ManagedObjectModel
 internal import PersistentStore
+internal import RecoveryKit
 internal import SQLiteFormat
 internal import StoreFiles
 internal import SystemPackage
@@ -24,14 +25,15 @@ struct SalvageRun {
   mutating func raw(
     to output: FilePath, store: (path: FilePath, fileSystem: FileSystem)? = nil
   ) throws(SalvageError) -> RawSalvage {
-    var find = try walk(ignoringLog: options.ignoresLog)
+    let (kits, kitRemarks) = options.kit.kits(in: evidence.fileSystem)
+    var find = try walk(ignoringLog: options.ignoresLog, kits)
     if options.ignoresLog, evidence.log != nil {
       find.isLogForeign = true
       find.remarks.append("the write-ahead log belongs to another database, and was left out")
     }
     if find.crawl.damage > 0, find.reader.overlay?.source == .log {
       // Another database's log makes nonsense of a sound file: then the file alone is better.
-      let alone = try walk(ignoringLog: true)
+      let alone = try walk(ignoringLog: true, kits)
       if alone.crawl.damage * 4 < find.crawl.damage {
         find = alone
         find.isLogForeign = true
@@ -76,16 +78,24 @@ struct SalvageRun {
       try harvest.writeDeleted()
       try harvest.harvestUncommitted()
     }
+    try find.kit?.verify(harvest, evidence)
+    if let donor = options.donor {
+      var rows = try DonorHarvest(
+        donor, uuid: find.identity.metadata?.uuid, kit: find.kit, in: evidence.fileSystem)
+      try rows.run(harvest, find.list)
+      find.kitRemarks += rows.remarks
+    }
     try harvest.notes.finish()
     try database.execute("COMMIT")
     try newStore?.finish()
     var report = try SalvageReport(
       harvest, isSchemaWhole: find.isSchemaWhole, list: find.list, evidence: evidence, isLogForeign: find.isLogForeign,
-      kit: nil)
+      kit: find.kit)
     let remarks = try find.remarks + LogIndex.remarks(evidence, reader) + harvest.remarks
     report.remarks += remarks
     report.remarks += reader.layout.otherDatabases.map { "another database begins at byte \($0) of the file" }
     if !remarks.isEmpty { report.isComplete = false }
+    report.remarks += kitRemarks + find.kitRemarks
     return RawSalvage(
       report: report, metadata: find.identity.metadata, layout: find.expected?.layout, basis: find.basis,
       foreignModel: find.foreignModel, entries: find.entries, header: reader.layout.header,
@@ -105,16 +115,24 @@ struct SalvageRun {
     var foreignModel: ManagedObjectModel?
     var remarks: [String] = []
     var isLogForeign = false
+    var kit: KitEvidence?
+    var kitRemarks: [String] = []
   }
 
   /// Looks at every page, finds out which tables there are, and walks their trees from their roots.
-  private func walk(ignoringLog: Bool) throws(SalvageError) -> Find {
+  private func walk(ignoringLog: Bool, _ kits: [RecoveryKit]) throws(SalvageError) -> Find {
     let reader = try openPages(ignoringLog: ignoringLog)
     let map = try PageSurvey.run(reader) { page throws(SalvageError) in
       try tell(.survey, Int64(page), Int64(reader.pageCount))
     }
-    let identity = try StoreIdentity.find(reader, map)
-    let schema = try SchemaSearch.find(reader, map)
+    var identity = try StoreIdentity.find(reader, map)
+    var schema = try SchemaSearch.find(reader, map)
+    var kitRemarks: [String] = []
+    let kit = try KitEvidence.choose(from: kits, reader, identity, schema, &kitRemarks)
+    if let kit {
+      identity.notedHashes = kit.versionHashes
+      if !schema.isWhole { schema.entries = kit.supplemented(schema.entries, pageCount: map.pageCount) }
+    }
     let expected = try expectedSchema(identity, schema, reader, map)
     let foreign = foreignModel(identity)
     // A store that is of another model has that one's tables, wherever its rows go.
@@ -131,9 +149,10 @@ struct SalvageRun {
       crawl.isThorough = true
       try crawl.walkRoots()
     }
+    crawl.kit = kit?.kit
     return Find(
       reader: reader, crawl: crawl, list: list, isSchemaWhole: schema.isWhole, identity: identity, expected: expected,
-      basis: basis(identity), entries: entries, foreignModel: foreign)
+      basis: basis(identity), entries: entries, foreignModel: foreign, kit: kit, kitRemarks: kitRemarks)
   }
 
   private func tell(_ phase: SalvagePhase, _ done: Int64, _ total: Int64) throws(SalvageError) {
@@ -223,6 +242,7 @@ struct SalvageRun {
     case .sqlite: return .schema
     case .coreData(let bundle):
       guard knownModel(identity, bundle) != nil else { return .bestFit }
+      if identity.metadata == nil, identity.cachedModel == nil { return .recoveryKit }
       return identity.metadata.map { bundle.version(matching: $0.versionHashes) != nil } == true
         ? .versionHashes : .modelCache
     case nil: return identity.model(in: nil) == nil ? .asFound : .modelCache

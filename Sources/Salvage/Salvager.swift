@@ -24,18 +24,27 @@ public struct Salvager: Sendable {
     /// Whether the write-ahead log is left out, because it is known to belong to another database.
     public var ignoresLog: Bool
 
+    /// Where a recovery kit of the store is looked for.
+    public var kit: KitSource
+
+    /// A healthy store, such as a restored backup, that lost rows are taken from; nil for none.
+    public var donor: SalvageDonor?
+
     /// Called with the work done and the work in all; false ends the run with `cancelled`.
     public var progress: @Sendable (_ phase: SalvagePhase, _ done: Int64, _ total: Int64) -> Bool
 
     /// Live rows only, unless told otherwise.
     public init(
       findsDeleted: Bool = false, migrates: Bool = true, fitsModel: Bool = false, ignoresLog: Bool = false,
+      kit: KitSource = .none, donor: SalvageDonor? = nil,
       progress: @escaping @Sendable (SalvagePhase, Int64, Int64) -> Bool = { _, _, _ in true }
     ) {
       self.findsDeleted = findsDeleted
       self.migrates = migrates
       self.fitsModel = fitsModel
       self.ignoresLog = ignoresLog
+      self.kit = kit
+      self.donor = donor
       self.progress = progress
     }
   }

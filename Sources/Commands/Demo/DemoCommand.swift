@@ -41,7 +41,7 @@ struct DemoCommand: ParsableCommand {
         if !output.json { say("\n\(number + 1). \(scene.title)\n   \(scene.story)\n") }
         switch try stage.play(scene) {
         case .opened(let opening):
-          listing.scenes.append(.init(name: scene.rawValue, opening: OpeningJSON(opening)))
+          listing.scenes.append(.init(name: scene.rawValue, opening: OpeningJSON(opening, nil)))
           if !output.json { say(Self.account(of: opening)) }
         case .leftAlone(let error):
           listing.scenes.append(.init(name: scene.rawValue, error: ErrorJSON(error).error))

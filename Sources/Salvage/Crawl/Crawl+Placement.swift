@@ -6,6 +6,7 @@ extension Crawl {
     for tree in trees.indices where trees[tree].hasRowids {
       claimed[tree] = trees[tree].leaves.sorted { map.firstKey($0) < map.firstKey($1) }
     }
+    if let kit { try placeByKit(kit) }
     try placeFragments()
     for tree in trees.indices { trees[tree].gaps.sort { ($0.above, $0.upTo) < ($1.above, $1.upTo) } }
     try placeLeaves()
@@ -201,7 +202,7 @@ extension Crawl {
   }
 
   /// Whether a table has a page with rowids of that range.
-  private func overlaps(_ tree: Int, _ first: Int64, _ last: Int64) -> Bool {
+  func overlaps(_ tree: Int, _ first: Int64, _ last: Int64) -> Bool {
     let leaves = claimed[tree] ?? []
     var low = 0
     var high = leaves.count

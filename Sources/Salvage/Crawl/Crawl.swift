@@ -1,3 +1,4 @@
+internal import RecoveryKit
 internal import SQLiteFormat
 
 /// Finds out which pages belong to which table: first by walking the trees from their roots, then by evidence.
@@ -42,6 +43,9 @@ struct Crawl {
 
   /// Pages on the list of free pages.
   var freeCount = 0
+
+  /// A recovery kit of the store; nil where there is none.
+  var kit: RecoveryKit?
 
   /// No b-tree of SQLite's is deeper.
   static let maximumDepth = 20

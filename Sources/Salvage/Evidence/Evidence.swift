@@ -7,6 +7,9 @@ struct Evidence {
   /// The set of files.
   let files: StoreFileSet
 
+  /// What the files are read through.
+  let fileSystem: FileSystem
+
   /// The database file.
   let main: any ByteSource
 
@@ -21,6 +24,7 @@ struct Evidence {
 
   /// Opens the set that a path stands for.
   init(_ path: FilePath, in fileSystem: FileSystem) throws(SalvageError) {
+    self.fileSystem = fileSystem
     do throws(FileError) {
       files = try StoreFileSet.locate(path, in: fileSystem)
       main = try fileSystem.open(files.main)

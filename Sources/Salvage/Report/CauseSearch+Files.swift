@@ -70,8 +70,26 @@ extension CauseSearch {
           words: "The header says that pages have \(size) bytes, and they have \(layout.pageSize).")
       }
       try lookAtEncoding(main)
+      try lookAtPageSize()
     }
     lookAtSize()
+  }
+
+  /// Pages of another size than the header's that make much more sense mean that the header is wrong.
+  private mutating func lookAtPageSize() throws(SalvageError) {
+    let layout = reader.layout
+    guard !causes.isEmpty, !misfits.isEmpty else { return }
+    let search = FileLayoutSearch(main: evidence.main)
+    let stated = try search.vote(size: layout.pageSize, base: layout.base)
+    for shift in 9...16 where 1 << shift != layout.pageSize {
+      let other = try search.vote(size: 1 << shift, base: layout.base)
+      // The same number of runs is looked at whatever the size, so bytes are compared, and not pages.
+      guard other.pages > 8, other.pages << shift > 3 * stated.pages * layout.pageSize / 2 else { continue }
+      add(
+        .headerContradicted, .likely, pages: [1],
+        words: "The header says that pages have \(layout.pageSize) bytes; with \(1 << shift) they make more sense.")
+      return
+    }
   }
 
   private mutating func lookAtEncoding(_ header: DatabaseHeader) throws(SalvageError) {
@@ -107,17 +125,17 @@ extension CauseSearch {
     let elsewhere = UInt32(clamping: reader.overlay?.images.keys.count { $0 > inFile } ?? 0)
     let lacking = stated.map { $0 > inFile && $0 - inFile > elsewhere ? $0 - inFile - elsewhere : 0 } ?? 0
     let first = inFile + 1
-    if lacking > 0, placesBehindEnd.isEmpty, !isPartial {
+    if lacking > 0, !leadsBehindEnd, !isPartial {
       add(
         .headerContradicted, .likely, pages: [1],
         words: "The header says that there are \(stated ?? 0) pages; there are \(inFile), and none of the others is "
           + "missed.")
-    } else if lacking > 0 || isPartial || !placesBehindEnd.isEmpty {
+    } else if lacking > 0 || isPartial {
       let isLogMode = layout.header?.usesWriteAheadLog == true && evidence.log == nil
       let words =
         lacking > 0
         ? "\(lacking) of \(stated ?? 0) pages are missing from the end of the file"
-        : isPartial ? "The file ends within a page" : "Pages behind the end of the file are missing"
+        : "The file ends within a page"
       let missing = lacking > 0 ? Array(first...(first + min(lacking, 1 << 20) - 1)) : [first]
       add(
         .truncated, .certain, pages: missing,

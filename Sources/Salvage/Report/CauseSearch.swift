@@ -16,8 +16,8 @@ struct CauseSearch {
   /// The pages that stand where a tree has no use for what they hold.
   private(set) var misfits: Set<UInt32> = []
 
-  /// Places of trees behind the end of the file.
-  private(set) var placesBehindEnd: Set<UInt32> = []
+  /// Whether a tree leads to pages behind the end of the file.
+  private(set) var leadsBehindEnd = false
 
   /// The most pages of each kind that are looked at.
   private static let limit = 1 << 17
@@ -30,9 +30,10 @@ struct CauseSearch {
     self.evidence = evidence
     self.isLogForeign = isLogForeign
     for tree in harvest.crawl.trees where tree.isListed {
-      for gap in tree.gaps where gap.page > 0 && misfits.count < Self.limit {
-        if gap.page > harvest.crawl.map.pageCount {
-          placesBehindEnd.insert(gap.page)
+      for gap in tree.gaps where misfits.count < Self.limit {
+        // A child that cannot be a page's number leaves a gap without one.
+        if gap.page == 0 || gap.page > harvest.crawl.map.pageCount {
+          leadsBehindEnd = true
         } else {
           misfits.insert(gap.page)
         }

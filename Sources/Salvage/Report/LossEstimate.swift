@@ -52,7 +52,7 @@ struct LossEstimate {
     for hole in holes {
       let (width, overflow) = hole.upTo.subtractingReportingOverflow(hole.above)
       guard !overflow, hole.isBounded else {
-        total += mean
+        total += max(mean, Double(unaccountedPages) * shareOfPages(of: index) * mean)
         continue
       }
       guard width > 0 else { continue }
@@ -84,7 +84,7 @@ struct LossEstimate {
   /// The ranges of rowids that were on lost pages, in ascending order.
   func holes(of index: Int, numbers: [Int64]) throws(SalvageError) -> [Hole] {
     let tree = crawl.trees[index]
-    var gaps = tree.gaps.filter { $0.page > 0 && harvest.reader.moved[$0.page] == nil }.map { ($0.above, $0.upTo) }
+    var gaps = tree.gaps.filter { harvest.reader.moved[$0.page] == nil }.map { ($0.above, $0.upTo) }
     if !tree.isWalked, !tree.leaves.isEmpty, unaccountedPages > 0 { gaps.append((.min, .max)) }
     guard !gaps.isEmpty else { return [] }
     let spans = tree.leaves.filter { crawl.map.lastKey($0) >= crawl.map.firstKey($0) && crawl.map.fieldCount($0) > 0 }
@@ -116,7 +116,7 @@ struct LossEstimate {
       var high = gap.upTo
       if high == .max {
         guard let highest else {
-          if !isBetweenPages { holes.append(Hole(above: low, upTo: high, isBounded: false)) }
+          if !isBetweenPages || hasLostEnd { holes.append(Hole(above: low, upTo: high, isBounded: false)) }
           continue
         }
         high = highest
@@ -124,6 +124,28 @@ struct LossEstimate {
       if high > low { holes.append(Hole(above: low, upTo: high, isBounded: isBounded, isBetweenPages: isBetweenPages)) }
     }
     return holes
+  }
+
+  /// The rowids between which pages are lost.
+  func holeKeys(of index: Int, numbers: [Int64]) throws(SalvageError) -> KeyRanges {
+    var ranges: [ClosedRange<Int64>] = []
+    for hole in try holes(of: index, numbers: numbers) where hole.above < hole.upTo {
+      ranges.append((hole.above + 1)...hole.upTo)
+    }
+    return KeyRanges(ranges: ranges)
+  }
+
+  /// The rowids of places where pages, or parts of them, are lost.
+  func places(of index: Int, numbers: [Int64]) throws(SalvageError) -> KeyRanges {
+    var ranges = try holeKeys(of: index, numbers: numbers).ranges
+    let map = crawl.map
+    let leaves = crawl.trees[index].leaves.sorted { map.firstKey($0) < map.firstKey($1) }
+    for (place, page) in leaves.enumerated() where harvest.wounds.pages[page] != nil {
+      let low = place > 0 ? map.lastKey(leaves[place - 1]).addingClamped(1) : .min
+      let high = place + 1 < leaves.count ? map.firstKey(leaves[place + 1]).subtractingClamped(1) : .max
+      if low <= high { ranges.append(low...high) }
+    }
+    return KeyRanges(ranges: ranges)
   }
 
   /// Overlapping ranges as one.
@@ -157,6 +179,18 @@ struct LossEstimate {
     )
     guard let noted, noted > 0, noted < 1 << 48 else { return nil }
     return noted
+  }
+
+  /// Whether the end of the file is missing, so that the last pages of a growing table are.
+  private var hasLostEnd: Bool {
+    guard let header = harvest.reader.layout.header, header.isPageCountValid else { return false }
+    return header.pageCount > crawl.map.pageCount
+  }
+
+  /// The share of a table among all pages with rows.
+  private func shareOfPages(of index: Int) -> Double {
+    let all = crawl.trees.reduce(0) { $0 + $1.leaves.count }
+    return Double(crawl.trees[index].leaves.count) / Double(max(1, all))
   }
 
   /// The rows of a page of the table, on average.

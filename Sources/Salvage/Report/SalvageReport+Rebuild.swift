@@ -12,6 +12,9 @@ extension SalvageReport {
       /// The store carries its model.
       case modelCache = "model-cache"
 
+      /// A version of the given model has the version hashes that a recovery kit noted; nothing in the store tells.
+      case recoveryKit = "recovery-kit"
+
       /// Nothing tells; the version of the given model whose tables fit the rows best was taken.
       case bestFit = "best-fit"
 
