@@ -100,7 +100,8 @@ let package = Package(
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
     .executableTarget(
-      name: "lazaret-benchmarks", dependencies: ["Lazaret", "Migration", "Salvage", "Damage", argumentParser, grdb], path: "Benchmarks",
+      name: "lazaret-benchmarks", dependencies: ["Lazaret", "Migration", "Salvage", "Damage", argumentParser, grdb],
+      path: "Benchmarks",
       swiftSettings: settings),
 
     .target(
