@@ -4,6 +4,9 @@ import PackageDescription
 /// Warnings stop the build on continuous integration, and only there: a newer compiler must not break a user's build.
 let isContinuousIntegration = Context.environment["CI"] != nil
 
+/// Whether the modules are instrumented for libFuzzer and the fuzzer is built: only by `Scripts/fuzz`, in a folder of its own.
+let isFuzzing = Context.environment["LAZARET_FUZZ"] != nil
+
 let settings: [SwiftSetting] =
   [
     .swiftLanguageMode(.v6),
@@ -12,6 +15,7 @@ let settings: [SwiftSetting] =
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
   ] + (isContinuousIntegration ? [.treatAllWarnings(as: .error)] : [])
+  + (isFuzzing ? [.unsafeFlags(["-sanitize=fuzzer"])] : [])
 
 let systemPackage = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
@@ -33,6 +37,15 @@ func tests(of name: String, needs dependencies: [Target.Dependency] = [], leavin
     exclude: excluded,
     swiftSettings: settings)
 }
+
+/// The fuzzer; it can only be linked where libFuzzer is.
+let fuzzer: [Target] =
+  isFuzzing
+  ? [
+    .executableTarget(
+      name: "lazaret-fuzz", dependencies: ["FuzzTargets", "StoreFiles", systemPackage], path: "Fuzz/Driver",
+      swiftSettings: settings, linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])])
+  ] : []
 
 let package = Package(
   name: "Lazaret",
@@ -103,6 +116,12 @@ let package = Package(
       name: "lazaret-benchmarks", dependencies: ["Lazaret", "Migration", "Salvage", "Damage", argumentParser, grdb],
       path: "Benchmarks",
       swiftSettings: settings),
+    .target(
+      name: "FuzzTargets",
+      dependencies: [
+        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
+        "Migration", "LazaretTesting", "Salvage", "Quarantine", grdb, systemPackage,
+      ], path: "Fuzz/Targets", swiftSettings: settings),
 
     .target(
       name: "TestSupport", dependencies: ["StoreFiles", crypto, systemPackage], path: "Tests/TestSupport",
@@ -132,5 +151,6 @@ let package = Package(
     tests(
       of: "Lazaret", needs: ["LazaretTool", "Damage", "LazaretTesting", "Migration", "Salvage", grdb, logging]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
-  ]
+    tests(of: "FuzzTargets"),
+  ] + fuzzer
 )

@@ -63,9 +63,10 @@ struct SalvageCommand: ParsableCommand {
     try report(json: output.json) {
       let known = try (model ?? schema).map { try AppModel.load($0.path, order: versionOrder.order) }
       let line = ProgressLine()
+      let interruption = Interruption()
       let options = Salvager.Options(findsDeleted: deleted, migrates: !noMigrate) { phase, done, total in
         line.show(phase.words, done, of: total)
-        return true
+        return !interruption.isWished
       }
       let model = known.map(SalvageModel.init)
       let report =

@@ -17,7 +17,13 @@ struct SalvageRun {
   }
 
   /// Writes the rows as they are found.
-  mutating func raw(to output: FilePath) throws(SalvageError) -> RawSalvage {
+  ///
+  /// - Parameters:
+  ///   - output: the new database of rows as found.
+  ///   - store: where a new store is to be made that takes all rows it can, so that only the others come into `output`.
+  mutating func raw(
+    to output: FilePath, store: (path: FilePath, fileSystem: FileSystem)? = nil
+  ) throws(SalvageError) -> RawSalvage {
     var find = try walk(ignoringLog: options.ignoresLog)
     if options.ignoresLog, evidence.log != nil {
       find.isLogForeign = true
@@ -46,7 +52,16 @@ struct SalvageRun {
     let database = try OutputDatabase(output, pageSize: max(4096, reader.pageSize), encoding: reader.layout.encoding)
     try database.execute("BEGIN")
     let harvest = try RowHarvest(crawl, database: database)
-    try harvest.makeTables()
+    // Rows of another model's tables go into this one's by the names of their columns, and not as they are.
+    let isForeign = find.foreignModel != nil
+    let newStore = try store.map { place throws(SalvageError) in
+      try NewStore(
+        place.path,
+        NewStore.Facts(
+          layout: find.expected?.layout, entries: isForeign ? [] : find.entries, header: reader.layout.header,
+          encoding: reader.layout.encoding, pageSize: reader.pageSize), in: place.fileSystem)
+    }
+    try harvest.makeTables(in: isForeign ? nil : newStore)
     if options.findsDeleted { try harvest.listGhosts() }
     let total = Int64(crawl.trees.reduce(0) { $0 + $1.leaves.count })
     var done: Int64 = 0
@@ -64,6 +79,7 @@ struct SalvageRun {
     }
     try harvest.notes.finish()
     try database.execute("COMMIT")
+    try newStore?.finish()
     var report = try SalvageReport(
       harvest, isSchemaWhole: find.isSchemaWhole, list: find.list, evidence: evidence, isLogForeign: find.isLogForeign,
       kit: nil)
@@ -74,7 +90,7 @@ struct SalvageRun {
     return RawSalvage(
       report: report, metadata: find.identity.metadata, layout: find.expected?.layout, basis: find.basis,
       foreignModel: find.foreignModel, entries: find.entries, header: reader.layout.header,
-      encoding: reader.layout.encoding, pageSize: reader.pageSize)
+      encoding: reader.layout.encoding, pageSize: reader.pageSize, store: newStore)
   }
 
   /// What was found on the way from the bytes to the trees.
@@ -228,7 +244,10 @@ struct SalvageRun {
       let crawl = Crawl(reader: reader, map: map, trees: list.trees)
       var score = 0.0
       for index in stride(from: 0, to: leaves.count, by: max(1, leaves.count / 64)) {
-        score += try crawl.choice(for: leaves[index], &buffer, where: { _ in true })?.score ?? 0
+        guard let choice = try crawl.choice(for: leaves[index], &buffer, where: { _ in true }) else { continue }
+        score += choice.score
+        // Of versions that fit as well, the one whose columns the records have is better than one that has more.
+        if map.fieldCount(leaves[index]) == crawl.trees[choice.tree].shape.fields.count { score += 0.05 }
       }
       if score >= best?.score ?? -.infinity { best = (score, expected) }
     }

@@ -4,8 +4,10 @@ extension Crawl {
   /// How many pages a profile is made from at most.
   private static let profilePages = 24
 
-  /// The table of a page that several tables fit equally well: by the pointer maps, by foreign keys that lead to rows, and
-  /// by what the values of the tables are like. Nil where that does not tell either.
+  /// The table of a page that several tables fit equally well; nil where nothing tells it.
+  ///
+  /// The pointer maps go first, then what the values of the tables are like, and for tables of which no page is known the
+  /// rows that their foreign keys lead to.
   mutating func tieBreak(
     _ page: UInt32, among candidates: [Int], _ buffer: inout [UInt8]
   ) throws(SalvageError) -> Int? {
@@ -27,7 +29,7 @@ extension Crawl {
     }
     shares.sort { ($0.share, $1.tree) > ($1.share, $0.tree) }
     let second = shares.count > 1 ? shares[1].share : 0
-    if untold.isEmpty, let best = shares.first, best.share >= 0.8, best.share - second >= 0.1 { return best.tree }
+    if untold.isEmpty, let best = shares.first, best.share >= 0.6, best.share - second >= 0.2 { return best.tree }
     // What no table with known rows is like belongs to the only one of which none is known.
     if untold.count == 1, let best = shares.first, best.share < 0.6 { return untold.first }
     return nil

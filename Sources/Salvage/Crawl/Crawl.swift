@@ -18,8 +18,8 @@ struct Crawl {
   /// Pages that were part of a tree and are no longer.
   var dead: [UInt32] = []
 
-  /// Pages behind the end of the database as its header has it: written by a transaction that never ended, or no part of
-  /// the database at all.
+  /// Leaves that a transaction wrote which never ended: those behind the end of the database as its header has it, and
+  /// where there are any, those within it that nothing leads to.
   var pagesBehindEnd: [UInt32] = []
 
   /// What the values of tables are like, as far as that had to be found out.
@@ -27,6 +27,9 @@ struct Crawl {
 
   /// What the pointer maps say; nil until that is asked for.
   var pointerMaps: PointerMaps?
+
+  /// The last page of the database by its header, where the file is longer and nothing leads to the rest.
+  var endOfDatabase = UInt32.max
 
   /// Whether the rows of each leaf are compared with its table, because something is known to be damaged.
   var isThorough = false
@@ -59,24 +62,32 @@ struct Crawl {
     for page in (count + 1)...map.pageCount { bury(page) }
   }
 
-  /// Pages behind the end of the database as its header has it are no live ones, as SQLite sees it: a transaction that
-  /// needs more pages writes them before it writes the new end, and puts the end last. Where a tree leads there, the
-  /// header is wrong, and they count.
+  /// Takes the pages behind the end of the database, as its header has it, for no live ones.
+  ///
+  /// So does SQLite: a transaction that needs more pages writes them first, and the new end last. Where a tree leads there,
+  /// the header is wrong, and they count.
   mutating func buryPagesBehindEnd() throws(SalvageError) {
     guard reader.overlay == nil, let header = reader.layout.header, header.hasMagic, header.isPageCountValid,
       header.pageCount > 0, header.pageCount < map.pageCount
     else { return }
     let behind = (header.pageCount + 1)...map.pageCount
     let isReached = behind.contains { map.fate($0) == .tree || map.fate($0) == .free }
-    guard !isReached, try !isLedTo(behindPage: header.pageCount) else { return }
+    guard !isReached, !isLedTo(behindPage: header.pageCount) else { return }
+    endOfDatabase = header.pageCount
+    var buffer = reader.makeBuffer()
     for page in behind where map.fate(page) == .unclaimed {
-      if map.look(page) == .tableLeaf || map.look(page) == .linked { pagesBehindEnd.append(page) }
+      // Bytes that only stand behind the database are no sign of a transaction.
+      if map.look(page) == .tableLeaf, map.fieldCount(page) > 0,
+        try choice(for: page, &buffer, where: { trees[$0].definition != nil }) != nil
+      {
+        pagesBehindEnd.append(page)
+      }
       map.claim(page, .dead)
     }
   }
 
   /// Whether a gap of a tree is at a page behind the end.
-  private func isLedTo(behindPage end: UInt32) throws(SalvageError) -> Bool {
+  private func isLedTo(behindPage end: UInt32) -> Bool {
     trees.contains { $0.isListed && $0.gaps.contains { $0.page > end && $0.page <= map.pageCount } }
   }
 

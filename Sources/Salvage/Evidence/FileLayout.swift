@@ -71,8 +71,13 @@ struct FileLayoutSearch {
     if let header = try header(at: 0), let size = header.pageSize {
       // One flipped bit in a header must not hide everything.
       let stated = try vote(size: size, base: 0)
-      if stated.pages > 0 { return layout(header: header, size: size, base: 0, vote: stated) }
+      let isConfirmed = header.isPageCountValid && Int64(header.pageCount) * Int64(size) == main.count
+      if stated.pages > 0, isConfirmed { return layout(header: header, size: size, base: 0, vote: stated) }
       let best = try bestVote(residue: 0)
+      // Half of the pages look right at twice their size, so the stated size is only given up for one with many more.
+      if stated.pages > 0, best.map({ $0.pages * 2 <= stated.pages * 3 }) ?? true {
+        return layout(header: header, size: size, base: 0, vote: stated)
+      }
       if let best, best.pages > 1 { return layout(header: header, size: best.size, base: 0, vote: best) }
       return layout(header: header, size: size, base: 0, vote: stated)
     }
@@ -97,7 +102,24 @@ struct FileLayoutSearch {
     let bytes = max(0, main.count - base)
     return FileLayout(
       pageSize: size, usableSize: size - reserved, base: base, header: header,
-      encoding: header?.encoding ?? vote.encoding, pageCount: UInt32(clamping: (bytes + Int64(size) - 1) / Int64(size)))
+      encoding: encoding(header, vote), pageCount: UInt32(clamping: (bytes + Int64(size) - 1) / Int64(size)))
+  }
+
+  /// The encoding that the header states, unless the texts contradict it: UTF-16 has no odd number of bytes, and no other
+  /// encoding a zero in every second byte.
+  private func encoding(_ header: DatabaseHeader?, _ vote: Vote) -> TextEncoding {
+    guard let stated = header?.encoding else { return vote.encoding }
+    switch stated {
+    case .utf8:
+      let wide = max(vote.encodings[1], vote.encodings[2])
+      return wide > 8 && wide > 4 * vote.encodings[0] ? vote.encoding : stated
+    case .utf16LittleEndian, .utf16BigEndian:
+      if vote.oddTexts > 4, vote.oddTexts * 10 > vote.encodings.reduce(0, +) { return .utf8 }
+      let (own, other) =
+        stated == .utf16BigEndian
+        ? (vote.encodings[2], vote.encodings[1]) : (vote.encodings[1], vote.encodings[2])
+      return other > 8 && other > 4 * own ? (stated == .utf16BigEndian ? .utf16LittleEndian : .utf16BigEndian) : stated
+    }
   }
 
   /// A header that can be believed: the magic bytes and a page size, or all that never changes.
@@ -132,7 +154,8 @@ struct FileLayoutSearch {
   }
 
   private func isCoreData(_ database: Embedded) throws(SalvageError) -> Bool {
-    let schema = try main.piece(at: database.offset, length: 256 << 10)
+    let length = min(256 << 10, max(4096, database.end - database.offset))
+    let schema = try main.piece(at: database.offset, length: Int(length))
     return !Self.places(of: Array("Z_PRIMARYKEY".utf8), in: schema.span).isEmpty
       || !Self.places(of: Array("Z\0_\0P\0R\0I\0M\0A\0R\0Y\0K\0E\0Y".utf8), in: schema.span).isEmpty
   }
@@ -193,6 +216,9 @@ extension FileLayoutSearch {
 
     /// Texts that look like UTF-8, UTF-16 little-endian and UTF-16 big-endian.
     var encodings = [0, 0, 0]
+
+    /// Texts whose number of bytes is odd.
+    var oddTexts = 0
 
     var reserved: Int {
       guard let best = reservedCounts.max(by: { $0.value < $1.value }), best.key <= 255, 2 * best.value > pages else {
@@ -310,6 +336,7 @@ enum TreePageLook {
         width <= payload.upperBound - body
       else { return }
       if code >= 13, code & 1 == 1, width >= 4 {
+        if !width.isMultiple(of: 2) { vote.oddTexts += 1 }
         var zeros = [0, 0]
         for index in 0..<min(width, 64) where bytes[body + index] == 0 { zeros[index & 1] += 1 }
         if zeros[1] > zeros[0], width % 2 == 0 {

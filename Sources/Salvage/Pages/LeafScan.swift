@@ -76,12 +76,18 @@ struct LeafScan {
     var room = geometry.usableSize
     for index in 0..<count {
       guard let offset = bytes.uint16(at: pointers &+ 2 &* index), offset >= pointers &+ 2 &* count,
-        let cell = LeafCell(bytes, kind: kind, at: offset, index: index, geometry: geometry),
-        shape.fit(bytes, at: cell.payload, before: cell.payload &+ cell.local, length: cell.length) != nil,
+        var cell = LeafCell(bytes, kind: kind, at: offset, index: index, geometry: geometry),
         room >= cell.end &- cell.offset
       else {
         badPointers &+= 1
         continue
+      }
+      if shape.fit(bytes, at: cell.payload, before: cell.payload &+ cell.local, length: cell.length) == nil {
+        guard shape.fitsButForEntity(bytes, cell) else {
+          badPointers &+= 1
+          continue
+        }
+        cell.isOfUnknownEntity = true
       }
       room &-= cell.end &- cell.offset
       cells.append(cell)

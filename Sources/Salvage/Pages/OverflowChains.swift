@@ -14,12 +14,18 @@ final class OverflowChains {
 
     /// A page belongs to another row already.
     case shared
+
+    /// It goes on behind the end of the database.
+    case behindEnd
   }
 
   let reader: PageReader
 
   /// Pages whose beginning was overwritten when they became part of the list of free pages.
   var overwritten = PageSet()
+
+  /// The last page of the database, where the file is longer than it.
+  var endOfDatabase = UInt32.max
 
   /// Whether pages are known to have changed places, so that a chain that seems whole may be made of two.
   var checksSwaps = false
@@ -55,6 +61,7 @@ final class OverflowChains {
     guard length / perPage <= Int(reader.pageCount) else { return .broken }
     while payload.count < length {
       guard page >= 2, page <= reader.pageCount else { return .broken }
+      if page > endOfDatabase, !isOwn { return map.look(page) == .linked ? .behindEnd : .broken }
       let place = reader.moved[page] ?? page
       switch map.fate(place) {
       case .unclaimed, .dead, .free:
@@ -81,7 +88,7 @@ final class OverflowChains {
       page = next
     }
     if let owner {
-      for page in pages {
+      for page in pages where !isOwn {
         if map.fate(page) == .overflow { return .shared }
       }
       for page in pages { map.claim(page, .overflow, owner: owner) }

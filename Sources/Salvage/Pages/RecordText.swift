@@ -16,8 +16,9 @@ enum RecordText {
         return false
       }
       if code >= 13, code & 1 == 1 {
-        let limit = min(end, body &+ width)
-        let isWhole = limit == body &+ width
+        // A damaged record can claim a width that no sum can hold.
+        let isWhole = width <= end &- body
+        let limit = isWhole ? body &+ width : end
         switch encoding {
         case .utf8:
           guard isUTF8(bytes, from: body, to: limit, mayBeCut: !isWhole) else { return false }
@@ -27,6 +28,7 @@ enum RecordText {
           else { return false }
         }
       }
+      guard width <= end &- body else { return true }
       body &+= width
     }
     return true

@@ -31,12 +31,9 @@ struct EntityAccounts {
   func all() throws(SalvageError) -> [Entity] {
     let estimate = LossEstimate(harvest, isCoreData: list.isCoreData)
     var entities: [Entity] = []
-    for index in harvest.crawl.trees.indices {
+    for index in harvest.crawl.trees.indices
+    where harvest.liveTables[index] != nil || harvest.tallies[index].deleted > 0 {
       let numbers = list.entityNames(ofTable: harvest.tallies[index].name)
-      // A table that was dropped has deleted rows alone, and is no entity's.
-      guard harvest.liveTables[index] != nil || harvest.tallies[index].deleted > 0 && numbers.count < 2 else {
-        continue
-      }
       let losses = try losses(of: index, numbers: numbers.map { Int64($0.number) }, estimate)
       entities += try accounts(of: index, losses, numbers)
     }
@@ -103,9 +100,8 @@ struct EntityAccounts {
     whole.name = first.name
     guard names.count > 1 else { return [whole] }
     let numbers = names.map { Int64($0.number) }
-    let table = SQLText.quotedIdentifier(tally.name)
-    let recovered = try counts("SELECT Z_ENT, count(*) FROM \(table) GROUP BY 1")
-    let shares = numbers.map { recovered[$0] ?? 0 }
+    var shares: [Int64] = []
+    for name in names { shares.append(try harvest.liveTables[index]?.count(ofEntity: name.number) ?? 0) }
     let doubtful =
       tally.doubtful == 0
       ? numbers.map { _ in 0 } : apportion(tally.doubtful, try doubtfulWeights(tally.name, numbers), else: shares)

@@ -27,7 +27,7 @@ struct ChainEnd {
     var isBroken: Bool
 
     /// Whether it can well be the right content.
-    var isGood: Bool { !isBroken && share >= 0.7 }
+    var isGood: Bool { !isBroken && share >= 0.75 }
 
     /// Whether it is hardly the right content.
     var isBad: Bool { isBroken || share < 0.5 }

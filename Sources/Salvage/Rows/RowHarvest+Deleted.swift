@@ -116,7 +116,7 @@ extension RowHarvest {
       scan.read(
         buffer.span, start: 0, kind: .tableLeaf, shape: crawl.trees[tree].shape, geometry: reader.geometry,
         carves: false)
-      for cell in scan.cells where !cell.isOutOfOrder {
+      for cell in scan.cells where !cell.isOutOfOrder && !cell.isOfUnknownEntity {
         let record = Array(buffer[cell.payload..<(cell.payload + cell.local)])
         let ghost = FreeSpaceScan.Ghost(
           record: record, length: cell.length, rowid: cell.rowid, overflow: cell.overflow,

@@ -103,7 +103,8 @@ extension RowHarvest {
   /// Exchanges the ends of chains that fit each other's place much better than their own; whether any was exchanged.
   private func exchangeEnds(_ statistics: TextStatistics) throws(SalvageError) -> Bool {
     let suspects = Array(
-      waiting.indices.filter { waiting[$0].judgement.isBad && reader.moved[waiting[$0].end.page] == nil }
+      waiting.indices.filter { !waiting[$0].judgement.isGood && reader.moved[waiting[$0].end.page] == nil }
+        .sorted { waiting[$0].judgement.value < waiting[$1].judgement.value }
         .prefix(Self.maximumSuspects))
     guard !suspects.isEmpty else { return false }
     var contents: [[UInt8]] = []
@@ -143,11 +144,17 @@ extension RowHarvest {
       guard try reader.readPlace(page, into: &buffer), buffer.span.uint32(at: 0) == 0 else { continue }
       consider(page, buffer, of: nil)
     }
+    /// Whether each of the two rows is best served by the other one.
+    func isMutual(_ number: Int, _ exchange: Exchange) -> Bool {
+      guard let other = exchange.other, let theirs = suspects.firstIndex(of: other) else { return false }
+      return best[theirs]?.other == suspects[number]
+    }
     var isChanged = false
     for number in suspects.indices.sorted(by: { (best[$0]?.gain ?? 0) > (best[$1]?.gain ?? 0) }) {
       let index = suspects[number]
       guard let exchange = best[number], exchange.gain >= Self.leastGain,
-        exchange.gain - second[number] >= Self.leastLead, reader.moved[waiting[index].end.page] == nil,
+        exchange.gain - second[number] >= Self.leastLead || isMutual(number, exchange),
+        reader.moved[waiting[index].end.page] == nil,
         reader.moved[exchange.place] == nil
       else { continue }
       reader.moved[waiting[index].end.page] = exchange.place

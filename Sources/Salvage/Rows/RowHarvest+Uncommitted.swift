@@ -7,13 +7,11 @@ extension RowHarvest {
   /// They are kept apart. Where such a row was moved there from another page, its committed version may still stand in that
   /// page's free space; then that is the live one.
   func harvestBehindEnd() throws(SalvageError) {
-    guard !crawl.pagesBehindEnd.isEmpty else { return }
     var rowids: [Int: Set<Int64>] = [:]
     try forEachUncommitted(in: crawl.pagesBehindEnd) { tree, cell, _, _ in
       guard rowids[tree, default: []].count < Self.maximumMissing else { return }
       rowids[tree, default: []].insert(cell.rowid)
     }
-    guard !rowids.isEmpty else { return }
     for (tree, missing) in rowids.sorted(by: { $0.key < $1.key }) where crawl.trees[tree].isWalked {
       var absent: Set<Int64> = []
       for rowid in missing where try liveTables[tree]?.hasRow(rowid) == false { absent.insert(rowid) }
@@ -21,8 +19,9 @@ extension RowHarvest {
         of: tree, absent,
         reason: "a transaction that did not end moved it to another page; the free space of its own still has it")
     }
+    guard !rowids.isEmpty || goesBehindEnd else { return }
     try keepUncommitted(
-      in: crawl.pagesBehindEnd, reason: "not committed; on a page behind the end of the database")
+      in: crawl.pagesBehindEnd, reason: "not committed; on a page that only a transaction without an end wrote")
     remarks.append(
       "the file is longer than the database: a transaction did not end, and its journal is gone; other rows may have"
         + " values of it too")

@@ -28,6 +28,9 @@ final class RowHarvest {
   /// Rows with long values that are looked at together before they are written, because pages changed places.
   var waiting: [WaitingRow] = []
 
+  /// Which overflow page follows which, by the pointer maps.
+  var successors: [UInt32: UInt32] = [:]
+
   /// Whether the rows that waited are being written.
   var isSettled = false
 
@@ -36,6 +39,10 @@ final class RowHarvest {
 
   /// Whether that is beyond doubt, so that the row is no live one.
   var isDoubtGrave = false
+
+  /// Whether a row's long value goes on behind the end of the database, where only a transaction that did not end can
+  /// have put it.
+  var goesBehindEnd = false
 
   /// What is to be said of the files, in words for the report; each means that something may be missing.
   var remarks: [String] = []
@@ -49,6 +56,7 @@ final class RowHarvest {
     reader = crawl.reader
     chains = OverflowChains(crawl.reader)
     chains.overwritten = crawl.trunks
+    chains.endOfDatabase = crawl.endOfDatabase
     chains.checksSwaps = !crawl.reader.moved.isEmpty || crawl.map.hasCrossedLinks
     notes = try EvidenceNotes(database)
     tallies = crawl.trees.map { TableTally(name: $0.name) }
@@ -58,11 +66,14 @@ final class RowHarvest {
   }
 
   /// Makes the tables that live rows go into.
-  func makeTables() throws(SalvageError) {
+  ///
+  /// - Parameter store: the new store that takes the rows it can; nil where all go into the database.
+  func makeTables(in store: NewStore? = nil) throws(SalvageError) {
     for index in crawl.trees.indices {
       let tree = crawl.trees[index]
       guard !tree.isInternal, !tree.isDropped, tree.kind != .index, let definition = tree.definition else { continue }
-      liveTables[index] = try OutputTable(definition, role: .live, in: database)
+      liveTables[index] = try OutputTable(
+        definition, role: .live, in: database, direct: store?.table(for: definition))
     }
   }
 
@@ -206,6 +217,10 @@ final class RowHarvest {
   ) throws(SalvageError) -> Bool {
     guard let live = liveTables[index] else { return false }
     var reason: String?
+    if cell.isOfUnknownEntity {
+      try keepUnknown(cell, bytes, page: page, tree: index, source: source)
+      return false
+    }
     if cell.isOutOfOrder { reason = "its key contradicts those of the rows beside it" }
     if cell.overflow == 0 {
       if reason == nil,
@@ -236,6 +251,9 @@ final class RowHarvest {
     case .whole: break
     case .broken: reason = reason ?? "the rest of a long value cannot be found"
     case .torn: reason = reason ?? "a part of a long value is lost"
+    case .behindEnd:
+      reason = reason ?? "not committed; its long value goes on behind the end of the database"
+      goesBehindEnd = true
     case .shared: reason = reason ?? "the rest of a long value belongs to another row too"
     }
     if reason != nil, !cell.isOutOfOrder, isDeferring, broken.count < BrokenRow.limit {
@@ -275,6 +293,21 @@ final class RowHarvest {
       payload.span, from: 0, length: payload.count, cell, page: page, tree: index, source: source,
       reason: reason ?? "")
     return false
+  }
+
+  /// Keeps a row apart whose entity number is none of its table's.
+  private func keepUnknown(
+    _ cell: LeafCell, _ bytes: Span<UInt8>, page: UInt32, tree index: Int, source: String
+  ) throws(SalvageError) {
+    var payload = Array(copying: bytes.extracting(cell.payload..<(cell.payload + cell.local)))
+    if cell.overflow != 0 {
+      _ = try chains.follow(
+        from: cell.overflow, length: cell.length, into: &payload, map: &crawl.map, owner: index)
+    }
+    tallies[index].destroyed += 1
+    try keepApart(
+      payload.span, from: 0, length: payload.count, cell, page: page, tree: index, source: source,
+      reason: "its entity number is none of its table's")
   }
 
   /// Puts a row off whose long value could be put together, where pages are known to have changed places.
