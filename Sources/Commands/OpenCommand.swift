@@ -76,11 +76,11 @@ struct OpenCommand: ParsableCommand {
           whenDamaged: remedy, whenIncompatible: remedy, whenMigrationFails: migrationRemedy, depth: check),
         home: home.path, appVersion: appVersion, migration: migration, logger: log.logger(json: output.json))
       let line = ProgressLine()
-      Interruption.listen()
+      let interruption = Interruption()
       let observer = OpeningObserver {
         line.show($0)
       } isCancelled: {
-        Interruption.isRequested
+        interruption.isWished
       }
       let opening = try coordinator.open(store.path, observer: observer)
       line.clear()

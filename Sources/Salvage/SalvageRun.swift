@@ -54,15 +54,16 @@ struct SalvageRun {
     let database = try OutputDatabase(output, pageSize: max(4096, reader.pageSize), encoding: reader.layout.encoding)
     try database.execute("BEGIN")
     let harvest = try RowHarvest(crawl, database: database)
+    // Rows of another model's tables go into this one's by the names of their columns, and not as they are.
+    let isForeign = find.foreignModel != nil
     let newStore = try store.map { place throws(SalvageError) in
       try NewStore(
         place.path,
         NewStore.Facts(
-          layout: find.expected?.layout, entries: find.entries, header: reader.layout.header,
+          layout: find.expected?.layout, entries: isForeign ? [] : find.entries, header: reader.layout.header,
           encoding: reader.layout.encoding, pageSize: reader.pageSize), in: place.fileSystem)
     }
-    // Rows of another model are numbered anew and looked through before they are part of the store.
-    try harvest.makeTables(in: find.foreignModel == nil ? newStore : nil)
+    try harvest.makeTables(in: isForeign ? nil : newStore)
     if options.findsDeleted { try harvest.listGhosts() }
     let total = Int64(crawl.trees.reduce(0) { $0 + $1.leaves.count })
     var done: Int64 = 0
