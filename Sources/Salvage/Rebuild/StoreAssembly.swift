@@ -23,6 +23,9 @@ struct StoreAssembly {
   /// The highest key, for each table, that something led to and that no record has.
   var highestGone: [String: Int64] = [:]
 
+  /// How many large values have no file any more.
+  var missingFiles = 0
+
   private var doubtful: DoubtfulRows?
 
   init(_ database: Database, layout: StoreLayout, found: RawSalvage, account: SalvageReport.Rebuild) throws {

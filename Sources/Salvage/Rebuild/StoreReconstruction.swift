@@ -80,7 +80,7 @@ struct StoreReconstruction {
     let isCoreData = found.layout != nil
     let usesLog = isCoreData || found.header?.usesWriteAheadLog == true
     var report = found.report
-    let (rebuilt, remarks) = try connection.run { database in
+    let (rebuilt, remarks, isWhole) = try connection.run { database in
       // The journal is a file, so that a statement that fails can be taken back whatever it has touched.
       try database.execute(
         sql: """
@@ -104,7 +104,7 @@ struct StoreReconstruction {
     try connection.close()
     report.rebuild = rebuilt
     report.remarks += remarks
-    if !rebuilt.isFaithful { report.isComplete = false }
+    if !rebuilt.isFaithful || !isWhole { report.isComplete = false }
     // What was found is in the new files now, and its room is wanted for the migration.
     try filing { () throws(FileError) in
       try fileSystem.unlink(folder.raw)
@@ -115,20 +115,21 @@ struct StoreReconstruction {
 
   private func fill(
     _ database: GRDB.Database, _ found: RawSalvage, _ account: SalvageReport.Rebuild, uuid: String
-  ) throws -> (SalvageReport.Rebuild, [String]) {
+  ) throws -> (account: SalvageReport.Rebuild, remarks: [String], isWhole: Bool) {
     func tell(_ done: Int64, _ total: Int64) throws {
       guard options.progress(.rebuild, done, total) else { throw SalvageError.cancelled() }
     }
     if let layout = found.layout {
       var assembly = try StoreAssembly(database, layout: layout, found: found, account: account)
       try assembly.run(uuid: uuid, tell: tell)
+      try assembly.countMissingFiles(in: evidence.files.path(of: .externalData), fileSystem)
       if assembly.aside.isUsed { assembly.account.setAsideFile = Self.asidePath(output) }
-      return (assembly.account, assembly.remarks)
+      return (assembly.account, assembly.remarks, isWhole: assembly.missingFiles == 0)
     }
     var assembly = try PlainAssembly(database, found: found, account: account)
     try assembly.run(tell: tell)
     if assembly.aside.isUsed { assembly.account.setAsideFile = Self.asidePath(output) }
-    return (assembly.account, assembly.remarks)
+    return (assembly.account, assembly.remarks, isWhole: true)
   }
 
   // MARK: The migration
