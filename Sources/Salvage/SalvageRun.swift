@@ -262,12 +262,10 @@ struct SalvageRun {
       if bundle.versions.count == 1 { return expected }
       let list = TreeList(found: schema.entries, isWhole: schema.isWhole, expected: expected)
       let crawl = Crawl(reader: reader, map: map, trees: list.trees)
-      var score = 0.0
+      // What is left of the store's own list of tables says more than the looks of their rows.
+      var score = 1000 * Double(expected.agreement(with: schema.entries))
       for index in stride(from: 0, to: leaves.count, by: max(1, leaves.count / 64)) {
-        guard let choice = try crawl.choice(for: leaves[index], &buffer, where: { _ in true }) else { continue }
-        score += choice.score
-        // Of versions that fit as well, the one whose columns the records have is better than one that has more.
-        if map.fieldCount(leaves[index]) == crawl.trees[choice.tree].shape.fields.count { score += 0.05 }
+        score += try crawl.choice(for: leaves[index], &buffer, where: { _ in true })?.score ?? 0
       }
       if score >= best?.score ?? -.infinity { best = (score, expected) }
     }
