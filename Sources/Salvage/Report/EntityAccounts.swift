@@ -40,6 +40,20 @@ struct EntityAccounts {
     return entities
   }
 
+  /// The notes on rows; not the view of the result, because SQLite lets no function into the views of a schema that is not
+  /// trusted.
+  private static let provenance = """
+    SELECT value ->> 0 AS "table", value ->> 2 AS "key", value ->> 5 AS source, value ->> 6 AS certainty,
+      value ->> 7 AS reason
+    FROM lazaret_evidence, json_each(notes) WHERE kind = 'rows'
+    """
+
+  /// The notes on pages.
+  private static let pages = """
+    SELECT value ->> 0 AS "table", value ->> 4 AS first_key, value ->> 5 AS last_key, value ->> 7 AS certainty
+    FROM lazaret_evidence, json_each(notes) WHERE kind = 'pages'
+    """
+
   // MARK: What is lost
 
   private func losses(
@@ -75,7 +89,7 @@ struct EntityAccounts {
       let live = harvest.liveTables[index]
     else { return KeyRanges() }
     let rows = try harvest.database.prepare(
-      "SELECT DISTINCT \"key\" FROM lazaret_provenance WHERE \"table\" = \(SQLText.literal(other.name)) "
+      "SELECT DISTINCT \"key\" FROM (\(Self.provenance)) WHERE \"table\" = \(SQLText.literal(other.name)) "
         + "AND \"key\" NOT NULL AND reason LIKE '%long value%' ORDER BY 1 LIMIT 100000")
     var keys: [Int64] = []
     while try rows.step() { keys.append(rows.integer(0)) }
@@ -138,10 +152,10 @@ struct EntityAccounts {
     let table = SQLText.quotedIdentifier(name)
     let text = SQLText.literal(name)
     let rows = try counts(
-      "SELECT Z_ENT, count(*) FROM \(table) WHERE rowid IN (SELECT \"key\" FROM lazaret_provenance "
+      "SELECT Z_ENT, count(*) FROM \(table) WHERE rowid IN (SELECT \"key\" FROM (\(Self.provenance)) "
         + "WHERE \"table\" = \(text) AND certainty = 'doubtful') GROUP BY 1")
     let pages = try counts(
-      "SELECT t.Z_ENT, count(*) FROM lazaret_pages p JOIN \(table) t ON t.rowid BETWEEN p.first_key AND p.last_key "
+      "SELECT t.Z_ENT, count(*) FROM (\(Self.pages)) p JOIN \(table) t ON t.rowid BETWEEN p.first_key AND p.last_key "
         + "WHERE p.\"table\" = \(text) AND p.certainty = 'doubtful' GROUP BY 1")
     return numbers.map { (rows[$0] ?? 0) + (pages[$0] ?? 0) }
   }
