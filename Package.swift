@@ -64,6 +64,9 @@ let package = Package(
   ],
   targets: [
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+    .systemLibrary(
+      name: "CMicrohttpd", providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
+    floor("HTTPServer", knows: ["CMicrohttpd"]),
     floor("StoreFiles", knows: [systemPackage, crypto]),
     floor("PropertyLists", knows: ["StoreFiles", systemPackage]),
     floor("SQLiteFormat", knows: ["StoreFiles", systemPackage]),
@@ -120,6 +123,7 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["StoreFiles", crypto, systemPackage], path: "Tests/TestSupport",
       swiftSettings: settings),
+    tests(of: "HTTPServer"),
     tests(of: "StoreFiles"),
     tests(of: "PropertyLists"),
     tests(of: "SQLiteFormat", needs: [grdb]),
