@@ -32,7 +32,7 @@ final class RawConnection {
 
   private static func make() -> CInt {
     #if canImport(Glibc)
-      unsafe Glibc.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+      Glibc.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
     #else
       Darwin.socket(AF_INET, SOCK_STREAM, 0)
     #endif
@@ -51,7 +51,7 @@ final class RawConnection {
 
   private static func send(_ socket: CInt, _ bytes: UnsafeRawBufferPointer) -> Int {
     #if canImport(Glibc)
-      unsafe Glibc.send(socket, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL.rawValue))
+      unsafe Glibc.send(socket, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL))
     #else
       unsafe Darwin.send(socket, bytes.baseAddress, bytes.count, 0)
     #endif

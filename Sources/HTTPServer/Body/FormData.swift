@@ -13,6 +13,14 @@ package struct FormData: Sendable, Hashable {
 
     /// Its content.
     package var bytes: [UInt8]
+
+    /// A file.
+    package init(field: String, name: String, type: String, bytes: [UInt8]) {
+      self.field = field
+      self.name = name
+      self.type = type
+      self.bytes = bytes
+    }
   }
 
   /// The fields with their values.

@@ -16,7 +16,7 @@ internal import CMicrohttpd
 
   private let daemon: OpaquePointer
   private let context: Unmanaged<DaemonContext>
-  private let texts: [UnsafeMutablePointer<CChar>]
+  private let texts: [CText]
 
   /// Starts a server that answers by routes.
   package init(_ options: ServerOptions = ServerOptions(), router: Router) throws(ServerError) {
@@ -34,18 +34,15 @@ internal import CMicrohttpd
   ) throws(ServerError) {
     let shared = DaemonContext(options, handler: handler)
     let context = unsafe Unmanaged.passRetained(shared)
-    var texts: [UnsafeMutablePointer<CChar>] = unsafe []
-    if let tls = options.tls { unsafe texts = [strdup(tls.key), strdup(tls.certificate)].compactMap { unsafe $0 } }
+    let texts = options.tls.map { [CText($0.key), CText($0.certificate)] } ?? []
     guard let address = SocketAddress(options.address, port: options.port) else {
       unsafe context.release()
-      for unsafetext in unsafe texts { unsafe free(text) }
       throw ServerError(
         kind: .address, operation: "start the server", detail: "the address is not a numeric one",
         hint: "Use an address such as 127.0.0.1 or ::1.")
     }
     guard let daemon = unsafe Self.start(options, address, context.toOpaque(), texts) else {
       unsafe context.release()
-      for unsafetext in unsafe texts { unsafe free(text) }
       throw ServerError(
         kind: .notStarted, operation: "start the server",
         detail: "nothing can listen at port \(options.port) of this address",
@@ -55,7 +52,7 @@ internal import CMicrohttpd
     self.port = port
     unsafe self.daemon = daemon
     unsafe self.context = context
-    unsafe self.texts = texts
+    self.texts = texts
     shared.rules = RequestRules(
       hosts: RequestRules.loopbackHosts(port: port).union(options.hosts.map { $0.lowercased() }),
       bodyLimit: options.bodyLimit)
@@ -67,7 +64,6 @@ internal import CMicrohttpd
     // Waits for the threads of all connections, which use the context.
     unsafe MHD_stop_daemon(daemon)
     unsafe context.release()
-    for unsafetext in unsafe texts { unsafe free(text) }
   }
 
   /// Stops the server; what is being answered is answered, streams are ended.
@@ -76,7 +72,7 @@ internal import CMicrohttpd
   /// `MHD_start_daemon` takes any number of arguments, which Swift can only pass as a list.
   private static func start(
     _ options: ServerOptions, _ address: SocketAddress, _ context: UnsafeMutableRawPointer,
-    _ texts: [UnsafeMutablePointer<CChar>]
+    _ texts: [CText]
   ) -> OpaquePointer? {
     var flags =
       MHD_USE_THREAD_PER_CONNECTION.rawValue | MHD_USE_INTERNAL_POLLING_THREAD.rawValue | MHD_USE_POLL.rawValue
@@ -100,11 +96,11 @@ internal import CMicrohttpd
         MHD_OPTION.NOTIFY_COMPLETED.rawValue, unsafeBitCast(completed, to: Int.self), own,
         MHD_OPTION.NOTIFY_CONNECTION.rawValue, unsafeBitCast(notified, to: Int.self), own,
       ]
-      if unsafe texts.count == 2 {
+      if texts.count == 2 {
         flags |= MHD_USE_TLS.rawValue
         unsafe arguments += [
-          MHD_OPTION.HTTPS_MEM_KEY.rawValue, Int(bitPattern: texts[0]),
-          MHD_OPTION.HTTPS_MEM_CERT.rawValue, Int(bitPattern: texts[1]),
+          MHD_OPTION.HTTPS_MEM_KEY.rawValue, Int(bitPattern: texts[0].pointer),
+          MHD_OPTION.HTTPS_MEM_CERT.rawValue, Int(bitPattern: texts[1].pointer),
         ]
       }
       arguments.append(MHD_OPTION.END.rawValue)
@@ -113,4 +109,13 @@ internal import CMicrohttpd
       }
     }
   }
+}
+
+/// A text as C has it, for as long as the library may look at it.
+@safe private final class CText {
+  let pointer: UnsafeMutablePointer<CChar>?
+
+  init(_ text: String) { unsafe pointer = strdup(text) }
+
+  deinit { unsafe free(pointer) }
 }
