@@ -18,3 +18,10 @@ static inline int lazaret_mhd_socket(struct MHD_Connection *connection) {
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
   return info ? (int)info->connect_fd : -1;
 }
+
+/// The number of bytes of a request's line and header fields as they came, with the empty line; 0 where it is not known.
+static inline size_t lazaret_mhd_header_size(struct MHD_Connection *connection) {
+  const union MHD_ConnectionInfo *info =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+  return info ? info->header_size : 0;
+}

@@ -71,7 +71,8 @@ func httpAnswer(
       unsafe MHD_get_connection_values_n(connection, .HEADER_KIND, collect, $0)
     }
     let refusal = unsafe exchange.begin(
-      method: String(cString: method), version: String(cString: version), headers: headers, rules: rules)
+      method: String(cString: method), version: String(cString: version), headers: headers,
+      size: lazaret_mhd_header_size(connection), rules: rules)
     unsafe context.expect(key(connection), within: refusal == nil ? context.options.bodySeconds : nil)
     // An answer now means that no body is read and that the connection ends.
     return refusal.map { unsafe queue($0, on: connection, context) } ?? .YES

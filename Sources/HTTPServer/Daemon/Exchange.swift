@@ -13,8 +13,11 @@ final class Exchange {
   var hasBegun: Bool { request != nil }
 
   /// Takes the header; a response where the request is refused, and its body not read.
-  func begin(method: String, version: String, headers: HeaderFields, rules: RequestRules) -> Response? {
+  ///
+  /// - Parameter size: the bytes of the header as they came.
+  func begin(method: String, version: String, headers: HeaderFields, size: Int, rules: RequestRules) -> Response? {
     do throws(Refusal) {
+      try rules.checkSize(size, method: method, target: target, version: version, headers: headers)
       let checked = try rules.check(method: method, target: target, version: version, headers: headers)
       request = Request(checked.method, checked.target, headers: headers)
       length = checked.length
@@ -43,6 +46,12 @@ final class Exchange {
     if let length, length != request.body.count {
       return Refusal(.badRequest, "the body has another length than it should").response
     }
-    return handler(request)
+    var response = handler(request)
+    if request.method == .head, case .chunks(let chunks) = response.body {
+      // libmicrohttpd 0.9.75 ends a chunked body that it does not send, which the next response would be taken for.
+      chunks.cancel()
+      response.body = .bytes([])
+    }
+    return response
   }
 }

@@ -42,6 +42,22 @@ package struct RequestRules: Sendable {
     return (known, address, length)
   }
 
+  /// Checks that everything that was sent is in what was read, to the byte.
+  ///
+  /// libmicrohttpd ends a value at a NUL, drops fields without a name and joins folded lines without a word; only the size
+  /// of the header tells. Every client in use writes a field as its name, a colon, one space and its value.
+  func checkSize(
+    _ size: Int, method: String, target: String, version: String, headers: HeaderFields
+  ) throws(Refusal) {
+    let line = method.utf8.count + target.utf8.count + version.utf8.count + 4
+    let usual = headers.fields.reduce(line + 2) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }
+    // The space before an empty value is often left out.
+    let least = usual - headers.fields.count { $0.value.isEmpty }
+    guard size >= least, size <= usual else {
+      throw Refusal(.badRequest, "the header is not written in the usual way")
+    }
+  }
+
   /// Fields of which two would contradict each other, or let two readers see two requests.
   private static let single = [
     "host", "content-length", "transfer-encoding", "content-type", "content-encoding", "authorization", "cookie",
