@@ -91,27 +91,36 @@ let package = Package(
         "StoreFiles", "PropertyLists", "ManagedObjectModel", "PersistentStore", "Migration", grdb, systemPackage,
       ]),
     floor(
+      "RecoveryKit",
+      knows: [
+        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, grdbSQLite,
+        systemPackage,
+      ]),
+    floor(
       "Salvage",
       knows: [
-        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration", grdb,
-        grdbSQLite, systemPackage,
+        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration",
+        "RecoveryKit", grdb, grdbSQLite, systemPackage,
       ]),
     floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
       "Lazaret",
       knows: [
-        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration",
-        "Quarantine", systemPackage, logging,
+        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration", "Salvage",
+        "Quarantine", "RecoveryKit", systemPackage, logging,
       ]),
     floor(
       "Commands",
       knows: [
-        "Lazaret", "Damage", "Migration", "LazaretTesting", "Salvage", argumentParser, grdb, systemPackage, logging,
+        "Lazaret", "Damage", "Migration", "LazaretTesting", "RecoveryKit", "Salvage", argumentParser, grdb,
+        systemPackage,
+        logging,
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
     .executableTarget(
-      name: "lazaret-benchmarks", dependencies: ["Lazaret", "Migration", argumentParser, grdb], path: "Benchmarks",
+      name: "lazaret-benchmarks", dependencies: ["Lazaret", "Migration", "Salvage", "Damage", argumentParser, grdb],
+      path: "Benchmarks",
       swiftSettings: settings),
     .target(
       name: "FuzzTargets",
@@ -137,9 +146,18 @@ let package = Package(
     tests(of: "Damage", needs: ["Examination", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
     tests(
       of: "Salvage",
-      needs: ["Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
+      needs: [
+        "Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "RecoveryKit",
+        "SQLiteFormat",
+        grdb,
+      ]),
+    tests(
+      of: "RecoveryKit",
+      needs: ["LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
     tests(of: "Quarantine"),
-    tests(of: "Lazaret", needs: ["LazaretTool", "Migration", grdb, logging]),
+    tests(
+      of: "Lazaret",
+      needs: ["LazaretTool", "Damage", "LazaretTesting", "Migration", "RecoveryKit", "Salvage", grdb, logging]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
     tests(of: "FuzzTargets"),
   ] + fuzzer

@@ -15,6 +15,7 @@ public struct LazaretCommand: ParsableCommand {
     version: LibraryVersion.current,
     subcommands: [
       OpenCommand.self, InspectCommand.self, PlanCommand.self, MigrateCommand.self, SalvageCommand.self,
+      KitCommand.self,
       QuarantineCommand.self, ModelCommand.self, DamageCommand.self, DemoCommand.self,
     ])
 

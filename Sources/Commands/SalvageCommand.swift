@@ -1,5 +1,6 @@
 import ArgumentParser
 import Lazaret
+import RecoveryKit
 import Salvage
 
 /// `lazaret salvage`: gets the rows out of a damaged store.
@@ -20,7 +21,8 @@ struct SalvageCommand: ParsableCommand {
       certain, are in tables of their own, whose names begin with lazaret_; lazaret_provenance says where each one is \
       from and why it is doubtful.
 
-      Exits with 2 where anything was lost or is doubtful.
+      What was recovered, what was lost and what likely happened is told, and written beside the result as JSON: \
+      Rescued.salvage.json. Exits with 2 where anything was lost or is doubtful.
 
       EXAMPLE
         lazaret salvage Broken.sqlite --model App.xcdatamodeld -o Rescued.sqlite
@@ -51,31 +53,57 @@ struct SalvageCommand: ParsableCommand {
   @Flag(help: "Leave the new store in the version the damaged one was written with.")
   var noMigrate = false
 
+  @Option(
+    help: ArgumentHelp(
+      "A recovery kit of the store; if not given, the newest in Recovery/ of the home or beside the store.",
+      valueName: "file"))
+  var kit: PathArgument?
+
+  @Flag(help: "Use no recovery kit.")
+  var noKit = false
+
+  @Option(
+    help: ArgumentHelp(
+      "A healthy store, such as a restored backup, that rows are taken from which are lost.", valueName: "file"))
+  var withBackup: PathArgument?
+
+  @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
     guard !(raw && noMigrate) else { throw ValidationError("--raw never migrates; leave --no-migrate out.") }
+    guard kit == nil || !noKit else { throw ValidationError("Give --kit or --no-kit, not both.") }
     guard model == nil || schema == nil else { throw ValidationError("Give a model or a schema, not both.") }
+  }
+
+  private var kitSource: KitSource {
+    if noKit { return .none }
+    if let kit { return .file(kit.path) }
+    return .folders([KitFolder(for: store.path, home: home.path), KitFolder(for: store.path, home: nil)])
   }
 
   func run() throws {
     try report(json: output.json) {
       let known = try (model ?? schema).map { try AppModel.load($0.path, order: versionOrder.order) }
+      let donor = try withBackup.map { try SalvageDonor(path: $0.path) }
       let line = ProgressLine()
-      let options = Salvager.Options(findsDeleted: deleted, migrates: !noMigrate) { phase, done, total in
+      let interruption = Interruption()
+      let options = Salvager.Options(findsDeleted: deleted, migrates: !noMigrate, kit: kitSource, donor: donor) {
+        phase, done, total in
         line.show(phase.words, done, of: total)
-        return true
+        return !interruption.isWished
       }
       let model = known.map(SalvageModel.init)
       let report =
         raw
         ? try Salvager().salvageRaw(store.path, to: out.path, model: model, options: options)
         : try Salvager().salvage(store.path, to: out.path, model: model, options: options)
+      let place = try report.write(beside: out.path)
       line.clear()
       Terminal.standardOutput.write(
         output.json
-          ? JSONText.pretty(SalvageJSON(report, store: store.path, output: out.path))
-          : SalvageText(report, store: store.path, output: out.path).text)
+          ? JSONText.pretty(report)
+          : SalvageText(report, store: store.path, output: out.path, writtenTo: place).text)
       if !report.isComplete { throw ExitStatus.doubtful }
     }
   }

@@ -20,6 +20,9 @@ public struct SalvageError: ReportableError {
     /// The result could not be written.
     case output = "salvage-output"
 
+    /// The backup that rows are to be taken from is of no use.
+    case donor = "backup-unusable"
+
     /// The model cannot be laid out.
     case model = "salvage-model"
 

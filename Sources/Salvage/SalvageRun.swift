@@ -1,5 +1,6 @@
 internal import ManagedObjectModel
 internal import PersistentStore
+internal import RecoveryKit
 internal import SQLiteFormat
 internal import StoreFiles
 internal import SystemPackage
@@ -17,13 +18,25 @@ struct SalvageRun {
   }
 
   /// Writes the rows as they are found.
-  mutating func raw(to output: FilePath) throws(SalvageError) -> RawSalvage {
-    var find = try walk(ignoringLog: false)
+  ///
+  /// - Parameters:
+  ///   - output: the new database of rows as found.
+  ///   - store: where a new store is to be made that takes all rows it can, so that only the others come into `output`.
+  mutating func raw(
+    to output: FilePath, store: (path: FilePath, fileSystem: FileSystem)? = nil
+  ) throws(SalvageError) -> RawSalvage {
+    let (kits, kitRemarks) = options.kit.kits(in: evidence.fileSystem)
+    var find = try walk(ignoringLog: options.ignoresLog, kits)
+    if options.ignoresLog, evidence.log != nil {
+      find.isLogForeign = true
+      find.remarks.append("the write-ahead log belongs to another database, and was left out")
+    }
     if find.crawl.damage > 0, find.reader.overlay?.source == .log {
       // Another database's log makes nonsense of a sound file: then the file alone is better.
-      let alone = try walk(ignoringLog: true)
+      let alone = try walk(ignoringLog: true, kits)
       if alone.crawl.damage * 4 < find.crawl.damage {
         find = alone
+        find.isLogForeign = true
         find.remarks.append("the write-ahead log seems to belong to another database, and was left out")
       }
     }
@@ -35,12 +48,21 @@ struct SalvageRun {
     try tell(.placement, 0, 1)
     crawl.buryCutOffPages()
     try crawl.markFreePages()
+    try crawl.buryPagesBehindEnd()
     try crawl.placeOrphans()
 
     let database = try OutputDatabase(output, pageSize: max(4096, reader.pageSize), encoding: reader.layout.encoding)
     try database.execute("BEGIN")
     let harvest = try RowHarvest(crawl, database: database)
-    try harvest.makeTables()
+    let newStore = try store.map { place throws(SalvageError) in
+      try NewStore(
+        place.path,
+        NewStore.Facts(
+          layout: find.expected?.layout, entries: find.entries, header: reader.layout.header,
+          encoding: reader.layout.encoding, pageSize: reader.pageSize), in: place.fileSystem)
+    }
+    // Rows of another model are numbered anew and looked through before they are part of the store.
+    try harvest.makeTables(in: find.foreignModel == nil ? newStore : nil)
     if options.findsDeleted { try harvest.listGhosts() }
     let total = Int64(crawl.trees.reduce(0) { $0 + $1.leaves.count })
     var done: Int64 = 0
@@ -50,17 +72,34 @@ struct SalvageRun {
     }
     try harvest.harvestBroken()
     try harvest.rebuildFromIndexes()
+    try harvest.harvestBehindEnd()
     try harvest.writeUnplaced()
-    if options.findsDeleted { try harvest.writeDeleted() }
+    if options.findsDeleted {
+      try harvest.writeDeleted()
+      try harvest.harvestUncommitted()
+    }
+    try find.kit?.verify(harvest, evidence)
+    if let donor = options.donor {
+      var rows = try DonorHarvest(
+        donor, uuid: find.identity.metadata?.uuid, kit: find.kit, in: evidence.fileSystem)
+      try rows.run(harvest, find.list)
+      find.kitRemarks += rows.remarks
+    }
     try harvest.notes.finish()
     try database.execute("COMMIT")
-    var report = try SalvageReport(harvest, isSchemaWhole: find.isSchemaWhole, list: find.list)
-    report.remarks += find.remarks
-    if !find.remarks.isEmpty { report.isComplete = false }
+    try newStore?.finish()
+    var report = try SalvageReport(
+      harvest, isSchemaWhole: find.isSchemaWhole, list: find.list, evidence: evidence, isLogForeign: find.isLogForeign,
+      kit: find.kit)
+    let remarks = try find.remarks + LogIndex.remarks(evidence, reader) + harvest.remarks
+    report.remarks += remarks
+    report.remarks += reader.layout.otherDatabases.map { "another database begins at byte \($0) of the file" }
+    if !remarks.isEmpty { report.isComplete = false }
+    report.remarks += kitRemarks + find.kitRemarks
     return RawSalvage(
       report: report, metadata: find.identity.metadata, layout: find.expected?.layout, basis: find.basis,
-      entries: find.entries, header: reader.layout.header, encoding: reader.layout.encoding,
-      pageSize: reader.pageSize)
+      foreignModel: find.foreignModel, entries: find.entries, header: reader.layout.header,
+      encoding: reader.layout.encoding, pageSize: reader.pageSize, store: newStore)
   }
 
   /// What was found on the way from the bytes to the trees.
@@ -73,22 +112,35 @@ struct SalvageRun {
     var expected: ExpectedSchema?
     var basis: SalvageReport.Rebuild.Basis
     var entries: [SchemaEntry]
+    var foreignModel: ManagedObjectModel?
     var remarks: [String] = []
+    var isLogForeign = false
+    var kit: KitEvidence?
+    var kitRemarks: [String] = []
   }
 
   /// Looks at every page, finds out which tables there are, and walks their trees from their roots.
-  private func walk(ignoringLog: Bool) throws(SalvageError) -> Find {
+  private func walk(ignoringLog: Bool, _ kits: [RecoveryKit]) throws(SalvageError) -> Find {
     let reader = try openPages(ignoringLog: ignoringLog)
     let map = try PageSurvey.run(reader) { page throws(SalvageError) in
       try tell(.survey, Int64(page), Int64(reader.pageCount))
     }
-    let identity = try StoreIdentity.find(reader, map)
-    let schema = try SchemaSearch.find(reader, map)
+    var identity = try StoreIdentity.find(reader, map)
+    var schema = try SchemaSearch.find(reader, map)
+    var kitRemarks: [String] = []
+    let kit = try KitEvidence.choose(from: kits, reader, identity, schema, &kitRemarks)
+    if let kit {
+      identity.notedHashes = kit.versionHashes
+      if !schema.isWhole { schema.entries = kit.supplemented(schema.entries, pageCount: map.pageCount) }
+    }
     let expected = try expectedSchema(identity, schema, reader, map)
+    let foreign = foreignModel(identity)
+    // A store that is of another model has that one's tables, wherever its rows go.
+    let shapes = try foreign.map { model throws(SalvageError) in try ExpectedSchema(model) } ?? expected
     let entries =
-      expected?.layout == nil
-      ? schema.entries : SchemaRepair.repaired(schema.entries, by: expected?.entries ?? [])
-    let list = TreeList(found: entries, isWhole: schema.isWhole, expected: expected)
+      shapes?.layout == nil ? schema.entries : SchemaRepair.repaired(schema.entries, by: shapes?.entries ?? [])
+    var list = TreeList(found: entries, isWhole: schema.isWhole, expected: shapes)
+    if options.findsDeleted { list.addDropped(try DroppedTables.find(reader, map)) }
     var crawl = Crawl(reader: reader, map: map, trees: list.trees)
     try crawl.walkRoots()
     if crawl.damage > 0 {
@@ -97,9 +149,10 @@ struct SalvageRun {
       crawl.isThorough = true
       try crawl.walkRoots()
     }
+    crawl.kit = kit?.kit
     return Find(
       reader: reader, crawl: crawl, list: list, isSchemaWhole: schema.isWhole, identity: identity, expected: expected,
-      basis: basis(identity), entries: entries)
+      basis: basis(identity), entries: entries, foreignModel: foreign, kit: kit, kitRemarks: kitRemarks)
   }
 
   private func tell(_ phase: SalvagePhase, _ done: Int64, _ total: Int64) throws(SalvageError) {
@@ -163,7 +216,7 @@ struct SalvageRun {
     switch model {
     case .sqlite(let script): return try ExpectedSchema(script)
     case .coreData(let bundle):
-      if let model = identity.model(in: bundle) { return try ExpectedSchema(model) }
+      if let model = knownModel(identity, bundle) { return try ExpectedSchema(model) }
       return try bestFitting(bundle, schema, reader, map)
     case nil:
       guard let model = identity.model(in: nil) else { return nil }
@@ -171,12 +224,25 @@ struct SalvageRun {
     }
   }
 
+  /// The model that the store says it is of; nil where only one of the bundle's will do and it is none of them.
+  private func knownModel(_ identity: StoreIdentity, _ bundle: ModelBundle) -> ManagedObjectModel? {
+    guard let model = identity.model(in: bundle) else { return nil }
+    return !options.fitsModel || bundle.version(matching: model.versionHashes()) != nil ? model : nil
+  }
+
+  /// The model that the store carries where its rows go into another one.
+  private func foreignModel(_ identity: StoreIdentity) -> ManagedObjectModel? {
+    guard case .coreData(let bundle) = model, knownModel(identity, bundle) == nil else { return nil }
+    return identity.model(in: bundle)
+  }
+
   /// How it is known which version the store is of.
   private func basis(_ identity: StoreIdentity) -> SalvageReport.Rebuild.Basis {
     switch model {
     case .sqlite: return .schema
     case .coreData(let bundle):
-      guard identity.model(in: bundle) != nil else { return .bestFit }
+      guard knownModel(identity, bundle) != nil else { return .bestFit }
+      if identity.metadata == nil, identity.cachedModel == nil { return .recoveryKit }
       return identity.metadata.map { bundle.version(matching: $0.versionHashes) != nil } == true
         ? .versionHashes : .modelCache
     case nil: return identity.model(in: nil) == nil ? .asFound : .modelCache
@@ -197,7 +263,10 @@ struct SalvageRun {
       let crawl = Crawl(reader: reader, map: map, trees: list.trees)
       var score = 0.0
       for index in stride(from: 0, to: leaves.count, by: max(1, leaves.count / 64)) {
-        score += try crawl.choice(for: leaves[index], &buffer, where: { _ in true })?.score ?? 0
+        guard let choice = try crawl.choice(for: leaves[index], &buffer, where: { _ in true }) else { continue }
+        score += choice.score
+        // Of versions that fit as well, the one whose columns the records have is better than one that has more.
+        if map.fieldCount(leaves[index]) == crawl.trees[choice.tree].shape.fields.count { score += 0.05 }
       }
       if score >= best?.score ?? -.infinity { best = (score, expected) }
     }

@@ -17,16 +17,34 @@ public struct Salvager: Sendable {
     /// Whether a rebuilt store is migrated to the current version of the model.
     public var migrates: Bool
 
+    /// Whether the rows are put into the version of the given model that fits them best where the store is of another
+    /// model; else they stay in the store's own.
+    public var fitsModel: Bool
+
+    /// Whether the write-ahead log is left out, because it is known to belong to another database.
+    public var ignoresLog: Bool
+
+    /// Where a recovery kit of the store is looked for.
+    public var kit: KitSource
+
+    /// A healthy store, such as a restored backup, that lost rows are taken from; nil for none.
+    public var donor: SalvageDonor?
+
     /// Called with the work done and the work in all; false ends the run with `cancelled`.
     public var progress: @Sendable (_ phase: SalvagePhase, _ done: Int64, _ total: Int64) -> Bool
 
     /// Live rows only, unless told otherwise.
     public init(
-      findsDeleted: Bool = false, migrates: Bool = true,
+      findsDeleted: Bool = false, migrates: Bool = true, fitsModel: Bool = false, ignoresLog: Bool = false,
+      kit: KitSource = .none, donor: SalvageDonor? = nil,
       progress: @escaping @Sendable (SalvagePhase, Int64, Int64) -> Bool = { _, _, _ in true }
     ) {
       self.findsDeleted = findsDeleted
       self.migrates = migrates
+      self.fitsModel = fitsModel
+      self.ignoresLog = ignoresLog
+      self.kit = kit
+      self.donor = donor
       self.progress = progress
     }
   }
@@ -61,8 +79,10 @@ public struct Salvager: Sendable {
     let target = try SalvageTarget(output, beside: evidence.files, in: fileSystem)
     do throws(SalvageError) {
       var run = SalvageRun(evidence: evidence, model: model, options: options)
-      let report = try run.raw(to: target.unfinished).report
+      var report = try run.raw(to: target.unfinished).report
       try target.install()
+      report.store = PathText(path)
+      report.output = PathText(output)
       return report
     } catch {
       target.discard()
@@ -87,10 +107,13 @@ public struct Salvager: Sendable {
   public func salvage(
     _ path: FilePath, to output: FilePath, model: SalvageModel? = nil, options: Options = Options()
   ) throws(SalvageError) -> SalvageReport {
-    try StoreReconstruction(
+    var report = try StoreReconstruction(
       evidence: try Evidence(path, in: fileSystem), model: model, options: options, surroundings: surroundings,
       output: output
     ).run()
+    report.store = PathText(path)
+    report.output = PathText(output)
+    return report
   }
 }
 

@@ -27,6 +27,11 @@ struct ContractTests {
     try desk.makeDamagedStore()
     try output("inspect", desk.store)
     try output("open", desk.store, "--model", desk.model)
+    let sound = try desk.makeOldStore()
+    try output("kit", "create", sound, "-o", "App.kit")
+    try output("kit", "show", "App.kit")
+    try output("salvage", sound, "--raw", "--kit", "App.kit", "-o", "WithKit.sqlite")
+    try errors("kit", "show", sound)
     try output("model", "show", desk.model, "--all")
     try output("model", "hashes", desk.model)
     try output("plan", try desk.makeOldStore(), "--model", desk.model)
@@ -45,6 +50,15 @@ struct ContractTests {
     try errors("fly")
     try output("quarantine", "add", desk.store)
     try output("quarantine", "discard", try desk.quarantinedID(), "--yes")
+    let broken = try desk.makeBrokenStore()
+    try output("open", broken, "--model", desk.model, "--on-damage", "later")
+    let other = try desk.quarantinedID()
+    try output("quarantine", "salvage", other, "--model", desk.model, "--install")
+    try output("quarantine", "show", other)
+    try output("open", try desk.makeBrokenStore("Second.sqlite"), "--model", desk.model)
+    try desk.makeDamagedStore("Nothing.sqlite")
+    try output("quarantine", "add", "Stores/Nothing.sqlite")
+    try errors("quarantine", "salvage", try desk.quarantinedID())
     return result
   }
 

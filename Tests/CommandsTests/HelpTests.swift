@@ -10,9 +10,11 @@ import Testing
 struct HelpTests {
   static let verbs: [[String]] = [
     [], ["open"], ["inspect"], ["model"], ["model", "show"], ["model", "hashes"], ["model", "diff"], ["model", "lint"],
-    ["model", "verify"], ["model", "seal"], ["plan"], ["migrate"], ["damage"], ["salvage"], ["quarantine"],
+    ["model", "verify"], ["model", "seal"], ["plan"], ["migrate"], ["damage"], ["salvage"], ["kit"], ["kit", "create"],
+    ["kit", "show"], ["quarantine"],
     ["quarantine", "list"],
-    ["quarantine", "show"], ["quarantine", "add"], ["quarantine", "release"], ["quarantine", "discard"],
+    ["quarantine", "show"], ["quarantine", "add"], ["quarantine", "salvage"], ["quarantine", "release"],
+    ["quarantine", "discard"],
   ]
 
   @Test(arguments: verbs)

@@ -69,7 +69,9 @@ struct MigratingScene {
     _ fileSystem: FileSystem = FileSystem(),
     logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
   ) throws -> StoreCoordinator {
-    StoreCoordinator(
+    var policy = policy
+    policy.recoveryKitInterval = nil
+    return StoreCoordinator(
       model: .coreData(try bundle(model)), policy: policy, home: home, appVersion: "7.1",
       surroundings: .still(fileSystem: fileSystem), logger: logger)
   }

@@ -71,7 +71,8 @@ struct RealMigratingTests {
     let before = try parts(path)
     let bundle = try bundle(of: chain, real)
     let coordinator = StoreCoordinator(
-      model: .coreData(bundle), policy: OpeningPolicy(whenDamaged: .refuse, whenIncompatible: .refuse),
+      model: .coreData(bundle),
+      policy: OpeningPolicy(whenDamaged: .refuse, whenIncompatible: .refuse, recoveryKitInterval: nil),
       home: folder.appending("Home"), surroundings: .still())
     do {
       let opening = try coordinator.open(path)

@@ -75,9 +75,12 @@ struct Scene {
 
   func coordinator(
     _ policy: OpeningPolicy = OpeningPolicy(), model: AppModel? = nil, home: FilePath? = nil,
-    surroundings: Surroundings = .still()
+    surroundings: Surroundings = .still(), notesKits: Bool = false
   ) throws -> StoreCoordinator {
-    StoreCoordinator(
+    // A kit is noted in the background, which is nothing that a test could count on.
+    var policy = policy
+    if !notesKits { policy.recoveryKitInterval = nil }
+    return StoreCoordinator(
       model: try model ?? appModel(), policy: policy, home: home, appVersion: "7.1", surroundings: surroundings)
   }
 

@@ -3,11 +3,11 @@ internal import CZlib
 /// DEFLATE without any header, as the model cache of a store is packed.
 ///
 /// The only place of this module that hands memory to C.
-enum RawDeflate {
+package enum RawDeflate {
   private static let chunk = 64 << 10
 
   /// Unpacks a stream; nil where it is damaged or cut off, or unpacks to more than `limit` bytes.
-  static func unpack(_ bytes: [UInt8], limit: Int) -> [UInt8]? {
+  package static func unpack(_ bytes: [UInt8], limit: Int) -> [UInt8]? {
     var stream = unsafe z_stream()
     guard
       unsafe inflateInit2_(&stream, -MAX_WBITS, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK
@@ -37,7 +37,7 @@ enum RawDeflate {
   }
 
   /// Packs bytes; nil only where memory is short.
-  static func pack(_ bytes: [UInt8]) -> [UInt8]? {
+  package static func pack(_ bytes: [UInt8]) -> [UInt8]? {
     var stream = unsafe z_stream()
     guard
       unsafe deflateInit2_(

@@ -7,21 +7,29 @@ struct Evidence {
   /// The set of files.
   let files: StoreFileSet
 
+  /// What the files are read through.
+  let fileSystem: FileSystem
+
   /// The database file.
   let main: any ByteSource
 
   /// The write-ahead log, where there is one with any byte.
   let log: (any ByteSource)?
 
+  /// The index of the write-ahead log, where there is one with any byte.
+  let logIndex: (any ByteSource)?
+
   /// The rollback journal, where there is one with any byte.
   let journal: (any ByteSource)?
 
   /// Opens the set that a path stands for.
   init(_ path: FilePath, in fileSystem: FileSystem) throws(SalvageError) {
+    self.fileSystem = fileSystem
     do throws(FileError) {
       files = try StoreFileSet.locate(path, in: fileSystem)
       main = try fileSystem.open(files.main)
       log = try Self.part(.wal, of: files, in: fileSystem)
+      logIndex = try Self.part(.sharedMemory, of: files, in: fileSystem)
       journal = try Self.part(.journal, of: files, in: fileSystem)
     } catch {
       throw SalvageError(error)

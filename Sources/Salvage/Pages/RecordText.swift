@@ -35,6 +35,32 @@ enum RecordText {
     return true
   }
 
+  /// Whether a piece of a text is valid.
+  ///
+  /// - Parameters:
+  ///   - isCutBefore: whether it may begin within a character.
+  ///   - isCutBehind: whether it may end within one.
+  static func isValid(
+    _ bytes: Span<UInt8>, _ text: Range<Int>, isCutBefore: Bool, isCutBehind: Bool = false, _ encoding: TextEncoding
+  ) -> Bool {
+    var start = text.lowerBound
+    switch encoding {
+    case .utf8:
+      if isCutBefore {
+        let limit = min(start + 3, text.upperBound)
+        while start < limit, bytes[start] & 0xc0 == 0x80 { start += 1 }
+      }
+      return isUTF8(bytes, from: start, to: text.upperBound, mayBeCut: isCutBehind)
+    case .utf16LittleEndian, .utf16BigEndian:
+      let isBigEndian = encoding == .utf16BigEndian
+      if isCutBefore, start + 1 < text.upperBound {
+        let unit = isBigEndian ? bytes[start] : bytes[start + 1]
+        if unit >= 0xdc, unit <= 0xdf { start += 2 }
+      }
+      return isUTF16(bytes, from: start, to: text.upperBound, mayBeCut: isCutBehind, isBigEndian: isBigEndian)
+    }
+  }
+
   /// Whether bytes are UTF-8 (RFC 3629), the last character possibly cut off.
   @inline(__always)
   private static func isUTF8(_ bytes: Span<UInt8>, from start: Int, to end: Int, mayBeCut: Bool) -> Bool {

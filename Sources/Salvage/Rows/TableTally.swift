@@ -12,6 +12,9 @@ struct TableTally {
   /// Live rows that were rebuilt from an index.
   var fromIndex: Int64 = 0
 
+  /// Live rows that were taken from a backup.
+  var fromBackup: Int64 = 0
+
   /// Rows whose cells are known to be destroyed, or of which a part is lost.
   var destroyed: Int64 = 0
 
@@ -26,6 +29,16 @@ struct TableTally {
 
   /// Whether the number of lost rows is known exactly, from an index that is whole.
   var isExact = false
+
+  /// Takes account of rows that came from a backup.
+  ///
+  /// - Parameter inPages: those of them whose page is there and was damaged; the others were on lost pages.
+  mutating func noteFromBackup(_ count: Int64, inPages: Int64) {
+    recovered += count
+    fromBackup += count
+    destroyed = max(0, destroyed - inPages)
+    onLostPages = max(0, onLostPages - (count - inPages))
+  }
 
   /// Rows that are lost.
   var lost: Int64 { destroyed + onLostPages }

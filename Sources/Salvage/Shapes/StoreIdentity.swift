@@ -10,6 +10,9 @@ struct StoreIdentity {
   /// The model cache that could be read.
   var cachedModel: ManagedObjectModel?
 
+  /// The version hashes that a recovery kit noted; they count where nothing in the store tells.
+  var notedHashes: [String: VersionHash]?
+
   /// How many pages are tried at most; each of the two rows is alone on its page.
   private static let maximumAttempts = 256
 
@@ -76,6 +79,7 @@ struct StoreIdentity {
       let hashes = cachedModel.versionHashes()
       return bundle?.version(matching: hashes)?.model ?? cachedModel
     }
+    if metadata == nil, let notedHashes { return bundle?.version(matching: notedHashes)?.model }
     return nil
   }
 }

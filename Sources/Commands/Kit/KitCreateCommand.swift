@@ -1,0 +1,37 @@
+import ArgumentParser
+import Lazaret
+import RecoveryKit
+
+/// `lazaret kit create`: notes a recovery kit of a healthy store.
+struct KitCreateCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "create",
+    abstract: "Notes a recovery kit of a healthy store.",
+    usage: "lazaret kit create <store> -o <out> [--json]",
+    discussion: """
+      Touches nothing of the store. Of a damaged store no kit is made.
+
+      EXAMPLE
+        lazaret kit create Stores/App.sqlite -o App.kit
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "The store's main file.")
+  var store: PathArgument
+
+  @Option(name: [.customShort("o"), .customLong("output")], help: "The kit's file; nothing may have its name.")
+  var out: PathArgument
+
+  @OptionGroup var output: OutputOptions
+
+  func run() throws {
+    try report(json: output.json) {
+      let kit = try RecoveryKit(of: store.path)
+      let bytes = try kit.bytes()
+      try FileSystem().writeAtomically(bytes, to: out.path, replacing: false, permissions: .ownerReadWrite)
+      let summary = KitSummary(kit, path: out.path, size: bytes.count)
+      Terminal.standardOutput.write(output.json ? JSONText.pretty(summary) : summary.text)
+    }
+  }
+}

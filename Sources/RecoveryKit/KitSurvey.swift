@@ -1,0 +1,209 @@
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import PropertyLists
+internal import SQLiteFormat
+internal import StoreFiles
+
+/// Reads what a kit holds from a sound database.
+///
+/// Each page of a table is read once. Whatever is not as it must be ends the survey: of a damaged store no kit is made.
+struct KitSurvey {
+  private let database: Database
+  private let hasSums: Bool
+  private var seen = PageSet()
+
+  /// The most ranges of rowids that are kept of all tables; each takes 16 bytes.
+  private var rangesLeft = 1 << 20
+
+  /// No b-tree of SQLite's is deeper.
+  private static let maximumDepth = 20
+
+  init(_ database: Database, sumsUpTo limit: Int64) {
+    self.database = database
+    hasSums = Int64(database.pageCount) * Int64(database.pageSize) <= limit
+  }
+
+  /// Surveys all tables.
+  mutating func run(at date: Timestamp) throws(RecoveryKitError) -> RecoveryKit {
+    guard let header = database.header, header.hasMagic, !database.findings.hasDamage else {
+      throw .notSound("its header is damaged")
+    }
+    let schema: Schema
+    do throws(FormatError) { schema = try database.schema() } catch { throw RecoveryKitError(error, path: nil) }
+    guard !schema.findings.hasDamage else { throw .notSound("its list of tables is damaged") }
+    let log = database.isLogApplied ? database.writeAheadLog : nil
+    let facts = RecoveryKit.FileFacts(
+      pageSize: database.pageSize, reservedBytes: database.pageSize - database.usableSize,
+      pageCount: database.pageCount, encoding: database.encoding, isAutoVacuum: header.isAutoVacuum,
+      usesWriteAheadLog: header.usesWriteAheadLog, changeCounter: header.changeCounter,
+      schemaCookie: header.schemaCookie,
+      log: log.flatMap { log in
+        log.header.map {
+          RecoveryKit.LogMark(salt1: $0.salt1, salt2: $0.salt2, frames: UInt32(clamping: log.committedFrameCount))
+        }
+      })
+    var kit = RecoveryKit(date: date, storeUUID: nil, versionHashes: [:], file: facts, entries: [], tables: [])
+    kit.entries = schema.entries.map {
+      RecoveryKit.Entry(
+        kind: $0.kind.rawValue, name: $0.name, tableName: $0.tableName, root: $0.rootPage, sql: $0.sql)
+    }
+    kit.tables.append(try table("sqlite_schema", root: 1, hasRowids: true, entityField: nil))
+    for entry in schema.tables where entry.rootPage > 0 {
+      guard let definition = entry.tableDefinition, !definition.isVirtual else { continue }
+      let stored = definition.storedColumns
+      // Core Data's tables have the primary key first, which is the rowid and not in the record, and then the entity.
+      let isEntity =
+        stored.count > 1 && stored.first == definition.rowidAlias
+        && definition.columns[stored[1]].name.uppercased() == "Z_ENT"
+      kit.tables.append(
+        try table(
+          entry.name, root: entry.rootPage, hasRowids: !definition.isWithoutRowid, entityField: isEntity ? 1 : nil))
+    }
+    try addMetadata(schema, to: &kit)
+    return kit
+  }
+
+  private func addMetadata(_ schema: Schema, to kit: inout RecoveryKit) throws(RecoveryKitError) {
+    guard let entry = schema.table(named: "Z_METADATA"), entry.rootPage > 0, let definition = entry.tableDefinition
+    else { return }
+    do throws(FormatError) {
+      var rows = try database.rows(root: entry.rootPage, payloadLimit: 64 << 20)
+      guard let row = try rows.next() else { return }
+      let values = definition.values(of: row)
+      guard let uuid = definition.column(named: "Z_UUID"), values.indices.contains(uuid),
+        let list = definition.column(named: "Z_PLIST"), values.indices.contains(list)
+      else { return }
+      kit.storeUUID = values[uuid].string
+      // Metadata that cannot be read is for the examination to tell; the kit is of use without.
+      let metadata = try? StoreMetadata(uuid: kit.storeUUID ?? "", propertyList: values[list].bytes ?? [])
+      kit.versionHashes = metadata?.versionHashes.mapValues { Array($0.bytes) } ?? [:]
+    } catch {
+      throw RecoveryKitError(error, path: nil)
+    }
+  }
+
+  // MARK: Tables
+
+  private struct Collected {
+    var table: RecoveryKit.Table
+    var entities: [Int64] = []
+    var keys: [KeyRanges] = []
+    var counts: [Int64] = []
+    var lastKey: Int64?
+  }
+
+  private mutating func table(
+    _ name: String, root: UInt32, hasRowids: Bool, entityField: Int?
+  ) throws(RecoveryKitError) -> RecoveryKit.Table {
+    var collected = Collected(
+      table: RecoveryKit.Table(name: name, root: root, hasRowids: hasRowids, leaves: [], sums: [], rows: 0, groups: []))
+    try walk(root, depth: 0, hasEntities: entityField != nil, &collected)
+    let ranges = collected.keys.reduce(0) { $0 + $1.ranges.count }
+    let isListed = hasRowids && ranges <= rangesLeft
+    if isListed { rangesLeft -= ranges }
+    collected.table.groups = collected.entities.indices.map { place in
+      RecoveryKit.Group(
+        entity: collected.entities[place], rows: collected.counts[place], keys: isListed ? collected.keys[place] : nil)
+    }.sorted { $0.entity < $1.entity }
+    return collected.table
+  }
+
+  private mutating func walk(
+    _ number: UInt32, depth: Int, hasEntities: Bool, _ collected: inout Collected
+  ) throws(RecoveryKitError) {
+    guard number > 0, number <= database.pageCount, depth < Self.maximumDepth, seen.insert(number) else {
+      throw .notSound("a page is missing from a table, or part of two")
+    }
+    let found: Page?
+    do throws(FormatError) { found = try database.page(number) } catch { throw RecoveryKitError(error, path: nil) }
+    guard let page = found, page.presentCount == database.pageSize else {
+      throw .notSound("a page of a table is missing")
+    }
+    let bytes = page.bytes.span
+    let start = number == 1 ? DatabaseHeader.length : 0
+    guard let kind = PageKind(rawValue: bytes[start]), kind.isTable == collected.table.hasRowids,
+      let count = bytes.uint16(at: start + 3), count <= (database.usableSize - 8) / 4
+    else { throw .notSound("a page of a table is of another kind") }
+    let pointers = start + kind.headerLength
+    if kind.isLeaf || !kind.isTable {
+      collected.table.leaves.append(number)
+      if hasSums { collected.table.sums.append(PageSum.of(bytes)) }
+    }
+    if kind.isLeaf {
+      if collected.table.hasRowids {
+        try read(bytes, pointers, count, hasEntities: hasEntities, &collected)
+      } else {
+        add(Int64(count), to: &collected)
+      }
+      return
+    }
+    if !kind.isTable { add(Int64(count), to: &collected) }
+    for index in 0..<count {
+      guard let offset = bytes.uint16(at: pointers + 2 * index), let child = bytes.uint32(at: offset) else {
+        throw .notSound("a page of a table cannot be read")
+      }
+      try walk(child, depth: depth + 1, hasEntities: hasEntities, &collected)
+    }
+    guard let last = bytes.uint32(at: start + 8) else { throw .notSound("a page of a table cannot be read") }
+    try walk(last, depth: depth + 1, hasEntities: hasEntities, &collected)
+  }
+
+  private func add(_ rows: Int64, to collected: inout Collected) {
+    collected.table.rows += rows
+    if collected.counts.isEmpty {
+      collected.entities.append(0)
+      collected.keys.append(KeyRanges())
+      collected.counts.append(0)
+    }
+    collected.counts[0] += rows
+  }
+
+  /// Takes the rowids, and the entity numbers, of all cells of a leaf.
+  private func read(
+    _ bytes: Span<UInt8>, _ pointers: Int, _ count: Int, hasEntities: Bool, _ collected: inout Collected
+  ) throws(RecoveryKitError) {
+    let end = min(database.usableSize, bytes.count)
+    var place = collected.entities.count - 1
+    var previous = collected.lastKey
+    for index in 0..<count {
+      guard var offset = bytes.uint16(at: pointers &+ 2 &* index),
+        Varint.read(bytes, at: &offset, before: end) != nil,
+        let key = Varint.read(bytes, at: &offset, before: end)
+      else { throw .notSound("a row cannot be read") }
+      if let previous, key <= previous { throw .notSound("the rowids of a table are out of order") }
+      previous = key
+      let entity = hasEntities ? Self.entity(bytes, at: offset, before: end) : 0
+      if place < 0 || collected.entities[place] != entity {
+        if let known = collected.entities.firstIndex(of: entity) {
+          place = known
+        } else {
+          place = collected.entities.count
+          guard place < 4096 else { throw .notSound("a table has rows of too many entities") }
+          collected.entities.append(entity)
+          collected.keys.append(KeyRanges())
+          collected.counts.append(0)
+        }
+      }
+      collected.counts[place] &+= 1
+      if collected.keys[place].ranges.count <= rangesLeft { collected.keys[place].append(key) }
+    }
+    collected.lastKey = previous
+    collected.table.rows += Int64(count)
+  }
+
+  /// The integer in the second field of a record whose first one is NULL; 0 where it is none.
+  @inline(__always)
+  private static func entity(_ bytes: Span<UInt8>, at start: Int, before end: Int) -> Int64 {
+    var offset = start
+    guard let header = Varint.read(bytes, at: &offset, before: end), header > 2, header < 4096,
+      let first = Varint.read(bytes, at: &offset, before: end), first == 0,
+      let code = Varint.read(bytes, at: &offset, before: end)
+    else { return 0 }
+    switch code {
+    case 9: return 1
+    case 1...6:
+      return bytes.signedInteger(at: start &+ Int(header), length: code < 5 ? Int(code) : code == 5 ? 6 : 8) ?? 0
+    default: return 0
+    }
+  }
+}

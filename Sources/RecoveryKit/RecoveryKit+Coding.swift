@@ -1,0 +1,272 @@
+internal import ManagedObjectModel
+internal import SQLiteFormat
+internal import StoreFiles
+
+extension RecoveryKit {
+  /// The eight bytes that every kit begins with.
+  static let magic: [UInt8] = Array("LazaKit\n".utf8)
+
+  /// The most that a kit unpacks to.
+  private static let limit = 256 << 20
+
+  /// The bytes of the kit's file: magic, format, the sum and the length of what is packed, and that, deflated.
+  ///
+  /// - Throws: `kit-packing` where memory is short.
+  public func bytes() throws(RecoveryKitError) -> [UInt8] {
+    var writer = KitWriter()
+    writer.number(Int64(date.secondsSince1970))
+    writer.text(storeUUID)
+    writer.count(versionHashes.count)
+    for (name, hash) in versionHashes.sorted(by: { $0.key < $1.key }) {
+      writer.text(name)
+      writer.count(hash.count)
+      writer.bytes += hash
+    }
+    for value in [
+      Int64(file.pageSize), Int64(file.reservedBytes), Int64(file.pageCount), Int64(file.encoding.rawValue),
+      file.isAutoVacuum ? 1 : 0, file.usesWriteAheadLog ? 1 : 0, Int64(file.changeCounter), Int64(file.schemaCookie),
+      file.log == nil ? 0 : 1, Int64(file.log?.salt1 ?? 0), Int64(file.log?.salt2 ?? 0), Int64(file.log?.frames ?? 0),
+    ] { writer.number(value) }
+    writer.count(entries.count)
+    for entry in entries {
+      writer.text(entry.kind)
+      writer.text(entry.name)
+      writer.text(entry.tableName)
+      writer.number(Int64(entry.root))
+      writer.text(entry.sql)
+    }
+    writer.count(tables.count)
+    for table in tables {
+      writer.text(table.name)
+      writer.number(Int64(table.root))
+      writer.number(table.hasRowids ? 1 : 0)
+      writer.number(table.rows)
+      writer.ascending(table.leaves.map(Int64.init))
+      writer.count(table.sums.count)
+      for sum in table.sums { writer.word(sum) }
+      writer.count(table.groups.count)
+      for group in table.groups {
+        writer.number(group.entity)
+        writer.number(group.rows)
+        writer.number(group.keys == nil ? 0 : 1)
+        writer.ascending(group.keys?.ranges.flatMap { [$0.lowerBound, $0.upperBound] } ?? [])
+      }
+    }
+    guard let packed = RawDeflate.pack(writer.bytes), writer.bytes.count <= Self.limit else {
+      throw RecoveryKitError(
+        .packing, operation: "pack the recovery kit", detail: "it is too large, or there is not enough memory",
+        hint: "Try again later.")
+    }
+    var head = KitWriter()
+    head.bytes = Self.magic + [Self.currentFormat]
+    head.word(PageSum.of(writer.bytes.span))
+    head.word(UInt32(writer.bytes.count))
+    return head.bytes + packed
+  }
+
+  /// Reads a kit from the bytes of its file.
+  ///
+  /// - Throws: `kit-unreadable` for anything but a whole kit, `kit-later-format` for one of a later form.
+  public init(bytes: [UInt8]) throws(RecoveryKitError) {
+    let head = Self.magic.count + 1
+    guard bytes.starts(with: Self.magic), bytes.count > head + 8 else { throw .unreadable(nil) }
+    guard bytes[head - 1] <= Self.currentFormat else {
+      throw RecoveryKitError(
+        .laterFormat, operation: "read the recovery kit", detail: "a later version wrote it",
+        hint: "Use the version that wrote it, or an older kit.")
+    }
+    let sum = bytes.span.uint32(at: head) ?? 0
+    let length = Int(bytes.span.uint32(at: head + 4) ?? 0)
+    guard length <= Self.limit, let body = RawDeflate.unpack(Array(bytes[(head + 8)...]), limit: length),
+      body.count == length, PageSum.of(body.span) == sum, let kit = KitReader(body).kit()
+    else { throw .unreadable(nil) }
+    self = kit
+  }
+}
+
+/// Writes the parts of a kit one after the other.
+struct KitWriter {
+  var bytes: [UInt8] = []
+
+  /// A number, small ones in few bytes: seven bits a byte, the lowest first, the sign in the lowest bit.
+  mutating func number(_ value: Int64) {
+    var rest = UInt64(bitPattern: (value << 1) ^ (value >> 63))
+    while rest >= 0x80 {
+      bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+      rest >>= 7
+    }
+    bytes.append(UInt8(truncatingIfNeeded: rest))
+  }
+
+  mutating func count(_ value: Int) { number(Int64(value)) }
+
+  mutating func word(_ value: UInt32) {
+    for shift in [24, 16, 8, 0] as [UInt32] { bytes.append(UInt8(truncatingIfNeeded: value >> shift)) }
+  }
+
+  mutating func text(_ value: String?) {
+    guard let value else { return number(-1) }
+    let utf8 = Array(value.utf8)
+    count(utf8.count)
+    bytes += utf8
+  }
+
+  /// Numbers as the steps from one to the next.
+  mutating func ascending(_ values: [Int64]) {
+    count(values.count)
+    var previous: Int64 = 0
+    for value in values {
+      number(value &- previous)
+      previous = value
+    }
+  }
+}
+
+/// Reads the parts of a kit; whatever it is given, it ends within the bytes.
+struct KitReader {
+  private let bytes: [UInt8]
+  private var place = 0
+
+  init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  private mutating func takeNumber() -> Int64? {
+    var value: UInt64 = 0
+    var shift: UInt64 = 0
+    while place < bytes.count, shift < 64 {
+      let byte = bytes[place]
+      place += 1
+      value |= UInt64(byte & 0x7F) << shift
+      if byte < 0x80 { return Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1) }
+      shift += 7
+    }
+    return nil
+  }
+
+  /// A number of things of which each takes a byte at least.
+  private mutating func takeCount() -> Int? {
+    guard let value = takeNumber(), value >= 0, value <= Int64(bytes.count - place) else { return nil }
+    return Int(value)
+  }
+
+  private mutating func takePage() -> UInt32? { takeNumber().flatMap { UInt32(exactly: $0) } }
+
+  private mutating func takeWord() -> UInt32? {
+    guard let value = bytes.span.uint32(at: place) else { return nil }
+    place += 4
+    return value
+  }
+
+  private mutating func takeRaw(_ length: Int) -> [UInt8]? {
+    guard length >= 0, length <= bytes.count - place else { return nil }
+    place += length
+    return Array(bytes[(place - length)..<place])
+  }
+
+  /// A text; a text that is not there is the inner nil.
+  private mutating func takeText() -> String?? {
+    guard let length = takeNumber() else { return nil }
+    if length == -1 { return .some(nil) }
+    guard length >= 0, length <= Int64(bytes.count), let raw = takeRaw(Int(length)) else { return nil }
+    return String(validating: raw, as: UTF8.self)
+  }
+
+  private mutating func takeName() -> String? { takeText() ?? nil }
+
+  private mutating func takeAscending() -> [Int64]? {
+    guard let count = takeCount() else { return nil }
+    var values: [Int64] = []
+    values.reserveCapacity(count)
+    var previous: Int64 = 0
+    for _ in 0..<count {
+      guard let step = takeNumber() else { return nil }
+      previous = previous &+ step
+      values.append(previous)
+    }
+    return values
+  }
+
+  /// The kit, if all of it is there and nothing behind it.
+  consuming func kit() -> RecoveryKit? {
+    guard let seconds = takeNumber(), let uuid = takeText(), let hashCount = takeCount() else { return nil }
+    var hashes: [String: [UInt8]] = [:]
+    for _ in 0..<hashCount {
+      guard let name = takeName(), let length = takeCount(), let hash = takeRaw(length) else { return nil }
+      hashes[name] = hash
+    }
+    guard let file = takeFacts(), let entries = takeEntries(), let tables = takeTables(), place == bytes.count else {
+      return nil
+    }
+    return RecoveryKit(
+      date: Timestamp(secondsSince1970: seconds), storeUUID: uuid, versionHashes: hashes, file: file, entries: entries,
+      tables: tables)
+  }
+
+  private mutating func takeFacts() -> RecoveryKit.FileFacts? {
+    guard let size = takeNumber(), DatabaseHeader.isPageSize(Int(clamping: size)), let reserved = takeNumber(),
+      (0...255).contains(reserved), let pages = takePage(), let code = takePage(),
+      let encoding = TextEncoding(rawValue: code),
+      let vacuum = takeNumber(), let log = takeNumber(), let counter = takePage(), let cookie = takePage(),
+      let hasMark = takeNumber(),
+      let salt1 = takePage(), let salt2 = takePage(), let frames = takePage()
+    else { return nil }
+    return RecoveryKit.FileFacts(
+      pageSize: Int(size), reservedBytes: Int(reserved), pageCount: pages, encoding: encoding,
+      isAutoVacuum: vacuum != 0, usesWriteAheadLog: log != 0, changeCounter: counter, schemaCookie: cookie,
+      log: hasMark == 0 ? nil : RecoveryKit.LogMark(salt1: salt1, salt2: salt2, frames: frames))
+  }
+
+  private mutating func takeEntries() -> [RecoveryKit.Entry]? {
+    guard let count = takeCount() else { return nil }
+    var entries: [RecoveryKit.Entry] = []
+    for _ in 0..<count {
+      guard let kind = takeName(), let name = takeName(), let table = takeName(), let root = takePage(),
+        let sql = takeText()
+      else {
+        return nil
+      }
+      entries.append(RecoveryKit.Entry(kind: kind, name: name, tableName: table, root: root, sql: sql))
+    }
+    return entries
+  }
+
+  private mutating func takeTables() -> [RecoveryKit.Table]? {
+    guard let count = takeCount() else { return nil }
+    var tables: [RecoveryKit.Table] = []
+    for _ in 0..<count {
+      guard let name = takeName(), let root = takePage(), let hasRowids = takeNumber(), let rows = takeNumber(),
+        let leaves = takeAscending(), leaves.allSatisfy({ UInt32(exactly: $0) != nil }), let sumCount = takeCount(),
+        sumCount == 0 || sumCount == leaves.count
+      else { return nil }
+      var sums: [UInt32] = []
+      for _ in 0..<sumCount {
+        guard let sum = takeWord() else { return nil }
+        sums.append(sum)
+      }
+      guard let groups = takeGroups() else { return nil }
+      tables.append(
+        RecoveryKit.Table(
+          name: name, root: root, hasRowids: hasRowids != 0, leaves: leaves.map { UInt32(truncatingIfNeeded: $0) },
+          sums: sums, rows: rows, groups: groups))
+    }
+    return tables
+  }
+
+  private mutating func takeGroups() -> [RecoveryKit.Group]? {
+    guard let count = takeCount() else { return nil }
+    var groups: [RecoveryKit.Group] = []
+    for _ in 0..<count {
+      guard let entity = takeNumber(), let rows = takeNumber(), let isListed = takeNumber(),
+        let bounds = takeAscending(),
+        bounds.count.isMultiple(of: 2)
+      else { return nil }
+      var ranges: [ClosedRange<Int64>] = []
+      for place in stride(from: 0, to: bounds.count, by: 2) {
+        guard bounds[place] <= bounds[place + 1] else { return nil }
+        ranges.append(bounds[place]...bounds[place + 1])
+      }
+      groups.append(
+        RecoveryKit.Group(entity: entity, rows: rows, keys: isListed == 0 ? nil : KeyRanges(ranges: ranges)))
+    }
+    return groups
+  }
+}

@@ -1,0 +1,33 @@
+public import StoreFiles
+public import SystemPackage
+
+/// A healthy store that rows are taken from which the damaged one has lost: a backup that was restored into a file.
+///
+/// It is only read, and never opened as a database.
+public struct SalvageDonor: Sendable, Hashable {
+  /// The main file.
+  public var path: FilePath
+
+  /// When the backup was made; what its rows are marked with.
+  public var date: Timestamp
+
+  /// A store, and of when it is.
+  public init(path: FilePath, date: Timestamp) {
+    self.path = path
+    self.date = date
+  }
+
+  /// A store of when its main file was changed last.
+  ///
+  /// - Throws: ``SalvageError`` where it cannot be looked at.
+  public init(path: FilePath, in fileSystem: FileSystem = FileSystem()) throws(SalvageError) {
+    do throws(FileError) {
+      guard let status = try fileSystem.status(of: path) else {
+        throw FileError(.notFound, operation: "read the backup", path: path)
+      }
+      self.init(path: path, date: status.modified)
+    } catch {
+      throw SalvageError(error)
+    }
+  }
+}

@@ -1,0 +1,163 @@
+import Foundation
+import GRDB
+import LazaretTesting
+import ManagedObjectModel
+import PersistentStore
+import RecoveryKit
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+@Suite("Recovery kits")
+struct RecoveryKitTests {
+  /// A store with a hierarchy, a join table, a table without rowids and holes among the keys.
+  static func makeStore(in folder: TemporaryFolder, journal: String = "WAL", rows: Int = 2000) throws -> FilePath {
+    let path = folder.appending("App.sqlite")
+    let queue = try DatabaseQueue(path: path.string)
+    try queue.writeWithoutTransaction { database in
+      try database.execute(sql: "PRAGMA page_size = 1024; PRAGMA journal_mode = \(journal)")
+      try database.execute(
+        sql: """
+          CREATE TABLE ZTHING (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZNAME VARCHAR);
+          CREATE TABLE WORDS (WORD TEXT PRIMARY KEY, N INTEGER) WITHOUT ROWID;
+          CREATE TABLE NOTES (SAID TEXT);
+          CREATE INDEX BYNAME ON ZTHING (ZNAME);
+          WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))
+          INSERT INTO ZTHING SELECT i, 1 + (i % 3 = 0) * 299, 1, 'secret name ' || i FROM n;
+          DELETE FROM ZTHING WHERE Z_PK BETWEEN 100 AND 220 OR Z_PK % 97 = 0;
+          INSERT INTO WORDS SELECT ZNAME, Z_PK FROM ZTHING WHERE Z_PK < 500;
+          INSERT INTO NOTES SELECT ZNAME FROM ZTHING WHERE Z_PK < 700
+          """)
+    }
+    try queue.close()
+    return path
+  }
+
+  @Test("It has exactly the rowids of each entity, and no value", arguments: ["WAL", "DELETE"])
+  func content(journal: String) throws {
+    let folder = try TemporaryFolder()
+    let path = try Self.makeStore(in: folder, journal: journal)
+    let before = try FolderContents(of: folder.path)
+    let kit = try RecoveryKit(of: path)
+    #expect(try FolderContents(of: folder.path) == before)
+    let queue = try DatabaseQueue(path: path.string)
+    let (one, other) = try queue.read { database in
+      (
+        try Int64.fetchAll(database, sql: "SELECT Z_PK FROM ZTHING WHERE Z_ENT = 1"),
+        try Int64.fetchAll(database, sql: "SELECT Z_PK FROM ZTHING WHERE Z_ENT = 300")
+      )
+    }
+    try queue.close()
+    let table = try #require(kit.table(named: "zthing"))
+    #expect(table.groups.map(\.entity) == [1, 300])
+    #expect(table.groups[0].keys == KeyRanges(one))
+    #expect(table.groups[1].keys == KeyRanges(other))
+    #expect(table.rows == Int64(one.count + other.count))
+    #expect(table.sums.count == table.leaves.count)
+    #expect(kit.table(named: "WORDS")?.rows == 419)
+    #expect(kit.table(named: "WORDS")?.groups.first?.keys == nil)
+    let bytes = try kit.bytes()
+    #expect(try RecoveryKit(bytes: bytes) == kit)
+    #expect(bytes.count < 8000, "\(bytes.count)")
+    let large = try RecoveryKit(of: path, sumsUpTo: 1000)
+    #expect(!large.hasSums)
+    #expect(large.table(named: "ZTHING")?.groups == table.groups)
+  }
+
+  @Test("A store that is open and written to gives a kit of one state of it")
+  func whileWriting() throws {
+    let folder = try TemporaryFolder()
+    let path = try Self.makeStore(in: folder)
+    let queue = try DatabaseQueue(path: path.string)
+    try queue.write { try $0.execute(sql: "INSERT INTO NOTES VALUES ('x')") }
+    for round in 1...20 {
+      try queue.write { try $0.execute(sql: "INSERT INTO ZTHING (Z_ENT, ZNAME) SELECT 1, ZNAME FROM NOTES LIMIT 50") }
+      let kit = try RecoveryKit(ofOpen: path)
+      let count = try queue.read { try Int64.fetchOne($0, sql: "SELECT count(*) FROM ZTHING") }
+      #expect(kit.table(named: "ZTHING")?.rows == count, "round \(round)")
+      #expect(kit.file.log != nil)
+    }
+    // The locks of the first connection are still held: another process, or connection, cannot have the file to itself.
+    #expect(throws: FileError.self) {
+      _ = try StoreLock(on: StoreFileSet(main: path), in: FileSystem())
+    }
+    try queue.close()
+  }
+
+  @Test("Whatever is done to a kit's bytes, it is refused and nothing else happens", arguments: [UInt64(1), 2, 3])
+  func damagedKit(seed: UInt64) throws {
+    let folder = try TemporaryFolder()
+    let bytes = try RecoveryKit(of: try Self.makeStore(in: folder, rows: 300)).bytes()
+    var random = SeededGenerator(seed: seed)
+    for _ in 0..<300 {
+      var damaged = bytes
+      switch Int.random(in: 0..<3, using: &random) {
+      case 0: damaged[Int.random(in: 0..<bytes.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+      case 1: damaged.removeLast(Int.random(in: 1..<bytes.count, using: &random))
+      default:
+        for _ in 0..<9 {
+          damaged[Int.random(in: 9..<bytes.count, using: &random)] = .random(in: 0...255, using: &random)
+        }
+      }
+      guard damaged != bytes else { continue }
+      #expect(throws: RecoveryKitError.self) { try RecoveryKit(bytes: damaged) }
+    }
+    var later = bytes
+    later[8] = 99
+    let error = #expect(throws: RecoveryKitError.self) { try RecoveryKit(bytes: later) }
+    #expect(error?.kind == .laterFormat)
+  }
+
+  @Test("Of a damaged store no kit is made")
+  func damagedStore() throws {
+    let folder = try TemporaryFolder()
+    let path = try Self.makeStore(in: folder, journal: "DELETE")
+    let kit = try RecoveryKit(of: path)
+    let leaf = try #require(kit.table(named: "ZTHING")?.leaves.dropFirst(3).first)
+    var bytes = try FileSystem().contents(of: path, limit: 1 << 24)
+    for index in 0..<1024 { bytes[(Int(leaf) - 1) * 1024 + index] = 0 }
+    let damaged = try folder.write(bytes, to: "Damaged.sqlite")
+    let error = #expect(throws: RecoveryKitError.self) { try RecoveryKit(of: damaged) }
+    #expect(error?.kind == .storeNotSound)
+    let text = try folder.write(Array("no store".utf8), to: "Text.sqlite")
+    #expect(throws: RecoveryKitError.self) { try RecoveryKit(of: text) }
+    #expect(throws: RecoveryKitError.self) { try RecoveryKit(of: folder.appending("None.sqlite")) }
+  }
+
+  @Test("A flipped bit is found by the difference of two sums")
+  func bits() {
+    var random = SeededGenerator(seed: 7)
+    var page = (0..<4096).map { _ in UInt8.random(in: 0...255, using: &random) }
+    let sum = RecoveryKit.sum(of: page)
+    #expect(RecoveryKit.sum(of: Array("123456789".utf8)) == 0xCBF4_3926)
+    #expect(RecoveryKit.flippedBit(of: page, expected: sum) == nil)
+    for _ in 0..<20 {
+      let (offset, bit) = (Int.random(in: 0..<4096, using: &random), Int.random(in: 0..<8, using: &random))
+      page[offset] ^= 1 << UInt8(bit)
+      let found = RecoveryKit.flippedBit(of: page, expected: sum)
+      #expect(found?.offset == offset)
+      #expect(found?.bit == bit)
+      page[(offset + 100) % 4096] ^= 3
+      #expect(RecoveryKit.flippedBit(of: page, expected: sum) == nil)
+      page[(offset + 100) % 4096] ^= 3
+      page[offset] ^= 1 << UInt8(bit)
+    }
+  }
+
+  @Test("Three kits are kept, the newest ones, and each is its owner's alone")
+  func folder() throws {
+    let place = try TemporaryFolder()
+    var kit = try RecoveryKit(of: try Self.makeStore(in: place, rows: 20))
+    let kits = KitFolder(for: "Stores/App.sqlite", home: place.path)
+    #expect(try kits.newest() == nil)
+    for day in 0..<6 {
+      kit.date = Timestamp(secondsSince1970: 1_800_000_000 + Int64(day) * 86400)
+      let path = try kits.add(kit)
+      #expect(try FileSystem().status(of: path)?.permissions == .ownerReadWrite)
+      #expect(try RecoveryKit(contentsOf: path) == kit)
+    }
+    #expect(kits.path == place.path.appending("Recovery").appending("App"))
+    #expect(try kits.kits().map(\.date.secondsSince1970).map { ($0 - 1_800_000_000) / 86400 } == [5, 4, 3])
+  }
+}
