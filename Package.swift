@@ -126,7 +126,7 @@ let package = Package(
       name: "FuzzTargets",
       dependencies: [
         "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
-        "Migration", "LazaretTesting", "Salvage", "Quarantine", grdb, systemPackage,
+        "Migration", "LazaretTesting", "Salvage", "Quarantine", "RecoveryKit", "HTTPServer", grdb, systemPackage,
       ], path: "Fuzz/Targets", swiftSettings: settings),
 
     .target(
