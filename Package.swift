@@ -64,6 +64,9 @@ let package = Package(
   ],
   targets: [
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+    .systemLibrary(
+      name: "CMicrohttpd", providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
+    floor("HTTPServer", knows: ["CMicrohttpd"]),
     floor("StoreFiles", knows: [systemPackage, crypto]),
     floor("PropertyLists", knows: ["StoreFiles", systemPackage]),
     floor("SQLiteFormat", knows: ["StoreFiles", systemPackage]),
@@ -123,12 +126,13 @@ let package = Package(
       name: "FuzzTargets",
       dependencies: [
         "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
-        "Migration", "LazaretTesting", "Salvage", "Quarantine", grdb, systemPackage,
+        "Migration", "LazaretTesting", "Salvage", "Quarantine", "RecoveryKit", "HTTPServer", grdb, systemPackage,
       ], path: "Fuzz/Targets", swiftSettings: settings),
 
     .target(
       name: "TestSupport", dependencies: ["StoreFiles", crypto, systemPackage], path: "Tests/TestSupport",
       swiftSettings: settings),
+    tests(of: "HTTPServer"),
     tests(of: "StoreFiles"),
     tests(of: "PropertyLists"),
     tests(of: "SQLiteFormat", needs: [grdb]),

@@ -46,6 +46,12 @@ extension FuzzTarget {
         "\"remove\"", "\"madeBy\"", "\"through\"", "\"constant\"", "{\"null\": true}", "\"policy\"", "\\u0000", "CAST(",
         "1e999", "coalesce(", "CASE WHEN")
     case .receipt: Self.words("\"files\"", "\"part\"", "9223372036854775807", "-1", "null", "\\ud800", "1e400", "[[[[")
+    case .recoveryKit: [Array("LazaKit\n\u{1}".utf8), [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1]]
+    case .request:
+      Self.words(
+        "%2e", "%2f", "%00", "%5c", "..", "//", "\r\n", "Range: bytes=", "Content-Type: multipart/form-data; boundary=",
+        "Content-Length: ", "Transfer-Encoding: chunked", "Cookie: ", "If-Range: ",
+        "Content-Disposition: form-data; name=\"")
     case .modelArchive: [[0, 1, 0, 1, 0, 5], [0, 20, 1, 2, 16]]
     }
   }

@@ -40,6 +40,8 @@ extension FuzzTarget {
       let metadata = StoreMetadata(model: try SeedModels.garage, uuid: "9B4D2E4A-0000-0000-0000-000000000000")
       return [FuzzSeed("metadata", try metadata.propertyListBytes())]
     case .receipt: return [FuzzSeed("receipt", SeedModels.receipt)]
+    case .recoveryKit: return [FuzzSeed("kit", try SeedStores.recoveryKit())]
+    case .request: return RequestReading.seeds
     case .examination, .salvage: return try SeedStores.coreData() + Self.database.seeds()
     case .rebuild: return try SeedStores.coreData()
     }

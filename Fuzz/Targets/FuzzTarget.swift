@@ -54,6 +54,12 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   /// The receipt of a quarantined store.
   case receipt
 
+  /// A recovery kit, as it is and packed with the right sum.
+  case recoveryKit = "recovery-kit"
+
+  /// The address, the fields and the form of a request.
+  case request
+
   /// Examining a store.
   case examination
 
@@ -88,6 +94,8 @@ extension FuzzTarget {
     case .mappingFile: try MappingReading.run(file: bytes)
     case .metadata: try StoreReading.run(metadata: bytes)
     case .receipt: try StoreReading.run(receipt: bytes)
+    case .recoveryKit: try StoreReading.run(recoveryKit: bytes)
+    case .request: try RequestReading.run(bytes)
     case .examination: try StoreReading.run(examination: bytes)
     case .salvage: try StoreReading.run(salvage: bytes)
     case .rebuild: try StoreReading.run(rebuild: bytes)
@@ -99,7 +107,7 @@ extension FuzzTarget {
     switch self {
     case .page: 4096
     case .record, .predicate: 1024
-    case .schema, .metadata, .mappingFile, .receipt, .xml, .modelArchive: 8192
+    case .schema, .metadata, .mappingFile, .receipt, .recoveryKit, .request, .xml, .modelArchive: 8192
     case .log, .journal, .database, .propertyList, .archive: 32_768
     case .examination, .salvage, .rebuild, .modelSource, .compiledModel, .editorModel, .mappingModel: 65_536
     }

@@ -1,6 +1,7 @@
 internal import GRDB
 internal import LazaretTesting
 internal import ManagedObjectModel
+internal import RecoveryKit
 internal import StoreFiles
 internal import SystemPackage
 
@@ -139,6 +140,14 @@ enum SeedStores {
       try queue.close()
     }
     return seeds
+  }
+
+  /// What the recovery kit of a store packs.
+  static func recoveryKit() throws -> [UInt8] {
+    guard let seed = try coreData().first else { return [] }
+    let folder = try FuzzFolder()
+    let bytes = try RecoveryKit(of: try folder.write(StoreBytes(seed.bytes))).bytes()
+    return RawDeflate.unpack(Array(bytes.dropFirst(17)), limit: 1 << 20) ?? []
   }
 
   /// The pages of databases, one by one.

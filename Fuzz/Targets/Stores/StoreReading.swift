@@ -1,7 +1,9 @@
 internal import Examination
 internal import Foundation
+internal import ManagedObjectModel
 internal import PersistentStore
 internal import Quarantine
+internal import RecoveryKit
 internal import Salvage
 internal import StoreFiles
 internal import SystemPackage
@@ -39,6 +41,33 @@ enum StoreReading {
       _ = try receipt.json()
     } catch {
       throw FuzzFailure("a receipt that was read cannot be written")
+    }
+  }
+
+  /// Reads a kit from its file's bytes, or from what such a file packs, with the sum that a fuzzer cannot guess.
+  static func run(recoveryKit bytes: [UInt8]) throws(FuzzFailure) {
+    var packed: [UInt8] = Array("LazaKit\n\u{1}".utf8)
+    for number in [PageSum.of(bytes.span), UInt32(bytes.count)] {
+      for shift in [24, 16, 8, 0] as [UInt32] { packed.append(UInt8(truncatingIfNeeded: number >> shift)) }
+    }
+    packed += RawDeflate.pack(bytes) ?? []
+    for bytes in [bytes, packed] {
+      let kit: RecoveryKit
+      do throws(RecoveryKitError) {
+        kit = try RecoveryKit(bytes: bytes)
+      } catch {
+        continue
+      }
+      _ = kit.rows
+      _ = kit.hasSums
+      for table in kit.tables { for group in table.groups { _ = group.keys?.count } }
+      let again: RecoveryKit
+      do throws(RecoveryKitError) {
+        again = try RecoveryKit(bytes: try kit.bytes())
+      } catch {
+        throw FuzzFailure("a kit that was read cannot be written and read: \(error.detail)")
+      }
+      try expect(again == kit, "a kit differs when it is written again")
     }
   }
 

@@ -232,7 +232,7 @@ struct FreeSpaceScan {
     var overflow: UInt32 = 0
     if local < fit.length {
       guard end <= range.upperBound - 4, let page = bytes.uint32(at: end) else { return nil }
-      overflow = page
+      overflow = page == 0 ? .max : page
       end += 4
     }
     guard end <= range.upperBound else { return nil }

@@ -5,6 +5,7 @@ enum RecordText {
   /// Checks all text of a record, as far as it is at hand; text that is cut off by an overflow page is checked up to there.
   static func isValid(_ bytes: Span<UInt8>, at start: Int, before end: Int, encoding: TextEncoding) -> Bool {
     var offset = start
+    let end = min(end, bytes.count)
     guard let header = Varint.read(bytes, at: &offset, before: end), header > 0, header <= Int64(end &- start) else {
       return false
     }
