@@ -130,6 +130,9 @@ extension QuarantineFolder {
         guard Self.isID(id) else { continue }
         try finishDiscarding(id)
         result.append(Finished(kind: .discard, id: id, isDone: true, path: nil))
+      } else if name.hasSuffix(".salvaging") {
+        let id = String(name.dropFirst().dropLast(".salvaging".count))
+        if Self.isID(id) { try removeHalfSalvage(id) }
       } else if name.hasSuffix(".moving") {
         let id = String(name.dropFirst().dropLast(".moving".count))
         guard Self.isID(id) else { continue }
@@ -137,6 +140,17 @@ extension QuarantineFolder {
       }
     }
     return result
+  }
+
+  /// Removes what a salvage left that was cut short, unless somebody is salvaging here.
+  private func removeHalfSalvage(_ id: String) throws(FileError) {
+    do throws(FileError) {
+      let salvaging = try salvageLock()
+      try fileSystem.removeTree(workingFolder(of: id))
+      _ = consume salvaging
+    } catch {
+      guard error.kind == .locked else { throw error }
+    }
   }
 
   /// Removes half a file, unless somebody is salvaging here, who may be writing it.
@@ -155,7 +169,7 @@ extension QuarantineFolder {
     guard try fileSystem.status(of: path)?.kind == .directory else { return false }
     return try fileSystem.entries(of: path).contains { name in
       name.string.hasPrefix(".")
-        && [".moving", ".discarding", ".arriving", ".unfinished"].contains { name.string.hasSuffix($0) }
+        && [".moving", ".discarding", ".arriving", ".unfinished", ".salvaging"].contains { name.string.hasSuffix($0) }
     }
   }
 

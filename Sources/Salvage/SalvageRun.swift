@@ -123,6 +123,7 @@ struct SalvageRun {
   /// Looks at every page, finds out which tables there are, and walks their trees from their roots.
   private func walk(ignoringLog: Bool, _ kits: [RecoveryKit]) throws(SalvageError) -> Find {
     let reader = try openPages(ignoringLog: ignoringLog)
+    try tell(.survey, 0, Int64(reader.pageCount))
     let map = try PageSurvey.run(reader) { page throws(SalvageError) in
       try tell(.survey, Int64(page), Int64(reader.pageCount))
     }

@@ -64,7 +64,9 @@ struct SalvagingOpeningTests {
         <entity name="Boat" syncable="YES"><attribute name="length" optional="YES" attributeType="Integer 32"/></entity>
         <entity name="Car" representedClassName="Car" syncable="YES">
           <attribute name="doors" optional="YES" attributeType="Integer 16"/>
+          <attribute name="color" optional="YES" attributeType="String"/>
           <attribute name="name" optional="YES" attributeType="String"/>
+          <attribute name="photo" optional="YES" attributeType="Binary" allowsExternalBinaryDataStorage="YES"/>
         </entity>
       </model>
       """, to: "Other.xcdatamodeld/V1.xcdatamodel/contents")

@@ -64,7 +64,13 @@ struct RealRebuildTests {
       for model in [subject.bundle.map(SalvageModel.coreData), nil] {
         let out = subject.folder.appending("Out-\(count).sqlite")
         count += 1
-        let report = try Salvager().salvage(subject.store, to: out, model: model, options: .init(migrates: false))
+        let report: SalvageReport
+        do {
+          report = try Salvager().salvage(subject.store, to: out, model: model, options: .init(migrates: false))
+        } catch {
+          Issue.record("\(subject.name): \(error)")
+          continue
+        }
         let after = try RealContents(out)
         #expect(after.isSound, "\(subject.name)")
         #expect(after.missing(from: subject.before) == [], "\(subject.name)")
