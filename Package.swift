@@ -4,6 +4,9 @@ import PackageDescription
 /// Warnings stop the build on continuous integration, and only there: a newer compiler must not break a user's build.
 let isContinuousIntegration = Context.environment["CI"] != nil
 
+/// Whether the modules are instrumented for libFuzzer and the fuzzer is built: only by `Scripts/fuzz`, in a folder of its own.
+let isFuzzing = Context.environment["LAZARET_FUZZ"] != nil
+
 let settings: [SwiftSetting] =
   [
     .swiftLanguageMode(.v6),
@@ -12,6 +15,7 @@ let settings: [SwiftSetting] =
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
   ] + (isContinuousIntegration ? [.treatAllWarnings(as: .error)] : [])
+  + (isFuzzing ? [.unsafeFlags(["-sanitize=fuzzer"])] : [])
 
 let systemPackage = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
@@ -34,6 +38,15 @@ func tests(of name: String, needs dependencies: [Target.Dependency] = [], leavin
     swiftSettings: settings)
 }
 
+/// The fuzzer; it can only be linked where libFuzzer is.
+let fuzzer: [Target] =
+  isFuzzing
+  ? [
+    .executableTarget(
+      name: "lazaret-fuzz", dependencies: ["FuzzTargets", "StoreFiles", systemPackage], path: "Fuzz/Driver",
+      swiftSettings: settings, linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])])
+  ] : []
+
 let package = Package(
   name: "Lazaret",
   platforms: [.macOS(.v15)],
@@ -51,6 +64,9 @@ let package = Package(
   ],
   targets: [
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+    .systemLibrary(
+      name: "CMicrohttpd", providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
+    floor("HTTPServer", knows: ["CMicrohttpd"]),
     floor("StoreFiles", knows: [systemPackage, crypto]),
     floor("PropertyLists", knows: ["StoreFiles", systemPackage]),
     floor("SQLiteFormat", knows: ["StoreFiles", systemPackage]),
@@ -91,7 +107,7 @@ let package = Package(
     floor(
       "Lazaret",
       knows: [
-        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration",
+        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration", "Salvage",
         "Quarantine", "RecoveryKit", systemPackage, logging,
       ]),
     floor(
@@ -106,10 +122,17 @@ let package = Package(
       name: "lazaret-benchmarks", dependencies: ["Lazaret", "Migration", "Salvage", "Damage", argumentParser, grdb],
       path: "Benchmarks",
       swiftSettings: settings),
+    .target(
+      name: "FuzzTargets",
+      dependencies: [
+        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
+        "Migration", "LazaretTesting", "Salvage", "Quarantine", "RecoveryKit", "HTTPServer", grdb, systemPackage,
+      ], path: "Fuzz/Targets", swiftSettings: settings),
 
     .target(
       name: "TestSupport", dependencies: ["StoreFiles", crypto, systemPackage], path: "Tests/TestSupport",
       swiftSettings: settings),
+    tests(of: "HTTPServer"),
     tests(of: "StoreFiles"),
     tests(of: "PropertyLists"),
     tests(of: "SQLiteFormat", needs: [grdb]),
@@ -132,7 +155,10 @@ let package = Package(
       of: "RecoveryKit",
       needs: ["LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
     tests(of: "Quarantine"),
-    tests(of: "Lazaret", needs: ["LazaretTool", "Migration", "RecoveryKit", grdb, logging]),
+    tests(
+      of: "Lazaret",
+      needs: ["LazaretTool", "Damage", "LazaretTesting", "Migration", "RecoveryKit", "Salvage", grdb, logging]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
-  ]
+    tests(of: "FuzzTargets"),
+  ] + fuzzer
 )

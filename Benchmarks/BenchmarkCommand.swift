@@ -8,10 +8,11 @@ import Lazaret
 @main
 struct BenchmarkCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "lazaret-benchmarks", abstract: "Measures examining, opening, migrating and recovering stores.",
+    commandName: "lazaret-benchmarks",
+    abstract: "Measures examining, opening, migrating, salvaging and recovering stores.",
     subcommands: [
       OpeningBenchmarkCommand.self, MigrationBenchmarkCommand.self, MigrateOnceCommand.self,
-      RecoveryBenchmarkCommand.self,
+      SalvageBenchmarkCommand.self, SalvageOnceCommand.self, RecoveryBenchmarkCommand.self,
     ],
     defaultSubcommand: OpeningBenchmarkCommand.self)
 }

@@ -1,23 +1,27 @@
-public import ArgumentParser
-public import Lazaret
+import ArgumentParser
+import Lazaret
 import RecoveryKit
 
 /// `lazaret open`: the main flow of an app's start.
 struct OpenCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "open",
-    abstract: "Opens a store as an app would: creates, opens, migrates, or quarantines and replaces it.",
+    abstract: "Opens a store as an app would: creates, opens, migrates, or quarantines and salvages it.",
     usage: "lazaret open <store> --model <model> [<options>]",
     discussion: """
       A sound store is opened. One of an earlier version of the model is migrated on a copy, step by step; the original \
       is kept in Backups/ of the home. A damaged or incompatible one is moved, whole and unchanged, into Incompatible/ beside it, \
-      with a receipt, and an empty store of the current model takes its place. A store that cannot be had now (locked, \
-      forbidden, newer than the app) stays where it is.
+      with a receipt, and salvaged there: a clean store of every record that is still in its bytes is made beside it, verified, \
+      and a copy of it takes the store's place. Where nothing comes out an empty store does. A store that cannot be had now \
+      (locked, forbidden, newer than the app) stays where it is.
+
+      Ctrl-C ends it in good order: a store whose salvage had begun lies whole in quarantine, and opening it again goes on.
 
       A migration that fails for a reason in the store leaves the store as it was, unless --on-migration-failure says \
       otherwise, and a report in Reports/ of the home.
 
-      Exits with 2 where a store was quarantined, or where records lost something in a migration.
+      Exits with 2 where records are lost or doubtful, where an empty store took a store's place, or where records lost \
+      something in a migration.
 
       EXAMPLE
         lazaret open Stores/App.sqlite --model App.xcdatamodeld
@@ -37,14 +41,14 @@ struct OpenCommand: ParsableCommand {
   @Option(
     name: .customLong("on-damage"),
     help: ArgumentHelp(
-      "What to do with a damaged or incompatible store: salvage (an empty store until salvage is part of this version), empty-store, or refuse.",
+      "What to do with a damaged or incompatible store: salvage it at once, salvage it later, replace it by an empty one, or refuse.",
       valueName: "remedy"))
   var remedy: OpeningPolicy.Remedy = .salvage
 
   @Option(
     name: .customLong("on-migration-failure"),
     help: ArgumentHelp(
-      "What to do with a sound store whose migration failed: refuse (it stays as it is), empty-store, or salvage.",
+      "What to do with a sound store whose migration failed: refuse (it stays as it is), salvage, later, or replace.",
       valueName: "remedy"))
   var migrationRemedy: OpeningPolicy.Remedy = .refuse
 
@@ -72,14 +76,11 @@ struct OpenCommand: ParsableCommand {
           whenDamaged: remedy, whenIncompatible: remedy, whenMigrationFails: migrationRemedy, depth: check),
         home: home.path, appVersion: appVersion, migration: migration, logger: log.logger(json: output.json))
       let line = ProgressLine()
-      let observer = OpeningObserver { progress in
-        if let step = progress.step {
-          line.show(
-            "Migrating \(printable(step)) (\(progress.completed + 1) of \(progress.total))", progress.completed,
-            of: progress.total)
-        } else {
-          line.show("Quarantining", progress.completed, of: progress.total)
-        }
+      Interruption.listen()
+      let observer = OpeningObserver {
+        line.show($0)
+      } isCancelled: {
+        Interruption.isRequested
       }
       let opening = try coordinator.open(store.path, observer: observer)
       line.clear()
@@ -88,12 +89,10 @@ struct OpenCommand: ParsableCommand {
       Terminal.standardOutput.write(
         output.json
           ? JSONText.pretty(OpeningJSON(opening, kit)) : OpeningText(opening, kit, path: store.path).text)
-      if opening.notice != nil || !opening.losses.isEmpty { throw ExitStatus.doubtful }
+      if opening.isWithLosses { throw ExitStatus.doubtful }
     }
   }
 }
-
-extension OpeningPolicy.Remedy: ExpressibleByArgument {}
 
 /// An opening as `open --json` prints it.
 struct OpeningJSON: Encodable {
@@ -123,11 +122,13 @@ struct OpeningText {
   init(_ opening: Opening, _ kit: RecoveryKitNote.Outcome?, path: FilePath) {
     var lines = "\(printable(path.string)): \(opening.examination.verdict.rawValue)\n"
     lines += "  \(opening.examination.reason.words)\n"
-    for event in opening.events {
+    let last = opening.events.lastIndex { $0.salvage != nil }
+    for (index, event) in opening.events.enumerated() {
       lines += "\n  \(event.words)\n    \(printable(event.path.text))\n"
       if let receipt = event.receipt { lines += "    receipt: \(printable(receipt.text))\n" }
       if let report = event.report { lines += "    report: \(printable(report.text))\n" }
       if let migration = event.migration { lines += Self.text(migration) }
+      if index == last, let salvage = event.salvage { lines += SalvageAccountText(salvage).text }
     }
     switch kit {
     case .noted(let event): lines += "\n  \(event.words)\n    \(printable(event.path.text))\n"

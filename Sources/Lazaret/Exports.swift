@@ -5,5 +5,6 @@
 @_exported public import PersistentStore
 @_exported public import Quarantine
 @_exported public import SQLiteFormat
+@_exported public import Salvage
 @_exported public import StoreFiles
 @_exported public import SystemPackage

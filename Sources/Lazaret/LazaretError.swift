@@ -17,6 +17,13 @@ public struct LazaretError: ReportableError {
     /// The new store is not what it should be.
     case creationFailed = "creation-failed"
 
+    /// The salvage of a quarantined store gave nothing that the app could open, and the policy is to refuse, or somebody asked
+    /// for the salvage itself.
+    case salvageFailed = "salvage-failed"
+
+    /// The store lies in quarantine and waits for its salvage, and the policy is to refuse.
+    case salvagePending = "salvage-pending"
+
     /// Whoever watched the opening ended it.
     case cancelled = "cancelled"
   }
@@ -77,6 +84,18 @@ public struct LazaretError: ReportableError {
   static func cancelled(_ path: FilePath) -> LazaretError {
     LazaretError(
       .cancelled, path: path, detail: "it was cancelled", hint: "The store is as it was; open it again at any time.")
+  }
+
+  static func cancelledSalvage(_ path: FilePath) -> LazaretError {
+    LazaretError(
+      .cancelled, operation: "salvage the store", path: path, detail: "it was cancelled",
+      hint: "The store lies in quarantine, whole and unchanged; salvage it, or open it, again at any time.")
+  }
+
+  static func salvageFailed(_ path: FilePath, _ reason: Receipt.Reason) -> LazaretError {
+    LazaretError(
+      .salvageFailed, operation: "salvage the store", path: path, detail: printable(reason.words),
+      hint: "The store lies in quarantine, whole and unchanged; export it for debugging, or open an empty one.")
   }
 
   /// The error for a store that stays where it is, in the words of its examination.

@@ -9,7 +9,9 @@ public struct Notice: Sendable, Hashable, Codable {
     public var title: String
   }
 
-  /// The key to translate title and message by: `lazaret.notice.damaged`, `.incompatible`, `.migration`, `.leftovers` or `.set-aside`.
+  /// The key to translate title and message by: `lazaret.notice.damaged`, `.incompatible`, `.migration`, `.leftovers` or
+  /// `.set-aside` where an empty store is in the place, `.salvage-later` where the records can be recovered yet, `.salvaged`,
+  /// `.salvaged-with-losses` or `.salvaged-nothing` where what was salvaged is.
   public var key: String
 
   /// The heading of an alert.
@@ -24,15 +26,74 @@ public struct Notice: Sendable, Hashable, Codable {
   /// The report of a migration that failed, for the support; nil where there is none.
   public var report: PathText?
 
-  /// The notice for a store that lies in quarantine for a reason, while an empty one is in its place.
-  static func setAside(_ reason: Receipt.Reason, report: PathText? = nil) -> Notice {
+  private static let usualActions = [
+    Action(key: "lazaret.action.continue", title: "Continue"),
+    Action(key: "lazaret.action.contact-support", title: "Contact Support"),
+  ]
+
+  /// The notice for a store that lies in quarantine for a reason, and for what is in its place.
+  ///
+  /// - Parameter salvage: what has become of its salvage; nil where none was asked for.
+  static func setAside(
+    _ reason: Receipt.Reason, _ salvage: OpeningSalvage?, report: PathText? = nil
+  ) -> Notice {
+    if let salvage, salvage.isInstalled { return salvaged(reason, salvage, report: report) }
     let (key, message) = words(for: reason.code)
+    if salvage?.state == .pending {
+      return Notice(
+        key: "lazaret.notice.salvage-later", title: "Your data was set aside",
+        message:
+          "\(cause(of: reason.code)) It was not deleted: all of it was set aside, and you start with an empty one. Your data can be recovered from it later.",
+        actions: [
+          Action(key: "lazaret.action.continue", title: "Continue"),
+          Action(key: "lazaret.action.recover", title: "Recover My Data"),
+          Action(key: "lazaret.action.contact-support", title: "Contact Support"),
+        ], report: report)
+    }
     return Notice(
-      key: "lazaret.notice.\(key)", title: "Your data was set aside", message: message,
-      actions: [
-        Action(key: "lazaret.action.continue", title: "Continue"),
-        Action(key: "lazaret.action.contact-support", title: "Contact Support"),
-      ], report: report)
+      key: "lazaret.notice.\(key)", title: "Your data was set aside", message: message, actions: usualActions,
+      report: report)
+  }
+
+  private static func salvaged(_ reason: Receipt.Reason, _ salvage: OpeningSalvage, report: PathText?) -> Notice {
+    let kept = "The old file was kept as it was."
+    if salvage.isComplete {
+      return Notice(
+        key: "lazaret.notice.salvaged", title: "Your data was recovered",
+        message: "\(cause(of: reason.code)) All of your data was recovered from it. \(kept)", actions: usualActions,
+        report: report)
+    }
+    if salvage.recovered == 0 {
+      return Notice(
+        key: "lazaret.notice.salvaged-nothing", title: "Your data was set aside",
+        message:
+          "\(cause(of: reason.code)) No entries could be recovered from it, and you start with an empty one. \(kept) Our support can look at it.",
+        actions: usualActions, report: report)
+    }
+    var losses: [String] = []
+    if salvage.lost > 0 {
+      losses.append("\(salvage.lostIsExact ? "" : "about ")\(entries(salvage.lost)) could not be recovered")
+    }
+    if salvage.doubtful > 0 { losses.append("\(entries(salvage.doubtful)) may be wrong or incomplete") }
+    if losses.isEmpty { losses.append("details of some may be missing") }
+    return Notice(
+      key: "lazaret.notice.salvaged-with-losses", title: "Your data was recovered in part",
+      message:
+        "\(cause(of: reason.code)) \(entries(salvage.recovered)) \(salvage.recovered == 1 ? "was" : "were") recovered from it; \(losses.joined(separator: ", and ")). \(kept) Our support can look at it.",
+      actions: usualActions, report: report)
+  }
+
+  private static func entries(_ count: Int64) -> String { "\(count) \(count == 1 ? "entry" : "entries")" }
+
+  /// What was wrong, in a sentence.
+  private static func cause(of code: String) -> String {
+    switch words(for: code).key {
+    case "migration": "The file with your data could not be brought to this version of the app."
+    case "incompatible": "The file with your data does not fit this version of the app."
+    case "leftovers": "The file with your data was missing; only parts of it were found."
+    case "set-aside": "The file with your data was set aside on request."
+    default: "The file with your data was damaged."
+    }
   }
 
   private static func words(for code: String) -> (key: String, message: String) {

@@ -17,6 +17,18 @@ public struct Opening: Sendable {
 
   /// What records lost in a migration, because the app's version has no place for it; empty where nothing was lost.
   public var losses: [MigrationPlan.Finding] { events.flatMap { $0.migration?.losses ?? [] } }
+
+  /// What was salvaged on the way; nil where nothing was to be.
+  public var salvage: OpeningSalvage? { events.last { $0.salvage != nil }?.salvage }
+
+  /// Whether the user has lost something, or does not have it now: an empty store, records that are gone or doubtful, or what
+  /// a migration has left behind.
+  public var isWithLosses: Bool {
+    if !losses.isEmpty { return true }
+    guard notice != nil else { return false }
+    guard let salvage else { return true }
+    return !(salvage.isInstalled && salvage.isComplete)
+  }
 }
 
 /// One thing that was done to get a store open.
@@ -35,6 +47,9 @@ public struct OpeningEvent: Sendable, Hashable, Codable {
 
     /// The store was moved into quarantine.
     case quarantine
+
+    /// The quarantined store was salvaged, and a copy of the result put into its place; or nothing came out.
+    case salvage
 
     /// An empty store was created.
     case create
@@ -67,6 +82,9 @@ public struct OpeningEvent: Sendable, Hashable, Codable {
 
   /// For a migration: what it did and what was lost.
   public var migration: OpeningMigration?
+
+  /// For a salvage: what was recovered and what was not; for a quarantine: what has become of its salvage so far.
+  public var salvage: OpeningSalvage?
 
   /// For a quarantine after a failed migration: the report, where one could be written.
   public var report: PathText?

@@ -2,15 +2,30 @@
 public struct OpeningPolicy: Sendable, Hashable {
   /// What is done with a store that is damaged, or that no way leads from to the app's model.
   public enum Remedy: String, Sendable, Hashable, CaseIterable {
-    /// Quarantine it, install what can be salvaged, and open that.
+    /// Quarantine it, make a clean store of every record that is still in its bytes, verify that, install a copy of it, and
+    /// open that.
     ///
-    /// Salvage is not part of this version yet: what is installed is an empty store, and the event says so.
+    /// Takes about as long as copying the store a few times. An opening that is ended meanwhile (killed, cancelled, disk full) leaves
+    /// the old store whole in quarantine, and the next one goes on with its salvage.
     case salvage
+
+    /// Quarantine it, and open an empty store at once; ``Quarantines/salvage(_:model:options:observer:)`` recovers the records
+    /// later.
+    case salvageLater = "salvage-later"
 
     /// Quarantine it, and open an empty store.
     case emptyStore = "empty-store"
 
     /// Leave it where it is, and throw.
+    case refuse
+  }
+
+  /// What is done where a salvage gave nothing that the app could open.
+  public enum Fallback: String, Sendable, Hashable, CaseIterable {
+    /// Open an empty store; the old one stays in quarantine.
+    case emptyStore = "empty-store"
+
+    /// Throw, and leave the place empty; the next opening tries again.
     case refuse
   }
 
@@ -24,9 +39,12 @@ public struct OpeningPolicy: Sendable, Hashable {
   /// lack what has become mandatory, duplicates, damage that was found on the way, a custom step that failed.
   ///
   /// The usual answer is to refuse: the store is whole, it stays in its place, and a later version of the app may migrate
-  /// it. `salvage` and `emptyStore` quarantine it. A failure of the surroundings always throws and moves nothing; a store
+  /// it. The others quarantine it. A failure of the surroundings always throws and moves nothing; a store
   /// from whose version no way leads is an incompatible one.
   public var whenMigrationFails: Remedy
+
+  /// What is done where a salvage gave nothing that the app could open; a failure of the surroundings always throws.
+  public var whenSalvageFails: Fallback
 
   /// How many times a migration that failed for a reason in the store is tried again at once, before `whenMigrationFails`
   /// decides.
@@ -49,11 +67,13 @@ public struct OpeningPolicy: Sendable, Hashable {
   /// A policy; by default nothing is refused but to replace a store that could not be migrated, and the look is quick.
   public init(
     whenDamaged: Remedy = .salvage, whenIncompatible: Remedy = .salvage, whenMigrationFails: Remedy = .refuse,
-    migrationRetries: Int = 0, depth: Examination.Depth = .quick, recoveryKitInterval: Duration? = .seconds(86400)
+    whenSalvageFails: Fallback = .emptyStore, migrationRetries: Int = 0, depth: Examination.Depth = .quick,
+    recoveryKitInterval: Duration? = .seconds(86400)
   ) {
     self.whenDamaged = whenDamaged
     self.whenIncompatible = whenIncompatible
     self.whenMigrationFails = whenMigrationFails
+    self.whenSalvageFails = whenSalvageFails
     self.migrationRetries = migrationRetries
     self.depth = depth
     self.recoveryKitInterval = recoveryKitInterval

@@ -12,7 +12,7 @@ public struct Quarantines: Sendable {
     self.surroundings = surroundings
   }
 
-  private var fileSystem: FileSystem { surroundings.fileSystem }
+  var fileSystem: FileSystem { surroundings.fileSystem }
   private var catalogue: QuarantineCatalogue { QuarantineCatalogue(home: home, surroundings: surroundings) }
 
   /// The quarantined stores that the home's catalogue knows, newest first.
@@ -26,7 +26,7 @@ public struct Quarantines: Sendable {
   /// - Throws: `not-in-quarantine`, or `ambiguous-id` where two folders have one of that name.
   public func store(_ name: FilePath) throws -> QuarantinedStore { try find(name).store }
 
-  private func find(_ name: FilePath) throws -> (folder: QuarantineFolder, store: QuarantinedStore) {
+  func find(_ name: FilePath) throws -> (folder: QuarantineFolder, store: QuarantinedStore) {
     guard let last = name.lastComponent else { throw Self.notFound(name) }
     if name.components.count > 1 || name.isAbsolute {
       let folder = QuarantineFolder(try fileSystem.realPath(name.folder), surroundings: surroundings)
@@ -83,7 +83,7 @@ public struct Quarantines: Sendable {
   }
 
   /// The same, under the folder's lock.
-  private func add(
+  func add(
     _ place: StoreFileSet, model: AppModel?, reason: String?, appVersion: String?, holding held: [FilePath],
     _ observer: OpeningObserver
   ) throws -> QuarantinedStore {
@@ -156,13 +156,13 @@ public struct Quarantines: Sendable {
 extension Quarantines {
   /// Takes the locks of the folder that a quarantined store goes to, of the one it came from, and of the one that holds
   /// its quarantine: whoever opens a store there finishes interrupted moves, and must not meet one that is going on.
-  private func lockFolders(
+  func lockFolders(
     of store: QuarantinedStore, in folder: QuarantineFolder, and destination: FilePath?
   ) throws(FileError) -> FolderLocks {
     try FolderLocks(lockedFolders(of: store, in: folder, and: destination), in: fileSystem)
   }
 
-  private func lockedFolders(
+  func lockedFolders(
     of store: QuarantinedStore, in folder: QuarantineFolder, and destination: FilePath?
   ) -> [FilePath] {
     let origin = store.receipt?.originalPath.path.map(\.folder)

@@ -53,6 +53,8 @@ extension StoreCoordinator {
     let hasLeftover = try StagedStore.hasLeftover(for: place, in: fileSystem)
     guard try hasLeftover || quarantine.hasInterrupted() else { return [] }
     let lock = try FolderLock(place.folder, in: fileSystem)
+    // Large values whose store never came; while they are there the staged store is too.
+    if hasLeftover { try SalvageInstallation.removeHalf(of: place, in: fileSystem) }
     try StagedStore.removeLeftover(for: place, in: fileSystem)
     let finished = try quarantine.finishInterrupted()
     _ = consume lock
@@ -67,9 +69,9 @@ extension StoreCoordinator {
     }
   }
 
-  /// Moves whatever is at the place into quarantine and puts an empty store there.
+  /// Moves whatever is at the place into quarantine and puts another store there: what was salvaged, or an empty one.
   ///
-  /// The new store is complete, verified and on the disk before anything is moved.
+  /// An empty store is complete, verified and on the disk before anything is moved.
   func replace(
     _ place: StoreFileSet, _ examination: Examination, named path: FilePath, _ observer: OpeningObserver
   ) throws -> [OpeningEvent] {
@@ -96,34 +98,81 @@ extension StoreCoordinator {
     }
     let members = try place.members(in: fileSystem)
     let main = members.first { $0.part == .main && $0.status.kind == .regular }
-    let permissions = main?.status.permissions.intersection(.init(rawValue: 0o666)) ?? .init(rawValue: 0o644)
+    var events: [OpeningEvent] = []
+    if members.isEmpty, let waiting = try waiting(for: place) {
+      events.append(event(for: waiting))
+      if try continuesSalvage(of: waiting, named: path) {
+        _ = consume lock
+        return events + (try rescue(waiting, into: place, named: path, observer))
+      }
+      events.append(try create(bytes, at: place, permissions: nil))
+      _ = consume lock
+      let quarantine = QuarantineFolder(beside: place, surroundings: surroundings)
+      let salvaging = try quarantine.salvageLock(patience: 10_000)
+      _ = try accept(waiting, in: quarantine, place)
+      _ = consume salvaging
+      return events
+    }
+    // Complete, verified and on the disk before anything is moved: a disk too full for it is met first.
+    let staged = try stage(bytes, at: place, permissions: main?.status.permissions)
+    if !members.isEmpty {
+      let note = salvageNote(for: now, members)
+      let (stored, quarantined) = try quarantine(place, now, note, named: path, observer)
+      events.append(quarantined)
+      // What was left over of a store is no reason to forget one that waits.
+      let waiting = note?.isWanted == true ? stored : main == nil ? try waiting(for: place) : nil
+      if let waiting, try continuesSalvage(of: waiting, named: path) {
+        _ = consume staged
+        _ = consume lock
+        return events + (try rescue(waiting, into: place, named: path, observer))
+      }
+    } else if let earlier = try earlierQuarantine(of: place) {
+      events.append(earlier)
+    }
+    try staged.install()
+    _ = consume lock
+    events.append(created(place))
+    return events
+  }
+
+  /// Makes an empty store complete, verified and on the disk beside its place.
+  ///
+  /// The caller holds the folder's lock.
+  private func stage(
+    _ bytes: [UInt8], at place: StoreFileSet, permissions: FilePermissions?
+  ) throws -> StagedStore {
+    let permissions = permissions?.intersection(.init(rawValue: 0o666)) ?? .init(rawValue: 0o644)
     let staged = try StagedStore(bytes, for: place, permissions: permissions, in: fileSystem)
     try verify(staged.path)
     // Journal, receipt and SQLite's own files have to fit too; a disk too full for them is met before anything is moved.
     guard try fileSystem.freeSpace(at: place.folder) >= Self.reserve else {
       throw FileError(.noSpace, operation: "make room for a new store", path: place.folder)
     }
-    var events: [OpeningEvent] = []
-    if !members.isEmpty {
-      events.append(try quarantine(place, now, named: path, observer))
-    } else if let earlier = try earlierQuarantine(of: place) {
-      events.append(earlier)
-    }
-    try staged.install()
-    _ = consume lock
-    logger.info("created a store", metadata: ["bytes": "\(bytes.count)"])
-    events.append(
-      OpeningEvent(
-        .create, at: surroundings.now(), path: place.main,
-        words: "An empty store for \(printable(model.currentVersionName)) was created."))
-    return events
+    return staged
+  }
+
+  /// Puts an empty store into an empty place.
+  ///
+  /// The caller holds the folder's lock.
+  func create(_ bytes: [UInt8], at place: StoreFileSet, permissions: FilePermissions?) throws -> OpeningEvent {
+    try stage(bytes, at: place, permissions: permissions).install()
+    return created(place)
+  }
+
+  private func created(_ place: StoreFileSet) -> OpeningEvent {
+    logger.info("created a store")
+    return OpeningEvent(
+      .create, at: surroundings.now(), path: place.main,
+      words: "An empty store for \(printable(model.currentVersionName)) was created.")
   }
 
   private func quarantine(
-    _ place: StoreFileSet, _ examination: Examination, named path: FilePath, _ observer: OpeningObserver
-  ) throws -> OpeningEvent {
+    _ place: StoreFileSet, _ examination: Examination, _ salvage: Receipt.Salvage?, named path: FilePath,
+    _ observer: OpeningObserver
+  ) throws -> (QuarantinedStore, OpeningEvent) {
     let quarantine = QuarantineFolder(beside: place, surroundings: surroundings)
-    let facts = QuarantineCase(examination, appVersion: appVersion)
+    var facts = QuarantineCase(examination, appVersion: appVersion)
+    facts.salvage = salvage
     // The catalogue first: one that cannot be written is met before anything is moved.
     if let home {
       try QuarantineCatalogue(home: home, surroundings: surroundings).add(quarantine, holding: [place.folder])
@@ -141,16 +190,20 @@ extension StoreCoordinator {
       throw error
     }
     logger.notice("quarantined a store", metadata: ["id": "\(stored.id)", "reason": "\(facts.reason.code)"])
-    return OpeningEvent(
+    var event = OpeningEvent(
       .quarantine, at: surroundings.now(), path: stored.files.main,
       words: "The old store was moved into quarantine, complete and unchanged.", id: stored.id, reason: facts.reason,
       receipt: stored.receiptPath)
+    event.salvage = OpeningSalvage(stored)
+    return (stored, event)
   }
 
   /// What an earlier run did and could not tell any more.
   func untold(_ place: StoreFileSet) throws -> [OpeningEvent] {
     let pending = PendingNotice(for: place, in: fileSystem)
-    guard try pending.isThere(), let stored = try newestQuarantined(of: place), try stored.id != pending.previousID()
+    guard try pending.isThere() else { return [] }
+    if let installed = try untoldInstallation(place) { return installed }
+    guard let stored = try newestQuarantined(of: place), try stored.id != pending.previousID()
     else { return [] }
     return [event(for: stored)]
   }
@@ -165,11 +218,13 @@ extension StoreCoordinator {
       .first { $0.receipt?.originalPath.path == place.main }
   }
 
-  private func event(for stored: QuarantinedStore) -> OpeningEvent {
-    OpeningEvent(
+  func event(for stored: QuarantinedStore) -> OpeningEvent {
+    var event = OpeningEvent(
       .recovery, at: surroundings.now(), path: stored.files.main,
       words: "A store that was here before lies in quarantine, complete and unchanged.", id: stored.id,
       reason: stored.receipt?.reason, receipt: stored.receiptPath)
+    event.salvage = OpeningSalvage(stored)
+    return event
   }
 
   /// The bytes that must be free beside a new store: the index of its write-ahead log has 32 KiB, receipts are smaller.

@@ -11,7 +11,8 @@ internal import RecoveryKit
 /// ```
 ///
 /// A sound store of the current model is simply opened, and a missing one created. One of an earlier version is migrated on a
-/// copy, step by step, and the original is kept as a backup. One that is damaged or incompatible is moved into quarantine as it is, and an empty one takes its place, unless the policy refuses. One that cannot be had now
+/// copy, step by step, and the original is kept as a backup. One that is damaged or incompatible is moved into quarantine as
+/// it is, salvaged there, and a copy of what was salvaged takes its place, unless the policy says otherwise. One that cannot be had now
 /// (locked, forbidden, newer than the app) stays where it is, and the error says what to do.
 ///
 /// Close every other connection of your process to the store before you open it: SQLite's locks belong to the process, and
@@ -159,9 +160,11 @@ public struct StoreCoordinator: Sendable {
     let reason = events.last { $0.reason != nil }?.reason
     let report = failure?.reportPath.map { PathText($0) }
     if let last = events.lastIndex(where: { $0.kind == .quarantine }) { events[last].report = report }
+    let salvage = events.last { $0.salvage != nil }?.salvage
     return Opening(
       store: store, examination: examination, events: events,
-      notice: reason.map { .setAside($0, report: report) }, recoveryKit: isReplaced ? nil : noteKit(of: place))
+      notice: reason.map { .setAside($0, salvage, report: report) },
+      recoveryKit: isReplaced ? nil : noteKit(of: place))
   }
 
   /// Begins to note a recovery kit of the store that is open now, where the policy wants one and there is a home for it.
@@ -200,7 +203,7 @@ public struct StoreCoordinator: Sendable {
     /// The store is opened as it is.
     case open
 
-    /// What is there makes room for an empty store.
+    /// What is there makes room for what is salvaged of it, or for an empty store.
     case replace
 
     /// The store is migrated to the app's version.

@@ -12,6 +12,8 @@ public struct QuarantineError: ReportableError {
     case receiptUnreadable = "receipt-unreadable"
     case evidenceChanged = "evidence-changed"
     case catalogueUnreadable = "catalogue-unreadable"
+    case notSalvaged = "not-salvaged"
+    case salvageUnusable = "salvage-unusable"
   }
 
   /// What kind of failure it was.

@@ -18,6 +18,8 @@ extension QuarantineFolder {
         hint: "Release it with --replace, which quarantines what is there first, or give another place with --to.")
     }
     try verify(store)
+    // Nobody is taken the store away from who is salvaging it.
+    let salvaging = try salvageLock()
     let lock = try StoreLock(on: store.files, in: fileSystem)
     var relocation = try Relocation(of: store.files, to: target, note: "release", in: fileSystem)
     let date = surroundings.now()
@@ -26,9 +28,12 @@ extension QuarantineFolder {
     ) { _ in
       guard var receipt = store.receipt else { return nil }
       receipt.released = Receipt.Release(date: date.rfc3339, path: PathText(target.main))
+      receipt.salvage?.isWanted = false
+      receipt.add(Receipt.Moment(.released, at: date, path: PathText(target.main)))
       return try receipt.json()
     }
     _ = consume lock
+    _ = consume salvaging
     return target
   }
 
@@ -63,23 +68,18 @@ extension QuarantineFolder {
   /// Removes a quarantined store for good, with its receipt and what was salvaged out of it.
   package func discard(_ id: String) throws {
     let store = try store(named: id)
+    let salvaging = try salvageLock()
     let lock = try StoreLock(on: store.files, in: fileSystem)
     // The mark says that the rest is to go too, should this be cut short.
     try fileSystem.writeAtomically([], to: discardMark(of: id), replacing: true)
     _ = consume lock
     try finishDiscarding(id)
+    _ = consume salvaging
   }
 
   private func finishDiscarding(_ id: String) throws {
-    let support = files(of: id).path(of: .externalData)
-    if try fileSystem.status(of: support, followingLinks: false)?.kind == .directory {
-      let content = try fileSystem.descendants(of: support)
-      for file in content.files { try fileSystem.unlink(file.path) }
-      for folder in content.folders.sorted(by: { $0.count > $1.count }) {
-        try fileSystem.removeDirectory(support.appending(folder))
-      }
-      try fileSystem.removeDirectory(support)
-    }
+    for folder in [files(of: id).path(of: .externalData), workingFolder(of: id)] { try fileSystem.removeTree(folder) }
+    for number in [1, 2] { try remove(SalvageFiles(of: id, number: number, in: path)) }
     for name in try fileSystem.entries(of: path) where name.string.hasPrefix("\(id).") {
       try fileSystem.unlink(path.appending(name))
     }
@@ -123,10 +123,8 @@ extension QuarantineFolder {
       let name = component.string
       guard name.hasPrefix(".") else { continue }
       if name.hasSuffix(".unfinished") || name.hasSuffix(".arriving") {
-        // Half a file that never got its name; whoever was writing it is gone, for we hold the lock.
-        if !Self.isArriving(name, in: try fileSystem.entries(of: path)) {
-          try fileSystem.unlink(path.appending(component))
-        }
+        // Half a file that never got its name; whoever was writing it is gone, for we hold the locks.
+        if !Self.isArriving(name, in: try fileSystem.entries(of: path)) { try removeHalfFile(component) }
       } else if name.hasSuffix(".discarding") {
         let id = String(name.dropFirst().dropLast(".discarding".count))
         guard Self.isID(id) else { continue }
@@ -139,6 +137,17 @@ extension QuarantineFolder {
       }
     }
     return result
+  }
+
+  /// Removes half a file, unless somebody is salvaging here, who may be writing it.
+  private func removeHalfFile(_ name: FilePath.Component) throws(FileError) {
+    do throws(FileError) {
+      let salvaging = try salvageLock()
+      try fileSystem.unlink(path.appending(name))
+      _ = consume salvaging
+    } catch {
+      guard error.kind == .locked else { throw error }
+    }
   }
 
   /// Whether an earlier run left something unfinished here.

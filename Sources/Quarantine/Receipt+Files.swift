@@ -13,7 +13,8 @@ extension Receipt {
           part: step.part, name: step.destination.path.map { PathText($0.relative(to: folder)) } ?? step.destination,
           originalPath: step.source, bytes: step.bytes, sha256: step.sha256 ?? "")
       },
-      model: store.model, entities: store.entities, versions: store.versions)
+      model: store.model, entities: store.entities, versions: store.versions, salvage: store.salvage,
+      timeline: [Moment(.quarantined, at: date, words: store.reason.words, path: relocation.source)])
   }
 
   /// Reads a receipt.

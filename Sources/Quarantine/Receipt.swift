@@ -128,6 +128,12 @@ public struct Receipt: Sendable, Hashable, Codable {
 
     /// Where it was put.
     public var path: PathText
+
+    /// A place and a time, in RFC 3339.
+    public init(date: String, path: PathText) {
+      self.date = date
+      self.path = path
+    }
   }
 
   /// The name of the format: always `lazaret-quarantine-receipt`.
@@ -166,36 +172,19 @@ public struct Receipt: Sendable, Hashable, Codable {
   /// Set when the store was put back.
   public var released: Release?
 
+  /// What has become of its salvage; nil where none was asked for.
+  public var salvage: Salvage?
+
+  /// What has happened to the store, oldest first; nil in receipts of earlier versions of this software.
+  public var timeline: [Moment]?
+
   /// The size of all files together, in bytes.
-  public var totalBytes: Int64 { files.reduce(0) { $0 + $1.bytes } }
-}
-
-/// What is known of a store when it is quarantined: the receipt's content apart from names, times and digests.
-public struct QuarantineCase: Sendable, Hashable, Codable {
-  /// Why it is quarantined.
-  public var reason: Receipt.Reason
-
-  /// The numbers that SQLite and Core Data would have reported.
-  public var error: Receipt.ErrorCodes
-
-  /// The model it was written with; nil where it could not be told.
-  public var model: Receipt.Model?
-
-  /// The records that could be counted; nil where it could not be read so far.
-  public var entities: [Receipt.EntityCount]?
-
-  /// The versions of everything that had a part in it.
-  public var versions: Receipt.Versions
-
-  /// What is known of a store.
-  public init(
-    reason: Receipt.Reason, error: Receipt.ErrorCodes = .init(), model: Receipt.Model? = nil,
-    entities: [Receipt.EntityCount]? = nil, versions: Receipt.Versions
-  ) {
-    self.reason = reason
-    self.error = error
-    self.model = model
-    self.entities = entities
-    self.versions = versions
+  ///
+  /// A receipt is not to be trusted: a sum beyond the largest number is that number.
+  public var totalBytes: Int64 {
+    files.reduce(0) { sum, file in
+      let (total, isTooLarge) = sum.addingReportingOverflow(max(0, file.bytes))
+      return isTooLarge ? .max : total
+    }
   }
 }

@@ -1,7 +1,7 @@
 /// The sum of a page in a recovery kit: CRC-32 as gzip computes it.
 ///
 /// It is linear, so that the difference of two sums tells which bit was flipped where it was a single one.
-enum PageSum {
+package enum PageSum {
   /// Eight tables of 256 entries: the sum of a byte followed by none to seven zero bytes.
   private static let tables: [UInt32] = {
     var tables = [UInt32](repeating: 0, count: 8 * 256)
@@ -20,7 +20,7 @@ enum PageSum {
   }()
 
   /// The sum of some bytes.
-  static func of(_ bytes: Span<UInt8>) -> UInt32 {
+  package static func of(_ bytes: Span<UInt8>) -> UInt32 {
     let table = tables.span
     var sum: UInt32 = 0xFFFF_FFFF
     var index = 0

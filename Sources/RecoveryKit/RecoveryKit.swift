@@ -132,9 +132,12 @@ public struct RecoveryKit: Sendable, Hashable {
 }
 
 extension RecoveryKit {
-  /// The number of rows in all tables that are not the store's own books.
+  /// The number of rows in all tables that are not the store's own books; `Int64.max` stands for that many and more.
   public var rows: Int64 {
-    tables.reduce(0) { $0 + ($1.name.hasPrefix("sqlite_") ? 0 : $1.rows) }
+    tables.reduce(0) { sum, table in
+      let (total, isTooMany) = sum.addingReportingOverflow(table.name.hasPrefix("sqlite_") ? 0 : max(0, table.rows))
+      return isTooMany ? .max : total
+    }
   }
 
   /// Whether it has sums of pages.

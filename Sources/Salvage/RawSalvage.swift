@@ -1,3 +1,4 @@
+internal import ManagedObjectModel
 internal import PersistentStore
 internal import SQLiteFormat
 
@@ -15,6 +16,9 @@ struct RawSalvage {
   /// How that version is known.
   var basis: SalvageReport.Rebuild.Basis
 
+  /// The model that the store carries where its rows go into a version of another one; nil otherwise.
+  var foreignModel: ManagedObjectModel?
+
   /// The tables, indexes, views and triggers that the store's own schema lists, as far as it could be read.
   var entries: [SchemaEntry]
 
@@ -26,6 +30,9 @@ struct RawSalvage {
 
   /// The size of a page in bytes.
   var pageSize: Int
+
+  /// The new store with the rows that needed nothing done; nil where all are in the database of rows as found.
+  var store: NewStore?
 }
 
 extension TextEncoding {

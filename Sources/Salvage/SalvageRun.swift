@@ -18,9 +18,19 @@ struct SalvageRun {
   }
 
   /// Writes the rows as they are found.
-  mutating func raw(to output: FilePath) throws(SalvageError) -> RawSalvage {
+  ///
+  /// - Parameters:
+  ///   - output: the new database of rows as found.
+  ///   - store: where a new store is to be made that takes all rows it can, so that only the others come into `output`.
+  mutating func raw(
+    to output: FilePath, store: (path: FilePath, fileSystem: FileSystem)? = nil
+  ) throws(SalvageError) -> RawSalvage {
     let (kits, kitRemarks) = options.kit.kits(in: evidence.fileSystem)
-    var find = try walk(ignoringLog: false, kits)
+    var find = try walk(ignoringLog: options.ignoresLog, kits)
+    if options.ignoresLog, evidence.log != nil {
+      find.isLogForeign = true
+      find.remarks.append("the write-ahead log belongs to another database, and was left out")
+    }
     if find.crawl.damage > 0, find.reader.overlay?.source == .log {
       // Another database's log makes nonsense of a sound file: then the file alone is better.
       let alone = try walk(ignoringLog: true, kits)
@@ -44,7 +54,16 @@ struct SalvageRun {
     let database = try OutputDatabase(output, pageSize: max(4096, reader.pageSize), encoding: reader.layout.encoding)
     try database.execute("BEGIN")
     let harvest = try RowHarvest(crawl, database: database)
-    try harvest.makeTables()
+    // Rows of another model's tables go into this one's by the names of their columns, and not as they are.
+    let isForeign = find.foreignModel != nil
+    let newStore = try store.map { place throws(SalvageError) in
+      try NewStore(
+        place.path,
+        NewStore.Facts(
+          layout: find.expected?.layout, entries: isForeign ? [] : find.entries, header: reader.layout.header,
+          encoding: reader.layout.encoding, pageSize: reader.pageSize), in: place.fileSystem)
+    }
+    try harvest.makeTables(in: isForeign ? nil : newStore)
     if options.findsDeleted { try harvest.listGhosts() }
     let total = Int64(crawl.trees.reduce(0) { $0 + $1.leaves.count })
     var done: Int64 = 0
@@ -69,6 +88,7 @@ struct SalvageRun {
     }
     try harvest.notes.finish()
     try database.execute("COMMIT")
+    try newStore?.finish()
     var report = try SalvageReport(
       harvest, isSchemaWhole: find.isSchemaWhole, list: find.list, evidence: evidence, isLogForeign: find.isLogForeign,
       kit: find.kit)
@@ -79,8 +99,8 @@ struct SalvageRun {
     report.remarks += kitRemarks + find.kitRemarks
     return RawSalvage(
       report: report, metadata: find.identity.metadata, layout: find.expected?.layout, basis: find.basis,
-      entries: find.entries, header: reader.layout.header, encoding: reader.layout.encoding,
-      pageSize: reader.pageSize)
+      foreignModel: find.foreignModel, entries: find.entries, header: reader.layout.header,
+      encoding: reader.layout.encoding, pageSize: reader.pageSize, store: newStore)
   }
 
   /// What was found on the way from the bytes to the trees.
@@ -93,6 +113,7 @@ struct SalvageRun {
     var expected: ExpectedSchema?
     var basis: SalvageReport.Rebuild.Basis
     var entries: [SchemaEntry]
+    var foreignModel: ManagedObjectModel?
     var remarks: [String] = []
     var isLogForeign = false
     var kit: KitEvidence?
@@ -114,10 +135,12 @@ struct SalvageRun {
       if !schema.isWhole { schema.entries = kit.supplemented(schema.entries, pageCount: map.pageCount) }
     }
     let expected = try expectedSchema(identity, schema, reader, map)
+    let foreign = foreignModel(identity)
+    // A store that is of another model has that one's tables, wherever its rows go.
+    let shapes = try foreign.map { model throws(SalvageError) in try ExpectedSchema(model) } ?? expected
     let entries =
-      expected?.layout == nil
-      ? schema.entries : SchemaRepair.repaired(schema.entries, by: expected?.entries ?? [])
-    var list = TreeList(found: entries, isWhole: schema.isWhole, expected: expected)
+      shapes?.layout == nil ? schema.entries : SchemaRepair.repaired(schema.entries, by: shapes?.entries ?? [])
+    var list = TreeList(found: entries, isWhole: schema.isWhole, expected: shapes)
     if options.findsDeleted { list.addDropped(try DroppedTables.find(reader, map)) }
     var crawl = Crawl(reader: reader, map: map, trees: list.trees)
     try crawl.walkRoots()
@@ -130,7 +153,7 @@ struct SalvageRun {
     crawl.kit = kit?.kit
     return Find(
       reader: reader, crawl: crawl, list: list, isSchemaWhole: schema.isWhole, identity: identity, expected: expected,
-      basis: basis(identity), entries: entries, kit: kit, kitRemarks: kitRemarks)
+      basis: basis(identity), entries: entries, foreignModel: foreign, kit: kit, kitRemarks: kitRemarks)
   }
 
   private func tell(_ phase: SalvagePhase, _ done: Int64, _ total: Int64) throws(SalvageError) {
@@ -194,7 +217,7 @@ struct SalvageRun {
     switch model {
     case .sqlite(let script): return try ExpectedSchema(script)
     case .coreData(let bundle):
-      if let model = identity.model(in: bundle) { return try ExpectedSchema(model) }
+      if let model = knownModel(identity, bundle) { return try ExpectedSchema(model) }
       return try bestFitting(bundle, schema, reader, map)
     case nil:
       guard let model = identity.model(in: nil) else { return nil }
@@ -202,12 +225,24 @@ struct SalvageRun {
     }
   }
 
+  /// The model that the store says it is of; nil where only one of the bundle's will do and it is none of them.
+  private func knownModel(_ identity: StoreIdentity, _ bundle: ModelBundle) -> ManagedObjectModel? {
+    guard let model = identity.model(in: bundle) else { return nil }
+    return !options.fitsModel || bundle.version(matching: model.versionHashes()) != nil ? model : nil
+  }
+
+  /// The model that the store carries where its rows go into another one.
+  private func foreignModel(_ identity: StoreIdentity) -> ManagedObjectModel? {
+    guard case .coreData(let bundle) = model, knownModel(identity, bundle) == nil else { return nil }
+    return identity.model(in: bundle)
+  }
+
   /// How it is known which version the store is of.
   private func basis(_ identity: StoreIdentity) -> SalvageReport.Rebuild.Basis {
     switch model {
     case .sqlite: return .schema
     case .coreData(let bundle):
-      guard identity.model(in: bundle) != nil else { return .bestFit }
+      guard knownModel(identity, bundle) != nil else { return .bestFit }
       if identity.metadata == nil, identity.cachedModel == nil { return .recoveryKit }
       return identity.metadata.map { bundle.version(matching: $0.versionHashes) != nil } == true
         ? .versionHashes : .modelCache
@@ -215,19 +250,23 @@ struct SalvageRun {
     }
   }
 
-  /// The version whose tables most of a sample of pages fit best; of equally good ones the newest.
+  /// The version whose tables most of a sample of pages fit best; of equally good ones the current one, else the newest.
   private func bestFitting(
     _ bundle: ModelBundle, _ schema: SchemaSearch, _ reader: PageReader, _ map: PageMap
   ) throws(SalvageError) -> ExpectedSchema? {
     var best: (score: Double, schema: ExpectedSchema)?
     var buffer = reader.makeBuffer()
     let leaves = (1...max(1, map.pageCount)).filter { map.look($0) == .tableLeaf }
-    for version in bundle.versions {
+    // Where the rows have to go into a version that the app can open, none that comes after its own will do.
+    let current = bundle.versions.firstIndex { $0.isCurrent } ?? bundle.versions.count - 1
+    let possible = options.fitsModel ? Array(bundle.versions[...current]) : bundle.versions
+    for version in possible.filter({ !$0.isCurrent }) + possible.filter(\.isCurrent) {
       let expected = try ExpectedSchema(version.model)
-      if bundle.versions.count == 1 { return expected }
+      if possible.count == 1 { return expected }
       let list = TreeList(found: schema.entries, isWhole: schema.isWhole, expected: expected)
       let crawl = Crawl(reader: reader, map: map, trees: list.trees)
-      var score = 0.0
+      // What is left of the store's own list of tables says more than the looks of their rows.
+      var score = 1000 * Double(expected.agreement(with: schema.entries))
       for index in stride(from: 0, to: leaves.count, by: max(1, leaves.count / 64)) {
         score += try crawl.choice(for: leaves[index], &buffer, where: { _ in true })?.score ?? 0
       }

@@ -17,6 +17,13 @@ public struct Salvager: Sendable {
     /// Whether a rebuilt store is migrated to the current version of the model.
     public var migrates: Bool
 
+    /// Whether the rows are put into the version of the given model that fits them best where the store is of another
+    /// model; else they stay in the store's own.
+    public var fitsModel: Bool
+
+    /// Whether the write-ahead log is left out, because it is known to belong to another database.
+    public var ignoresLog: Bool
+
     /// Where a recovery kit of the store is looked for.
     public var kit: KitSource
 
@@ -28,11 +35,14 @@ public struct Salvager: Sendable {
 
     /// Live rows only, unless told otherwise.
     public init(
-      findsDeleted: Bool = false, migrates: Bool = true, kit: KitSource = .none, donor: SalvageDonor? = nil,
+      findsDeleted: Bool = false, migrates: Bool = true, fitsModel: Bool = false, ignoresLog: Bool = false,
+      kit: KitSource = .none, donor: SalvageDonor? = nil,
       progress: @escaping @Sendable (SalvagePhase, Int64, Int64) -> Bool = { _, _, _ in true }
     ) {
       self.findsDeleted = findsDeleted
       self.migrates = migrates
+      self.fitsModel = fitsModel
+      self.ignoresLog = ignoresLog
       self.kit = kit
       self.donor = donor
       self.progress = progress

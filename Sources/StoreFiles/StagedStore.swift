@@ -37,6 +37,30 @@ package struct StagedStore: ~Copyable {
     }
   }
 
+  /// Copies a finished store beside the target and pushes it to the disk.
+  ///
+  /// The caller holds the folder's lock, and sees to the copy's digest.
+  ///
+  /// - Parameters:
+  ///   - source: the file, which nobody writes to.
+  ///   - digest: called with the digest of the copy; what it throws removes the copy.
+  package init(
+    copying source: FilePath, for target: StoreFileSet, in fileSystem: FileSystem,
+    checking digest: (FileDigest) throws -> Void
+  ) throws {
+    self.target = target
+    self.fileSystem = fileSystem
+    path = Self.path(for: target)
+    try Self.removeLeftover(for: target, in: fileSystem)
+    do {
+      try digest(try fileSystem.copy(source, to: path))
+    } catch {
+      // The first error is the one to report.
+      try? fileSystem.unlink(path)
+      throw error
+    }
+  }
+
   deinit {
     // Gone already once it has been installed; what cannot be removed now is removed by the next run.
     try? Self.removeLeftover(for: target, in: fileSystem)
@@ -62,6 +86,16 @@ package struct StagedStore: ~Copyable {
   /// - Throws: `file-exists` where any part of a set is there.
   package consuming func install() throws(FileError) {
     if let member = try target.members(in: fileSystem).first {
+      throw FileError(.alreadyExists, operation: "create the store", path: member.path)
+    }
+    try put()
+  }
+
+  /// Puts the store into its place beside the large values that are there already; nothing else may be.
+  ///
+  /// - Throws: `file-exists` where any other part of a set is there.
+  package consuming func put() throws(FileError) {
+    if let member = try target.members(in: fileSystem).first(where: { $0.part != .externalData }) {
       throw FileError(.alreadyExists, operation: "create the store", path: member.path)
     }
     try fileSystem.install(path, at: target.main, replacing: false)

@@ -50,6 +50,15 @@ struct ContractTests {
     try errors("fly")
     try output("quarantine", "add", desk.store)
     try output("quarantine", "discard", try desk.quarantinedID(), "--yes")
+    let broken = try desk.makeBrokenStore()
+    try output("open", broken, "--model", desk.model, "--on-damage", "later")
+    let other = try desk.quarantinedID()
+    try output("quarantine", "salvage", other, "--model", desk.model, "--install")
+    try output("quarantine", "show", other)
+    try output("open", try desk.makeBrokenStore("Second.sqlite"), "--model", desk.model)
+    try desk.makeDamagedStore("Nothing.sqlite")
+    try output("quarantine", "add", "Stores/Nothing.sqlite")
+    try errors("quarantine", "salvage", try desk.quarantinedID())
     return result
   }
 

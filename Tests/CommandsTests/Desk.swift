@@ -70,6 +70,24 @@ struct Desk {
     return path.string
   }
 
+  /// Makes a store of the first version of the model with forty records, whose header somebody has written over.
+  func makeBrokenStore(_ name: String = "Broken.sqlite") throws -> String {
+    let path = FilePath(try makeOldStore(name))
+    let queue = try DatabaseQueue(path: path.string)
+    try queue.writeWithoutTransaction { database in
+      for number in 2...40 {
+        try database.execute(
+          sql: "INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (?, 1, 1, ?)", arguments: [number, "car \(number)"])
+      }
+      try database.execute(sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = 40; PRAGMA wal_checkpoint(TRUNCATE)")
+    }
+    try queue.close()
+    var bytes = try FileSystem().contents(of: path, limit: 1 << 24)
+    bytes.replaceSubrange(0..<32, with: Array("<!DOCTYPE html><html><head><titl".utf8))
+    try FileSystem().writeAtomically(bytes, to: path, replacing: true)
+    return path.string
+  }
+
   /// A model whose second version drops the only attribute, and one whose second version gives it another type.
   func makeLosingModel() throws -> String { try makeModel("Losing", ["V1": ["name"], "V2": []]) }
 

@@ -13,7 +13,8 @@ struct HelpTests {
     ["model", "verify"], ["model", "seal"], ["plan"], ["migrate"], ["damage"], ["salvage"], ["kit"], ["kit", "create"],
     ["kit", "show"], ["quarantine"],
     ["quarantine", "list"],
-    ["quarantine", "show"], ["quarantine", "add"], ["quarantine", "release"], ["quarantine", "discard"],
+    ["quarantine", "show"], ["quarantine", "add"], ["quarantine", "salvage"], ["quarantine", "release"],
+    ["quarantine", "discard"],
   ]
 
   @Test(arguments: verbs)

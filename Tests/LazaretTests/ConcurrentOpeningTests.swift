@@ -33,6 +33,27 @@ struct ConcurrentOpeningTests {
     }
   }
 
+  @Test func twoProcessesSalvageADamagedStoreOnce() throws {
+    for round in 1...12 {
+      let scene = try SalvagingScene()
+      let arguments = [
+        "open", scene.scene.store().string, "--model", scene.scene.model.string, "--versions", "V1,V2,V3", "--home",
+        scene.scene.home.string, "--app-version", "7.1", "--json",
+      ]
+      let children = [
+        try ChildProcess(ChildProcess.tool, arguments), try ChildProcess(ChildProcess.tool, arguments),
+      ]
+      let results = try children.map { try $0.finish() }
+      let report = "round \(round): \(results.map { "\($0.status) \($0.errors)" })"
+      #expect(results.contains { [0, 2].contains($0.status) && $0.output.contains("\"salvage\"") }, "\(report)")
+      for result in results where ![0, 2].contains(result.status) { #expect(result.status == 3, "\(report)") }
+      try scene.expectRescued("\(report)")
+      #expect(
+        try scene.scene.quarantined().first?.receipt?.history.map(\.kind) == [.quarantined, .salvaged, .installed],
+        "\(report)")
+    }
+  }
+
   @Test func twoProcessesCreateAMissingStoreOnce() throws {
     for round in 1...10 {
       let scene = try Scene()
@@ -93,7 +114,7 @@ struct ConcurrentOpeningTests {
     #expect(try child.finish().status == 0)
     // It has gone: now the store makes room.
     let opening = try scene.coordinator().open(scene.store())
-    #expect(opening.events.map(\.kind) == [.quarantine, .create])
+    #expect(opening.events.map(\.kind) == [.quarantine, .salvage])
     try opening.store.close()
   }
 

@@ -29,7 +29,7 @@ struct LibraryExampleTests {
         block.append(line)
       }
     }
-    #expect(count == 8)
+    #expect(count == 9)
   }
 
   @Test func theAppShowsAnAlertOnce() async throws {
@@ -58,6 +58,21 @@ struct LibraryExampleTests {
       return
     }
     #expect(try setAside(home: scene.stores).count == 1)
+  }
+
+  @Test func theRecordsAreRecoveredLater() async throws {
+    let scene = try SalvagingScene()
+    let policy = OpeningPolicy(whenDamaged: .salvageLater)
+    let opening = try scene.coordinator(policy).open(scene.scene.store())
+    try opening.store.close()
+    let id = FilePath(try #require(opening.events.first?.id))
+    var shares: [Double] = []
+    let place = try await recover(id, home: scene.scene.home, model: try scene.scene.appModel()) { shares.append($0) }
+    #expect(place == scene.scene.store())
+    #expect(shares == shares.sorted())
+    let again = try scene.coordinator().open(place)
+    #expect(try SalvagingScene.names(again.store) == SalvagingScene.allNames())
+    try again.store.close()
   }
 
   @Test func theServerRefuses() throws {

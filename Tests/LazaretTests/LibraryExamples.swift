@@ -88,3 +88,14 @@ func setAside(home: FilePath) throws -> [String] {
     return "\(stored.id): \(reason)"
   }
 }
+
+/// Recovers the records of a store that was set aside, and puts them into the app's place.
+func recover(_ id: FilePath, home: FilePath, model: AppModel, show: (Double) -> Void) async throws -> FilePath {
+  let quarantines = Quarantines(home: home)
+  let task = SalvageTask(of: id, in: quarantines, model: model)
+  for await progress in task.updates { show(progress.fraction ?? 0) }
+  let salvaged = try await task.value
+  print("\(salvaged.result.recovered) records recovered, \(salvaged.result.lost) lost")
+  // The app's own connections are closed by now.
+  return try quarantines.install(id, model: model).place.main
+}

@@ -156,7 +156,11 @@ struct MigratingOpeningTests {
     let opening = try scene.coordinator(policy, model: "Strict.xcdatamodeld").open(scene.store, observer: observer)
     #expect(attempts.withLock { $0 } == 3)
     #expect(opening.examination.verdict == .outdated)
-    #expect(opening.events.map(\.kind) == [.quarantine, .create])
+    #expect(
+      opening.events.map(\.kind) == (remedy == .salvage ? [.quarantine, .salvage, .create] : [.quarantine, .create]))
+    // What was salvaged is of the earlier version too, and stays in quarantine.
+    #expect(opening.salvage?.failure?.code == (remedy == .salvage ? "salvage-unusable" : nil))
+    #expect(((opening.salvage?.recovered ?? 0) > 0) == (remedy == .salvage))
     #expect(opening.events.first?.reason?.code == "migration-failed")
     #expect(opening.events.first?.reason?.words.contains("migration-data-violation") == true)
     #expect(opening.notice?.key == "lazaret.notice.migration")

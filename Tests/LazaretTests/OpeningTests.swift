@@ -55,22 +55,28 @@ struct OpeningTests {
     #expect(try FolderContents(of: scene.folder.path) == before)
   }
 
-  @Test(arguments: [OpeningPolicy.Remedy.salvage, .emptyStore])
+  @Test(arguments: [OpeningPolicy.Remedy.salvage, .salvageLater, .emptyStore])
   func aDamagedStoreIsQuarantinedAndReplaced(remedy: OpeningPolicy.Remedy) throws {
     let scene = try Scene()
     try scene.makeDamagedStore()
     let before = try scene.parts(scene.store())
     let opening = try scene.coordinator(OpeningPolicy(whenDamaged: remedy), home: scene.home).open(scene.store())
     #expect(opening.examination.verdict == .damaged)
-    #expect(opening.events.map(\.kind) == [.quarantine, .create])
+    // There is nothing in it that could be salvaged, and the event says so.
+    #expect(
+      opening.events.map(\.kind) == (remedy == .salvage ? [.quarantine, .salvage, .create] : [.quarantine, .create]))
+    let states: [OpeningPolicy.Remedy: Receipt.Salvage.State] = [.salvage: .failed, .salvageLater: .pending]
+    #expect(opening.salvage?.state == states[remedy])
+    #expect(opening.salvage?.failure?.code == (remedy == .salvage ? "nothing-to-salvage" : nil))
+    #expect(opening.isWithLosses)
     let event = try #require(opening.events.first)
     #expect(event.id == "2026-11-21-10-11-12")
     #expect(event.path.path == scene.incompatible.appending("2026-11-21-10-11-12.sqlite"))
     #expect(event.receipt?.path == scene.incompatible.appending("2026-11-21-10-11-12.json"))
     #expect(event.reason?.code == "not-sqlite")
     let notice = try #require(opening.notice)
-    #expect(notice.key == "lazaret.notice.damaged")
-    #expect(notice.actions.count == 2)
+    #expect(notice.key == (remedy == .salvageLater ? "lazaret.notice.salvage-later" : "lazaret.notice.damaged"))
+    #expect(notice.actions.count == (remedy == .salvageLater ? 3 : 2))
     #expect(!notice.message.isEmpty)
     try opening.store.close()
     try scene.expectGoodStore(scene.store())
@@ -127,7 +133,8 @@ struct OpeningTests {
     // The policy for damage is another one.
     let opening = try scene.coordinator(OpeningPolicy(whenDamaged: .refuse)).open(scene.store())
     #expect(opening.examination.verdict == .incompatible)
-    #expect(opening.notice?.key == "lazaret.notice.incompatible")
+    #expect(opening.events.map(\.kind) == [.quarantine, .salvage])
+    #expect(opening.notice?.message.contains("does not fit this version of the app") == true)
     try opening.store.close()
     try scene.expectGoodStore(scene.store())
     try scene.expectQuarantined(before, in: try scene.quarantined())
@@ -146,7 +153,8 @@ struct OpeningTests {
     try quick.store.close()
     let before = try scene.parts(scene.store())
     let full = try scene.coordinator(OpeningPolicy(depth: .full)).open(scene.store())
-    #expect(full.events.map(\.kind) == [.quarantine, .create])
+    #expect(full.events.map(\.kind) == [.quarantine, .salvage])
+    #expect(full.salvage?.state == .installed)
     try full.store.close()
     try scene.expectQuarantined(before, in: try scene.quarantined())
   }
@@ -169,9 +177,10 @@ struct OpeningTests {
     try #require(try coordinator.examine(scene.store()).verdict == .compatible)
     let opening = try coordinator.open(scene.store())
     #expect(opening.examination.reason.code == "damage-found-by-sqlite")
-    #expect(opening.events.map(\.kind) == [.quarantine, .create])
+    #expect(opening.events.map(\.kind).first == .quarantine)
+    #expect(opening.salvage?.state == .installed, "\(opening.events)")
     #expect(opening.events.first?.reason?.code == "damage-found-by-sqlite")
-    #expect(opening.notice?.key == "lazaret.notice.damaged")
+    #expect(opening.notice?.key.hasPrefix("lazaret.notice.salvaged") == true)
     try opening.store.close()
     try scene.expectQuarantined(before, in: try scene.quarantined())
     #expect(try coordinator.examine(scene.store()).verdict == .compatible)
@@ -194,7 +203,7 @@ struct OpeningTests {
     try scene.makeDamagedStore()
     let before = try scene.parts(scene.store())
     let replaced = try coordinator.open(scene.store())
-    #expect(replaced.events.map(\.kind) == [.quarantine, .create])
+    #expect(replaced.events.map(\.kind) == [.quarantine, .salvage, .create])
     try replaced.store.close()
     try scene.expectQuarantined(before, in: try scene.quarantined())
   }
@@ -267,7 +276,7 @@ struct OpeningTests {
     let progress = seen.withLock { $0 }
     var phases: [OpeningProgress.Phase] = []
     for step in progress where phases.last != step.phase { phases.append(step.phase) }
-    #expect(phases == [.examining, .creating, .quarantining, .opening])
+    #expect(phases == [.examining, .creating, .quarantining, .creating, .opening])
     #expect(progress.allSatisfy { $0.completed <= $0.total || $0.total == 0 })
   }
 
@@ -285,7 +294,9 @@ struct OpeningTests {
     }
     let rehearsal = try Scene()
     try rehearsal.makeDamagedStore()
-    try rehearsal.coordinator().open(rehearsal.store(), observer: observer(endingAt: 0)).store.close()
+    try rehearsal.coordinator(OpeningPolicy(whenDamaged: .emptyStore)).open(
+      rehearsal.store(), observer: observer(endingAt: 0)
+    ).store.close()
     let steps = count.withLock { $0 }
     #expect(steps >= 3)
     for step in 1...steps {
@@ -293,7 +304,8 @@ struct OpeningTests {
       try scene.makeDamagedStore()
       let before = try scene.parts(scene.store())
       let error = #expect(throws: LazaretError.self, "step \(step)") {
-        try scene.coordinator().open(scene.store(), observer: observer(endingAt: step))
+        try scene.coordinator(OpeningPolicy(whenDamaged: .emptyStore)).open(
+          scene.store(), observer: observer(endingAt: step))
       }
       #expect(error?.kind == .cancelled)
       #expect(try scene.parts(scene.store()) == before, "step \(step)")

@@ -66,18 +66,23 @@ struct DemoCommand: ParsableCommand {
   private static func account(of opening: Opening) -> String {
     var text = "   → \(opening.examination.verdict.rawValue): \(opening.examination.reason.words)\n"
     for event in opening.events { text += "     \(event.words)\n       \(printable(event.path.text))\n" }
+    for entity in opening.salvage?.entities ?? [] where entity.recovered > 0 || entity.lost > 0 {
+      let lost = entity.lost == 0 ? "" : ", \(entity.lostIsExact ? "" : "about ")\(entity.lost) lost"
+      text += "       \(printable(entity.name)): \(entity.recovered) recovered\(lost)\n"
+    }
     text += "     The app has an open store.\n"
     return text
   }
 
   private func epilogue(_ stage: DemoStage) throws -> String {
     let stores = try Quarantines(home: stage.home).stores()
-    var text = "\nNothing was lost. In quarantine, with a receipt beside each:\n"
-    var table = TextTable(["id", "came from", "size", "why"], numericColumns: [2])
+    var text = "\nNo file was lost. In quarantine, with a receipt beside each:\n"
+    var table = TextTable(["id", "came from", "size", "salvage", "why"], numericColumns: [2])
     for store in stores {
       table.append([
         store.id, store.receipt?.originalPath.path?.lastComponent.map { printable($0.string) } ?? "?",
-        readableSize(store.receipt?.totalBytes ?? 0), store.receipt?.reason.code ?? "?",
+        readableSize(store.receipt?.totalBytes ?? 0), store.receipt?.salvage?.word ?? "–",
+        store.receipt?.reason.code ?? "?",
       ])
     }
     text += table.text()
@@ -87,6 +92,7 @@ struct DemoCommand: ParsableCommand {
 
       Look further:
         \(tool) quarantine list --home \(home)
+        \(tool) quarantine show \(stores.first?.id ?? "ID") --home \(home)
         \(tool) inspect \(shellQuoted(stage.stores.appending("Healthy.sqlite").string)) --check full
       Remove it all with: rm -r \(shellQuoted(stage.folder.string))
 

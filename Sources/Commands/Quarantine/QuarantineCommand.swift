@@ -4,11 +4,11 @@ import Lazaret
 /// `lazaret quarantine`: the stores that were set aside.
 struct QuarantineCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "quarantine", abstract: "Lists, adds, shows, puts back and removes quarantined stores.",
+    commandName: "quarantine", abstract: "Lists, adds, shows, salvages, puts back and removes quarantined stores.",
     discussion: ExitStatus.help,
     subcommands: [
-      QuarantineListCommand.self, QuarantineShowCommand.self, QuarantineAddCommand.self, QuarantineReleaseCommand.self,
-      QuarantineDiscardCommand.self,
+      QuarantineListCommand.self, QuarantineShowCommand.self, QuarantineAddCommand.self,
+      QuarantineSalvageCommand.self, QuarantineReleaseCommand.self, QuarantineDiscardCommand.self,
     ], defaultSubcommand: QuarantineListCommand.self)
 }
 

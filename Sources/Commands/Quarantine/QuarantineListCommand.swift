@@ -31,11 +31,12 @@ struct QuarantineListCommand: ParsableCommand {
       } else if stores.isEmpty {
         Terminal.standardOutput.write("No store is in quarantine here. Another home is given with --home.\n")
       } else {
-        var table = TextTable(["id", "came from", "size", "why"], numericColumns: [2])
+        var table = TextTable(["id", "came from", "size", "salvage", "why"], numericColumns: [2])
         for store in stores {
           table.append([
             store.id, store.receipt.map { printable($0.originalPath.text) } ?? "?",
             store.receipt.map { readableSize($0.totalBytes) } ?? "?",
+            store.receipt?.salvage?.word ?? "–",
             store.receipt.map { printable($0.reason.code) } ?? "its receipt cannot be read",
           ])
         }

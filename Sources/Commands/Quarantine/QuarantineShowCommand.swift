@@ -51,6 +51,15 @@ struct QuarantinedStoreText {
       }
       lines += "\n" + table.text()
     }
+    if let salvage = receipt.salvage { lines += Self.text(salvage) }
+    if receipt.timeline != nil {
+      lines += "\n"
+      for moment in receipt.history {
+        let words = [moment.words, moment.path?.text].compactMap(\.self).map { printable($0) }
+        lines +=
+          "  \(printable(moment.date))  \(([printable(moment.kind.rawValue)] + words).joined(separator: " · "))\n"
+      }
+    }
     let versions = receipt.versions
     lines += "\n  Lazaret \(printable(versions.library))"
     if let app = versions.app { lines += " · app \(printable(app))" }
@@ -58,5 +67,15 @@ struct QuarantinedStoreText {
     if let writer = versions.storeWrittenBySQLite { lines += " · store written by SQLite \(printable(writer))" }
     lines += " · \(printable(versions.operatingSystem))\n"
     text = lines
+  }
+
+  private static func text(_ salvage: Receipt.Salvage) -> String {
+    var lines = "\n  salvage    \(salvage.word), \(printable(salvage.date))\n"
+    if let failure = salvage.failure { lines += "  why        \(printable(failure.words))\n" }
+    if let result = salvage.result {
+      lines += "  result     \(printable(result.name.text)): \(result.words)\n\n"
+      lines += SalvageAccountText.table(result.entities, indent: "  ")
+    }
+    return lines
   }
 }

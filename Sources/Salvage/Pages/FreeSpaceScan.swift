@@ -159,7 +159,7 @@ struct FreeSpaceScan {
       var others = 0
       for _ in 1..<max(1, shape.fields.count) {
         guard let code = Varint.read(bytes, at: &offset, before: range.upperBound),
-          let width = SerialType.length(of: code)
+          let width = SerialType.length(of: code), width <= range.count - others
         else { return types }
         others += width
       }
@@ -232,7 +232,7 @@ struct FreeSpaceScan {
     var overflow: UInt32 = 0
     if local < fit.length {
       guard end <= range.upperBound - 4, let page = bytes.uint32(at: end) else { return nil }
-      overflow = page
+      overflow = page == 0 ? .max : page
       end += 4
     }
     guard end <= range.upperBound else { return nil }

@@ -20,7 +20,7 @@ struct LeafCell {
   /// The bytes of the whole payload.
   var length: Int
 
-  /// The first overflow page, or 0.
+  /// The first overflow page, or 0 where the whole payload is on this page.
   var overflow: UInt32
 
   /// Its place in the cell pointer array; -1 where it was found without.
@@ -66,7 +66,8 @@ struct LeafCell {
     var overflow: UInt32 = 0
     if local < length {
       guard let page = bytes.uint32(at: cellEnd), cellEnd <= end &- 4 else { return nil }
-      overflow = page
+      // No page is page 0: the rest is lost, and the cell must not be taken for one that has no rest.
+      overflow = page == 0 ? .max : page
       cellEnd &+= 4
     }
     self.offset = start

@@ -5,6 +5,7 @@ enum RecordText {
   /// Checks all text of a record, as far as it is at hand; text that is cut off by an overflow page is checked up to there.
   static func isValid(_ bytes: Span<UInt8>, at start: Int, before end: Int, encoding: TextEncoding) -> Bool {
     var offset = start
+    let end = min(end, bytes.count)
     guard let header = Varint.read(bytes, at: &offset, before: end), header > 0, header <= Int64(end &- start) else {
       return false
     }
@@ -16,8 +17,9 @@ enum RecordText {
         return false
       }
       if code >= 13, code & 1 == 1 {
-        let limit = min(end, body &+ width)
-        let isWhole = limit == body &+ width
+        // A damaged record can claim a width that no sum can hold.
+        let isWhole = width <= end &- body
+        let limit = isWhole ? body &+ width : end
         switch encoding {
         case .utf8:
           guard isUTF8(bytes, from: body, to: limit, mayBeCut: !isWhole) else { return false }
@@ -27,6 +29,7 @@ enum RecordText {
           else { return false }
         }
       }
+      guard width <= end &- body else { return true }
       body &+= width
     }
     return true

@@ -115,9 +115,8 @@ struct EntityAccounts {
     whole.name = first.name
     guard names.count > 1 else { return [whole] }
     let numbers = names.map { Int64($0.number) }
-    let table = SQLText.quotedIdentifier(tally.name)
-    let recovered = try counts("SELECT Z_ENT, count(*) FROM \(table) GROUP BY 1")
-    let shares = numbers.map { recovered[$0] ?? 0 }
+    var shares: [Int64] = []
+    for name in names { shares.append(try harvest.liveTables[index]?.count(ofEntity: name.number) ?? 0) }
     let doubtful =
       tally.doubtful == 0
       ? numbers.map { _ in 0 } : apportion(tally.doubtful, try doubtfulWeights(tally.name, numbers), else: shares)

@@ -56,9 +56,10 @@ struct LossEstimate {
         continue
       }
       guard width > 0 else { continue }
-      let present =
+      let inserted =
         try harvest.database.number(
           "SELECT count(*) FROM \(table) WHERE \(name) > \(hole.above) AND \(name) <= \(hole.upTo)") ?? 0
+      let present = inserted + (harvest.liveTables[index]?.takenCount(above: hole.above, upTo: hole.upTo) ?? 0)
       let missing = Double(max(0, width - present)) * density
       // What deleted rows leave between pages that are there is no loss.
       if hole.isBetweenPages, missing < mean / 2 { continue }

@@ -66,11 +66,14 @@ final class RowHarvest {
   }
 
   /// Makes the tables that live rows go into.
-  func makeTables() throws(SalvageError) {
+  ///
+  /// - Parameter store: the new store that takes the rows it can; nil where all go into the database.
+  func makeTables(in store: NewStore? = nil) throws(SalvageError) {
     for index in crawl.trees.indices {
       let tree = crawl.trees[index]
       guard !tree.isInternal, !tree.isDropped, tree.kind != .index, let definition = tree.definition else { continue }
-      liveTables[index] = try OutputTable(definition, role: .live, in: database)
+      liveTables[index] = try OutputTable(
+        definition, role: .live, in: database, direct: store?.table(for: definition))
     }
   }
 

@@ -1,0 +1,16 @@
+public import ArgumentParser
+public import Lazaret
+
+extension OpeningPolicy.Remedy: ExpressibleByArgument {
+  /// The short words of the command line, and the library's own.
+  public init?(argument: String) {
+    switch argument {
+    case "later": self = .salvageLater
+    case "replace": self = .emptyStore
+    default: self.init(rawValue: argument)
+    }
+  }
+
+  /// What help and error messages list.
+  public static var allValueStrings: [String] { ["salvage", "later", "replace", "refuse"] }
+}

@@ -1,0 +1,43 @@
+import Lazaret
+
+/// What became of the salvage of a quarantined store, in lines under an event or a receipt.
+struct SalvageAccountText {
+  var text = ""
+
+  init(_ salvage: OpeningSalvage) {
+    if salvage.state == .pending {
+      text += "    its records can be salvaged with: lazaret quarantine salvage\n"
+      return
+    }
+    text += Self.table(salvage.entities)
+    if let path = salvage.store { text += "    salvaged store: \(printable(path.text))\n" }
+    if let path = salvage.setAside { text += "    not in it: \(printable(path.text))\n" }
+    if let path = salvage.report { text += "    report: \(printable(path.text))\n" }
+  }
+
+  /// The account of each entity.
+  static func table(_ entities: [Receipt.Salvage.Entity], indent: String = "    ") -> String {
+    guard !entities.isEmpty else { return "" }
+    var table = TextTable(["", "recovered", "doubtful", "lost"], numericColumns: [1, 2, 3])
+    for entity in entities {
+      table.append([
+        printable(entity.name), "\(entity.recovered)", "\(entity.doubtful)",
+        entity.lostIsExact ? "\(entity.lost)" : "about \(entity.lost)",
+      ])
+    }
+    return table.text(indent: indent)
+  }
+}
+
+extension Receipt.Salvage {
+  /// The state in a word or two, for a list.
+  var word: String {
+    let share = result?.score.map { " \($0) %" } ?? ""
+    return switch state {
+    case .pending: "pending"
+    case .salvaged: "salvaged" + share
+    case .failed: "failed"
+    case .installed: "installed" + share
+    }
+  }
+}

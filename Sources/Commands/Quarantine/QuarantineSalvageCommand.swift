@@ -1,0 +1,111 @@
+import ArgumentParser
+import Lazaret
+import Salvage
+
+/// `lazaret quarantine salvage`.
+struct QuarantineSalvageCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "salvage", abstract: "Makes a clean store of the records of a quarantined one.",
+    usage: "lazaret quarantine salvage <id> [--model <model>] [--deleted] [--install] [<options>]",
+    discussion: """
+      The quarantined store is only read. What comes out lies beside it: ID.salvaged.sqlite, and ID.salvage.json with the \
+      account of it. It can be done again at any time; the result of the last time stays until the new one is verified.
+
+      With --install a copy of it is put into the place of the store that the app has now, which is quarantined first, \
+      whole. That needs --model, and a store that nobody has open.
+
+      Ctrl-C ends it in good order. Exits with 2 where anything was lost or is doubtful.
+
+      EXAMPLE
+        lazaret quarantine salvage 2026-11-21-10-11-12 --model App.xcdatamodeld --install
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "The name of a quarantined store, or the path of its file.")
+  var id: PathArgument
+
+  @Option(help: "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema.")
+  var model: PathArgument?
+
+  @OptionGroup var versionOrder: VersionOrderOptions
+
+  @Flag(help: "Look for deleted records too; they are kept apart.")
+  var deleted = false
+
+  @Flag(help: "Put a copy of the result into the store's place; what is there is quarantined first.")
+  var install = false
+
+  @Option(help: ArgumentHelp("Where it is put with --install, if not where it came from.", valueName: "path"))
+  var to: PathArgument?
+
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    guard !install || model != nil else { throw ValidationError("--install needs the app's --model.") }
+    guard install || to == nil else { throw ValidationError("--to belongs to --install.") }
+  }
+
+  private struct Salvaged: Encodable {
+    var id: String
+    var store: PathText
+    var report: PathText
+    var complete: Bool
+    var salvage: Receipt.Salvage?
+    var installed: PathText?
+    var quarantined: QuarantinedStoreJSON?
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      let model = try model.map { try AppModel.load($0.path, order: versionOrder.order) }
+      let quarantines = Quarantines(home: home.path)
+      Interruption.listen()
+      let line = ProgressLine()
+      let observer = OpeningObserver {
+        line.show($0)
+      } isCancelled: {
+        Interruption.isRequested
+      }
+      let salvaged = try quarantines.salvage(
+        id.path, model: model, options: .init(findsDeleted: deleted), observer: observer)
+      line.clear()
+      let installed =
+        install ? try quarantines.install(salvaged.stored.files.main, to: to?.path, model: model) : nil
+      let stored = try quarantines.store(salvaged.stored.files.main)
+      if output.json {
+        Terminal.standardOutput.write(
+          JSONText.pretty(
+            Salvaged(
+              id: stored.id, store: PathText(salvaged.store), report: PathText(salvaged.reportPath),
+              complete: salvaged.result.isComplete, salvage: stored.receipt?.salvage,
+              installed: installed.map { PathText($0.place.main) },
+              quarantined: installed?.quarantined.map { QuarantinedStoreJSON($0) })))
+      } else {
+        Terminal.standardOutput.write(text(salvaged, stored, installed))
+      }
+      if !salvaged.result.isComplete { throw ExitStatus.doubtful }
+    }
+  }
+
+  private func text(
+    _ salvaged: QuarantineSalvage, _ stored: QuarantinedStore,
+    _ installed: (place: StoreFileSet, quarantined: QuarantinedStore?)?
+  ) -> String {
+    var lines = "\(stored.id): \(salvaged.result.words)\n"
+    for remark in salvaged.report.remarks { lines += "  \(printable(remark))\n" }
+    lines += "\n" + SalvageAccountText.table(salvaged.result.entities, indent: "  ")
+    lines += "\n  salvaged store  \(printable(salvaged.store.string))\n"
+    if let name = salvaged.result.setAside?.path?.lastComponent {
+      lines += "  not in it       \(printable(salvaged.store.folder.appending(name).string))\n"
+    }
+    lines += "  report          \(printable(salvaged.reportPath.string))\n"
+    if let failure = stored.receipt?.salvage?.failure { lines += "  \(printable(failure.words))\n" }
+    if let installed {
+      lines += "  A copy is in the place of the store: \(printable(installed.place.main.string))\n"
+      if let replaced = installed.quarantined { lines += "  What was there is in quarantine as \(replaced.id).\n" }
+    }
+    return lines
+  }
+}

@@ -1,0 +1,66 @@
+/// The `Range` of a request (RFC 9110, section 14.2): one range of bytes.
+package enum ByteRange: Sendable, Hashable {
+  /// Everything: nothing was asked for, or something that is not understood or of several parts.
+  case whole
+
+  /// These bytes.
+  case part(Range<Int64>)
+
+  /// Nothing that there is.
+  case unsatisfiable
+
+  /// What a header field asks for of so many bytes.
+  package init(_ field: String?, of count: Int64) {
+    guard let field, field.utf8.count <= 200 else {
+      self = .whole
+      return
+    }
+    let parts = field.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, parts[0].lowercased() == "bytes", !parts[1].contains(",") else {
+      self = .whole
+      return
+    }
+    let ends = parts[1].trimmingSpaces.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+    guard ends.count == 2, ends.allSatisfy({ $0.utf8.allSatisfy { $0 >= 0x30 && $0 <= 0x39 } }) else {
+      self = .whole
+      return
+    }
+    // A number beyond 64 bits lies behind any end.
+    let first = ends[0].isEmpty ? nil : Int64(ends[0]) ?? .max
+    let last = ends[1].isEmpty ? nil : Int64(ends[1]) ?? .max
+    switch (first, last) {
+    case (let first?, let last?) where first > last: self = .whole
+    case (let first?, let last):
+      let end = last.map { $0 >= count ? count : $0 + 1 } ?? count
+      self = first < count ? .part(first..<end) : .unsatisfiable
+    case (nil, let last?): self = last > 0 && count > 0 ? .part(max(0, count - last)..<count) : .unsatisfiable
+    default: self = .whole
+    }
+  }
+}
+
+extension Response {
+  /// Answers for bytes that have a tag: 304, 206, 416 or all of them, as the request asks.
+  package static func ranges(
+    _ bytes: any RangeReadable, tag: EntityTag, type: String, for request: Request
+  ) -> Response {
+    var headers: HeaderFields = [
+      "Content-Type": type, "ETag": tag.field, "Accept-Ranges": "bytes", "Cache-Control": "private, no-cache",
+    ]
+    if let list = request.headers["If-None-Match"], tag.isListed(in: list, weakCounts: true) {
+      return Response(.notModified, headers: headers)
+    }
+    // `If-Range` must be the very tag; a date, or a weak tag, is not strong enough.
+    let isSame = request.headers["If-Range"].map { $0.trimmingSpaces == tag.field } ?? true
+    let range = isSame && request.method.isSafe ? ByteRange(request.headers["Range"], of: bytes.count) : .whole
+    switch range {
+    case .whole: return Response(headers: headers, body: .ranges(bytes))
+    case .part(let range):
+      headers.add("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(bytes.count)")
+      return Response(.partialContent, headers: headers, body: .ranges(PartOfBytes(whole: bytes, range: range)))
+    case .unsatisfiable:
+      headers.add("Content-Range", "bytes */\(bytes.count)")
+      return Response(.rangeNotSatisfiable, headers: headers)
+    }
+  }
+}

@@ -1,0 +1,156 @@
+internal import CMicrohttpd
+
+// What libmicrohttpd calls, on its own threads: global functions, because a closure could inherit an actor and trap.
+
+/// The context of the server.
+private func context(_ pointer: UnsafeMutableRawPointer?) -> DaemonContext? {
+  unsafe pointer.map { unsafe Unmanaged<DaemonContext>.fromOpaque($0).takeUnretainedValue() }
+}
+
+private func key(_ connection: OpaquePointer?) -> UInt { UInt(bitPattern: connection) }
+
+/// A connection begins or has ended.
+func httpNotified(
+  _ own: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
+  _ code: MHD_ConnectionNotificationCode
+) {
+  guard let context = unsafe context(own) else { return }
+  guard code == .CONNECTION_NOTIFY_STARTED else { return unsafe context.close(key(connection)) }
+  unsafe context.open(key(connection), socket: lazaret_mhd_socket(connection))
+}
+
+/// The line of a request has been read; what is returned stays with the request.
+func httpBegan(
+  _: UnsafeMutableRawPointer?, _ target: UnsafePointer<CChar>?, _: OpaquePointer?
+) -> UnsafeMutableRawPointer? {
+  let text = unsafe target.map { unsafe String(cString: $0) } ?? ""
+  return unsafe Unmanaged.passRetained(Exchange(target: text)).toOpaque()
+}
+
+/// A request is over, answered or not.
+func httpCompleted(
+  _ own: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
+  _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, _: MHD_RequestTerminationCode
+) {
+  if let pointer = unsafe state?.pointee {
+    unsafe Unmanaged<Exchange>.fromOpaque(pointer).release()
+    unsafe state?.pointee = nil
+  }
+  guard let context = unsafe context(own) else { return }
+  unsafe context.expect(key(connection), within: context.options.headerSeconds)
+}
+
+/// One header field of a request.
+private func collect(
+  _ fields: UnsafeMutableRawPointer?, _: MHD_ValueKind, _ name: UnsafePointer<CChar>?, _ nameLength: Int,
+  _ value: UnsafePointer<CChar>?, _ valueLength: Int
+) -> MHD_Result {
+  guard let fields = unsafe fields?.assumingMemoryBound(to: HeaderFields.self) else { return .NO }
+  unsafe fields.pointee.add(text(name, nameLength), text(value, valueLength))
+  return .YES
+}
+
+private func text(_ bytes: UnsafePointer<CChar>?, _ count: Int) -> String {
+  guard let bytes = unsafe bytes else { return "" }
+  return unsafe String(decoding: UnsafeRawBufferPointer(start: bytes, count: count), as: UTF8.self)
+}
+
+/// A request has a header, a piece of a body, or everything.
+func httpAnswer(
+  _ own: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _: UnsafePointer<CChar>?,
+  _ method: UnsafePointer<CChar>?, _ version: UnsafePointer<CChar>?, _ piece: UnsafePointer<CChar>?,
+  _ pieceLength: UnsafeMutablePointer<Int>?, _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
+) -> MHD_Result {
+  guard let context = unsafe context(own), let rules = context.rules, let pointer = unsafe state?.pointee,
+    let method = unsafe method, let version = unsafe version
+  else { return .NO }
+  let exchange = unsafe Unmanaged<Exchange>.fromOpaque(pointer).takeUnretainedValue()
+  guard exchange.hasBegun else {
+    var headers = HeaderFields()
+    _ = unsafe withUnsafeMutablePointer(to: &headers) {
+      unsafe MHD_get_connection_values_n(connection, .HEADER_KIND, collect, $0)
+    }
+    let refusal = unsafe exchange.begin(
+      method: String(cString: method), version: String(cString: version), headers: headers,
+      size: lazaret_mhd_header_size(connection), rules: rules)
+    unsafe context.expect(key(connection), within: refusal == nil ? context.options.bodySeconds : nil)
+    // An answer now means that no body is read and that the connection ends.
+    return refusal.map { unsafe queue($0, on: connection, context) } ?? .YES
+  }
+  if let count = unsafe pieceLength?.pointee, count > 0 {
+    let bytes = unsafe Array(UnsafeRawBufferPointer(start: piece, count: count))
+    unsafe pieceLength?.pointee = 0
+    return exchange.append(bytes, rules: rules) ? .YES : .NO
+  }
+  unsafe context.expect(key(connection), within: nil)
+  return unsafe queue(exchange.finish(context.handler), on: connection, context)
+}
+
+/// Sends a response.
+private func queue(_ plain: Response, on connection: OpaquePointer?, _ context: DaemonContext) -> MHD_Result {
+  let response = SecurityHeaders.added(to: plain)
+  guard let made = unsafe make(response.body, context) else { return .NO }
+  defer { unsafe MHD_destroy_response(made) }
+  for field in response.headers.fields where field.isLegal {
+    guard unsafe MHD_add_response_header(made, field.name, field.safeValue) == .YES else { return .NO }
+  }
+  return unsafe MHD_queue_response(connection, UInt32(response.status.rawValue), made)
+}
+
+/// A body that the library asks for piece by piece, and the server that it is of.
+private final class OutgoingBody {
+  let reader: BodyReader
+  let context: DaemonContext
+
+  init(_ reader: BodyReader, _ context: DaemonContext) {
+    self.reader = reader
+    self.context = context
+  }
+}
+
+private func make(_ body: Response.Body, _ context: DaemonContext) -> OpaquePointer? {
+  switch body {
+  case .bytes(var bytes):
+    let count = bytes.count
+    return unsafe bytes.withUnsafeMutableBytes { buffer in
+      unsafe MHD_create_response_from_buffer(count, buffer.baseAddress, .RESPMEM_MUST_COPY)
+    }
+  case .ranges(let bytes):
+    return unsafe make(BodyReader(bytes), count: UInt64(max(0, bytes.count)), context)
+  case .chunks(let chunks):
+    // Where the server stops already, the client gets a cut stream and no half one.
+    if !context.begin(chunks) { chunks.cancel() }
+    return unsafe make(BodyReader(chunks), count: UInt64.max, context)
+  }
+}
+
+private func make(_ reader: BodyReader, count: UInt64, _ context: DaemonContext) -> OpaquePointer? {
+  let body = unsafe Unmanaged.passRetained(OutgoingBody(reader, context)).toOpaque()
+  guard let response = unsafe MHD_create_response_from_callback(count, 64 << 10, readBody, body, freeBody) else {
+    unsafe freeBody(body)
+    return nil
+  }
+  return unsafe response
+}
+
+private func readBody(
+  _ own: UnsafeMutableRawPointer?, _ offset: UInt64, _ buffer: UnsafeMutablePointer<CChar>?, _ room: Int
+) -> Int {
+  guard let own = unsafe own, let buffer = unsafe buffer else { return MHD_CONTENT_READER_END_WITH_ERROR }
+  let body = unsafe Unmanaged<OutgoingBody>.fromOpaque(own).takeUnretainedValue()
+  do {
+    guard let piece = try body.reader.read(at: offset, room: room) else { return MHD_CONTENT_READER_END_OF_STREAM }
+    unsafe UnsafeMutableRawBufferPointer(start: buffer, count: room).copyBytes(from: piece)
+    return piece.count
+  } catch {
+    return MHD_CONTENT_READER_END_WITH_ERROR
+  }
+}
+
+private func freeBody(_ own: UnsafeMutableRawPointer?) {
+  guard let own = unsafe own else { return }
+  let body = unsafe Unmanaged<OutgoingBody>.fromOpaque(own).takeRetainedValue()
+  guard let chunks = body.reader.chunks else { return }
+  body.context.end(chunks)
+  chunks.cancel()
+}

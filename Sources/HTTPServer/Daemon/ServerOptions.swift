@@ -1,0 +1,50 @@
+/// Where a server listens, and what it bears.
+package struct ServerOptions: Sendable {
+  /// A certificate with its key.
+  package struct TLS: Sendable {
+    /// The certificate and those above it, in PEM.
+    package var certificate: String
+
+    /// The private key, in PEM.
+    package var key: String
+
+    /// A certificate with its key.
+    package init(certificate: String, key: String) {
+      self.certificate = certificate
+      self.key = key
+    }
+  }
+
+  /// The numeric address to listen at; the loopback of IPv4 unless told otherwise.
+  package var address = "127.0.0.1"
+
+  /// The port; 0 for any that is free.
+  package var port: UInt16 = 0
+
+  /// Names besides those of the loopback that `Host` may have, with the port where the browser says it.
+  package var hosts: Set<String> = []
+
+  /// TLS, where it is spoken.
+  package var tls: TLS?
+
+  /// The most connections at a time; each has a thread, so that a slow one holds up no other.
+  package var connectionLimit = 512
+
+  /// After how many seconds without a byte a connection is closed.
+  package var idleSeconds = 10
+
+  /// Within how many seconds the header of a request must be there, however it trickles in.
+  package var headerSeconds = 15
+
+  /// Within how many seconds the body must be there.
+  package var bodySeconds = 60
+
+  /// The most bytes of a body.
+  package var bodyLimit = 1 << 20
+
+  /// The most bytes of a request's line and header fields.
+  package var headerLimit = 32 << 10
+
+  /// The loopback at any free port.
+  package init() {}
+}

@@ -1,0 +1,46 @@
+#if canImport(Glibc)
+  internal import Glibc
+#else
+  internal import Darwin
+#endif
+
+/// A numeric address with a port, as the system takes it.
+struct SocketAddress {
+  private enum Form {
+    case four(sockaddr_in)
+    case six(sockaddr_in6)
+  }
+
+  private let form: Form
+
+  /// Reads an address; nil where it is not a numeric one of IPv4 or IPv6.
+  init?(_ text: String, port: UInt16) {
+    var four = sockaddr_in()
+    var six = sockaddr_in6()
+    if unsafe inet_pton(AF_INET, text, &four.sin_addr) == 1 {
+      four.sin_family = sa_family_t(AF_INET)
+      four.sin_port = port.bigEndian
+      form = .four(four)
+    } else if unsafe inet_pton(AF_INET6, text, &six.sin6_addr) == 1 {
+      six.sin6_family = sa_family_t(AF_INET6)
+      six.sin6_port = port.bigEndian
+      form = .six(six)
+    } else {
+      return nil
+    }
+  }
+
+  /// Whether it is one of IPv6.
+  var isIPv6: Bool {
+    if case .six = form { return true }
+    return false
+  }
+
+  /// Calls a function with a pointer to the address.
+  func withPointer<Result>(_ body: (UnsafeRawPointer) -> Result) -> Result {
+    switch form {
+    case .four(var address): unsafe withUnsafePointer(to: &address) { unsafe body(UnsafeRawPointer($0)) }
+    case .six(var address): unsafe withUnsafePointer(to: &address) { unsafe body(UnsafeRawPointer($0)) }
+    }
+  }
+}

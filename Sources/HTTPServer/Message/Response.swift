@@ -1,0 +1,76 @@
+/// An answer: status, header fields and a body.
+package struct Response: Sendable {
+  /// What follows the header.
+  package enum Body: Sendable {
+    /// Bytes in memory.
+    case bytes([UInt8])
+
+    /// Bytes that are read where they are wanted, of a known number.
+    case ranges(any RangeReadable)
+
+    /// Chunks as they come, of an unknown number; an error breaks the connection, so that the client sees the cut.
+    case chunks(ChunkSource)
+  }
+
+  package var status: Status
+  package var headers: HeaderFields
+  package var body: Body
+
+  /// A response from its parts.
+  package init(_ status: Status = .ok, headers: HeaderFields = HeaderFields(), body: Body = .bytes([])) {
+    self.status = status
+    self.headers = headers
+    self.body = body
+  }
+
+  /// Plain text.
+  package static func text(_ text: String, status: Status = .ok) -> Response {
+    Response(status, headers: ["Content-Type": "text/plain; charset=utf-8"], body: .bytes(Array(text.utf8)))
+  }
+
+  /// A page.
+  package static func html(_ page: HTML, status: Status = .ok) -> Response {
+    Response(
+      status, headers: ["Content-Type": "text/html; charset=utf-8"],
+      body: .bytes(Array("<!DOCTYPE html>\n\(page.text)".utf8)))
+  }
+
+  /// JSON.
+  package static func json(_ value: JSONText, status: Status = .ok) -> Response {
+    Response(
+      status, headers: ["Content-Type": "application/json; charset=utf-8"], body: .bytes(Array("\(value.text)\n".utf8)))
+  }
+
+  /// Sends the browser elsewhere on this server, with a GET.
+  package static func redirect(to target: RequestTarget) -> Response {
+    Response(.seeOther, headers: ["Location": target.path + target.query.text])
+  }
+
+  /// The response with a file name for the browser to keep it under.
+  package func downloaded(as name: String) -> Response {
+    var copy = self
+    copy.headers.set("Content-Disposition", ContentDisposition.attachment(name))
+    return copy
+  }
+
+  /// The response with a cookie.
+  package func setting(_ cookie: Cookie) -> Response {
+    var copy = self
+    copy.headers.add("Set-Cookie", cookie.field)
+    return copy
+  }
+
+  /// The response without its body, as for HEAD in tests; the server itself leaves out bodies.
+  package var bytes: [UInt8]? {
+    guard case .bytes(let bytes) = body else { return nil }
+    return bytes
+  }
+}
+
+extension HeaderFields: ExpressibleByDictionaryLiteral {
+  /// Fields from a literal.
+  package init(dictionaryLiteral elements: (String, String)...) {
+    self.init()
+    for (name, value) in elements { add(name, value) }
+  }
+}

@@ -1,0 +1,29 @@
+/// Who watches an opening, and may end it.
+public struct OpeningObserver: Sendable {
+  /// Called now and then, on the thread that opens.
+  public var progress: @Sendable (OpeningProgress) -> Void
+
+  /// Asked now and then; true ends the opening with `cancelled`, and leaves the store as it was, or whole in quarantine.
+  ///
+  /// Asked before each step of a migration; the finished steps are kept for the next opening. During a salvage the store is in
+  /// quarantine already, and the next opening goes on with its salvage. Not asked any more once another store is in its
+  /// place.
+  public var isCancelled: @Sendable () -> Bool
+
+  /// An observer; without one of its own, the opening ends when the current task is cancelled.
+  public init(
+    progress: @escaping @Sendable (OpeningProgress) -> Void = { _ in },
+    isCancelled: @escaping @Sendable () -> Bool = { Task.isCancelled }
+  ) {
+    self.progress = progress
+    self.isCancelled = isCancelled
+  }
+
+  /// Tells how far it is, and stops where nobody wants the result any more.
+  func report(
+    _ phase: OpeningProgress.Phase, at path: FilePath, completed: Int64 = 0, of total: Int64 = 0
+  ) throws {
+    progress(OpeningProgress(phase: phase, completed: completed, total: total))
+    if isCancelled() { throw LazaretError.cancelled(path) }
+  }
+}

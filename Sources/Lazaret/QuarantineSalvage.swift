@@ -1,0 +1,30 @@
+public import Quarantine
+public import Salvage
+public import SystemPackage
+
+/// A salvaged store in quarantine: what came out of a quarantined one.
+public struct QuarantineSalvage: Sendable {
+  /// The quarantined store, with its receipt as it is now.
+  public var stored: QuarantinedStore
+
+  /// The salvaged store.
+  public var store: FilePath
+
+  /// The report, as a file.
+  public var reportPath: FilePath
+
+  /// What was recovered and what was not.
+  public var report: SalvageReport
+
+  /// The account of it that the receipt has.
+  public var result: Receipt.Salvage.Result
+}
+
+/// What a salvage of a quarantined store is to do.
+public struct QuarantineSalvageOptions: Sendable, Hashable {
+  /// Whether deleted records are looked for too; they are kept apart.
+  public var findsDeleted: Bool
+
+  /// Live records only, unless told otherwise.
+  public init(findsDeleted: Bool = false) { self.findsDeleted = findsDeleted }
+}

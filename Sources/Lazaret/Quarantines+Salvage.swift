@@ -1,0 +1,118 @@
+public import Examination
+import Quarantine
+public import SystemPackage
+
+extension Quarantines {
+  /// Makes a clean store of every record that is still in the bytes of a quarantined one, beside it.
+  ///
+  /// The quarantined store is only read. What comes out is verified, and seen to open where the model is given; it can be done
+  /// again at any time, and the result of the last time stays until the new one is whole. Nothing is put into an app's
+  /// place: `install` does that.
+  ///
+  /// - Parameters:
+  ///   - name: its name or path.
+  ///   - model: the app's model; what the store says of itself if nil.
+  /// - Throws: `not-in-quarantine`; `locked` where another process is salvaging in the folder; `LazaretError` of the kinds
+  ///   `salvageFailed` and `cancelled`; what the file system says.
+  public func salvage(
+    _ name: FilePath, model: AppModel? = nil, options: QuarantineSalvageOptions = QuarantineSalvageOptions(),
+    observer: OpeningObserver = OpeningObserver()
+  ) throws -> QuarantineSalvage {
+    let (folder, store) = try find(name)
+    let lock = try folder.salvageLock(patience: 1_000)
+    let result = try SalvageWork(
+      of: store.id, in: folder, model: model, options: options, surroundings: surroundings, observer: observer
+    ).run()
+    _ = consume lock
+    return result
+  }
+
+  /// Puts a copy of a salvaged store into an app's place; the store that is there is quarantined first, whole.
+  ///
+  /// After a kill at any moment the place has the store that was there, or the salvaged one, or is empty while the next
+  /// opening puts the salvaged one there.
+  ///
+  /// - Parameters:
+  ///   - name: the quarantined store that it was made of, by name or path.
+  ///   - destination: the place; the one that the quarantined store came from if nil.
+  ///   - model: the app's model, by which the receipt of the store that makes room tells its version.
+  /// - Returns: where it is now, and what was quarantined for it.
+  /// - Throws: `not-salvaged`, `salvage-unusable`; `locked` or `in-use` where another process has the store open; what the file
+  ///   system says. The place is then as it was.
+  public func install(
+    _ name: FilePath, to destination: FilePath? = nil, model: AppModel? = nil, appVersion: String? = nil
+  ) throws -> (place: StoreFileSet, quarantined: QuarantinedStore?) {
+    let (folder, found) = try find(name)
+    let place = try destination.map { try StoreFileSet.locate($0, in: fileSystem) } ?? folder.originalPlace(of: found)
+    let salvaging = try folder.salvageLock(patience: 1_000)
+    // Whoever salvages here may have to wait for the folder, but never the other way round.
+    let locks = try lockFolders(of: found, in: folder, and: place.folder)
+    let stored = try folder.store(named: found.id)
+    let installation = SalvageInstallation(place: place, folder: folder, stored: stored, surroundings: surroundings)
+    let (files, result) = try checked(installation)
+    let mark = PendingNotice(for: place, in: fileSystem)
+    let hadMark = try mark.isThere()
+    try SalvageInstallation.removeHalf(of: place, in: fileSystem)
+    let staged = try installation.stage(files, result)
+    // From here on an empty place is one that the salvaged store belongs into.
+    if !hadMark { try mark.write(previousID: try newestID(from: place)) }
+    try installation.announce(staged)
+    var replaced: QuarantinedStore?
+    do {
+      if !(try place.members(in: fileSystem)).isEmpty {
+        replaced = try add(
+          place, model: model, reason: Self.replacedWords(stored.id), appVersion: appVersion,
+          holding: lockedFolders(of: stored, in: folder, and: place.folder), OpeningObserver())
+      }
+      _ = try installation.install(staged, from: files)
+    } catch {
+      if let replaced, try fileSystem.status(of: place.main, followingLinks: false) == nil {
+        // What made room for it goes back to where it was.
+        _ = consume salvaging
+        _ = try QuarantineFolder(beside: place, surroundings: surroundings).release(replaced.id, to: place)
+      }
+      // A mark that stays says that an empty place is one that the salvaged store belongs into.
+      if !hadMark, try !(place.members(in: fileSystem)).isEmpty { try mark.remove() }
+      throw error
+    }
+    // Whoever asked for it knows, and the app's user is told nothing that was not the app's doing.
+    try mark.remove()
+    _ = consume locks
+    return (place, replaced)
+  }
+
+  /// The newest store in quarantine that came from a place: of what is there already nobody has to be told.
+  private func newestID(from place: StoreFileSet) throws -> String? {
+    try QuarantineFolder(beside: place, surroundings: surroundings).stores()
+      .first { $0.receipt?.originalPath.path == place.main }?.id
+  }
+
+  private static func replacedWords(_ id: String) -> String {
+    "What was salvaged of the quarantined store \(id) was put in its place."
+  }
+
+  private func checked(
+    _ installation: SalvageInstallation
+  ) throws -> (files: SalvageFiles, result: Receipt.Salvage.Result) {
+    let id = installation.stored.id
+    guard let result = installation.stored.receipt?.salvage?.result else {
+      throw QuarantineError(
+        .notSalvaged, operation: "install the salvaged store", path: installation.stored.files.main,
+        detail: "nothing was salvaged of it yet", hint: "Salvage it first: lazaret quarantine salvage \(id).")
+    }
+    guard let (files, _) = try installation.source() else {
+      throw QuarantineError(
+        .salvageUnusable, operation: "install the salvaged store", path: installation.stored.files.main,
+        detail: installation.stored.receipt?.salvage?.failure.map { printable($0.words) }
+          ?? "the salvaged store is missing",
+        hint: "Salvage it again with the app's current model: lazaret quarantine salvage \(id) --model MODEL.")
+    }
+    if try installation.isChanged(files, result) {
+      throw QuarantineError(
+        .evidenceChanged, operation: "install the salvaged store", path: files.store.main,
+        detail: "it is not what it was when it was made",
+        hint: "Somebody has written to it. Salvage it again: lazaret quarantine salvage \(id).")
+    }
+    return (files, result)
+  }
+}

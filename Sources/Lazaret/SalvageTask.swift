@@ -1,0 +1,112 @@
+public import Examination
+import Foundation
+import Synchronization
+public import SystemPackage
+
+/// A salvage of a quarantined store that runs in the background, on a thread of its own.
+///
+/// ```swift
+/// let task = SalvageTask(of: "2026-11-21-10-11-12", in: Quarantines(home: home), model: model)
+/// for await progress in task.updates { show(progress.fraction) }
+/// let salvaged = try await task.value
+/// ```
+///
+/// It goes on when nobody holds the handle any more; `cancel` ends it.
+public final class SalvageTask: Sendable {
+  private struct State {
+    var result: Result<QuarantineSalvage, any Error>?
+    var progress: OpeningProgress?
+    var waiting: [CheckedContinuation<QuarantineSalvage, any Error>] = []
+  }
+
+  private let state = Mutex(State())
+  private let isEnded = Atomic<Bool>(false)
+  private let isCancelled = Atomic<Bool>(false)
+  private let end = DispatchGroup()
+
+  /// How far it is, from when it began to when it ended: the latest report, where nobody took the earlier ones in time.
+  ///
+  /// For one reader.
+  public let updates: AsyncStream<OpeningProgress>
+
+  /// Begins a salvage.
+  ///
+  /// - Parameters:
+  ///   - name: the quarantined store, by name or path.
+  ///   - model: the app's model; what the store says of itself if nil.
+  ///   - work: done with the result before the task counts as ended, on the same thread, such as its installation; what it throws is what
+  ///     the task throws.
+  public init(
+    of name: FilePath, in quarantines: Quarantines, model: AppModel? = nil,
+    options: QuarantineSalvageOptions = QuarantineSalvageOptions(),
+    then work: @escaping @Sendable (QuarantineSalvage) throws -> Void = { _ in }
+  ) {
+    let (updates, continuation) = AsyncStream.makeStream(
+      of: OpeningProgress.self, bufferingPolicy: .bufferingNewest(1))
+    self.updates = updates
+    end.enter()
+    let thread = Thread { [self] in
+      let observer = OpeningObserver { progress in
+        self.state.withLock { $0.progress = progress }
+        continuation.yield(progress)
+      } isCancelled: {
+        self.isCancelled.load(ordering: .relaxed)
+      }
+      let result = Result<QuarantineSalvage, any Error> {
+        let salvaged = try quarantines.salvage(name, model: model, options: options, observer: observer)
+        try work(salvaged)
+        return salvaged
+      }
+      continuation.finish()
+      finish(result)
+    }
+    thread.name = "lazaret.salvage"
+    // As much as a main thread has: schemas and models of a hostile store may nest.
+    thread.stackSize = 8 << 20
+    thread.start()
+  }
+
+  private func finish(_ result: Result<QuarantineSalvage, any Error>) {
+    let waiting = state.withLock { state in
+      state.result = result
+      defer { state.waiting = [] }
+      return state.waiting
+    }
+    isEnded.store(true, ordering: .releasing)
+    end.leave()
+    for continuation in waiting { continuation.resume(with: result) }
+  }
+
+  /// The latest report of how far it is; nil before the first.
+  public var progress: OpeningProgress? { state.withLock { $0.progress } }
+
+  /// Whether it has ended, well or not.
+  public var hasEnded: Bool { isEnded.load(ordering: .acquiring) }
+
+  /// Asks it to end; it does at the next step, with `cancelled`, and leaves the quarantined store as it is.
+  public func cancel() { isCancelled.store(true, ordering: .relaxed) }
+
+  /// Waits for its end, and blocks the thread meanwhile.
+  ///
+  /// - Throws: what ``Quarantines/salvage(_:model:options:observer:)`` throws.
+  public func wait() throws -> QuarantineSalvage {
+    end.wait()
+    guard let result = state.withLock({ $0.result }) else { throw LazaretError.cancelled("") }
+    return try result.get()
+  }
+
+  /// Its result, once it has ended.
+  ///
+  /// - Throws: what ``Quarantines/salvage(_:model:options:observer:)`` throws.
+  public var value: QuarantineSalvage {
+    get async throws {
+      try await withCheckedThrowingContinuation { continuation in
+        let result = state.withLock { state -> Result<QuarantineSalvage, any Error>? in
+          if state.result == nil { state.waiting.append(continuation) }
+          return state.result
+        }
+        if let result { continuation.resume(with: result) }
+      }
+    }
+  }
+}

@@ -1,0 +1,246 @@
+import Foundation
+import Salvage
+
+/// One salvage of a quarantined store, from its evidence to a verified result beside it.
+///
+/// Whoever runs it holds the quarantine folder's salvage lock.
+struct SalvageWork {
+  let folder: QuarantineFolder
+  let id: String
+  let model: AppModel?
+  let options: QuarantineSalvageOptions
+  let storeOptions: PersistentStore.Options
+  let surroundings: Surroundings
+  let observer: OpeningObserver
+
+  private var fileSystem: FileSystem { surroundings.fileSystem }
+
+  init(
+    of id: String, in folder: QuarantineFolder, model: AppModel?,
+    options: QuarantineSalvageOptions = QuarantineSalvageOptions(),
+    storeOptions: PersistentStore.Options = PersistentStore.Options(), surroundings: Surroundings,
+    observer: OpeningObserver
+  ) {
+    self.folder = folder
+    self.id = id
+    self.model = model
+    self.options = options
+    self.storeOptions = storeOptions
+    self.surroundings = surroundings
+    self.observer = observer
+  }
+
+  /// Salvages, verifies, and keeps the result; an earlier one goes when the new one is whole and the receipt names it.
+  ///
+  /// - Throws: `LazaretError` of the kinds `salvageFailed` and `cancelled`; what the surroundings say. The receipt then has what an
+  ///   earlier salvage gave, and the reason.
+  func run() throws -> QuarantineSalvage {
+    let stored = try folder.store(named: id)
+    let working = try folder.beginSalvage(of: id)
+    do {
+      return try run(stored, in: working)
+    } catch {
+      // The first error is the one to report; what cannot be removed now is removed by the next salvage.
+      try? folder.endSalvage(of: id)
+      throw try judged(error, stored)
+    }
+  }
+
+  private func run(_ stored: QuarantinedStore, in working: FilePath) throws -> QuarantineSalvage {
+    guard let evidence = try fileSystem.status(of: stored.files.main), evidence.kind == .regular else {
+      throw Failure(code: "nothing-to-salvage", words: "The store's main file is missing.")
+    }
+    let made = StoreFileSet(main: working.appending("Salvaged.sqlite"))
+    let clock = SalvageClock(now: surroundings.now)
+    let salvaging = Salvager.Options(
+      findsDeleted: options.findsDeleted, fitsModel: true, ignoresLog: try hasForeignLog(stored)
+    ) { [observer] in
+      observer.progress(clock.progress($0, $1, $2))
+      return !observer.isCancelled()
+    }
+    let report = try Salvager(surroundings: surroundings).salvage(
+      stored.files.main, to: made.main, model: model.map(SalvageModel.init), options: salvaging)
+    observer.progress(clock.progress(0.95, nil))
+    if observer.isCancelled() { throw LazaretError.cancelledSalvage(stored.files.main) }
+    let setAside = report.rebuild?.setAsideFile == nil ? nil : made.main.sibling(suffix: "-set-aside")
+    for path in [made.main, setAside].compactMap(\.self) {
+      try fileSystem.adoptAccess(of: evidence.private, to: path)
+    }
+    let usability = try usability(of: made)
+    let files = try folder.freeResult(of: id)
+    let date = surroundings.now()
+    let file = try fileSystem.open(made.main)
+    let result = Receipt.Salvage.Result(
+      name: name(files.store.main), report: name(files.report), setAside: setAside.map { _ in name(files.setAside) },
+      date: date, bytes: file.count, sha256: try FileDigest(of: file).hexadecimal, version: usability.version,
+      isUsable: usability.isUsable, isComplete: report.isComplete, score: report.score,
+      entities: report.records.map {
+        .init(
+          name: $0.name, table: $0.table, recovered: $0.recovered, doubtful: $0.doubtful, lost: $0.lost,
+          lostIsExact: $0.isLostExact)
+      })
+    var told = report
+    told.store = PathText(stored.files.main)
+    told.output = PathText(files.store.main)
+    if setAside != nil { told.rebuild?.setAsideFile = files.setAside }
+    try folder.keep(made, setAside: setAside, report: try told.json(), as: files)
+    try folder.endSalvage(of: id)
+    let former = folder.result(of: stored)
+    let updated = try folder.update(id) { receipt in
+      var salvage = receipt.salvage ?? Receipt.Salvage(pendingSince: date, isWanted: false)
+      salvage.state = usability.isUsable ? .salvaged : .failed
+      salvage.date = date.rfc3339
+      salvage.result = result
+      salvage.failure = usability.failure
+      receipt.salvage = salvage
+      receipt.add(
+        Receipt.Moment(
+          usability.isUsable ? .salvaged : .salvageFailed, at: date,
+          words: usability.failure?.words ?? result.words, path: result.name))
+    }
+    if let former, former != files { try folder.remove(former) }
+    return QuarantineSalvage(
+      stored: updated, store: files.store.main, reportPath: files.report, report: told, result: result)
+  }
+
+  /// Whether the log beside the store is that of another database, whose pages would pass for the store's own.
+  private func hasForeignLog(_ stored: QuarantinedStore) throws -> Bool {
+    try Examiner(fileSystem: fileSystem).examine(
+      stored.files.main, model: model, options: .init(countsRecords: false)
+    ).reason.code == "foreign-wal"
+  }
+
+  private func name(_ path: FilePath) -> PathText { PathText(path.lastComponent.map { FilePath($0.string) } ?? path) }
+
+  // MARK: Whether an app could open it
+
+  private struct Usability {
+    var version: String?
+    var isUsable: Bool
+    var failure: Receipt.Reason?
+  }
+
+  /// Looks at every page of the result, and opens it as the app would.
+  private func usability(of made: StoreFileSet) throws -> Usability {
+    let examination = try Examiner(fileSystem: fileSystem).examine(
+      made.main, model: model, options: .init(depth: .full, countsRecords: false))
+    if examination.verdict == .unavailable { throw LazaretError(.unavailable, examination, path: made.main) }
+    let version = examination.modelVersion
+    guard examination.verdict == .compatible else {
+      return Usability(
+        version: version, isUsable: false,
+        failure: .init(
+          code: "salvage-unusable",
+          words: "What was salvaged cannot be opened with this version of the app: \(examination.reason.words)"))
+    }
+    guard let model else { return Usability(version: version, isUsable: true) }
+    do {
+      var current: ManagedObjectModel?
+      if case .coreData(let bundle) = model { current = bundle.current.model }
+      try PersistentStore(opening: made.main, model: current, options: storeOptions).close()
+    } catch {
+      if error.isEnvironmental { throw error }
+      return Usability(
+        version: version, isUsable: false,
+        failure: .init(code: "salvage-unusable", words: "What was salvaged does not open: \(printable(error.detail))"))
+    }
+    // A log that SQLite could not take away has nothing in it: nothing was written.
+    for part in [StoreFileSet.Part.wal, .sharedMemory] { try fileSystem.unlink(made.path(of: part)) }
+    return Usability(version: version, isUsable: true)
+  }
+
+  // MARK: What went wrong
+
+  /// A reason in the evidence itself.
+  private struct Failure: Error {
+    var code: String
+    var words: String
+  }
+
+  /// The error to report; where the evidence is at fault the receipt says so too.
+  private func judged(_ error: any Error, _ stored: QuarantinedStore) throws -> any Error {
+    let reason: Receipt.Reason
+    switch error {
+    case let error as Failure: reason = .init(code: error.code, words: error.words)
+    case let error as SalvageError:
+      if error.kind == .cancelled { return LazaretError.cancelledSalvage(stored.files.main) }
+      guard error.isDataFault else { return error }
+      reason = .init(code: error.code, words: "Nothing could be salvaged: \(printable(error.detail)).")
+    default: return error
+    }
+    let date = surroundings.now()
+    try folder.update(id) { receipt in
+      var salvage = receipt.salvage ?? Receipt.Salvage(pendingSince: date, isWanted: false)
+      salvage.failure = reason
+      if salvage.result?.isUsable != true {
+        salvage.state = .failed
+        salvage.date = date.rfc3339
+      }
+      receipt.salvage = salvage
+      receipt.add(Receipt.Moment(.salvageFailed, at: date, words: reason.words))
+    }
+    return LazaretError.salvageFailed(stored.files.main, reason)
+  }
+}
+
+extension SalvageReport {
+  /// The accounts of what holds records of the app's, and not what Core Data itself needs: its lists, pairs, and history.
+  fileprivate var records: [Entity] {
+    guard isCoreData else { return entities }
+    return entities.filter { entity in
+      let name = entity.table.uppercased()
+      let isOwn = name.hasPrefix("Z_") || ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"].contains(name)
+      return entity.name != entity.table || !isOwn
+    }
+  }
+
+  /// The JSON text that is written beside a quarantined store, with a final newline.
+  fileprivate func json() throws -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    return [UInt8](try encoder.encode(self)) + [UInt8(ascii: "\n")]
+  }
+}
+
+extension SalvageError {
+  /// Whether the evidence is at fault, so that trying again would give the same.
+  fileprivate var isDataFault: Bool {
+    switch kind {
+    case .nothingFound, .verificationFailed, .model, .output: true
+    case .file, .outputExists, .outputIsStore, .donor, .cancelled: false
+    }
+  }
+}
+
+extension SalvageModel {
+  init(_ model: AppModel) {
+    switch model {
+    case .coreData(let bundle): self = .coreData(bundle)
+    case .sqlite(let script, _): self = .sqlite(script)
+    }
+  }
+}
+
+extension FileStatus {
+  /// The same for a file that its owner may write, and that is no program.
+  var `private`: FileStatus {
+    var status = self
+    status.permissions = permissions.intersection(.init(rawValue: 0o666)).union(.ownerReadWrite)
+    return status
+  }
+}
+
+extension Receipt.Salvage.Result {
+  /// What came out, in one plain sentence.
+  public var words: String {
+    func counted(_ number: Int64) -> String { "\(number) record\(number == 1 ? "" : "s")" }
+    if isComplete {
+      return recovered == 0 ? "It held no records." : "All records were recovered, \(recovered) of them."
+    }
+    if recovered == 0, lost == 0 { return "No records were recovered." }
+    var text = "\(counted(recovered)) \(recovered == 1 ? "was" : "were") recovered"
+    if doubtful > 0 { text += ", \(doubtful) of them doubtful" }
+    if lost > 0 { text += "; \(lostIsExact ? "" : "about ")\(lost) \(lost == 1 ? "was" : "were") lost" }
+    return text + "."
+  }
+}

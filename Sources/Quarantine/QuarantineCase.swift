@@ -1,0 +1,32 @@
+/// What is known of a store when it is quarantined: the receipt's content apart from names, times and digests.
+public struct QuarantineCase: Sendable, Hashable, Codable {
+  /// Why it is quarantined.
+  public var reason: Receipt.Reason
+
+  /// The numbers that SQLite and Core Data would have reported.
+  public var error: Receipt.ErrorCodes
+
+  /// The model it was written with; nil where it could not be told.
+  public var model: Receipt.Model?
+
+  /// The records that could be counted; nil where it could not be read so far.
+  public var entities: [Receipt.EntityCount]?
+
+  /// The versions of everything that had a part in it.
+  public var versions: Receipt.Versions
+
+  /// What is asked for as to its salvage; nil for nothing.
+  public var salvage: Receipt.Salvage?
+
+  /// What is known of a store.
+  public init(
+    reason: Receipt.Reason, error: Receipt.ErrorCodes = .init(), model: Receipt.Model? = nil,
+    entities: [Receipt.EntityCount]? = nil, versions: Receipt.Versions
+  ) {
+    self.reason = reason
+    self.error = error
+    self.model = model
+    self.entities = entities
+    self.versions = versions
+  }
+}

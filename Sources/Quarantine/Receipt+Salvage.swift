@@ -1,0 +1,170 @@
+public import StoreFiles
+
+extension Receipt {
+  /// What has become of the salvage of a quarantined store.
+  public struct Salvage: Sendable, Hashable, Codable {
+    /// How far it is.
+    public enum State: String, Sendable, Hashable, Codable, CaseIterable {
+      /// It was asked for and has not been done, or not to its end.
+      case pending
+
+      /// There is a salvaged store beside the quarantined one.
+      case salvaged
+
+      /// It gave nothing that an app could open.
+      case failed
+
+      /// A copy of the salvaged store was put into a store's place.
+      case installed
+    }
+
+    /// How far it is.
+    public var state: State
+
+    /// Since when, in RFC 3339.
+    public var date: String
+
+    /// Whether the next opening at the store's place goes on with it, and installs what comes out.
+    public var isWanted: Bool
+
+    /// What came out of it last; nil where nothing has.
+    public var result: Result?
+
+    /// Why the last attempt gave nothing that an app could open; nil where it did, or none was made.
+    public var failure: Reason?
+
+    /// Where a copy of the salvaged store was put, and when; nil where it was not.
+    public var installed: Release?
+
+    private enum CodingKeys: String, CodingKey {
+      case state
+      case date
+      case isWanted = "wanted"
+      case result
+      case failure
+      case installed
+    }
+
+    /// A salvage that is asked for.
+    ///
+    /// - Parameter isWanted: whether the next opening goes on with it.
+    public init(pendingSince date: Timestamp, isWanted: Bool) {
+      state = .pending
+      self.date = date.rfc3339
+      self.isWanted = isWanted
+    }
+  }
+}
+
+extension Receipt.Salvage {
+  /// The account of an entity, or of a table that is no entity's.
+  public struct Entity: Sendable, Hashable, Codable {
+    /// The name of the entity, else of the table.
+    public var name: String
+
+    /// The table.
+    public var table: String
+
+    /// Records recovered.
+    public var recovered: Int64
+
+    /// Those of them that are doubtful.
+    public var doubtful: Int64
+
+    /// Records lost.
+    public var lost: Int64
+
+    /// Whether the number of lost records is exact; else it is an estimate.
+    public var lostIsExact: Bool
+
+    /// An account.
+    public init(name: String, table: String, recovered: Int64, doubtful: Int64, lost: Int64, lostIsExact: Bool) {
+      self.name = name
+      self.table = table
+      self.recovered = recovered
+      self.doubtful = doubtful
+      self.lost = lost
+      self.lostIsExact = lostIsExact
+    }
+  }
+
+  /// A salvaged store: its files, relative to the folder of the receipt, and what is in it.
+  public struct Result: Sendable, Hashable, Codable {
+    /// The salvaged store.
+    public var name: PathText
+
+    /// The report.
+    public var report: PathText
+
+    /// The file of what is not part of the store; nil where there is nothing.
+    public var setAside: PathText?
+
+    /// When it was made, in RFC 3339.
+    public var date: String
+
+    /// The size of the salvaged store in bytes.
+    public var bytes: Int64
+
+    /// The SHA-256 of the salvaged store in hexadecimal digits.
+    public var sha256: String
+
+    /// The version of the model that it is of; nil where it is none of the given model's.
+    public var version: String?
+
+    /// Whether it was seen to open with the current version of the given model.
+    public var isUsable: Bool
+
+    /// Whether everything that the store held is in it, beyond doubt.
+    public var isComplete: Bool
+
+    /// How much of the store was saved, from 0 to 100, and 100 only where everything was, beyond doubt; nil where not known.
+    public var score: Int?
+
+    /// The accounts, by name.
+    public var entities: [Entity]
+
+    private enum CodingKeys: String, CodingKey {
+      case name
+      case report
+      case setAside
+      case date
+      case bytes
+      case sha256
+      case version
+      case isUsable = "usable"
+      case isComplete = "complete"
+      case score
+      case entities
+    }
+
+    /// Records recovered in all.
+    public var recovered: Int64 { entities.reduce(0) { $0 &+ $1.recovered } }
+
+    /// Doubtful records in all.
+    public var doubtful: Int64 { entities.reduce(0) { $0 &+ $1.doubtful } }
+
+    /// Records lost in all.
+    public var lost: Int64 { entities.reduce(0) { $0 &+ $1.lost } }
+
+    /// Whether the number of lost records is exact.
+    public var lostIsExact: Bool { entities.allSatisfy { $0.lost == 0 || $0.lostIsExact } }
+
+    /// A salvaged store.
+    public init(
+      name: PathText, report: PathText, setAside: PathText?, date: Timestamp, bytes: Int64, sha256: String,
+      version: String?, isUsable: Bool, isComplete: Bool, score: Int?, entities: [Entity]
+    ) {
+      self.name = name
+      self.report = report
+      self.setAside = setAside
+      self.date = date.rfc3339
+      self.bytes = bytes
+      self.sha256 = sha256
+      self.version = version
+      self.isUsable = isUsable
+      self.isComplete = isComplete
+      self.score = score
+      self.entities = entities
+    }
+  }
+}

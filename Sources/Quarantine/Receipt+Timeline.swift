@@ -1,0 +1,89 @@
+public import StoreFiles
+
+extension Receipt {
+  /// One thing that happened to a quarantined store.
+  public struct Moment: Sendable, Hashable, Codable {
+    /// What kind of thing: a word that later versions may add to.
+    public struct Kind: RawRepresentable, Sendable, Hashable, Codable {
+      /// The word.
+      public var rawValue: String
+
+      /// A kind by its word.
+      public init(rawValue: String) { self.rawValue = rawValue }
+
+      /// It was moved into quarantine.
+      public static let quarantined = Kind(rawValue: "quarantined")
+
+      /// A clean store was made of its records.
+      public static let salvaged = Kind(rawValue: "salvaged")
+
+      /// Its salvage gave nothing that an app could open.
+      public static let salvageFailed = Kind(rawValue: "salvage-failed")
+
+      /// A copy of the salvaged store was put into a store's place.
+      public static let installed = Kind(rawValue: "installed")
+
+      /// An empty store was put into its place.
+      public static let replaced = Kind(rawValue: "replaced")
+
+      /// It was exported for debugging.
+      public static let exported = Kind(rawValue: "exported")
+
+      /// It was put back.
+      public static let released = Kind(rawValue: "released")
+
+      /// Reads the word.
+      public init(from decoder: any Decoder) throws {
+        rawValue = try decoder.singleValueContainer().decode(String.self)
+      }
+
+      /// Writes the word.
+      public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(rawValue)
+      }
+    }
+
+    /// What kind of thing.
+    public var kind: Kind
+
+    /// When, in RFC 3339.
+    public var date: String
+
+    /// What happened, in words; nil where the kind says it all.
+    public var words: String?
+
+    /// The file or folder it is about; nil where there is none.
+    public var path: PathText?
+
+    /// A thing that happened.
+    public init(_ kind: Kind, at date: Timestamp, words: String? = nil, path: PathText? = nil) {
+      self.kind = kind
+      self.date = date.rfc3339
+      self.words = words
+      self.path = path
+    }
+  }
+
+  /// The most moments that are kept; of more, the first and the latest are.
+  private static let maximumMoments = 500
+
+  /// What has happened to the store, oldest first, as far as it is known.
+  public var history: [Moment] {
+    if let timeline { return timeline }
+    var moments: [Moment] = []
+    if let date = Timestamp(date) { moments.append(Moment(.quarantined, at: date, words: reason.words)) }
+    if let released, let date = Timestamp(released.date) {
+      moments.append(Moment(.released, at: date, path: released.path))
+    }
+    return moments
+  }
+
+  /// Adds a moment.
+  package mutating func add(_ moment: Moment) {
+    var moments = history
+    moments.append(moment)
+    if moments.count > Self.maximumMoments { moments.removeSubrange(1...(moments.count - Self.maximumMoments)) }
+    timeline = moments
+  }
+}

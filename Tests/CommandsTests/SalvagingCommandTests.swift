@@ -1,0 +1,79 @@
+import Foundation
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+/// The verbs that salvage on the way.
+struct SalvagingCommandTests {
+  @Test func openSalvagesByItself() throws {
+    let desk = try Desk()
+    let broken = try desk.makeBrokenStore()
+    let opened = try desk.lazaret("open", broken, "--model", desk.model)
+    #expect(opened.errors.isEmpty)
+    #expect([0, 2].contains(opened.status))
+    #expect(opened.output.contains("recovered"))
+    #expect(opened.output.contains("A copy of the salvaged store is in its place."))
+    #expect(opened.output.contains("salvaged store: "))
+    let inspected = try desk.lazaret("inspect", broken, "--model", desk.model)
+    #expect(inspected.status == 0)
+    #expect(inspected.output.contains("40"))
+    let list = try desk.lazaret("quarantine", "list")
+    #expect(list.output.contains("installed"))
+    let shown = try desk.lazaret("quarantine", "show", try desk.quarantinedID())
+    #expect(shown.output.contains("Car") && shown.output.contains("salvaged · "))
+    // Whole, so that nothing is lost, and told by the exit code.
+    let event = try #require(try json(try desk.lazaret("quarantine", "list", "--json").output) as? [String: Any])
+    #expect(keys(of: event).isSuperset(of: ["salvage", "timeline", "entities", "score"]))
+  }
+
+  @Test func salvageLaterAndInstall() throws {
+    let desk = try Desk()
+    let broken = try desk.makeBrokenStore()
+    for word in ["later", "salvage-later"] {
+      #expect(
+        try desk.lazaret("open", "Stores/None-\(word).sqlite", "--model", desk.model, "--on-damage", word).status == 0)
+    }
+    let opened = try desk.lazaret("open", broken, "--model", desk.model, "--on-damage", "later")
+    #expect(opened.status == 2)
+    #expect(opened.output.contains("lazaret quarantine salvage"))
+    let id = try desk.quarantinedID()
+    #expect(try desk.lazaret("quarantine", "list").output.contains("pending"))
+    #expect(try desk.lazaret("quarantine", "salvage", id, "--install").status == 64)
+    let salvaged = try desk.lazaret("quarantine", "salvage", id, "--model", desk.model)
+    #expect([0, 2].contains(salvaged.status), "\(salvaged.errors)")
+    #expect(salvaged.output.contains("40"))
+    #expect(salvaged.output.contains("\(id).salvaged.sqlite"))
+    let installed = try desk.lazaret("quarantine", "salvage", id, "--model", desk.model, "--install", "--deleted")
+    #expect([0, 2].contains(installed.status), "\(installed.errors)")
+    #expect(installed.output.contains("What was there is in quarantine as"))
+    #expect(try desk.lazaret("inspect", broken, "--model", desk.model).output.contains("40"))
+    #expect(try desk.lazaret("quarantine", "salvage", "2001-01-01-00-00-00").status == 1)
+  }
+
+  @Test func theDemonstrationEndsRescued() throws {
+    let desk = try Desk()
+    let examples = RealMaterial.projectRoot.appending("Examples").string
+    let told = try desk.lazaret("demo", "--folder", "Shown", "--examples", examples)
+    #expect(told.status == 0, "\(told.errors)")
+    #expect(told.output.contains("recovered"))
+    let result = try desk.lazaret("demo", "--folder", "Demo", "--examples", examples, "--json")
+    let scenes = try #require((try json(result.output) as? [String: Any])?["scenes"] as? [[String: Any]])
+    var recovered: [String: Int] = [:]
+    for scene in scenes {
+      let events = (scene["opening"] as? [String: Any])?["events"] as? [[String: Any]] ?? []
+      guard let salvage = events.last(where: { $0["kind"] as? String == "salvage" })?["salvage"] as? [String: Any],
+        let name = scene["name"] as? String
+      else { continue }
+      #expect(salvage["state"] as? String == "installed", "\(name): \(salvage)")
+      for entity in salvage["entities"] as? [[String: Any]] ?? []
+      where ["Car", "Motorbike", "Owner"].contains(entity["name"] as? String) {
+        recovered[name, default: 0] += entity["recovered"] as? Int ?? 0
+      }
+    }
+    print("demo: \(recovered)")
+    #expect(recovered["overwritten-header"] == 212)
+    #expect((recovered["truncated"] ?? 0) >= 12)
+    #expect(recovered["foreign-wal"] == 212)
+  }
+}
