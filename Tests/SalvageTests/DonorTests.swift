@@ -66,7 +66,7 @@ struct DonorTests {
   @Test("Another store, and a damaged backup, are refused")
   func refused() throws {
     let scene = try RebuildScene(seed: 32, records: 100)
-    let damaged = try scene.damaged("zero:10", seed: 5)
+    let damaged = try scene.damaged("header", seed: 5)
     let other = try RealMaterial.copy(scene.store, into: scene.folder, as: "Other.sqlite")
     let queue = try DatabaseQueue(path: other.string)
     try queue.write { try $0.execute(sql: "UPDATE Z_METADATA SET Z_UUID = '00000000-0000-4000-8000-000000000000'") }
