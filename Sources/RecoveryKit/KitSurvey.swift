@@ -42,7 +42,9 @@ struct KitSurvey {
           RecoveryKit.LogMark(salt1: $0.salt1, salt2: $0.salt2, frames: UInt32(clamping: log.committedFrameCount))
         }
       })
-    var kit = RecoveryKit(date: Timestamp(secondsSince1970: date.secondsSince1970), storeUUID: nil, versionHashes: [:], file: facts, entries: [], tables: [])
+    var kit = RecoveryKit(
+      date: Timestamp(secondsSince1970: date.secondsSince1970), storeUUID: nil, versionHashes: [:], file: facts,
+      entries: [], tables: [])
     kit.entries = schema.entries.map {
       RecoveryKit.Entry(
         kind: $0.kind.rawValue, name: $0.name, tableName: $0.tableName, root: $0.rootPage, sql: $0.sql)

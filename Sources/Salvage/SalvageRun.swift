@@ -82,7 +82,7 @@ struct SalvageRun {
     try find.kit?.verify(harvest, evidence)
     if let donor = options.donor {
       var rows = try DonorHarvest(
-        donor, uuid: find.identity.metadata?.uuid, kit: find.kit, in: evidence.fileSystem)
+        donor, uuid: find.identity.metadata?.uuid ?? find.kit?.kit.storeUUID, kit: find.kit, in: evidence.fileSystem)
       try rows.run(harvest, find.list)
       find.kitRemarks += rows.remarks
     }

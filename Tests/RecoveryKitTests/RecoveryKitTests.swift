@@ -72,7 +72,7 @@ struct RecoveryKitTests {
     let queue = try DatabaseQueue(path: path.string)
     try queue.write { try $0.execute(sql: "INSERT INTO NOTES VALUES ('x')") }
     for round in 1...20 {
-      try queue.write { try $0.execute(sql: "INSERT INTO ZTHING (Z_ENT, ZNAME) SELECT 1, ZNAME FROM ZTHING LIMIT 50") }
+      try queue.write { try $0.execute(sql: "INSERT INTO ZTHING (Z_ENT, ZNAME) SELECT 1, SAID FROM NOTES LIMIT 50") }
       let kit = try RecoveryKit(ofOpen: path)
       let count = try queue.read { try Int64.fetchOne($0, sql: "SELECT count(*) FROM ZTHING") }
       #expect(kit.table(named: "ZTHING")?.rows == count, "round \(round)")

@@ -66,6 +66,7 @@ struct DonorTests {
   @Test("Another store, and a damaged backup, are refused")
   func refused() throws {
     let scene = try RebuildScene(seed: 32, records: 100)
+    let damaged = try scene.damaged("header", seed: 5)
     let other = try RealMaterial.copy(scene.store, into: scene.folder, as: "Other.sqlite")
     let queue = try DatabaseQueue(path: other.string)
     try queue.write { try $0.execute(sql: "UPDATE Z_METADATA SET Z_UUID = '00000000-0000-4000-8000-000000000000'") }
@@ -74,7 +75,7 @@ struct DonorTests {
     for path in [other, text] {
       let error = #expect(throws: SalvageError.self) {
         try Salvager().salvageRaw(
-          scene.store, to: scene.folder.appending("Out.sqlite"), model: .coreData(scene.bundle),
+          damaged, to: scene.folder.appending("Out.sqlite"), model: .coreData(scene.bundle),
           options: .init(donor: SalvageDonor(path: path, date: date)))
       }
       #expect(error?.kind == .donor)

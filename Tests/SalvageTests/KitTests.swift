@@ -109,7 +109,8 @@ struct KitTests {
     let kit = scene.folder.appending("App.kit")
     try FileSystem().writeAtomically(try RecoveryKit(of: scene.store).bytes(), to: kit, replacing: false)
     try scene.change(
-      "UPDATE ZPERSON SET ZNAME = 'changed ' || Z_PK WHERE Z_PK % 3 = 0", "DELETE FROM ZFLAG WHERE Z_PK % 5 = 0")
+      "UPDATE ZPERSON SET ZBORN = coalesce(ZBORN, 0) + 12345.678 WHERE Z_PK % 3 = 0",
+      "DELETE FROM ZFLAG WHERE Z_PK % 5 = 0")
     let whole = try Salvager().salvageRaw(
       scene.store, to: scene.folder.appending("Whole.sqlite"), model: .coreData(scene.bundle),
       options: .init(kit: .file(kit)))

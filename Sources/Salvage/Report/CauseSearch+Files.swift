@@ -81,15 +81,21 @@ extension CauseSearch {
     guard !causes.isEmpty, !misfits.isEmpty else { return }
     let search = FileLayoutSearch(main: evidence.main)
     let stated = try search.vote(size: layout.pageSize, base: layout.base)
-    for shift in 9...16 where 1 << shift != layout.pageSize {
+    // Cells end where the page does; with too large a size most pages seem to end early.
+    guard 2 * Self.early(stated) > stated.pages else { return }
+    for shift in 9...16 where 1 << shift < layout.pageSize {
       let other = try search.vote(size: 1 << shift, base: layout.base)
-      // The same number of runs is looked at whatever the size, so bytes are compared, and not pages.
-      guard other.pages > 8, other.pages << shift > 3 * stated.pages * layout.pageSize / 2 else { continue }
+      guard other.pages > 4, 4 * Self.early(other) < other.pages else { continue }
       add(
         .headerContradicted, .likely, pages: [1],
         words: "The header says that pages have \(layout.pageSize) bytes; with \(1 << shift) they make more sense.")
       return
     }
+  }
+
+  /// How many pages have more behind their last cell than can be reserved.
+  private static func early(_ vote: FileLayoutSearch.Vote) -> Int {
+    vote.reservedCounts.reduce(0) { $0 + ($1.key > 255 ? $1.value : 0) }
   }
 
   private mutating func lookAtEncoding(_ header: DatabaseHeader) throws(SalvageError) {

@@ -60,7 +60,7 @@ struct CauseSearch {
     }.map(\.element)
   }
 
-  /// The place in the order: by how sure a cause is, then whole-file causes before those of pages, then by extent.
+  /// The place in the order: by how sure a cause is, then those of whole files before those of pages, then by extent.
   private static func rank(_ cause: DamageCause) -> Double {
     let confidence: Double =
       switch cause.confidence {
@@ -69,8 +69,7 @@ struct CauseSearch {
       case .possible: 2
       }
     if cause.code == .indexesOnly { return 9 }
-    if cause.pageCount == 0 { return confidence * 10 }
-    return (cause.confidence == .possible ? 20 : 10) + 1 / Double(cause.pageCount + 1)
+    return cause.pageCount == 0 ? confidence : confidence + 0.9 / Double(cause.pageCount)
   }
 
   mutating func add(

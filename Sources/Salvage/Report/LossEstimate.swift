@@ -187,10 +187,9 @@ struct LossEstimate {
     return header.pageCount > crawl.map.pageCount
   }
 
-  /// The share of a table among all pages with rows.
+  /// The share of a table's pages with rows among all pages that are there.
   private func shareOfPages(of index: Int) -> Double {
-    let all = crawl.trees.reduce(0) { $0 + $1.leaves.count }
-    return Double(crawl.trees[index].leaves.count) / Double(max(1, all))
+    Double(crawl.trees[index].leaves.count) / Double(max(1, crawl.map.pageCount))
   }
 
   /// The rows of a page of the table, on average.
