@@ -76,11 +76,11 @@ struct OpenCommand: ParsableCommand {
           whenDamaged: remedy, whenIncompatible: remedy, whenMigrationFails: migrationRemedy, depth: check),
         home: home.path, appVersion: appVersion, migration: migration, logger: log.logger(json: output.json))
       let line = ProgressLine()
-      let interruption = Interruption()
+      Interruption.listen()
       let observer = OpeningObserver {
         line.show($0)
       } isCancelled: {
-        interruption.isWished
+        Interruption.isRequested
       }
       let opening = try coordinator.open(store.path, observer: observer)
       line.clear()

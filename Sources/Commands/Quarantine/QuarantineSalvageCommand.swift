@@ -61,12 +61,12 @@ struct QuarantineSalvageCommand: ParsableCommand {
     try report(json: output.json) {
       let model = try model.map { try AppModel.load($0.path, order: versionOrder.order) }
       let quarantines = Quarantines(home: home.path)
-      let interruption = Interruption()
+      Interruption.listen()
       let line = ProgressLine()
       let observer = OpeningObserver {
         line.show($0)
       } isCancelled: {
-        interruption.isWished
+        Interruption.isRequested
       }
       let salvaged = try quarantines.salvage(
         id.path, model: model, options: .init(findsDeleted: deleted), observer: observer)

@@ -1,0 +1,30 @@
+import Synchronization
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// Whether the user has pressed Ctrl-C: long work ends in good order then, and a second Ctrl-C ends the process at once.
+enum Interruption {
+  private static let isAsked = Atomic<Bool>(false)
+
+  /// Begins to listen for Ctrl-C and the usual request to end.
+  static func listen() {
+    for number in [SIGINT, SIGTERM] { _ = signal(number, interrupted) }
+  }
+
+  /// Whether it was pressed.
+  static var isRequested: Bool { isAsked.load(ordering: .relaxed) }
+
+  fileprivate static func request() { isAsked.store(true, ordering: .relaxed) }
+}
+
+/// Runs inside a signal: an atomic store and `signal` are all that is safe there.
+private func interrupted(_ number: Int32) {
+  Interruption.request()
+  _ = signal(number, SIG_DFL)
+}
