@@ -31,7 +31,9 @@ struct QuarantineSalvageTests {
     #expect(try scene.scene.system.status(of: first.store) == nil)
     #expect(try scene.scene.system.status(of: first.reportPath) == nil)
     #expect(first.result.entities == second.result.entities)
-    let stores = [kept, second.store].map { path in Result { try PersistentStore(opening: path) } }
+    guard case .coreData(let bundle) = model else { return }
+    let current = bundle.current.model
+    let stores = [kept, second.store].map { path in Result { try PersistentStore(opening: path, model: current) } }
     let comparison = try StoreComparison(try stores[0].get(), try stores[1].get())
     #expect(comparison.differences.filter { $0.kind != .metadata }.isEmpty)
     for store in stores { try store.get().close() }
