@@ -250,16 +250,19 @@ struct SalvageRun {
     }
   }
 
-  /// The version whose tables most of a sample of pages fit best; of equally good ones the newest.
+  /// The version whose tables most of a sample of pages fit best; of equally good ones the current one, else the newest.
   private func bestFitting(
     _ bundle: ModelBundle, _ schema: SchemaSearch, _ reader: PageReader, _ map: PageMap
   ) throws(SalvageError) -> ExpectedSchema? {
     var best: (score: Double, schema: ExpectedSchema)?
     var buffer = reader.makeBuffer()
     let leaves = (1...max(1, map.pageCount)).filter { map.look($0) == .tableLeaf }
-    for version in bundle.versions {
+    // Where the rows have to go into a version that the app can open, none that comes after its own will do.
+    let current = bundle.versions.firstIndex { $0.isCurrent } ?? bundle.versions.count - 1
+    let possible = options.fitsModel ? Array(bundle.versions[...current]) : bundle.versions
+    for version in possible.filter({ !$0.isCurrent }) + possible.filter(\.isCurrent) {
       let expected = try ExpectedSchema(version.model)
-      if bundle.versions.count == 1 { return expected }
+      if possible.count == 1 { return expected }
       let list = TreeList(found: schema.entries, isWhole: schema.isWhole, expected: expected)
       let crawl = Crawl(reader: reader, map: map, trees: list.trees)
       // What is left of the store's own list of tables says more than the looks of their rows.
