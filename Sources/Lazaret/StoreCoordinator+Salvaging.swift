@@ -156,6 +156,8 @@ extension StoreCoordinator {
     _ observer: OpeningObserver
   ) throws -> [OpeningEvent] {
     observer.progress(.init(phase: .creating))
+    // What the attempt could not remove at once goes now, or by the next opening.
+    try quarantine.endSalvage(of: stored.id)
     let bytes = try newStoreBytes()
     let folder = try FolderLock(place.folder, in: fileSystem)
     guard try place.members(in: fileSystem).isEmpty else { throw BeginAnew() }

@@ -71,11 +71,16 @@ struct SalvagingOpeningTests {
       </model>
       """, to: "Other.xcdatamodeld/V1.xcdatamodel/contents")
     let model = try AppModel.load(scene.scene.folder.appending("Other.xcdatamodeld"))
-    let coordinator = StoreCoordinator(model: model, home: scene.scene.home, surroundings: .still())
-    let opening = try coordinator.open(scene.scene.store())
-    #expect(opening.examination.verdict == .incompatible)
-    #expect(opening.events.map(\.kind) == [.quarantine, .salvage], "\(opening.events)")
-    #expect(opening.notice?.message.contains("does not fit this version of the app") == true)
+    // Such a store is newer than this model, so that it would stay where it is; somebody asks for it all the same.
+    let quarantines = Quarantines(home: scene.scene.home, surroundings: .still())
+    let stored = try quarantines.add(scene.scene.store(), model: model)
+    let salvaged = try quarantines.salvage(stored.files.main, model: model)
+    #expect(salvaged.result.isUsable)
+    #expect(salvaged.result.recovered == Int64(SalvagingScene.records))
+    _ = try quarantines.install(stored.files.main, model: model)
+    let opening = try StoreCoordinator(model: model, home: scene.scene.home, surroundings: .still()).open(
+      scene.scene.store())
+    #expect(opening.examination.verdict == .compatible)
     #expect(try SalvagingScene.names(opening.store) == SalvagingScene.allNames())
     // Here a car's entity has another number than there.
     #expect(try opening.store.read { try Int.fetchAll($0, sql: "SELECT DISTINCT Z_ENT FROM ZCAR") } == [2])
@@ -191,7 +196,7 @@ struct SalvagingOpeningTests {
     #expect(fractions.count > 3)
     #expect(fractions == fractions.sorted())
     #expect(fractions.allSatisfy { (0...1).contains($0) })
-    #expect(Set(progress.compactMap(\.salvagePhase)).isSuperset(of: [.survey, .rows, .rebuild]))
+    #expect(Set(progress.compactMap(\.salvagePhase)).isSuperset(of: [.rows, .rebuild]))
   }
 
   @Test func cancellingAtAnyMomentKeepsTheStoreAndTheNextOpeningGoesOn() throws {
