@@ -87,11 +87,11 @@ struct SalvageCommand: ParsableCommand {
       let known = try (model ?? schema).map { try AppModel.load($0.path, order: versionOrder.order) }
       let donor = try withBackup.map { try SalvageDonor(path: $0.path) }
       let line = ProgressLine()
-      let interruption = Interruption()
+      Interruption.listen()
       let options = Salvager.Options(findsDeleted: deleted, migrates: !noMigrate, kit: kitSource, donor: donor) {
         phase, done, total in
         line.show(phase.words, done, of: total)
-        return !interruption.isWished
+        return !Interruption.isRequested
       }
       let model = known.map(SalvageModel.init)
       let report =

@@ -27,7 +27,7 @@ public struct OpeningSalvage: Sendable, Hashable, Codable {
   /// Whether the number of lost records is exact; else it is an estimate.
   public var lostIsExact: Bool
 
-  /// How much of the store was saved, from 0 to 100; 100 only where everything was, beyond doubt. Nil where it is not known.
+  /// How much of the store was saved, from 0 to 100, and 100 only where everything was, beyond doubt; nil where not known.
   public var score: Int?
 
   /// The accounts of the entities, by name.

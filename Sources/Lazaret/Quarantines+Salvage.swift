@@ -55,7 +55,7 @@ extension Quarantines {
     try SalvageInstallation.removeHalf(of: place, in: fileSystem)
     let staged = try installation.stage(files, result)
     // From here on an empty place is one that the salvaged store belongs into.
-    if !hadMark { try mark.write(previousID: nil) }
+    if !hadMark { try mark.write(previousID: try newestID(from: place)) }
     try installation.announce(staged)
     var replaced: QuarantinedStore?
     do {
@@ -79,6 +79,12 @@ extension Quarantines {
     try mark.remove()
     _ = consume locks
     return (place, replaced)
+  }
+
+  /// The newest store in quarantine that came from a place: of what is there already nobody has to be told.
+  private func newestID(from place: StoreFileSet) throws -> String? {
+    try QuarantineFolder(beside: place, surroundings: surroundings).stores()
+      .first { $0.receipt?.originalPath.path == place.main }?.id
   }
 
   private static func replacedWords(_ id: String) -> String {

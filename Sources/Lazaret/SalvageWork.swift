@@ -207,7 +207,7 @@ extension SalvageError {
   fileprivate var isDataFault: Bool {
     switch kind {
     case .nothingFound, .verificationFailed, .model, .output: true
-    case .file, .outputExists, .outputIsStore, .cancelled: false
+    case .file, .outputExists, .outputIsStore, .donor, .cancelled: false
     }
   }
 }

@@ -117,7 +117,7 @@ extension Receipt.Salvage {
     /// Whether everything that the store held is in it, beyond doubt.
     public var isComplete: Bool
 
-    /// How much of the store was saved, from 0 to 100; 100 only where everything was, beyond doubt. Nil where it is not known.
+    /// How much of the store was saved, from 0 to 100, and 100 only where everything was, beyond doubt; nil where not known.
     public var score: Int?
 
     /// The accounts, by name.

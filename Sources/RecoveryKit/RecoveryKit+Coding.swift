@@ -69,7 +69,7 @@ extension RecoveryKit {
   /// - Throws: `kit-unreadable` for anything but a whole kit, `kit-later-format` for one of a later form.
   public init(bytes: [UInt8]) throws(RecoveryKitError) {
     let head = Self.magic.count + 1
-    guard bytes.starts(with: Self.magic), bytes.count > head + 8 else { throw .unreadable(nil) }
+    guard bytes.starts(with: Self.magic), bytes.count > head + 8, bytes[head - 1] > 0 else { throw .unreadable(nil) }
     guard bytes[head - 1] <= Self.currentFormat else {
       throw RecoveryKitError(
         .laterFormat, operation: "read the recovery kit", detail: "a later version wrote it",

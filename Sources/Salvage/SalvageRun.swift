@@ -54,15 +54,16 @@ struct SalvageRun {
     let database = try OutputDatabase(output, pageSize: max(4096, reader.pageSize), encoding: reader.layout.encoding)
     try database.execute("BEGIN")
     let harvest = try RowHarvest(crawl, database: database)
+    // Rows of another model's tables go into this one's by the names of their columns, and not as they are.
+    let isForeign = find.foreignModel != nil
     let newStore = try store.map { place throws(SalvageError) in
       try NewStore(
         place.path,
         NewStore.Facts(
-          layout: find.expected?.layout, entries: find.entries, header: reader.layout.header,
+          layout: find.expected?.layout, entries: isForeign ? [] : find.entries, header: reader.layout.header,
           encoding: reader.layout.encoding, pageSize: reader.pageSize), in: place.fileSystem)
     }
-    // Rows of another model are numbered anew and looked through before they are part of the store.
-    try harvest.makeTables(in: find.foreignModel == nil ? newStore : nil)
+    try harvest.makeTables(in: isForeign ? nil : newStore)
     if options.findsDeleted { try harvest.listGhosts() }
     let total = Int64(crawl.trees.reduce(0) { $0 + $1.leaves.count })
     var done: Int64 = 0
@@ -261,12 +262,10 @@ struct SalvageRun {
       if bundle.versions.count == 1 { return expected }
       let list = TreeList(found: schema.entries, isWhole: schema.isWhole, expected: expected)
       let crawl = Crawl(reader: reader, map: map, trees: list.trees)
-      var score = 0.0
+      // What is left of the store's own list of tables says more than the looks of their rows.
+      var score = 1000 * Double(expected.agreement(with: schema.entries))
       for index in stride(from: 0, to: leaves.count, by: max(1, leaves.count / 64)) {
-        guard let choice = try crawl.choice(for: leaves[index], &buffer, where: { _ in true }) else { continue }
-        score += choice.score
-        // Of versions that fit as well, the one whose columns the records have is better than one that has more.
-        if map.fieldCount(leaves[index]) == crawl.trees[choice.tree].shape.fields.count { score += 0.05 }
+        score += try crawl.choice(for: leaves[index], &buffer, where: { _ in true })?.score ?? 0
       }
       if score >= best?.score ?? -.infinity { best = (score, expected) }
     }

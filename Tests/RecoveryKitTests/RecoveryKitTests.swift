@@ -55,7 +55,7 @@ struct RecoveryKitTests {
     #expect(table.groups[1].keys == KeyRanges(other))
     #expect(table.rows == Int64(one.count + other.count))
     #expect(table.sums.count == table.leaves.count)
-    #expect(kit.table(named: "WORDS")?.rows == 419)
+    #expect(kit.table(named: "WORDS")?.rows == 374)
     #expect(kit.table(named: "WORDS")?.groups.first?.keys == nil)
     let bytes = try kit.bytes()
     #expect(try RecoveryKit(bytes: bytes) == kit)
@@ -88,7 +88,8 @@ struct RecoveryKitTests {
   @Test("Whatever is done to a kit's bytes, it is refused and nothing else happens", arguments: [UInt64(1), 2, 3])
   func damagedKit(seed: UInt64) throws {
     let folder = try TemporaryFolder()
-    let bytes = try RecoveryKit(of: try Self.makeStore(in: folder, rows: 300)).bytes()
+    let kit = try RecoveryKit(of: try Self.makeStore(in: folder, rows: 300))
+    let bytes = try kit.bytes()
     var random = SeededGenerator(seed: seed)
     for _ in 0..<300 {
       var damaged = bytes
@@ -101,7 +102,13 @@ struct RecoveryKitTests {
         }
       }
       guard damaged != bytes else { continue }
-      #expect(throws: RecoveryKitError.self) { try RecoveryKit(bytes: damaged) }
+      do throws(RecoveryKitError) {
+        // The last bits of what is packed may mean nothing.
+        let same = try RecoveryKit(bytes: damaged)
+        #expect(same == kit, "seed \(seed)")
+      } catch {
+        #expect(error.kind == .unreadable || error.kind == .laterFormat)
+      }
     }
     var later = bytes
     later[8] = 99

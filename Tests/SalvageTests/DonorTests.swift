@@ -23,7 +23,7 @@ struct DonorTests {
     try FileSystem().writeAtomically(try RecoveryKit(of: scene.store).bytes(), to: kit, replacing: false)
     let damaged = try scene.damaged("zero:12", seed: 5)
     func salvage(_ donor: SalvageDonor?, _ name: String) throws -> (SalvageReport, FilePath) {
-      let out = scene.folder.appending(FilePath.Component(name) ?? "x")
+      let out = scene.folder.appending(name)
       let report = try Salvager().salvageRaw(
         damaged, to: out, model: .coreData(scene.bundle),
         options: .init(kit: hasKit ? .file(kit) : .none, donor: donor))

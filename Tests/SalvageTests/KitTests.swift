@@ -39,7 +39,7 @@ struct KitTests {
     "With a kit of the undamaged store the lost keys are exactly those that are lost",
     arguments: [
       "zero:8", "rand:8", "trunc:15", "header", "page1", "page1:stale", "roots", "interior", "swap:6", "torn:8",
-      "stale:5", "cell-pointers:10", "overflow",
+      "stale:5", "cell-pointers:10",
     ], [UInt64(1), 2])
   func exactLosses(kind: String, seed: UInt64) throws {
     let scene = try RebuildScene(seed: 13, records: 500)

@@ -10,6 +10,14 @@ struct LongValueTests {
   /// Rows with values of one to six overflow pages, each page full.
   private func scene(_ pragmas: String = "", seed: UInt64 = 1) throws -> PlainScene {
     var random = SeededGenerator(seed: seed)
+    // As many different words as a short page of prose has.
+    let vocabulary = (0..<80).map { _ in
+      String(
+        (0..<Int.random(in: 3...9, using: &random)).map { _ in "aeiounrstlmdkgb".randomElement(using: &random) ?? "a" })
+    }
+    func words(_ count: Int) -> String {
+      (0..<count).map { _ in vocabulary.randomElement(using: &random) ?? "" }.joined(separator: " ")
+    }
     return try PlainScene(
       pragmas: "PRAGMA page_size = 1024; \(pragmas)",
       schema: "CREATE TABLE texts (id INTEGER PRIMARY KEY, title TEXT, body TEXT, note TEXT)"
@@ -19,7 +27,7 @@ struct LongValueTests {
         try db.execute(
           sql: "INSERT INTO texts VALUES (?, ?, ?, ?)",
           arguments: [
-            index, SalvageScene.words(&random, 3), SalvageScene.words(&random, length), SalvageScene.words(&random, 4),
+            index, words(3), words(length), words(4),
           ])
       }
     }

@@ -104,9 +104,11 @@ struct DonorHarvest {
       remarks.append("no rows of \(printable(tree.name)) were taken from the backup: its columns are others there")
       return
     }
-    let places = try estimate.places(of: index, numbers: numbers)
     let holes = try estimate.holeKeys(of: index, numbers: numbers)
     let listed = kit?.keys(ofTable: tree.name)
+    var places = try estimate.places(of: index, numbers: numbers)
+    // Where nothing was written since, whatever the kit lists and is not there is lost, wherever it was.
+    if kit?.use.isCurrent == true, let listed { places = listed }
     var taken: Int64 = 0
     var inPages: Int64 = 0
     var rows = try cursor(entry.rootPage)

@@ -32,7 +32,7 @@ extension Crawl {
           continue
         }
         take(page, for: known.tree)
-        if known.page != page, map.fate(known.page) == .unclaimed { reader.moved[known.page] = page }
+        if known.page != page, reader.moved[known.page] == nil { reader.moved[known.page] = page }
       } else if let tree = owners[page], trees[tree].hasRowids, look == .tableLeaf, map.fieldCount(page) > 0,
         try choice(for: page, &buffer, where: { $0 == tree }) != nil,
         !overlaps(tree, map.firstKey(page), map.lastKey(page))

@@ -52,9 +52,6 @@ final class DirectTable {
   /// The primary keys that each reference leads to.
   private(set) var references: [KeySet]
 
-  /// Whether some row had to be inserted by SQLite.
-  var isPassedOver = false
-
   /// An index that is made of the rows on the way.
   struct Index {
     let name: String

@@ -9,7 +9,7 @@ final class EntrySorter {
   /// What all sorters of a store share: the memory they may take, and the file of sorted runs.
   final class Space {
     /// The entries that are in memory at most; each takes 24 bytes.
-    private static let limit = 1 << 20
+    private static let limit = 1 << 19
 
     private let path: FilePath
     private let fileSystem: FileSystem
@@ -157,6 +157,15 @@ final class EntrySorter {
     }
   }
 
+  @inline(__always)
+  private static func append(_ number: UInt64, _ bytes: inout [UInt8]) {
+    var shift: UInt64 = 64
+    while shift > 0 {
+      shift &-= 8
+      bytes.append(UInt8(truncatingIfNeeded: number &>> shift))
+    }
+  }
+
   private func spill(into file: borrowing WritableFile, _ space: Space) throws(FileError) {
     guard !first.isEmpty else { return }
     var bytes: [UInt8] = []
@@ -164,11 +173,9 @@ final class EntrySorter {
     let start = space.end
     for index in order() {
       let place = Int(index)
-      for number in [first[place], second[place], width == 2 ? third[place] : 0] {
-        for shift in stride(from: UInt64(56), through: 0, by: -8) {
-          bytes.append(UInt8(truncatingIfNeeded: number >> shift))
-        }
-      }
+      Self.append(first[place], &bytes)
+      Self.append(second[place], &bytes)
+      Self.append(width == 2 ? third[place] : 0, &bytes)
       if bytes.count >= 1 << 18 {
         try file.write(bytes, at: space.end)
         space.end += Int64(bytes.count)

@@ -110,7 +110,6 @@ final class OutputTable {
     guard database.hasChanged else { return false }
     count &+= 1
     insertedCount &+= 1
-    direct?.isPassedOver = true
     return true
   }
 

@@ -20,7 +20,7 @@ extension StoreAssembly {
       sql: "UPDATE main.\(SQLText.identifier(table.name)) SET Z_ENT = CASE Z_ENT\(cases) ELSE Z_ENT END")
   }
 
-  /// Says which values of a store of another model this one has no column for.
+  /// Notes whether a store of another model has values that this one has no column for; `fill` sets them aside.
   mutating func noteForeignColumns(of table: TableLayout) throws {
     guard found.foreignModel != nil, let source = raw[table.name] else { return }
     let own = Set(table.columns.map { $0.name.lowercased() })
@@ -28,11 +28,7 @@ extension StoreAssembly {
       let count =
         try Int.fetchOne(
           database, sql: "SELECT count(\(SQLText.quotedIdentifier(column.name))) FROM \(source.sql)") ?? 0
-      guard count > 0 else { continue }
-      hasForeignValues = true
-      remarks.append(
-        "\(table.rootEntityName): the model has no place for the \(count) value\(count == 1 ? "" : "s") of the column "
-          + column.name)
+      if count > 0 { hasForeignValues = true }
     }
   }
 }

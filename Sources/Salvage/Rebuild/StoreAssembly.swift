@@ -26,6 +26,9 @@ struct StoreAssembly {
   /// Whether the store is of another model and has values that this one has no place for.
   var hasForeignValues = false
 
+  /// How many large values have no file any more.
+  var missingFiles = 0
+
   private var doubtful: DoubtfulRows?
 
   init(_ database: Database, layout: StoreLayout, found: RawSalvage, account: SalvageReport.Rebuild) throws {

@@ -80,7 +80,7 @@ struct StoreReconstruction {
     let isCoreData = found.layout != nil
     let usesLog = isCoreData || found.header?.usesWriteAheadLog == true
     var report = found.report
-    let (rebuilt, remarks, hasForeignValues) = try connection.run { database in
+    let (rebuilt, remarks, isWhole) = try connection.run { database in
       // The journal is a file, so that a statement that fails can be taken back whatever it has touched.
       try database.execute(
         sql: """
@@ -104,7 +104,7 @@ struct StoreReconstruction {
     try connection.close()
     report.rebuild = rebuilt
     report.remarks += remarks
-    if !rebuilt.isFaithful || hasForeignValues { report.isComplete = false }
+    if !rebuilt.isFaithful || !isWhole { report.isComplete = false }
     if let foreign = found.foreignModel, let layout = found.layout {
       report.setApart(entitiesOf: foreign, notIn: layout)
     }
@@ -118,20 +118,23 @@ struct StoreReconstruction {
 
   private func fill(
     _ database: GRDB.Database, _ found: RawSalvage, _ account: SalvageReport.Rebuild, uuid: String
-  ) throws -> (SalvageReport.Rebuild, [String], Bool) {
+  ) throws -> (account: SalvageReport.Rebuild, remarks: [String], isWhole: Bool) {
     func tell(_ done: Int64, _ total: Int64) throws {
       guard options.progress(.rebuild, done, total) else { throw SalvageError.cancelled() }
     }
     if let layout = found.layout {
       var assembly = try StoreAssembly(database, layout: layout, found: found, account: account)
       try assembly.run(uuid: uuid, tell: tell)
+      try assembly.countMissingFiles(in: evidence.files.path(of: .externalData), fileSystem)
       if assembly.aside.isUsed { assembly.account.setAsideFile = Self.asidePath(output) }
-      return (assembly.account, assembly.remarks, assembly.hasForeignValues)
+      return (
+        assembly.account, assembly.remarks, isWhole: assembly.missingFiles == 0 && !assembly.hasForeignValues
+      )
     }
     var assembly = try PlainAssembly(database, found: found, account: account)
     try assembly.run(tell: tell)
     if assembly.aside.isUsed { assembly.account.setAsideFile = Self.asidePath(output) }
-    return (assembly.account, assembly.remarks, false)
+    return (assembly.account, assembly.remarks, isWhole: true)
   }
 
   // MARK: The migration

@@ -31,10 +31,9 @@ struct EntityAccounts {
   func all() throws(SalvageError) -> [Entity] {
     let estimate = LossEstimate(harvest, isCoreData: list.isCoreData)
     var entities: [Entity] = []
-    for index in harvest.crawl.trees.indices {
+    for index in harvest.crawl.trees.indices
+    where harvest.liveTables[index] != nil || harvest.tallies[index].deleted > 0 {
       let numbers = list.entityNames(ofTable: harvest.tallies[index].name)
-      // A table that was dropped has deleted rows alone, and is no entity's.
-      guard harvest.liveTables[index] != nil || harvest.tallies[index].deleted > 0 && numbers.count < 2 else { continue }
       let losses = try losses(of: index, numbers: numbers.map { Int64($0.number) }, estimate)
       entities += try accounts(of: index, losses, numbers)
     }

@@ -56,6 +56,21 @@ struct ExpectedSchema {
     return entries
   }
 
+  /// How many tables of another list are also in this one with the same columns, less those that have others.
+  func agreement(with found: [SchemaEntry]) -> Int {
+    func columns(_ entry: SchemaEntry) -> Set<String>? {
+      entry.tableDefinition.map { Set($0.columns.map { $0.name.lowercased() }) }
+    }
+    var own: [String: Set<String>] = [:]
+    for entry in entries where entry.kind == .table { own[entry.name.lowercased()] = columns(entry) }
+    var agreement = 0
+    for entry in found where entry.kind == .table {
+      guard let here = own[entry.name.lowercased()], let there = columns(entry) else { continue }
+      agreement += here == there ? 1 : -1
+    }
+    return agreement
+  }
+
   /// The entity numbers of a table's rows; nil where the table is no entity's.
   func entityNumbers(ofTable name: String) -> ClosedRange<Int64>? {
     guard let layout, let table = layout.tables.first(where: { isSame($0.name, name) }),
