@@ -80,6 +80,13 @@ let package = Package(
         "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration", grdb,
         grdbSQLite, systemPackage,
       ]),
+    floor(
+      "Backup",
+      knows: [
+        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
+        "Migration",
+        "Salvage", "CZlib", grdb, crypto, systemPackage,
+      ]),
     floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
@@ -115,6 +122,9 @@ let package = Package(
     tests(
       of: "Salvage",
       needs: ["Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
+    tests(
+      of: "Backup", needs: ["ManagedObjectModel", "PersistentStore", "LazaretTesting", "Damage", "SQLiteFormat", grdb],
+      leavingOut: ["Recorded"]),
     tests(of: "Quarantine"),
     tests(of: "Lazaret", needs: ["LazaretTool", "Migration", grdb, logging]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
