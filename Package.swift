@@ -51,6 +51,7 @@ let package = Package(
   ],
   targets: [
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+    .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"]), .brew(["libdeflate"])]),
     floor("StoreFiles", knows: [systemPackage, crypto]),
     floor("PropertyLists", knows: ["StoreFiles", systemPackage]),
     floor("SQLiteFormat", knows: ["StoreFiles", systemPackage]),
@@ -80,18 +81,25 @@ let package = Package(
         "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration", grdb,
         grdbSQLite, systemPackage,
       ]),
+    floor(
+      "Backup",
+      knows: [
+        "CZlib", "CDeflate", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
+        "Examination", "Migration", "Salvage", grdb, grdbSQLite, crypto, systemPackage,
+      ]),
     floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
       "Lazaret",
       knows: [
         "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration",
-        "Quarantine", systemPackage, logging,
+        "Backup", "Quarantine", systemPackage, logging,
       ]),
     floor(
       "Commands",
       knows: [
-        "Lazaret", "Damage", "Migration", "LazaretTesting", "Salvage", argumentParser, grdb, systemPackage, logging,
+        "Lazaret", "Backup", "Damage", "Migration", "LazaretTesting", "Salvage", argumentParser, grdb, systemPackage,
+        logging,
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
     .executableTarget(
@@ -114,6 +122,9 @@ let package = Package(
     tests(of: "Damage", needs: ["Examination", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
     tests(
       of: "Salvage",
+      needs: ["Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
+    tests(
+      of: "Backup",
       needs: ["Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
     tests(of: "Quarantine"),
     tests(of: "Lazaret", needs: ["LazaretTool", "Migration", grdb, logging]),
