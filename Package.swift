@@ -51,6 +51,7 @@ let package = Package(
   ],
   targets: [
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+    .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"]), .brew(["libdeflate"])]),
     floor("StoreFiles", knows: [systemPackage, crypto]),
     floor("PropertyLists", knows: ["StoreFiles", systemPackage]),
     floor("SQLiteFormat", knows: ["StoreFiles", systemPackage]),
@@ -83,9 +84,8 @@ let package = Package(
     floor(
       "Backup",
       knows: [
-        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
-        "Migration",
-        "Salvage", "CZlib", grdb, crypto, systemPackage,
+        "CZlib", "CDeflate", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
+        "Examination", "Migration", "Salvage", grdb, grdbSQLite, crypto, systemPackage,
       ]),
     floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
@@ -93,12 +93,13 @@ let package = Package(
       "Lazaret",
       knows: [
         "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration",
-        "Quarantine", systemPackage, logging,
+        "Backup", "Quarantine", systemPackage, logging,
       ]),
     floor(
       "Commands",
       knows: [
-        "Lazaret", "Damage", "Migration", "LazaretTesting", "Salvage", argumentParser, grdb, systemPackage, logging,
+        "Lazaret", "Backup", "Damage", "Migration", "LazaretTesting", "Salvage", argumentParser, grdb, systemPackage,
+        logging,
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
     .executableTarget(
@@ -123,7 +124,8 @@ let package = Package(
       of: "Salvage",
       needs: ["Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
     tests(
-      of: "Backup", needs: ["ManagedObjectModel", "PersistentStore", "LazaretTesting", "Damage", "SQLiteFormat", grdb],
+      of: "Backup",
+      needs: ["Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb],
       leavingOut: ["Recorded"]),
     tests(of: "Quarantine"),
     tests(of: "Lazaret", needs: ["LazaretTool", "Migration", grdb, logging]),

@@ -1,7 +1,7 @@
 public import SystemPackage
 
 /// A file that is being written; closes itself, but only `commit()` says that every byte is on the disk.
-public struct WritableFile: ~Copyable {
+public struct WritableFile: ~Copyable, Sendable {
   /// The path it was created at.
   public let path: FilePath
 
