@@ -38,6 +38,9 @@ public struct BackupError: ReportableError {
     /// The store could not be read as a database.
     case store = "backup-store"
 
+    /// The backup policy of a home is none, or says something that cannot be meant.
+    case policyUnreadable = "backup-policy-unreadable"
+
     /// The caller's progress function asked to stop.
     case cancelled
 

@@ -13,7 +13,7 @@ struct RetentionTests {
   ) -> RetentionSnapshot {
     RetentionSnapshot(
       identifier: name, date: Timestamp(secondsSince1970: now.secondsSince1970 - Int64(daysAgo * 86400)), tags: tags,
-      proof: proof, parent: parent, isEvidence: evidence)
+      proof: proof, needs: parent.map { [$0] } ?? [], standing: evidence ? .apart : .ordinary)
   }
 
   private func kept(_ history: [RetentionSnapshot], _ policy: RetentionPolicy) -> Set<String> {
@@ -51,7 +51,7 @@ struct RetentionTests {
       snapshot("\($0)", daysAgo: Double($0), parent: $0 < 5 ? "\($0 + 1)" : nil)
     }
     #expect(kept(history, lastOne) == ["0", "1", "2", "3", "4", "5"])
-    #expect(reasons("5", history, lastOne) == ["needed-by-delta"])
+    #expect(reasons("5", history, lastOne) == ["needed"])
   }
 
   @Test func aChainThatRunsInACircleEndsTheJudgingAllTheSame() {
@@ -137,8 +137,8 @@ struct RetentionTests {
         RetentionSnapshot(
           identifier: "\(place)", date: moments[member], tags: random.tags(),
           proof: proofs.randomElement(using: &random.generator) ?? .proven,
-          parent: place > 0 && Int.random(in: 0..<3, using: &random.generator) > 0 ? "\(place - 1)" : nil,
-          isEvidence: Int.random(in: 0..<12, using: &random.generator) == 0)
+          needs: place > 0 && Int.random(in: 0..<3, using: &random.generator) > 0 ? ["\(place - 1)"] : [],
+          standing: Int.random(in: 0..<12, using: &random.generator) == 0 ? .apart : .ordinary)
       }
       let policy = RetentionPolicy(arguments: random.arguments())
       let now = Timestamp(secondsSince1970: RetentionHistory.latest.secondsSince1970 - 3600 * 6)
@@ -148,14 +148,14 @@ struct RetentionTests {
       #expect(plan.decisions.count == history.count, told)
       #expect(plan.decisions.allSatisfy { !$0.reasons.isEmpty }, told)
       for snapshot in history where kept.contains(snapshot.identifier) {
-        #expect(snapshot.parent.map { kept.contains($0) } ?? true, told)
+        #expect(snapshot.needs.allSatisfy { kept.contains($0) }, told)
       }
-      let counted = history.filter { !$0.isEvidence && $0.date <= now }
+      let counted = history.filter { $0.standing == .ordinary && $0.date <= now }
       if let good = counted.filter({ $0.proof == .proven }).max(by: { $0.date < $1.date }) {
         #expect(kept.contains(good.identifier), told)
       }
       #expect(
-        history.filter { $0.isEvidence || $0.date.secondsSince1970 > now.secondsSince1970 + 300 }
+        history.filter { $0.standing != .ordinary || $0.date.secondsSince1970 > now.secondsSince1970 + 300 }
           .allSatisfy { kept.contains($0.identifier) }, told)
       // Every proven one that the rules keep among the proven ones alone is kept.
       let proven = counted.filter { $0.proof == .proven }

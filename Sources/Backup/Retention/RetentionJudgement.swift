@@ -47,20 +47,20 @@ struct RetentionJudgement {
 
   // MARK: What the rules do not judge
 
-  /// Keeps evidence and what has an impossible date; the rest is left to the rules, newest first.
+  /// Keeps what is apart or unknown, and what has an impossible date; the rest is left to the rules, newest first.
   private mutating func setAsideWhatRulesDoNotJudge() -> [Int] {
     // Clocks of several machines differ by some minutes.
     let latest = Timestamp(secondsSince1970: now.secondsSince1970 + 300, nanoseconds: now.nanoseconds)
     var counted: [Int] = []
     for (place, snapshot) in history.enumerated() {
-      if snapshot.isEvidence {
-        keep(place, because: .evidence)
+      if snapshot.standing != .ordinary {
+        keep(place, because: snapshot.standing == .apart ? .apart : .unknown)
       } else if snapshot.date > latest {
         isClockTrusted = false
         keep(place, because: .datedInTheFuture)
-      } else if let parent = snapshot.parent.flatMap({ places[$0] }), history[parent].date > snapshot.date,
-        history[parent].date <= latest
-      {
+      } else if snapshot.needs.compactMap({ places[$0] }).contains(where: {
+        history[$0].date > snapshot.date && history[$0].date <= latest
+      }) {
         keep(place, because: .datedBeforeParent)
       } else {
         counted.append(place)
@@ -130,10 +130,11 @@ struct RetentionJudgement {
   private mutating func keepWhatIsNeeded() {
     var waiting = reasons.indices.filter { !reasons[$0].isEmpty }
     while let place = waiting.popLast() {
-      guard let parent = history[place].parent.flatMap({ places[$0] }), parent != place else { continue }
-      let wasKept = !reasons[parent].isEmpty
-      keep(parent, because: .neededBy(history[place].identifier))
-      if !wasKept { waiting.append(parent) }
+      for needed in history[place].needs.compactMap({ places[$0] }) where needed != place {
+        let wasKept = !reasons[needed].isEmpty
+        keep(needed, because: .neededBy(history[place].identifier))
+        if !wasKept { waiting.append(needed) }
+      }
     }
   }
 }

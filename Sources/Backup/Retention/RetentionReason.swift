@@ -21,11 +21,14 @@ public enum RetentionReason: Sendable, Hashable {
   /// It is the newest of all.
   case newestOfAll
 
-  /// Another one is a delta that cannot be restored without it.
+  /// Another one cannot be restored without it.
   case neededBy(String)
 
-  /// It is evidence, which these rules never touch.
-  case evidence
+  /// It is evidence, or of a store that was not sound, which rules never touch.
+  case apart
+
+  /// What it is cannot be told, so that rules do not touch it.
+  case unknown
 
   /// It is dated later than now, so that a clock was or is wrong; it takes no other one's place.
   case datedInTheFuture
@@ -56,8 +59,9 @@ public enum RetentionReason: Sendable, Hashable {
     case .newestWithin(let period, _): "within-\(period.rawValue)"
     case .lastProven: "last-proven"
     case .newestOfAll: "newest"
-    case .neededBy: "needed-by-delta"
-    case .evidence: "evidence"
+    case .neededBy: "needed"
+    case .apart: "apart"
+    case .unknown: "unknown"
     case .datedInTheFuture: "dated-in-the-future"
     case .datedBeforeParent: "dated-before-its-parent"
     case .clockMayHaveJumped: "clock-may-have-jumped"
@@ -78,7 +82,8 @@ public enum RetentionReason: Sendable, Hashable {
     case .lastProven: "the last one proven good"
     case .newestOfAll: "the newest"
     case .neededBy(let child): "\(child) cannot be restored without it"
-    case .evidence: "evidence is never pruned by rules"
+    case .apart: "kept apart: rules never touch evidence and backups of stores that were not sound"
+    case .unknown: "its manifest cannot be read, so that rules do not touch it"
     case .datedInTheFuture: "dated in the future: a clock is or was wrong"
     case .datedBeforeParent: "dated before the backup it builds on: a clock was wrong"
     case .clockMayHaveJumped(let days): "the next one is dated \(days) days later: the clock may have jumped"

@@ -17,6 +17,18 @@ public struct RetentionSnapshot: Sendable, Hashable {
     case inconclusive
   }
 
+  /// Whether the rules are for a backup.
+  public enum Standing: String, Sendable, Hashable {
+    /// They are.
+    case ordinary
+
+    /// It is evidence, or of a store that was not sound, and is kept apart.
+    case apart
+
+    /// What it is cannot be told, for instance because a later version of this software wrote it.
+    case unknown
+  }
+
   /// What it is called.
   public var identifier: String
   /// When it was taken.
@@ -25,22 +37,22 @@ public struct RetentionSnapshot: Sendable, Hashable {
   public var tags: [String]
   /// Whether it has been shown to be good.
   public var proof: Proof
-  /// The backup that it is a delta of; nil for a whole one.
-  public var parent: String?
-  /// Whether it is evidence: raw files of a store that was damaged or set aside.
-  public var isEvidence: Bool
+  /// The backups that it cannot be restored without: the one it is a delta of, and those that have its large values.
+  public var needs: [String]
+  /// Whether the rules are for it.
+  public var standing: Standing
 
   /// What is known of a backup.
   public init(
-    identifier: String, date: Timestamp, tags: [String] = [], proof: Proof = .proven, parent: String? = nil,
-    isEvidence: Bool = false
+    identifier: String, date: Timestamp, tags: [String] = [], proof: Proof = .proven, needs: [String] = [],
+    standing: Standing = .ordinary
   ) {
     self.identifier = identifier
     self.date = date
     self.tags = tags
     self.proof = proof
-    self.parent = parent
-    self.isEvidence = isEvidence
+    self.needs = needs
+    self.standing = standing
   }
 
   /// Whether it has all of these tags; the empty tag stands for having none.

@@ -1,0 +1,249 @@
+public import ManagedObjectModel
+import SQLiteFormat
+public import Salvage
+public import StoreFiles
+public import SystemPackage
+
+/// Restores backups of a place.
+public struct BackupRestorer: Sendable {
+  /// How it is done.
+  public struct Options: Sendable {
+    /// Whether what is left of a damaged backup is salvaged, instead of an error.
+    public var salvages: Bool
+
+    /// What is known of the store, for salvage.
+    public var model: SalvageModel?
+
+    /// Called with the bytes done and the bytes in all; false ends the restore.
+    public var progress: @Sendable (_ done: Int64, _ total: Int64) -> Bool
+
+    /// Strictly, unless told otherwise.
+    public init(
+      salvages: Bool = false, model: SalvageModel? = nil,
+      progress: @escaping @Sendable (Int64, Int64) -> Bool = { _, _ in true }
+    ) {
+      self.salvages = salvages
+      self.model = model
+      self.progress = progress
+    }
+  }
+
+  /// The place.
+  public let place: any BackupPlace
+
+  private let surroundings: Surroundings
+  private var fileSystem: FileSystem { surroundings.fileSystem }
+
+  /// A restorer of a place's backups.
+  public init(of place: any BackupPlace, surroundings: Surroundings = .machine) {
+    self.place = place
+    self.surroundings = surroundings
+  }
+
+  // MARK: Choosing
+
+  /// The backup to restore: the one of that name, or the newest that is whole, of a sound store, and not found damaged.
+  ///
+  /// - Parameters:
+  ///   - id: its name; nil for the newest.
+  ///   - time: a moment that it must not be later than.
+  /// - Throws: `no-such-backup`.
+  public func choose(_ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil) throws(BackupError)
+    -> StoredBackup
+  {
+    let catalog = try BackupCatalog(of: place)
+    if let id { return try catalog.backup(id) }
+    let candidates = catalog.backups.filter { backup in
+      backup.isWhole && !backup.isApart && backup.proof?.result != .failed && time.map { backup.id.date <= $0 } != false
+    }
+    guard let first = candidates.first else {
+      throw BackupError(
+        .notFound, operation: "find the backup",
+        detail: time == nil
+          ? "no backup that can be restored lies in \(printable(place.location))"
+          : "no backup that can be restored is so old in \(printable(place.location))",
+        hint: "List what is there with: lazaret backup list")
+    }
+    return first
+  }
+
+  // MARK: Restoring
+
+  /// Restores a backup to a path where nothing is.
+  ///
+  /// Everything is written beside it under a hidden name, proven block by block and as a whole, checked, and pushed to the
+  /// disk before it gets its name.
+  ///
+  /// - Throws: `place-taken`, `no-space`, `backup-damaged`, `backup-chain-broken`, or what a step failed with; nothing is
+  ///   left then.
+  public func restore(
+    _ id: BackupIdentifier, to path: FilePath, options: Options = Options()
+  ) throws(BackupError) -> RestoreReport {
+    let target = try locate(path)
+    let folder = RestoreFolder(for: target, in: fileSystem)
+    return try removingLeftovers(of: folder) { () throws(BackupError) in
+      try refuseWhatIsThere(target)
+      let report = try stage(id, in: folder, options: options)
+      let lock = try lockFolder(of: target)
+      try folder.markReady(id)
+      try folder.install()
+      _ = consume lock
+      return report
+    }
+  }
+
+  /// Restores a backup into the hidden folder of a place, whole, checked and on the disk.
+  ///
+  /// The caller marks it as ready and installs it when the place is empty.
+  package func stage(
+    _ id: BackupIdentifier, in folder: RestoreFolder, options: Options = Options()
+  ) throws(BackupError) -> RestoreReport {
+    let catalog = try BackupCatalog(of: place)
+    let chain = try options.salvages ? remains(of: id, in: catalog) : catalog.chain(of: id)
+    guard let manifest = chain.last?.manifest else {
+      throw BackupError(
+        .damaged, operation: "restore backup \(id)", detail: "its manifest is missing or cannot be read",
+        hint: "Its .gz files can be opened with gunzip; or restore another backup.")
+    }
+    try checkSpace(manifest, chain, for: folder.target)
+    try folder.make()
+    let total = chain.reduce(Int64(0)) { $0 + ($1.manifest?.restoredBytes ?? 0) }
+    var extraction = BackupExtraction(
+      from: place, in: fileSystem, manner: options.salvages ? .salvage : .strict,
+      progress: { options.progress(min($0, total), total) })
+    if manifest.kind == .evidence {
+      try extraction.writeEvidence(manifest, to: folder.store)
+    } else {
+      try extraction.writeDatabase(chain, to: folder.store.main)
+    }
+    try extraction.writeValues(of: manifest, to: folder.store.path(of: .externalData)) { holder in
+      holder == id ? manifest : (try? catalog.backup(holder))?.manifest
+    }
+    let losses = extraction.losses
+    if manifest.kind != .evidence {
+      if !losses.pages.isEmpty || !losses.blocks.isEmpty {
+        try salvage(folder, options)
+      } else {
+        try check(folder.store.main, id)
+      }
+    }
+    return RestoreReport(
+      id: id, chain: chain.map(\.id), path: folder.target.main, bytes: manifest.contentBytes,
+      values: manifest.externalData?.items.count ?? 0, lostBlocks: losses.blocks, lostPages: losses.pages.count,
+      lostValues: losses.values)
+  }
+
+  /// The chain of a backup as far as it is there: what is missing of it is lost, and the rest is salvaged.
+  private func remains(of id: BackupIdentifier, in catalog: BackupCatalog) throws(BackupError) -> [StoredBackup] {
+    var chain = [try catalog.backup(id)]
+    while let first = chain.first, let parent = first.manifest?.parent, parent < first.id {
+      guard let next = catalog.backups.first(where: { $0.id == parent }), next.manifest?.database != nil else { break }
+      chain.insert(next, at: 0)
+    }
+    return chain
+  }
+
+  /// Salvages what is left of a database in which pages are lost, in place of it.
+  private func salvage(_ folder: RestoreFolder, _ options: Options) throws(BackupError) {
+    do throws(FileError) {
+      try fileSystem.rename(folder.store.main, to: folder.remains.main)
+    } catch {
+      throw BackupError(error)
+    }
+    do throws(SalvageError) {
+      _ = try Salvager(surroundings: surroundings).salvage(
+        folder.remains.main, to: folder.store.main, model: options.model,
+        options: Salvager.Options(migrates: false))
+    } catch {
+      if let fileError = error.fileError { throw BackupError(fileError) }
+      throw BackupError(
+        .damaged, operation: error.operation, path: error.path, detail: error.detail, hint: error.hint)
+    }
+    do throws(FileError) {
+      try fileSystem.unlink(folder.remains.main)
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// Checks every page of the restored file.
+  private func check(_ path: FilePath, _ id: BackupIdentifier) throws(BackupError) {
+    let isSound: Bool
+    do {
+      isSound = try Database(main: try fileSystem.open(path)).checkIntegrity(findingLimit: 10).isSound
+    } catch let error as FormatError {
+      if let fileError = error.fileError { throw BackupError(fileError) }
+      isSound = false
+    } catch {
+      throw BackupError(moving: error, path: path)
+    }
+    guard isSound else {
+      throw BackupError(
+        .verificationFailed, operation: "check the restored store", path: path,
+        detail: "backup \(id) is of a store that was damaged",
+        hint: "Restore an earlier backup, or restore this one elsewhere and salvage it.")
+    }
+  }
+
+  // MARK: The place
+
+  private func locate(_ path: FilePath) throws(BackupError) -> StoreFileSet {
+    do throws(FileError) { return try StoreFileSet.locate(path, in: fileSystem) } catch { throw BackupError(error) }
+  }
+
+  private func refuseWhatIsThere(_ target: StoreFileSet) throws(BackupError) {
+    do throws(FileError) {
+      guard let member = try target.members(in: fileSystem).first else { return }
+      throw FileError(
+        .placeTaken, operation: "restore the backup", path: member.path,
+        detail: "a store, or a part of one, is in its place", hint: "Give another path with --to.")
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  private func lockFolder(of target: StoreFileSet) throws(BackupError) -> FolderLock {
+    do throws(FileError) {
+      return try FolderLock(target.folder, in: fileSystem)
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  private func checkSpace(
+    _ manifest: BackupManifest, _ chain: [StoredBackup], for target: StoreFileSet
+  ) throws(BackupError) {
+    let highest = chain.map { $0.manifest?.database?.bytes ?? 0 }.max() ?? 0
+    let needed = max(manifest.contentBytes, highest) + (manifest.externalData?.totalBytes ?? 0)
+    do throws(FileError) {
+      let free = try fileSystem.freeSpace(at: target.folder)
+      guard free < needed else { return }
+      throw FileError(
+        .noSpace, operation: "restore the backup", path: target.folder,
+        detail: "the store needs \(needed) bytes and \(free) are free", hint: "Free \(needed - free) bytes there.")
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// Runs a restore; where it fails, what it left goes.
+  private func removingLeftovers<Value>(
+    of folder: RestoreFolder, _ body: () throws(BackupError) -> Value
+  ) throws(BackupError) -> Value {
+    do throws(BackupError) {
+      return try body()
+    } catch {
+      // The first error is the one to report; the next restore removes what is left. A folder with a store that is already
+      // on its way into its place stays, for whoever comes next.
+      try? folder.removeUnlessInstalling()
+      throw error
+    }
+  }
+}
+
+extension BackupManifest {
+  /// The bytes that are unpacked to restore it.
+  fileprivate var restoredBytes: Int64 {
+    (file(.delta)?.content?.bytes ?? contentBytes) + (externalData?.totalBytes ?? 0)
+  }
+}
