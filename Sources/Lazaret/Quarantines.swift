@@ -83,7 +83,7 @@ public struct Quarantines: Sendable {
   }
 
   /// The same, under the folder's lock.
-  private func add(
+  func add(
     _ place: StoreFileSet, model: AppModel?, reason: String?, appVersion: String?, holding held: [FilePath],
     _ observer: OpeningObserver
   ) throws -> QuarantinedStore {

@@ -31,8 +31,8 @@ public struct BackupRestorer: Sendable {
   /// The place.
   public let place: any BackupPlace
 
-  private let surroundings: Surroundings
-  private var fileSystem: FileSystem { surroundings.fileSystem }
+  let surroundings: Surroundings
+  var fileSystem: FileSystem { surroundings.fileSystem }
 
   /// A restorer of a place's backups.
   public init(of place: any BackupPlace, surroundings: Surroundings = .machine) {
@@ -81,20 +81,34 @@ public struct BackupRestorer: Sendable {
   ) throws(BackupError) -> RestoreReport {
     let target = try locate(path)
     let folder = RestoreFolder(for: target, in: fileSystem)
+    if let report = try finishInterrupted(folder, id) { return report }
+    try refuseWhatIsThere(target)
     return try removingLeftovers(of: folder) { () throws(BackupError) in
-      try refuseWhatIsThere(target)
+      let working = try folder.make()
       let report = try stage(id, in: folder, options: options)
-      let lock = try lockFolder(of: target)
-      try folder.markReady(id)
-      try folder.install()
-      _ = consume lock
+      try install(id, from: folder)
+      _ = consume working
       return report
     }
   }
 
+  /// Ends what an earlier restore left; where that has put this very backup there, it is done.
+  private func finishInterrupted(
+    _ folder: RestoreFolder, _ id: BackupIdentifier
+  ) throws(BackupError) -> RestoreReport? {
+    guard try folder.isThere() else { return nil }
+    let lock = try lockFolder(of: folder.target)
+    let outcome = try folder.finishInterrupted()
+    _ = consume lock
+    guard outcome == .installed(id), let manifest = try BackupCatalog(of: place).backup(id).manifest else { return nil }
+    return RestoreReport(
+      id: id, chain: [id], path: folder.target.main, bytes: manifest.contentBytes,
+      values: manifest.externalData?.items.count ?? 0)
+  }
+
   /// Restores a backup into the hidden folder of a place, whole, checked and on the disk.
   ///
-  /// The caller marks it as ready and installs it when the place is empty.
+  /// The caller has made the folder and holds its lock, marks it as ready, and installs it when the place is empty.
   package func stage(
     _ id: BackupIdentifier, in folder: RestoreFolder, options: Options = Options()
   ) throws(BackupError) -> RestoreReport {
@@ -106,7 +120,6 @@ public struct BackupRestorer: Sendable {
         hint: "Its .gz files can be opened with gunzip; or restore another backup.")
     }
     try checkSpace(manifest, chain, for: folder.target)
-    try folder.make()
     let total = chain.reduce(Int64(0)) { $0 + ($1.manifest?.restoredBytes ?? 0) }
     var extraction = BackupExtraction(
       from: place, in: fileSystem, manner: options.salvages ? .salvage : .strict,
@@ -152,12 +165,9 @@ public struct BackupRestorer: Sendable {
     }
     do throws(SalvageError) {
       _ = try Salvager(surroundings: surroundings).salvage(
-        folder.remains.main, to: folder.store.main, model: options.model,
-        options: Salvager.Options(migrates: false))
+        folder.remains.main, to: folder.store.main, model: options.model, options: Salvager.Options(migrates: false))
     } catch {
-      if let fileError = error.fileError { throw BackupError(fileError) }
-      throw BackupError(
-        .damaged, operation: error.operation, path: error.path, detail: error.detail, hint: error.hint)
+      throw BackupError(salvaging: error)
     }
     do throws(FileError) {
       try fileSystem.unlink(folder.remains.main)
@@ -167,7 +177,7 @@ public struct BackupRestorer: Sendable {
   }
 
   /// Checks every page of the restored file.
-  private func check(_ path: FilePath, _ id: BackupIdentifier) throws(BackupError) {
+  func check(_ path: FilePath, _ id: BackupIdentifier) throws(BackupError) {
     let isSound: Bool
     do {
       isSound = try Database(main: try fileSystem.open(path)).checkIntegrity(findingLimit: 10).isSound
@@ -187,11 +197,11 @@ public struct BackupRestorer: Sendable {
 
   // MARK: The place
 
-  private func locate(_ path: FilePath) throws(BackupError) -> StoreFileSet {
+  func locate(_ path: FilePath) throws(BackupError) -> StoreFileSet {
     do throws(FileError) { return try StoreFileSet.locate(path, in: fileSystem) } catch { throw BackupError(error) }
   }
 
-  private func refuseWhatIsThere(_ target: StoreFileSet) throws(BackupError) {
+  func refuseWhatIsThere(_ target: StoreFileSet) throws(BackupError) {
     do throws(FileError) {
       guard let member = try target.members(in: fileSystem).first else { return }
       throw FileError(
@@ -208,6 +218,14 @@ public struct BackupRestorer: Sendable {
     } catch {
       throw BackupError(error)
     }
+  }
+
+  /// Puts what is whole in a hidden folder into its place.
+  func install(_ id: BackupIdentifier, from folder: RestoreFolder) throws(BackupError) {
+    let lock = try lockFolder(of: folder.target)
+    try folder.markReady(id)
+    try folder.install()
+    _ = consume lock
   }
 
   private func checkSpace(
@@ -227,7 +245,7 @@ public struct BackupRestorer: Sendable {
   }
 
   /// Runs a restore; where it fails, what it left goes.
-  private func removingLeftovers<Value>(
+  func removingLeftovers<Value>(
     of folder: RestoreFolder, _ body: () throws(BackupError) -> Value
   ) throws(BackupError) -> Value {
     do throws(BackupError) {

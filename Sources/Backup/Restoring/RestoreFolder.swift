@@ -47,9 +47,37 @@ package struct RestoreFolder: Sendable {
   }
 
   /// Makes the folder, empty; what an earlier run left goes.
-  func make() throws(BackupError) {
-    try remove()
-    try filing { () throws(FileError) in try fileSystem.makeDirectory(path, permissions: .init(rawValue: 0o700)) }
+  ///
+  /// - Returns: its lock, to be held until the store is in its place or the folder is gone: whoever opens the store
+  ///   meanwhile leaves the folder alone then.
+  /// - Throws: `locked` where another process is restoring a backup there.
+  package func make() throws(BackupError) -> FolderLock {
+    if try isThere() {
+      guard let lock = try lockUnlessTaken() else {
+        throw BackupError(
+          FileError(
+            .locked, operation: "restore the backup", path: target.main,
+            detail: "another process is restoring a backup there"))
+      }
+      try remove()
+      _ = consume lock
+    }
+    do throws(FileError) {
+      try fileSystem.makeDirectory(path, permissions: .init(rawValue: 0o700))
+      return try FolderLock(path, patience: 0, in: fileSystem)
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// The lock of the folder; nil where another process has it.
+  private func lockUnlessTaken() throws(BackupError) -> FolderLock? {
+    do throws(FileError) {
+      return try FolderLock(path, patience: 0, in: fileSystem)
+    } catch {
+      guard error.kind == .locked else { throw BackupError(error) }
+      return nil
+    }
   }
 
   /// Says that the store in it is whole.
@@ -101,9 +129,15 @@ package struct RestoreFolder: Sendable {
   /// The caller holds the lock of the place's folder, and has finished what was interrupted in the quarantine: the store
   /// that was here before may be on its way there or back.
   ///
-  /// - Returns: nil where nothing was left.
+  /// - Returns: nil where nothing was left, or another process is at work there.
   package func finishInterrupted() throws(BackupError) -> Outcome? {
-    guard try isThere() else { return nil }
+    guard try isThere(), let lock = try lockUnlessTaken() else { return nil }
+    let outcome = try finishLocked()
+    _ = consume lock
+    return outcome
+  }
+
+  private func finishLocked() throws(BackupError) -> Outcome {
     let id = try readyBackup()
     do {
       if try fileSystem.status(of: journal, followingLinks: false) != nil,
