@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import ManagedObjectModel
 import PersistentStore
@@ -167,9 +168,9 @@ struct EntityExtraction {
     }
     try database.execute(
       sql: "INSERT INTO main.Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?, ?)",
-      arguments: [metadata.uuid, BlobBytes(try metadata.propertyListBytes())])
+      arguments: [metadata.uuid, Data(try metadata.propertyListBytes())])
     try database.execute(
-      sql: "INSERT INTO main.Z_MODELCACHE (Z_CONTENT) VALUES (?)", arguments: [BlobBytes(try layout.model.modelCache())]
+      sql: "INSERT INTO main.Z_MODELCACHE (Z_CONTENT) VALUES (?)", arguments: [Data(try layout.model.modelCache())]
     )
   }
 }

@@ -49,7 +49,7 @@ struct BackupExtraction {
 
   private mutating func advance(_ bytes: Int) throws(BackupError) {
     done += Int64(bytes)
-    guard progress(done) else { throw .cancelled(operation: "restore the backup") }
+    guard progress(done) else { throw .cancelled("restore the backup") }
   }
 
   private mutating func lose(_ block: Int, of file: BackupManifest.File, _ id: BackupIdentifier) throws(BackupError) {

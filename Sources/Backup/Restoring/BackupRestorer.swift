@@ -1,4 +1,3 @@
-public import ManagedObjectModel
 import SQLiteFormat
 public import Salvage
 public import StoreFiles

@@ -1,4 +1,3 @@
-public import StoreFiles
 public import SystemPackage
 
 /// What a restore brought back, and what it could not.
