@@ -8,6 +8,9 @@ public struct BackupError: ReportableError {
     /// There is no backup of that name.
     case notFound = "no-such-backup"
 
+    /// Two stores have a backup of that name.
+    case ambiguous = "ambiguous-id"
+
     /// There is no store to back up.
     case nothingToBackUp = "nothing-to-back-up"
 

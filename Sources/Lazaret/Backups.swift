@@ -1,14 +1,15 @@
-/// The backups of a home: restoring them over the stores that apps use, and looking at what that would change.
+/// The backups of a home: taking, listing, proving and restoring them, and looking at what restoring would change.
 ///
 /// ```swift
 /// let backups = Backups(home: "/var/lib/app")
 /// let preview = try backups.preview(of: "Stores/App.sqlite")
 /// if preview.isHarmless { _ = try backups.restore(over: "Stores/App.sqlite") }
 /// ```
+///
+/// Those of a store lie in `Backups/<name of the store without extension>/`.
 public struct Backups: Sendable {
-  /// The folder that holds `Backups/` and the catalogue of quarantined stores.
+  /// The folder with `Backups/`.
   public let home: FilePath
-
   let surroundings: Surroundings
 
   /// The backups of a home.
@@ -19,113 +20,59 @@ public struct Backups: Sendable {
     self.surroundings = surroundings
   }
 
-  private var fileSystem: FileSystem { surroundings.fileSystem }
-
-  /// The place that holds the backups of a store.
+  /// Where the backups of a store are kept, whether there are any or not.
   public func place(of store: FilePath) -> FolderPlace {
-    FolderPlace(home: home, store: store, in: fileSystem)
+    FolderPlace(home: home, store: store, in: surroundings.fileSystem)
   }
 
-  private func restorer(of store: FilePath, _ place: (any BackupPlace)?) -> BackupRestorer {
-    BackupRestorer(of: place ?? self.place(of: store), surroundings: surroundings)
+  /// The places of the home in which something lies, by name.
+  public func places() throws(BackupError) -> [FolderPlace] {
+    try FolderPlace.all(home: home, in: surroundings.fileSystem)
   }
 
-  /// Says what restoring a backup over a store would change; touches nothing.
+  /// Takes a backup of a store that others may go on using; see ``BackupCreator``.
+  public func create(_ store: FilePath, _ request: BackupRequest = BackupRequest()) throws(BackupError) -> StoredBackup
+  {
+    try BackupCreator(surroundings: surroundings).create(store, in: place(of: store), request)
+  }
+
+  /// What lies in each place of the home.
+  public func catalogs() throws(BackupError) -> [BackupCatalog] {
+    var catalogs: [BackupCatalog] = []
+    for place in try places() { catalogs.append(try BackupCatalog(of: place)) }
+    return catalogs
+  }
+
+  /// What lies there of one store.
+  public func catalog(of store: FilePath) throws(BackupError) -> BackupCatalog {
+    try BackupCatalog(of: place(of: store))
+  }
+
+  /// The backups of a name, in whichever place of the home.
   ///
-  /// - Parameters:
-  ///   - path: the store.
-  ///   - id: the backup; the newest that can be restored if nil.
-  ///   - time: a moment that the backup must not be later than.
-  ///   - place: where it is; the store's own place in the home if nil.
-  public func preview(
-    of path: FilePath, _ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil,
-    from place: (any BackupPlace)? = nil, options: BackupRestorer.Options = .init()
-  ) throws -> RestorePreview {
-    let restorer = restorer(of: path, place)
-    return try restorer.preview(try restorer.choose(id, notLaterThan: time).id, over: path, options: options)
-  }
-
-  /// What a restore over a store did.
-  public struct Restored: Sendable {
-    /// What was restored, and what could not be.
-    public var report: RestoreReport
-
-    /// The store that was there before, in quarantine; nil where there was none.
-    public var quarantined: QuarantinedStore?
-  }
-
-  /// Restores a backup over a store: the present one is quarantined, as it is, and the restored one takes its place.
-  ///
-  /// The backup is restored beside the store, whole, checked and on the disk, before anything is moved. After a kill at any
-  /// moment the old store is in its place, or the next opening, or restore, puts the restored one there.
-  ///
-  /// - Parameters:
-  ///   - path: the store, whether it is there or not.
-  ///   - id: the backup; the newest that can be restored if nil.
-  ///   - time: a moment that the backup must not be later than.
-  ///   - place: where it is; the store's own place in the home if nil.
-  /// - Throws: `locked` or `in-use` where another process has the store open, `no-space`, `backup-damaged`, or what a step
-  ///   failed with. The store is in its place then, as it was.
-  public func restore(
-    over path: FilePath, _ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil,
-    from place: (any BackupPlace)? = nil, options: BackupRestorer.Options = .init()
-  ) throws -> Restored {
-    let store = try StoreFileSet.locate(path, in: fileSystem)
-    let restorer = restorer(of: path, place)
-    let chosen = try restorer.choose(id, notLaterThan: time).id
-    _ = try finishInterrupted(store)
-    // A store that is in use is told of before anything is restored.
-    _ = consume StoreLock(on: store, in: fileSystem)
-    let folder = RestoreFolder(for: store, in: fileSystem)
-    do {
-      let working = try folder.make()
-      let report = try restorer.stage(chosen, in: folder, options: options)
-      let quarantined = try exchange(store, folder, chosen)
-      _ = consume working
-      return Restored(report: report, quarantined: quarantined)
-    } catch {
-      // The first error is the one to report. A store that is on its way into its place stays for the next run.
-      if try !store.members(in: fileSystem).isEmpty { try? folder.removeUnlessInstalling() }
-      throw error
+  /// - Throws: `no-such-backup`, or `ambiguous-id` where two stores have one of that name.
+  public func find(_ id: BackupIdentifier) throws(BackupError) -> (catalog: BackupCatalog, backup: StoredBackup) {
+    var found: [(BackupCatalog, StoredBackup)] = []
+    for catalog in try catalogs() {
+      if let backup = catalog.backups.first(where: { $0.id == id }) { found.append((catalog, backup)) }
     }
+    guard let first = found.first else {
+      throw BackupError(
+        .notFound, operation: "find the backup", path: home.appending("Backups"), detail: "there is no backup \(id)",
+        hint: "List what there is with: lazaret backup list. Another home is given with --home.")
+    }
+    guard found.count == 1 else {
+      throw BackupError(
+        .ambiguous, operation: "find the backup", path: home.appending("Backups"),
+        detail: "\(found.count) stores have a backup \(id)", hint: "Name the store with --of.")
+    }
+    return first
   }
 
-  /// Quarantines the present store and puts the restored one into its place, under the folder's lock.
-  private func exchange(
-    _ store: StoreFileSet, _ folder: RestoreFolder, _ id: BackupIdentifier
-  ) throws -> QuarantinedStore? {
-    let lock = try FolderLock(store.folder, in: fileSystem)
-    try folder.markReady(id)
-    var quarantined: QuarantinedStore?
-    if try !store.members(in: fileSystem).isEmpty {
-      quarantined = try Quarantines(home: home, surroundings: surroundings).add(
-        store, model: nil, reason: "Backup \(id) was restored in its place.", appVersion: nil,
-        holding: [store.folder], OpeningObserver())
-    }
-    do {
-      try folder.install()
-    } catch {
-      // What made room for it goes back to where it was.
-      if let quarantined, try store.members(in: fileSystem).isEmpty {
-        _ = try QuarantineFolder(beside: store, surroundings: surroundings).release(quarantined.id, to: store)
-      }
-      throw error
-    }
-    _ = consume lock
-    return quarantined
-  }
-
-  /// Ends a restore that an earlier run left, after what it left in the quarantine.
-  ///
-  /// - Returns: the backup whose store was put into its place; nil where none was.
-  package func finishInterrupted(_ store: StoreFileSet) throws -> BackupIdentifier? {
-    let folder = RestoreFolder(for: store, in: fileSystem)
-    guard try folder.isThere() else { return nil }
-    let lock = try FolderLock(store.folder, in: fileSystem)
-    _ = try QuarantineFolder(beside: store, surroundings: surroundings).finishInterrupted()
-    let outcome = try folder.finishInterrupted()
-    _ = consume lock
-    if case .installed(let id) = outcome { return id }
-    return nil
+  /// Proves a backup and notes the result beside it; see ``BackupProver``.
+  public func prove(
+    _ id: BackupIdentifier, in place: any BackupPlace, _ options: BackupProver.Options = .init()
+  ) throws(BackupError) -> BackupProof {
+    try BackupProver(surroundings: surroundings).prove(id, in: place, options)
   }
 }

@@ -40,6 +40,11 @@ public struct WritableFile: ~Copyable, Sendable {
     }
   }
 
+  /// Has the system begin to bring a range to the disk; nothing is waited for, and nothing is certain.
+  package func beginWriting(at offset: Int64, length: Int64) {
+    SystemCalls.beginWriting(descriptor, at: offset, length: length)
+  }
+
   /// Pushes everything written so far to the disk.
   public func synchronize() throws(FileError) {
     try fileSystem.perform(.synchronize, path, "write the file to the disk") { () throws(Errno) in

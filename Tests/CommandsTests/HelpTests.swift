@@ -12,6 +12,7 @@ struct HelpTests {
     [], ["open"], ["inspect"], ["model"], ["model", "show"], ["model", "hashes"], ["model", "diff"], ["model", "lint"],
     ["model", "verify"], ["model", "seal"], ["plan"], ["migrate"], ["damage"], ["salvage"], ["quarantine"],
     ["quarantine", "list"],
+    ["backup"], ["backup", "create"], ["backup", "list"], ["backup", "verify"],
     ["quarantine", "show"], ["quarantine", "add"], ["quarantine", "release"], ["quarantine", "discard"],
   ]
 

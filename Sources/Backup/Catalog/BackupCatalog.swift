@@ -81,6 +81,19 @@ public struct BackupCatalog: Sendable {
     return chain
   }
 
+  /// What is there of the chain of a backup, however broken; the earliest first and itself last.
+  ///
+  /// - Throws: `no-such-backup`.
+  public func remains(of id: BackupIdentifier) throws(BackupError) -> [StoredBackup] {
+    var chain = [try backup(id)]
+    while let first = chain.first, let parent = first.manifest?.parent, parent < first.id,
+      let next = byIdentifier[parent]
+    {
+      chain.insert(next, at: 0)
+    }
+    return chain
+  }
+
   /// The backups that need this one, directly or by others that do.
   public func descendants(of id: BackupIdentifier) -> [StoredBackup] {
     var needed: Set<BackupIdentifier> = [id]

@@ -63,6 +63,9 @@ public struct BackupObject: Sendable, Hashable {
 ///
 /// It removes itself where it ends without `commit`.
 public protocol BackupUpload: AnyObject, Sendable {
+  /// The name that it will get.
+  var name: String { get }
+
   /// Appends bytes.
   func append(_ bytes: ArraySlice<UInt8>) throws(BackupError)
 

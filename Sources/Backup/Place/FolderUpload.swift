@@ -6,11 +6,16 @@ import SystemPackage
 final class FolderUpload: BackupUpload {
   static let suffix = ".unfinished"
 
+  let name: String
   private let destination: FilePath
   private let unfinished: FilePath
   private let fileSystem: FileSystem
   private let file: WritableFile
   private let state = Mutex(State.open)
+
+  /// How much was appended, and how much of it the system was asked to bring to the disk.
+  private let progress = Mutex((bytes: Int64(0), begun: Int64(0)))
+  private static let stride: Int64 = 8 << 20
 
   private enum State {
     case open
@@ -20,6 +25,7 @@ final class FolderUpload: BackupUpload {
 
   init(_ destination: FilePath, in fileSystem: FileSystem) throws(FileError) {
     self.destination = destination
+    name = destination.lastComponent?.string ?? ""
     self.fileSystem = fileSystem
     unfinished = destination.hiddenSibling(suffix: Self.suffix)
     // What a killed process left may be a second name of a finished file: it is removed, never written into.
@@ -32,6 +38,14 @@ final class FolderUpload: BackupUpload {
 
   func append(_ bytes: ArraySlice<UInt8>) throws(BackupError) {
     do throws(FileError) { try file.write(bytes) } catch { throw BackupError(error) }
+    let range: Range<Int64>? = progress.withLock { progress in
+      progress.bytes += Int64(bytes.count)
+      guard progress.bytes - progress.begun >= Self.stride else { return nil }
+      defer { progress.begun = progress.bytes }
+      return progress.begun..<progress.bytes
+    }
+    // So that the disk works while the processors do, and there is less to wait for at the end.
+    if let range { file.beginWriting(at: range.lowerBound, length: range.upperBound - range.lowerBound) }
   }
 
   func finish() throws(BackupError) {

@@ -13,13 +13,13 @@ public struct BackupRestorer: Sendable {
     /// What is known of the store, for salvage.
     public var model: SalvageModel?
 
-    /// Called with the bytes done and the bytes in all; false ends the restore.
-    public var progress: @Sendable (_ done: Int64, _ total: Int64) -> Bool
+    /// Called now and then with what is done; false ends the restore.
+    public var progress: BackupProgress
 
     /// Strictly, unless told otherwise.
     public init(
       salvages: Bool = false, model: SalvageModel? = nil,
-      progress: @escaping @Sendable (Int64, Int64) -> Bool = { _, _ in true }
+      progress: @escaping BackupProgress = { _, _, _ in true }
     ) {
       self.salvages = salvages
       self.model = model
@@ -111,48 +111,62 @@ public struct BackupRestorer: Sendable {
   package func stage(
     _ id: BackupIdentifier, in folder: RestoreFolder, options: Options = Options()
   ) throws(BackupError) -> RestoreReport {
-    let catalog = try BackupCatalog(of: place)
-    let chain = try options.salvages ? remains(of: id, in: catalog) : catalog.chain(of: id)
-    guard let manifest = chain.last?.manifest else {
-      throw BackupError(
-        .damaged, operation: "restore backup \(id)", detail: "its manifest is missing or cannot be read",
-        hint: "Its .gz files can be opened with gunzip; or restore another backup.")
+    let extraction = try BackupExtraction(
+      id, in: try BackupCatalog(of: place), isTolerant: options.salvages, fileSystem: fileSystem,
+      progress: options.progress)
+    let manifest = try extraction.manifest
+    try checkSpace(manifest, extraction.chain, for: folder.target)
+    let isEvidence = manifest.kind == .evidence
+    let losses =
+      isEvidence
+      ? try extraction.writeEvidence(to: folder.store) : try extraction.writeDatabase(to: folder.store.main)
+    let values = try extraction.writeExternalData(into: folder.store.path(of: .externalData))
+    guard options.salvages || losses.isWhole && values.isWhole else { throw Self.damaged(id, losses, values) }
+    if !isEvidence {
+      if losses.isWhole { try check(folder.store.main, id) } else { try salvage(folder, options) }
     }
-    try checkSpace(manifest, chain, for: folder.target)
-    let total = chain.reduce(Int64(0)) { $0 + ($1.manifest?.restoredBytes ?? 0) }
-    var extraction = BackupExtraction(
-      from: place, in: fileSystem, manner: options.salvages ? .salvage : .strict,
-      progress: { options.progress(min($0, total), total) })
-    if manifest.kind == .evidence {
-      try extraction.writeEvidence(manifest, to: folder.store)
-    } else {
-      try extraction.writeDatabase(chain, to: folder.store.main)
-    }
-    try extraction.writeValues(of: manifest, to: folder.store.path(of: .externalData)) { holder in
-      holder == id ? manifest : (try? catalog.backup(holder))?.manifest
-    }
-    let losses = extraction.losses
-    if manifest.kind != .evidence {
-      if !losses.pages.isEmpty || !losses.blocks.isEmpty {
-        try salvage(folder, options)
-      } else {
-        try check(folder.store.main, id)
-      }
+    try synchronize(folder.store)
+    let lost = losses.damage.sorted { $0.key < $1.key }.flatMap { file, blocks in
+      blocks.map { RestoreReport.LostBlock(file: file, block: $0) }
     }
     return RestoreReport(
-      id: id, chain: chain.map(\.id), path: folder.target.main, bytes: manifest.contentBytes,
-      values: manifest.externalData?.items.count ?? 0, lostBlocks: losses.blocks, lostPages: losses.pages.count,
-      lostValues: losses.values)
+      id: id, chain: extraction.chain.map(\.id), path: folder.target.main, bytes: manifest.contentBytes,
+      values: (manifest.externalData?.items.count ?? 0) - values.lostItems.count, lostBlocks: lost,
+      isContentRight: losses.isWhole, lostValues: values.lostItems)
   }
 
-  /// The chain of a backup as far as it is there: what is missing of it is lost, and the rest is salvaged.
-  private func remains(of id: BackupIdentifier, in catalog: BackupCatalog) throws(BackupError) -> [StoredBackup] {
-    var chain = [try catalog.backup(id)]
-    while let first = chain.first, let parent = first.manifest?.parent, parent < first.id {
-      guard let next = catalog.backups.first(where: { $0.id == parent }), next.manifest?.database != nil else { break }
-      chain.insert(next, at: 0)
+  private static func damaged(
+    _ id: BackupIdentifier, _ losses: BackupExtraction.Result, _ values: BackupExtraction.Result
+  ) -> BackupError {
+    let what =
+      if let (file, blocks) = losses.damage.min(by: { $0.key < $1.key }), let block = blocks.first {
+        "block \(block) of \(file) is damaged"
+      } else if let item = values.lostItems.first {
+        "the large value \(item) is damaged or missing"
+      } else {
+        "what it unpacks to is not what its manifest says"
+      }
+    return BackupError(
+      .damaged, operation: "restore backup \(id)", detail: what,
+      hint: "Restore another backup, or what is left of this one with --salvage.")
+  }
+
+  /// Pushes the restored files to the disk; large values are there already.
+  private func synchronize(_ store: StoreFileSet) throws(BackupError) {
+    do throws(FileError) {
+      for member in try store.members(in: fileSystem) {
+        guard member.part == .externalData else {
+          try fileSystem.synchronizeFile(member.path)
+          continue
+        }
+        for folder in try fileSystem.descendants(of: member.path).folders + [[]] {
+          try fileSystem.synchronizeDirectory(member.path.appending(folder))
+        }
+      }
+      try fileSystem.synchronizeDirectory(store.folder)
+    } catch {
+      throw BackupError(error)
     }
-    return chain
   }
 
   /// Salvages what is left of a database in which pages are lost, in place of it.
@@ -255,12 +269,5 @@ public struct BackupRestorer: Sendable {
       try? folder.removeUnlessInstalling()
       throw error
     }
-  }
-}
-
-extension BackupManifest {
-  /// The bytes that are unpacked to restore it.
-  fileprivate var restoredBytes: Int64 {
-    (file(.delta)?.content?.bytes ?? contentBytes) + (externalData?.totalBytes ?? 0)
   }
 }

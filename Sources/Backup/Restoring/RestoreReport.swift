@@ -29,12 +29,12 @@ public struct RestoreReport: Sendable, Hashable {
   /// The blocks of the backup that are lost.
   public var lostBlocks: [LostBlock] = []
 
-  /// The pages that were in lost blocks.
-  public var lostPages: Int = 0
+  /// Whether the database, or the evidence, is byte for byte what was backed up; salvaged where it is not.
+  public var isContentRight = true
 
-  /// The large values that are lost, by the names of their files; and those that were missing when the backup was taken.
+  /// The large values that are lost, by the names of their files.
   public var lostValues: [String] = []
 
   /// Whether everything is as it was when the backup was taken.
-  public var isComplete: Bool { lostBlocks.isEmpty && lostValues.isEmpty }
+  public var isComplete: Bool { isContentRight && lostBlocks.isEmpty && lostValues.isEmpty }
 }

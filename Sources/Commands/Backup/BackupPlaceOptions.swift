@@ -1,5 +1,4 @@
 import ArgumentParser
-import Backup
 import Lazaret
 
 /// Whose backups a verb is about.
@@ -7,19 +6,28 @@ struct BackupPlaceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "The store, or the name of its folder in Backups/; not needed where there is only one.", valueName: "store"))
-  var store: PathArgument?
+  var of: PathArgument?
 
   @OptionGroup var home: HomeOptions
 
+  /// The backups of the home.
+  var backups: Backups { Backups(home: home.path) }
+
   /// The places of all stores, or of the one that was named.
   func places() throws(BackupError) -> [FolderPlace] {
-    guard let store else { return try FolderPlace.all(home: home.path, in: FileSystem()) }
-    return [FolderPlace(home: home.path, store: store.path, in: FileSystem())]
+    if let of { return [backups.place(of: of.path)] }
+    return try backups.places()
+  }
+
+  /// The place of the one store, or the one that has a backup.
+  ///
+  /// - Throws: `no-such-backup` where there is none, `backup-request` where there are several and none was named.
+  func place(with id: BackupIdentifier?) throws(BackupError) -> any BackupPlace {
+    if of == nil, let id { return try backups.find(id).catalog.place }
+    return try place()
   }
 
   /// The place of the one store.
-  ///
-  /// - Throws: `no-such-backup` where there is none, `backup-request` where there are several and none was named.
   func place() throws(BackupError) -> FolderPlace {
     let places = try places()
     guard let first = places.first else {
@@ -32,7 +40,7 @@ struct BackupPlaceOptions: ParsableArguments {
       throw BackupError(
         .request, operation: "find the backups", path: home.path,
         detail: "\(places.count) stores have backups here: \(names.joined(separator: ", "))",
-        hint: "Name one of them with --store.")
+        hint: "Name one of them with --of.")
     }
     return first
   }

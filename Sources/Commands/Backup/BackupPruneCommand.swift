@@ -1,5 +1,4 @@
 import ArgumentParser
-import Backup
 import Lazaret
 
 /// `lazaret backup prune`: drops the backups that no rule keeps.

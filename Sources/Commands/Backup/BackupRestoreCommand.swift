@@ -1,6 +1,6 @@
 import ArgumentParser
-import Backup
 import Lazaret
+import Salvage
 
 /// `lazaret backup restore`: brings a store back.
 struct BackupRestoreCommand: ParsableCommand {
@@ -74,13 +74,14 @@ struct BackupRestoreCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let place = try source.place()
+      let place = try source.place(with: id?.id)
       let restorer = BackupRestorer(of: place)
       let backup = try restorer.choose(id?.id, notLaterThan: at?.time)
       let known = try model.map { try AppModel.load($0.path, order: versionOrder.order) }
       let line = ProgressLine()
-      let options = BackupRestorer.Options(salvages: salvage, model: known.map(SalvageModel.init)) { done, total in
-        line.show("Restoring", done, of: total)
+      let options = BackupRestorer.Options(salvages: salvage, model: known.map(SalvageModel.init)) {
+        phase, done, total in
+        line.show(phase.words, done, of: total)
         return true
       }
       defer { line.clear() }
@@ -92,7 +93,7 @@ struct BackupRestoreCommand: ParsableCommand {
         try show(report, quarantined: nil)
       } else {
         let path = try storePath(backup)
-        let backups = Backups(home: source.home.path)
+        let backups = source.backups
         if preview {
           let preview = try backups.preview(of: path, backup.id, from: place, options: options)
           line.clear()
@@ -108,13 +109,13 @@ struct BackupRestoreCommand: ParsableCommand {
 
   /// The store that the backup goes over: the one that was named by its path, or the one that it was taken of.
   private func storePath(_ backup: StoredBackup) throws -> FilePath {
-    if let named = source.store?.path, named.components.count > 1 || named.isAbsolute || named.extension != nil {
+    if let named = source.of?.path, named.components.count > 1 || named.isAbsolute || named.extension != nil {
       return named
     }
     guard let path = backup.manifest?.store.path.path, path.isAbsolute else {
       throw BackupError(
         .request, operation: "restore the backup", detail: "backup \(backup.id) does not say where its store was",
-        hint: "Name the store with --store, or another path with --to.")
+        hint: "Name the store with --of, or another path with --to.")
     }
     return path
   }

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Backup
 import Lazaret
 
 /// `lazaret backup undelete`: brings dropped backups back.

@@ -1,4 +1,3 @@
-import Backup
 import Lazaret
 
 /// A restore as `backup restore --json` prints it.
@@ -15,7 +14,6 @@ struct RestoreJSON: Encodable {
   var values: Int
   var complete: Bool
   var lostBlocks: [LostBlock]
-  var lostPages: Int
   var lostValues: [String]
   var quarantined: QuarantinedStoreJSON?
 
@@ -27,7 +25,6 @@ struct RestoreJSON: Encodable {
     values = report.values
     complete = report.isComplete
     lostBlocks = report.lostBlocks.map { LostBlock(file: $0.file, block: $0.block) }
-    lostPages = report.lostPages
     lostValues = report.lostValues
     self.quarantined = quarantined.map { QuarantinedStoreJSON($0) }
   }
@@ -38,9 +35,9 @@ struct RestoreJSON: Encodable {
     lines += report.values > 0 ? ", \(counted(Int64(report.values), "large value"))\n" : "\n"
     if let quarantined { lines += "  What was there is in quarantine as \(quarantined.id).\n" }
     if !report.lostBlocks.isEmpty {
-      lines += "  \(counted(Int64(report.lostBlocks.count), "block")) of the backup lost, with "
-      lines += "\(counted(Int64(report.lostPages), "page")); the rest was salvaged\n"
+      lines += "  \(counted(Int64(report.lostBlocks.count), "block")) of the backup lost\n"
     }
+    if !report.isContentRight { lines += "  What is left was salvaged; look at it with: lazaret inspect\n" }
     for name in report.lostValues { lines += "  The large value \(printable(name)) is lost\n" }
     return lines
   }

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Backup
 
 /// Which backups are kept, in restic's grammar.
 struct RetentionOptions: ParsableArguments {
