@@ -27,6 +27,9 @@ extension Backups {
 
     /// The store that was there before, in quarantine; nil where there was none.
     public var quarantined: QuarantinedStore?
+
+    /// The backup that was taken of it before; nil where it was damaged, or none was wanted.
+    public var backup: StoredBackup?
   }
 
   /// Restores a backup over a store: the present one is quarantined, as it is, and the restored one takes its place.
@@ -39,11 +42,12 @@ extension Backups {
   ///   - id: the backup; the newest that can be restored if nil.
   ///   - time: a moment that the backup must not be later than.
   ///   - place: where it is; the store's own place in the home if nil.
+  ///   - takesBackup: whether a backup of the present store is taken first, where it is sound; it is quarantined in any case.
   /// - Throws: `locked` or `in-use` where another process has the store open, `no-space`, `backup-damaged`, or what a step
   ///   failed with. The store is in its place then, as it was.
   public func restore(
     over path: FilePath, _ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil,
-    from place: (any BackupPlace)? = nil, options: BackupRestorer.Options = .init()
+    from place: (any BackupPlace)? = nil, takesBackup: Bool = true, options: BackupRestorer.Options = .init()
   ) throws -> Restored {
     let store = try StoreFileSet.locate(path, in: fileSystem)
     let restorer = restorer(of: path, place)
@@ -52,12 +56,13 @@ extension Backups {
     // A store that is in use is told of before anything is restored.
     _ = consume StoreLock(on: store, in: fileSystem)
     let folder = RestoreFolder(for: store, in: fileSystem)
+    let backup = takesBackup ? try backUpBeforeRestore(store) : nil
     do {
       let working = try folder.make()
       let report = try restorer.stage(chosen, in: folder, options: options)
       let quarantined = try exchange(store, folder, chosen)
       _ = consume working
-      return Restored(report: report, quarantined: quarantined)
+      return Restored(report: report, quarantined: quarantined, backup: backup)
     } catch {
       // The first error is the one to report. A store that is on its way into its place stays for the next run.
       if try !store.members(in: fileSystem).isEmpty { try? folder.removeUnlessInstalling() }
@@ -65,11 +70,26 @@ extension Backups {
     }
   }
 
+  /// Takes a backup of the present store, unless there is none or it is damaged: quarantine keeps that byte for byte.
+  private func backUpBeforeRestore(_ store: StoreFileSet) throws -> StoredBackup? {
+    let examination = try Examiner(fileSystem: fileSystem).examine(
+      store.main, options: .init(countsRecords: false))
+    guard examination.verdict != .missing, examination.verdict != .damaged, examination.isReadable else { return nil }
+    var request = BackupRequest()
+    request.reason = .beforeRestore
+    request.level = try BackupPolicy.load(home: home, in: fileSystem).level
+    return try create(store.main, request)
+  }
+
   /// Quarantines the present store and puts the restored one into its place, under the folder's lock.
   private func exchange(
     _ store: StoreFileSet, _ folder: RestoreFolder, _ id: BackupIdentifier
   ) throws -> QuarantinedStore? {
     let lock = try FolderLock(store.folder, in: fileSystem)
+    // Who may read and write the new store is who may read and write the old one.
+    if let status = try fileSystem.status(of: store.main), status.kind == .regular {
+      try fileSystem.adoptAccess(of: status, to: folder.store.main)
+    }
     try folder.markReady(id)
     var quarantined: QuarantinedStore?
     if try !store.members(in: fileSystem).isEmpty {

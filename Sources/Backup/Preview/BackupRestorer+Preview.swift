@@ -35,22 +35,13 @@ extension BackupRestorer {
     _ id: BackupIdentifier, options: Options, temporary: FilePath?,
     _ body: (_ store: StoreFileSet, _ folder: FilePath) throws(BackupError) -> Value
   ) throws(BackupError) -> Value {
-    let root = temporary ?? FilePath(NSTemporaryDirectory())
-    let home = root.appending("lazaret-\(surroundings.makeUUID())")
-    do throws(FileError) {
-      try fileSystem.makeDirectory(home, permissions: .init(rawValue: 0o700))
-    } catch {
-      throw BackupError(error)
-    }
-    let folder = RestoreFolder(for: StoreFileSet(main: home.appending("Store.sqlite")), in: fileSystem)
-    defer {
-      // What cannot be removed lies among the temporary files and harms nothing.
-      try? folder.remove()
-      try? fileSystem.removeDirectory(home)
-    }
+    // It goes, with everything in it, when this function ends.
+    let home = try PrivateFolder(in: temporary ?? FilePath(NSTemporaryDirectory()), needing: 0, surroundings)
+    defer { withExtendedLifetime(home) {} }
+    let folder = RestoreFolder(for: StoreFileSet(main: home.path.appending("Store.sqlite")), in: fileSystem)
     let working = try folder.make()
     _ = try stage(id, in: folder, options: options)
-    let value = try body(folder.store, home)
+    let value = try body(folder.store, home.path)
     _ = consume working
     return value
   }

@@ -1,11 +1,9 @@
-import GRDB
-import PersistentStore
 import SQLiteFormat
 import Salvage
 import StoreFiles
 import SystemPackage
 
-/// A private copy of the present store as one file, for comparing; the store itself is only read.
+/// A private copy of the present store as one file, for comparing; the store itself is only read, and may be in use.
 struct PresentStore: ~Copyable {
   /// What the store is.
   let state: RestorePreview.Present
@@ -15,76 +13,79 @@ struct PresentStore: ~Copyable {
 
   private let copy: PrivateCopy?
 
-  /// Copies a store, its log brought in; of a damaged one, what rows can be salvaged.
+  /// How often a store is tried that is changed meanwhile by somebody who keeps to no lock.
+  private static let attempts = 5
+
+  /// Copies a store as of one commit; of a damaged one, what rows can be salvaged.
   ///
+  /// - Parameter folder: a private folder for the copy.
   /// - Throws: `locked` or `changed-meanwhile` where a writer does not let it be read, or what copying throws.
-  init(_ files: StoreFileSet, in temporary: FilePath, surroundings: Surroundings) throws {
+  init(_ files: StoreFileSet, in folder: FilePath, surroundings: Surroundings) throws {
     let fileSystem = surroundings.fileSystem
-    guard try !files.members(in: fileSystem).isEmpty else {
+    guard try fileSystem.status(of: files.main) != nil else {
       state = .missing
       file = nil
       copy = nil
       return
     }
-    let copied = try Self.copy(files, in: temporary, surroundings)
-    if try Self.isSound(copied.files, in: fileSystem) {
-      try Self.foldLog(of: copied.files.main)
+    if let path = try Self.copy(files, in: folder, surroundings) {
       state = .sound
-      file = copied.files.main
-    } else {
-      let raw = copied.files.main.folder.appending("Raw.sqlite")
-      _ = try Salvager(surroundings: surroundings).salvageRaw(copied.files.main, to: raw)
-      state = .damaged
-      file = raw
+      file = path
+      copy = nil
+      return
     }
-    copy = consume copied
+    let evidence = try PrivateCopy(of: files, in: folder, surroundings: surroundings)
+    let raw = folder.appending("Raw.sqlite")
+    _ = try Salvager(surroundings: surroundings).salvageRaw(evidence.files.main, to: raw)
+    state = .damaged
+    file = raw
+    copy = consume evidence
   }
 
-  /// Copies the set under a reader's lock, anew where it was written to meanwhile.
+  /// Writes the pages of a sound store into a file, as they are at one commit; nil for a damaged one.
   private static func copy(
-    _ files: StoreFileSet, in temporary: FilePath, _ surroundings: Surroundings
-  ) throws -> PrivateCopy {
-    let fileSystem = surroundings.fileSystem
-    for _ in 0..<5 {
-      let lock = try SharedStoreLock(on: files, in: fileSystem)
-      let before = try content(files, fileSystem)
-      let copy = try PrivateCopy(of: files, in: temporary, surroundings: surroundings)
-      let isSame = try content(files, fileSystem) == before
-      _ = consume lock
-      if isSame { return copy }
+    _ files: StoreFileSet, in folder: FilePath, _ surroundings: Surroundings
+  ) throws -> FilePath? {
+    for attempt in 1...attempts {
+      do throws(FileError) {
+        return try copyOnce(files, to: folder.appending("Present.sqlite"), surroundings)
+      } catch {
+        guard error.kind == .changed, attempt < attempts else { throw error }
+        LogReadLock.rest()
+      }
     }
     throw FileError(.changed, operation: "compare the backup with the store", path: files.main)
   }
 
-  /// What tells that nobody has written to the store: all of its files but the index of its log.
-  private static func content(
-    _ files: StoreFileSet, _ fileSystem: FileSystem
-  ) throws(FileError) -> [StoreFileSet.Member] {
-    try files.members(in: fileSystem).filter { [.main, .wal, .journal].contains($0.part) }
-  }
-
-  private static func isSound(_ files: StoreFileSet, in fileSystem: FileSystem) throws -> Bool {
-    func open(_ part: StoreFileSet.Part) throws(FileError) -> ReadableFile? {
-      let path = files.path(of: part)
-      return try fileSystem.status(of: path) == nil ? nil : fileSystem.open(path)
-    }
-    guard let main = try open(.main) else { return false }
-    let (log, journal) = (try open(.wal), try open(.journal))
+  private static func copyOnce(
+    _ files: StoreFileSet, to path: FilePath, _ surroundings: Surroundings
+  ) throws(FileError) -> FilePath? {
+    let snapshot = try StoreSnapshot(of: files, temporary: path.folder, surroundings: surroundings)
+    let database: Database
+    let isSound: Bool
     do throws(FormatError) {
-      return try SQLiteFormat.Database(main: main, writeAheadLog: log, rollbackJournal: journal)
-        .checkIntegrity(findingLimit: 1).isSound
+      database = try Database(main: snapshot.main, writeAheadLog: snapshot.log, rollbackJournal: snapshot.journal)
+      isSound = try database.checkIntegrity(findingLimit: 1).isSound
     } catch {
       if let fileError = error.fileError { throw fileError }
-      return false
+      try snapshot.finish()
+      return nil
     }
-  }
-
-  /// Brings the log of a private copy into its main file.
-  private static func foldLog(of path: FilePath) throws {
-    let queue = try DatabaseQueue(path: PersistentStore.address(of: path, isReadOnly: false))
-    try queue.writeWithoutTransaction { database in
-      _ = try Row.fetchAll(database, sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+    guard isSound else {
+      // What looks like damage may be the work of somebody who came meanwhile.
+      try snapshot.finish()
+      return nil
     }
-    try queue.close()
+    let content = SnapshotContent(database)
+    let file = try surroundings.fileSystem.create(path, permissions: .ownerReadWrite, truncating: true)
+    var offset: Int64 = 0
+    while offset < content.count {
+      let bytes = try content.bytes(at: offset, length: 1 << 20)
+      try file.write(bytes)
+      offset += Int64(bytes.count)
+      try snapshot.giveWay()
+    }
+    try snapshot.finish()
+    return path
   }
 }

@@ -49,6 +49,9 @@ struct BackupRestoreCommand: ParsableCommand {
   @Option(help: ArgumentHelp("Only the records with these primary keys.", valueName: "key,key"))
   var records: String?
 
+  @Flag(help: "Take no backup of the present store first; it is quarantined all the same.")
+  var noBackup = false
+
   @Flag(help: "Salvage what is left where parts of the backup are lost.")
   var salvage = false
 
@@ -99,9 +102,10 @@ struct BackupRestoreCommand: ParsableCommand {
           line.clear()
           try show(preview, backup.id, path)
         } else {
-          let restored = try backups.restore(over: path, backup.id, from: place, options: options)
+          let restored = try backups.restore(
+            over: path, backup.id, from: place, takesBackup: !noBackup, options: options)
           line.clear()
-          try show(restored.report, quarantined: restored.quarantined)
+          try show(restored.report, quarantined: restored.quarantined, before: restored.backup)
         }
       }
     }
@@ -138,11 +142,13 @@ struct BackupRestoreCommand: ParsableCommand {
     if !report.cut.isEmpty || !report.missing.isEmpty { throw ExitStatus.doubtful }
   }
 
-  private func show(_ report: RestoreReport, quarantined: QuarantinedStore?) throws {
+  private func show(
+    _ report: RestoreReport, quarantined: QuarantinedStore?, before: StoredBackup? = nil
+  ) throws {
     Terminal.standardOutput.write(
       output.json
-        ? JSONText.pretty(RestoreJSON(report, quarantined: quarantined))
-        : RestoreJSON.text(report, quarantined: quarantined))
+        ? JSONText.pretty(RestoreJSON(report, quarantined: quarantined, before: before))
+        : RestoreJSON.text(report, quarantined: quarantined, before: before))
     if !report.isComplete { throw ExitStatus.doubtful }
   }
 

@@ -16,8 +16,10 @@ struct RestoreJSON: Encodable {
   var lostBlocks: [LostBlock]
   var lostValues: [String]
   var quarantined: QuarantinedStoreJSON?
+  var backupBefore: String?
 
-  init(_ report: RestoreReport, quarantined: QuarantinedStore?) {
+  init(_ report: RestoreReport, quarantined: QuarantinedStore?, before: StoredBackup?) {
+    backupBefore = before?.id.description
     backup = report.id.description
     chain = report.chain.map(\.description)
     store = PathText(report.path)
@@ -30,10 +32,11 @@ struct RestoreJSON: Encodable {
   }
 
   /// The same in words.
-  static func text(_ report: RestoreReport, quarantined: QuarantinedStore?) -> String {
+  static func text(_ report: RestoreReport, quarantined: QuarantinedStore?, before: StoredBackup?) -> String {
     var lines = "Backup \(report.id) is restored at \(printable(report.path.string)): \(readableSize(report.bytes))"
     lines += report.values > 0 ? ", \(counted(Int64(report.values), "large value"))\n" : "\n"
     if let quarantined { lines += "  What was there is in quarantine as \(quarantined.id).\n" }
+    if let before { lines += "  It was backed up before as \(before.id).\n" }
     if !report.lostBlocks.isEmpty {
       lines += "  \(counted(Int64(report.lostBlocks.count), "block")) of the backup lost\n"
     }
