@@ -50,6 +50,14 @@ struct ContractTests {
     try errors("fly")
     try output("quarantine", "add", desk.store)
     try output("quarantine", "discard", try desk.quarantinedID(), "--yes")
+    try output("backup", "restore", "--home", "Sound", "--preview")
+    try output("backup", "restore", "--home", "Sound", "--to", "Back.sqlite")
+    try output("backup", "restore", "--home", "Sound", "--entity", "Car", "--records", "1,77", "--to", "Cars.sqlite")
+    try output("backup", "restore", "--home", "Sound")
+    try errors("backup", "restore", "--home", "Sound", "--to", "Back.sqlite")
+    try output("backup", "prune", "--home", "Sound", "--keep-tag", "none", "--dry-run")
+    try output("backup", "prune", "--home", "Sound", "--keep-tag", "none")
+    try output("backup", "undelete", "--home", "Sound")
     return result
   }
 

@@ -13,6 +13,7 @@ struct HelpTests {
     ["model", "verify"], ["model", "seal"], ["plan"], ["migrate"], ["damage"], ["salvage"], ["quarantine"],
     ["quarantine", "list"],
     ["backup"], ["backup", "create"], ["backup", "list"], ["backup", "verify"],
+    ["backup", "restore"], ["backup", "prune"], ["backup", "undelete"],
     ["quarantine", "show"], ["quarantine", "add"], ["quarantine", "release"], ["quarantine", "discard"],
   ]
 
