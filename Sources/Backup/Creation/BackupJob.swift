@@ -19,8 +19,8 @@ struct BackupJob {
 
   var place: any BackupPlace { catalog.place }
 
-  /// Takes the backup, and returns its manifest, which is written.
-  func run() throws(BackupError) -> BackupManifest {
+  /// Takes the backup, and returns its manifest, which is written, and whether others have the store open.
+  func run() throws(BackupError) -> (manifest: BackupManifest, isInUse: Bool) {
     let snapshot: StoreSnapshot
     do throws(FileError) {
       snapshot = try StoreSnapshot(of: files, temporary: temporary, surroundings: surroundings)
@@ -31,9 +31,9 @@ struct BackupJob {
     if request.isEvidence || examination.verdict == .damaged {
       // What looks like damage may be the work of somebody who came meanwhile.
       try wrapping { () throws(FileError) in try snapshot.finish() }
-      return try runEvidence(snapshot, examination)
+      return (try runEvidence(snapshot, examination), snapshot.isInUse)
     }
-    return try runDatabase(snapshot, examination)
+    return (try runDatabase(snapshot, examination), snapshot.isInUse)
   }
 
   // MARK: A sound store
