@@ -54,7 +54,8 @@ extension Backups {
     let chosen = try restorer.choose(id, notLaterThan: time).id
     _ = try finishInterrupted(store)
     // A store that is in use is told of before anything is restored.
-    _ = consume StoreLock(on: store, in: fileSystem)
+    let attempt = try StoreLock(on: store, in: fileSystem)
+    _ = consume attempt
     let folder = RestoreFolder(for: store, in: fileSystem)
     let backup = takesBackup ? try backUpBeforeRestore(store) : nil
     do {

@@ -19,7 +19,7 @@ struct PreviewTests {
     var result: [String: Count] = [:]
     func name(_ rows: [String: [String: [String: String]]], _ number: String?) -> String {
       rows["Z_PRIMARYKEY"]?.values.first { $0["Z_ENT"] == number }?["Z_NAME"]?
-        .trimmingPrefix("\"").replacing("\"", with: "") ?? "?"
+        .replacing("\"", with: "") ?? "?"
     }
     for table in Set(new.keys).union(old.keys) where table.hasPrefix("Z") && !table.hasPrefix("Z_") {
       let (ours, theirs) = (new[table] ?? [:], old[table] ?? [:])

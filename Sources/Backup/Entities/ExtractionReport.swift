@@ -9,6 +9,12 @@ public struct ExtractionReport: Sendable, Hashable {
 
     /// How many records of it are in the new store.
     public var records: Int64
+
+    /// A number of records.
+    public init(name: String, records: Int64) {
+      self.name = name
+      self.records = records
+    }
   }
 
   /// References to records that were left out.
@@ -21,6 +27,13 @@ public struct ExtractionReport: Sendable, Hashable {
 
     /// How many references were cut.
     public var count: Int64
+
+    /// A number of references.
+    public init(entity: String, relationship: String, count: Int64) {
+      self.entity = entity
+      self.relationship = relationship
+      self.count = count
+    }
   }
 
   /// The backup.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Lazaret
 
 /// Which backups are kept, in restic's grammar.
 struct RetentionOptions: ParsableArguments {
