@@ -161,7 +161,7 @@ struct RestoringTests {
         let trouble = Trouble(kind, atStep: step)
         do {
           _ = try scene.restorer(trouble.fileSystem).restore(MadeBackups.id(1), to: path)
-        } catch let error as BackupError { #expect(error.isEnvironmental, "\(told): \(error)") }
+        } catch { #expect(error.isEnvironmental, "\(told): \(error)") }
         // Nothing there, or all of it: never a store without its values.
         if try scene.system.status(of: path) != nil {
           #expect(try scene.bytes(path) == bytes, told)

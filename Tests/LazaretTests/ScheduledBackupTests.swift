@@ -30,7 +30,7 @@ struct ScheduledBackupTests {
     #expect(third.backup != nil)
     // The first is a parent of deltas, or it goes.
     let kept = try Backups(home: scene.home).catalog(of: scene.store()).backups
-    #expect(kept.allSatisfy(\.isWhole))
+    #expect(kept.allSatisfy { $0.isWhole })
     #expect(third.pruning?.plan.kept.count == kept.count)
     policy = BackupPolicy(everyHours: nil, everyOpenings: 3)
     try policy.save(home: scene.home)
