@@ -30,16 +30,17 @@ struct BackupPolicyTests {
     (#"{"version": 1}"#, "format is missing"), ("[]", "it is of the wrong kind"), ("nonsense", "it is not JSON"),
     (#"{"format": "other", "version": 1}"#, "it is no backup policy"),
     (#"{"format": "lazaret-backup-policy", "version": 2}"#, "it is of version 2, and this software knows version 1"),
-    (#"{H, "everyhours": 2}"#, "it has a key \"everyhours\" that no policy has"),
-    (#"{H, "keep": {"dayly": 2}}"#, "it has a key \"keep.dayly\" that no policy has"),
-    (#"{H, "keep": {"daily": -2}}"#, "keep.daily: it is neither a number from 0 on nor the text \"unlimited\""),
-    (#"{H, "keep": {"within": "2w"}}"#, "keep.within: it is not a duration such as \"1y5m7d2h\" or \"14d\""),
-    (#"{H, "keep": 7}"#, "keep is of the wrong kind"),
-    (#"{H, "everyHours": 0}"#, "everyHours must be from 1 to 1000000, or null for never"),
-    (#"{H, "level": 7}"#, "level must be 1, 6 or 9"), (#"{H, "trashDays": -1}"#, "trashDays must be from 0 to 36500"),
+    (#"{HEAD, "everyhours": 2}"#, "it has a key \"everyhours\" that no policy has"),
+    (#"{HEAD, "keep": {"dayly": 2}}"#, "it has a key \"keep.dayly\" that no policy has"),
+    (#"{HEAD, "keep": {"daily": -2}}"#, "keep.daily: it is neither a number from 0 on nor the text \"unlimited\""),
+    (#"{HEAD, "keep": {"within": "2w"}}"#, "keep.within: it is not a duration such as \"1y5m7d2h\" or \"14d\""),
+    (#"{HEAD, "keep": 7}"#, "keep is of the wrong kind"),
+    (#"{HEAD, "everyHours": 0}"#, "everyHours must be from 1 to 1000000, or null for never"),
+    (#"{HEAD, "level": 7}"#, "level must be 1, 6 or 9"),
+    (#"{HEAD, "trashDays": -1}"#, "trashDays must be from 0 to 36500"),
   ])
   func whatCannotBeMeantIsRefused(json: String, detail: String) throws {
-    let error = #expect(throws: BackupError.self) { try read(json.replacing("H", with: head)) }
+    let error = #expect(throws: BackupError.self) { try read(json.replacing("HEAD", with: head)) }
     #expect(error?.kind == .policyUnreadable)
     #expect(error?.detail == detail)
   }

@@ -146,6 +146,13 @@ package struct RestoreFolder: Sendable {
         try remove()
         return .installed(id)
       }
+      if let id, try fileSystem.status(of: store.main, followingLinks: false) == nil,
+        try fileSystem.status(of: target.main, followingLinks: false) != nil
+      {
+        // It is there already, and only the folder was left.
+        try remove()
+        return .installed(id)
+      }
       if let id, try target.members(in: fileSystem).isEmpty,
         try fileSystem.status(of: store.main, followingLinks: false) != nil
       {
