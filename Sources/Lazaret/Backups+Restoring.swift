@@ -58,15 +58,23 @@ extension Backups {
     _ = consume attempt
     let folder = RestoreFolder(for: store, in: fileSystem)
     let backup = takesBackup ? try backUpBeforeRestore(store) : nil
+    var staged: RestoreReport?
     do {
       let working = try folder.make()
       let report = try restorer.stage(chosen, in: folder, options: options)
+      staged = report
       let quarantined = try exchange(store, folder, chosen)
       _ = consume working
       return Restored(report: report, quarantined: quarantined, backup: backup)
     } catch {
-      // The first error is the one to report. A store that is on its way into its place stays for the next run.
-      if try !store.members(in: fileSystem).isEmpty { try? folder.removeUnlessInstalling() }
+      // The present store may be half-way into quarantine: that is brought to its end, and then the restored one has its
+      // place, or goes. What cannot be ended now stays for the next opening, and the first error is the one to report.
+      if let staged, (try? finishInterrupted(store)) == .some(chosen) {
+        let quarantined = try QuarantineFolder(beside: store, surroundings: surroundings).stores()
+          .first { $0.receipt?.originalPath.path == store.main }
+        return Restored(report: staged, quarantined: quarantined, backup: backup)
+      }
+      if staged == nil { try? folder.removeUnlessInstalling() }
       throw error
     }
   }

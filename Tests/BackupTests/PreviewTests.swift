@@ -71,7 +71,7 @@ struct PreviewTests {
         UPDATE ZFLAG SET ZCOLOR = NULL WHERE Z_PK % 3 = 1
         """)
       let untouched = try FolderContents(of: scene.folder.path)
-      let preview = try scene.restorer().preview(MadeBackups.id(1), over: store)
+      let preview = try scene.restorer().preview(MadeBackups.id(1), over: store, temporary: scene.folder.path)
       #expect(try FolderContents(of: scene.folder.path) == untouched)
       #expect(preview.present == .sound && !preview.isHarmless)
       #expect(try counts(preview) == expected(before, store), "seed \(seed)")
@@ -87,7 +87,7 @@ struct PreviewTests {
     let all = try RestoreScene.rows(store)[join]?.count ?? 0
     try scene.change(store, "DELETE FROM \(join) WHERE rowid % 2 = 0")
     let left = try RestoreScene.rows(store)[join]?.count ?? 0
-    let preview = try scene.restorer().preview(MadeBackups.id(1), over: store)
+    let preview = try scene.restorer().preview(MadeBackups.id(1), over: store, temporary: scene.folder.path)
     #expect(preview.pairs.first { $0.table == join }?.added == Int64(all - left))
     #expect(preview.isHarmless)
   }
@@ -96,7 +96,8 @@ struct PreviewTests {
     let scene = try RestoreScene()
     let store = try scene.store("Ships.sqlite", records: 30)
     try scene.backups.add(1, try scene.bytes(store))
-    let preview = try scene.restorer().preview(MadeBackups.id(1), over: scene.folder.appending("New.sqlite"))
+    let preview = try scene.restorer().preview(
+      MadeBackups.id(1), over: scene.folder.appending("New.sqlite"), temporary: scene.folder.path)
     #expect(preview.present == .missing && preview.isHarmless)
     #expect(preview.entities.reduce(0) { $0 + $1.added } >= 150)
   }
@@ -109,7 +110,7 @@ struct PreviewTests {
     var broken = bytes
     for index in (bytes.count / 2)..<(bytes.count / 2 + 40_000) { broken[index] = 0 }
     let path = try scene.folder.write(broken, to: "Broken.sqlite")
-    let preview = try scene.restorer().preview(MadeBackups.id(1), over: path)
+    let preview = try scene.restorer().preview(MadeBackups.id(1), over: path, temporary: scene.folder.path)
     #expect(preview.present == .damaged)
     let added = preview.entities.reduce(0) { $0 + $1.added }
     #expect(added > 0 && added < 3000)
@@ -129,7 +130,7 @@ struct PreviewTests {
       UPDATE ZPORT SET Z_ENT = Z_ENT + 100; UPDATE ZFLAG SET Z_ENT = Z_ENT + 100;
       ALTER TABLE ZPORT ADD COLUMN ZNEW INTEGER; UPDATE ZPORT SET ZNEW = 5; UPDATE ZPORT SET ZNAME = 'x' WHERE Z_PK = 3
       """)
-    let preview = try scene.restorer().preview(MadeBackups.id(1), over: store)
+    let preview = try scene.restorer().preview(MadeBackups.id(1), over: store, temporary: scene.folder.path)
     #expect(counts(preview) == ["Port": Count(changed: 1)])
   }
 
@@ -153,7 +154,7 @@ struct PreviewTests {
       INSERT INTO b VALUES ('r', 1, 1), ('s', 1, 1); INSERT INTO c VALUES (3); DROP TABLE gone;
       CREATE TABLE fresh (v); INSERT INTO fresh VALUES (1)
       """)
-    let preview = try scene.restorer().preview(MadeBackups.id(1), over: store)
+    let preview = try scene.restorer().preview(MadeBackups.id(1), over: store, temporary: scene.folder.path)
     #expect(
       counts(preview) == [
         "a": Count(changed: 2), "b": Count(added: 1, changed: 1, lost: 2), "c": Count(lost: 1),

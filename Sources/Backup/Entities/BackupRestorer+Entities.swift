@@ -91,8 +91,7 @@ extension BackupRestorer {
           return .commit
         }
         try database.execute(sql: "DETACH DATABASE backup")
-        _ = try Row.fetchAll(database, sql: "PRAGMA journal_mode = WAL")
-        _ = try Row.fetchAll(database, sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+        try database.execute(sql: "PRAGMA main.journal_mode = WAL; PRAGMA main.wal_checkpoint(TRUNCATE)")
         guard let work else { throw Self.request("nothing was extracted") }
         return work
       }
