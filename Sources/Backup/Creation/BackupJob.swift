@@ -112,10 +112,11 @@ struct BackupJob {
   /// The newest good backup that a delta can build on; nil where there is none.
   private func parent(for content: SnapshotContent, _ examination: Examination) throws(BackupError) -> StoredBackup? {
     for backup in catalog.backups where backup.isWhole && !backup.isApart && backup.id < id {
-      guard let manifest = backup.manifest, manifest.depth < request.chainLimit, backup.proof?.result != .failed,
+      guard let manifest = backup.manifest, backup.proof?.result != .failed,
         manifest.database?.pageSize == content.pageSize, manifest.file(.pageHashes) != nil,
         manifest.store.uuid == examination.metadata?.uuid
       else { continue }
+      guard manifest.depth < request.chainLimit else { return nil }
       // All of its ancestors have to be good, as far as is known.
       let chain = try catalog.chain(of: backup.id)
       return chain.contains { $0.proof?.result == .failed } ? nil : backup
@@ -188,6 +189,7 @@ struct BackupJob {
       try file.commit()
     } catch {
       // The first error is the one to report; files without a manifest are never taken for a backup.
+      try? place.delete("\(id)\(BackupManifest.suffix)", in: .kept)
       for name in named { try? place.delete(name, in: .kept) }
       throw error
     }

@@ -47,7 +47,7 @@ extension BlockPacker {
       runs: [],
       content: .init(bytes: total, sha256: "", blocks: [], pageSize: pageSize, pageCount: content.pageCount))
     var whole = RunningDigest()
-    try BlockPipeline.run(count: count, threads: Self.threads, standsBack: snapshot.isInUse) {
+    try BlockPipeline.run(count: count, threads: Self.threads(isInUse: snapshot.isInUse)) {
       () throws(BackupError) -> ((Int) throws(BackupError) -> Compared) in
       { (index) throws(BackupError) -> Compared in
         let bytes = try snapshot.block(index, of: content)

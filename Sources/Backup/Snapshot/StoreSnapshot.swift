@@ -25,7 +25,7 @@ final class StoreSnapshot: Sendable {
   let members: [StoreFileSet.Member]
   let manner: Manner
 
-  /// Whether another connection has the store open, so that the work stands back behind it.
+  /// Whether another connection has the store open, so that a processor is left to it.
   let isInUse: Bool
 
   /// The raw bytes of the main file.
