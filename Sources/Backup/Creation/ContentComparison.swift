@@ -17,7 +17,7 @@ struct ContentComparison {
   /// Whether less than half of the pages differ, in runs that a manifest can name.
   var isWorthDelta: Bool {
     let changed = runs.reduce(UInt64(0)) { $0 + UInt64($1.count) }
-    return changed * 2 < UInt64(content.pageCount ?? 0) && runs.count <= 250_000
+    return changed * 2 < UInt64(content.pageCount ?? 0) && runs.count <= 50_000
   }
 }
 
