@@ -40,7 +40,13 @@ struct BackupJob {
 
   private func runDatabase(_ snapshot: StoreSnapshot, _ examination: Examination) throws(BackupError) -> BackupManifest
   {
-    let content = SnapshotContent(try database(of: snapshot))
+    let database = try database(of: snapshot)
+    // What others read by the index of their log has to be what its checksums say.
+    guard snapshot.committedFrames == nil || snapshot.committedFrames == database.writeAheadLog?.committedFrameCount
+    else {
+      throw BackupError(FileError(.changed, operation: "read the store's log", path: files.path(of: .wal)))
+    }
+    let content = SnapshotContent(database)
     let packer = BlockPacker(job: self, snapshot: snapshot)
     let parent = try request.isFull ? nil : self.parent(for: content, examination)
     var manifest = self.manifest(parent == nil ? .full : .delta, snapshot, examination)
