@@ -4,6 +4,9 @@ import PackageDescription
 /// Warnings stop the build on continuous integration, and only there: a newer compiler must not break a user's build.
 let isContinuousIntegration = Context.environment["CI"] != nil
 
+/// Whether the modules are instrumented for libFuzzer and the fuzzer is built: only by `Scripts/fuzz`, in a folder of its own.
+let isFuzzing = Context.environment["LAZARET_FUZZ"] != nil
+
 let settings: [SwiftSetting] =
   [
     .swiftLanguageMode(.v6),
@@ -12,6 +15,7 @@ let settings: [SwiftSetting] =
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
   ] + (isContinuousIntegration ? [.treatAllWarnings(as: .error)] : [])
+  + (isFuzzing ? [.unsafeFlags(["-sanitize=fuzzer"])] : [])
 
 let systemPackage = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
@@ -33,6 +37,15 @@ func tests(of name: String, needs dependencies: [Target.Dependency] = [], leavin
     exclude: excluded,
     swiftSettings: settings)
 }
+
+/// The fuzzer; it can only be linked where libFuzzer is.
+let fuzzer: [Target] =
+  isFuzzing
+  ? [
+    .executableTarget(
+      name: "lazaret-fuzz", dependencies: ["FuzzTargets", "StoreFiles", systemPackage], path: "Fuzz/Driver",
+      swiftSettings: settings, linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])])
+  ] : []
 
 let package = Package(
   name: "Lazaret",
@@ -76,10 +89,13 @@ let package = Package(
         "StoreFiles", "PropertyLists", "ManagedObjectModel", "PersistentStore", "Migration", grdb, systemPackage,
       ]),
     floor(
+      "RecoveryKit",
+      knows: ["StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", systemPackage]),
+    floor(
       "Salvage",
       knows: [
-        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration", grdb,
-        grdbSQLite, systemPackage,
+        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration",
+        "RecoveryKit", grdb, grdbSQLite, systemPackage,
       ]),
     floor(
       "Backup",
@@ -98,13 +114,20 @@ let package = Package(
     floor(
       "Commands",
       knows: [
-        "Lazaret", "Backup", "Damage", "Migration", "LazaretTesting", "Salvage", argumentParser, grdb, systemPackage,
-        logging,
+        "Lazaret", "Backup", "Damage", "Migration", "LazaretTesting", "RecoveryKit", "Salvage", argumentParser, grdb,
+        systemPackage, logging,
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
     .executableTarget(
-      name: "lazaret-benchmarks", dependencies: ["Lazaret", "Migration", argumentParser, grdb], path: "Benchmarks",
+      name: "lazaret-benchmarks", dependencies: ["Lazaret", "Migration", "Salvage", "Damage", argumentParser, grdb],
+      path: "Benchmarks",
       swiftSettings: settings),
+    .target(
+      name: "FuzzTargets",
+      dependencies: [
+        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
+        "Migration", "LazaretTesting", "Salvage", "Quarantine", grdb, systemPackage,
+      ], path: "Fuzz/Targets", swiftSettings: settings),
 
     .target(
       name: "TestSupport", dependencies: ["StoreFiles", crypto, systemPackage], path: "Tests/TestSupport",
@@ -122,7 +145,14 @@ let package = Package(
     tests(of: "Damage", needs: ["Examination", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
     tests(
       of: "Salvage",
-      needs: ["Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
+      needs: [
+        "Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "RecoveryKit",
+        "SQLiteFormat",
+        grdb,
+      ]),
+    tests(
+      of: "RecoveryKit",
+      needs: ["LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
     tests(
       of: "Backup",
       needs: ["Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb],
@@ -130,5 +160,6 @@ let package = Package(
     tests(of: "Quarantine"),
     tests(of: "Lazaret", needs: ["LazaretTool", "Migration", grdb, logging]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
-  ]
+    tests(of: "FuzzTargets"),
+  ] + fuzzer
 )

@@ -8,8 +8,12 @@ import Lazaret
 @main
 struct BenchmarkCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "lazaret-benchmarks", abstract: "Measures examining, opening and migrating a large, healthy store.",
-    subcommands: [OpeningBenchmarkCommand.self, MigrationBenchmarkCommand.self, MigrateOnceCommand.self],
+    commandName: "lazaret-benchmarks",
+    abstract: "Measures examining, opening, migrating, salvaging and recovering stores.",
+    subcommands: [
+      OpeningBenchmarkCommand.self, MigrationBenchmarkCommand.self, MigrateOnceCommand.self,
+      SalvageBenchmarkCommand.self, SalvageOnceCommand.self, RecoveryBenchmarkCommand.self,
+    ],
     defaultSubcommand: OpeningBenchmarkCommand.self)
 }
 

@@ -20,7 +20,8 @@ struct SalvageCommand: ParsableCommand {
       certain, are in tables of their own, whose names begin with lazaret_; lazaret_provenance says where each one is \
       from and why it is doubtful.
 
-      Exits with 2 where anything was lost or is doubtful.
+      What was recovered, what was lost and what likely happened is told, and written beside the result as JSON: \
+      Rescued.salvage.json. Exits with 2 where anything was lost or is doubtful.
 
       EXAMPLE
         lazaret salvage Broken.sqlite --model App.xcdatamodeld -o Rescued.sqlite
@@ -62,20 +63,22 @@ struct SalvageCommand: ParsableCommand {
     try report(json: output.json) {
       let known = try (model ?? schema).map { try AppModel.load($0.path, order: versionOrder.order) }
       let line = ProgressLine()
+      let interruption = Interruption()
       let options = Salvager.Options(findsDeleted: deleted, migrates: !noMigrate) { phase, done, total in
         line.show(phase.words, done, of: total)
-        return true
+        return !interruption.isWished
       }
       let model = known.map(SalvageModel.init)
       let report =
         raw
         ? try Salvager().salvageRaw(store.path, to: out.path, model: model, options: options)
         : try Salvager().salvage(store.path, to: out.path, model: model, options: options)
+      let place = try report.write(beside: out.path)
       line.clear()
       Terminal.standardOutput.write(
         output.json
-          ? JSONText.pretty(SalvageJSON(report, store: store.path, output: out.path))
-          : SalvageText(report, store: store.path, output: out.path).text)
+          ? JSONText.pretty(report)
+          : SalvageText(report, store: store.path, output: out.path, writtenTo: place).text)
       if !report.isComplete { throw ExitStatus.doubtful }
     }
   }

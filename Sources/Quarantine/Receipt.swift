@@ -167,7 +167,14 @@ public struct Receipt: Sendable, Hashable, Codable {
   public var released: Release?
 
   /// The size of all files together, in bytes.
-  public var totalBytes: Int64 { files.reduce(0) { $0 + $1.bytes } }
+  ///
+  /// A receipt is not to be trusted: a sum beyond the largest number is that number.
+  public var totalBytes: Int64 {
+    files.reduce(0) { sum, file in
+      let (total, isTooLarge) = sum.addingReportingOverflow(max(0, file.bytes))
+      return isTooLarge ? .max : total
+    }
+  }
 }
 
 /// What is known of a store when it is quarantined: the receipt's content apart from names, times and digests.

@@ -26,6 +26,9 @@ struct RawSalvage {
 
   /// The size of a page in bytes.
   var pageSize: Int
+
+  /// The new store with the rows that needed nothing done; nil where all are in the database of rows as found.
+  var store: NewStore?
 }
 
 extension TextEncoding {

@@ -17,13 +17,20 @@ struct SalvageRun {
   }
 
   /// Writes the rows as they are found.
-  mutating func raw(to output: FilePath) throws(SalvageError) -> RawSalvage {
+  ///
+  /// - Parameters:
+  ///   - output: the new database of rows as found.
+  ///   - store: where a new store is to be made that takes all rows it can, so that only the others come into `output`.
+  mutating func raw(
+    to output: FilePath, store: (path: FilePath, fileSystem: FileSystem)? = nil
+  ) throws(SalvageError) -> RawSalvage {
     var find = try walk(ignoringLog: false)
     if find.crawl.damage > 0, find.reader.overlay?.source == .log {
       // Another database's log makes nonsense of a sound file: then the file alone is better.
       let alone = try walk(ignoringLog: true)
       if alone.crawl.damage * 4 < find.crawl.damage {
         find = alone
+        find.isLogForeign = true
         find.remarks.append("the write-ahead log seems to belong to another database, and was left out")
       }
     }
@@ -35,12 +42,20 @@ struct SalvageRun {
     try tell(.placement, 0, 1)
     crawl.buryCutOffPages()
     try crawl.markFreePages()
+    try crawl.buryPagesBehindEnd()
     try crawl.placeOrphans()
 
     let database = try OutputDatabase(output, pageSize: max(4096, reader.pageSize), encoding: reader.layout.encoding)
     try database.execute("BEGIN")
     let harvest = try RowHarvest(crawl, database: database)
-    try harvest.makeTables()
+    let newStore = try store.map { place throws(SalvageError) in
+      try NewStore(
+        place.path,
+        NewStore.Facts(
+          layout: find.expected?.layout, entries: find.entries, header: reader.layout.header,
+          encoding: reader.layout.encoding, pageSize: reader.pageSize), in: place.fileSystem)
+    }
+    try harvest.makeTables(in: newStore)
     if options.findsDeleted { try harvest.listGhosts() }
     let total = Int64(crawl.trees.reduce(0) { $0 + $1.leaves.count })
     var done: Int64 = 0
@@ -50,17 +65,26 @@ struct SalvageRun {
     }
     try harvest.harvestBroken()
     try harvest.rebuildFromIndexes()
+    try harvest.harvestBehindEnd()
     try harvest.writeUnplaced()
-    if options.findsDeleted { try harvest.writeDeleted() }
+    if options.findsDeleted {
+      try harvest.writeDeleted()
+      try harvest.harvestUncommitted()
+    }
     try harvest.notes.finish()
     try database.execute("COMMIT")
-    var report = try SalvageReport(harvest, isSchemaWhole: find.isSchemaWhole, list: find.list)
-    report.remarks += find.remarks
-    if !find.remarks.isEmpty { report.isComplete = false }
+    try newStore?.finish()
+    var report = try SalvageReport(
+      harvest, isSchemaWhole: find.isSchemaWhole, list: find.list, evidence: evidence, isLogForeign: find.isLogForeign,
+      kit: nil)
+    let remarks = try find.remarks + LogIndex.remarks(evidence, reader) + harvest.remarks
+    report.remarks += remarks
+    report.remarks += reader.layout.otherDatabases.map { "another database begins at byte \($0) of the file" }
+    if !remarks.isEmpty { report.isComplete = false }
     return RawSalvage(
       report: report, metadata: find.identity.metadata, layout: find.expected?.layout, basis: find.basis,
       entries: find.entries, header: reader.layout.header, encoding: reader.layout.encoding,
-      pageSize: reader.pageSize)
+      pageSize: reader.pageSize, store: newStore)
   }
 
   /// What was found on the way from the bytes to the trees.
@@ -74,6 +98,7 @@ struct SalvageRun {
     var basis: SalvageReport.Rebuild.Basis
     var entries: [SchemaEntry]
     var remarks: [String] = []
+    var isLogForeign = false
   }
 
   /// Looks at every page, finds out which tables there are, and walks their trees from their roots.
@@ -88,7 +113,8 @@ struct SalvageRun {
     let entries =
       expected?.layout == nil
       ? schema.entries : SchemaRepair.repaired(schema.entries, by: expected?.entries ?? [])
-    let list = TreeList(found: entries, isWhole: schema.isWhole, expected: expected)
+    var list = TreeList(found: entries, isWhole: schema.isWhole, expected: expected)
+    if options.findsDeleted { list.addDropped(try DroppedTables.find(reader, map)) }
     var crawl = Crawl(reader: reader, map: map, trees: list.trees)
     try crawl.walkRoots()
     if crawl.damage > 0 {
@@ -197,7 +223,10 @@ struct SalvageRun {
       let crawl = Crawl(reader: reader, map: map, trees: list.trees)
       var score = 0.0
       for index in stride(from: 0, to: leaves.count, by: max(1, leaves.count / 64)) {
-        score += try crawl.choice(for: leaves[index], &buffer, where: { _ in true })?.score ?? 0
+        guard let choice = try crawl.choice(for: leaves[index], &buffer, where: { _ in true }) else { continue }
+        score += choice.score
+        // Of versions that fit as well, the one whose columns the records have is better than one that has more.
+        if map.fieldCount(leaves[index]) == crawl.trees[choice.tree].shape.fields.count { score += 0.05 }
       }
       if score >= best?.score ?? -.infinity { best = (score, expected) }
     }

@@ -61,8 +61,10 @@ public struct Salvager: Sendable {
     let target = try SalvageTarget(output, beside: evidence.files, in: fileSystem)
     do throws(SalvageError) {
       var run = SalvageRun(evidence: evidence, model: model, options: options)
-      let report = try run.raw(to: target.unfinished).report
+      var report = try run.raw(to: target.unfinished).report
       try target.install()
+      report.store = PathText(path)
+      report.output = PathText(output)
       return report
     } catch {
       target.discard()
@@ -87,10 +89,13 @@ public struct Salvager: Sendable {
   public func salvage(
     _ path: FilePath, to output: FilePath, model: SalvageModel? = nil, options: Options = Options()
   ) throws(SalvageError) -> SalvageReport {
-    try StoreReconstruction(
+    var report = try StoreReconstruction(
       evidence: try Evidence(path, in: fileSystem), model: model, options: options, surroundings: surroundings,
       output: output
     ).run()
+    report.store = PathText(path)
+    report.output = PathText(output)
+    return report
   }
 }
 

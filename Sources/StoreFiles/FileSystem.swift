@@ -174,10 +174,3 @@ func errno<Result>(_ body: () throws -> Result) throws(Errno) -> Result {
     throw .ioError
   }
 }
-
-// MARK: - Threads
-
-extension FileSystem {
-  /// Makes the calling thread stand back behind those of programs that people wait for, until it ends.
-  package static func standBack() { SystemCalls.standBack() }
-}

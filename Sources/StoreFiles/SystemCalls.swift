@@ -258,16 +258,6 @@ enum SystemCalls {
     #endif
   }
 
-  /// Makes the calling thread stand back behind those of programs that people wait for, until it ends.
-  static func standBack() {
-    #if canImport(Glibc)
-      // On Linux the niceness belongs to the thread.
-      _ = setpriority(__priority_which_t(bitPattern: PRIO_PROCESS.rawValue), 0, 15)
-    #elseif canImport(Darwin)
-      pthread_set_qos_class_self_np(QOS_CLASS_UTILITY, 0)
-    #endif
-  }
-
   // MARK: Clock, randomness
 
   /// The time now, in UTC.

@@ -70,8 +70,8 @@ struct CreationTests {
       #expect(backup.isProvenGood)
       switch round {
       case 0: try scene.run("UPDATE cars SET flags = flags + 1 WHERE id BETWEEN 100 AND 120")
-      case 1: try scene.run("DELETE FROM cars WHERE id > 19000; UPDATE cars SET flags = 7 WHERE id = 5000")
-      case 2: try scene.run("INSERT INTO cars SELECT id + 30000, 3, name FROM cars WHERE id < 500")
+      case 1: try scene.run("DELETE FROM cars WHERE id > 19900; UPDATE cars SET flags = 7 WHERE id = 5000")
+      case 2: try scene.run("INSERT INTO cars SELECT id + 30000, 3, name FROM cars WHERE id < 100")
       case 3: try scene.run("UPDATE cars SET flags = 9 WHERE id = 1")
       default: try scene.run("UPDATE cars SET name = name || id")
       }

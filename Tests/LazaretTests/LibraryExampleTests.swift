@@ -29,7 +29,7 @@ struct LibraryExampleTests {
         block.append(line)
       }
     }
-    #expect(count == 9)
+    #expect(count == 10)
   }
 
   @Test func theAppGoesBackToItsBackup() throws {

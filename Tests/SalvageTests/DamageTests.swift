@@ -92,6 +92,16 @@ struct DamageTests {
     #expect(scene.missingRows(result) <= 3, "seed \(seed)")
   }
 
+  @Test("A row of no entity that its table has is kept apart, and counted")
+  func unknownEntity() throws {
+    let scene = try SalvageScene(seed: 2, books: 100, finish: ["UPDATE ZBOOK SET Z_ENT = 99 WHERE Z_PK = 7"])
+    let result = try scene.salvage()
+    #expect(result.rows["ZBOOK"]?.count == 99)
+    #expect(result.apart["lazaret_other_ZBOOK"] == 1)
+    #expect(result.report.lost == 1)
+    #expect(!result.report.isComplete)
+  }
+
   @Test("One flipped bit never costs more than a few rows", arguments: seeds)
   func flippedBits(seed: UInt64) throws {
     let scene = try SalvageScene(seed: seed, books: 200)

@@ -1,4 +1,7 @@
+import GRDB
 import Salvage
+import StoreFiles
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -51,6 +54,42 @@ struct LogTests {
     let result = try damaged.salvage()
     #expect(result.rows["ZREADER"]?.count == 200)
     #expect(result.rows["ZBOOK"] == scene.truth["ZBOOK"])
+  }
+
+  @Test("Uncommitted frames are kept apart where deleted rows are asked for, and a cut-off log is told of")
+  func uncommittedApart() throws {
+    let scene = try SalvageScene(seed: 4, finish: Self.changes, keepsLog: true)
+    let damaged = scene.changing { $0.log?.removeLast(4120 - 1000) }
+    let result = try damaged.salvage(deleted: true)
+    #expect(result.rows["ZREADER"]?.count == 200)
+    #expect(result.report.remarks.contains { $0.contains("cut off in the middle of a frame") })
+    #expect(!result.report.isComplete)
+    #expect(result.apart["lazaret_other_ZREADER"] ?? 0 > 0)
+  }
+
+  @Test("An index that knows of more frames than the log has gives a missing log away")
+  func index() throws {
+    var scene = try PlainScene(schema: "CREATE TABLE a (b)") { db in try db.execute(sql: "INSERT INTO a VALUES (1)") }
+    let path = try scene.folder.write(scene.main, to: "Logged.sqlite")
+    let files = StoreFileSet(main: path)
+    let queue = try DatabaseQueue(path: path.string)
+    try queue.writeWithoutTransaction { db in
+      try db.execute(sql: "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+      for number in 2...9 { try db.execute(sql: "INSERT INTO a VALUES (?)", arguments: [number]) }
+    }
+    scene.main = try FileSystem().contents(of: path, limit: 1 << 26)
+    scene.log = try FileSystem().contents(of: files.path(of: .wal), limit: 1 << 26)
+    scene.logIndex = try FileSystem().contents(of: files.path(of: .sharedMemory), limit: 1 << 26)
+    try queue.close()
+    let whole = try scene.salvage()
+    #expect(whole.report.isComplete)
+    #expect(whole.rows["a"]?.count == 9)
+    let gone = try scene.changing { $0.log = nil }.salvage()
+    #expect(gone.report.remarks.contains { $0.contains("the write-ahead log is gone") })
+    #expect(!gone.report.isComplete)
+    let cut = try scene.changing { $0.log?.removeLast(2 * 4120) }.salvage()
+    #expect(cut.report.remarks.contains { $0.contains("the write-ahead log is cut off: 2 of its frames are gone") })
+    #expect(!cut.report.isComplete)
   }
 
   @Test("Without its log, the store is what the file has")

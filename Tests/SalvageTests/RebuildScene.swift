@@ -57,9 +57,9 @@ struct RebuildScene {
         maximumCount: 0, isOrdered: isOrdered))
   }
 
-  init(seed: UInt64, records: Int = 400, journal: StoreGenerator.Journal = .none) throws {
+  /// The store's version and a later one.
+  static func bundle() throws -> ModelBundle {
     struct NoVersions: Error {}
-    folder = try TemporaryFolder()
     guard
       let bundle = ModelBundle(
         name: "Ships",
@@ -68,7 +68,12 @@ struct RebuildScene {
           ModelVersion(name: "V2", model: Self.model(hasRemark: true), isCurrent: true),
         ])
     else { throw NoVersions() }
-    self.bundle = bundle
+    return bundle
+  }
+
+  init(seed: UInt64, records: Int = 400, journal: StoreGenerator.Journal = .none) throws {
+    folder = try TemporaryFolder()
+    bundle = try Self.bundle()
     store = folder.appending("Ships.sqlite")
     try StoreGenerator(
       Self.model(), options: .init(.typical, seed: seed, records: records, journal: journal)
@@ -93,13 +98,15 @@ struct RebuildScene {
     let report = try Salvager().salvage(
       damaged, to: out, model: withModel ? .coreData(bundle) : nil, options: .init(migrates: migrates))
     let model = migrates ? Self.model(hasRemark: true) : Self.model()
-    struct Unsound: Error {}
+    struct Unsound: Error { var verdict = "" }
     guard
       let version = ModelBundle(
         name: "Ships", versions: [ModelVersion(name: "V", model: model, isCurrent: true)])
     else { throw Unsound() }
     let examination = try Examiner().examine(out, model: .coreData(version), options: .init(depth: .full))
-    guard examination.verdict == .compatible, !examination.health.isDamaged else { throw Unsound() }
+    guard examination.verdict == .compatible, !examination.health.isDamaged else {
+      throw Unsound(verdict: "\(examination.verdict): \(examination.reason) \(examination.health)")
+    }
     // Comparing opens the store, which must not change it.
     let copy = try RealMaterial.copy(store, into: results, as: "Original.sqlite")
     let first = try PersistentStore(opening: copy, model: Self.model())

@@ -66,9 +66,9 @@ extension SalvageScene {
     return copy
   }
 
-  func changing(_ change: (inout SalvageScene) -> Void) -> SalvageScene {
+  func changing(_ change: (inout SalvageScene) throws -> Void) rethrows -> SalvageScene {
     var copy = self
-    change(&copy)
+    try change(&copy)
     return copy
   }
 }

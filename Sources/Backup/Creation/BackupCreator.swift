@@ -56,7 +56,7 @@ public struct BackupCreator: Sendable {
           id: id, files: files, catalog: catalog, request: request, surroundings: surroundings, temporary: temporary,
           attempt: attempt)
         let (manifest, isInUse) = try job.run()
-        return try finish(manifest, standsBack: isInUse, in: place, request)
+        return try finish(manifest, isInUse: isInUse, in: place, request)
       } catch {
         // A store that somebody begins to use, or exchanges, in this moment is looked at again.
         let isChange = error.fileError.map { $0.kind == .changed || $0.kind == .notFound } ?? false
@@ -69,11 +69,11 @@ public struct BackupCreator: Sendable {
 
   /// Proves the new backup by reading it back, where that is wanted.
   private func finish(
-    _ manifest: BackupManifest, standsBack: Bool, in place: any BackupPlace, _ request: BackupRequest
+    _ manifest: BackupManifest, isInUse: Bool, in place: any BackupPlace, _ request: BackupRequest
   ) throws(BackupError) -> StoredBackup {
     if request.proves {
       let proof = try BackupProver(surroundings: surroundings, temporary: temporary).proveFiles(
-        manifest, in: place, standsBack: standsBack, progress: request.progress)
+        manifest, in: place, isInUse: isInUse, progress: request.progress)
       try place.replace("\(manifest.id)\(BackupProof.suffix)", with: try proof.json(), in: .kept)
       if let problem = proof.problems.first {
         throw BackupError(

@@ -40,7 +40,13 @@ struct BackupJob {
 
   private func runDatabase(_ snapshot: StoreSnapshot, _ examination: Examination) throws(BackupError) -> BackupManifest
   {
-    let content = SnapshotContent(try database(of: snapshot))
+    let database = try database(of: snapshot)
+    // What others read by the index of their log has to be what its checksums say.
+    guard snapshot.committedFrames == nil || snapshot.committedFrames == database.writeAheadLog?.committedFrameCount
+    else {
+      throw BackupError(FileError(.changed, operation: "read the store's log", path: files.path(of: .wal)))
+    }
+    let content = SnapshotContent(database)
     let packer = BlockPacker(job: self, snapshot: snapshot)
     let parent = try request.isFull ? nil : self.parent(for: content, examination)
     var manifest = self.manifest(parent == nil ? .full : .delta, snapshot, examination)
@@ -112,10 +118,11 @@ struct BackupJob {
   /// The newest good backup that a delta can build on; nil where there is none.
   private func parent(for content: SnapshotContent, _ examination: Examination) throws(BackupError) -> StoredBackup? {
     for backup in catalog.backups where backup.isWhole && !backup.isApart && backup.id < id {
-      guard let manifest = backup.manifest, manifest.depth < request.chainLimit, backup.proof?.result != .failed,
+      guard let manifest = backup.manifest, backup.proof?.result != .failed,
         manifest.database?.pageSize == content.pageSize, manifest.file(.pageHashes) != nil,
         manifest.store.uuid == examination.metadata?.uuid
       else { continue }
+      guard manifest.depth < request.chainLimit else { return nil }
       // All of its ancestors have to be good, as far as is known.
       let chain = try catalog.chain(of: backup.id)
       return chain.contains { $0.proof?.result == .failed } ? nil : backup
@@ -188,6 +195,7 @@ struct BackupJob {
       try file.commit()
     } catch {
       // The first error is the one to report; files without a manifest are never taken for a backup.
+      try? place.delete("\(id)\(BackupManifest.suffix)", in: .kept)
       for name in named { try? place.delete(name, in: .kept) }
       throw error
     }

@@ -5,10 +5,10 @@ struct BlockPacker {
   let job: BackupJob
   let snapshot: StoreSnapshot
 
-  /// How many blocks are packed at once.
+  /// How many blocks are worked on at once.
   ///
-  /// Two of them keep memory small; more processors are rarely free on the machines that apps run on.
-  static let threads = 2
+  /// Two of them keep memory small; one leaves a processor to whoever has the store open.
+  static func threads(isInUse: Bool) -> Int { isInUse ? 1 : 2 }
 
   /// A packed file that has not got its name yet.
   struct Packed {
@@ -40,7 +40,7 @@ struct BlockPacker {
     var file = BackupManifest.File(role: role, name: name, bytes: 0, sha256: "", members: [])
     var (whole, content) = (RunningDigest(), RunningDigest())
     var blocks: [String] = []
-    try BlockPipeline.run(count: count, threads: Self.threads, standsBack: snapshot.isInUse) {
+    try BlockPipeline.run(count: count, threads: Self.threads(isInUse: snapshot.isInUse)) {
       () throws(BackupError) -> ((Int) throws(BackupError) -> Block) in
       guard let deflate = Deflate(level: level) else { throw .memory() }
       return { (index) throws(BackupError) -> Block in

@@ -17,7 +17,7 @@ struct ContentComparison {
   /// Whether less than half of the pages differ, in runs that a manifest can name.
   var isWorthDelta: Bool {
     let changed = runs.reduce(UInt64(0)) { $0 + UInt64($1.count) }
-    return changed * 2 < UInt64(content.pageCount ?? 0) && runs.count <= 250_000
+    return changed * 2 < UInt64(content.pageCount ?? 0) && runs.count <= 50_000
   }
 }
 
@@ -47,7 +47,7 @@ extension BlockPacker {
       runs: [],
       content: .init(bytes: total, sha256: "", blocks: [], pageSize: pageSize, pageCount: content.pageCount))
     var whole = RunningDigest()
-    try BlockPipeline.run(count: count, threads: Self.threads, standsBack: snapshot.isInUse) {
+    try BlockPipeline.run(count: count, threads: Self.threads(isInUse: snapshot.isInUse)) {
       () throws(BackupError) -> ((Int) throws(BackupError) -> Compared) in
       { (index) throws(BackupError) -> Compared in
         let bytes = try snapshot.block(index, of: content)

@@ -143,7 +143,7 @@ package struct BackupExtraction: Sendable {
     guard let reader = MemberReader(packed, of: manifest, in: place, section) else { return [] }
     var damaged: [Int] = []
     let total = reader.content.bytes
-    try BlockPipeline.run(count: reader.blockCount, threads: BlockPacker.threads) {
+    try BlockPipeline.run(count: reader.blockCount, threads: BlockPacker.threads(isInUse: false)) {
       () throws(BackupError) -> ((Int) throws(BackupError) -> [UInt8]?) in
       { (block) throws(BackupError) -> [UInt8]? in try reader.block(block) }
     } deliver: { (block, bytes) throws(BackupError) in

@@ -1,6 +1,5 @@
 import Dispatch
 import Foundation
-import StoreFiles
 import Synchronization
 
 /// Makes something of each block on several threads at once, and hands it over in order, on the caller's thread.
@@ -12,11 +11,10 @@ enum BlockPipeline {
   /// - Parameters:
   ///   - count: how many there are.
   ///   - threads: how many are made at once.
-  ///   - standsBack: whether the threads leave the processor to others where those want it.
   ///   - worker: called once on each thread; gives what makes a block.
   ///   - deliver: called with each block, in order.
   static func run<Made: Sendable>(
-    count: Int, threads: Int = 2, standsBack: Bool = false,
+    count: Int, threads: Int,
     worker: @escaping @Sendable () throws(BackupError) -> ((Int) throws(BackupError) -> Made),
     deliver: (Int, Made) throws(BackupError) -> Void
   ) throws(BackupError) {
@@ -24,10 +22,7 @@ enum BlockPipeline {
     let threads = max(1, min(threads, count))
     let work = Work<Made>(count: count, threads: threads, ahead: threads + 3)
     for _ in 0..<threads {
-      let thread = Thread {
-        if standsBack { FileSystem.standBack() }
-        work.run(worker)
-      }
+      let thread = Thread { work.run(worker) }
       thread.stackSize = 1 << 20
       thread.start()
     }

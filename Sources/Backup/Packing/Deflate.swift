@@ -31,6 +31,24 @@ import CDeflate
     return output
   }
 
+  /// Whether a gzip member unpacks to that many bytes and its checksum is right.
+  ///
+  /// Two to three times as fast as ``Inflate``, and enough for what has just been packed: the digest of the content was taken
+  /// of the very bytes that the checksum is of.
+  static func unpacks(member bytes: [UInt8], count: Int) -> Bool {
+    guard let decompressor = unsafe libdeflate_alloc_decompressor() else { return false }
+    defer { unsafe libdeflate_free_decompressor(decompressor) }
+    var output = [UInt8](repeating: 0, count: max(1, count))
+    var made = 0
+    let result = unsafe bytes.withUnsafeBytes { source in
+      unsafe output.withUnsafeMutableBytes { target in
+        unsafe libdeflate_gzip_decompress(
+          decompressor, source.baseAddress, source.count, target.baseAddress, count, &made)
+      }
+    }
+    return result == LIBDEFLATE_SUCCESS && made == count
+  }
+
   /// The CRC-32 of bytes (RFC 1952).
   static func crc32(_ bytes: ArraySlice<UInt8>) -> UInt32 {
     unsafe bytes.withUnsafeBytes { unsafe libdeflate_crc32(0, $0.baseAddress, $0.count) }

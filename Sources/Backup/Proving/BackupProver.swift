@@ -105,16 +105,16 @@ public struct BackupProver: Sendable {
 
   /// Reads the files of one backup back, and compares them with its manifest; its parents are not looked at.
   func proveFiles(
-    _ manifest: BackupManifest, in place: any BackupPlace, standsBack: Bool = false, progress: @escaping BackupProgress
+    _ manifest: BackupManifest, in place: any BackupPlace, isInUse: Bool = false, progress: @escaping BackupProgress
   ) throws(BackupError) -> BackupProof {
-    let problems = try problems(in: manifest, place, standsBack: standsBack, progress)
+    let problems = try problems(in: manifest, place, isFresh: true, isInUse: isInUse, progress)
     return BackupProof(
       id: manifest.id, date: surroundings.now(), result: problems.isEmpty ? .proven : .failed, depth: .files,
       problems: problems)
   }
 
   private func problems(
-    in manifest: BackupManifest, _ place: any BackupPlace, standsBack: Bool = false,
+    in manifest: BackupManifest, _ place: any BackupPlace, isFresh: Bool = false, isInUse: Bool = false,
     _ progress: @escaping BackupProgress
   ) throws(BackupError) -> [BackupProof.Problem] {
     var problems: [BackupProof.Problem] = []
@@ -124,10 +124,12 @@ public struct BackupProver: Sendable {
       var digest = RunningDigest()
       var damaged: [Int] = []
       if let reader = MemberReader(file, of: manifest, in: place, .kept), let members = file.members {
-        try BlockPipeline.run(count: members.count, threads: BlockPacker.threads, standsBack: standsBack) {
+        try BlockPipeline.run(count: members.count, threads: BlockPacker.threads(isInUse: isInUse)) {
           () throws(BackupError) -> ((Int) throws(BackupError) -> (member: [UInt8], isGood: Bool)) in
           { (block) throws(BackupError) -> (member: [UInt8], isGood: Bool) in
             guard let member = try reader.member(block) else { return ([], false) }
+            // The digest of the file says that these are the bytes that were made; here, that they unpack.
+            if isFresh { return (member, Deflate.unpacks(member: member, count: reader.length(of: block))) }
             if reader.blockCount == 0 { return (member, Inflate.unpack(member: member, count: 0) != nil) }
             return (member, reader.unpack(member, block) != nil)
           }

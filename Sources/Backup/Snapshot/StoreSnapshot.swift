@@ -25,7 +25,7 @@ final class StoreSnapshot: Sendable {
   let members: [StoreFileSet.Member]
   let manner: Manner
 
-  /// Whether another connection has the store open, so that the work stands back behind it.
+  /// Whether another connection has the store open, so that a processor is left to it.
   let isInUse: Bool
 
   /// The raw bytes of the main file.
@@ -33,6 +33,9 @@ final class StoreSnapshot: Sendable {
 
   /// The part of the log that is committed; nil without one.
   let log: (any ByteSource)?
+
+  /// The frames of it that its index says are committed; nil where nobody uses it.
+  let committedFrames: Int?
 
   /// The journal, where it may be hot.
   let journal: ReadableFile?
@@ -72,6 +75,7 @@ final class StoreSnapshot: Sendable {
     guard header?.usesWriteAheadLog == true || logMember != nil else {
       manner = .rollback
       log = nil
+      committedFrames = nil
       logLock = nil
       // The journal of a writer that is alive is not hot, and the file is as it was before its transaction.
       let isWriterActive = try lock.isWriterActive()
@@ -88,12 +92,15 @@ final class StoreSnapshot: Sendable {
       manner = .liveLog
       isInUse = true
       logLock = joined
-      log = try Self.committedLog(of: files, joined, in: fileSystem)
+      let committed = try Self.committedLog(of: files, joined, in: fileSystem)
+      log = committed?.log
+      committedFrames = committed?.frames
     } else {
       manner = .restingLog
       isInUse = false
       logLock = nil
       log = try logMember == nil ? nil : fileSystem.open(files.path(of: .wal))
+      committedFrames = nil
     }
   }
 
@@ -109,7 +116,7 @@ final class StoreSnapshot: Sendable {
   /// The log up to its last commit, which stays as it is while the lock is held; nil for an empty one.
   private static func committedLog(
     of files: StoreFileSet, _ lock: LogReadLock, in fileSystem: FileSystem
-  ) throws(FileError) -> (any ByteSource)? {
+  ) throws(FileError) -> (log: any ByteSource, frames: Int)? {
     for _ in 0..<10_000 {
       if let index = try hold(lock) {
         guard index.lastFrame > 0 else { return nil }
@@ -118,7 +125,7 @@ final class StoreSnapshot: Sendable {
         guard try file.bytes(at: 16, length: 8) == index.salts, file.count >= length else {
           throw FileError(.changed, operation: "read the store's log", path: file.path)
         }
-        return SourcePrefix(source: file, count: length)
+        return (SourcePrefix(source: file, count: length), Int(index.lastFrame))
       }
       LogReadLock.rest()
     }

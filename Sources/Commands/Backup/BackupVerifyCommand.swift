@@ -5,6 +5,7 @@ import Lazaret
 struct BackupVerifyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify", abstract: "Proves that backups can be restored.",
+    usage: "lazaret backup verify [<id>] [--of <store>] [--home <dir>] [--budget <time>] [<options>]",
     discussion: """
       Restores each backup into a private folder, opens it, checks its pages and counts its records; the result is kept \
       beside the backup. With a model the restored store is migrated to its current version too. Those proven longest ago \
@@ -29,7 +30,7 @@ struct BackupVerifyCommand: ParsableCommand {
   @Flag(help: "Only read the files and compare their digests; restore nothing.")
   var quick = false
 
-  @Option(help: "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom.")
+  @Option(help: ArgumentHelp("The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom.", valueName: "model"))
   var migrate: PathArgument?
 
   @Option(help: ArgumentHelp("How long to go on, such as 90s, 2m or 1h.", valueName: "time"))

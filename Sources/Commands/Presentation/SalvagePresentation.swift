@@ -1,135 +1,86 @@
 import Lazaret
+import RecoveryKit
 import Salvage
 
-/// A salvage as `salvage --json` prints it.
-struct SalvageJSON: Encodable {
-  struct Entity: Encodable {
-    var name: String
-    var table: String
-    var recovered: Int64
-    var doubtful: Int64
-    var rebuilt: Int64
-    var lost: Int64
-    var lostIsExact: Bool
-    var keptApart: Int64
-    var deleted: Int64
-  }
-
-  struct Pages: Encodable {
-    var pageSize: Int
-    var total: Int
-    var healthy: Int
-    var orphan: Int
-    var damaged: Int
-    var free: Int
-    var overflow: Int
-    var special: Int
-    var unplaced: Int
-    var unreadable: Int
-    var map: String
-  }
-
-  struct Repair: Encodable {
-    var entity: String
-    var property: String?
-    var reason: String?
-    var count: Int64
-    var primaryKeys: [Int64]
-
-    init(_ repair: SalvageReport.Rebuild.Repair) {
-      entity = repair.entity
-      property = repair.property
-      reason = repair.reason?.rawValue
-      count = repair.count
-      primaryKeys = repair.primaryKeys
-    }
-  }
-
-  struct Rebuild: Encodable {
-    var version: String?
-    var basis: String
-    var referencesCut: [Repair]
-    var setAside: [Repair]
-    var defaulted: [Repair]
-    var conflicts: [Repair]
-    var corrected: [Repair]
-    var setAsideFile: PathText?
-    var migratedTo: String?
-    var steps: [String]
-    var migrationFailure: String?
-
-    init(_ rebuild: SalvageReport.Rebuild) {
-      version = rebuild.version
-      basis = rebuild.basis.rawValue
-      referencesCut = rebuild.referencesCut.map(Repair.init)
-      setAside = rebuild.setAside.map(Repair.init)
-      defaulted = rebuild.defaulted.map(Repair.init)
-      conflicts = rebuild.conflicts.map(Repair.init)
-      corrected = rebuild.corrected.map(Repair.init)
-      setAsideFile = rebuild.setAsideFile.map { PathText($0) }
-      migratedTo = rebuild.migratedTo
-      steps = rebuild.steps
-      migrationFailure = rebuild.migrationFailure
-    }
-  }
-
-  var complete: Bool
-  var store: PathText
-  var output: PathText
-  var entities: [Entity]
-  var unplacedRows: Int64
-  var remarks: [String]
-  var pages: Pages
-  var rebuild: Rebuild?
-
-  init(_ report: SalvageReport, store: FilePath, output: FilePath) {
-    complete = report.isComplete
-    self.store = PathText(store)
-    self.output = PathText(output)
-    entities = report.entities.map {
-      Entity(
-        name: $0.name, table: $0.table, recovered: $0.recovered, doubtful: $0.doubtful, rebuilt: $0.rebuilt,
-        lost: $0.lost, lostIsExact: $0.isLostExact, keptApart: $0.keptApart, deleted: $0.deleted)
-    }
-    unplacedRows = report.unplacedRows
-    remarks = report.remarks
-    rebuild = report.rebuild.map(Rebuild.init)
-    let counts = report.pages.counts
-    pages = Pages(
-      pageSize: report.pages.pageSize, total: report.pages.total, healthy: counts[.healthy] ?? 0,
-      orphan: counts[.orphan] ?? 0, damaged: counts[.damaged] ?? 0, free: counts[.free] ?? 0,
-      overflow: counts[.overflow] ?? 0, special: counts[.special] ?? 0, unplaced: counts[.unplaced] ?? 0,
-      unreadable: counts[.unreadable] ?? 0, map: report.pages.map)
-  }
-}
-
-/// A salvage in words.
+/// A salvage in words: first what matters, then the accounts, then what to do.
 struct SalvageText {
   let text: String
 
-  init(_ report: SalvageReport, store: FilePath, output: FilePath) {
-    var lines = "\(printable(store.string)): "
-    lines += report.isComplete ? "everything was recovered\n" : "what could be found was recovered\n"
-    for remark in report.remarks { lines += "  \(remark)\n" }
-    var table = TextTable(
-      ["", "recovered", "doubtful", "lost", "kept apart", "deleted"], numericColumns: [1, 2, 3, 4, 5])
-    for entity in report.entities {
-      table.append([
-        printable(entity.name), "\(entity.recovered)", "\(entity.doubtful)",
-        entity.isLostExact ? "\(entity.lost)" : "about \(entity.lost)", "\(entity.keptApart)", "\(entity.deleted)",
-      ])
+  init(_ report: SalvageReport, store: FilePath, output: FilePath, writtenTo place: FilePath) {
+    var lines = Self.headline(report) + "\n"
+    lines += Self.causes(report, store)
+    lines += "\n" + Self.accounts(report) + "\n"
+    for entity in report.entities where !entity.lostKeys.isEmpty {
+      lines +=
+        "  \(printable(entity.name)): \(grouped(entity.lost)) lost"
+        + (entity.isLostExact ? "" : " (or deleted since)") + ", primary keys \(entity.lostKeys.words())\n"
     }
-    lines += "\n" + table.text() + "\n"
     if report.unplacedRows > 0 {
       lines += "  \(counted(report.unplacedRows, "row")) that fit no table: lazaret_lost_and_found\n"
+    }
+    for remark in report.remarks { lines += "  Note: \(remark)\n" }
+    if let kit = report.kit {
+      lines +=
+        "  A recovery kit of \(kit.date) was used"
+        + (kit.isCurrent ? "; nothing was written to the store since\n" : "; the store was written to since\n")
     }
     let states = PageStates.State.allCases.compactMap { state in
       report.pages.counts[state].map { "\($0) \(state.rawValue)" }
     }
     lines += "  Pages of \(report.pages.pageSize) bytes: \(states.joined(separator: ", "))\n"
     if let rebuild = report.rebuild { lines += Self.words(rebuild) }
-    lines += "  The \(report.rebuild == nil ? "rows are" : "store is") in \(printable(output.string))\n"
+    lines += "\n" + Self.next(report, output, place)
     text = lines
+  }
+
+  /// The one line that a tired person reads.
+  private static func headline(_ report: SalvageReport) -> String {
+    let records = report.isCoreData ? "record" : "row"
+    let all = report.recovered + report.lost
+    if report.isComplete { return "Everything was recovered: \(grouped(all)) \(records)\(all == 1 ? "" : "s")." }
+    var line = "Recovered \(grouped(report.recovered)) of "
+    line += "\(report.isLostExact ? "" : "about ")\(grouped(all)) \(records)\(all == 1 ? "" : "s")"
+    var parts: [String] = []
+    if report.doubtful > 0 { parts.append("\(grouped(report.doubtful)) of them doubtful") }
+    if report.referencesCut > 0 {
+      parts.append("\(grouped(report.referencesCut)) reference\(report.referencesCut == 1 ? "" : "s") cut")
+    }
+    if !parts.isEmpty { line += ", " + parts.joined(separator: ", ") }
+    return line + ". Score: \(report.score) of 100."
+  }
+
+  private static func causes(_ report: SalvageReport, _ store: FilePath) -> String {
+    guard !report.causes.isEmpty else { return "" }
+    var lines = "\nWhat happened to \(printable(store.string)), as far as its bytes tell:\n"
+    for cause in report.causes {
+      let sure: String =
+        switch cause.confidence {
+        case .certain: ""
+        case .likely: "Likely: "
+        case .possible: "Perhaps: "
+        }
+      lines += "  \(sure)\(cause.words)\n"
+    }
+    return lines
+  }
+
+  private static func accounts(_ report: SalvageReport) -> String {
+    let hasBackup = report.entities.contains { $0.fromBackup > 0 }
+    let hasDeleted = report.entities.contains { $0.deleted > 0 }
+    var header = ["", "recovered", "doubtful", "lost", "kept apart"]
+    if hasBackup { header.append("from backup") }
+    if hasDeleted { header.append("deleted") }
+    var table = TextTable(header, numericColumns: Set(1..<header.count))
+    for entity in report.entities {
+      var row = [
+        printable(entity.name), grouped(entity.recovered), grouped(entity.doubtful),
+        entity.isLostExact ? grouped(entity.lost) : "about \(grouped(entity.lost))", grouped(entity.keptApart),
+      ]
+      if hasBackup { row.append(grouped(entity.fromBackup)) }
+      if hasDeleted { row.append(grouped(entity.deleted)) }
+      table.append(row)
+    }
+    return table.text()
   }
 
   private static func words(_ rebuild: SalvageReport.Rebuild) -> String {
@@ -162,4 +113,36 @@ struct SalvageText {
     }
     return lines
   }
+
+  /// Where everything is, and what to do now.
+  private static func next(_ report: SalvageReport, _ output: FilePath, _ place: FilePath) -> String {
+    var lines = "The \(report.rebuild == nil ? "rows are" : "store is") in \(printable(output.string))\n"
+    lines += "The report is in \(printable(place.string))\n"
+    guard !report.isComplete else { return lines }
+    lines += "What to do next:\n"
+    if report.lost > 0 {
+      lines += "  Look for a backup or another copy: records that are lost here may be whole there.\n"
+    }
+    if report.doubtful > 0 || report.entities.contains(where: { $0.keptApart > 0 }) {
+      lines +=
+        report.rebuild == nil
+        ? "  Look at lazaret_provenance in the result: it says of each doubtful row where it is from, and why.\n"
+        : "  Look at what was set aside: it says of each doubtful row where it is from, and why.\n"
+    }
+    if report.causes.contains(where: { [.bitFlips, .zeroedPages, .tornSectors, .randomPages].contains($0.code) }) {
+      lines += "  Check the disk and the memory of the device before you trust it with the data again.\n"
+    }
+    return lines + "  Keep the damaged store as it is until you are sure that nothing is missing.\n"
+  }
+}
+
+/// A number with commas between groups of three digits.
+func grouped(_ number: Int64) -> String {
+  let digits = String(number.magnitude)
+  var result = ""
+  for (place, digit) in digits.enumerated() {
+    if place > 0, (digits.count - place).isMultiple(of: 3) { result.append(",") }
+    result.append(digit)
+  }
+  return number < 0 ? "-" + result : result
 }

@@ -54,29 +54,44 @@ private func systemWrite(_ descriptor: Int32, _ start: UnsafeRawPointer?, _ coun
 /// A line on standard error that shows how far long work is; nothing where nobody looks.
 final class ProgressLine: Sendable {
   private let isShown = Terminal.standardError.isInteractive
-  private let last = Mutex(-1)
+  private let state = Mutex(State())
+
+  private struct State {
+    var words = ""
+    var percent = -1
+    var start = ContinuousClock.now
+  }
 
   deinit { clear() }
 
-  /// Shows a share of the work, at most a hundred times.
+  /// Shows a share of the work, at most a hundred times a piece, and the time left where it is more than a moment.
   func show(_ words: String, _ done: Int64, of total: Int64) {
     guard isShown, total > 0 else { return }
-    let percent = Int(Double(done) / Double(total) * 100)
-    let isNew = last.withLock { last in
-      defer { last = percent }
-      return last != percent
+    let percent = min(100, max(0, Int(Double(done) / Double(total) * 100)))
+    let elapsed = state.withLock { state -> Duration? in
+      if state.words != words { state = State(words: words, percent: -1, start: .now) }
+      guard state.percent != percent else { return nil }
+      state.percent = percent
+      return state.start.duration(to: .now)
     }
-    guard isNew else { return }
+    guard let elapsed else { return }
     let filled = min(30, percent * 30 / 100)
     let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: 30 - filled)
-    Terminal.standardError.writeRaw("\r\(words) \(bar) \(percent) %")
+    var left = ""
+    if percent >= 3, elapsed > .seconds(2) {
+      let seconds = (elapsed / percent * (100 - percent)).components.seconds
+      if seconds > 0 {
+        left = seconds < 90 ? ", about \(seconds) s left" : ", about \((seconds + 59) / 60) min left"
+      }
+    }
+    Terminal.standardError.writeRaw("\r\(words) \(bar) \(percent) %\(left)\u{1B}[K")
   }
 
   /// Removes the line.
   func clear() {
-    let wasShown = last.withLock { last in
-      defer { last = -1 }
-      return last >= 0
+    let wasShown = state.withLock { state in
+      defer { state = State() }
+      return state.percent >= 0
     }
     if isShown, wasShown { Terminal.standardError.writeRaw("\r\u{1B}[K") }
   }

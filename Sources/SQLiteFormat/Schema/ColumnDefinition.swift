@@ -33,6 +33,9 @@ public struct ColumnDefinition: Sendable, Hashable {
   /// How it is generated, where it is.
   public var generation: Generation?
 
+  /// The table whose rows it refers to, where a foreign key of this column alone is declared.
+  public var referencedTable: String?
+
   /// The affinity of the declared type.
   public var affinity: Affinity { Affinity(declaredType: declaredType) }
 }

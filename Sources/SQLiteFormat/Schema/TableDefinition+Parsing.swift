@@ -57,7 +57,10 @@ extension TableDefinition {
       } else if token.isWord("as") {
         _ = reader.takeParenthesized()
         column.generation = reader.takeWord("stored") ? .stored : .virtual
-      } else if token.isWord("references") || token.isWord("check") {
+      } else if token.isWord("references") {
+        column.referencedTable = reader.peek?.name
+        reader.takeReference()
+      } else if token.isWord("check") {
         reader.takeReference()
       } else if token.isWord("foreign") {
         break
@@ -72,6 +75,7 @@ extension TableDefinition {
     guard let first = reader.peek,
       ["constraint", "primary", "unique", "check", "foreign"].contains(where: { first.isWord($0) })
     else { return false }
+    var referring: [String] = []
     while let token = reader.next() {
       if token.isWord("constraint") {
         _ = reader.next()
@@ -80,6 +84,12 @@ extension TableDefinition {
         primaryKey = IndexedColumn.list(reader.takeParenthesized() ?? []).compactMap(\.name)
       } else if token.isWord("unique") {
         uniqueConstraints.append(IndexedColumn.list(reader.takeParenthesized() ?? []).compactMap(\.name))
+      } else if token.isWord("foreign") {
+        _ = reader.takeWord("key")
+        referring = IndexedColumn.list(reader.takeParenthesized() ?? []).compactMap(\.name)
+      } else if token.isWord("references"), let referred = reader.peek?.name {
+        if referring.count == 1, let index = column(named: referring[0]) { columns[index].referencedTable = referred }
+        reader.takeReference()
       } else if token.isSymbol("(") {
         reader.skipParenthesized()
       }

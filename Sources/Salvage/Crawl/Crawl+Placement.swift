@@ -26,9 +26,14 @@ extension Crawl {
   {
     guard try reader.readPlace(page, into: &buffer) else { return nil }
     let bytes = buffer.span
-    let hasRowids = map.look(page) == .tableLeaf
     let isZeroStart = page == 1 && bytes[0] != 13 && bytes[0] != 10
-    let start = isZeroStart ? DatabaseHeader.length : 0
+    return choice(
+      of: bytes, start: isZeroStart ? DatabaseHeader.length : 0, hasRowids: map.look(page) == .tableLeaf,
+      where: isWanted)
+  }
+
+  /// Compares the bytes of a page with all trees of its kind.
+  func choice(of bytes: Span<UInt8>, start: Int, hasRowids: Bool, where isWanted: (Int) -> Bool) -> Choice? {
     var best: Choice?
     var second = -Double.infinity
     for tree in trees.indices where trees[tree].hasRowids == hasRowids && isWanted(tree) {
@@ -102,14 +107,22 @@ extension Crawl {
   }
 
   /// The tree that most of a few leaves fit.
-  private func vote(on leaves: [UInt32], _ buffer: inout [UInt8]) throws(SalvageError) -> Int? {
+  private mutating func vote(on leaves: [UInt32], _ buffer: inout [UInt8]) throws(SalvageError) -> Int? {
     var votes: [Int: Double] = [:]
     let step = max(1, leaves.count / 8)
     var seen = 0
     for index in stride(from: 0, to: leaves.count, by: step) {
       guard let choice = try choice(for: leaves[index], &buffer, where: { _ in true }) else { continue }
       seen += 1
-      votes[choice.tree, default: 0] += choice.isDecisive ? 1 : 0.5
+      if choice.isDecisive {
+        votes[choice.tree, default: 0] += 1
+      } else if trees[choice.tree].hasRowids {
+        // A page that could be another table's just as well is no vote for either.
+        let tied = try ties(for: leaves[index], &buffer) { _ in true }
+        if let tree = try tieBreak(leaves[index], among: tied, &buffer) { votes[tree, default: 0] += 1 }
+      } else {
+        votes[choice.tree, default: 0] += 0.5
+      }
     }
     guard let best = votes.max(by: { $0.value < $1.value }), best.value * 2 >= Double(seen) else { return nil }
     return best.key
@@ -141,14 +154,20 @@ extension Crawl {
         continue
       }
       if let open, open.score >= any.score - 0.2 {
-        if open.isDecisive {
-          map.claim(page, .placed, owner: open.tree)
-          trees[open.tree].leaves.append(page)
+        var tree: Int? = open.tree
+        if !open.isDecisive {
+          tree = try tieBreak(page, among: try ties(for: page, &buffer) { hasGap($0, first, last) }, &buffer)
+        }
+        if let tree {
+          map.claim(page, .placed, owner: tree)
+          trees[tree].leaves.append(page)
         } else {
           unplaced.append(page)
         }
       } else {
         bury(page)
+        // Where a transaction did not end, what no tree leads to was written by it.
+        if !pagesBehindEnd.isEmpty { pagesBehindEnd.append(page) }
       }
     }
   }
@@ -177,7 +196,7 @@ extension Crawl {
   /// In a sound database every page is part of a tree, or free, or special. Where the list of free pages is sound, a page
   /// that is not on it and not in a tree belongs to a tree whose way to it is damaged, unless its rows are there already.
   private func isMissing(_ leaves: [UInt32], of tree: Int) -> Bool {
-    guard isFreelistSound, trees[tree].isListed, trees[tree].hasRowids else { return false }
+    guard isFreelistSound, pagesBehindEnd.isEmpty, trees[tree].isListed, trees[tree].hasRowids else { return false }
     return leaves.contains { map.look($0) == .tableLeaf && !overlaps(tree, map.firstKey($0), map.lastKey($0)) }
   }
 
@@ -195,7 +214,11 @@ extension Crawl {
 
   /// Whether a table lacks pages with rowids of that range.
   private func hasGap(_ tree: Int, _ first: Int64, _ last: Int64) -> Bool {
-    if isFreelistSound, trees[tree].isListed || !trees[tree].isWalked, !overlaps(tree, first, last) { return true }
+    if isFreelistSound, pagesBehindEnd.isEmpty, trees[tree].isListed || !trees[tree].isWalked,
+      !overlaps(tree, first, last)
+    {
+      return true
+    }
     guard !trees[tree].isComplete else { return false }
     guard trees[tree].isWalked else { return true }
     let gaps = trees[tree].gaps

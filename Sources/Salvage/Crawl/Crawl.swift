@@ -18,6 +18,19 @@ struct Crawl {
   /// Pages that were part of a tree and are no longer.
   var dead: [UInt32] = []
 
+  /// Leaves that a transaction wrote which never ended: those behind the end of the database as its header has it, and
+  /// where there are any, those within it that nothing leads to.
+  var pagesBehindEnd: [UInt32] = []
+
+  /// What the values of tables are like, as far as that had to be found out.
+  var profiles: [Int: TableProfile] = [:]
+
+  /// What the pointer maps say; nil until that is asked for.
+  var pointerMaps: PointerMaps?
+
+  /// The last page of the database by its header, where the file is longer and nothing leads to the rest.
+  var endOfDatabase = UInt32.max
+
   /// Whether the rows of each leaf are compared with its table, because something is known to be damaged.
   var isThorough = false
 
@@ -47,6 +60,35 @@ struct Crawl {
   mutating func buryCutOffPages() {
     guard let count = reader.overlay?.pageCount, count > 0, count < map.pageCount else { return }
     for page in (count + 1)...map.pageCount { bury(page) }
+  }
+
+  /// Takes the pages behind the end of the database, as its header has it, for no live ones.
+  ///
+  /// So does SQLite: a transaction that needs more pages writes them first, and the new end last. Where a tree leads there,
+  /// the header is wrong, and they count.
+  mutating func buryPagesBehindEnd() throws(SalvageError) {
+    guard reader.overlay == nil, let header = reader.layout.header, header.hasMagic, header.isPageCountValid,
+      header.pageCount > 0, header.pageCount < map.pageCount
+    else { return }
+    let behind = (header.pageCount + 1)...map.pageCount
+    let isReached = behind.contains { map.fate($0) == .tree || map.fate($0) == .free }
+    guard !isReached, !isLedTo(behindPage: header.pageCount) else { return }
+    endOfDatabase = header.pageCount
+    var buffer = reader.makeBuffer()
+    for page in behind where map.fate(page) == .unclaimed {
+      // Bytes that only stand behind the database are no sign of a transaction.
+      if map.look(page) == .tableLeaf, map.fieldCount(page) > 0,
+        try choice(for: page, &buffer, where: { trees[$0].definition != nil }) != nil
+      {
+        pagesBehindEnd.append(page)
+      }
+      map.claim(page, .dead)
+    }
+  }
+
+  /// Whether a gap of a tree is at a page behind the end.
+  private func isLedTo(behindPage end: UInt32) -> Bool {
+    trees.contains { $0.isListed && $0.gaps.contains { $0.page > end && $0.page <= map.pageCount } }
   }
 
   /// Walks all trees whose roots are known.

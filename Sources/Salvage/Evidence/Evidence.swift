@@ -13,6 +13,9 @@ struct Evidence {
   /// The write-ahead log, where there is one with any byte.
   let log: (any ByteSource)?
 
+  /// The index of the write-ahead log, where there is one with any byte.
+  let logIndex: (any ByteSource)?
+
   /// The rollback journal, where there is one with any byte.
   let journal: (any ByteSource)?
 
@@ -22,6 +25,7 @@ struct Evidence {
       files = try StoreFileSet.locate(path, in: fileSystem)
       main = try fileSystem.open(files.main)
       log = try Self.part(.wal, of: files, in: fileSystem)
+      logIndex = try Self.part(.sharedMemory, of: files, in: fileSystem)
       journal = try Self.part(.journal, of: files, in: fileSystem)
     } catch {
       throw SalvageError(error)

@@ -21,6 +21,9 @@ struct FileLayout {
   /// The pages of which any byte is in the file.
   var pageCount: UInt32
 
+  /// The offsets of other databases in the file, which are left alone.
+  var otherDatabases: [Int64] = []
+
   /// Whether the pages were found by their looks, because there is no header.
   var isGuessed: Bool { header == nil }
 
@@ -40,13 +43,41 @@ struct FileLayoutSearch {
 
   private static let pageSizes = (9...16).map { 1 << $0 }
 
-  /// The layout; nil where no page is found.
+  /// The layout of the database in the file; nil where no page is found.
+  ///
+  /// Of several databases the one at the beginning is taken; where none begins there, the first that Core Data wrote, else
+  /// the largest.
   func find() throws(SalvageError) -> FileLayout? {
+    guard var layout = try single() else { return nil }
+    guard let header = layout.header, header.hasMagic, header.isPageCountValid else { return layout }
+    let end = layout.base + Int64(header.pageCount) * Int64(layout.pageSize)
+    var others: [Int64] = []
+    if layout.base > 0 {
+      others = try embeddedHeaders(from: 0, before: layout.base).filter { $0.end <= layout.base }.map(\.offset)
+    }
+    if end < main.count {
+      let behind = try embeddedHeaders(from: end, before: main.count)
+      if let first = behind.first {
+        layout.pageCount = min(
+          layout.pageCount, UInt32(clamping: (first.offset - layout.base) / Int64(layout.pageSize)))
+      }
+      others += behind.map(\.offset)
+    }
+    layout.otherDatabases = others
+    return layout
+  }
+
+  private func single() throws(SalvageError) -> FileLayout? {
     if let header = try header(at: 0), let size = header.pageSize {
       // One flipped bit in a header must not hide everything.
       let stated = try vote(size: size, base: 0)
-      if stated.pages > 0 { return layout(header: header, size: size, base: 0, vote: stated) }
+      let isConfirmed = header.isPageCountValid && Int64(header.pageCount) * Int64(size) == main.count
+      if stated.pages > 0, isConfirmed { return layout(header: header, size: size, base: 0, vote: stated) }
       let best = try bestVote(residue: 0)
+      // Half of the pages look right at twice their size, so the stated size is only given up for one with many more.
+      if stated.pages > 0, best.map({ $0.pages * 2 <= stated.pages * 3 }) ?? true {
+        return layout(header: header, size: size, base: 0, vote: stated)
+      }
       if let best, best.pages > 1 { return layout(header: header, size: best.size, base: 0, vote: best) }
       return layout(header: header, size: size, base: 0, vote: stated)
     }
@@ -71,7 +102,24 @@ struct FileLayoutSearch {
     let bytes = max(0, main.count - base)
     return FileLayout(
       pageSize: size, usableSize: size - reserved, base: base, header: header,
-      encoding: header?.encoding ?? vote.encoding, pageCount: UInt32(clamping: (bytes + Int64(size) - 1) / Int64(size)))
+      encoding: encoding(header, vote), pageCount: UInt32(clamping: (bytes + Int64(size) - 1) / Int64(size)))
+  }
+
+  /// The encoding that the header states, unless the texts contradict it: UTF-16 has no odd number of bytes, and no other
+  /// encoding a zero in every second byte.
+  private func encoding(_ header: DatabaseHeader?, _ vote: Vote) -> TextEncoding {
+    guard let stated = header?.encoding else { return vote.encoding }
+    switch stated {
+    case .utf8:
+      let wide = max(vote.encodings[1], vote.encodings[2])
+      return wide > 8 && wide > 4 * vote.encodings[0] ? vote.encoding : stated
+    case .utf16LittleEndian, .utf16BigEndian:
+      if vote.oddTexts > 4, vote.oddTexts * 10 > vote.encodings.reduce(0, +) { return .utf8 }
+      let (own, other) =
+        stated == .utf16BigEndian
+        ? (vote.encodings[2], vote.encodings[1]) : (vote.encodings[1], vote.encodings[2])
+      return other > 8 && other > 4 * own ? (stated == .utf16BigEndian ? .utf16LittleEndian : .utf16BigEndian) : stated
+    }
   }
 
   /// A header that can be believed: the magic bytes and a page size, or all that never changes.
@@ -83,23 +131,55 @@ struct FileLayoutSearch {
     return header
   }
 
-  /// The first header behind the file's beginning.
+  /// A database within the file.
+  private struct Embedded {
+    var offset: Int64
+    var header: DatabaseHeader
+
+    /// Where it ends by its header.
+    var end: Int64 { offset + Int64(header.pageCount) * Int64(header.pageSize ?? 0) }
+  }
+
+  /// The header behind the file's beginning that is to be taken: the first of a database of Core Data's, else that of the
+  /// largest.
   private func embeddedHeader() throws(SalvageError) -> (Int64, DatabaseHeader)? {
+    let found = try embeddedHeaders(from: 1, before: main.count)
+    if found.count > 1 {
+      for one in found where try isCoreData(one) { return (one.offset, one.header) }
+    }
+    // Of equally large ones the first.
+    var best: Embedded?
+    for one in found where one.header.pageCount > best?.header.pageCount ?? 0 { best = one }
+    return (best ?? found.first).map { ($0.offset, $0.header) }
+  }
+
+  private func isCoreData(_ database: Embedded) throws(SalvageError) -> Bool {
+    let length = min(256 << 10, max(4096, database.end - database.offset))
+    let schema = try main.piece(at: database.offset, length: Int(length))
+    return !Self.places(of: Array("Z_PRIMARYKEY".utf8), in: schema.span).isEmpty
+      || !Self.places(of: Array("Z\0_\0P\0R\0I\0M\0A\0R\0Y\0K\0E\0Y".utf8), in: schema.span).isEmpty
+  }
+
+  /// The headers in a part of the file, but none within a database whose header comes before it.
+  private func embeddedHeaders(from start: Int64, before end: Int64) throws(SalvageError) -> [Embedded] {
     let length = 1 << 20
     let magic = DatabaseHeader.magic
-    var offset: Int64 = 0
+    var found: [Embedded] = []
+    var offset = start
     var buffer = [UInt8](repeating: 0, count: length + 16)
-    while offset < main.count {
+    while offset < end {
       let got = try main.piece(at: offset, length: buffer.count, into: &buffer)
-      guard got >= 16 else { return nil }
-      for place in Self.places(of: magic, in: buffer.span.extracting(0..<got)) where offset + Int64(place) > 0 {
-        if let header = try header(at: offset + Int64(place)), header.hasUsualFractions {
-          return (offset + Int64(place), header)
-        }
+      guard got >= 16 else { break }
+      for place in Self.places(of: magic, in: buffer.span.extracting(0..<got)) where place < length {
+        let position = offset + Int64(place)
+        guard position < end, found.count < 64, position >= found.last?.end ?? 0,
+          let header = try header(at: position), header.hasUsualFractions
+        else { continue }
+        found.append(Embedded(offset: position, header: header))
       }
       offset += Int64(length)
     }
-    return nil
+    return found
   }
 
   private static func places(of pattern: [UInt8], in bytes: Span<UInt8>) -> [Int] {
@@ -136,6 +216,9 @@ extension FileLayoutSearch {
 
     /// Texts that look like UTF-8, UTF-16 little-endian and UTF-16 big-endian.
     var encodings = [0, 0, 0]
+
+    /// Texts whose number of bytes is odd.
+    var oddTexts = 0
 
     var reserved: Int {
       guard let best = reservedCounts.max(by: { $0.value < $1.value }), best.key <= 255, 2 * best.value > pages else {
@@ -253,6 +336,7 @@ enum TreePageLook {
         width <= payload.upperBound - body
       else { return }
       if code >= 13, code & 1 == 1, width >= 4 {
+        if !width.isMultiple(of: 2) { vote.oddTexts += 1 }
         var zeros = [0, 0]
         for index in 0..<min(width, 64) where bytes[body + index] == 0 { zeros[index & 1] += 1 }
         if zeros[1] > zeros[0], width % 2 == 0 {

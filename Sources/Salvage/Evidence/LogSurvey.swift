@@ -107,6 +107,7 @@ struct LogSurvey {
       overlay.pageCount = frame.pageCount
     }
     overlay.uncommittedCount = transaction.count
+    for (page, image) in transaction { overlay.uncommitted[page] = image }
     overlay.doubtfulCount = overlay.images.values.count { $0.isDoubtful }
     if !hasHeader { overlay.remarks.append("the header of the write-ahead log is destroyed") }
     if hasHeader, overlay.doubtfulCount > 0 {
@@ -115,7 +116,16 @@ struct LogSurvey {
     if overlay.uncommittedCount > 0 {
       overlay.remarks.append("the write-ahead log ends with a transaction that is not whole")
     }
+    if try isCutOff(salts) { overlay.remarks.append("the write-ahead log is cut off in the middle of a frame") }
     return overlay.images.isEmpty && overlay.uncommittedCount == 0 ? nil : overlay
+  }
+
+  /// Whether a frame of this log begins behind the last whole one.
+  private func isCutOff(_ salts: (UInt32, UInt32)) throws(SalvageError) -> Bool {
+    let rest = try source.piece(at: offset(ofFrame: frameCount), length: WriteAheadLog.frameHeaderLength)
+    guard rest.count >= 16 else { return false }
+    let frame = Frame(rest.span)
+    return frame.page > 0 && frame.salt1 == salts.0 && frame.salt2 == salts.1
   }
 }
 

@@ -32,6 +32,9 @@ struct PageOverlay {
   /// The page size that the log or journal states or shows.
   var pageSize: Int
 
+  /// The newest image of each page in a transaction that never ended; only in logs.
+  var uncommitted: [UInt32: Image] = [:]
+
   /// Images that SQLite would not have read.
   var doubtfulCount = 0
 

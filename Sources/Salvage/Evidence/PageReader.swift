@@ -21,6 +21,12 @@ final class PageReader {
   /// Pages whose content stands at another page's place.
   var moved: [UInt32: UInt32] = [:]
 
+  /// Whether images of transactions that never ended are given instead; for looking at them only.
+  var showsUncommitted = false
+
+  /// Whether the database file itself is given, without log or journal; for looking at it only.
+  var showsMain = false
+
   private var window: [UInt8]
   private var windowStart: Int64 = 0
   private var windowCount = 0
@@ -67,7 +73,9 @@ final class PageReader {
   /// Reads the content at a page's own place.
   func readPlace(_ number: UInt32, into buffer: inout [UInt8]) throws(SalvageError) -> Bool {
     guard number > 0, number <= pageCount else { return false }
-    if let overlay, let overlaySource, let image = overlay.images[number] {
+    if let overlay, let overlaySource, !showsMain,
+      let image = (showsUncommitted ? overlay.uncommitted[number] : nil) ?? overlay.images[number]
+    {
       let got = try overlaySource.piece(at: image.offset, length: pageSize, into: &buffer)
       if got == pageSize { return true }
       if got > 0 {

@@ -13,6 +13,27 @@ final class EvidenceNotes {
 
   private static let notesPerRow = 20_000
 
+  /// The query of the view `lazaret_pages`, over the notes of an attached database, such as `raw.`.
+  ///
+  /// Where schemas are not trusted, the view itself cannot be read: SQLite before 3.41 takes the functions of JSON for unsafe.
+  static func pages(in schema: String) -> String {
+    """
+    SELECT value ->> 0 AS "table", value ->> 1 AS page, value ->> 2 AS source, value ->> 3 AS found_by,
+      value ->> 4 AS first_key, value ->> 5 AS last_key, value ->> 6 AS "rows", value ->> 7 AS certainty,
+      value ->> 8 AS reason
+    FROM \(schema)lazaret_evidence, json_each(notes) WHERE kind = 'pages'
+    """
+  }
+
+  /// The query of the view `lazaret_provenance`, likewise.
+  static func rows(in schema: String) -> String {
+    """
+    SELECT value ->> 0 AS "table", value ->> 1 AS "row", value ->> 2 AS "key", value ->> 3 AS page,
+      value ->> 4 AS cell, value ->> 5 AS source, value ->> 6 AS certainty, value ->> 7 AS reason
+    FROM \(schema)lazaret_evidence, json_each(notes) WHERE kind = 'rows'
+    """
+  }
+
   private let database: OutputDatabase
   private let insertion: OutputStatement
   private var pages: [String] = []
@@ -23,15 +44,8 @@ final class EvidenceNotes {
     try database.execute(
       """
       CREATE TABLE lazaret_evidence (kind TEXT, notes TEXT);
-      CREATE VIEW lazaret_pages AS
-        SELECT value ->> 0 AS "table", value ->> 1 AS page, value ->> 2 AS source, value ->> 3 AS found_by,
-          value ->> 4 AS first_key, value ->> 5 AS last_key, value ->> 6 AS "rows", value ->> 7 AS certainty,
-          value ->> 8 AS reason
-        FROM lazaret_evidence, json_each(notes) WHERE kind = 'pages';
-      CREATE VIEW lazaret_provenance AS
-        SELECT value ->> 0 AS "table", value ->> 1 AS "row", value ->> 2 AS "key", value ->> 3 AS page,
-          value ->> 4 AS cell, value ->> 5 AS source, value ->> 6 AS certainty, value ->> 7 AS reason
-        FROM lazaret_evidence, json_each(notes) WHERE kind = 'rows'
+      CREATE VIEW lazaret_pages AS \(Self.pages(in: ""));
+      CREATE VIEW lazaret_provenance AS \(Self.rows(in: ""))
       """)
     insertion = try database.prepare("INSERT INTO lazaret_evidence (kind, notes) VALUES (?1, ?2)")
   }

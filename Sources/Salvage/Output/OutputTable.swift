@@ -41,9 +41,20 @@ final class OutputTable {
   private let hasRowid: Bool
   private let aliasField: Int?
   private let defaults: [Value]
+  private let hasEntityNumbers: Bool
 
-  init(_ definition: TableDefinition, role: Role, in database: OutputDatabase) throws(SalvageError) {
+  /// The table of the new store that takes all rows it can; the others come into this one.
+  private let direct: DirectTable?
+
+  /// Rows that SQLite inserted.
+  private var insertedCount: Int64 = 0
+
+  init(
+    _ definition: TableDefinition, role: Role, in database: OutputDatabase, direct: DirectTable? = nil
+  ) throws(SalvageError) {
     self.database = database
+    self.direct = direct
+    hasEntityNumbers = definition.column(named: "Z_ENT") != nil
     name = role.name(definition.name)
     let stored = definition.storedColumns
     fieldCount = stored.count
@@ -85,17 +96,38 @@ final class OutputTable {
   /// Writes a row; false where a row with its key is there already.
   @inline(__always)
   func insert(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool {
+    if let direct {
+      if try direct.insert(bytes, from: start, length: length, rowid: rowid) {
+        count &+= 1
+        return true
+      }
+      if try direct.hasRow(rowid) { return false }
+    }
     try insertion.insert(bytes, from: start, length: length, firstParameter: 2, fields: fieldCount) { bound in
       insertion.bind(rowid, at: 1)
       fill(insertion, from: bound)
     }
     guard database.hasChanged else { return false }
     count &+= 1
+    insertedCount &+= 1
+    direct?.isPassedOver = true
     return true
   }
 
+  /// The number of rows that have an entity number, in the live table.
+  func count(ofEntity number: Int) throws(SalvageError) -> Int64 {
+    let taken = direct?.count(ofEntity: Int64(number)) ?? 0
+    guard hasEntityNumbers, insertedCount > 0 else { return taken }
+    let sql = "SELECT count(*) FROM \(SQLText.quotedIdentifier(name)) WHERE Z_ENT = \(number)"
+    return taken + (try database.number(sql) ?? 0)
+  }
+
+  /// The number of rows with rowids in a range that went straight into the new store, as far as their keys are kept.
+  func takenCount(above: Int64, upTo: Int64) -> Int64 { direct?.count(above: above, upTo: upTo) ?? 0 }
+
   /// Whether the live table has a row of that rowid.
   func hasRow(_ rowid: Int64) throws(SalvageError) -> Bool {
+    if let direct, try direct.hasRow(rowid) { return true }
     guard let lookup else { return false }
     lookup.bind(rowid, at: 1)
     let isThere = try lookup.step()
@@ -105,6 +137,7 @@ final class OutputTable {
 
   /// Whether the live table holds exactly that row.
   func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool {
+    if let direct, try direct.holds(bytes, from: start, length: length, rowid: rowid) { return true }
     guard let comparison else { return false }
     return try comparison.exists(bytes, from: start, length: length, firstParameter: 2, fields: fieldCount) { bound in
       comparison.bind(rowid, at: 1)

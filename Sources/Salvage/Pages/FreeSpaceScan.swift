@@ -159,7 +159,7 @@ struct FreeSpaceScan {
       var others = 0
       for _ in 1..<max(1, shape.fields.count) {
         guard let code = Varint.read(bytes, at: &offset, before: range.upperBound),
-          let width = SerialType.length(of: code)
+          let width = SerialType.length(of: code), width <= range.count - others
         else { return types }
         others += width
       }

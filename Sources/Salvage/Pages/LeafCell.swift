@@ -29,6 +29,9 @@ struct LeafCell {
   /// Whether its rowid contradicts those of its neighbours.
   var isOutOfOrder = false
 
+  /// Whether the entity number of its row is none of its table's.
+  var isOfUnknownEntity = false
+
   /// A cell that is on no page any more.
   init(rowid: Int64) {
     offset = 0

@@ -20,6 +20,9 @@ struct LeafScan {
   /// Whether anything about the page is not as it should be.
   var isDamaged: Bool { badPointers > 0 || carved > 0 || !torn.isEmpty || !isHeaderSound }
 
+  /// Whether rowids break the ascending order.
+  private(set) var isOutOfOrder = false
+
   /// Whether the page's header could be used.
   private(set) var isHeaderSound = true
 
@@ -41,6 +44,7 @@ struct LeafScan {
     carved = 0
     tornCells = 0
     torn = []
+    isOutOfOrder = false
     isHeaderSound =
       bytes[start] == kind.rawValue && PageSurvey.isPossible(bytes, kind, start, geometry.usableSize)
     var contentStart = start + 8
@@ -72,12 +76,18 @@ struct LeafScan {
     var room = geometry.usableSize
     for index in 0..<count {
       guard let offset = bytes.uint16(at: pointers &+ 2 &* index), offset >= pointers &+ 2 &* count,
-        let cell = LeafCell(bytes, kind: kind, at: offset, index: index, geometry: geometry),
-        shape.fit(bytes, at: cell.payload, before: cell.payload &+ cell.local, length: cell.length) != nil,
+        var cell = LeafCell(bytes, kind: kind, at: offset, index: index, geometry: geometry),
         room >= cell.end &- cell.offset
       else {
         badPointers &+= 1
         continue
+      }
+      if shape.fit(bytes, at: cell.payload, before: cell.payload &+ cell.local, length: cell.length) == nil {
+        guard shape.fitsButForEntity(bytes, cell) else {
+          badPointers &+= 1
+          continue
+        }
+        cell.isOfUnknownEntity = true
       }
       room &-= cell.end &- cell.offset
       cells.append(cell)
@@ -99,6 +109,7 @@ struct LeafScan {
       previous = cells[index].rowid
     }
     guard !isAscending else { return }
+    isOutOfOrder = true
     let kept = Self.longestAscent(cells.map(\.rowid))
     for index in cells.indices where !kept.contains(index) { cells[index].isOutOfOrder = true }
   }

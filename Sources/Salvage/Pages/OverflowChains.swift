@@ -14,6 +14,9 @@ final class OverflowChains {
 
     /// A page belongs to another row already.
     case shared
+
+    /// It goes on behind the end of the database.
+    case behindEnd
   }
 
   let reader: PageReader
@@ -21,8 +24,14 @@ final class OverflowChains {
   /// Pages whose beginning was overwritten when they became part of the list of free pages.
   var overwritten = PageSet()
 
+  /// The last page of the database, where the file is longer than it.
+  var endOfDatabase = UInt32.max
+
   /// Whether pages are known to have changed places, so that a chain that seems whole may be made of two.
   var checksSwaps = false
+
+  /// The last page of the chain that was followed last, and the bytes of the row on it.
+  private(set) var end: (page: UInt32, used: Int) = (0, 0)
 
   private var buffer: [UInt8]
 
@@ -37,8 +46,9 @@ final class OverflowChains {
   ///   - first: the first overflow page.
   ///   - length: the bytes of the whole payload; `payload` has its beginning.
   ///   - owner: whose the pages become; nil to look only.
+  ///   - isOwn: whether the pages are the row's already.
   func follow(
-    from first: UInt32, length: Int, into payload: inout [UInt8], map: inout PageMap, owner: Int?
+    from first: UInt32, length: Int, into payload: inout [UInt8], map: inout PageMap, owner: Int?, isOwn: Bool = false
   ) throws(SalvageError) -> Outcome {
     let perPage = reader.usableSize - 4
     // The buffer is taken out for the time being, so that nothing else can touch it.
@@ -51,11 +61,13 @@ final class OverflowChains {
     guard length / perPage <= Int(reader.pageCount) else { return .broken }
     while payload.count < length {
       guard page >= 2, page <= reader.pageCount else { return .broken }
+      if page > endOfDatabase, !isOwn { return map.look(page) == .linked ? .behindEnd : .broken }
       let place = reader.moved[page] ?? page
       switch map.fate(place) {
       case .unclaimed, .dead, .free:
         if overwritten.contains(place) { return .broken }
-      case .overflow: return .shared
+      case .overflow:
+        guard isOwn else { return .shared }
       case .tree, .placed, .damaged, .special: return .broken
       }
       guard try reader.read(page, into: &buffer) else { return .broken }
@@ -71,11 +83,12 @@ final class OverflowChains {
       }
       payload.append(contentsOf: buffer[4..<(4 + used)])
       pages.append(place)
+      end = (page, used)
       guard pages.count <= Int(reader.pageCount) else { return .broken }
       page = next
     }
     if let owner {
-      for page in pages {
+      for page in pages where !isOwn {
         if map.fate(page) == .overflow { return .shared }
       }
       for page in pages { map.claim(page, .overflow, owner: owner) }

@@ -60,6 +60,9 @@ struct PageMap {
   /// The number of fields of the first record of a page; 0 where it cannot be told, 255 for that many and more.
   private(set) var fieldCounts: [UInt8]
 
+  /// Whether two overflow pages lead where the other one should: they have changed places.
+  var hasCrossedLinks = false
+
   /// The owner of pages that nobody owns.
   static let nobody = UInt16.max
 

@@ -2,18 +2,29 @@ internal import SQLiteFormat
 
 /// The first look at a page: what kind it is, and between which rowids it lies.
 enum PageSurvey {
+  /// How many pages that do not lead to the next one are kept in mind at most.
+  private static let maximumLinks = 1 << 16
+
   /// Looks at every page once, in the order of the file.
   static func run(_ reader: PageReader, progress: (UInt32) throws(SalvageError) -> Void) throws(SalvageError) -> PageMap
   {
     var map = PageMap(pageCount: reader.pageCount)
     guard reader.pageCount > 0 else { return map }
     var buffer = reader.makeBuffer()
+    var links: [UInt32: UInt32] = [:]
     for page in 1...reader.pageCount {
       if page & 1023 == 0 { try progress(page) }
       guard try reader.readPlace(page, into: &buffer) else { continue }
       look(at: buffer.span, page: page, reader, &map)
+      if map.look(page) == .linked, let next = buffer.span.uint32(at: 0), next > 2, next != page &+ 1,
+        links.count < Self.maximumLinks
+      {
+        links[page] = next
+      }
     }
-    if reader.layout.header?.isAutoVacuum == true {
+    // Pages of a chain mostly follow one another, so each tells the number of the one whose content it has.
+    map.hasCrossedLinks = links.contains { page, next in next - 1 != page && links[next - 1] == page + 1 }
+    if try PointerMaps(reader).isThere {
       for page in 1...reader.pageCount where reader.layout.layout.isPointerMap(page) { map.claim(page, .special) }
     }
     let lock = reader.layout.layout.lockBytePage

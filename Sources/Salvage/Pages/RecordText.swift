@@ -16,8 +16,9 @@ enum RecordText {
         return false
       }
       if code >= 13, code & 1 == 1 {
-        let limit = min(end, body &+ width)
-        let isWhole = limit == body &+ width
+        // A damaged record can claim a width that no sum can hold.
+        let isWhole = width <= end &- body
+        let limit = isWhole ? body &+ width : end
         switch encoding {
         case .utf8:
           guard isUTF8(bytes, from: body, to: limit, mayBeCut: !isWhole) else { return false }
@@ -27,9 +28,36 @@ enum RecordText {
           else { return false }
         }
       }
+      guard width <= end &- body else { return true }
       body &+= width
     }
     return true
+  }
+
+  /// Whether a piece of a text is valid.
+  ///
+  /// - Parameters:
+  ///   - isCutBefore: whether it may begin within a character.
+  ///   - isCutBehind: whether it may end within one.
+  static func isValid(
+    _ bytes: Span<UInt8>, _ text: Range<Int>, isCutBefore: Bool, isCutBehind: Bool = false, _ encoding: TextEncoding
+  ) -> Bool {
+    var start = text.lowerBound
+    switch encoding {
+    case .utf8:
+      if isCutBefore {
+        let limit = min(start + 3, text.upperBound)
+        while start < limit, bytes[start] & 0xc0 == 0x80 { start += 1 }
+      }
+      return isUTF8(bytes, from: start, to: text.upperBound, mayBeCut: isCutBehind)
+    case .utf16LittleEndian, .utf16BigEndian:
+      let isBigEndian = encoding == .utf16BigEndian
+      if isCutBefore, start + 1 < text.upperBound {
+        let unit = isBigEndian ? bytes[start] : bytes[start + 1]
+        if unit >= 0xdc, unit <= 0xdf { start += 2 }
+      }
+      return isUTF16(bytes, from: start, to: text.upperBound, mayBeCut: isCutBehind, isBigEndian: isBigEndian)
+    }
   }
 
   /// Whether bytes are UTF-8 (RFC 3629), the last character possibly cut off.

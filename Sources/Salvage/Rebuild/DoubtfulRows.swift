@@ -9,25 +9,32 @@ struct DoubtfulRows {
   let tables: Set<String>
 
   /// Collects the keys.
-  init(_ database: Database, _ raw: RawTables) throws {
+  ///
+  /// - Parameter made: the names, in lower case, of the tables of the new store that have rows already.
+  init(_ database: Database, _ raw: RawTables, made: Set<String>) throws {
     try database.execute(
       sql: "CREATE TEMP TABLE doubt (tbl TEXT, k INTEGER, PRIMARY KEY (tbl, k)) WITHOUT ROWID")
+    // The views that unpack the notes are for readers; a connection that trusts no schema cannot use them.
     try database.execute(
       sql: """
-        INSERT OR IGNORE INTO temp.doubt SELECT lower("table"), "row" FROM raw.lazaret_provenance
+        INSERT OR IGNORE INTO temp.doubt SELECT lower("table"), "row" FROM (\(EvidenceNotes.rows(in: "raw.")))
         WHERE certainty = 'doubtful' AND "row" IS NOT NULL AND "table" NOT LIKE 'lazaret@_%' ESCAPE '@'
         """)
-    let pages = try Row.fetchAll(
-      database,
-      sql: "SELECT DISTINCT lower(\"table\") FROM raw.lazaret_pages WHERE certainty = 'doubtful'")
-    for page in pages {
-      let name: String = page[0]
+    try database.execute(
+      sql: """
+        CREATE TEMP TABLE page AS SELECT lower("table") AS tbl, first_key, last_key
+        FROM (\(EvidenceNotes.pages(in: "raw."))) WHERE certainty = 'doubtful'
+        """)
+    for name in try String.fetchAll(database, sql: "SELECT DISTINCT tbl FROM temp.page") {
       guard let table = raw[name], let rowid = table.rowid else { continue }
-      try database.execute(
-        sql: """
-          INSERT OR IGNORE INTO temp.doubt SELECT lower(p."table"), t.\(rowid) FROM raw.lazaret_pages AS p, \(table.sql) AS t
-          WHERE p.certainty = 'doubtful' AND lower(p."table") = ? AND t.\(rowid) BETWEEN p.first_key AND p.last_key
-          """, arguments: [name])
+      let places = made.contains(name) ? [table.sql, "main.\(SQLText.quotedIdentifier(table.name))"] : [table.sql]
+      for place in places {
+        try database.execute(
+          sql: """
+            INSERT OR IGNORE INTO temp.doubt SELECT p.tbl, t.\(rowid) FROM temp.page AS p, \(place) AS t
+            WHERE p.tbl = ? AND t.\(rowid) BETWEEN p.first_key AND p.last_key
+            """, arguments: [name])
+      }
     }
     tables = try Set(String.fetchAll(database, sql: "SELECT DISTINCT tbl FROM temp.doubt"))
   }

@@ -31,8 +31,10 @@ struct PlainAssembly {
     var names = raw.all.map(\.name).filter { !$0.hasPrefix("lazaret_") }
     let known = Set(names.map { $0.lowercased() })
     names += statements.filter { $0.kind == "table" && !known.contains($0.name.lowercased()) }.map(\.name)
-    let doubtful = found.report.doubtful > 0 ? try DoubtfulRows(database, raw) : nil
-    var plain = PlainTables(database, raw, doubtful)
+    let doubtful =
+      found.report.doubtful > 0
+      ? try DoubtfulRows(database, raw, made: Set(found.store?.tables.keys.map(\.self) ?? [])) : nil
+    var plain = PlainTables(database, raw, doubtful, found.store)
     for (index, name) in names.enumerated() {
       account.setAside += try plain.make([name], by: statements, &aside)
       try tell(Int64(index + 1), Int64(names.count))

@@ -26,13 +26,17 @@ struct PlainTables {
   let raw: RawTables
   let doubtful: DoubtfulRows?
 
+  /// The new store, some of whose tables have rows already.
+  let store: NewStore?
+
   /// What could not be made again, in words.
   private(set) var remarks: [String] = []
 
-  init(_ database: Database, _ raw: RawTables, _ doubtful: DoubtfulRows?) {
+  init(_ database: Database, _ raw: RawTables, _ doubtful: DoubtfulRows?, _ store: NewStore?) {
     self.database = database
     self.raw = raw
     self.doubtful = doubtful
+    self.store = store
   }
 
   /// Makes tables and fills them; returns the rows that a table refused, by table.
@@ -49,7 +53,10 @@ struct PlainTables {
         remarks.append("the virtual table \(printable(name)) was not made again; the tables behind it were")
         continue
       }
-      if !(try statement.map { try run($0, expected: "TABLE") } ?? false) {
+      let isMade = try Bool.fetchOne(
+        database, sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND lower(name) = ?)",
+        arguments: [name.lowercased()])
+      if isMade != true, !(try statement.map { try run($0, expected: "TABLE") } ?? false) {
         guard let source, try makePlain(source) else { continue }
       }
       let indexes = statements.filter { $0.kind == "index" && $0.table.lowercased() == name.lowercased() }
@@ -61,7 +68,8 @@ struct PlainTables {
     return repairs
   }
 
-  private mutating func makeIndexes(_ statements: [Statement]) throws {
+  /// Makes indexes.
+  mutating func makeIndexes(_ statements: [Statement]) throws {
     for index in statements {
       if !(try run(index, expected: "INDEX")) {
         remarks.append("the index \(printable(index.name)) could not be made again")
@@ -106,6 +114,8 @@ struct PlainTables {
   private func fill(
     _ source: RawTables.Table, _ aside: inout SetAsideRows
   ) throws -> [SalvageReport.Rebuild.Repair] {
+    guard try !source.isEmpty(database) else { return [] }
+    let taken = store?.tables[source.name.lowercased()]?.count ?? 0
     let target = "main.\(SQLText.quotedIdentifier(source.name))"
     let own = try String.fetchAll(
       database, sql: "SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0", arguments: [source.name])
@@ -126,7 +136,7 @@ struct PlainTables {
     try database.execute(sql: insertion)
     let before = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(source.sql)") ?? 0
     let after = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(target)") ?? 0
-    guard after < before else { return [] }
+    guard after < before + taken else { return [] }
     var keys: [Int64] = []
     if let rowid = source.rowid {
       let condition = "NOT EXISTS (SELECT 1 FROM \(target) AS m WHERE m.\(rowid) = r.\(rowid))"
@@ -142,7 +152,7 @@ struct PlainTables {
     }
     return [
       SalvageReport.Rebuild.Repair(
-        entity: source.name, property: nil, reason: .refused, count: before - after, primaryKeys: keys)
+        entity: source.name, property: nil, reason: .refused, count: before + taken - after, primaryKeys: keys)
     ]
   }
 }

@@ -14,6 +14,9 @@ struct RawTables {
     /// Whether its rows have rowids.
     var hasRowids: Bool
 
+    /// The database that it is in, as it is attached.
+    var schema = "raw"
+
     /// A name that stands for the rowid; nil where every one is taken by a column, or there is none.
     var rowid: String? {
       guard hasRowids else { return nil }
@@ -55,5 +58,25 @@ struct RawTables {
 
 extension RawTables.Table {
   /// The table as it stands in SQL.
-  var sql: String { "raw.\(SQLText.quotedIdentifier(name))" }
+  var sql: String { "\(schema).\(SQLText.quotedIdentifier(name))" }
+
+  /// Whether it has no row.
+  func isEmpty(_ database: Database) throws -> Bool {
+    try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM \(sql))") != true
+  }
+}
+
+extension TableLayout {
+  /// The table of the new store.
+  var made: RawTables.Table {
+    RawTables.Table(
+      name: name, columns: columns.map { ($0.name, $0.type.rawValue) }, hasRowids: true, schema: "main")
+  }
+}
+
+extension JoinTableLayout {
+  /// The table of the new store.
+  var made: RawTables.Table {
+    RawTables.Table(name: name, columns: columns.map { ($0, "INTEGER") }, hasRowids: true, schema: "main")
+  }
 }

@@ -7,7 +7,7 @@ internal import SystemPackage
 
 /// The checks that a rebuilt store must pass before it gets its name.
 enum RebuildCheck {
-  /// Checks a finished file that nobody writes to.
+  /// Checks a finished file that nobody writes to, and pushes it to the disk meanwhile.
   ///
   /// - Parameter layout: that of the store's version; nil for plain stores.
   /// - Throws: `salvage-verification-failed`, or the error of reading it.
@@ -17,17 +17,19 @@ enum RebuildCheck {
         do throws(SalvageError) {
           try RebuiltPages.check(path, in: fileSystem)
         } catch {
-          throw MigrationError(.verificationFailed, operation: error.operation, path: path, detail: error.detail)
+          throw MigrationError(carrying: error, path)
         }
       } _: { () throws(MigrationError) in
-        guard let layout else { return }
         do throws(SalvageError) {
-          try content(path, layout)
+          if let layout { try content(path, layout) }
+          do throws(FileError) { try fileSystem.synchronizeFile(path) } catch { throw SalvageError(error) }
         } catch {
-          throw MigrationError(.verificationFailed, operation: error.operation, path: path, detail: error.detail)
+          throw MigrationError(carrying: error, path)
         }
       }
     } catch {
+      // A disk that is full, or fails, is no fault of the store.
+      if let fileError = error.fileError { throw SalvageError(fileError) }
       throw SalvageError(
         .verificationFailed, operation: "verify the rebuilt store", path: path, detail: error.detail,
         hint: "Salvage with --raw to get the rows as they are, and report it.")
@@ -60,5 +62,16 @@ enum RebuildCheck {
 
   private static func failed(_ detail: String) -> SalvageError {
     SalvageError(.verificationFailed, operation: "verify the rebuilt store", detail: detail, hint: "")
+  }
+}
+
+extension MigrationError {
+  /// The error of a check on its way out of a thread.
+  fileprivate init(carrying error: SalvageError, _ path: FilePath) {
+    if let fileError = error.fileError {
+      self.init(fileError)
+    } else {
+      self.init(.verificationFailed, operation: error.operation, path: path, detail: error.detail)
+    }
   }
 }

@@ -9,6 +9,9 @@ struct SetAsideRows {
   private let database: Database
   private var made: Set<String> = []
 
+  /// From which database the rows of each table came first; those of another have other columns.
+  private var schemas: [String: String] = [:]
+
   /// Whether anything is in it.
   private(set) var isUsed = false
 
@@ -20,16 +23,35 @@ struct SetAsideRows {
   mutating func keep(
     _ table: RawTables.Table, _ reason: SalvageReport.Rebuild.SetAsideReason, where condition: String
   ) throws {
-    let name = "aside.\(SQLText.quotedIdentifier("lazaret_set_aside_\(table.name)"))"
+    let first = schemas[table.name.lowercased(), default: table.schema]
+    schemas[table.name.lowercased()] = first
+    let suffix = first == table.schema ? "" : "_as_found"
+    let name = "aside.\(SQLText.quotedIdentifier("lazaret_set_aside_\(table.name)\(suffix)"))"
     let columns = table.columns.map { "r.\(SQLText.quotedIdentifier($0.name))" }.joined(separator: ", ")
     let key = table.rowid.map { "r.\($0)" } ?? "NULL"
     let selection =
       "SELECT '\(reason.rawValue)' AS lazaret_reason, \(key) AS lazaret_key, \(columns) FROM \(table.sql) AS r"
-    if made.insert(table.name).inserted {
+    if made.insert(name).inserted {
       try database.execute(sql: "CREATE TABLE \(name) AS \(selection) WHERE 0")
     }
     isUsed = true
     try database.execute(sql: "INSERT INTO \(name) \(selection) WHERE \(condition)")
+  }
+
+  /// Keeps the values of columns for which the new store has no place; returns whether there are any.
+  mutating func keepColumns(_ columns: [String], of table: RawTables.Table) throws -> Bool {
+    let list = columns.map(SQLText.quotedIdentifier)
+    let isAny = list.map { "\($0) IS NOT NULL" }.joined(separator: " OR ")
+    guard
+      try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM \(table.sql) WHERE \(isAny))") == true
+    else { return false }
+    let name = "aside.\(SQLText.quotedIdentifier("lazaret_columns_\(table.name)"))"
+    let key = table.rowid ?? "NULL"
+    try database.execute(
+      sql: "CREATE TABLE \(name) AS SELECT \(key) AS lazaret_key, \(list.joined(separator: ", ")) "
+        + "FROM \(table.sql) WHERE \(isAny)")
+    isUsed = true
+    return true
   }
 
   /// Notes references that led nowhere.

@@ -38,15 +38,19 @@ extension StoreAssembly {
         // A row that was set aside keeps its key, so that no other gets it.
         let name = SQLText.identifier(entity.tableName)
         highest = try Int64.fetchOne(database, sql: "SELECT max(Z_PK) FROM main.\(name)") ?? 0
+        if let last = found.store?.tables[entity.tableName.lowercased()]?.last { highest = max(highest, last) }
         if let source = raw[entity.tableName], let rowid = source.rowid {
           highest = max(
             highest, try Int64.fetchOne(database, sql: "SELECT max(\(rowid)) FROM \(source.sql)") ?? 0)
         }
-        if let keys, keys.column("Z_ENT") != nil, keys.column("Z_MAX") != nil {
+        // So does one that is lost, where something led to it.
+        if let gone = highestGone[entity.tableName], gone <= Self.highestKey { highest = max(highest, gone) }
+        if let keys, ["Z_ENT", "Z_NAME", "Z_MAX"].allSatisfy({ keys.column($0) != nil }) {
           let before = try Int64.fetchOne(
             database,
-            sql: "SELECT max(Z_MAX) FROM \(keys.sql) WHERE Z_ENT = ? AND typeof(Z_MAX) = 'integer' AND Z_MAX <= ?",
-            arguments: [entity.number, Self.highestKey])
+            sql: "SELECT max(Z_MAX) FROM \(keys.sql) WHERE (Z_ENT = ? OR Z_NAME = ?) AND typeof(Z_MAX) = 'integer' "
+              + "AND Z_MAX <= ?",
+            arguments: [entity.number, entity.name, Self.highestKey])
           highest = max(highest, before ?? 0)
         }
       }

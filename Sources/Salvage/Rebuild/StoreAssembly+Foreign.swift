@@ -23,8 +23,19 @@ extension StoreAssembly {
       !own.contains(name.lowercased()) && !name.hasPrefix("lazaret_")
     }
     let statements = found.statements
-    var plain = PlainTables(database, raw, try doubt())
+    var plain = PlainTables(database, raw, try doubt(), found.store)
     account.setAside += try plain.make(names, by: statements, &aside)
+    // Indexes of the app's own on the model's tables.
+    let tables = Set((layout.tables.map(\.name) + layout.joinTables.map(\.name)).map { $0.lowercased() })
+    let known = Set(layout.indexes.map { $0.name.lowercased() })
+    let shapes = Set(layout.indexes.map { Self.shape($0.tableName, $0.columns.map(\.name)) })
+    try plain.makeIndexes(
+      statements.filter { statement in
+        guard statement.kind == "index", tables.contains(statement.table.lowercased()),
+          !known.contains(statement.name.lowercased()), let index = IndexDefinition(sql: statement.sql)
+        else { return false }
+        return index.isPartial || !shapes.contains(Self.shape(statement.table, index.columns.map { $0.name ?? "" }))
+      })
     // Views and triggers of the app's own; those of Core Data are the layout's.
     let foreign = statements.filter { statement in
       switch statement.kind {
@@ -35,6 +46,11 @@ extension StoreAssembly {
     }
     try plain.makeRest(foreign)
     remarks += plain.remarks
+  }
+
+  /// What an index is made of, whatever its name: older versions of Core Data gave other names.
+  private static func shape(_ table: String, _ columns: [String]) -> String {
+    ([table] + columns).map { $0.lowercased() }.joined(separator: "\u{0}")
   }
 }
 

@@ -5,18 +5,22 @@ internal import PersistentStore
 extension StoreAssembly {
   /// Cuts the references of a table that lead to no record, and puts the entity numbers beside the others right.
   mutating func repairReferences(of table: TableLayout) throws {
-    guard raw[table.name] != nil else { return }
+    var number = -1
     for column in table.columns {
       switch column.role {
       case .toOne(let key):
+        number += 1
         guard
           let name = layout.model.entities[key.entityName]?.properties[key.name]?.relationship?.destinationEntityName,
           let target = layout.entity(named: name),
           case .toOne(_, let entityColumn, let orderColumn) = layout.storage(of: key)
         else { continue }
+        if target.isRoot, entityColumn == nil, try leadsSomewhere(table.name, number, target) { continue }
         try cut(column, of: table, key, to: target, entityColumn: entityColumn, orderColumn: orderColumn)
       case .owner(let key):
+        number += 1
         guard let target = layout.entity(named: key.entityName) else { continue }
+        if target.isRoot, try leadsSomewhere(table.name, number, target) { continue }
         let order = table.columns.first { $0.role == .ownerOrder(key) }?.name
         try cut(column, of: table, key, to: target, entityColumn: nil, orderColumn: order)
       default: continue
@@ -44,6 +48,7 @@ extension StoreAssembly {
         + "WHERE \(column.sqlName) IS NOT NULL) AS o WHERE NOT \(exists(target, key: "o.k"))")
     let isAny = try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM temp.gone)") == true
     if isAny {
+      try noteGone(target, "SELECT max(k) FROM temp.gone WHERE typeof(k) = 'integer'")
       let condition = "\(column.sqlName) IN (SELECT k FROM temp.gone)"
       let keys = try keys(of: SQLText.identifier(table.name), where: condition)
       try aside.noteReferences(
@@ -65,32 +70,88 @@ extension StoreAssembly {
     Self.note(&account.corrected, key.entityName, key.name, count: Int64(database.changesCount), keys: keys)
   }
 
-  /// Fills a join table with the pairs of which both records are there.
+  /// Fills a join table, and takes out the pairs of which a record is gone.
   mutating func fill(_ table: JoinTableLayout) throws {
-    guard let source = raw[table.name], let own = layout.entity(named: table.relationship.entityName),
-      let other = layout.entity(named: table.inverse.entityName),
-      let first = source.column(table.sourceColumn), let second = source.column(table.destinationColumn)
+    guard let own = layout.entity(named: table.relationship.entityName),
+      let other = layout.entity(named: table.inverse.entityName)
     else { return }
-    let target = "main.\(SQLText.identifier(table.name))"
-    let columns = table.columns.filter { source.column($0) != nil }
-    let list = columns.map(SQLText.identifier).joined(separator: ", ")
-    let values = columns.map { "r.\(SQLText.quotedIdentifier(source.column($0) ?? $0))" }.joined(separator: ", ")
+    let target = table.made.sql
+    if let source = raw[table.name], try !source.isEmpty(database) {
+      let columns = table.columns.filter { source.column($0) != nil }
+      let list = columns.map(SQLText.identifier).joined(separator: ", ")
+      let values = columns.map { "r.\(SQLText.quotedIdentifier(source.column($0) ?? $0))" }.joined(separator: ", ")
+      try database.execute(sql: "INSERT OR IGNORE INTO \(target) (\(list)) SELECT \(values) FROM \(source.sql) AS r")
+    }
+    if own.isRoot, other.isRoot, try leadsSomewhere(table.name, 0, own), try leadsSomewhere(table.name, 1, other) {
+      return
+    }
     let isWhole =
-      "\(exists(own, key: "r.\(SQLText.quotedIdentifier(first))")) AND "
-      + exists(other, key: "r.\(SQLText.quotedIdentifier(second))")
-    try database.execute(
-      sql: "INSERT OR IGNORE INTO \(target) (\(list)) SELECT \(values) FROM \(source.sql) AS r WHERE \(isWhole) "
-        + "ORDER BY r.\(SQLText.quotedIdentifier(first)), r.\(SQLText.quotedIdentifier(second))")
-    let before = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(source.sql)") ?? 0
-    let after = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(target)") ?? 0
-    guard after < before else { return }
-    // The rest are half pairs, and pairs that are there twice, which are no loss.
+      "\(exists(own, key: "r.\(SQLText.identifier(table.sourceColumn))")) AND "
+      + exists(other, key: "r.\(SQLText.identifier(table.destinationColumn))")
     let halves =
-      try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(source.sql) AS r WHERE NOT (\(isWhole))") ?? 0
+      try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(target) AS r WHERE NOT (\(isWhole))") ?? 0
     guard halves > 0 else { return }
-    try aside.keep(source, .halfPair, where: "NOT (\(isWhole))")
+    for (column, entity) in [(table.sourceColumn, own), (table.destinationColumn, other)] {
+      let name = SQLText.identifier(column)
+      try noteGone(
+        entity,
+        "SELECT max(r.\(name)) FROM \(target) AS r WHERE NOT \(exists(entity, key: "r.\(name)"))")
+    }
+    try aside.keep(table.made, .halfPair, where: "NOT (\(isWhole))")
+    try database.execute(sql: "DELETE FROM \(target) AS r WHERE NOT (\(isWhole))")
     Self.note(
       &account.referencesCut, table.relationship.entityName, table.relationship.name, reason: .halfPair, count: halves,
       keys: [])
+  }
+
+  /// Whether it is known, without looking, that every reference of a table leads to a record.
+  ///
+  /// - Parameter number: which of the table's references.
+  private func leadsSomewhere(_ name: String, _ number: Int, _ target: EntityLayout) throws -> Bool {
+    guard account.setAside.isEmpty, let facts = try facts(name), facts.references.indices.contains(number),
+      let targets = try self.facts(target.tableName)
+    else { return false }
+    return facts.references[number].isKnownSubset(of: targets.keys)
+  }
+
+  /// Remembers the highest key that something leads to and that no record has: none may get it again.
+  private mutating func noteGone(_ target: EntityLayout, _ query: String) throws {
+    guard let value = try DatabaseValue.fetchOne(database, sql: query), case .int64(let key) = value.storage else {
+      return
+    }
+    highestGone[target.tableName] = max(highestGone[target.tableName] ?? 0, key)
+  }
+
+  /// Makes the index of a join table's key; pairs that are there twice are one.
+  mutating func createKey(of table: JoinTableLayout) throws {
+    if found.store?.madeIndexes.contains(table.keyName) == true { return }
+    let columns = [table.sourceColumn, table.destinationColumn].map(SQLText.identifier).joined(separator: ", ")
+    let name = SQLText.identifier(table.name)
+    let statement = table.keyStatement
+    do {
+      try database.execute(sql: statement)
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+      try database.execute(
+        sql: "DELETE FROM main.\(name) WHERE rowid NOT IN (SELECT min(rowid) FROM main.\(name) GROUP BY \(columns))")
+      try database.execute(sql: statement)
+    }
+  }
+
+  /// Writes the join tables into the schema as Core Data writes them: with their keys, whose indexes are there.
+  ///
+  /// SQLite makes the index of a key with its table and would have to keep it sorted row by row; made afterwards it is
+  /// sorted once. Its bytes are the same either way.
+  func nameKeys() throws {
+    guard !layout.joinTables.isEmpty else { return }
+    try database.execute(sql: "PRAGMA writable_schema = 1")
+    for table in layout.joinTables {
+      try database.execute(
+        sql: "UPDATE main.sqlite_master SET sql = ? WHERE type = 'table' AND name = ?",
+        arguments: [table.statement, table.name])
+      try database.execute(
+        sql: "UPDATE main.sqlite_master SET name = ?, sql = NULL WHERE type = 'index' AND name = ?",
+        arguments: ["sqlite_autoindex_\(table.name)_1", table.keyName])
+    }
+    try database.execute(sql: "PRAGMA writable_schema = 0")
   }
 }

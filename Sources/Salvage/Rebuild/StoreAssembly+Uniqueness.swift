@@ -38,7 +38,7 @@ extension StoreAssembly {
     }
     let before = account.setAside.count
     try setAside(
-      table, source, .conflict, entity: entity, property: properties, where: "Z_PK IN (SELECT k FROM temp.loser)")
+      table, .conflict, entity: entity, property: properties, where: "Z_PK IN (SELECT k FROM temp.loser)")
     account.conflicts += account.setAside[before...].map { repair in
       var repair = repair
       repair.reason = nil

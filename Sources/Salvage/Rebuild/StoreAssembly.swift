@@ -20,6 +20,9 @@ struct StoreAssembly {
   /// Remarks on what could not be carried over, in words.
   var remarks: [String] = []
 
+  /// The highest key, for each table, that something led to and that no record has.
+  var highestGone: [String: Int64] = [:]
+
   private var doubtful: DoubtfulRows?
 
   init(_ database: Database, layout: StoreLayout, found: RawSalvage, account: SalvageReport.Rebuild) throws {
@@ -43,10 +46,8 @@ struct StoreAssembly {
       done += 1
       try tell(done, total)
     }
-    for table in layout.tables { try database.execute(sql: table.statement) }
-    for table in layout.joinTables { try database.execute(sql: table.statement) }
-    for statement in layout.statements.suffix(StoreLayout.bookkeepingTableNames.count) {
-      try database.execute(sql: statement)
+    for name in found.store?.emptyIndexes ?? [] {
+      try database.execute(sql: "DROP INDEX main.\(SQLText.quotedIdentifier(name))")
     }
     for table in layout.tables {
       try fill(table)
@@ -60,10 +61,11 @@ struct StoreAssembly {
     }
     for table in layout.joinTables {
       try fill(table)
+      try createKey(of: table)
       try step()
     }
     for index in layout.indexes where !index.isUnique {
-      try database.execute(sql: index.statement)
+      if found.store?.madeIndexes.contains(index.name) != true { try database.execute(sql: index.statement) }
       try step()
     }
     for table in layout.tables {
@@ -76,6 +78,7 @@ struct StoreAssembly {
     for trigger in layout.triggers { try database.execute(sql: trigger.statement) }
     try copyForeignTables()
     try aside.takeOver(raw)
+    try nameKeys()
     try step()
   }
 
@@ -83,7 +86,7 @@ struct StoreAssembly {
   mutating func doubt() throws -> DoubtfulRows? {
     guard found.report.doubtful > 0 else { return nil }
     if let doubtful { return doubtful }
-    let rows = try DoubtfulRows(database, raw)
+    let rows = try DoubtfulRows(database, raw, made: Set(found.store?.tables.keys.map(\.self) ?? []))
     doubtful = rows
     return rows
   }
@@ -91,10 +94,16 @@ struct StoreAssembly {
   // MARK: Rows
 
   private mutating func fill(_ table: TableLayout) throws {
-    guard let source = raw[table.name] else { return }
+    guard let source = raw[table.name], try !source.isEmpty(database) else { return }
     let target = "main.\(SQLText.identifier(table.name))"
+    let taken = found.store?.tables[table.name.lowercased()]?.count ?? 0
+    let unknown = source.columns.map(\.name).filter { table.column(named: $0) == nil }
+    if !unknown.isEmpty, try aside.keepColumns(unknown, of: source) {
+      remarks.append(
+        "\(printable(table.name)) has columns that the model does not know; their values were set aside")
+    }
     let isSame =
-      source.columns.map { $0.name.uppercased() } == table.columns.map { $0.name.uppercased() }
+      taken == 0 && source.columns.map { $0.name.uppercased() } == table.columns.map { $0.name.uppercased() }
       && source.columns.map { $0.type.uppercased() } == table.columns.map(\.type.rawValue)
     if isSame {
       // SQLite copies whole records where both tables have the same shape.
@@ -114,13 +123,21 @@ struct StoreAssembly {
         + "SELECT \(pairs.map(\.source).joined(separator: ", ")) FROM \(source.sql)")
     let before = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(source.sql)") ?? 0
     let after = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(target)") ?? 0
-    guard after < before, let key = pairs.first(where: { $0.target == "Z_PK" })?.source else { return }
+    guard after < before + taken, let key = pairs.first(where: { $0.target == "Z_PK" })?.source else { return }
     // Only where the store's own table has another key than the model's can two rows have the same one.
     try aside.keep(
       source, .refused,
       where: "r.\(source.rowid ?? key) NOT IN (SELECT min(\(source.rowid ?? key)) FROM \(source.sql) GROUP BY \(key))")
     Self.note(
-      &account.setAside, table.rootEntityName, nil, reason: .refused, count: before - after, keys: [])
+      &account.setAside, table.rootEntityName, nil, reason: .refused, count: before + taken - after, keys: [])
+  }
+
+  /// What is known of a table's rows without reading them; nil where SQLite inserted some of them.
+  func facts(_ name: String) throws -> DirectTable? {
+    guard let table = found.store?.tables[name.lowercased()], let source = raw[name],
+      try source.isEmpty(database)
+    else { return nil }
+    return table
   }
 
   /// Sees to the columns that every table has, and to mandatory values.
@@ -132,12 +149,17 @@ struct StoreAssembly {
     }.map(\.number)
     let isUnknown = "(Z_ENT IS NULL OR Z_ENT NOT IN (\(numbers.map(String.init).joined(separator: ", "))))"
     let isUnsaved = "(Z_OPT IS NULL OR typeof(Z_OPT) <> 'integer')"
+    let known = Set(numbers.map { Int64($0) })
+    if let facts = try facts(table.name), !facts.hasUnsaved, facts.entityCounts.keys.allSatisfy(known.contains) {
+      try repairMandatoryValues(of: table, source)
+      return
+    }
     guard
       let counts = try Row.fetchOne(database, sql: "SELECT total(\(isUnknown)), total(\(isUnsaved)) FROM main.\(name)")
     else { return }
     let (unknown, unsaved): (Double, Double) = (counts[0], counts[1])
     if unknown > 0 {
-      try setAside(table, source, .unknownEntity, entity: table.rootEntityName, where: isUnknown)
+      try setAside(table, .unknownEntity, entity: table.rootEntityName, where: isUnknown)
     }
     if unsaved > 0 {
       try database.execute(sql: "UPDATE main.\(name) SET Z_OPT = 1 WHERE \(isUnsaved)")
@@ -175,7 +197,7 @@ struct StoreAssembly {
           try database.execute(sql: "UPDATE main.\(name) SET \(column.sqlName) = \(literal) WHERE \(condition)")
           Self.note(&account.defaulted, entity.name, property, count: Int64(database.changesCount), keys: keys)
         } else if !isGone {
-          try setAside(table, source, .missingValue, entity: entity.name, property: property, where: condition)
+          try setAside(table, .missingValue, entity: entity.name, property: property, where: condition)
         } else {
           remarks.append(
             "\(printable(entity.name)).\(printable(property)) is mandatory, and the store has no such values")
@@ -188,13 +210,12 @@ struct StoreAssembly {
   ///
   /// - Parameter condition: which ones, as SQL over the columns of the new table.
   mutating func setAside(
-    _ table: TableLayout, _ source: RawTables.Table, _ reason: SalvageReport.Rebuild.SetAsideReason, entity: String,
-    property: String? = nil, where condition: String
+    _ table: TableLayout, _ reason: SalvageReport.Rebuild.SetAsideReason, entity: String, property: String? = nil,
+    where condition: String
   ) throws {
     let name = SQLText.identifier(table.name)
     let keys = try keys(of: name, where: condition)
-    let key = source.column("Z_PK").map(SQLText.quotedIdentifier) ?? source.rowid ?? "NULL"
-    try aside.keep(source, reason, where: "r.\(key) IN (SELECT Z_PK FROM main.\(name) WHERE \(condition))")
+    try aside.keep(table.made, reason, where: condition)
     try database.execute(sql: "DELETE FROM main.\(name) WHERE \(condition)")
     Self.note(&account.setAside, entity, property, reason: reason, count: Int64(database.changesCount), keys: keys)
   }

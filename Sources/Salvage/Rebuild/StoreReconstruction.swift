@@ -14,36 +14,54 @@ struct StoreReconstruction {
   let surroundings: Surroundings
   let output: FilePath
 
-  private var fileSystem: FileSystem { surroundings.fileSystem }
+  var fileSystem: FileSystem { surroundings.fileSystem }
 
   /// Salvages, rebuilds, checks, migrates and installs.
   func run() throws(SalvageError) -> SalvageReport {
-    let target = try SalvageTarget(output, beside: evidence.files, in: fileSystem)
-    let asideTarget = try SalvageTarget(Self.asidePath(output), beside: evidence.files, in: fileSystem)
-    let place = StoreFileSet(main: target.path)
     let folder = RebuildFolder(for: output, in: fileSystem)
+    let lock: FolderLock
+    do throws(FileError) {
+      // A folder that is not there is not made.
+      _ = try fileSystem.realPath(output.folder)
+      lock = try folder.take()
+    } catch {
+      throw SalvageError(error)
+    }
     do throws(SalvageError) {
-      try filing { () throws(FileError) in
-        let external = place.path(of: .externalData)
-        if try fileSystem.status(of: external, followingLinks: false) != nil,
-          try fileSystem.status(of: evidence.files.path(of: .externalData)) != nil
-        {
-          throw FileError(.alreadyExists, operation: "write what was salvaged", path: external)
-        }
-        try folder.make()
-      }
-      var raw = SalvageRun(evidence: evidence, model: model, options: options)
-      let found = try raw.raw(to: folder.raw)
-      var report = try rebuild(found, folder)
-      let result = try migrate(found, folder, &report)
-      try install(result, folder, target, asideTarget, &report)
-      try filing { () throws(FileError) in try folder.remove() }
+      let report = try run(in: folder)
+      // The store is in its place; what is left of the folder is removed by the next run.
+      try? folder.remove()
+      _ = consume lock
       return report
     } catch {
       // The error that led here is the one to report; what is left is removed by the next run.
       try? folder.remove()
       throw error
     }
+  }
+
+  private func run(in folder: RebuildFolder) throws(SalvageError) -> SalvageReport {
+    let external = StoreFileSet(main: output).path(of: .externalData)
+    try filing { () throws(FileError) in
+      try folder.takeBack(main: output, aside: Self.asidePath(output), external: external)
+      try folder.clear()
+    }
+    let target = try SalvageTarget(output, beside: evidence.files, in: fileSystem)
+    let asideTarget = try SalvageTarget(Self.asidePath(output), beside: evidence.files, in: fileSystem)
+    try filing { () throws(FileError) in
+      if try fileSystem.status(of: external, followingLinks: false) != nil,
+        try fileSystem.status(of: evidence.files.path(of: .externalData)) != nil
+      {
+        throw FileError(.alreadyExists, operation: "write what was salvaged", path: external)
+      }
+      try requireSpace(at: output.folder)
+    }
+    var raw = SalvageRun(evidence: evidence, model: model, options: options)
+    let found = try raw.raw(to: folder.raw, store: (folder.store, fileSystem))
+    var report = try rebuild(found, folder)
+    let result = try migrate(found, folder, &report)
+    try install(result, folder, target, asideTarget, report)
+    return report
   }
 
   /// The file of what is not part of the store.
@@ -63,13 +81,11 @@ struct StoreReconstruction {
     let usesLog = isCoreData || found.header?.usesWriteAheadLog == true
     var report = found.report
     let (rebuilt, remarks) = try connection.run { database in
-      let vacuum = isCoreData ? 2 : found.header.map { $0.isAutoVacuum ? ($0.incrementalVacuum == 0 ? 1 : 2) : 0 } ?? 0
-      // With the journal in memory a statement that fails can be taken back; of a new file it holds next to nothing.
+      // The journal is a file, so that a statement that fails can be taken back whatever it has touched.
       try database.execute(
         sql: """
-          PRAGMA page_size = \(isCoreData ? 4096 : found.pageSize); PRAGMA auto_vacuum = \(vacuum);
-          PRAGMA encoding = '\(found.encoding.pragmaName)'; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;
-          PRAGMA locking_mode = EXCLUSIVE
+          PRAGMA main.journal_mode = TRUNCATE; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;
+          PRAGMA cache_size = -2048; PRAGMA threads = 1
           """)
       try database.execute(sql: "ATTACH DATABASE ? AS raw", arguments: [RebuildConnection.address(folder.raw)])
       try database.execute(sql: "ATTACH DATABASE ? AS aside", arguments: [RebuildConnection.newAddress(folder.aside)])
@@ -92,7 +108,6 @@ struct StoreReconstruction {
     // What was found is in the new files now, and its room is wanted for the migration.
     try filing { () throws(FileError) in
       try fileSystem.unlink(folder.raw)
-      try fileSystem.synchronizeFile(folder.store)
     }
     try RebuildCheck.run(folder.store, found.layout, in: fileSystem)
     return report
@@ -144,63 +159,6 @@ struct StoreReconstruction {
       report.isComplete = false
       return folder.store
     }
-  }
-
-  // MARK: Into its place
-
-  private func install(
-    _ result: FilePath, _ folder: RebuildFolder, _ target: SalvageTarget, _ aside: SalvageTarget,
-    _ report: inout SalvageReport
-  ) throws(SalvageError) {
-    let place = StoreFileSet(main: target.path)
-    let external = place.path(of: .externalData)
-    var made: [FilePath] = []
-    var hasExternal = false
-    do throws(FileError) {
-      if report.rebuild?.setAsideFile != nil {
-        try fileSystem.synchronizeFile(folder.aside)
-        try fileSystem.install(folder.aside, at: aside.path, replacing: false)
-        made.append(aside.path)
-      }
-      if found(report) {
-        hasExternal = try copyExternalData(to: external)
-      }
-      try fileSystem.synchronizeFile(result)
-      try fileSystem.install(result, at: target.path, replacing: false)
-    } catch {
-      // The error that led here is the one to report.
-      for path in made { try? fileSystem.unlink(path) }
-      if hasExternal || error.path?.string.hasPrefix(external.string) == true { try? removeTree(external) }
-      throw SalvageError(error)
-    }
-  }
-
-  private func found(_ report: SalvageReport) -> Bool { report.isCoreData || report.rebuild?.basis == .bestFit }
-
-  /// Copies the files of large values; they are named by the records, and stay as they are.
-  private func copyExternalData(to target: FilePath) throws(FileError) -> Bool {
-    let source = evidence.files.path(of: .externalData)
-    guard try fileSystem.status(of: source, followingLinks: false)?.kind == .directory else { return false }
-    let content = try fileSystem.descendants(of: source)
-    try fileSystem.makeDirectory(target)
-    for folder in content.folders { try fileSystem.makeDirectory(target.appending(folder)) }
-    for file in content.files where file.status.kind == .regular {
-      do {
-        _ = try fileSystem.copy(file.path, to: target.appending(file.relative))
-      } catch {
-        throw error as? FileError
-          ?? FileError(.other, operation: "copy the large values", path: file.path)
-      }
-    }
-    try fileSystem.synchronizeDirectory(target)
-    return true
-  }
-
-  private func removeTree(_ path: FilePath) throws(FileError) {
-    let content = try fileSystem.descendants(of: path)
-    for file in content.files { try fileSystem.unlink(file.path) }
-    for folder in content.folders.reversed() { try fileSystem.removeDirectory(path.appending(folder)) }
-    try fileSystem.removeDirectory(path)
   }
 
   private func filing<Value>(_ body: () throws(FileError) -> Value) throws(SalvageError) -> Value {

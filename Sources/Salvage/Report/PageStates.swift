@@ -1,4 +1,4 @@
-/// The state of each page of a store, as a compact map and as counts.
+/// The state of each page of a store and whose it is, as compact maps and as counts.
 public struct PageStates: Sendable, Hashable {
   /// What became of a page.
   public enum State: String, Sendable, Hashable, CaseIterable {
@@ -8,7 +8,7 @@ public struct PageStates: Sendable, Hashable {
     /// Belongs to a table by its content; nothing leads to it.
     case orphan
 
-    /// Damaged; what was left of it was carved, or nothing was.
+    /// Damaged; what was left of it was read, or nothing was.
     case damaged
 
     /// Free, or no longer in use.
@@ -41,61 +41,153 @@ public struct PageStates: Sendable, Hashable {
     }
   }
 
+  /// A table or index that pages belong to.
+  public struct Owner: Sendable, Hashable, Codable {
+    /// Its name.
+    public var name: String
+
+    /// For an index the table that it is of, else the same as the name.
+    public var table: String
+
+    /// Whether it is an index.
+    public var isIndex: Bool
+
+    private enum CodingKeys: String, CodingKey {
+      case name, table
+      case isIndex = "index"
+    }
+  }
+
   /// The page size in bytes.
   public var pageSize: Int
 
   /// The number of pages.
   public var total: Int
 
+  /// How many of them, from the first on, the maps tell of; fewer than `total` only where the maps would be too long.
+  public var mapped: Int
+
   /// The number of pages in each state.
   public var counts: [State: Int]
 
   /// The states in the order of the pages, run by run: a letter and how many pages have it.
   public var map: String
+
+  /// The tables and indexes that pages belong to, in the order of the numbers that `ownerMap` has for them.
+  public var owners: [Owner]
+
+  /// Whose the pages are, run by run with commas between: the place in `owners`, from 0, or `-` for nobody's, a colon, and
+  /// how many pages.
+  public var ownerMap: String
+
+  /// The longest map that is written, in runs.
+  static let maximumRuns = 100_000
+}
+
+extension PageStates: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case pageSize, total, mapped, map, owners, ownerMap
+    case healthy, orphan, damaged, free, overflow, special, unplaced, unreadable
+  }
+
+  private static func key(_ state: State) -> CodingKeys {
+    switch state {
+    case .healthy: .healthy
+    case .orphan: .orphan
+    case .damaged: .damaged
+    case .free: .free
+    case .overflow: .overflow
+    case .special: .special
+    case .unplaced: .unplaced
+    case .unreadable: .unreadable
+    }
+  }
+
+  /// Reads the maps and a count for each state.
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    pageSize = try values.decode(Int.self, forKey: .pageSize)
+    total = try values.decode(Int.self, forKey: .total)
+    mapped = try values.decode(Int.self, forKey: .mapped)
+    map = try values.decode(String.self, forKey: .map)
+    owners = try values.decode([Owner].self, forKey: .owners)
+    ownerMap = try values.decode(String.self, forKey: .ownerMap)
+    counts = [:]
+    for state in State.allCases {
+      let count = try values.decode(Int.self, forKey: Self.key(state))
+      if count > 0 { counts[state] = count }
+    }
+  }
+
+  /// Writes the maps and a count for each state.
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(pageSize, forKey: .pageSize)
+    try values.encode(total, forKey: .total)
+    try values.encode(mapped, forKey: .mapped)
+    try values.encode(map, forKey: .map)
+    try values.encode(owners, forKey: .owners)
+    try values.encode(ownerMap, forKey: .ownerMap)
+    for state in State.allCases { try values.encode(counts[state] ?? 0, forKey: Self.key(state)) }
+  }
 }
 
 extension PageStates {
-  /// The longest map that is written, in runs.
-  private static let maximumRuns = 100_000
+  /// A run of pages that are in the same state and belong to the same table or index.
+  public struct Run: Sendable, Hashable {
+    /// The pages, by number.
+    public var pages: ClosedRange<UInt32>
 
-  init(_ harvest: RowHarvest) {
-    let crawl = harvest.crawl
-    let unplaced = Set(crawl.unplaced)
-    pageSize = harvest.reader.pageSize
-    total = Int(crawl.map.pageCount)
-    counts = [:]
-    map = ""
-    var run: (state: State, count: Int)?
-    var runs = 0
-    for page in stride(from: UInt32(1), through: crawl.map.pageCount, by: 1) {
-      let state = Self.state(page, crawl, isUnplaced: unplaced.contains(page))
-      counts[state, default: 0] += 1
-      if run?.state == state {
-        run?.count += 1
-      } else {
-        if let run, runs < Self.maximumRuns { map += "\(run.state.letter)\(run.count)" }
-        runs += 1
-        run = (state, 1)
-      }
-    }
-    if let run, runs < Self.maximumRuns { map += "\(run.state.letter)\(run.count)" }
+    /// Their state.
+    public var state: State
+
+    /// Their table or index, by its place in ``PageStates/owners``; nil for nobody's.
+    public var owner: Int?
   }
 
-  private static func state(_ page: UInt32, _ crawl: Crawl, isUnplaced: Bool) -> State {
-    if isUnplaced { return .unplaced }
-    switch crawl.map.fate(page) {
-    case .tree: return .healthy
-    case .placed: return .orphan
-    case .damaged: return .damaged
-    case .overflow: return .overflow
-    case .free, .dead: return .free
-    case .special: return .special
-    case .unclaimed:
-      switch crawl.map.look(page) {
-      case .zero, .missing, .unknown: return .unreadable
-      case .broken: return .damaged
-      case .linked, .tableLeaf, .tableInterior, .indexLeaf, .indexInterior: return .orphan
+  /// The runs of both maps together, in the order of the pages; none for maps that contradict each other.
+  ///
+  /// Read it once and look pages up in it by binary search.
+  public var runs: [Run] {
+    let letters = Dictionary(uniqueKeysWithValues: State.allCases.map { ($0.letter, $0) })
+    var states: [(state: State, count: Int)] = []
+    var digits = ""
+    var current: State?
+    for character in map + "." {
+      if character.isASCII, character.isNumber {
+        digits.append(character)
+        continue
+      }
+      if let state = current {
+        guard let count = Int(digits), count > 0 else { return [] }
+        states.append((state, count))
+      }
+      digits = ""
+      current = letters[character]
+    }
+    var result: [Run] = []
+    var place = 0
+    var left = states.first?.count ?? 0
+    var page: Int64 = 1
+    for part in ownerMap.split(separator: ",") {
+      let pair = part.split(separator: ":")
+      guard pair.count == 2, var count = Int(pair[1]), count > 0 else { return [] }
+      let owner = pair[0] == "-" ? nil : Int(pair[0])
+      if let owner, !owners.indices.contains(owner) { return [] }
+      while count > 0, place < states.count {
+        let step = min(count, left)
+        guard page + Int64(step) - 1 <= Int64(UInt32.max) else { return [] }
+        result.append(
+          Run(pages: UInt32(page)...UInt32(page + Int64(step) - 1), state: states[place].state, owner: owner))
+        page += Int64(step)
+        count -= step
+        left -= step
+        if left == 0 {
+          place += 1
+          left = place < states.count ? states[place].count : 0
+        }
       }
     }
+    return result
   }
 }

@@ -1,10 +1,11 @@
+internal import StoreFiles
 public import SystemPackage
 
 extension SalvageReport {
   /// How a store was made of the rows: its version, and everything that had to be repaired.
-  public struct Rebuild: Sendable, Hashable {
+  public struct Rebuild: Sendable, Hashable, Codable {
     /// How it is known which version the store was written with.
-    public enum Basis: String, Sendable, Hashable {
+    public enum Basis: String, Sendable, Hashable, Codable {
       /// A version of the given model has the store's version hashes.
       case versionHashes = "version-hashes"
 
@@ -22,7 +23,7 @@ extension SalvageReport {
     }
 
     /// One kind of repair.
-    public struct Repair: Sendable, Hashable {
+    public struct Repair: Sendable, Hashable, Codable {
       /// The entity, or the table where it is no entity's.
       public var entity: String
 
@@ -40,7 +41,7 @@ extension SalvageReport {
     }
 
     /// Why a row is not part of the store.
-    public enum SetAsideReason: String, Sendable, Hashable, CaseIterable {
+    public enum SetAsideReason: String, Sendable, Hashable, Codable, CaseIterable {
       /// Its entity number is of no entity that the table holds, or of an abstract one.
       case unknownEntity = "unknown-entity"
 
@@ -80,7 +81,12 @@ extension SalvageReport {
     public var corrected: [Repair] = []
 
     /// The file of everything that is not in the store; nil where there is nothing.
-    public var setAsideFile: FilePath?
+    public var setAsideFile: FilePath? {
+      get { setAsidePath?.path }
+      set { setAsidePath = newValue.map { PathText($0) } }
+    }
+
+    private var setAsidePath: PathText?
 
     /// The version that the store was migrated to; nil where it was not migrated.
     public var migratedTo: String?
@@ -90,6 +96,12 @@ extension SalvageReport {
 
     /// Why the store could not be migrated and is of its own version still; nil where it could, or did not have to be.
     public var migrationFailure: String?
+
+    private enum CodingKeys: String, CodingKey {
+      case version, basis, referencesCut, setAside, defaulted, conflicts, corrected
+      case setAsidePath = "setAsideFile"
+      case migratedTo, steps, migrationFailure
+    }
 
     /// Whether nothing had to be left out or made up.
     public var isFaithful: Bool {

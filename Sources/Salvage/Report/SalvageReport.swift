@@ -1,11 +1,38 @@
-internal import ManagedObjectModel
-internal import PersistentStore
-internal import SQLiteFormat
+public import RecoveryKit
+public import StoreFiles
 
-/// What a salvage recovered and what it did not, and the state of every page.
-public struct SalvageReport: Sendable {
+/// What a salvage recovered and what it did not, why, and the state of every page.
+///
+/// It is what `lazaret salvage --json` prints, and what is written beside a result.
+public struct SalvageReport: Sendable, Hashable {
+  /// The number of the form that reports have in JSON.
+  ///
+  /// It grows when a key changes its meaning; keys may be added without.
+  public static let currentFormat = 1
+
+  /// The form that the report was written in.
+  public var format = SalvageReport.currentFormat
+
   /// The account of an entity, or of a table that is no entity's.
   public struct Entity: Sendable, Hashable {
+    /// What the number of lost rows stands on.
+    public enum Basis: String, Sendable, Hashable, Codable {
+      /// Nothing is lost.
+      case none
+
+      /// A recovery kit of the store as it was last.
+      case kit
+
+      /// An index that is whole.
+      case index
+
+      /// The rows whose remains were found, each of them.
+      case cells
+
+      /// The neighbours of what is lost: an estimate.
+      case estimate
+    }
+
     /// The name of the entity, else of the table.
     public var name: String
 
@@ -21,18 +48,39 @@ public struct SalvageReport: Sendable {
     /// Those of them that were rebuilt from an index.
     public var rebuilt: Int64
 
+    /// Those of them that were taken from a backup.
+    public var fromBackup: Int64 = 0
+
     /// Rows lost.
     public var lost: Int64
 
-    /// Whether the number of lost rows is exact; else it is an estimate.
-    public var isLostExact: Bool
+    /// What their number stands on.
+    public var lostBasis: Basis
+
+    /// The rowids (primary keys) of lost rows, as far as they are known; of more than ten thousand ranges the first.
+    public var lostKeys = KeyRanges()
+
+    /// How many of the lost rows are known by their rowids, those that are not listed included.
+    public var lostKeysKnown: Int64 = 0
 
     /// Rows kept apart from the live ones.
     public var keptApart: Int64
 
     /// Deleted rows found.
     public var deleted: Int64
+
+    /// Whether the number of lost rows is exact; else it is an estimate.
+    public var isLostExact: Bool { lostBasis != .estimate }
+
+    /// The most ranges of rowids that are listed.
+    static let maximumRanges = 10_000
   }
+
+  /// The store's main file, as it was named; nil until the salvage has ended.
+  public var store: PathText?
+
+  /// The result, as it was named; nil until the salvage has ended.
+  public var output: PathText?
 
   /// Whether everything that the store held is in the result, beyond doubt.
   public var isComplete: Bool
@@ -46,14 +94,43 @@ public struct SalvageReport: Sendable {
   /// The state of the pages.
   public var pages: PageStates
 
+  /// What most likely happened to the store; the surest and largest first, none where nothing is damaged.
+  public var causes: [DamageCause] = []
+
   /// Rows that fit no table.
   public var unplacedRows: Int64
 
   /// What is remarkable about the files, in words.
   public var remarks: [String]
 
+  /// The recovery kit that was used; nil where there was none.
+  public var kit: KitUse?
+
   /// What was done to make a store of the rows; nil where they were written as found.
   public var rebuild: Rebuild?
+
+  /// A recovery kit, and how it served.
+  public struct KitUse: Sendable, Hashable, Codable {
+    /// When it was made, in RFC 3339.
+    public var date: String
+
+    /// Whether nothing was written to the store since, so that what it says is exact.
+    public var isCurrent: Bool
+
+    /// Pages that are, byte for byte, those that the kit knows.
+    public var pagesConfirmed: Int
+
+    /// Pages that differ from those that the kit knows by a single bit.
+    public var pagesWithFlippedBit: Int
+
+    /// A kit of a date.
+    init(date: String, isCurrent: Bool) {
+      self.date = date
+      self.isCurrent = isCurrent
+      pagesConfirmed = 0
+      pagesWithFlippedBit = 0
+    }
+  }
 
   /// Rows recovered in all.
   public var recovered: Int64 { entities.reduce(0) { $0 + $1.recovered } }
@@ -61,67 +138,12 @@ public struct SalvageReport: Sendable {
   /// Rows lost in all.
   public var lost: Int64 { entities.reduce(0) { $0 + $1.lost } }
 
+  /// Whether the number of lost rows is exact for every entity.
+  public var isLostExact: Bool { entities.allSatisfy(\.isLostExact) }
+
   /// Rows that are doubtful, in all.
   public var doubtful: Int64 { entities.reduce(0) { $0 + $1.doubtful } }
-}
 
-extension SalvageReport {
-  init(
-    _ harvest: RowHarvest, isSchemaWhole: Bool, list: TreeList
-  ) throws(SalvageError) {
-    var entities: [Entity] = []
-    for index in harvest.crawl.trees.indices {
-      guard harvest.liveTables[index] != nil else { continue }
-      let tally = harvest.tallies[index]
-      let whole = Entity(
-        name: tally.name, table: tally.name, recovered: tally.recovered, doubtful: tally.doubtful,
-        rebuilt: tally.fromIndex, lost: tally.lost, isLostExact: tally.isExact || tally.lost == 0,
-        keptApart: tally.keptApart, deleted: tally.deleted)
-      entities += try harvest.split(whole, tree: index, list)
-    }
-    self.entities = entities.sorted { ($0.name, $0.table) < ($1.name, $1.table) }
-    isCoreData = list.isCoreData
-    pages = PageStates(harvest)
-    unplacedRows = harvest.unplacedRows
-    remarks = harvest.reader.overlay?.remarks ?? []
-    let layout = harvest.reader.layout
-    if layout.isGuessed {
-      remarks.append("the file's header is destroyed; its layout was found by the looks of its pages")
-    }
-    if layout.base > 0 { remarks.append("the database begins at byte \(layout.base) of the file") }
-    if !isSchemaWhole { remarks.append("the list of tables is damaged") }
-    isComplete =
-      !entities.contains { $0.lost > 0 || $0.doubtful > 0 || $0.keptApart > 0 } && unplacedRows == 0 && isSchemaWhole
-  }
-}
-
-extension RowHarvest {
-  /// The accounts of a table's entities; that of the table itself where it has but one, or none.
-  fileprivate func split(
-    _ whole: SalvageReport.Entity, tree index: Int, _ list: TreeList
-  ) throws(SalvageError) -> [SalvageReport.Entity] {
-    let names = list.entityNames(ofTable: whole.table)
-    guard let first = names.first else { return [whole] }
-    var only = whole
-    only.name = first.name
-    guard names.count > 1 else { return [only] }
-    var result: [SalvageReport.Entity] = []
-    for (name, number) in names {
-      var entity = whole
-      entity.name = name
-      entity.recovered =
-        try database.number(
-          "SELECT count(*) FROM \(SQLText.quotedIdentifier(whole.table)) WHERE Z_ENT = \(number)") ?? 0
-      // What is lost or doubtful cannot be told apart by entity; it is told with the first one.
-      if name != first.name {
-        entity.lost = 0
-        entity.doubtful = 0
-        entity.rebuilt = 0
-        entity.keptApart = 0
-        entity.deleted = 0
-      }
-      result.append(entity)
-    }
-    return result
-  }
+  /// References to records that are gone, in all; 0 where no store was rebuilt.
+  public var referencesCut: Int64 { rebuild?.referencesCut.reduce(0) { $0 + $1.count } ?? 0 }
 }

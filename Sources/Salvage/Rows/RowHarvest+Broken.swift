@@ -19,8 +19,10 @@ extension RowHarvest {
       guard try resolveSwaps() else { break }
       try retry()
     }
+    try settleWaiting()
     isDeferring = false
     try retry()
+    try settleWaiting()
   }
 
   private func retry() throws(SalvageError) {
@@ -55,6 +57,7 @@ extension RowHarvest {
   /// whose content leads somewhere else is foreign; its own content is found where a page leads to that next number and
   /// has the right number of pages behind it.
   private func resolveSwaps() throws(SalvageError) -> Bool {
+    try readSuccessors()
     var chainsOfRows: [[Link]] = []
     var needed: [UInt32: Int] = [:]
     for row in broken {
@@ -72,6 +75,8 @@ extension RowHarvest {
         guard let other = try partner(of: link, needed: needed, leadingTo: leadingTo) else { continue }
         reader.moved[link.page] = other
         if reader.moved[other] == nil { reader.moved[other] = link.page }
+        // What stands where a page of a tree should be is no damage, but the page of a chain.
+        if crawl.map.fate(other) == .damaged { crawl.map.claim(other, .unclaimed) }
         found = true
         break
       }
@@ -79,8 +84,18 @@ extension RowHarvest {
     return found
   }
 
+  /// Reads from the pointer maps, where there are any, which overflow page follows which.
+  private func readSuccessors() throws(SalvageError) {
+    let maps = try PointerMaps(reader)
+    guard successors.isEmpty, maps.isThere, crawl.map.pageCount >= 2 else { return }
+    for page in 2...crawl.map.pageCount where successors.count < BrokenRow.limit {
+      guard let entry = try maps.entry(for: page), entry.kind == .overflowNext else { continue }
+      successors[entry.parent] = page
+    }
+  }
+
   /// The pages that look like overflow and belong to no one.
-  private func abandonedPages() -> [UInt32] {
+  func abandonedPages() -> [UInt32] {
     guard crawl.map.pageCount >= 2 else { return [] }
     var pages: [UInt32] = []
     for page in 2...crawl.map.pageCount where crawl.map.look(page) == .linked {
@@ -98,21 +113,21 @@ extension RowHarvest {
     of link: Link, needed: [UInt32: Int], leadingTo: [UInt32: [UInt32]]
   ) throws(SalvageError) -> UInt32? {
     let here = try next(of: link.page)
-    let natural = link.needed > 1 ? link.page + 1 : 0
+    let natural = link.needed > 1 ? successors[link.page] ?? link.page + 1 : 0
     // What leads where it should is no foreign page.
     if let here, here == natural, link.needed > 1 { return nil }
     if let here, here > 2, here - 1 != link.page, reader.moved[here - 1] == nil, let there = try next(of: here - 1) {
       // What stands here leads on from there, and what stands there leads on from here: they are each other's.
-      if link.needed > 1, there == link.page + 1 { return here - 1 }
+      if link.needed > 1, there == natural { return here - 1 }
       if link.needed == 1, there == 0, needed[here - 1].map({ $0 > 1 }) ?? true { return here - 1 }
     }
     if here == 0, link.needed > 1 {
-      let leading = (leadingTo[link.page + 1] ?? []).filter { $0 != link.page && reader.moved[$0] == nil }
+      let leading = (leadingTo[natural] ?? []).filter { $0 != link.page && reader.moved[$0] == nil }
       if leading.count == 1, let other = leading.first, needed[other].map({ $0 == 1 }) ?? true { return other }
     }
     var candidates: [UInt32] = []
     if let here, here > 2 { candidates.append(here - 1) }
-    if link.needed > 1 { candidates += leadingTo[link.page + 1] ?? [] }
+    if link.needed > 1 { candidates += leadingTo[natural] ?? [] }
     var best: (page: UInt32, score: Int)?
     for other in Set(candidates).sorted() where other != link.page && reader.moved[other] == nil {
       guard try length(from: other) == link.needed else { continue }

@@ -67,6 +67,9 @@ extension RowHarvest {
     try superseded(&buffer, body)
   }
 
+  /// Whether deleted rows of a table are looked for.
+  private func hasDeleted(_ tree: Int) -> Bool { liveTables[tree] != nil || crawl.trees[tree].isDropped }
+
   private func scanner(_ tree: Int) -> FreeSpaceScan {
     let definition = crawl.trees[tree].definition
     let first = definition?.storedColumns.first
@@ -104,16 +107,16 @@ extension RowHarvest {
     _ page: UInt32, _ buffer: inout [UInt8], _ body: (Found) throws(SalvageError) -> Void
   ) throws(SalvageError) {
     switch crawl.map.look(page) {
-    case .tableLeaf:
+    case .tableLeaf where crawl.map.fieldCount(page) > 0:
       guard let choice = try crawl.choice(for: page, &buffer, where: { crawl.trees[$0].definition != nil }),
-        choice.isDecisive, liveTables[choice.tree] != nil
+        choice.isDecisive, hasDeleted(choice.tree)
       else { return }
       let tree = choice.tree
       var scan = LeafScan()
       scan.read(
         buffer.span, start: 0, kind: .tableLeaf, shape: crawl.trees[tree].shape, geometry: reader.geometry,
         carves: false)
-      for cell in scan.cells where !cell.isOutOfOrder {
+      for cell in scan.cells where !cell.isOutOfOrder && !cell.isOfUnknownEntity {
         let record = Array(buffer[cell.payload..<(cell.payload + cell.local)])
         let ghost = FreeSpaceScan.Ghost(
           record: record, length: cell.length, rowid: cell.rowid, overflow: cell.overflow,
@@ -121,12 +124,12 @@ extension RowHarvest {
         try report(ghost, tree: tree, page: page, reason: "deleted; on a page that is free", body)
       }
       try freeSpace(of: page, tree: tree, buffer.span, body)
-    case .linked where crawl.map.fate(page) == .free, .broken, .unknown:
-      // The beginning of a trunk page of the freelist is overwritten; what lies behind may be old cells.
+    case .linked where crawl.map.fate(page) == .free, .tableLeaf, .broken, .unknown:
+      // A table's root loses its pointers when the table is dropped. The beginning of a trunk page of the freelist is overwritten; what lies behind may be old cells.
       guard try reader.readPlace(page, into: &buffer) else { return }
       var best: (tree: Int, ghosts: [FreeSpaceScan.Ghost])?
       for tree in crawl.trees.indices
-      where liveTables[tree] != nil && crawl.trees[tree].hasRowids && crawl.trees[tree].shape.fields.count >= 4 {
+      where hasDeleted(tree) && crawl.trees[tree].hasRowids && crawl.trees[tree].shape.fields.count >= 4 {
         var ghosts: [FreeSpaceScan.Ghost] = []
         scanner(tree).search(buffer.span, in: 8..<reader.usableSize, into: &ghosts)
         if ghosts.count > best?.ghosts.count ?? 0 { best = (tree, ghosts) }

@@ -28,14 +28,20 @@ extension RowHarvest {
   }
 
   /// The most missing rows that are looked for in free space.
-  private static let maximumMissing = 1 << 20
+  static let maximumMissing = 1 << 20
 
   /// Takes rows from free space that an index says exist and that are nowhere else: cells that were moved to a page which
   /// was never written, or is lost.
   ///
   /// A deleted row is in no index, so none comes back this way.
   private func recoverListed(_ table: Int, by index: Int) throws(SalvageError) {
-    let missing = try missingRowids(of: table, by: index)
+    try recoverFromFreeSpace(
+      of: table, try missingRowids(of: table, by: index),
+      reason: "an index lists it, and only the free space of a page still has it")
+  }
+
+  /// Takes rows from the free space of a table's pages that are known to exist.
+  func recoverFromFreeSpace(of table: Int, _ missing: Set<Int64>, reason: String) throws(SalvageError) {
     guard !missing.isEmpty, let live = liveTables[table] else { return }
     let tree = crawl.trees[table]
     let scanner = FreeSpaceScan(
@@ -61,13 +67,13 @@ extension RowHarvest {
         ghosts?.strike(record.span, from: 0, length: record.count)
         try notes.noteRow(
           tree.name, row: rowid, key: rowid, page: page, cell: nil, source: "freespace", .doubtful,
-          reason: "an index lists it, and only the free space of a page still has it")
+          reason: reason)
       }
     }
   }
 
   /// The rowids that an index lists and the live table lacks.
-  private func missingRowids(of table: Int, by index: Int) throws(SalvageError) -> Set<Int64> {
+  func missingRowids(of table: Int, by index: Int) throws(SalvageError) -> Set<Int64> {
     guard let live = liveTables[table] else { return [] }
     let tree = crawl.trees[index]
     var missing: Set<Int64> = []

@@ -13,6 +13,9 @@ final class RowHarvest {
   var otherTables: [OutputTable?]
   var deletedTables: [OutputTable?]
 
+  /// What was wrong with pages that rows were read from.
+  var wounds = PageWounds()
+
   /// Rows that fit no table, written so far.
   var unplacedRows: Int64 = 0
 
@@ -21,6 +24,28 @@ final class RowHarvest {
 
   /// Whether rows with broken chains are put off, because swapped pages may still be found.
   var isDeferring = true
+
+  /// Rows with long values that are looked at together before they are written, because pages changed places.
+  var waiting: [WaitingRow] = []
+
+  /// Which overflow page follows which, by the pointer maps.
+  var successors: [UInt32: UInt32] = [:]
+
+  /// Whether the rows that waited are being written.
+  var isSettled = false
+
+  /// Why the row that is being written is not to be believed; nil where it is.
+  var doubt: String?
+
+  /// Whether that is beyond doubt, so that the row is no live one.
+  var isDoubtGrave = false
+
+  /// Whether a row's long value goes on behind the end of the database, where only a transaction that did not end can
+  /// have put it.
+  var goesBehindEnd = false
+
+  /// What is to be said of the files, in words for the report; each means that something may be missing.
+  var remarks: [String] = []
 
   /// The digests of deleted candidates; live rows that are the same strike them out.
   var ghosts: GhostList?
@@ -31,7 +56,8 @@ final class RowHarvest {
     reader = crawl.reader
     chains = OverflowChains(crawl.reader)
     chains.overwritten = crawl.trunks
-    chains.checksSwaps = !crawl.reader.moved.isEmpty
+    chains.endOfDatabase = crawl.endOfDatabase
+    chains.checksSwaps = !crawl.reader.moved.isEmpty || crawl.map.hasCrossedLinks
     notes = try EvidenceNotes(database)
     tallies = crawl.trees.map { TableTally(name: $0.name) }
     liveTables = [OutputTable?](repeating: nil, count: crawl.trees.count)
@@ -40,11 +66,14 @@ final class RowHarvest {
   }
 
   /// Makes the tables that live rows go into.
-  func makeTables() throws(SalvageError) {
+  ///
+  /// - Parameter store: the new store that takes the rows it can; nil where all go into the database.
+  func makeTables(in store: NewStore? = nil) throws(SalvageError) {
     for index in crawl.trees.indices {
       let tree = crawl.trees[index]
-      guard !tree.isInternal, tree.kind != .index, let definition = tree.definition else { continue }
-      liveTables[index] = try OutputTable(definition, role: .live, in: database)
+      guard !tree.isInternal, !tree.isDropped, tree.kind != .index, let definition = tree.definition else { continue }
+      liveTables[index] = try OutputTable(
+        definition, role: .live, in: database, direct: store?.table(for: definition))
     }
   }
 
@@ -129,6 +158,7 @@ final class RowHarvest {
     scan.read(
       buffer.span, start: start, kind: kind, shape: tree.shape, geometry: reader.geometry, keys: keys,
       encoding: reader.layout.encoding, present: reader.presentCount(page))
+    if fate != .damaged { wounds.note(page, scan) }
     let isDoubtful = reader.isDoubtful(page)
     let source = source(of: page)
     var first: Int64?
@@ -187,6 +217,10 @@ final class RowHarvest {
   ) throws(SalvageError) -> Bool {
     guard let live = liveTables[index] else { return false }
     var reason: String?
+    if cell.isOfUnknownEntity {
+      try keepUnknown(cell, bytes, page: page, tree: index, source: source)
+      return false
+    }
     if cell.isOutOfOrder { reason = "its key contradicts those of the rows beside it" }
     if cell.overflow == 0 {
       if reason == nil,
@@ -212,20 +246,40 @@ final class RowHarvest {
     for place in cell.payload..<(cell.payload + cell.local) { payload.append(bytes[place]) }
     switch try chains.follow(
       from: cell.overflow, length: cell.length, into: &payload, map: &crawl.map,
-      owner: cell.isOutOfOrder ? nil : index)
+      owner: cell.isOutOfOrder ? nil : index, isOwn: isSettled)
     {
     case .whole: break
     case .broken: reason = reason ?? "the rest of a long value cannot be found"
     case .torn: reason = reason ?? "a part of a long value is lost"
+    case .behindEnd:
+      reason = reason ?? "not committed; its long value goes on behind the end of the database"
+      goesBehindEnd = true
     case .shared: reason = reason ?? "the rest of a long value belongs to another row too"
     }
     if reason != nil, !cell.isOutOfOrder, isDeferring, broken.count < BrokenRow.limit {
       broken.append(BrokenRow(tree: index, page: page, cell: cell, isDoubtful: isDoubtful))
       return false
     }
+    if reason == nil, !isSettled, isWaiting(cell, payload, page: page, tree: index, isDoubtful: isDoubtful) {
+      return false
+    }
+    if reason == nil, isDoubtGrave { reason = doubt }
     if reason == nil, try live.insert(payload.span, from: 0, length: payload.count, rowid: cell.rowid) {
       ghosts?.strike(payload.span, from: 0, length: payload.count)
+      if let doubt {
+        try noteDoubt(cell, page: page, tree: index, source: source, isDoubtful: isDoubtful, doubt)
+        return true
+      }
       let isValid = RecordText.isValid(payload.span, at: 0, before: payload.count, encoding: reader.layout.encoding)
+      if isSettled, isValid, cell.index >= 0 {
+        tallies[index].recovered += 1
+        try notes.noteRow(
+          crawl.trees[index].name, row: cell.rowid, key: cell.rowid, page: page, cell: cell.index, source: source,
+          isDoubtful ? .doubtful : .probable,
+          reason: "pages of the store changed places; its long value is put together")
+        if isDoubtful { tallies[index].doubtful += 1 }
+        return true
+      }
       try noteLive(cell, page: page, tree: index, source: source, isDoubtful: isDoubtful, isTextValid: isValid)
       return true
     }
@@ -239,6 +293,44 @@ final class RowHarvest {
       payload.span, from: 0, length: payload.count, cell, page: page, tree: index, source: source,
       reason: reason ?? "")
     return false
+  }
+
+  /// Keeps a row apart whose entity number is none of its table's.
+  private func keepUnknown(
+    _ cell: LeafCell, _ bytes: Span<UInt8>, page: UInt32, tree index: Int, source: String
+  ) throws(SalvageError) {
+    var payload = Array(copying: bytes.extracting(cell.payload..<(cell.payload + cell.local)))
+    if cell.overflow != 0 {
+      _ = try chains.follow(
+        from: cell.overflow, length: cell.length, into: &payload, map: &crawl.map, owner: index)
+    }
+    tallies[index].destroyed += 1
+    try keepApart(
+      payload.span, from: 0, length: payload.count, cell, page: page, tree: index, source: source,
+      reason: "its entity number is none of its table's")
+  }
+
+  /// Puts a row off whose long value could be put together, where pages are known to have changed places.
+  private func isWaiting(
+    _ cell: LeafCell, _ payload: [UInt8], page: UInt32, tree: Int, isDoubtful: Bool
+  ) -> Bool {
+    guard chains.checksSwaps, !cell.isOutOfOrder, waiting.count < BrokenRow.limit,
+      let end = ChainEnd(
+        payload.span, page: chains.end.page, used: chains.end.used, encoding: reader.layout.encoding)
+    else { return false }
+    waiting.append(
+      WaitingRow(row: BrokenRow(tree: tree, page: page, cell: cell, isDoubtful: isDoubtful), end: end))
+    return true
+  }
+
+  private func noteDoubt(
+    _ cell: LeafCell, page: UInt32, tree index: Int, source: String, isDoubtful: Bool, _ reason: String
+  ) throws(SalvageError) {
+    tallies[index].recovered += 1
+    if !isDoubtful, crawl.map.fate(page) != .damaged { tallies[index].doubtful += 1 }
+    try notes.noteRow(
+      crawl.trees[index].name, row: cell.rowid, key: cell.rowid, page: page, cell: cell.index < 0 ? nil : cell.index,
+      source: source, .doubtful, reason: reason)
   }
 
   private func noteLive(

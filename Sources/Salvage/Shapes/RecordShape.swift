@@ -106,6 +106,15 @@ struct RecordShape {
     return fit
   }
 
+  /// Whether the record of a cell would fit but for its entity number, which is none of the table's.
+  func fitsButForEntity(_ bytes: Span<UInt8>, _ cell: LeafCell) -> Bool {
+    guard entityNumbers != nil else { return false }
+    var shape = self
+    shape.entityNumbers = nil
+    let fit = shape.fit(bytes, at: cell.payload, before: cell.payload + cell.local, length: cell.length)
+    return fit.map { $0.unusual == 0 && $0.fields >= 3 } ?? false
+  }
+
   @inline(__always)
   private static func integer(_ code: Int64, _ bytes: Span<UInt8>, at offset: Int, before end: Int) -> Int64? {
     switch code {

@@ -36,6 +36,9 @@ struct Tree {
   /// Whether the store's own schema lists it; if not, it is known from the model only.
   var isListed = false
 
+  /// Whether it was dropped: only a deleted row of the schema tells of it, and only deleted rows can be its.
+  var isDropped = false
+
   /// Whether it belongs to SQLite or to the salvage itself and is not part of the result.
   var isInternal = false
 

@@ -37,6 +37,18 @@ struct TreeList {
     }
   }
 
+  /// Adds tables that were dropped, so that their rows are found among the deleted ones.
+  mutating func addDropped(_ entries: [SchemaEntry]) {
+    for entry in entries where entry.kind == .table {
+      let count = trees.count
+      addTable(entry, isListed: false)
+      guard trees.count > count else { continue }
+      trees[count].isDropped = true
+      trees[count].isWalked = true
+      trees[count].root = 0
+    }
+  }
+
   private mutating func addTable(_ entry: SchemaEntry, isListed: Bool) {
     guard table(named: entry.name) == nil, trees.count < Int(PageMap.nobody) - 1, let sql = entry.sql,
       let definition = TableDefinition(sql: sql), !definition.isVirtual, !definition.storedColumns.isEmpty

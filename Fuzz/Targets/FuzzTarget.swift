@@ -1,0 +1,107 @@
+/// A reader of bytes that anybody may have written, as a fuzzer calls it: any bytes must be read or refused.
+package enum FuzzTarget: String, CaseIterable, Sendable {
+  /// One page of a database: header, cells, free space, freelist trunk, pointer map.
+  case page
+
+  /// A record: header, serial types, values, text in all encodings.
+  case record
+
+  /// Statements of a schema.
+  case schema
+
+  /// A whole database with its log or journal: every function there is.
+  case database
+
+  /// A write-ahead log, as it is and with its checksums put right.
+  case log
+
+  /// A rollback journal, as it is and with its checksums put right.
+  case journal
+
+  /// A property list, binary or XML; what is read can be written and is read again.
+  case propertyList = "property-list"
+
+  /// A keyed archive, and the predicates and expressions in it.
+  case archive
+
+  /// A tree of XML.
+  case xml
+
+  /// A predicate or expression in Core Data's format.
+  case predicate
+
+  /// The source of a model: the XML of `contents`.
+  case modelSource = "model-source"
+
+  /// A compiled model, as an archive and as a packed model cache.
+  case compiledModel = "compiled-model"
+
+  /// A compiled model of which parts are exchanged: the bytes say which.
+  case modelArchive = "model-archive"
+
+  /// A model as the editor archives it.
+  case editorModel = "editor-model"
+
+  /// One of Core Data's mapping models, source or compiled.
+  case mappingModel = "mapping-model"
+
+  /// A mapping file.
+  case mappingFile = "mapping-file"
+
+  /// The metadata of a store.
+  case metadata
+
+  /// The receipt of a quarantined store.
+  case receipt
+
+  /// Examining a store.
+  case examination
+
+  /// Salvaging a store of which nothing is known, deleted rows too.
+  case salvage
+
+  /// Salvaging a store with its model into a clean one.
+  case rebuild
+}
+
+extension FuzzTarget {
+  /// Reads the bytes, in every way that the target has.
+  ///
+  /// - Throws: ``FuzzFailure`` where what was read contradicts itself. That the bytes are refused is no failure.
+  package func run(_ bytes: [UInt8]) throws(FuzzFailure) {
+    switch self {
+    case .page: try PageReading.run(bytes)
+    case .record: try RecordReading.run(bytes)
+    case .schema: SchemaReading.run(bytes)
+    case .database: try DatabaseReading.run(bytes)
+    case .log: try LogReading.run(log: bytes)
+    case .journal: try LogReading.run(journal: bytes)
+    case .propertyList: try ListReading.run(list: bytes)
+    case .archive: ListReading.run(archive: bytes)
+    case .xml: try ListReading.run(xml: bytes)
+    case .predicate: ListReading.run(predicate: bytes)
+    case .modelSource: try ModelReading.run(source: bytes)
+    case .compiledModel: try ModelReading.run(compiled: bytes)
+    case .modelArchive: try ModelReading.run(edits: bytes)
+    case .editorModel: ModelReading.run(editor: bytes)
+    case .mappingModel: try MappingReading.run(model: bytes)
+    case .mappingFile: try MappingReading.run(file: bytes)
+    case .metadata: try StoreReading.run(metadata: bytes)
+    case .receipt: try StoreReading.run(receipt: bytes)
+    case .examination: try StoreReading.run(examination: bytes)
+    case .salvage: try StoreReading.run(salvage: bytes)
+    case .rebuild: try StoreReading.run(rebuild: bytes)
+    }
+  }
+
+  /// The longest input that is worth trying, in bytes.
+  package var maximumLength: Int {
+    switch self {
+    case .page: 4096
+    case .record, .predicate: 1024
+    case .schema, .metadata, .mappingFile, .receipt, .xml, .modelArchive: 8192
+    case .log, .journal, .database, .propertyList, .archive: 32_768
+    case .examination, .salvage, .rebuild, .modelSource, .compiledModel, .editorModel, .mappingModel: 65_536
+    }
+  }
+}

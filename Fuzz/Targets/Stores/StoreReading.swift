@@ -1,0 +1,89 @@
+internal import Examination
+internal import Foundation
+internal import PersistentStore
+internal import Quarantine
+internal import Salvage
+internal import StoreFiles
+internal import SystemPackage
+
+/// Reads bytes as stores and as what lies beside them.
+enum StoreReading {
+  static func run(metadata bytes: [UInt8]) throws(FuzzFailure) {
+    let metadata: StoreMetadata
+    do throws(PersistentStoreError) {
+      metadata = try StoreMetadata(uuid: "", propertyList: bytes)
+    } catch {
+      return
+    }
+    _ = metadata.versionHashes
+    _ = metadata.versionChecksum
+    _ = metadata.storeType
+    do throws(PersistentStoreError) {
+      _ = try metadata.propertyListBytes()
+    } catch {
+      throw FuzzFailure("metadata that was read cannot be written: \(error.detail)")
+    }
+  }
+
+  static func run(receipt bytes: [UInt8]) throws(FuzzFailure) {
+    let folder = try FuzzFolder()
+    let path = try folder.write(bytes, to: "2026-11-21-10-11-12.json")
+    let receipt: Receipt
+    do {
+      receipt = try Receipt(at: path, in: FileSystem())
+    } catch {
+      return
+    }
+    _ = receipt.totalBytes
+    do {
+      _ = try receipt.json()
+    } catch {
+      throw FuzzFailure("a receipt that was read cannot be written")
+    }
+  }
+
+  static func run(examination bytes: [UInt8]) throws(FuzzFailure) {
+    let folder = try FuzzFolder()
+    let path = try folder.write(StoreBytes(bytes))
+    let before = try folder.content()
+    let model = AppModel.coreData(try SeedModels.bundle())
+    for depth in [Examination.Depth.quick, .full] {
+      do {
+        let examiner = Examiner(fileSystem: FileSystem(), settlingTime: .zero)
+        _ = try examiner.examine(path, model: model, options: .init(depth: depth))
+      } catch {
+        throw FuzzFailure("examining a store failed: \(error)")
+      }
+    }
+    try expect(try folder.content() == before, "examining a store changed it")
+  }
+
+  static func run(salvage bytes: [UInt8]) throws(FuzzFailure) {
+    try salvage(bytes) { path, output throws(SalvageError) in
+      try Salvager().salvageRaw(path, to: output, options: .init(findsDeleted: true))
+    }
+  }
+
+  static func run(rebuild bytes: [UInt8]) throws(FuzzFailure) {
+    let bundle = try SeedModels.bundle()
+    try salvage(bytes) { path, output throws(SalvageError) in
+      try Salvager().salvage(path, to: output, model: .coreData(bundle))
+    }
+  }
+
+  private static func salvage(
+    _ bytes: [UInt8], _ body: (FilePath, FilePath) throws(SalvageError) -> SalvageReport
+  ) throws(FuzzFailure) {
+    let (evidence, results) = (try FuzzFolder(), try FuzzFolder())
+    let path = try evidence.write(StoreBytes(bytes))
+    let before = try evidence.content()
+    do throws(SalvageError) {
+      _ = try body(path, results.path.appending("Out.sqlite"))
+    } catch {
+      // A result that does not pass its own checks, or cannot be written, is a fault of the salvage.
+      try expect(error.kind == .nothingFound, "\(error.code): \(error)")
+      try expect(try results.content().isEmpty, "something is left of a salvage that failed")
+    }
+    try expect(try evidence.content() == before, "salvaging a store changed it")
+  }
+}

@@ -1,0 +1,106 @@
+internal import SQLiteFormat
+
+extension Crawl {
+  /// How many pages a profile is made from at most.
+  private static let profilePages = 24
+
+  /// The table of a page that several tables fit equally well; nil where nothing tells it.
+  ///
+  /// The pointer maps go first, then what the values of the tables are like, and for tables of which no page is known the
+  /// rows that their foreign keys lead to.
+  mutating func tieBreak(
+    _ page: UInt32, among candidates: [Int], _ buffer: inout [UInt8]
+  ) throws(SalvageError) -> Int? {
+    guard candidates.count > 1 else { return candidates.first }
+    if let mapped = try mappedTree(of: page), candidates.contains(mapped) { return mapped }
+    for tree in candidates where profiles[tree] == nil { profiles[tree] = try profile(of: tree, &buffer) }
+    guard try reader.readPlace(page, into: &buffer) else { return nil }
+    let start = page == 1 && buffer[0] != 13 ? DatabaseHeader.length : 0
+    var shares: [(tree: Int, share: Double)] = []
+    var untold: [Int] = []
+    for tree in candidates {
+      guard let profile = profiles[tree], profile.isTelling,
+        let share = profile.share(buffer.span, start: start, reader.geometry, reader.layout.encoding)
+      else {
+        untold.append(tree)
+        continue
+      }
+      shares.append((tree, share))
+    }
+    shares.sort { ($0.share, $1.tree) > ($1.share, $0.tree) }
+    let second = shares.count > 1 ? shares[1].share : 0
+    if untold.isEmpty, let best = shares.first, best.share >= 0.6, best.share - second >= 0.2 { return best.tree }
+    // What no table with known rows is like belongs to the only one of which none is known.
+    if untold.count == 1, let best = shares.first, best.share < 0.6 { return untold.first }
+    return nil
+  }
+
+  /// The tables that a page fits about as well as the best one.
+  func ties(
+    for page: UInt32, _ buffer: inout [UInt8], where isWanted: (Int) -> Bool
+  ) throws(SalvageError) -> [Int] {
+    guard try reader.readPlace(page, into: &buffer) else { return [] }
+    let start = page == 1 && buffer[0] != 13 && buffer[0] != 10 ? DatabaseHeader.length : 0
+    var scores: [(tree: Int, score: Double)] = []
+    let hasRowids = map.look(page) == .tableLeaf
+    for tree in trees.indices where trees[tree].hasRowids == hasRowids && isWanted(tree) {
+      guard let score = PageScore.score(buffer.span, start: start, trees[tree].shape, geometry: reader.geometry) else {
+        continue
+      }
+      scores.append((tree, score))
+    }
+    guard let best = scores.max(by: { $0.score < $1.score }) else { return [] }
+    return scores.filter { best.score - $0.score < 0.2 }.map(\.tree)
+  }
+
+  /// The table that the pointer maps lead to from a page, upwards from page to page.
+  private mutating func mappedTree(of page: UInt32) throws(SalvageError) -> Int? {
+    if pointerMaps == nil { pointerMaps = try PointerMaps(reader) }
+    guard let maps = pointerMaps, maps.isThere else { return nil }
+    var page = page
+    for _ in 0..<Self.maximumDepth {
+      if let root = trees.firstIndex(where: { $0.root == page }) { return root }
+      if map.fate(page) == .tree, let owner = map.owner(page) { return owner }
+      guard let entry = try maps.entry(for: page), entry.kind == .child, entry.parent != page else { return nil }
+      page = entry.parent
+    }
+    return nil
+  }
+
+  private func profile(of tree: Int, _ buffer: inout [UInt8]) throws(SalvageError) -> TableProfile {
+    var profile = TableProfile(fieldCount: trees[tree].shape.fields.count)
+    let leaves = (claimed[tree] ?? []).filter { map.fate($0) == .tree && $0 > 1 }
+    for index in stride(from: 0, to: leaves.count, by: max(1, leaves.count / Self.profilePages)) {
+      guard try reader.readPlace(leaves[index], into: &buffer) else { continue }
+      profile.learn(buffer.span, start: 0, reader.geometry, reader.layout.encoding)
+    }
+    guard profile.rowCount == 0, let definition = trees[tree].definition else { return profile }
+    for (field, column) in definition.storedColumns.enumerated() {
+      guard let referred = referredTree(definition.columns[column], of: definition.name),
+        let keys = keyRange(of: referred)
+      else { continue }
+      profile.refer(field, to: keys)
+    }
+    return profile
+  }
+
+  /// The table that a column's values are keys of: by its foreign key, and in Core Data's join tables by the number of the
+  /// entity that is in its name (`Z_2BOOKS`).
+  private func referredTree(_ column: ColumnDefinition, of table: String) -> Int? {
+    if let name = column.referencedTable {
+      return trees.firstIndex { $0.kind == .table && isSame($0.name, name) }
+    }
+    guard table.uppercased().hasPrefix("Z_"), column.name.uppercased().hasPrefix("Z_"),
+      let number = Int64(column.name.dropFirst(2).prefix { $0.isASCII && $0.isNumber })
+    else { return nil }
+    return trees.firstIndex { $0.shape.entityNumbers?.contains(number) == true }
+  }
+
+  /// The keys of a table's rows as far as its tree leads to them.
+  private func keyRange(of tree: Int) -> ClosedRange<Int64>? {
+    guard let leaves = claimed[tree], let first = leaves.first, let last = leaves.last else { return nil }
+    let low = map.firstKey(first)
+    let high = map.lastKey(last)
+    return low <= high && low > 0 ? low...high : nil
+  }
+}

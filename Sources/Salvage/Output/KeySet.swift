@@ -1,0 +1,89 @@
+/// A set of primary keys: a bit for each, in pieces, so that keys which lie together cost little.
+struct KeySet {
+  /// The memory that all sets of a run may take together.
+  final class Budget {
+    private var pieces: Int
+
+    /// A budget of 16 MB unless told otherwise.
+    init(pieces: Int = 4096) { self.pieces = pieces }
+
+    fileprivate func take() -> Bool {
+      guard pieces > 0 else { return false }
+      pieces -= 1
+      return true
+    }
+  }
+
+  private static let wordsPerPiece = 512
+
+  private let budget: Budget
+  private var places: [Int64: Int] = [:]
+  private var words: [UInt64] = []
+  private var recentPiece = Int64.min
+  private var recentPlace = 0
+
+  /// Whether every key that was put in is there; false where the memory did not suffice.
+  private(set) var isExact = true
+
+  init(_ budget: Budget) { self.budget = budget }
+
+  /// Puts a key in.
+  @inline(__always)
+  mutating func insert(_ key: Int64) {
+    let piece = key >> 15
+    if piece != recentPiece {
+      guard select(piece) else { return }
+    }
+    let bit = Int(key & 0x7fff)
+    words[recentPlace &+ bit >> 6] |= 1 << UInt64(bit & 63)
+  }
+
+  private mutating func select(_ piece: Int64) -> Bool {
+    if let place = places[piece] {
+      recentPlace = place
+    } else {
+      guard isExact, budget.take() else {
+        isExact = false
+        return false
+      }
+      recentPlace = words.count
+      places[piece] = recentPlace
+      words.append(contentsOf: repeatElement(0, count: Self.wordsPerPiece))
+    }
+    recentPiece = piece
+    return true
+  }
+
+  /// Whether all keys are in another set too; false where that cannot be told.
+  func isKnownSubset(of other: KeySet) -> Bool {
+    guard isExact else { return false }
+    for (piece, place) in places {
+      let there = other.places[piece]
+      for index in 0..<Self.wordsPerPiece where words[place + index] != 0 {
+        guard let there, words[place + index] & ~other.words[there + index] == 0 else { return false }
+      }
+    }
+    return true
+  }
+
+  /// The number of keys in a range, as far as there was memory to keep them.
+  func count(above: Int64, upTo: Int64) -> Int64 {
+    guard above < upTo else { return 0 }
+    var total = 0
+    for (piece, place) in places where piece >= above >> 15 && piece <= upTo >> 15 {
+      let first = piece << 15
+      for index in 0..<Self.wordsPerPiece where words[place + index] != 0 {
+        let base = first + Int64(index) * 64
+        if base > above, base + 63 <= upTo {
+          total += words[place + index].nonzeroBitCount
+        } else {
+          for bit in 0..<64 where words[place + index] & 1 << UInt64(bit) != 0 {
+            let key = base + Int64(bit)
+            if key > above, key <= upTo { total += 1 }
+          }
+        }
+      }
+    }
+    return Int64(total)
+  }
+}

@@ -1,0 +1,212 @@
+internal import SQLiteFormat
+internal import StoreFiles
+internal import SystemPackage
+
+/// The pages that are added to a new database behind those SQLite made, one after the other, in long writes.
+///
+/// Pointer maps are kept in memory, five bytes for each page, and written at the end; their places and that of the lock
+/// bytes are left out when numbers are given.
+final class NewPages {
+  /// The page size in bytes; all of them are usable.
+  let pageSize: Int
+
+  private let path: FilePath
+  private let fileSystem: FileSystem
+  private let layout: PageLayout
+  private let hasPointerMaps: Bool
+  private let file: WritableFile
+  private var reader: ReadableFile?
+
+  /// The number of the next page.
+  private var next: UInt32
+
+  /// Pages that are not written yet, the first of which has the number `runStart`.
+  private var run: [UInt8] = []
+  private var runStart: UInt32
+
+  /// What leads to each page, by its number.
+  private var kinds: [UInt8] = []
+  private var parents: [UInt32] = []
+
+  /// The bytes of a write.
+  private static let runLength = 1 << 19
+
+  /// Opens a database that SQLite made and that nobody uses.
+  init(_ path: FilePath, pageSize: Int, hasPointerMaps: Bool, in fileSystem: FileSystem) throws(FileError) {
+    self.path = path
+    self.fileSystem = fileSystem
+    self.pageSize = pageSize
+    self.hasPointerMaps = hasPointerMaps
+    layout = PageLayout(pageSize: pageSize, usableSize: pageSize)
+    let made = try fileSystem.open(path)
+    let count = UInt32(clamping: made.count / Int64(pageSize))
+    file = try fileSystem.update(path)
+    next = count + 1
+    runStart = next
+    run.reserveCapacity(Self.runLength + pageSize)
+    guard hasPointerMaps else { return }
+    kinds = [UInt8](repeating: 0, count: Int(count) + 1)
+    parents = [UInt32](repeating: 0, count: Int(count) + 1)
+    var map: [UInt8] = []
+    var mapPage: UInt32 = 0
+    for page in stride(from: UInt32(2), through: count, by: 1) {
+      guard let place = layout.pointerMapPage(for: page), place != page, page != layout.lockBytePage else { continue }
+      if place != mapPage {
+        mapPage = place
+        map = try made.bytes(at: Int64(place - 1) * Int64(pageSize), length: pageSize)
+      }
+      guard let entry = PointerMapEntry(for: page, in: map.span, mapPage: mapPage) else { continue }
+      kinds[Int(page)] = entry.kind?.rawValue ?? 0
+      parents[Int(page)] = entry.parent
+    }
+  }
+
+  /// The number that a page gets which is added now.
+  var upcoming: UInt32 { usable(from: next) }
+
+  /// The number that is given after another.
+  func following(_ page: UInt32) -> UInt32 { usable(from: page + 1) }
+
+  private func usable(from number: UInt32) -> UInt32 {
+    var number = number
+    while number == layout.lockBytePage || hasPointerMaps && layout.isPointerMap(number) { number += 1 }
+    return number
+  }
+
+  /// Adds a page; returns its number.
+  func add(_ page: [UInt8]) throws(SalvageError) -> UInt32 {
+    let number = upcoming
+    while next < number {
+      run.append(contentsOf: repeatElement(0, count: pageSize))
+      note(next, kind: 0, parent: 0)
+      next += 1
+    }
+    run.append(contentsOf: page)
+    note(number, kind: 0, parent: 0)
+    next = number + 1
+    if run.count >= Self.runLength { try flush() }
+    return number
+  }
+
+  private func note(_ page: UInt32, kind: UInt8, parent: UInt32) {
+    guard hasPointerMaps else { return }
+    kinds.append(kind)
+    parents.append(parent)
+  }
+
+  /// Says what leads to a page.
+  func setPointer(_ page: UInt32, _ kind: PointerMapEntry.Kind, parent: UInt32) {
+    guard hasPointerMaps, Int(page) < kinds.count else { return }
+    kinds[Int(page)] = kind.rawValue
+    parents[Int(page)] = parent
+  }
+
+  /// Writes over a page that SQLite made.
+  func replace(_ page: UInt32, with bytes: [UInt8]) throws(SalvageError) {
+    do throws(FileError) {
+      try file.write(bytes, at: Int64(page - 1) * Int64(pageSize))
+    } catch {
+      throw SalvageError(error)
+    }
+  }
+
+  /// Reads a page that was added, or that SQLite made.
+  func read(_ page: UInt32, into buffer: inout [UInt8]) throws(SalvageError) {
+    if page >= runStart {
+      let start = Int(page - runStart) * pageSize
+      guard start + pageSize <= run.count else { return }
+      for index in 0..<pageSize { buffer[index] = run[start + index] }
+      return
+    }
+    let offset = Int64(page - 1) * Int64(pageSize)
+    do throws(FileError) {
+      if (reader?.count ?? 0) < offset + Int64(pageSize) { reader = try fileSystem.open(path) }
+      _ = try reader?.read(at: offset, length: pageSize, into: &buffer)
+    } catch {
+      throw SalvageError(error)
+    }
+  }
+
+  private func flush() throws(SalvageError) {
+    guard !run.isEmpty else { return }
+    do throws(FileError) {
+      try file.write(run, at: Int64(runStart - 1) * Int64(pageSize))
+    } catch {
+      throw SalvageError(error)
+    }
+    run.removeAll(keepingCapacity: true)
+    runStart = next
+  }
+
+  /// Writes what is left, the pointer maps and the number of pages; the database is one that SQLite can open then.
+  func finish() throws(SalvageError) {
+    try flush()
+    let count = next - 1
+    if hasPointerMaps, count >= 2 {
+      var map = [UInt8](repeating: 0, count: pageSize)
+      var mapPage = layout.pointerMapPage(for: 2) ?? 2
+      for page in 2...count {
+        guard let place = layout.pointerMapPage(for: page) else { continue }
+        if place != mapPage {
+          try replace(mapPage, with: map)
+          map = [UInt8](repeating: 0, count: pageSize)
+          mapPage = place
+        }
+        guard page > place else { continue }
+        let offset = 5 * Int(page - place - 1)
+        map[offset] = kinds[Int(page)]
+        map.set(parents[Int(page)], at: offset + 1)
+      }
+      try replace(mapPage, with: map)
+    }
+    var bytes = [UInt8](repeating: 0, count: 4)
+    bytes.set(count, at: 0)
+    do throws(FileError) {
+      // "In-header database size" (SQLite file format, 1.3.9).
+      try file.write(bytes, at: 28)
+    } catch {
+      throw SalvageError(error)
+    }
+    reader = nil
+  }
+}
+
+extension Array where Element == UInt8 {
+  /// Writes a big-endian number.
+  mutating func set(_ value: UInt32, at offset: Int) {
+    self[offset] = UInt8(truncatingIfNeeded: value >> 24)
+    self[offset + 1] = UInt8(truncatingIfNeeded: value >> 16)
+    self[offset + 2] = UInt8(truncatingIfNeeded: value >> 8)
+    self[offset + 3] = UInt8(truncatingIfNeeded: value)
+  }
+
+  /// Writes a big-endian number of 16 bits; 65536 is written as 0.
+  mutating func set(short value: Int, at offset: Int) {
+    self[offset] = UInt8(truncatingIfNeeded: value >> 8)
+    self[offset + 1] = UInt8(truncatingIfNeeded: value)
+  }
+
+  /// Writes a varint; returns the offset behind it.
+  mutating func set(varint value: Int64, at offset: Int) -> Int {
+    let bits = UInt64(bitPattern: value)
+    if bits < 0x80 {
+      self[offset] = UInt8(truncatingIfNeeded: bits)
+      return offset + 1
+    }
+    let length = Varint.length(of: value)
+    var rest = bits
+    var index = length - 1
+    if length == 9 {
+      self[offset + 8] = UInt8(truncatingIfNeeded: rest)
+      rest >>= 8
+      index = 7
+    }
+    while index >= 0 {
+      let isLast = index == length - 1
+      self[offset + index] = UInt8(truncatingIfNeeded: rest & 0x7f) | (isLast ? 0 : 0x80)
+      rest >>= 7
+      index -= 1
+    }
+    return offset + length
+  }
+}

@@ -1,0 +1,286 @@
+internal import PersistentStore
+internal import SQLiteFormat
+internal import StoreFiles
+internal import SystemPackage
+
+/// The new store while rows are found: SQLite has made its tables, and their rows are written past SQLite where that gives
+/// what SQLite would have written.
+final class NewStore {
+  /// What is known of the store that the rows are from.
+  struct Facts {
+    /// The layout of its version; nil where no model is known.
+    var layout: StoreLayout?
+
+    /// The entries of its own schema.
+    var entries: [SchemaEntry]
+
+    /// The header of the file, where it could be read.
+    var header: DatabaseHeader?
+    var encoding: TextEncoding
+    var pageSize: Int
+
+    /// The indexes that are made of the rows on their way.
+    let numericIndexes: [NumericIndex]
+
+    init(
+      layout: StoreLayout?, entries: [SchemaEntry], header: DatabaseHeader?, encoding: TextEncoding, pageSize: Int
+    ) {
+      self.layout = layout
+      self.entries = entries
+      self.header = header
+      self.encoding = encoding
+      self.pageSize = pageSize
+      numericIndexes = layout.map(Self.numericIndexes) ?? []
+    }
+  }
+
+  /// An index whose keys are numbers, so that it can be made of the rows on their way.
+  struct NumericIndex {
+    let name: String
+    let table: String
+    let statement: String
+    let isUnique: Bool
+
+    /// The places of its columns in the new table.
+    let columns: [Int]
+    let keys: EntrySorter.Keys
+  }
+
+  /// The file.
+  let path: FilePath
+
+  private let facts: Facts
+  private let pages: NewPages
+  private let roots: [String: UInt32]
+  private let budget = KeySet.Budget()
+  private let space: EntrySorter.Space
+
+  /// The indexes that are made, and whole.
+  private(set) var madeIndexes: Set<String> = []
+
+  /// The indexes that are there and have no entries; they must go before SQLite looks at their tables.
+  var emptyIndexes: [String] { facts.numericIndexes.map(\.name).filter { !madeIndexes.contains($0) } }
+
+  /// The tables that rows are written into directly, by their names in lower case.
+  private(set) var tables: [String: DirectTable] = [:]
+
+  /// Makes the file with its empty tables: all of a Core Data store's, and those of a plain one that have no constraints.
+  init(_ path: FilePath, _ facts: Facts, in fileSystem: FileSystem) throws(SalvageError) {
+    self.path = path
+    self.facts = facts
+    space = EntrySorter.Space(path.sibling(suffix: "-sorting"), in: fileSystem)
+    let isCoreData = facts.layout != nil
+    let size = isCoreData ? 4096 : facts.pageSize
+    let vacuum =
+      isCoreData ? 2 : facts.header.map { $0.isAutoVacuum ? ($0.incrementalVacuum == 0 ? 1 : 2) : 0 } ?? 0
+    roots = try Self.makeTables(path, facts, pageSize: size, vacuum: vacuum)
+    do throws(FileError) {
+      pages = try NewPages(path, pageSize: size, hasPointerMaps: vacuum > 0, in: fileSystem)
+    } catch {
+      throw SalvageError(error)
+    }
+  }
+
+  private static func makeTables(
+    _ path: FilePath, _ facts: Facts, pageSize: Int, vacuum: Int
+  ) throws(SalvageError) -> [String: UInt32] {
+    let database = try OutputDatabase(path, pageSize: pageSize, encoding: facts.encoding)
+    try database.execute("PRAGMA auto_vacuum = \(vacuum); PRAGMA user_version = 1; PRAGMA user_version = 0; BEGIN")
+    var names: [String] = []
+    if let layout = facts.layout {
+      for table in layout.tables {
+        try database.execute(table.statement)
+        names.append(table.name)
+      }
+      for table in layout.joinTables {
+        try database.execute(table.unindexedStatement)
+        names.append(table.name)
+      }
+    }
+    let own = Set(names.map { $0.lowercased() } + StoreLayout.bookkeepingTableNames.map { $0.lowercased() })
+    for entry in facts.entries where entry.kind == .table && !own.contains(entry.name.lowercased()) {
+      guard let sql = entry.sql, let definition = entry.tableDefinition, definition.isPlain(sql),
+        isSame(definition.name, entry.name), !facts.hasUniqueIndex(on: entry.name)
+      else { continue }
+      do throws(SalvageError) {
+        // Only the first statement of the text is run.
+        _ = try database.prepare(sql).step()
+        names.append(entry.name)
+      } catch {
+        // What SQLite refuses is made in another way later on; a disk that is full is no such case.
+        guard error.fileError == nil else { throw error }
+      }
+    }
+    if let layout = facts.layout {
+      for statement in layout.statements.suffix(StoreLayout.bookkeepingTableNames.count) {
+        try database.execute(statement)
+      }
+    }
+    for index in facts.numericIndexes { try database.execute(index.statement) }
+    try database.execute("COMMIT")
+    var roots: [String: UInt32] = [:]
+    for name in names {
+      let root = try database.number(
+        "SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = \(SQLText.literal(name))")
+      roots[name.lowercased()] = root.flatMap { UInt32(exactly: $0) }
+    }
+    for index in facts.numericIndexes {
+      let root = try database.number(
+        "SELECT rootpage FROM sqlite_master WHERE type = 'index' AND name = \(SQLText.literal(index.name))")
+      roots[Self.indexKey(index.name)] = root.flatMap { UInt32(exactly: $0) }
+    }
+    return roots
+  }
+
+  /// The key of an index among the roots; no table has it.
+  private static func indexKey(_ name: String) -> String { "\u{0}\(name)" }
+
+  /// The table that rows of that definition go into; nil where SQLite has to insert them.
+  func table(for definition: TableDefinition) -> DirectTable? {
+    let name = definition.name.lowercased()
+    guard let root = roots[name], root > 1, tables[name] == nil, !definition.isWithoutRowid,
+      let columns = columns(for: definition)
+    else { return nil }
+    let table = DirectTable(
+      TableTree(pages, root: root), columns: columns, fieldCount: definition.storedColumns.count, budget: budget)
+    for index in facts.numericIndexes where isSame(index.table, definition.name) {
+      table.add(
+        index.name, isUnique: index.isUnique, columns: index.columns,
+        EntrySorter(space, keys: index.keys, width: index.columns.count))
+    }
+    tables[name] = table
+    return table
+  }
+
+  /// Writes what is left; SQLite can open the file then.
+  func finish() throws(SalvageError) {
+    for (_, table) in tables.sorted(by: { $0.key < $1.key }) { try table.finish() }
+    for (_, table) in tables.sorted(by: { $0.key < $1.key }) {
+      let made = try table.writeIndexes { name in
+        roots[Self.indexKey(name)].map { IndexTree(pages, root: $0) }
+      }
+      madeIndexes.formUnion(made)
+    }
+    try pages.finish()
+  }
+
+  // MARK: Which column goes where
+
+  private func columns(for definition: TableDefinition) -> [DirectTable.Column]? {
+    let stored = definition.storedColumns
+    guard stored.count == definition.columns.count,
+      definition.columns.allSatisfy({ $0.defaultValue == nil || $0.defaultValue == .null })
+    else { return nil }
+    var targets: [(name: String, affinity: Affinity, role: DirectTable.Role)] = []
+    if let table = facts.layout?.tables.first(where: { isSame($0.name, definition.name) }) {
+      guard let alias = definition.rowidAlias, isSame(definition.columns[alias].name, "Z_PK") else { return nil }
+      var references = 0
+      for column in table.columns {
+        var role = DirectTable.Role.other
+        switch column.role {
+        case .primaryKey: role = .key
+        case .entityNumber: role = .entityNumber
+        case .saveCount: role = .saveCount
+        case .toOne, .owner:
+          role = .reference(references)
+          references += 1
+        default: break
+        }
+        targets.append((column.name, Affinity(declaredType: column.type.rawValue), role))
+      }
+    } else if let table = facts.layout?.joinTables.first(where: { isSame($0.name, definition.name) }) {
+      guard definition.rowidAlias == nil else { return nil }
+      targets = table.columns.enumerated().map {
+        ($0.element, .integer, $0.offset < 2 ? .reference($0.offset) : .other)
+      }
+    } else {
+      for (index, column) in definition.columns.enumerated() {
+        targets.append((column.name, column.affinity, index == definition.rowidAlias ? .key : .other))
+      }
+    }
+    var columns: [DirectTable.Column] = []
+    var used = 0
+    for target in targets {
+      var column = DirectTable.Column(classes: StorageClasses(keptBy: target.affinity), role: target.role)
+      if let place = definition.column(named: target.name) {
+        guard let field = stored.firstIndex(of: place) else { return nil }
+        column.field = field
+        if definition.columns[place].isNotNull { column.classes.remove(.null) }
+        if case .key = target.role { column.classes = .any }
+        used += 1
+      }
+      columns.append(column)
+    }
+    // A column that the layout does not know must not be lost unseen.
+    return used == stored.count ? columns : nil
+  }
+}
+
+extension NewStore.Facts {
+  fileprivate static func numericIndexes(_ layout: StoreLayout) -> [NewStore.NumericIndex] {
+    var result = layout.joinTables.map { table in
+      NewStore.NumericIndex(
+        name: table.keyName, table: table.name, statement: table.keyStatement, isUnique: true, columns: [0, 1],
+        keys: .integers)
+    }
+    for index in layout.indexes where !index.isUnique && index.condition == nil && index.columns.count <= 2 {
+      guard index.columns.allSatisfy({ $0.isAscending != false }) else { continue }
+      var places: [Int] = []
+      var types: Set<ColumnType> = []
+      if let table = layout.table(named: index.tableName) {
+        for column in index.columns {
+          guard let place = table.columns.firstIndex(where: { isSame($0.name, column.name) }) else { break }
+          places.append(place)
+          types.insert(table.columns[place].type)
+        }
+      } else if let table = layout.joinTable(named: index.tableName) {
+        places = index.columns.compactMap { column in table.columns.firstIndex { isSame($0, column.name) } }
+        types = [.integer]
+      }
+      guard places.count == index.columns.count, !places.contains(0) || types == [.integer],
+        types.isSubset(of: [.integer, .float, .timestamp]), types.count == 1
+      else { continue }
+      result.append(
+        NewStore.NumericIndex(
+          name: index.name, table: index.tableName, statement: index.statement, isUnique: false, columns: places,
+          keys: types == [.integer] ? .integers : .numbers))
+    }
+    return result
+  }
+
+  /// Whether a unique index of its own statement belongs to a table; its rows may contradict each other then.
+  fileprivate func hasUniqueIndex(on table: String) -> Bool {
+    entries.contains { entry in
+      entry.kind == .index && isSame(entry.tableName, table)
+        && (entry.sql?.uppercased().contains("UNIQUE") ?? true)
+    }
+  }
+}
+
+extension TableDefinition {
+  /// Whether a table accepts every row: no check, no constraint that allows values once, nothing computed or counted.
+  fileprivate func isPlain(_ sql: String) -> Bool {
+    let text = sql.uppercased()
+    return !isVirtual && !isWithoutRowid && !isStrict && uniqueConstraints.isEmpty
+      && (primaryKey.isEmpty || rowidAlias != nil) && columns.allSatisfy { $0.generation == nil && !$0.isUnique }
+      && !["CHECK", "AUTOINCREMENT", "CONFLICT", "GENERATED"].contains(where: text.contains)
+      && !name.lowercased().hasPrefix("sqlite_")
+  }
+}
+
+extension JoinTableLayout {
+  /// The name that the index of the key has until the schema is written as Core Data writes it.
+  var keyName: String { "lazaret_key_of_\(name)" }
+
+  /// The statement that creates the index of the key.
+  var keyStatement: String {
+    let columns = [sourceColumn, destinationColumn].map(SQLText.identifier).joined(separator: ", ")
+    return "CREATE UNIQUE INDEX \(SQLText.quotedIdentifier(keyName)) ON \(SQLText.identifier(name)) (\(columns))"
+  }
+
+  /// The statement that creates the table without its key, which is made an index of when the rows are there.
+  var unindexedStatement: String {
+    let list = columns.map { "\(SQLText.identifier($0)) INTEGER" }.joined(separator: ", ")
+    return "CREATE TABLE \(SQLText.identifier(name)) ( \(list) )"
+  }
+}

@@ -1,0 +1,186 @@
+internal import SQLiteFormat
+internal import StoreFiles
+
+extension CauseSearch {
+  /// The first page, of which the header is a part.
+  mutating func lookAtFirstPage() throws(SalvageError) {
+    let layout = reader.layout
+    guard layout.header == nil || crawl.map.look(1) != .tableLeaf && crawl.map.look(1) != .tableInterior else { return }
+    var bytes = reader.makeBuffer()
+    guard try reader.readMain(1, into: &bytes) else { return }
+    if let kind = PageKind(rawValue: bytes[0]), PageSurvey.isPossible(bytes.span, kind, 0, reader.usableSize) {
+      add(
+        .staleFirstPage, .certain, pages: [1],
+        words: "The first page, with the header and the list of tables, was replaced by another page of the store: a "
+          + "write that went to the wrong place.")
+      return
+    }
+    let sector = bytes.span.extracting(0..<min(512, bytes.count))
+    if PageSurvey.isZero(sector), !PageSurvey.isZero(bytes.span) {
+      add(
+        .tornSectors, .likely, pages: [1],
+        words: "The first sector of the file, with the header and part of the list of tables, is zeros: a write that "
+          + "reached the disk only in part, as after power loss.")
+      return
+    }
+    if let kind = PageKind(rawValue: bytes[100]), kind.isTable,
+      PageSurvey.isPossible(bytes.span, kind, 100, reader.usableSize), layout.header == nil
+    {
+      let isZero = PageSurvey.isZero(bytes.span.extracting(0..<100))
+      add(
+        .headerDestroyed, .certain, pages: [1],
+        words: "The file's header is \(isZero ? "zeros" : "overwritten"), and what follows it is as it should be.")
+      return
+    }
+    let content = PageContent.of(bytes, start: 100, usableSize: reader.usableSize)
+    switch content {
+    case .zeros: join(.zeroedPages, .likely, "The first page, with the header and the list of tables, is zeros.")
+    case .random:
+      join(
+        .randomPages, .likely, "The first page, with the header and the list of tables, is bytes without any pattern.")
+    case .foreign(let words):
+      add(.overwritten, .certain, pages: [1], words: "The beginning of the file was overwritten: there is \(words).")
+    default:
+      add(.damagedPages, .possible, pages: [1], words: "The first page, with the list of tables, is damaged.")
+    }
+  }
+
+  /// Adds the first page to a cause that there is already, or makes one.
+  private mutating func join(_ code: DamageCause.Code, _ confidence: DamageCause.Confidence, _ words: String) {
+    add(code, confidence, pages: [1], words: words)
+  }
+
+  /// The file as a whole: its size, its beginning, what its header says.
+  mutating func lookAtFile() throws(SalvageError) {
+    let layout = reader.layout
+    if layout.base > 0 {
+      add(
+        .embedded, .certain,
+        words: "\(layout.base) other bytes stand before the database: it is embedded in another file, or something was "
+          + "written before it.")
+    }
+    let main = DatabaseHeader(try evidence.main.piece(at: layout.base, length: DatabaseHeader.length))
+    if let main, main.hasMagic || main.hasUsualFractions, layout.header != nil {
+      if !main.hasMagic {
+        add(.headerDestroyed, .likely, pages: [1], words: "The header does not begin as every database does.")
+      }
+      if let size = main.pageSize, size != layout.pageSize {
+        add(
+          .headerContradicted, .certain, pages: [1],
+          words: "The header says that pages have \(size) bytes, and they have \(layout.pageSize).")
+      }
+      try lookAtEncoding(main)
+    }
+    lookAtSize()
+  }
+
+  private mutating func lookAtEncoding(_ header: DatabaseHeader) throws(SalvageError) {
+    let layout = reader.layout
+    guard layout.pageCount > 1 else { return }
+    let vote = try FileLayoutSearch(main: evidence.main).vote(size: layout.pageSize, base: layout.base)
+    let total = vote.encodings.reduce(0, +)
+    guard total >= 8, let stated = header.encoding, stated != vote.encoding else {
+      if header.encoding == nil {
+        add(.headerContradicted, .certain, pages: [1], words: "The header names a text encoding that there is not.")
+      }
+      return
+    }
+    let index: Int =
+      switch stated {
+      case .utf8: 0
+      case .utf16LittleEndian: 1
+      case .utf16BigEndian: 2
+      }
+    guard vote.encodings[index] * 8 < total else { return }
+    add(
+      .headerContradicted, .certain, pages: [1],
+      words: "The header says that text is \(stated.pragmaName), and it is \(vote.encoding.pragmaName).")
+  }
+
+  private mutating func lookAtSize() {
+    let layout = reader.layout
+    let isPartial = layout.base == 0 && evidence.main.count % Int64(layout.pageSize) != 0
+    var stated: UInt32?
+    if let overlay = reader.overlay, let count = overlay.pageCount { stated = count }
+    if stated == nil, let header = layout.header, header.isPageCountValid { stated = header.pageCount }
+    let inFile = UInt32(clamping: evidence.main.count / Int64(layout.pageSize))
+    let elsewhere = UInt32(clamping: reader.overlay?.images.keys.count { $0 > inFile } ?? 0)
+    let lacking = stated.map { $0 > inFile && $0 - inFile > elsewhere ? $0 - inFile - elsewhere : 0 } ?? 0
+    let first = inFile + 1
+    if lacking > 0, placesBehindEnd.isEmpty, !isPartial {
+      add(
+        .headerContradicted, .likely, pages: [1],
+        words: "The header says that there are \(stated ?? 0) pages; there are \(inFile), and none of the others is "
+          + "missed.")
+    } else if lacking > 0 || isPartial || !placesBehindEnd.isEmpty {
+      let isLogMode = layout.header?.usesWriteAheadLog == true && evidence.log == nil
+      let words =
+        lacking > 0
+        ? "\(lacking) of \(stated ?? 0) pages are missing from the end of the file"
+        : isPartial ? "The file ends within a page" : "Pages behind the end of the file are missing"
+      let missing = lacking > 0 ? Array(first...(first + min(lacking, 1 << 20) - 1)) : [first]
+      add(
+        .truncated, .certain, pages: missing,
+        words: words + ": it was copied or downloaded only in part, or cut off"
+          + (isLogMode ? ", or its write-ahead log was left behind." : "."))
+    }
+  }
+
+  // MARK: Log and journal
+
+  mutating func lookAtLog() throws(SalvageError) {
+    guard let source = evidence.log else { return }
+    if isLogForeign {
+      add(
+        .foreignLog, .certain, part: .wal,
+        words: "The write-ahead log beside the store is another database's. It was left out.")
+      return
+    }
+    let log: WriteAheadLog
+    do throws(FormatError) { log = try WriteAheadLog(source) } catch { throw SalvageError(error) }
+    guard let header = log.header, header.isChecksumRight, let length = log.frameLength else {
+      add(
+        .logHeaderDestroyed, .certain, part: .wal,
+        words: "The header of the write-ahead log is destroyed, so that SQLite would have read nothing of it.")
+      return
+    }
+    if log.commitsBehindBreak > 0 {
+      add(
+        .logFrameDamaged, .certain, part: .wal,
+        words: "A frame of the write-ahead log is damaged; \(log.commitsBehindBreak) complete "
+          + "transaction\(log.commitsBehindBreak == 1 ? "" : "s") behind it would have been lost to SQLite.")
+    }
+    if (source.count - Int64(WriteAheadLog.Header.length)) % Int64(length) != 0 {
+      add(
+        .logCutOff, .certain, part: .wal,
+        words: "The write-ahead log ends within a frame: it was copied only in part, or cut off. What was in the rest "
+          + "of it is lost.")
+    }
+    if let image = reader.overlay?.images[1], reader.overlay?.source == .log,
+      let newest = DatabaseHeader(try source.piece(at: image.offset, length: DatabaseHeader.length)),
+      let main = DatabaseHeader(try evidence.main.piece(at: reader.layout.base, length: DatabaseHeader.length)),
+      main.hasMagic, newest.hasMagic, Int32(bitPattern: newest.changeCounter &- main.changeCounter) < 0
+    {
+      add(
+        .staleLog, .likely, part: .wal,
+        words:
+          "The write-ahead log is older than the database: it was left from an earlier state, or put beside a newer "
+          + "copy.")
+    }
+  }
+
+  mutating func lookAtJournal() {
+    guard let overlay = reader.overlay, overlay.source == .journal else { return }
+    if overlay.doubtfulCount > 0 {
+      add(
+        .journalHeaderDestroyed, .likely, part: .journal,
+        words: "A transaction was cut off, and the header of its rollback journal is destroyed. The journal was undone "
+          + "all the same.")
+    } else {
+      add(
+        .interruptedTransaction, .certain, part: .journal,
+        words: "A transaction was cut off, as where an app is ended while it saves. It was undone by its rollback "
+          + "journal.")
+    }
+  }
+}

@@ -1,0 +1,183 @@
+internal import PersistentStore
+internal import RecoveryKit
+internal import SQLiteFormat
+
+/// Estimates how many rows were on pages that are lost.
+///
+/// From what is known: the rowids that the lost pages lay between, how densely the rowids of the other pages follow each
+/// other, the highest key that Core Data noted, how many rows a page of the table has, and how many pages are lost at all.
+struct LossEstimate {
+  private let harvest: RowHarvest
+  private let isCoreData: Bool
+
+  /// Pages of which nobody knows whose they were.
+  private let unaccountedPages: Int64
+
+  private var crawl: Crawl { harvest.crawl }
+
+  init(_ harvest: RowHarvest, isCoreData: Bool) {
+    self.harvest = harvest
+    self.isCoreData = isCoreData
+    let map = harvest.crawl.map
+    var pages: Int64 = 0
+    for page in stride(from: UInt32(1), through: map.pageCount, by: 1) {
+      switch map.fate(page) {
+      case .damaged: pages += 1
+      case .unclaimed:
+        switch map.look(page) {
+        case .zero, .unknown, .broken, .linked, .missing: pages += 1
+        default: break
+        }
+      default: break
+      }
+    }
+    if let header = harvest.reader.layout.header, header.isPageCountValid, header.pageCount > map.pageCount {
+      pages += Int64(header.pageCount - map.pageCount)
+    }
+    unaccountedPages = pages
+  }
+
+  /// The estimate for one table.
+  ///
+  /// - Parameter numbers: the numbers of the entities whose rows it holds.
+  func rowsOnLostPages(of index: Int, numbers: [Int64]) throws(SalvageError) -> Int64 {
+    let tree = crawl.trees[index]
+    guard tree.hasRowids, let name = rowidName(of: tree) else { return harvest.tallies[index].onLostPages }
+    let holes = try holes(of: index, numbers: numbers)
+    guard !holes.isEmpty else { return 0 }
+    let mean = meanRows(of: index)
+    let density = density(of: index)
+    let table = SQLText.quotedIdentifier(tree.name)
+    var total = 0.0
+    for hole in holes {
+      let (width, overflow) = hole.upTo.subtractingReportingOverflow(hole.above)
+      guard !overflow, hole.isBounded else {
+        total += mean
+        continue
+      }
+      guard width > 0 else { continue }
+      let inserted =
+        try harvest.database.number(
+          "SELECT count(*) FROM \(table) WHERE \(name) > \(hole.above) AND \(name) <= \(hole.upTo)") ?? 0
+      let present = inserted + (harvest.liveTables[index]?.takenCount(above: hole.above, upTo: hole.upTo) ?? 0)
+      let missing = Double(max(0, width - present)) * density
+      // What deleted rows leave between pages that are there is no loss.
+      if hole.isBetweenPages, missing < mean / 2 { continue }
+      total += missing
+    }
+    let bound = max(mean, mean * Double(unaccountedPages))
+    return Int64(min(total, bound).rounded(.up))
+  }
+
+  /// A range of rowids of which no page is known.
+  struct Hole {
+    var above: Int64
+    var upTo: Int64
+
+    /// Whether both ends are known.
+    var isBounded = true
+
+    /// Whether there are pages of the same gap before or behind it.
+    var isBetweenPages = false
+  }
+
+  /// The ranges of rowids that were on lost pages, in ascending order.
+  func holes(of index: Int, numbers: [Int64]) throws(SalvageError) -> [Hole] {
+    let tree = crawl.trees[index]
+    var gaps = tree.gaps.filter { $0.page > 0 && harvest.reader.moved[$0.page] == nil }.map { ($0.above, $0.upTo) }
+    if !tree.isWalked, !tree.leaves.isEmpty, unaccountedPages > 0 { gaps.append((.min, .max)) }
+    guard !gaps.isEmpty else { return [] }
+    let spans = tree.leaves.filter { crawl.map.lastKey($0) >= crawl.map.firstKey($0) && crawl.map.fieldCount($0) > 0 }
+      .map { (first: crawl.map.firstKey($0), last: crawl.map.lastKey($0)) }
+      .sorted { $0.first < $1.first }
+    let highest = try highestKey(of: index, numbers: numbers)
+    var holes: [Hole] = []
+    for gap in Self.united(gaps) {
+      var low = gap.above
+      var isBounded = true
+      if low == .min {
+        // Rowids begin with 1 unless an app chose others.
+        low = 0
+        if let first = spans.first?.first, first < 1 { isBounded = false }
+      }
+      var isBetweenPages = false
+      var place = Self.first(spans, endingBehind: gap.above)
+      while place < spans.count, spans[place].first <= gap.upTo {
+        let span = spans[place]
+        if span.first.subtractingClamped(1) > low {
+          holes.append(
+            Hole(above: low, upTo: span.first.subtractingClamped(1), isBounded: isBounded, isBetweenPages: true))
+        }
+        low = max(low, span.last)
+        isBounded = true
+        isBetweenPages = true
+        place += 1
+      }
+      var high = gap.upTo
+      if high == .max {
+        guard let highest else {
+          if !isBetweenPages { holes.append(Hole(above: low, upTo: high, isBounded: false)) }
+          continue
+        }
+        high = highest
+      }
+      if high > low { holes.append(Hole(above: low, upTo: high, isBounded: isBounded, isBetweenPages: isBetweenPages)) }
+    }
+    return holes
+  }
+
+  /// Overlapping ranges as one.
+  private static func united(_ gaps: [(above: Int64, upTo: Int64)]) -> [(above: Int64, upTo: Int64)] {
+    var result: [(above: Int64, upTo: Int64)] = []
+    for gap in gaps.sorted(by: { ($0.above, $0.upTo) < ($1.above, $1.upTo) }) {
+      if let last = result.last, gap.above < last.upTo {
+        result[result.count - 1].upTo = max(last.upTo, gap.upTo)
+      } else {
+        result.append(gap)
+      }
+    }
+    return result
+  }
+
+  private static func first(_ spans: [(first: Int64, last: Int64)], endingBehind key: Int64) -> Int {
+    spans.firstIndex { $0.last > key } ?? spans.count
+  }
+
+  /// The highest key that a table ever had: what Core Data noted for its entities, where that can be believed.
+  private func highestKey(of index: Int, numbers: [Int64]) throws(SalvageError) -> Int64? {
+    guard isCoreData, !numbers.isEmpty,
+      let keys = crawl.trees.indices.first(where: {
+        isSame(crawl.trees[$0].name, "Z_PRIMARYKEY") && harvest.liveTables[$0] != nil
+      }), crawl.trees[keys].definition?.column(named: "Z_MAX") != nil,
+      crawl.trees[keys].definition?.column(named: "Z_ENT") != nil
+    else { return nil }
+    let numbers = numbers.map { "\($0)" }.joined(separator: ",")
+    let noted = try harvest.database.number(
+      "SELECT max(Z_MAX) FROM \(SQLText.quotedIdentifier(crawl.trees[keys].name)) WHERE typeof(Z_MAX) = 'integer' AND Z_ENT IN (\(numbers))"
+    )
+    guard let noted, noted > 0, noted < 1 << 48 else { return nil }
+    return noted
+  }
+
+  /// The rows of a page of the table, on average.
+  private func meanRows(of index: Int) -> Double {
+    max(1, Double(harvest.tallies[index].recovered) / Double(max(1, crawl.trees[index].leaves.count)))
+  }
+
+  /// How many of the rowids between the first and the last one of a page are there, on average.
+  private func density(of index: Int) -> Double {
+    var keys = 0.0
+    for page in crawl.trees[index].leaves where crawl.map.fieldCount(page) > 0 {
+      let (width, overflow) = crawl.map.lastKey(page).subtractingReportingOverflow(crawl.map.firstKey(page))
+      if !overflow, width >= 0 { keys += Double(width) + 1 }
+    }
+    guard keys > 0 else { return 1 }
+    return min(1, Double(harvest.tallies[index].recovered) / keys)
+  }
+
+  private func rowidName(of tree: Tree) -> String? {
+    guard let definition = tree.definition else { return nil }
+    if let alias = definition.rowidAlias { return SQLText.quotedIdentifier(definition.columns[alias].name) }
+    return ["rowid", "_rowid_", "oid"].first { definition.column(named: $0) == nil }
+  }
+}

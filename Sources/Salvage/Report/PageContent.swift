@@ -1,0 +1,92 @@
+internal import SQLiteFormat
+
+/// What stands in the place of a page that should be part of the database.
+enum PageContent: Hashable {
+  /// Zeros only.
+  case zeros
+
+  /// Bytes without any pattern.
+  case random
+
+  /// Something with a signature or the look of another kind of file.
+  case foreign(String)
+
+  /// Content with sectors of zeros in it.
+  case torn
+
+  /// A page that is one of a b-tree once a single bit of its kind is turned.
+  case flippedKind
+
+  /// A b-tree page whose cell pointers are all zero.
+  case lostPointers
+
+  /// A b-tree page that seems whole.
+  case tree
+
+  /// None of these.
+  case other
+
+  /// Tells what the bytes of a page are.
+  ///
+  /// - Parameters:
+  ///   - start: where the header of a b-tree page would be: 100 on page 1, else 0.
+  static func of(_ bytes: [UInt8], start: Int, usableSize: Int) -> PageContent {
+    if PageSurvey.isZero(bytes.span) { return .zeros }
+    if let words = signature(bytes) { return .foreign(words) }
+    let kind = PageKind(rawValue: bytes[start])
+    if let kind, PageSurvey.isPossible(bytes.span, kind, start, usableSize) {
+      let count = bytes.span.uint16(at: start + 3) ?? 0
+      let pointers = start + kind.headerLength
+      if count > 1, (0..<count).allSatisfy({ bytes.span.uint16(at: pointers + 2 * $0) == 0 }) { return .lostPointers }
+      return TornSectors.ranges(bytes.span, content: (pointers + 2 * count)..<usableSize).isEmpty ? .tree : .torn
+    }
+    if isRandom(bytes) { return .random }
+    if isTorn(bytes) { return .torn }
+    let isFlipped = (0..<8).contains { bit in
+      var changed = bytes
+      changed[start] ^= 1 << UInt8(bit)
+      guard let kind = PageKind(rawValue: changed[start]) else { return false }
+      return PageSurvey.isPossible(changed.span, kind, start, usableSize)
+    }
+    if isFlipped { return .flippedKind }
+    switch FileKind(firstBytes: bytes) {
+    case .markup: return .foreign("a web page or another document with markup")
+    case .json: return .foreign("JSON")
+    case .text: return .foreign("text")
+    default: return .other
+    }
+  }
+
+  /// Whether whole sectors at multiples of 512 are zeros, and others are not.
+  private static func isTorn(_ bytes: [UInt8]) -> Bool {
+    let sectors = bytes.count / TornSectors.sector
+    guard sectors > 1 else { return false }
+    let first = bytes.span.extracting(0..<TornSectors.sector)
+    // A page whose beginning is gone has lost what tells its kind.
+    return PageSurvey.isZero(first) && !PageSurvey.isZero(bytes.span.extracting((bytes.count / 2)..<bytes.count))
+  }
+
+  /// The kinds of files that are known by their first bytes; not those that a page may begin like.
+  private static func signature(_ bytes: [UInt8]) -> String? {
+    let signatures: [([UInt8], String)] = [
+      (DatabaseHeader.magic, "the beginning of another SQLite database"),
+      ([0x37, 0x7f, 0x06, 0x82], "a SQLite write-ahead log"), ([0x37, 0x7f, 0x06, 0x83], "a SQLite write-ahead log"),
+      (RollbackJournal.magic, "a SQLite rollback journal"), ([0x1f, 0x8b, 0x08], "a gzip file"),
+      ([0x50, 0x4b, 0x03, 0x04], "a zip archive"), ([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a], "a PNG image"),
+      ([0xff, 0xd8, 0xff], "a JPEG image"), (Array("%PDF-".utf8), "a PDF document"),
+      (Array("bplist".utf8), "a property list"), ([0x7f, 0x45, 0x4c, 0x46], "a program"),
+      ([0x28, 0xb5, 0x2f, 0xfd], "a zstd file"),
+    ]
+    return signatures.first { bytes.starts(with: $0.0) }?.1
+  }
+
+  /// Whether the values are spread as evenly as those of a cipher or of noise: a chi-square test with 255 degrees of
+  /// freedom, for which noise gives 255 ± 23.
+  static func isRandom(_ bytes: [UInt8]) -> Bool {
+    guard bytes.count >= 512 else { return false }
+    var counts = [Int](repeating: 0, count: 256)
+    for byte in bytes { counts[Int(byte)] += 1 }
+    let expected = Double(bytes.count) / 256
+    return counts.reduce(0.0) { $0 + (Double($1) - expected) * (Double($1) - expected) / expected } < 400
+  }
+}

@@ -1,0 +1,37 @@
+/// What was wrong with pages whose header is sound, noted while their rows were read.
+struct PageWounds {
+  /// What was wrong with one page.
+  struct Wound {
+    /// Cell pointers that led to nothing.
+    var badPointers: Int
+
+    /// All cell pointers of the page.
+    var pointers: Int
+
+    /// Whether a sector of it is lost.
+    var isTorn: Bool
+
+    /// Rows whose keys contradict those beside them.
+    var outOfOrder: Int
+  }
+
+  /// The most pages that are noted.
+  static let limit = 1 << 18
+
+  /// The wounds by page.
+  private(set) var pages: [UInt32: Wound] = [:]
+
+  /// Takes down what a scan found; nothing for a sound page.
+  @inline(__always)
+  mutating func note(_ page: UInt32, _ scan: LeafScan) {
+    guard scan.isDamaged || scan.isOutOfOrder else { return }
+    add(page, scan)
+  }
+
+  private mutating func add(_ page: UInt32, _ scan: LeafScan) {
+    guard pages.count < Self.limit else { return }
+    pages[page] = Wound(
+      badPointers: scan.badPointers, pointers: scan.cells.count - scan.carved + scan.badPointers + scan.tornCells,
+      isTorn: !scan.torn.isEmpty, outOfOrder: scan.cells.count { $0.isOutOfOrder })
+  }
+}

@@ -1,0 +1,197 @@
+internal import Foundation
+internal import RecoveryKit
+public import StoreFiles
+public import SystemPackage
+
+extension SalvageReport: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case format
+    case complete
+    case store
+    case output
+    case coreData
+    case summary
+    case entities
+    case unplacedRows
+    case remarks
+    case causes
+    case pages
+    case kit
+    case rebuild
+  }
+
+  /// The account of the whole, which is computed from the rest.
+  private struct Summary: Encodable {
+    var recovered: Int64
+    var doubtful: Int64
+    var lost: Int64
+    var lostIsExact: Bool
+    var fromBackup: Int64
+    var keptApart: Int64
+    var referencesCut: Int64
+    var score: Int
+  }
+
+  /// Reads a report; what is computed from other values is not read.
+  ///
+  /// - Throws: `DecodingError`, also for a form of a later version than this one knows.
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    format = try values.decode(Int.self, forKey: .format)
+    guard format <= Self.currentFormat else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .format, in: values, debugDescription: "a later version wrote this report")
+    }
+    isComplete = try values.decode(Bool.self, forKey: .complete)
+    store = try values.decodeIfPresent(PathText.self, forKey: .store)
+    output = try values.decodeIfPresent(PathText.self, forKey: .output)
+    isCoreData = try values.decode(Bool.self, forKey: .coreData)
+    entities = try values.decode([Entity].self, forKey: .entities)
+    unplacedRows = try values.decode(Int64.self, forKey: .unplacedRows)
+    remarks = try values.decode([String].self, forKey: .remarks)
+    causes = try values.decode([DamageCause].self, forKey: .causes)
+    pages = try values.decode(PageStates.self, forKey: .pages)
+    kit = try values.decodeIfPresent(KitUse.self, forKey: .kit)
+    rebuild = try values.decodeIfPresent(Rebuild.self, forKey: .rebuild)
+  }
+
+  /// Writes the report with the keys of the command line's contract.
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(format, forKey: .format)
+    try values.encode(isComplete, forKey: .complete)
+    try values.encodeIfPresent(store, forKey: .store)
+    try values.encodeIfPresent(output, forKey: .output)
+    try values.encode(isCoreData, forKey: .coreData)
+    try values.encode(
+      Summary(
+        recovered: recovered, doubtful: doubtful, lost: lost, lostIsExact: isLostExact,
+        fromBackup: entities.reduce(0) { $0 + $1.fromBackup }, keptApart: entities.reduce(0) { $0 + $1.keptApart },
+        referencesCut: referencesCut, score: score), forKey: .summary)
+    try values.encode(entities, forKey: .entities)
+    try values.encode(unplacedRows, forKey: .unplacedRows)
+    try values.encode(remarks, forKey: .remarks)
+    try values.encode(causes, forKey: .causes)
+    try values.encode(pages, forKey: .pages)
+    try values.encodeIfPresent(kit, forKey: .kit)
+    try values.encodeIfPresent(rebuild, forKey: .rebuild)
+  }
+}
+
+extension SalvageReport {
+  /// Where the report of a result is written: `Rescued.salvage.json` beside `Rescued.sqlite`, and
+  /// `2026-11-21-10-11-12.salvage.json` beside `2026-11-21-10-11-12.salvaged.sqlite`.
+  public static func path(beside output: FilePath) -> FilePath {
+    var stem = output.lastComponent?.string ?? "result"
+    for ending in [".sqlite", ".sqlite3", ".store", ".db", ".storedata"] where stem.hasSuffix(ending) {
+      let shorter = String(stem.dropLast(ending.count))
+      if !shorter.isEmpty { stem = shorter }
+      break
+    }
+    if stem.hasSuffix(".salvaged"), stem.count > 9 { stem.removeLast(9) }
+    guard let name = FilePath.Component(stem + ".salvage.json") else { return output.sibling(suffix: ".salvage.json") }
+    return output.folder.appending(name)
+  }
+
+  /// Writes the report beside the result, in place of an older one of the same name.
+  ///
+  /// - Returns: where it is.
+  /// - Throws: ``SalvageError`` where it cannot be written.
+  @discardableResult
+  public func write(beside result: FilePath, in fileSystem: FileSystem = FileSystem()) throws(SalvageError) -> FilePath
+  {
+    let path = Self.path(beside: result)
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    let bytes: [UInt8]
+    do {
+      bytes = Array(try encoder.encode(self)) + [UInt8(ascii: "\n")]
+    } catch {
+      // Only a number that JSON has no word for could get here, and there is none in a report.
+      throw SalvageError(
+        .output, operation: "write the report", path: path, detail: "it cannot be put into JSON",
+        hint: "Please report this.")
+    }
+    do throws(FileError) {
+      try fileSystem.writeAtomically(bytes, to: path, replacing: true, permissions: .ownerReadWrite)
+    } catch {
+      throw SalvageError(error)
+    }
+    return path
+  }
+
+  /// Reads a report that was written beside a result.
+  ///
+  /// - Throws: ``SalvageError`` where there is none, or none that can be read.
+  public static func read(_ path: FilePath, in fileSystem: FileSystem = FileSystem()) throws(SalvageError)
+    -> SalvageReport
+  {
+    let bytes: [UInt8]
+    do throws(FileError) { bytes = try fileSystem.contents(of: path, limit: 64 << 20) } catch {
+      throw SalvageError(error)
+    }
+    do {
+      return try JSONDecoder().decode(SalvageReport.self, from: Data(bytes))
+    } catch {
+      throw SalvageError(
+        .output, operation: "read the report", path: path,
+        detail: "it is no report of a salvage, or of a later version",
+        hint: "Salvage the store once more.")
+    }
+  }
+}
+
+extension SalvageReport.Entity: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case name
+    case table
+    case recovered
+    case doubtful
+    case rebuilt
+    case fromBackup
+    case lost
+    case lostIsExact
+    case lostBasis
+    case lostKeys
+    case lostKeysKnown
+    case keptApart
+    case deleted
+  }
+
+  /// Reads an account.
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    name = try values.decode(String.self, forKey: .name)
+    table = try values.decode(String.self, forKey: .table)
+    recovered = try values.decode(Int64.self, forKey: .recovered)
+    doubtful = try values.decode(Int64.self, forKey: .doubtful)
+    rebuilt = try values.decode(Int64.self, forKey: .rebuilt)
+    fromBackup = try values.decode(Int64.self, forKey: .fromBackup)
+    lost = try values.decode(Int64.self, forKey: .lost)
+    lostBasis = try values.decode(Basis.self, forKey: .lostBasis)
+    lostKeys = try values.decodeIfPresent(KeyRanges.self, forKey: .lostKeys) ?? KeyRanges()
+    lostKeysKnown = try values.decodeIfPresent(Int64.self, forKey: .lostKeysKnown) ?? 0
+    keptApart = try values.decode(Int64.self, forKey: .keptApart)
+    deleted = try values.decode(Int64.self, forKey: .deleted)
+  }
+
+  /// Writes an account; rowids only where some are known.
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(name, forKey: .name)
+    try values.encode(table, forKey: .table)
+    try values.encode(recovered, forKey: .recovered)
+    try values.encode(doubtful, forKey: .doubtful)
+    try values.encode(rebuilt, forKey: .rebuilt)
+    try values.encode(fromBackup, forKey: .fromBackup)
+    try values.encode(lost, forKey: .lost)
+    try values.encode(isLostExact, forKey: .lostIsExact)
+    try values.encode(lostBasis, forKey: .lostBasis)
+    if !lostKeys.isEmpty {
+      try values.encode(lostKeys, forKey: .lostKeys)
+      try values.encode(lostKeysKnown, forKey: .lostKeysKnown)
+    }
+    try values.encode(keptApart, forKey: .keptApart)
+    try values.encode(deleted, forKey: .deleted)
+  }
+}

@@ -1,0 +1,80 @@
+import Foundation
+import GRDB
+import Salvage
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+@Suite("Transactions that did not end")
+struct JournalTests {
+  /// A database in the middle of a transaction that has already changed the file, and its journal.
+  private func scene() throws -> PlainScene {
+    var random = SeededGenerator(seed: 3)
+    var scene = try PlainScene(
+      pragmas: "PRAGMA page_size = 1024",
+      schema: "CREATE TABLE notes (id INTEGER PRIMARY KEY, title TEXT, body TEXT)"
+    ) { db in
+      for index in 1...500 {
+        try db.execute(
+          sql: "INSERT INTO notes VALUES (?, ?, ?)",
+          arguments: [index, "old \(index)", SalvageScene.words(&random, 12)])
+      }
+    }
+    let path = try scene.folder.write(scene.main, to: "Hot.sqlite")
+    let queue = try DatabaseQueue(path: path.string)
+    let (main, journal) = try queue.writeWithoutTransaction { db in
+      try db.execute(sql: "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 5; PRAGMA cache_spill = 5; BEGIN")
+      try db.execute(sql: "UPDATE notes SET title = 'not committed ' || id, body = body || body WHERE id % 3 = 0")
+      let files = (
+        try FileSystem().contents(of: path, limit: 1 << 26),
+        try FileSystem().contents(of: StoreFileSet(main: path).path(of: .journal), limit: 1 << 26)
+      )
+      try db.execute(sql: "ROLLBACK")
+      return files
+    }
+    try queue.close()
+    scene.main = main
+    scene.journal = journal
+    return scene
+  }
+
+  @Test("A hot journal is undone, and what it undid is kept apart where deleted rows are asked for")
+  func hot() throws {
+    let scene = try scene()
+    let result = try scene.salvage()
+    #expect(scene.missingRows(result) == 0)
+    #expect(scene.falseRows(result) == 0)
+    #expect(result.rows["lazaret_other_notes"] == nil)
+    let all = try scene.salvage(deleted: true)
+    #expect(scene.missingRows(all) == 0)
+    #expect(scene.falseRows(all) == 0)
+    let apart = try #require(all.rows["lazaret_other_notes"])
+    #expect(apart.contains { $0.contains { String.fromDatabaseValue($0)?.hasPrefix("not committed") == true } })
+  }
+
+  @Test("A journal whose header is destroyed is undone by what its records say")
+  func noHeader() throws {
+    let scene = try scene()
+    let result = try scene.changing { damaged in
+      for index in 0..<512 { damaged.journal?[index] = 0 }
+    }.salvage()
+    #expect(scene.missingRows(result) == 0)
+    #expect(scene.falseRows(result) == 0)
+  }
+
+  @Test("Without its journal, rows behind the end of the database are not live")
+  func missing() throws {
+    let scene = try scene()
+    let pages = scene.main.count / scene.pageSize
+    let counted = scene.main[28..<32].reduce(0) { $0 << 8 | Int($1) }
+    #expect(pages > counted, "the transaction has made the file longer")
+    let result = try scene.changing { $0.journal = nil }.salvage()
+    #expect(!result.report.isComplete)
+    #expect(result.report.remarks.contains { $0.contains("longer than the database") })
+    #expect(result.rows["lazaret_other_notes"]?.isEmpty == false)
+    // Rows that the transaction has not touched are all there, from free space where it has moved them.
+    let live = result.rows["notes"] ?? []
+    #expect(live.count <= 500)
+  }
+}

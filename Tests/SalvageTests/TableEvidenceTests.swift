@@ -1,0 +1,94 @@
+import Foundation
+import GRDB
+import Salvage
+import StoreFiles
+import TestSupport
+import Testing
+
+@Suite("Which of two tables of the same shape a page belongs to")
+struct TableEvidenceTests {
+  /// Two tables with the same columns and the same rowids, filled in turn so that their pages lie mixed.
+  private func twins(_ pragmas: String) throws -> PlainScene {
+    var random = SeededGenerator(seed: 4)
+    return try PlainScene(
+      pragmas: "PRAGMA page_size = 512; \(pragmas)",
+      schema: """
+        CREATE TABLE visits (at REAL, place INTEGER, mark BLOB);
+        CREATE TABLE sales (at REAL, place INTEGER, mark BLOB)
+        """
+    ) { db in
+      for index in 1...3000 {
+        let mark = (0..<16).map { _ in UInt8.random(in: 0...255, using: &random) }
+        try db.execute(
+          sql: "INSERT INTO visits VALUES (?, ?, ?)",
+          arguments: [6e8 + Double(index), Int.random(in: 1...50, using: &random), Data(mark)])
+        try db.execute(
+          sql: "INSERT INTO sales VALUES (?, ?, ?)",
+          arguments: [7e8 + Double(index), Int.random(in: 4000...5000, using: &random), Data(mark.prefix(12))])
+      }
+    }
+  }
+
+  @Test("Values tell, where some pages of both are known")
+  func values() throws {
+    let scene = try twins("")
+    // One inner page below the root of each.
+    let lost = try ["visits", "sales"].map { table in
+      try #require(scene.innerPages(of: table).dropFirst().first)
+    }
+    let result = try scene.overwriting(lost).salvage()
+    #expect(scene.falseRows(result) == 0)
+    #expect(scene.missingRows(result) == 0)
+  }
+
+  @Test("Pointer maps tell, where nothing else does")
+  func pointerMaps() throws {
+    let scene = try twins("PRAGMA auto_vacuum = FULL")
+    let lost = try ["visits", "sales"].map { try #require(scene.innerPages(of: $0).first) }
+    let result = try scene.overwriting(lost).salvage()
+    #expect(scene.falseRows(result) == 0)
+    #expect(scene.missingRows(result) == 0)
+  }
+
+  @Test("Foreign keys tell, where no page of either is known")
+  func foreignKeys() throws {
+    let scene = try PlainScene(
+      pragmas: "PRAGMA page_size = 512; PRAGMA foreign_keys = 0",
+      schema: """
+        CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT);
+        CREATE TABLE towns (id INTEGER PRIMARY KEY, name TEXT, size INTEGER);
+        CREATE TABLE friends (one INTEGER REFERENCES people(id), other INTEGER REFERENCES people(id));
+        CREATE TABLE roads (one INTEGER, other INTEGER, FOREIGN KEY (one) REFERENCES towns(id),
+          FOREIGN KEY (other) REFERENCES towns(id))
+        """
+    ) { db in
+      for index in 1...400 {
+        try db.execute(sql: "INSERT INTO people VALUES (?, 'somebody')", arguments: [index])
+        try db.execute(sql: "INSERT INTO towns VALUES (?, 'somewhere', 5)", arguments: [index + 5000])
+        try db.execute(sql: "INSERT INTO friends VALUES (?, ?)", arguments: [index, 401 - index])
+        try db.execute(sql: "INSERT INTO roads VALUES (?, ?)", arguments: [index + 5000, 5401 - index])
+      }
+    }
+    let lost = try ["friends", "roads"].map { try #require(scene.innerPages(of: $0).first) }
+    let result = try scene.overwriting(lost).salvage()
+    #expect(scene.falseRows(result) == 0)
+    #expect(scene.missingRows(result) == 0)
+  }
+
+  @Test("Where nothing tells, a page goes to no table")
+  func nothing() throws {
+    let scene = try PlainScene(
+      pragmas: "PRAGMA page_size = 512",
+      schema: "CREATE TABLE one (a INTEGER, b INTEGER); CREATE TABLE two (a INTEGER, b INTEGER)"
+    ) { db in
+      for index in 1...500 {
+        try db.execute(sql: "INSERT INTO one VALUES (?, 7)", arguments: [index])
+        try db.execute(sql: "INSERT INTO two VALUES (?, 7)", arguments: [index])
+      }
+    }
+    let lost = try ["one", "two"].map { try #require(scene.innerPages(of: $0).first) }
+    let result = try scene.overwriting(lost).salvage()
+    #expect(scene.falseRows(result) == 0)
+    #expect(result.report.unplacedRows == 1000)
+  }
+}
