@@ -66,6 +66,7 @@ let package = Package(
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
     .systemLibrary(
       name: "CMicrohttpd", providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
+    .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"]), .brew(["libdeflate"])]),
     floor("HTTPServer", knows: ["CMicrohttpd"]),
     floor("StoreFiles", knows: [systemPackage, crypto]),
     floor("PropertyLists", knows: ["StoreFiles", systemPackage]),
@@ -102,20 +103,25 @@ let package = Package(
         "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration",
         "RecoveryKit", grdb, grdbSQLite, systemPackage,
       ]),
+    floor(
+      "Backup",
+      knows: [
+        "CZlib", "CDeflate", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
+        "Examination", "Migration", "Salvage", grdb, grdbSQLite, crypto, systemPackage,
+      ]),
     floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
       "Lazaret",
       knows: [
         "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration", "Salvage",
-        "Quarantine", "RecoveryKit", systemPackage, logging,
+        "Backup", "Quarantine", "RecoveryKit", systemPackage, logging,
       ]),
     floor(
       "Commands",
       knows: [
-        "Lazaret", "Damage", "Migration", "LazaretTesting", "RecoveryKit", "Salvage", argumentParser, grdb,
-        systemPackage,
-        logging,
+        "Lazaret", "Backup", "Damage", "Migration", "LazaretTesting", "RecoveryKit", "Salvage", argumentParser, grdb,
+        systemPackage, logging,
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
     .executableTarget(
@@ -154,6 +160,12 @@ let package = Package(
     tests(
       of: "RecoveryKit",
       needs: ["LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
+    tests(
+      of: "Backup",
+      needs: [
+        "Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb,
+      ],
+      leavingOut: ["Recorded"]),
     tests(of: "Quarantine"),
     tests(
       of: "Lazaret",

@@ -110,7 +110,8 @@ struct SalvageCommand: ParsableCommand {
 }
 
 extension SalvageModel {
-  fileprivate init(_ model: AppModel) {
+  /// What salvage has to know of a model.
+  init(_ model: AppModel) {
     switch model {
     case .coreData(let bundle): self = .coreData(bundle)
     case .sqlite(let script, _): self = .sqlite(script)

@@ -3,9 +3,9 @@ import StoreFiles
 
 /// The bytes of a store's files, as far as a reader looks at them.
 struct StoreBytes {
-  var main: ReadableFile
-  var log: ReadableFile?
-  var journal: ReadableFile?
+  var main: any ByteSource
+  var log: (any ByteSource)?
+  var journal: (any ByteSource)?
 
   /// Whether the super-journal of that name is there.
   var superJournalExists: ([UInt8]) -> Bool

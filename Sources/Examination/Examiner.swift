@@ -150,7 +150,7 @@ public struct Examiner: Sendable {
   }
 
   /// Reads the store from the ground up, and stops where it cannot go on.
-  private func read(
+  func read(
     _ bytes: StoreBytes, into examination: inout Examination, model: AppModel?, options: Options
   ) throws {
     let untouched = examination

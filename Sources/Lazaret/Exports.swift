@@ -1,4 +1,5 @@
 // An app imports this module alone; the types that its interface speaks of come along.
+@_exported public import Backup
 @_exported public import Examination
 @_exported public import ManagedObjectModel
 @_exported public import Migration

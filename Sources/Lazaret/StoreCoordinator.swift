@@ -94,6 +94,7 @@ public struct StoreCoordinator: Sendable {
   ) throws -> Opening {
     try observer.report(.examining, at: path)
     events += try finishInterrupted(path)
+    events += try finishRestore(path)
     events += try finishBeginAnew(path)
     let place = try locate(path)
     RecoveryKitNote.waitForRunning(of: place.main)

@@ -137,7 +137,7 @@ package struct SharedStoreLock: ~Copyable {
 }
 
 extension FileError {
-  fileprivate static func lockedByAnother(_ owner: LockOwner?, operation: String, path: FilePath) -> FileError {
+  static func lockedByAnother(_ owner: LockOwner?, operation: String, path: FilePath) -> FileError {
     let holder = owner?.processID.map { OpenFiles.describe(processID: $0) } ?? "another process"
     return FileError(
       .locked, operation: operation, path: path, detail: "\(holder) holds a lock on it",

@@ -177,6 +177,13 @@ enum SystemCalls {
     _ = unlockWholeFile(descriptor.rawValue, LOCK_UN)
   }
 
+  /// Gives up the lock on a range of an open file.
+  static func unlock(_ descriptor: FileDescriptor, range: LockRange) {
+    var request = lockRequest(range, exclusive: false)
+    request.l_type = Int16(F_UNLCK)
+    unsafe _ = fcntl(descriptor.rawValue, setOpenFileLock, &request)
+  }
+
   /// Takes the exclusive advisory lock of a folder; false where another process has it.
   static func lockDirectory(_ descriptor: FileDescriptor) throws(Errno) -> Bool {
     // The structure of the same name hides the function unless its type is written out.
@@ -221,6 +228,35 @@ enum SystemCalls {
       }
     }
   #endif
+
+  // MARK: Reading, writing
+
+  /// Reads into the first places of a buffer; shorter only at the end of the file.
+  static func read(
+    _ descriptor: FileDescriptor, at offset: Int64, length: Int, into buffer: inout [UInt8]
+  ) throws(Errno) -> Int {
+    try errno {
+      try unsafe buffer.withUnsafeMutableBytes { bytes in
+        var done = 0
+        while done < length {
+          let got = try unsafe descriptor.read(
+            fromAbsoluteOffset: offset + Int64(done),
+            into: UnsafeMutableRawBufferPointer(rebasing: bytes[done..<length]))
+          if got == 0 { break }
+          done += got
+        }
+        return done
+      }
+    }
+  }
+
+  /// Has the system begin to bring a range of a file to the disk, so that there is less to wait for at the end.
+  static func beginWriting(_ descriptor: FileDescriptor, at offset: Int64, length: Int64) {
+    #if canImport(Glibc)
+      // On Linux this begins to write the pages that are dirty. Where it fails, the final synchronisation does all of it.
+      _ = posix_fadvise(descriptor.rawValue, off_t(offset), off_t(length), POSIX_FADV_DONTNEED)
+    #endif
+  }
 
   // MARK: Clock, randomness
 

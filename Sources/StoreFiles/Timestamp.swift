@@ -57,8 +57,10 @@ public struct Timestamp: Sendable, Hashable, Comparable {
     self.init(secondsSince1970: Int64(days * 86400 + numbers[3] * 3600 + numbers[4] * 60 + numbers[5]))
   }
 
-  private var civil: (year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
-    // Years outside 0…9999 cannot be written; the nearest moment that can be stands for them.
+  /// The date and the time of day in UTC, by the Gregorian calendar.
+  ///
+  /// Years outside 0…9999 cannot be written; the nearest moment that can be stands for them.
+  package var civil: (year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
     let seconds = Int(min(max(secondsSince1970, -62_167_219_200), 253_402_300_799))
     let day = Int((Double(seconds) / 86400).rounded(.down))
     let rest = seconds - day * 86400
@@ -66,8 +68,9 @@ public struct Timestamp: Sendable, Hashable, Comparable {
     return (date.year, date.month, date.day, rest / 3600, rest / 60 % 60, rest % 60)
   }
 
+  /// The days from 1970-01-01 to a date of the Gregorian calendar.
   // Days are counted in eras of 400 years that begin on 1 March, so that the leap day is the last of its year.
-  private static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
+  package static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
     let shifted = month <= 2 ? year - 1 : year
     let era = (shifted >= 0 ? shifted : shifted - 399) / 400
     let yearOfEra = shifted - era * 400

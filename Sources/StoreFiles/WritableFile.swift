@@ -1,7 +1,7 @@
 public import SystemPackage
 
 /// A file that is being written; closes itself, but only `commit()` says that every byte is on the disk.
-public struct WritableFile: ~Copyable {
+public struct WritableFile: ~Copyable, Sendable {
   /// The path it was created at.
   public let path: FilePath
 
@@ -38,6 +38,11 @@ public struct WritableFile: ~Copyable {
     try fileSystem.perform(.truncate, path, "cut the file off") { () throws(Errno) in
       try errno { try descriptor.resize(to: count) }
     }
+  }
+
+  /// Has the system begin to bring a range to the disk; nothing is waited for, and nothing is certain.
+  package func beginWriting(at offset: Int64, length: Int64) {
+    SystemCalls.beginWriting(descriptor, at: offset, length: length)
   }
 
   /// Pushes everything written so far to the disk.

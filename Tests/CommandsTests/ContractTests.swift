@@ -32,6 +32,11 @@ struct ContractTests {
     try output("kit", "show", "App.kit")
     try output("salvage", sound, "--raw", "--kit", "App.kit", "-o", "WithKit.sqlite")
     try errors("kit", "show", sound)
+    try output("backup", "create", desk.store, "--tag", "nightly")
+    try output("backup", "create", try desk.makeOldStore(), "--home", "Sound")
+    try output("backup", "list")
+    try output("backup", "verify")
+    try errors("backup", "verify", "2001-01-01-00-00-00")
     try output("model", "show", desk.model, "--all")
     try output("model", "hashes", desk.model)
     try output("plan", try desk.makeOldStore(), "--model", desk.model)
@@ -59,6 +64,14 @@ struct ContractTests {
     try desk.makeDamagedStore("Nothing.sqlite")
     try output("quarantine", "add", "Stores/Nothing.sqlite")
     try errors("quarantine", "salvage", try desk.quarantinedID())
+    try output("backup", "restore", "--home", "Sound", "--preview")
+    try output("backup", "restore", "--home", "Sound", "--to", "Back.sqlite")
+    try output("backup", "restore", "--home", "Sound", "--entity", "Car", "--records", "1,77", "--to", "Cars.sqlite")
+    try output("backup", "restore", "--home", "Sound")
+    try errors("backup", "restore", "--home", "Sound", "--to", "Back.sqlite")
+    try output("backup", "prune", "--home", "Sound", "--keep-tag", "none", "--dry-run")
+    try output("backup", "prune", "--home", "Sound", "--keep-tag", "none")
+    try output("backup", "undelete", "--home", "Sound")
     return result
   }
 

@@ -13,6 +13,8 @@ struct HelpTests {
     ["model", "verify"], ["model", "seal"], ["plan"], ["migrate"], ["damage"], ["salvage"], ["kit"], ["kit", "create"],
     ["kit", "show"], ["quarantine"],
     ["quarantine", "list"],
+    ["backup"], ["backup", "create"], ["backup", "list"], ["backup", "verify"],
+    ["backup", "restore"], ["backup", "prune"], ["backup", "undelete"],
     ["quarantine", "show"], ["quarantine", "add"], ["quarantine", "salvage"], ["quarantine", "release"],
     ["quarantine", "discard"],
   ]

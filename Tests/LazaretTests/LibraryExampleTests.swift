@@ -29,7 +29,20 @@ struct LibraryExampleTests {
         block.append(line)
       }
     }
-    #expect(count == 9)
+    #expect(count == 11)
+  }
+
+  @Test func theAppGoesBackToItsBackup() throws {
+    let scene = try Scene()
+    try scene.makeStore()
+    #expect(try backUp(scene.store(), home: scene.home) != nil)
+    #expect(try backUp(scene.store(), home: scene.home) == nil)
+    let store = try PersistentStore(opening: scene.store())
+    try store.write { try $0.execute(sql: "INSERT INTO ZCAR (Z_ENT, Z_OPT) VALUES (1, 1)") }
+    try store.close()
+    #expect(try !bringBack(scene.store(), home: scene.home, losingAtMost: 0))
+    #expect(try bringBack(scene.store(), home: scene.home, losingAtMost: 1))
+    try scene.expectGoodStore(scene.store())
   }
 
   @Test func theAppShowsAnAlertOnce() async throws {

@@ -99,3 +99,22 @@ func recover(_ id: FilePath, home: FilePath, model: AppModel, show: (Double) -> 
   // The app's own connections are closed by now.
   return try quarantines.install(id, model: model).place.main
 }
+
+/// Takes a backup where the policy of the home says that one is due; for when the app has nothing better to do.
+func backUp(_ store: FilePath, home: FilePath) throws -> BackupIdentifier? {
+  let scheduled = try Backups(home: home).backUpIfDue(store, appVersion: "2.3")
+  for decision in scheduled.pruning?.plan.dropped ?? [] {
+    print("\(decision.id) went to the trash: \(decision.reasons.map(\.words).joined(separator: ", "))")
+  }
+  return scheduled.backup?.id
+}
+
+/// Brings back the newest backup of a store that nobody has open, unless that would cost more records than somebody accepts.
+func bringBack(_ store: FilePath, home: FilePath, losingAtMost limit: Int64) throws -> Bool {
+  let backups = Backups(home: home)
+  let preview = try backups.preview(of: store)
+  guard preview.entities.reduce(0, { $0 + $1.lost + $1.changed }) <= limit else { return false }
+  // What is there now is quarantined, whole; the restored store takes its place when it is checked and on the disk.
+  _ = try backups.restore(over: store)
+  return true
+}

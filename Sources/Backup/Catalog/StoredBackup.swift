@@ -1,0 +1,62 @@
+import StoreFiles
+
+/// A backup that lies in a place, as far as its names, sizes and manifest tell; its bytes have not been looked at.
+public struct StoredBackup: Sendable, Hashable {
+  /// Why a backup is not whole.
+  public struct Problem: Sendable, Hashable {
+    /// What kind of problem it is.
+    public enum Code: String, Sendable, Hashable {
+      /// Its files are there, and no manifest: it was never finished, or the manifest was removed.
+      case manifestMissing = "manifest-missing"
+
+      /// The manifest cannot be read.
+      case manifestUnreadable = "manifest-unreadable"
+
+      /// A file is missing.
+      case fileMissing = "file-missing"
+
+      /// A file has another length than the manifest says.
+      case fileSizeWrong = "file-size-wrong"
+
+      /// The parent is not there.
+      case parentMissing = "parent-missing"
+
+      /// The parent is there and is not whole, or is not what the delta was made for.
+      case parentBroken = "parent-broken"
+    }
+
+    /// What kind of problem it is.
+    public var code: Code
+
+    /// The problem in plain words, one sentence without a full stop.
+    public var words: String
+  }
+
+  /// What it is called.
+  public var id: BackupIdentifier
+
+  /// What its manifest says; nil where there is none, or none that can be read.
+  public var manifest: BackupManifest?
+
+  /// The result of the last proving; nil where there was none.
+  public var proof: BackupProof?
+
+  /// All objects of it that are there, manifest and proof included.
+  public var objects: [BackupObject]
+
+  /// Why it is not whole; empty for one that is.
+  public var problems: [Problem]
+
+  /// Whether nothing is lacking, as far as names, sizes and manifests tell.
+  public var isWhole: Bool { problems.isEmpty }
+
+  /// Whether it is kept apart from the good ones: evidence, or of a store that was not sound.
+  public var isApart: Bool { manifest.map { $0.kind == .evidence || !$0.check.isSound } ?? true }
+
+  /// Whether it is whole, of a sound store, and was proven when last looked at: what retention counts, and never loses the
+  /// last of.
+  public var isProvenGood: Bool { isWhole && !isApart && proof?.result == .proven }
+
+  /// The size of everything of it that is there, in bytes.
+  public var bytes: Int64 { objects.reduce(0) { $0 + $1.bytes } }
+}

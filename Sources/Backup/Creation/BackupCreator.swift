@@ -1,0 +1,111 @@
+import Foundation
+package import StoreFiles
+public import SystemPackage
+
+/// Takes backups: a consistent one of a store that others go on using, byte for byte of one that is damaged.
+///
+/// Nothing is written to the store or created beside it. What is written becomes visible when it is whole, and the
+/// manifest last; what a killed run leaves is never listed as a backup.
+public struct BackupCreator: Sendable {
+  let surroundings: Surroundings
+  let temporary: FilePath
+
+  /// How often a store is tried that is changed meanwhile by somebody who keeps to no lock.
+  private static let attempts = 5
+
+  /// Takes backups with this machine's file system and clock.
+  public init() { self.init(surroundings: .machine) }
+
+  /// - Parameter temporary: the folder for copies of stores whose writers wait; the system's own if nil.
+  package init(surroundings: Surroundings, temporary: FilePath? = nil) {
+    self.surroundings = surroundings
+    self.temporary = temporary ?? FilePath(NSTemporaryDirectory())
+  }
+
+  /// Backs a store up.
+  ///
+  /// A store that is damaged, or that the request calls evidence, is kept as its raw files. Any other is kept as one
+  /// database file, or as the pages that changed since the last backup where those are less than half of it.
+  ///
+  /// - Parameters:
+  ///   - store: the store's main file.
+  ///   - place: where to.
+  ///   - request: how.
+  /// - Returns: the backup as it lies in the place, with its proof where the request asked for one.
+  /// - Throws: `nothing-to-back-up` where there is no store; `cancelled`; what the file system or the place says. Nothing
+  ///   is left then that would be listed as whole.
+  public func create(
+    _ store: FilePath, in place: any BackupPlace, _ request: BackupRequest = BackupRequest()
+  ) throws(BackupError) -> StoredBackup {
+    try request.check()
+    let files: StoreFileSet
+    do throws(FileError) {
+      files = try StoreFileSet.locate(store, in: surroundings.fileSystem)
+      guard try surroundings.fileSystem.status(of: files.main) != nil else { throw Self.missing(store) }
+    } catch {
+      throw error.kind == .notFound ? Self.nothing(store) : BackupError(error)
+    }
+    let lock = try place.lock()
+    defer { withExtendedLifetime(lock) {} }
+    try place.removeUnfinished()
+    let catalog = try BackupCatalog(of: place)
+    let id = try freeIdentifier(catalog)
+    for attempt in 1...Self.attempts {
+      do throws(BackupError) {
+        let job = BackupJob(
+          id: id, files: files, catalog: catalog, request: request, surroundings: surroundings, temporary: temporary,
+          attempt: attempt)
+        let (manifest, isInUse) = try job.run()
+        return try finish(manifest, isInUse: isInUse, in: place, request)
+      } catch {
+        // A store that somebody begins to use, or exchanges, in this moment is looked at again.
+        let isChange = error.fileError.map { $0.kind == .changed || $0.kind == .notFound } ?? false
+        guard isChange, attempt < Self.attempts else { throw error }
+        LogReadLock.rest()
+      }
+    }
+    throw BackupError(FileError(.changed, operation: "back up the store", path: store))
+  }
+
+  /// Proves the new backup by reading it back, where that is wanted.
+  private func finish(
+    _ manifest: BackupManifest, isInUse: Bool, in place: any BackupPlace, _ request: BackupRequest
+  ) throws(BackupError) -> StoredBackup {
+    if request.proves {
+      let proof = try BackupProver(surroundings: surroundings, temporary: temporary).proveFiles(
+        manifest, in: place, isInUse: isInUse, progress: request.progress)
+      try place.replace("\(manifest.id)\(BackupProof.suffix)", with: try proof.json(), in: .kept)
+      if let problem = proof.problems.first {
+        throw BackupError(
+          .verificationFailed, operation: "back up the store", detail: "what was written is damaged: \(problem.words)",
+          hint: "Check the disk; the backup is kept, and is never taken for a good one.")
+      }
+    }
+    return try BackupCatalog(of: place).backup(manifest.id)
+  }
+
+  /// A name that no file in the place has yet, in the trash neither.
+  private func freeIdentifier(_ catalog: BackupCatalog) throws(BackupError) -> BackupIdentifier {
+    var names = catalog.backups.flatMap(\.objects).map(\.name) + catalog.strays.map(\.name)
+    names += try catalog.place.list(.trash).map(\.name)
+    let taken = Set(names.compactMap { $0.split(separator: ".").first.map(String.init) })
+    let date = surroundings.now()
+    for number in 1...100_000 {
+      let id = BackupIdentifier(date: date, number: number)
+      if !taken.contains(id.description) { return id }
+    }
+    throw BackupError(
+      .nameTaken, operation: "name the backup", detail: "too many backups were taken in one second",
+      hint: "Check the clock.")
+  }
+
+  private static func missing(_ store: FilePath) -> FileError {
+    FileError(.notFound, operation: "find the store", path: store)
+  }
+
+  private static func nothing(_ store: FilePath) -> BackupError {
+    BackupError(
+      .nothingToBackUp, operation: "back up the store", path: store, detail: "there is no such store",
+      hint: "Check the path.")
+  }
+}

@@ -1,0 +1,35 @@
+import Examination
+import ManagedObjectModel
+import PersistentStore
+import StoreFiles
+
+extension BackupJob {
+  /// The manifest as far as it is known before anything is packed.
+  func manifest(
+    _ kind: BackupManifest.Kind, _ snapshot: StoreSnapshot, _ examination: Examination
+  ) -> BackupManifest {
+    let isSound = examination.verdict != .damaged
+    var manifest = BackupManifest(
+      id: id, kind: kind, reason: request.reason,
+      store: .init(
+        path: PathText(files.main), kind: examination.kind.rawValue, uuid: examination.metadata?.uuid,
+        journalMode: snapshot.manner == .rollback ? "delete" : "wal"),
+      files: [],
+      check: .init(
+        isSound: isSound, code: isSound ? nil : examination.reason.code, words: isSound ? nil : examination.reason.words
+      ),
+      versions: .init(
+        app: request.appVersion, library: LibraryVersion.current, sqlite: SQLiteLibrary.version,
+        storeWrittenBySQLite: examination.health.writtenBySQLite, operatingSystem: LibraryVersion.operatingSystem))
+    manifest.tags = request.tags
+    if let metadata = examination.metadata {
+      manifest.model = .init(
+        version: request.modelVersion, identifiers: metadata.versionIdentifiers, checksum: metadata.versionChecksum,
+        entityHashes: metadata.versionHashes.mapValues(\.description))
+    }
+    if !examination.entities.isEmpty {
+      manifest.entities = examination.entities.map { .init(name: $0.name, table: $0.table, rows: $0.rows) }
+    }
+    return manifest
+  }
+}

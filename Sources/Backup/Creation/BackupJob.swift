@@ -1,0 +1,224 @@
+import Examination
+import ManagedObjectModel
+import PersistentStore
+import SQLiteFormat
+import StoreFiles
+import SystemPackage
+
+/// One try at backing a store up.
+struct BackupJob {
+  let id: BackupIdentifier
+  let files: StoreFileSet
+  let catalog: BackupCatalog
+  let request: BackupRequest
+  let surroundings: Surroundings
+  let temporary: FilePath
+
+  /// The number of this try, from 1.
+  let attempt: Int
+
+  var place: any BackupPlace { catalog.place }
+
+  /// Takes the backup, and returns its manifest, which is written, and whether others have the store open.
+  func run() throws(BackupError) -> (manifest: BackupManifest, isInUse: Bool) {
+    let snapshot: StoreSnapshot
+    do throws(FileError) {
+      snapshot = try StoreSnapshot(of: files, temporary: temporary, surroundings: surroundings)
+    } catch {
+      throw BackupError(error)
+    }
+    let examination = try examine(snapshot)
+    if request.isEvidence || examination.verdict == .damaged {
+      // What looks like damage may be the work of somebody who came meanwhile.
+      try wrapping { () throws(FileError) in try snapshot.finish() }
+      return (try runEvidence(snapshot, examination), snapshot.isInUse)
+    }
+    return (try runDatabase(snapshot, examination), snapshot.isInUse)
+  }
+
+  // MARK: A sound store
+
+  private func runDatabase(_ snapshot: StoreSnapshot, _ examination: Examination) throws(BackupError) -> BackupManifest
+  {
+    let database = try database(of: snapshot)
+    // What others read by the index of their log has to be what its checksums say.
+    guard snapshot.committedFrames == nil || snapshot.committedFrames == database.writeAheadLog?.committedFrameCount
+    else {
+      throw BackupError(FileError(.changed, operation: "read the store's log", path: files.path(of: .wal)))
+    }
+    let content = SnapshotContent(database)
+    let packer = BlockPacker(job: self, snapshot: snapshot)
+    let parent = try request.isFull ? nil : self.parent(for: content, examination)
+    var manifest = self.manifest(parent == nil ? .full : .delta, snapshot, examination)
+    var uploads: [any BackupUpload] = []
+    let hashes = try HashedPages(id, content, in: place)
+    var comparison: ContentComparison?
+    if let parent { comparison = try packer.compare(content, with: parent, hashes) }
+    if let parent, let comparison, comparison.isWorthDelta {
+      let changed = ChangedPages(content: content, runs: comparison.runs)
+      let packed = try packer.pack(changed, as: .delta, hashes: nil)
+      manifest.parent = parent.id
+      manifest.depth = (parent.manifest?.depth ?? 1) + 1
+      manifest.pages = comparison.runs.flatMap { [$0.first, $0.count] }
+      manifest.database = comparison.content
+      manifest.files.append(packed.file)
+      uploads.append(packed.upload)
+    } else {
+      // The pages were hashed already where they were compared.
+      let packed = try packer.pack(content, as: .database, hashes: comparison == nil ? hashes : nil)
+      var file = packed.file
+      manifest.kind = .full
+      manifest.database = file.content
+      manifest.database?.pageSize = content.pageSize
+      manifest.database?.pageCount = content.pageCount
+      file.content = nil
+      manifest.files.append(file)
+      uploads.append(packed.upload)
+    }
+    manifest.files.append(try hashes.finish())
+    uploads.append(hashes.upload)
+    let external = ExternalDataJob(
+      job: self, packer: packer, parent: manifest.parent.flatMap { id in catalog.backups.first { $0.id == id } })
+    if let packed = try external.run(content, model: examination.storeModel) {
+      manifest.externalData = packed.data
+      if let archive = packed.archive {
+        manifest.files.append(archive.file)
+        uploads.append(archive.upload)
+      }
+    }
+    try wrapping { () throws(FileError) in try snapshot.finish() }
+    try commit(&manifest, uploads)
+    return manifest
+  }
+
+  /// Opens the snapshot's bytes as a database.
+  func database(of snapshot: StoreSnapshot) throws(BackupError) -> Database {
+    do throws(FormatError) {
+      return try Database(main: snapshot.main, writeAheadLog: snapshot.log, rollbackJournal: snapshot.journal)
+    } catch {
+      throw BackupError(error, store: files.main)
+    }
+  }
+
+  private func examine(_ snapshot: StoreSnapshot) throws(BackupError) -> Examination {
+    do {
+      return try Examiner(fileSystem: surroundings.fileSystem).examine(
+        main: snapshot.main, log: snapshot.log, journal: snapshot.journal, of: files, members: snapshot.members)
+    } catch let error as FileError {
+      throw BackupError(error)
+    } catch let error as FormatError {
+      throw BackupError(error, store: files.main)
+    } catch {
+      throw BackupError(
+        .store, operation: "examine the store", path: files.main, detail: "an unforeseen failure",
+        hint: "Please report this, with what you did.")
+    }
+  }
+
+  /// The newest good backup that a delta can build on; nil where there is none.
+  private func parent(for content: SnapshotContent, _ examination: Examination) throws(BackupError) -> StoredBackup? {
+    for backup in catalog.backups where backup.isWhole && !backup.isApart && backup.id < id {
+      guard let manifest = backup.manifest, backup.proof?.result != .failed,
+        manifest.database?.pageSize == content.pageSize, manifest.file(.pageHashes) != nil,
+        manifest.store.uuid == examination.metadata?.uuid
+      else { continue }
+      guard manifest.depth < request.chainLimit else { return nil }
+      // All of its ancestors have to be good, as far as is known.
+      let chain = try catalog.chain(of: backup.id)
+      return chain.contains { $0.proof?.result == .failed } ? nil : backup
+    }
+    return nil
+  }
+
+  // MARK: Evidence
+
+  private func runEvidence(_ snapshot: StoreSnapshot, _ examination: Examination) throws(BackupError) -> BackupManifest
+  {
+    let packer = BlockPacker(job: self, snapshot: snapshot)
+    var manifest = self.manifest(.evidence, snapshot, examination)
+    manifest.store.journalMode = nil
+    var uploads: [any BackupUpload] = []
+    let roles: [BackupManifest.File.Role] = [
+      .evidenceMain, .evidenceLog, .evidenceSharedMemory, .evidenceJournal,
+    ]
+    for role in roles {
+      guard let source = try evidence(role, snapshot) else { continue }
+      let packed = try packer.pack(source, as: role, hashes: nil)
+      manifest.files.append(packed.file)
+      uploads.append(packed.upload)
+    }
+    let external = ExternalDataJob(job: self, packer: packer, parent: nil)
+    if let packed = try external.run(nil, model: nil) {
+      manifest.externalData = packed.data
+      if let archive = packed.archive {
+        manifest.files.append(archive.file)
+        uploads.append(archive.upload)
+      }
+    }
+    try wrapping { () throws(FileError) in try snapshot.finish() }
+    try commit(&manifest, uploads)
+    return manifest
+  }
+
+  private func evidence(
+    _ role: BackupManifest.File.Role, _ snapshot: StoreSnapshot
+  ) throws(BackupError) -> (any ByteSource)? {
+    guard let part = role.part, snapshot.members.contains(where: { $0.part == part }) else { return nil }
+    if part == .main { return snapshot.main }
+    do throws(FileError) {
+      let path = files.path(of: part)
+      // Connections of this process hold locks on the index.
+      if part == .sharedMemory { return try LastingFile(path, in: surroundings.fileSystem) }
+      return try surroundings.fileSystem.open(path)
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  // MARK: The end
+
+  /// Gives all files their names, and writes the manifest last.
+  private func commit(_ manifest: inout BackupManifest, _ uploads: [any BackupUpload]) throws(BackupError) {
+    manifest.files.sort { $0.name < $1.name }
+    for upload in uploads { try upload.finish() }
+    let json = try manifest.json()
+    // What is written is what can be read, or it is not written at all.
+    _ = try BackupManifest(json: json, of: id)
+    var named: [String] = []
+    do throws(BackupError) {
+      for (upload, name) in zip(uploads, uploads.map(\.name)) {
+        try upload.commit()
+        named.append(name)
+      }
+      let file = try place.begin("\(id)\(BackupManifest.suffix)")
+      try file.append(json[...])
+      try file.commit()
+    } catch {
+      // The first error is the one to report; files without a manifest are never taken for a backup.
+      try? place.delete("\(id)\(BackupManifest.suffix)", in: .kept)
+      for name in named { try? place.delete(name, in: .kept) }
+      throw error
+    }
+  }
+
+  /// Runs what throws errors of files.
+  func wrapping<Value>(_ body: () throws(FileError) -> Value) throws(BackupError) -> Value {
+    do throws(FileError) { return try body() } catch { throw BackupError(error) }
+  }
+
+  /// Tells the caller how far it is, and stops where the caller wants that.
+  func advance(_ phase: BackupPhase, _ done: Int64, _ total: Int64) throws(BackupError) {
+    guard request.progress(phase, done, total) else { throw .cancelled("back up the store") }
+  }
+}
+
+extension BackupError {
+  /// What the page reader says of a store.
+  init(_ error: FormatError, store: FilePath) {
+    if let fileError = error.fileError {
+      self.init(fileError)
+    } else {
+      self.init(.store, operation: error.operation, path: store, detail: error.detail, hint: error.hint)
+    }
+  }
+}

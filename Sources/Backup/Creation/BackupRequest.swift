@@ -1,0 +1,67 @@
+import StoreFiles
+
+/// How a backup is to be taken.
+public struct BackupRequest: Sendable {
+  /// How hard to pack: 1, 6 or 9.
+  public var level = 6
+
+  /// Whether the whole store is packed, even where few pages changed.
+  public var isFull = false
+
+  /// Why it is taken.
+  public var reason = BackupManifest.Reason.manual
+
+  /// Words for retention; letters, digits, `-`, `_` and `.`.
+  public var tags: [String] = []
+
+  /// How many backups restoring one may read; a longer chain is not begun.
+  public var chainLimit = 8
+
+  /// Whether the store is evidence, whose files are kept byte for byte; a damaged one always is.
+  public var isEvidence = false
+
+  /// Whether what was written is read back, unpacked and compared.
+  public var proves = true
+
+  /// The app's version, for the manifest.
+  public var appVersion: String?
+
+  /// The name of the store's model version in the app, for the manifest.
+  public var modelVersion: String?
+
+  /// Called now and then with what is done.
+  public var progress: BackupProgress
+
+  /// A backup that somebody asked for, packed at level 6.
+  public init(progress: @escaping BackupProgress = { _, _, _ in true }) { self.progress = progress }
+
+  /// Refuses what makes no sense.
+  func check() throws(BackupError) {
+    guard [1, 6, 9].contains(level) else {
+      throw .request("there is no level \(level)", hint: "Use level 1, 6 or 9.")
+    }
+    guard (1...1000).contains(chainLimit) else {
+      throw .request("a chain cannot have \(chainLimit) backups", hint: "Use a length from 1 to 1000.")
+    }
+    for tag in tags {
+      let isWord = tag.utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+          true
+        default: false
+        }
+      }
+      guard isWord, (1...64).contains(tag.utf8.count) else {
+        throw .request(
+          "\(printable(tag)) cannot be a tag", hint: "Use up to 64 letters, digits, points, hyphens and underscores.")
+      }
+    }
+  }
+}
+
+extension BackupError {
+  fileprivate static func request(_ detail: String, hint: String) -> BackupError {
+    BackupError(.request, operation: "back up the store", detail: detail, hint: hint)
+  }
+}

@@ -1,0 +1,133 @@
+import StoreFiles
+
+/// Pages that follow each other.
+struct PageRun: Sendable, Hashable {
+  var first: UInt32
+  var count: UInt32
+}
+
+/// What a database has that its backup's parent has not, and its digests.
+struct ContentComparison {
+  /// The pages that differ, or that the parent lacks.
+  var runs: [PageRun]
+
+  /// The database's digests.
+  var content: BackupManifest.Content
+
+  /// Whether less than half of the pages differ, in runs that a manifest can name.
+  var isWorthDelta: Bool {
+    let changed = runs.reduce(UInt64(0)) { $0 + UInt64($1.count) }
+    return changed * 2 < UInt64(content.pageCount ?? 0) && runs.count <= 50_000
+  }
+}
+
+extension BlockPacker {
+  private struct Compared: Sendable {
+    var content: [UInt8]
+    var digest: String
+    var hashes: [UInt8]
+    var changed: [PageRun]
+  }
+
+  /// Compares a database with the hashes of a backup's pages; nil where those cannot be trusted.
+  ///
+  /// - Parameter hashes: where the hashes of the database's own pages go.
+  func compare(
+    _ content: SnapshotContent, with parent: StoredBackup, _ hashes: HashedPages
+  ) throws(BackupError) -> ContentComparison? {
+    guard let manifest = parent.manifest, let database = manifest.database,
+      let known = try ParentHashes(parent, in: job.place)
+    else { return nil }
+    let (snapshot, pageSize) = (snapshot, content.pageSize)
+    let length = BackupManifest.blockLength
+    let pagesPerBlock = length / pageSize
+    let total = content.count
+    let count = Int((total + Int64(length) - 1) / Int64(length))
+    var result = ContentComparison(
+      runs: [],
+      content: .init(bytes: total, sha256: "", blocks: [], pageSize: pageSize, pageCount: content.pageCount))
+    var whole = RunningDigest()
+    try BlockPipeline.run(count: count, threads: Self.threads(isInUse: snapshot.isInUse)) {
+      () throws(BackupError) -> ((Int) throws(BackupError) -> Compared) in
+      { (index) throws(BackupError) -> Compared in
+        let bytes = try snapshot.block(index, of: content)
+        let own = PageHash.hashes(of: bytes, pageSize: pageSize)
+        let theirs = try known.hashes(ofPages: index * pagesPerBlock, count: bytes.count / pageSize)
+        // A block of which no page changed has the digest it had; the digest of the whole would show it if not.
+        let length = min(Int64(length), database.bytes - Int64(index) * Int64(length))
+        let digest =
+          own == theirs && length == Int64(bytes.count) ? database.blocks[index] : RunningDigest.hexadecimal(bytes)
+        return Compared(
+          content: bytes, digest: digest, hashes: own,
+          changed: own == theirs ? [] : Self.runs(own, theirs, firstPage: UInt32(index * pagesPerBlock + 1)))
+      }
+    } deliver: { (index, block) throws(BackupError) in
+      whole.add(block.content)
+      result.content.blocks.append(block.digest)
+      try hashes.append(block.hashes)
+      for run in block.changed {
+        if let last = result.runs.last, last.first + last.count == run.first {
+          result.runs[result.runs.count - 1].count += run.count
+        } else {
+          result.runs.append(run)
+        }
+      }
+      try job.advance(.comparing, min(total, Int64(index + 1) * Int64(length)), total)
+    }
+    result.content.sha256 = whole.hexadecimal
+    return result
+  }
+
+  /// The pages whose hashes differ.
+  private static func runs(_ own: [UInt8], _ theirs: [UInt8], firstPage: UInt32) -> [PageRun] {
+    var runs: [PageRun] = []
+    let size = PageHash.length
+    for index in 0..<(own.count / size) {
+      let range = (index * size)..<((index + 1) * size)
+      if range.upperBound <= theirs.count, own[range] == theirs[range] { continue }
+      let page = firstPage + UInt32(index)
+      if let last = runs.last, last.first + last.count == page {
+        runs[runs.count - 1].count += 1
+      } else {
+        runs.append(PageRun(first: page, count: 1))
+      }
+    }
+    return runs
+  }
+}
+
+/// The hashes of a backup's pages, as they were written.
+private struct ParentHashes: Sendable {
+  let place: any BackupPlace
+  let name: String
+  let pageCount: Int
+
+  /// Opens them; nil where they are not what the backup's manifest says, which costs no more than a full backup.
+  init?(_ backup: StoredBackup, in place: any BackupPlace) throws(BackupError) {
+    guard let manifest = backup.manifest, let file = manifest.file(.pageHashes), let database = manifest.database,
+      let pageSize = database.pageSize, let pageCount = database.pageCount,
+      file.bytes == Int64(PageHash.headerLength) + Int64(PageHash.length) * Int64(pageCount)
+    else { return nil }
+    self.place = place
+    name = file.name
+    self.pageCount = Int(pageCount)
+    var digest = RunningDigest()
+    var offset: Int64 = 0
+    while offset < file.bytes {
+      let bytes = try place.read(file.name, in: .kept, at: offset, length: 1 << 20)
+      if offset == 0, Array(bytes.prefix(PageHash.headerLength)) != PageHash.header(pageSize: pageSize) { return nil }
+      guard !bytes.isEmpty else { return nil }
+      digest.add(bytes)
+      offset += Int64(bytes.count)
+    }
+    guard digest.hexadecimal == file.sha256 else { return nil }
+  }
+
+  /// The hashes of pages, counted from 0; fewer where the backup has fewer.
+  func hashes(ofPages first: Int, count: Int) throws(BackupError) -> [UInt8] {
+    let there = max(0, min(count, pageCount - first))
+    guard there > 0 else { return [] }
+    return try place.read(
+      name, in: .kept, at: Int64(PageHash.headerLength + first * PageHash.length), length: there * PageHash.length)
+  }
+}

@@ -1,0 +1,130 @@
+import StoreFiles
+package import SystemPackage
+
+extension BackupExtraction {
+  /// Writes the large values below a folder, which takes the place of the store's `.X_SUPPORT`; nothing where there are none.
+  ///
+  /// One that is lost is left out and named.
+  package func writeExternalData(into folder: FilePath) throws(BackupError) -> Result {
+    try eachItem { (item, path, bytes) throws(BackupError) in
+      let file = try OpenItem(folder.appending(path), in: fileSystem)
+      try bytes { (piece) throws(BackupError) in try file.write(piece) }
+      try file.finish()
+    }
+  }
+
+  /// Reads the large values without writing anything, and says which are lost.
+  package func checkExternalData() throws(BackupError) -> Result {
+    try eachItem { (_, _, bytes) throws(BackupError) in try bytes { (_) throws(BackupError) in } }
+  }
+
+  /// Hands over the content of an item, piece by piece.
+  typealias Content = ((ArraySlice<UInt8>) throws(BackupError) -> Void) throws(BackupError) -> Void
+
+  private func eachItem(
+    _ body: (BackupManifest.ExternalData.Item, [FilePath.Component], Content) throws(BackupError) -> Void
+  ) throws(BackupError) -> Result {
+    var result = Result()
+    guard let data = try manifest.externalData else { return result }
+    var readers: [BackupIdentifier: ArchiveReader] = [:]
+    for backup in chain {
+      if let manifest = backup.manifest, let file = manifest.file(.externalData),
+        let reader = MemberReader(file, of: manifest, in: place, section)
+      {
+        readers[backup.id] = ArchiveReader(reader)
+      }
+    }
+    let total = data.totalBytes
+    var done: Int64 = 0
+    let own = try manifest.id
+    for item in data.items {
+      guard let path = item.components, let reader = readers[item.backup ?? own], item.bytes >= 0, item.offset >= 0
+      else {
+        result.lostItems.append(printable(item.name.text))
+        continue
+      }
+      // What is damaged is found before anything is written under its name.
+      guard try reader.digest(at: item.offset, length: item.bytes) == item.sha256 else {
+        result.lostItems.append(printable(item.name.text))
+        continue
+      }
+      try body(item, path) { (deliver) throws(BackupError) in
+        try reader.read(at: item.offset, length: item.bytes, deliver)
+      }
+      done &+= item.bytes
+      try advance(.externalData, min(done, total), total)
+    }
+    return result
+  }
+}
+
+extension BackupManifest.ExternalData.Item {
+  /// The path below the folder of large values; nil for one that would lead elsewhere.
+  fileprivate var components: [FilePath.Component]? {
+    guard let path = name.path, path.isRelative else { return nil }
+    let components = Array(path.components)
+    guard !components.isEmpty, components.count < 16, components.allSatisfy({ $0.kind == .regular }) else { return nil }
+    return components
+  }
+}
+
+/// Reads ranges of an archive; keeps the block that it read last.
+private final class ArchiveReader {
+  private let reader: MemberReader
+  private var last: (block: Int, bytes: [UInt8]?)?
+
+  init(_ reader: MemberReader) { self.reader = reader }
+
+  /// Hands over the bytes of a range, as far as they are there.
+  func read(
+    at offset: Int64, length: Int64, _ deliver: (ArraySlice<UInt8>) throws(BackupError) -> Void
+  ) throws(BackupError) {
+    let blockLength = Int64(BackupManifest.blockLength)
+    var position = offset
+    // The archive's own length bounds what a manifest can ask for.
+    let end = offset > reader.content.bytes - length ? offset : offset + length
+    while position < end {
+      let block = Int(position / blockLength)
+      guard let bytes = try block == last?.block ? last?.bytes : load(block) else { return }
+      let start = Int(position - Int64(block) * blockLength)
+      let stop = min(bytes.count, start + Int(min(blockLength, end - position)))
+      guard start < stop else { return }
+      try deliver(bytes[start..<stop])
+      position += Int64(stop - start)
+    }
+  }
+
+  private func load(_ block: Int) throws(BackupError) -> [UInt8]? {
+    let bytes = try reader.block(block)
+    last = (block, bytes)
+    return bytes
+  }
+
+  func digest(at offset: Int64, length: Int64) throws(BackupError) -> String {
+    var digest = RunningDigest()
+    try read(at: offset, length: length) { (piece) throws(BackupError) in digest.add(Array(piece)) }
+    return digest.hexadecimal
+  }
+}
+
+/// A large value that is being written.
+private final class OpenItem {
+  private let file: WritableFile
+
+  init(_ path: FilePath, in fileSystem: FileSystem) throws(BackupError) {
+    do throws(FileError) {
+      try fileSystem.makeDirectory(path.folder)
+      file = try fileSystem.create(path, permissions: .init(rawValue: 0o644))
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  func write(_ bytes: ArraySlice<UInt8>) throws(BackupError) {
+    do throws(FileError) { try file.write(bytes) } catch { throw BackupError(error) }
+  }
+
+  func finish() throws(BackupError) {
+    do throws(FileError) { try file.synchronize() } catch { throw BackupError(error) }
+  }
+}

@@ -1,0 +1,224 @@
+package import StoreFiles
+package import SystemPackage
+
+/// Unpacks a backup: the database of a chain, large values, the files of evidence.
+///
+/// What is damaged is left zero and named; everything else is as it was. Nothing is pushed to the disk here, so that the
+/// caller can do it once, where the result is to stay.
+package struct BackupExtraction: Sendable {
+  /// What was lost on the way.
+  package struct Result: Sendable, Hashable {
+    /// The blocks of the restored file that are not what they were, counted from 0, in ascending order.
+    package var lostBlocks: [Int] = []
+
+    /// The damaged blocks of the backups' files, by file.
+    package var damage: [String: [Int]] = [:]
+
+    /// Whether the digest of the whole is what it was, where no block is lost.
+    package var isDigestRight = true
+
+    /// The names of large values that are lost.
+    package var lostItems: [String] = []
+
+    /// Whether everything that was restored is, byte for byte, what was backed up.
+    package var isWhole: Bool { lostBlocks.isEmpty && damage.isEmpty && isDigestRight && lostItems.isEmpty }
+  }
+
+  /// The backups that are read, the full one first; one for evidence.
+  package let chain: [StoredBackup]
+  let place: any BackupPlace
+  let section: BackupSection
+  let fileSystem: FileSystem
+  let progress: BackupProgress
+
+  /// Prepares to unpack a backup.
+  ///
+  /// - Parameter isTolerant: whether a chain that is broken is read as far as it goes.
+  /// - Throws: `no-such-backup`, `backup-damaged`, `backup-chain-broken`.
+  package init(
+    _ id: BackupIdentifier, in catalog: BackupCatalog, isTolerant: Bool = false, fileSystem: FileSystem,
+    progress: @escaping BackupProgress = { _, _, _ in true }
+  ) throws(BackupError) {
+    chain = try isTolerant ? catalog.remains(of: id) : catalog.chain(of: id)
+    place = catalog.place
+    section = catalog.section
+    self.fileSystem = fileSystem
+    self.progress = progress
+  }
+
+  /// The manifest of the backup itself.
+  package var manifest: BackupManifest {
+    get throws(BackupError) {
+      guard let manifest = chain.last?.manifest else {
+        throw BackupError(
+          .manifestUnreadable, operation: "unpack the backup", detail: "it has no manifest that can be read",
+          hint: "Unpack its file with gunzip.")
+      }
+      return manifest
+    }
+  }
+
+  // MARK: The database
+
+  /// Writes the database into a new file.
+  ///
+  /// - Throws: `backup-request` for evidence, and what file system and place say; damage is in the result instead.
+  package func writeDatabase(to path: FilePath) throws(BackupError) -> Result {
+    guard let database = try manifest.database else {
+      throw BackupError(
+        .request, operation: "unpack the backup", path: path, detail: "it holds the raw files of a store",
+        hint: "Restore it to a path of its own, and salvage that.")
+    }
+    var result = Result()
+    let file = try ExtractedFile(path, in: fileSystem)
+    var digest: String?
+    for backup in chain {
+      guard let manifest = backup.manifest else { continue }
+      if let packed = manifest.file(.database) {
+        digest = try write(packed, of: manifest, to: file, &result)
+      } else if let packed = manifest.file(.delta), let pages = manifest.pages {
+        try writeDelta(packed, pages, of: manifest, to: file, &result)
+        digest = nil
+      }
+    }
+    // A later backup of the chain may have fewer pages than an earlier one.
+    try file.truncate(to: database.bytes)
+    if digest != database.sha256 { try compare(path, with: database, &result) }
+    return result
+  }
+
+  /// Unpacks a file on all processors, each block to its place; returns the digest of the content where nothing is lost.
+  private func write(
+    _ packed: BackupManifest.File, of manifest: BackupManifest, to file: ExtractedFile, _ result: inout Result
+  ) throws(BackupError) -> String? {
+    var whole = RunningDigest()
+    let damaged = try unpack(packed, of: manifest) { (block, bytes) throws(BackupError) in
+      guard let bytes else { return }
+      whole.add(bytes)
+      try file.write(bytes[...], at: Int64(block) * Int64(BackupManifest.blockLength))
+    }
+    if !damaged.isEmpty { result.damage[packed.name] = damaged }
+    return damaged.isEmpty ? whole.hexadecimal : nil
+  }
+
+  /// Writes the pages of a delta over those of its parent; pages that are lost become zeros, so that nothing old is mixed
+  /// with what is new.
+  private func writeDelta(
+    _ packed: BackupManifest.File, _ pages: [UInt32], of manifest: BackupManifest, to file: ExtractedFile,
+    _ result: inout Result
+  ) throws(BackupError) {
+    guard let size = manifest.database?.pageSize, let bytes = manifest.database?.bytes else { return }
+    try file.truncate(to: bytes)
+    var index = 0
+    var usedPages = 0
+    let pagesPerBlock = BackupManifest.blockLength / size
+    var left = Int((packed.content?.bytes ?? 0) / Int64(size))
+    let damaged = try unpack(packed, of: manifest) { (_, content) throws(BackupError) in
+      let count = min(pagesPerBlock, left)
+      left -= count
+      let content = content ?? [UInt8](repeating: 0, count: count * size)
+      var done = 0
+      while done < count, index + 1 < pages.count {
+        let run = min(Int(pages[index + 1]) - usedPages, count - done)
+        let first = Int64(pages[index]) - 1 + Int64(usedPages)
+        try file.write(content[(done * size)..<((done + run) * size)], at: first * Int64(size))
+        done += run
+        usedPages += run
+        if usedPages == Int(pages[index + 1]) {
+          index += 2
+          usedPages = 0
+        }
+      }
+    }
+    if !damaged.isEmpty { result.damage[packed.name] = damaged }
+  }
+
+  /// Unpacks the blocks of a file, in order; nil stands for one that is lost.
+  ///
+  /// - Returns: the blocks that are lost.
+  func unpack(
+    _ packed: BackupManifest.File, of manifest: BackupManifest,
+    deliver: (Int, [UInt8]?) throws(BackupError) -> Void
+  ) throws(BackupError) -> [Int] {
+    guard let reader = MemberReader(packed, of: manifest, in: place, section) else { return [] }
+    var damaged: [Int] = []
+    let total = reader.content.bytes
+    try BlockPipeline.run(count: reader.blockCount, threads: BlockPacker.threads(isInUse: false)) {
+      () throws(BackupError) -> ((Int) throws(BackupError) -> [UInt8]?) in
+      { (block) throws(BackupError) -> [UInt8]? in try reader.block(block) }
+    } deliver: { (block, bytes) throws(BackupError) in
+      if bytes == nil { damaged.append(block) }
+      try deliver(block, bytes)
+      try advance(.unpacking, min(total, Int64(block + 1) * Int64(BackupManifest.blockLength)), total)
+    }
+    return damaged
+  }
+
+  /// Finds the blocks of a restored file that are not what was backed up.
+  private func compare(
+    _ path: FilePath, with content: BackupManifest.Content, _ result: inout Result
+  ) throws(BackupError) {
+    do throws(FileError) {
+      let file = try fileSystem.open(path)
+      var whole = RunningDigest()
+      var offset: Int64 = 0
+      for (index, digest) in content.blocks.enumerated() {
+        let bytes = try file.bytes(at: offset, length: BackupManifest.blockLength)
+        whole.add(bytes)
+        if RunningDigest.hexadecimal(bytes) != digest { result.lostBlocks.append(index) }
+        offset += Int64(bytes.count)
+      }
+      result.isDigestRight = result.lostBlocks.isEmpty && whole.hexadecimal == content.sha256
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  func advance(_ phase: BackupPhase, _ done: Int64, _ total: Int64) throws(BackupError) {
+    guard progress(phase, done, total) else { throw .cancelled("unpack the backup") }
+  }
+
+  // MARK: Evidence
+
+  /// Writes the raw files of evidence as the parts of a set; large values come with ``writeExternalData(into:)``.
+  ///
+  /// - Throws: `backup-request` for any other kind of backup, and what file system and place say.
+  package func writeEvidence(to files: StoreFileSet) throws(BackupError) -> Result {
+    let manifest = try manifest
+    guard manifest.kind == .evidence else {
+      throw BackupError(
+        .request, operation: "unpack the backup", path: files.main, detail: "it holds a database, and no raw files",
+        hint: "Restore it as a database.")
+    }
+    var result = Result()
+    for packed in manifest.files {
+      guard let part = packed.role.part else { continue }
+      let file = try ExtractedFile(files.path(of: part), in: fileSystem)
+      _ = try write(packed, of: manifest, to: file, &result)
+      try file.truncate(to: packed.content?.bytes ?? 0)
+      if part == .main { result.lostBlocks = result.damage[packed.name] ?? [] }
+    }
+    return result
+  }
+}
+
+/// A file that a backup is unpacked into.
+final class ExtractedFile {
+  private let file: WritableFile
+
+  init(_ path: FilePath, in fileSystem: FileSystem) throws(BackupError) {
+    do throws(FileError) { file = try fileSystem.create(path) } catch { throw BackupError(error) }
+  }
+
+  func write(_ bytes: ArraySlice<UInt8>, at offset: Int64) throws(BackupError) {
+    do throws(FileError) { try file.write(bytes, at: offset) } catch { throw BackupError(error) }
+  }
+
+  func truncate(to count: Int64) throws(BackupError) {
+    do throws(FileError) { try file.truncate(to: count) } catch { throw BackupError(error) }
+  }
+
+  func synchronize() throws(BackupError) {
+    do throws(FileError) { try file.synchronize() } catch { throw BackupError(error) }
+  }
+}

@@ -1,0 +1,64 @@
+import StoreFiles
+
+/// Reads the packed file of a backup block by block, and knows which blocks are damaged.
+struct MemberReader: Sendable {
+  let place: any BackupPlace
+  let section: BackupSection
+  let file: BackupManifest.File
+  let content: BackupManifest.Content
+
+  /// Where each member begins.
+  private let offsets: [Int64]
+
+  init?(_ file: BackupManifest.File, of manifest: BackupManifest, in place: any BackupPlace, _ section: BackupSection) {
+    guard let members = file.members, let content = file.content ?? manifest.database else { return nil }
+    self.place = place
+    self.section = section
+    self.file = file
+    self.content = content
+    var offsets: [Int64] = []
+    var offset: Int64 = 0
+    for member in members {
+      offsets.append(offset)
+      offset += Int64(member)
+    }
+    self.offsets = offsets
+  }
+
+  /// The number of blocks; none for empty content.
+  var blockCount: Int { content.blocks.count }
+
+  /// The bytes that a block unpacks to.
+  func length(of block: Int) -> Int {
+    let length = Int64(BackupManifest.blockLength)
+    return Int(max(0, min(length, content.bytes - Int64(block) * length)))
+  }
+
+  /// The member of a block as it lies there; shorter where the file is cut off, nil where it is missing.
+  func member(_ block: Int) throws(BackupError) -> [UInt8]? {
+    guard let members = file.members, members.indices.contains(block) else { return nil }
+    do throws(BackupError) {
+      return try place.read(file.name, in: section, at: offsets[block], length: members[block])
+    } catch {
+      guard error.fileError?.kind == .notFound else { throw error }
+      return nil
+    }
+  }
+
+  /// A block as it was packed; nil where it is damaged or missing.
+  ///
+  /// - Throws: what the place says where it cannot be read; that is no damage.
+  func block(_ block: Int) throws(BackupError) -> [UInt8]? {
+    guard let member = try member(block) else { return nil }
+    return unpack(member, block)
+  }
+
+  /// Unpacks a member; nil where it is not what was packed.
+  func unpack(_ member: [UInt8], _ block: Int) -> [UInt8]? {
+    guard content.blocks.indices.contains(block),
+      let bytes = Inflate.unpack(member: member, count: length(of: block)),
+      RunningDigest.hexadecimal(bytes) == content.blocks[block]
+    else { return nil }
+    return bytes
+  }
+}

@@ -1,0 +1,280 @@
+public import StoreFiles
+
+extension BackupManifest {
+  /// The store that a backup was taken of.
+  public struct Store: Sendable, Hashable, Codable {
+    /// Where it was.
+    public var path: PathText
+
+    /// `core-data`, `sqlite` or `unknown`.
+    public var kind: String
+
+    /// The identifier in its metadata (`NSStoreUUID`), where it has one.
+    public var uuid: String?
+
+    /// `wal` or `delete`; nil for evidence.
+    public var journalMode: String?
+
+    /// A store by its facts.
+    public init(path: PathText, kind: String, uuid: String? = nil, journalMode: String? = nil) {
+      self.path = path
+      self.kind = kind
+      self.uuid = uuid
+      self.journalMode = journalMode
+    }
+  }
+
+  /// Bytes before they were packed, and their digests.
+  public struct Content: Sendable, Hashable, Codable {
+    /// How many.
+    public var bytes: Int64
+
+    /// The SHA-256 of all of them, in hexadecimal digits.
+    public var sha256: String
+
+    /// The SHA-256 of each block of 1 MiB, in hexadecimal digits; the last block may be shorter.
+    public var blocks: [String]
+
+    /// The page size in bytes; nil for what is no database.
+    public var pageSize: Int?
+
+    /// The number of pages; nil for what is no database.
+    public var pageCount: UInt32?
+
+    /// Content by its facts.
+    public init(bytes: Int64, sha256: String, blocks: [String], pageSize: Int? = nil, pageCount: UInt32? = nil) {
+      self.bytes = bytes
+      self.sha256 = sha256
+      self.blocks = blocks
+      self.pageSize = pageSize
+      self.pageCount = pageCount
+    }
+  }
+
+  /// A file of the backup.
+  public struct File: Sendable, Hashable, Codable {
+    /// What a file holds.
+    public enum Role: String, Sendable, Hashable, Codable, CaseIterable {
+      /// The database file, packed: `.sqlite.gz`.
+      case database
+
+      /// The changed pages of a delta, packed: `.delta.gz`.
+      case delta
+
+      /// A hash of each page of the database, for the next delta: `.pages`.
+      case pageHashes = "page-hashes"
+
+      /// The large values, as an archive, packed: `.tar.gz`.
+      case externalData = "external-data"
+
+      /// The main file of evidence, packed: `.sqlite.gz`.
+      case evidenceMain = "evidence-main"
+
+      /// The write-ahead log of evidence, packed: `.sqlite-wal.gz`.
+      case evidenceLog = "evidence-wal"
+
+      /// The index of the write-ahead log of evidence, packed: `.sqlite-shm.gz`.
+      case evidenceSharedMemory = "evidence-shm"
+
+      /// The rollback journal of evidence, packed: `.sqlite-journal.gz`.
+      case evidenceJournal = "evidence-journal"
+
+      /// Whether it is a file of evidence, kept byte for byte.
+      public var isEvidence: Bool { part != nil }
+
+      /// The part of the store that a file of evidence is; nil for any other.
+      public var part: StoreFileSet.Part? {
+        switch self {
+        case .evidenceMain: .main
+        case .evidenceLog: .wal
+        case .evidenceSharedMemory: .sharedMemory
+        case .evidenceJournal: .journal
+        case .database, .delta, .pageHashes, .externalData: nil
+        }
+      }
+
+      /// What the name of such a file has behind the identifier.
+      public var suffix: String {
+        switch self {
+        case .database, .evidenceMain: ".sqlite.gz"
+        case .delta: ".delta.gz"
+        case .pageHashes: ".pages"
+        case .externalData: ".tar.gz"
+        case .evidenceLog: ".sqlite-wal.gz"
+        case .evidenceSharedMemory: ".sqlite-shm.gz"
+        case .evidenceJournal: ".sqlite-journal.gz"
+        }
+      }
+    }
+
+    /// What it holds.
+    public var role: Role
+
+    /// Its name, in the folder of the manifest.
+    public var name: String
+
+    /// Its size in bytes.
+    public var bytes: Int64
+
+    /// The SHA-256 of the file as it lies there, in hexadecimal digits.
+    public var sha256: String
+
+    /// The sizes of its gzip members in bytes, in order; nil for a file that is not packed.
+    ///
+    /// Each unpacks to a block of 1 MiB, the last one to what is left.
+    public var members: [Int]?
+
+    /// What it unpacks to; nil for a file that is not packed, and for the database of a full backup, whose content is the
+    /// manifest's.
+    public var content: Content?
+
+    /// A file by its facts.
+    public init(role: Role, name: String, bytes: Int64, sha256: String, members: [Int]? = nil, content: Content? = nil)
+    {
+      self.role = role
+      self.name = name
+      self.bytes = bytes
+      self.sha256 = sha256
+      self.members = members
+      self.content = content
+    }
+  }
+
+  /// The large values that a store keeps in files of their own.
+  public struct ExternalData: Sendable, Hashable, Codable {
+    /// A large value.
+    public struct Item: Sendable, Hashable, Codable {
+      /// The path below the store's folder of large values, such as `_EXTERNAL_DATA/<UUID>`.
+      public var name: PathText
+
+      /// Its size in bytes.
+      public var bytes: Int64
+
+      /// The SHA-256 of its content, in hexadecimal digits.
+      public var sha256: String
+
+      /// The backup whose archive holds it; nil where it is this one.
+      public var backup: BackupIdentifier?
+
+      /// Where its content begins in the unpacked archive, in bytes.
+      public var offset: Int64
+
+      /// A large value by its facts.
+      public init(name: PathText, bytes: Int64, sha256: String, backup: BackupIdentifier? = nil, offset: Int64) {
+        self.name = name
+        self.bytes = bytes
+        self.sha256 = sha256
+        self.backup = backup
+        self.offset = offset
+      }
+    }
+
+    /// The files, in the order of their names.
+    public var items: [Item]
+
+    /// The names of files that records refer to and that were not there.
+    public var missing: [String]
+
+    /// The size of all files together, in bytes.
+    public var totalBytes: Int64 { items.reduce(0) { $0 &+ max(0, $1.bytes) } }
+
+    /// The large values of a store.
+    public init(items: [Item], missing: [String] = []) {
+      self.items = items
+      self.missing = missing
+    }
+  }
+
+  /// The model that a store was written with.
+  public struct Model: Sendable, Hashable, Codable {
+    /// The name of the version in the app's models, where the caller knows it.
+    public var version: String?
+
+    /// The identifiers in the store's metadata.
+    public var identifiers: [String]
+
+    /// The checksum over the entities' hashes (`NSStoreModelVersionChecksumKey`).
+    public var checksum: String?
+
+    /// The version hash of each entity, in hexadecimal digits.
+    public var entityHashes: [String: String]
+
+    /// A model by its facts.
+    public init(version: String? = nil, identifiers: [String], checksum: String?, entityHashes: [String: String]) {
+      self.version = version
+      self.identifiers = identifiers
+      self.checksum = checksum
+      self.entityHashes = entityHashes
+    }
+  }
+
+  /// How many records of an entity, or rows of a table, there were.
+  public struct EntityCount: Sendable, Hashable, Codable {
+    /// The entity, or the table where no entity is known.
+    public var name: String
+
+    /// The table its records are in.
+    public var table: String
+
+    /// Nil where the table could not be read.
+    public var rows: Int64?
+
+    /// A count, or nil where there is none.
+    public init(name: String, table: String, rows: Int64?) {
+      self.name = name
+      self.table = table
+      self.rows = rows
+    }
+  }
+
+  /// What the look at the store found while it was backed up.
+  public struct Check: Sendable, Hashable, Codable {
+    /// Whether the store was sound, as far as it was looked at.
+    ///
+    /// A backup of a store that was not is kept apart: it never counts in retention.
+    public var isSound: Bool
+
+    /// A stable word for the reason where it was not, such as `roots-damaged`.
+    public var code: String?
+
+    /// The reason in plain words.
+    public var words: String?
+
+    /// The result of a look.
+    public init(isSound: Bool, code: String? = nil, words: String? = nil) {
+      self.isSound = isSound
+      self.code = code
+      self.words = words
+    }
+  }
+
+  /// The versions of everything that had a part in a backup.
+  public struct Versions: Sendable, Hashable, Codable {
+    /// The app's own, given by the caller.
+    public var app: String?
+
+    /// This library's version.
+    public var library: String
+
+    /// The SQLite that this process ran with.
+    public var sqlite: String?
+
+    /// The SQLite that wrote the store last, as its header says.
+    public var storeWrittenBySQLite: String?
+
+    /// The operating system in words.
+    public var operatingSystem: String
+
+    /// The versions, as far as they are known.
+    public init(
+      app: String? = nil, library: String, sqlite: String? = nil, storeWrittenBySQLite: String? = nil,
+      operatingSystem: String
+    ) {
+      self.app = app
+      self.library = library
+      self.sqlite = sqlite
+      self.storeWrittenBySQLite = storeWrittenBySQLite
+      self.operatingSystem = operatingSystem
+    }
+  }
+}

@@ -1,0 +1,155 @@
+import Foundation
+import StoreFiles
+
+extension BackupManifest {
+  /// The largest manifest that is read, in bytes.
+  static let limit = 64 << 20
+
+  /// What the name of a manifest has behind the identifier.
+  package static let suffix = ".json"
+
+  /// Reads a manifest, and refuses one that contradicts itself: it is input like any other.
+  ///
+  /// - Parameter id: the identifier that its file is named by.
+  /// - Throws: `backup-manifest-unreadable`, `backup-manifest-too-new`.
+  package init(json bytes: [UInt8], of id: BackupIdentifier) throws(BackupError) {
+    struct Head: Decodable {
+      var format: String
+      var version: Int
+    }
+    let decoder = JSONDecoder()
+    let head: Head
+    let manifest: BackupManifest
+    do {
+      head = try decoder.decode(Head.self, from: Data(bytes))
+    } catch {
+      throw .unreadable(id, "it is not the manifest of a backup")
+    }
+    guard head.format == Self.formatName else { throw .unreadable(id, "it is not the manifest of a backup") }
+    guard head.version == Self.currentVersion else {
+      throw BackupError(
+        .manifestTooNew, operation: "read the manifest of backup \(id)",
+        detail: "it is of version \(head.version), and this software knows version \(Self.currentVersion)",
+        hint: "Use a newer version of this software.")
+    }
+    do {
+      manifest = try decoder.decode(BackupManifest.self, from: Data(bytes))
+    } catch {
+      throw .unreadable(id, "parts of it are missing or of the wrong kind")
+    }
+    if let contradiction = manifest.contradiction(id: id) { throw .unreadable(id, contradiction) }
+    self = manifest
+  }
+
+  /// The manifest as the JSON text that is written, with a final newline.
+  package func json() throws(BackupError) -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    do {
+      return [UInt8](try encoder.encode(self)) + [UInt8(ascii: "\n")]
+    } catch {
+      throw BackupError(
+        .packing, operation: "write the manifest of backup \(id)", detail: "it cannot be written as JSON",
+        hint: "Please report this, with what you did.")
+    }
+  }
+
+  // MARK: Checking
+
+  /// What in it cannot be, in one sentence without a full stop; nil for a manifest that agrees with itself.
+  private func contradiction(id: BackupIdentifier) -> String? {
+    guard self.id == id else { return "it is that of backup \(self.id)" }
+    guard Set(files.map(\.role)).count == files.count else { return "it names two files of one kind" }
+    for file in files {
+      if let words = contradiction(in: file) { return words }
+    }
+    switch kind {
+    case .full:
+      guard parent == nil, pages == nil, depth == 1 else { return "a full backup has no parent" }
+      guard let database, let file = file(.database) else { return "it names no database" }
+      return contradiction(database: database) ?? contradiction(members: file.members, of: database)
+    case .delta:
+      guard let parent, parent < id, depth > 1, depth <= 1000 else { return "its place in a chain cannot be" }
+      guard let database, let file = file(.delta), let content = file.content, let pages else {
+        return "it names no changed pages"
+      }
+      return contradiction(database: database) ?? contradiction(members: file.members, of: content)
+        ?? contradiction(pages: pages, of: database, content: content)
+    case .evidence:
+      guard parent == nil, pages == nil, depth == 1, database == nil, pageHashes == nil else {
+        return "evidence has neither parent nor pages"
+      }
+      return files.contains { $0.role.isEvidence } ? nil : "it names no file of the store"
+    }
+  }
+
+  private var pageHashes: File? { file(.pageHashes) }
+
+  private func contradiction(in file: File) -> String? {
+    guard file.name == "\(id)\(file.role.suffix)" else { return "it names a file that is not its own" }
+    guard file.bytes >= 0, file.sha256.isDigest else { return "size or digest of a file cannot be" }
+    guard file.role == .pageHashes || file.role == .database || file.content != nil else {
+      return "it does not say what a file holds"
+    }
+    if let content = file.content { return contradiction(members: file.members, of: content, in: file) }
+    return nil
+  }
+
+  private func contradiction(members: [Int]?, of content: Content, in file: File? = nil) -> String? {
+    guard content.bytes >= 0, content.sha256.isDigest, content.blocks.allSatisfy(\.isDigest) else {
+      return "size or digest of its content cannot be"
+    }
+    let length = Int64(Self.blockLength)
+    let count = content.bytes / length + (content.bytes % length == 0 ? 0 : 1)
+    guard Int64(content.blocks.count) == count else { return "it does not have a digest for each block" }
+    guard let members else { return "it does not say where its blocks are" }
+    // An empty content has one member, so that the file is a gzip file.
+    guard Int64(members.count) == max(1, count), members.allSatisfy({ (18...Self.longestMember).contains($0) }) else {
+      return "it does not say where each block is"
+    }
+    let total = members.reduce(Int64(0)) { $0 + Int64($1) }
+    let bytes = (file ?? self.file(kind == .full ? .database : .delta))?.bytes
+    guard total == bytes else { return "its blocks do not fill its file" }
+    return nil
+  }
+
+  /// The longest gzip member of a block: data that cannot be packed grows by some bytes for each 64 KiB, and a header.
+  static let longestMember = blockLength + 65536
+
+  private func contradiction(database: Content) -> String? {
+    guard let size = database.pageSize, let count = database.pageCount, size >= 512, size <= 65536,
+      size.nonzeroBitCount == 1, Int64(size) * Int64(count) == database.bytes
+    else { return "page size and number of pages cannot be" }
+    return nil
+  }
+
+  private func contradiction(pages: [UInt32], of database: Content, content: Content) -> String? {
+    guard pages.count.isMultiple(of: 2), let size = database.pageSize, let count = database.pageCount else {
+      return "its list of pages cannot be"
+    }
+    var next: UInt64 = 1
+    var total: UInt64 = 0
+    for index in stride(from: 0, to: pages.count, by: 2) {
+      let (first, run) = (UInt64(pages[index]), UInt64(pages[index + 1]))
+      guard first >= next, run > 0, first + run - 1 <= UInt64(count) else { return "its list of pages cannot be" }
+      next = first + run
+      total += run
+    }
+    return Int64(total) * Int64(size) == content.bytes ? nil : "its list of pages is not what its file holds"
+  }
+}
+
+extension BackupError {
+  fileprivate static func unreadable(_ id: BackupIdentifier, _ detail: String) -> BackupError {
+    BackupError(
+      .manifestUnreadable, operation: "read the manifest of backup \(id)", detail: detail,
+      hint: "The files beside it are not affected: gunzip opens those that end in .gz.")
+  }
+}
+
+extension String {
+  /// Whether it is a SHA-256 in lower-case hexadecimal digits.
+  fileprivate var isDigest: Bool {
+    utf8.count == 64 && utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
+  }
+}

@@ -1,0 +1,125 @@
+import StoreFiles
+
+/// What is written beside a backup: what it holds, of which store, and how to prove each block of it.
+///
+/// Versioned JSON, described in `Documentation/BACKUP_FORMAT.md`; keys may be added, never changed. A backup without a
+/// manifest is not whole.
+public struct BackupManifest: Sendable, Hashable, Codable {
+  /// How the store is kept.
+  public enum Kind: String, Sendable, Hashable, Codable {
+    /// The whole database file.
+    case full
+
+    /// The pages that changed since the parent.
+    case delta
+
+    /// The files of a damaged or quarantined store, byte for byte.
+    case evidence
+  }
+
+  /// Why the backup was taken.
+  public enum Reason: String, Sendable, Hashable, Codable, CaseIterable {
+    /// Somebody asked for it.
+    case manual
+
+    /// Its time had come.
+    case scheduled
+
+    /// The store was about to be migrated.
+    case beforeMigration = "before-migration"
+
+    /// The store was about to be replaced by a backup.
+    case beforeRestore = "before-restore"
+
+    /// The store was about to be replaced by a salvaged or a new one.
+    case beforeInstall = "before-install"
+  }
+
+  /// The name of the format.
+  public static let formatName = "lazaret-backup-manifest"
+
+  /// The version of the format that this software writes.
+  public static let currentVersion = 1
+
+  /// The bytes of a block, and so of what one gzip member unpacks to.
+  public static let blockLength = 1 << 20
+
+  /// The name of the format: always `lazaret-backup-manifest`.
+  public var format: String = BackupManifest.formatName
+
+  /// The version of the format: 1.
+  public var version: Int = BackupManifest.currentVersion
+
+  /// What the backup is called.
+  public var id: BackupIdentifier
+
+  /// When it was taken, in RFC 3339.
+  public var date: String
+
+  /// How the store is kept.
+  public var kind: Kind
+
+  /// Why it was taken.
+  public var reason: Reason
+
+  /// The words that the caller gave it, for retention.
+  public var tags: [String] = []
+
+  /// The backup whose pages a delta leaves out; nil for any other kind.
+  public var parent: BackupIdentifier?
+
+  /// How many backups restoring it reads: 1 for a full one, one more than the parent for a delta.
+  public var depth: Int = 1
+
+  /// The store it was taken of.
+  public var store: Store
+
+  /// The database file as it will be restored; nil for evidence.
+  public var database: Content?
+
+  /// The pages that a delta holds, in ascending order: the first page and the number of pages of each run, in turn.
+  public var pages: [UInt32]?
+
+  /// The files of the backup apart from the manifest itself and the proof.
+  public var files: [File]
+
+  /// The large values that the store keeps in files of their own; nil where it has none.
+  public var externalData: ExternalData?
+
+  /// The model it was written with; nil where it could not be told.
+  public var model: Model?
+
+  /// The records of each entity, or the rows of each table; nil where they could not be counted.
+  public var entities: [EntityCount]?
+
+  /// What the look at the store found while it was backed up.
+  public var check: Check
+
+  /// The versions of everything that had a part in it.
+  public var versions: Versions
+
+  /// A manifest with its parts.
+  public init(
+    id: BackupIdentifier, kind: Kind, reason: Reason, store: Store, files: [File], check: Check, versions: Versions
+  ) {
+    self.id = id
+    self.date = id.date.rfc3339
+    self.kind = kind
+    self.reason = reason
+    self.store = store
+    self.files = files
+    self.check = check
+    self.versions = versions
+  }
+
+  /// The size of the backup's files together, in bytes.
+  public var totalBytes: Int64 { files.reduce(0) { $0 + $1.bytes } }
+
+  /// The bytes that it restores to, without large values in files of their own.
+  public var contentBytes: Int64 {
+    database?.bytes ?? files.filter { $0.role.isEvidence }.reduce(0) { $0 + ($1.content?.bytes ?? 0) }
+  }
+
+  /// The file of a role; nil where the backup has none.
+  public func file(_ role: File.Role) -> File? { files.first { $0.role == role } }
+}

@@ -1,0 +1,125 @@
+import Foundation
+public import StoreFiles
+
+/// The result of the last proving of a backup, kept beside it as `<id>.proof.json`.
+public struct BackupProof: Sendable, Hashable, Codable {
+  /// How it ended.
+  public enum Result: String, Sendable, Hashable, Codable {
+    /// Everything that was looked at is as it should be.
+    case proven
+
+    /// Something is not.
+    case failed
+
+    /// It could not be told: the surroundings were at fault, or time ran out.
+    case inconclusive
+  }
+
+  /// How far it went; each includes those before.
+  public enum Depth: String, Sendable, Hashable, Codable, Comparable, CaseIterable {
+    /// The files that were written were read back, and their digests are right.
+    case files
+
+    /// It was restored, opened, passed SQLite's integrity check, and has the records that the manifest says.
+    case restored
+
+    /// The restored store was migrated to the app's current model too.
+    case migrated
+
+    /// Whether one goes less far than another.
+    public static func < (left: Depth, right: Depth) -> Bool { left.rank < right.rank }
+
+    private var rank: Int {
+      switch self {
+      case .files: 0
+      case .restored: 1
+      case .migrated: 2
+      }
+    }
+  }
+
+  /// Something that is not as it should be.
+  public struct Problem: Sendable, Hashable, Codable {
+    /// A stable word, such as `block-damaged`.
+    public var code: String
+
+    /// The problem in plain words, one sentence without a full stop.
+    public var words: String
+
+    /// The file of the backup that it is in, where it is in one.
+    public var file: String?
+
+    /// The blocks that are affected, counted from 0, at most 1000.
+    public var blocks: [Int]?
+
+    /// A problem in words.
+    public init(code: String, words: String, file: String? = nil, blocks: [Int]? = nil) {
+      self.code = code
+      self.words = words
+      self.file = file
+      self.blocks = blocks
+    }
+  }
+
+  /// The name of the format: always `lazaret-backup-proof`.
+  public var format = "lazaret-backup-proof"
+
+  /// The version of the format: 1.
+  public var version = 1
+
+  /// The backup that was proven.
+  public var id: BackupIdentifier
+
+  /// When, in RFC 3339.
+  public var date: String
+
+  /// How it ended.
+  public var result: Result
+
+  /// How far it went.
+  public var depth: Depth
+
+  /// What was found where it was not proven.
+  public var problems: [Problem]
+
+  /// When it last was restored and found right, in RFC 3339; kept where a later look went less far.
+  public var lastRestored: String?
+
+  /// A result.
+  public init(
+    id: BackupIdentifier, date: Timestamp, result: Result, depth: Depth, problems: [Problem] = [],
+    lastRestored: String? = nil
+  ) {
+    self.id = id
+    self.date = date.rfc3339
+    self.result = result
+    self.depth = depth
+    self.problems = problems
+    self.lastRestored = result == .proven && depth >= .restored ? date.rfc3339 : lastRestored
+  }
+
+  /// What the name of a proof has behind the identifier.
+  package static let suffix = ".proof.json"
+
+  /// Reads a proof; nil where it is none, which is as if there were none.
+  package init?(json bytes: [UInt8], of id: BackupIdentifier) {
+    // A proof that cannot be read proves nothing; the backup is then taken for one that was never proven.
+    guard let proof = try? JSONDecoder().decode(BackupProof.self, from: Data(bytes)),
+      proof.format == "lazaret-backup-proof", proof.version == 1, proof.id == id
+    else { return nil }
+    self = proof
+  }
+
+  /// The proof as the JSON text that is written, with a final newline.
+  package func json() throws(BackupError) -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    do {
+      return [UInt8](try encoder.encode(self)) + [UInt8(ascii: "\n")]
+    } catch {
+      throw BackupError(
+        .packing, operation: "write the proof of backup \(id)", detail: "it cannot be written as JSON",
+        hint: "Please report this, with what you did.")
+    }
+  }
+}

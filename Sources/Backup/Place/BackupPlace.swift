@@ -1,0 +1,83 @@
+/// Where the backups of one store are kept: a folder today, a prefix in object storage some day.
+///
+/// An object gets its name only when it is whole and as durable as the place can make it, and is never changed afterwards,
+/// apart from the small ones that `replace` writes. Names are single components of ASCII letters, digits, `.` and `-`.
+public protocol BackupPlace: Sendable {
+  /// Where it is, for people.
+  var location: String { get }
+
+  /// The objects of a section, by name; what is still being written is not among them.
+  func list(_ section: BackupSection) throws(BackupError) -> [BackupObject]
+
+  /// The bytes of a range, cut off at the end of the object.
+  ///
+  /// - Throws: `file-not-found` where there is no such object, or what the place says.
+  func read(_ name: String, in section: BackupSection, at offset: Int64, length: Int) throws(BackupError) -> [UInt8]
+
+  /// Begins a new object; it gets its name by `commit`, which fails where the name is taken.
+  func begin(_ name: String) throws(BackupError) -> any BackupUpload
+
+  /// Writes a small object at once, in place of one that has its name.
+  func replace(_ name: String, with bytes: [UInt8], in section: BackupSection) throws(BackupError)
+
+  /// Moves an object into another section; fails where the name is taken there.
+  func move(_ name: String, from: BackupSection, to: BackupSection) throws(BackupError)
+
+  /// Removes an object; no error where there is none.
+  func delete(_ name: String, in section: BackupSection) throws(BackupError)
+
+  /// Removes what processes that are gone were writing.
+  ///
+  /// The caller holds the lock.
+  func removeUnfinished() throws(BackupError)
+
+  /// Takes the lock that whoever changes the place holds; it is held as long as the value lives.
+  func lock() throws(BackupError) -> any BackupPlaceLock
+}
+
+/// A part of a place.
+public enum BackupSection: String, Sendable, Hashable, CaseIterable {
+  /// The backups that are there to be restored.
+  case kept
+
+  /// The backups that were dropped and are not gone yet.
+  case trash
+}
+
+/// What a place says of an object.
+public struct BackupObject: Sendable, Hashable {
+  /// The name.
+  public var name: String
+
+  /// The length in bytes.
+  public var bytes: Int64
+
+  /// An object.
+  public init(name: String, bytes: Int64) {
+    self.name = name
+    self.bytes = bytes
+  }
+}
+
+/// An object that is being written, by one thread at a time.
+///
+/// It removes itself where it ends without `commit`.
+public protocol BackupUpload: AnyObject, Sendable {
+  /// The name that it will get.
+  var name: String { get }
+
+  /// Appends bytes.
+  func append(_ bytes: ArraySlice<UInt8>) throws(BackupError)
+
+  /// Makes what was appended durable, without giving it its name yet.
+  func finish() throws(BackupError)
+
+  /// Gives the object its name; it is whole and durable then.
+  func commit() throws(BackupError)
+
+  /// Removes what was written.
+  func abandon()
+}
+
+/// The lock of a place, held as long as the value lives.
+public protocol BackupPlaceLock: AnyObject, Sendable {}

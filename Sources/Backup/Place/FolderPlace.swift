@@ -1,0 +1,186 @@
+package import StoreFiles
+public import SystemPackage
+
+/// A folder that holds the backups of one store: `Backups/<store>/` of a home.
+///
+/// The trash is the folder `.trash` in it.
+public struct FolderPlace: BackupPlace {
+  /// The folder, whether it is there or not.
+  public let path: FilePath
+  let fileSystem: FileSystem
+
+  /// A folder, whether it is there or not.
+  package init(_ path: FilePath, in fileSystem: FileSystem) {
+    self.path = path
+    self.fileSystem = fileSystem
+  }
+
+  /// A folder of this machine, whether it is there or not.
+  public init(_ path: FilePath) { self.init(path, in: FileSystem()) }
+
+  /// The folder for the backups of a store in a home, `Backups/<name of the store without extension>`.
+  package init(home: FilePath, store: FilePath, in fileSystem: FileSystem) {
+    self.init(home.appending("Backups").appending(store.stem ?? "Store"), in: fileSystem)
+  }
+
+  /// The folder in words, as a path.
+  public var location: String { path.string }
+
+  /// The folders in a home that may hold backups, by name.
+  package static func all(home: FilePath, in fileSystem: FileSystem) throws(BackupError) -> [FolderPlace] {
+    let backups = home.appending("Backups")
+    do throws(FileError) {
+      guard try fileSystem.status(of: backups)?.kind == .directory else { return [] }
+      var places: [FolderPlace] = []
+      for name in try fileSystem.entries(of: backups) where !name.string.hasPrefix(".") {
+        let folder = backups.appending(name)
+        if try fileSystem.status(of: folder)?.kind == .directory { places.append(FolderPlace(folder, in: fileSystem)) }
+      }
+      return places
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  private func folder(_ section: BackupSection) -> FilePath {
+    switch section {
+    case .kept: path
+    case .trash: path.appending(".trash")
+    }
+  }
+
+  func file(_ name: String, in section: BackupSection) throws(BackupError) -> FilePath {
+    guard Self.isName(name), let component = FilePath.Component(name) else {
+      throw BackupError(
+        .request, operation: "find the file of a backup", path: path,
+        detail: "\(printable(name)) is not a name that a backup's file can have", hint: "Check the backup's manifest.")
+    }
+    return folder(section).appending(component)
+  }
+
+  /// Whether a text can be the name of an object: nothing that leads elsewhere, nothing hidden.
+  package static func isName(_ name: String) -> Bool {
+    guard let first = name.utf8.first, first != UInt8(ascii: "."), name.utf8.count <= 200 else { return false }
+    return name.utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"):
+        true
+      default: false
+      }
+    }
+  }
+}
+
+// MARK: - The protocol
+
+extension FolderPlace {
+  /// The files of a section that can be objects.
+  public func list(_ section: BackupSection) throws(BackupError) -> [BackupObject] {
+    do throws(FileError) {
+      let folder = folder(section)
+      guard try fileSystem.status(of: folder)?.kind == .directory else { return [] }
+      var objects: [BackupObject] = []
+      for name in try fileSystem.entries(of: folder) where Self.isName(name.string) {
+        guard let status = try fileSystem.status(of: folder.appending(name), followingLinks: false),
+          status.kind == .regular
+        else { continue }
+        objects.append(BackupObject(name: name.string, bytes: status.size))
+      }
+      return objects
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// Reads a part of a file.
+  public func read(
+    _ name: String, in section: BackupSection, at offset: Int64, length: Int
+  ) throws(BackupError) -> [UInt8] {
+    let file = try file(name, in: section)
+    do throws(FileError) {
+      return try fileSystem.open(file).bytes(at: offset, length: length)
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// Begins a file under a hidden name.
+  public func begin(_ name: String) throws(BackupError) -> any BackupUpload {
+    let file = try file(name, in: .kept)
+    do throws(FileError) {
+      try fileSystem.makeDirectory(path)
+      return try FolderUpload(file, in: fileSystem)
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// Writes a small file so that its name stands for the old content or the new.
+  public func replace(_ name: String, with bytes: [UInt8], in section: BackupSection) throws(BackupError) {
+    let file = try file(name, in: section)
+    do throws(FileError) {
+      try fileSystem.makeDirectory(folder(section))
+      try fileSystem.writeAtomically(bytes, to: file, replacing: true, permissions: .ownerReadWrite)
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// Moves a file; at no moment is it in neither section.
+  public func move(_ name: String, from: BackupSection, to: BackupSection) throws(BackupError) {
+    let (source, destination) = (try file(name, in: from), try file(name, in: to))
+    do throws(FileError) {
+      try fileSystem.makeDirectory(folder(to))
+      try fileSystem.install(source, at: destination, replacing: false)
+      try fileSystem.synchronizeDirectory(folder(from))
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// Removes a file, and has that on the disk.
+  public func delete(_ name: String, in section: BackupSection) throws(BackupError) {
+    let file = try file(name, in: section)
+    do throws(FileError) {
+      guard try fileSystem.status(of: file, followingLinks: false) != nil else { return }
+      try fileSystem.unlink(file)
+      try fileSystem.synchronizeDirectory(folder(section))
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// Removes hidden files whose names end in `.unfinished`.
+  public func removeUnfinished() throws(BackupError) {
+    do throws(FileError) {
+      for section in BackupSection.allCases {
+        let folder = folder(section)
+        guard try fileSystem.status(of: folder)?.kind == .directory else { continue }
+        for name in try fileSystem.entries(of: folder)
+        where name.string.hasPrefix(".") && name.string.hasSuffix(FolderUpload.suffix) {
+          try fileSystem.unlink(folder.appending(name))
+        }
+      }
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// Takes the lock of the folder, and waits for whoever has it.
+  public func lock() throws(BackupError) -> any BackupPlaceLock {
+    do throws(FileError) {
+      try fileSystem.makeDirectory(path)
+      return FolderPlaceLock(try FolderLock(path, patience: 60_000, in: fileSystem))
+    } catch {
+      throw BackupError(error)
+    }
+  }
+}
+
+/// The lock of a folder of backups.
+private final class FolderPlaceLock: BackupPlaceLock {
+  private let lock: FolderLock
+
+  init(_ lock: consuming FolderLock) { self.lock = lock }
+}

@@ -1,0 +1,70 @@
+/// When backups are taken by themselves, and which are kept.
+///
+/// Kept as `backup-policy.json` in the home: versioned JSON, described in `Documentation/BACKUP_POLICY.md`. Before a
+/// migration, a restore and the installation of a salvaged store there is a backup whatever it says.
+public struct BackupPolicy: Sendable, Hashable, Codable {
+  /// The name of the file in the home.
+  public static let fileName = "backup-policy.json"
+
+  /// The hours after which an opening takes a backup; nil for never on this account.
+  public var everyHours: Int?
+
+  /// The openings after which one takes a backup; nil for never on this account.
+  public var everyOpenings: Int?
+
+  /// Which backups are kept.
+  public var keep: RetentionPolicy
+
+  /// The days for which a dropped backup stays in the trash.
+  public var trashDays: Int
+
+  /// How hard backups are packed: 1, 6 or 9.
+  public var level: Int
+
+  /// A policy: by default one backup a day, and those of `RetentionPolicy.usual` are kept.
+  public init(
+    everyHours: Int? = 24, everyOpenings: Int? = nil, keep: RetentionPolicy = .usual, trashDays: Int = 7, level: Int = 6
+  ) {
+    self.everyHours = everyHours
+    self.everyOpenings = everyOpenings
+    self.keep = keep
+    self.trashDays = trashDays
+    self.level = level
+  }
+
+  static let formatName = "lazaret-backup-policy"
+
+  private enum CodingKeys: String, CodingKey, CaseIterable {
+    case format, version, everyHours, everyOpenings, keep, trashDays, level
+  }
+
+  /// The keys that its JSON may have.
+  static var knownKeys: Set<String> { Set(CodingKeys.allCases.map(\.rawValue)) }
+
+  /// Reads a policy; what is missing is as usual, and `null` stands for never.
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    let usual = BackupPolicy()
+    func number(_ key: CodingKeys, _ usual: Int?) throws -> Int? {
+      values.contains(key) ? try values.decodeIfPresent(Int.self, forKey: key) : usual
+    }
+    self.init(
+      everyHours: try number(.everyHours, usual.everyHours),
+      everyOpenings: try number(.everyOpenings, usual.everyOpenings),
+      keep: try values.decodeIfPresent(RetentionPolicy.self, forKey: .keep) ?? usual.keep,
+      trashDays: try values.decodeIfPresent(Int.self, forKey: .trashDays) ?? usual.trashDays,
+      level: try values.decodeIfPresent(Int.self, forKey: .level) ?? usual.level)
+  }
+
+  /// Writes a policy with all its keys.
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(Self.formatName, forKey: .format)
+    try values.encode(1, forKey: .version)
+    try values.encode(everyHours, forKey: .everyHours)
+    try values.encode(everyOpenings, forKey: .everyOpenings)
+    try values.encode(keep, forKey: .keep)
+    try values.encode(trashDays, forKey: .trashDays)
+    try values.encode(level, forKey: .level)
+  }
+}

@@ -1,0 +1,59 @@
+import Foundation
+import PersistentStore
+import Salvage
+import StoreFiles
+public import SystemPackage
+
+extension BackupRestorer {
+  /// Says what restoring a backup over a store would change; neither is touched.
+  ///
+  /// The backup is restored into a private folder, and the store is copied there; a store that is damaged is compared as
+  /// far as its rows can be salvaged.
+  ///
+  /// - Parameters:
+  ///   - path: the present store, whether it is there or not.
+  ///   - temporary: where the private folder is made; among the system's temporary files if nil.
+  /// - Throws: what restoring the backup, or reading the store, failed with.
+  public func preview(
+    _ id: BackupIdentifier, over path: FilePath, options: Options = Options(), temporary: FilePath? = nil
+  ) throws(BackupError) -> RestorePreview {
+    try withRestored(id, options: options, temporary: temporary) { store, folder throws(BackupError) in
+      do {
+        let present = try PresentStore(
+          try StoreFileSet.locate(path, in: fileSystem), in: folder, surroundings: surroundings)
+        return try RestorePreview(backup: store.main, present: present.file, state: present.state)
+      } catch let error as SalvageError {
+        throw BackupError(salvaging: error)
+      } catch {
+        throw BackupError(database: error, operation: "compare the backup with the store", path: path)
+      }
+    }
+  }
+
+  /// Restores a backup into a private folder for as long as the body runs.
+  func withRestored<Value>(
+    _ id: BackupIdentifier, options: Options, temporary: FilePath?,
+    _ body: (_ store: StoreFileSet, _ folder: FilePath) throws(BackupError) -> Value
+  ) throws(BackupError) -> Value {
+    // It goes, with everything in it, when this function ends.
+    let home = try PrivateFolder(in: temporary ?? FilePath(NSTemporaryDirectory()), needing: 0, surroundings)
+    defer { withExtendedLifetime(home) {} }
+    let folder = RestoreFolder(for: StoreFileSet(main: home.path.appending("Store.sqlite")), in: fileSystem)
+    let working = try folder.make()
+    _ = try stage(id, in: folder, options: options)
+    let value = try body(folder.store, home.path)
+    _ = consume working
+    return value
+  }
+}
+
+extension BackupError {
+  /// What a salvage failed with.
+  init(salvaging error: SalvageError) {
+    if let fileError = error.fileError {
+      self.init(fileError)
+    } else {
+      self.init(.damaged, operation: error.operation, path: error.path, detail: error.detail, hint: error.hint)
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import GRDB
+import PersistentStore
+
+/// One of two stores that are compared, by its own lists of tables and entities; no model is needed.
+struct ComparedStore {
+  /// A table.
+  struct Table {
+    let name: String
+
+    /// The columns in order, with the place of each in the primary key, from 1; 0 for those that are not in it.
+    let columns: [(name: String, key: Int)]
+
+    /// Whether it has rowids.
+    let hasRowid: Bool
+  }
+
+  /// An entity that has records.
+  struct Entity {
+    let name: String
+    let number: Int64
+    let table: String
+  }
+
+  /// The name under which the file is attached.
+  let schema: String
+
+  /// The tables by their names in lower case; views and virtual tables are left out.
+  let tables: [String: Table]
+
+  /// The entities by name; empty for a plain store.
+  let entities: [String: Entity]
+
+  /// The most entities and tables that any store has; more are hostile.
+  private static let limit = 20_000
+
+  init(_ database: Database, schema: String) throws {
+    self.schema = schema
+    var tables: [String: Table] = [:]
+    let names = try Row.fetchAll(
+      database,
+      sql: "SELECT name, wr FROM pragma_table_list WHERE schema = ? AND type = 'table' "
+        + "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE 'lazaret\\_%' ESCAPE '\\' LIMIT ?",
+      arguments: [schema, Self.limit])
+    for row in names {
+      let name: String = row[0]
+      let columns = try Row.fetchAll(
+        database, sql: "SELECT name, pk FROM pragma_table_info(?, ?) ORDER BY cid", arguments: [name, schema])
+      tables[name.lowercased()] = Table(
+        name: name, columns: columns.map { ($0[0], $0[1]) }, hasRowid: (row[1] as Int64?) == 0)
+    }
+    self.tables = tables
+    entities = try Self.entities(database, schema, tables)
+  }
+
+  /// The table of that name, as it stands in SQL.
+  func sql(_ table: Table) -> String { "\(schema).\(SQLText.quotedIdentifier(table.name))" }
+
+  private static func entities(
+    _ database: Database, _ schema: String, _ tables: [String: Table]
+  ) throws -> [String: Entity] {
+    guard let list = tables["z_primarykey"],
+      ["z_ent", "z_name", "z_super"].allSatisfy({ name in list.columns.contains { $0.name.lowercased() == name } })
+    else { return [:] }
+    let rows = try Row.fetchAll(
+      database,
+      sql: "SELECT Z_ENT, Z_NAME, Z_SUPER FROM \(schema).\(SQLText.quotedIdentifier(list.name)) "
+        + "WHERE typeof(Z_ENT) = 'integer' AND typeof(Z_NAME) = 'text' LIMIT \(limit)")
+    var known: [Int64: (name: String, parent: Int64?)] = [:]
+    for row in rows {
+      let parent: DatabaseValue = row[2]
+      known[row[0]] = (row[1], Int64.fromDatabaseValue(parent))
+    }
+    var result: [String: Entity] = [:]
+    for (number, entity) in known {
+      var root = entity
+      // As many steps as there are entities: parents that run in a circle come to an end.
+      for _ in 0..<known.count {
+        guard let parent = root.parent, parent != 0, let next = known[parent] else { break }
+        root = next
+      }
+      guard let table = tables["z\(root.name.lowercased())"] else { continue }
+      result[entity.name] = Entity(name: entity.name, number: number, table: table.name)
+    }
+    return result
+  }
+}

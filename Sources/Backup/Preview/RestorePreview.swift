@@ -1,0 +1,67 @@
+/// What restoring a backup would change: for each entity the records that would be added, changed and lost.
+///
+/// Records are told apart by their entities and primary keys; one is changed where a value of it is another, its save count
+/// left aside.
+public struct RestorePreview: Sendable, Hashable {
+  /// The records of an entity, or the rows of a table.
+  public struct Entity: Sendable, Hashable {
+    /// The entity, or the table of a plain store.
+    public var name: String
+
+    /// The table.
+    public var table: String
+
+    /// Those that are in the backup only.
+    public var added: Int64
+
+    /// Those that are in both, with other values.
+    public var changed: Int64
+
+    /// Those that are in the present store only.
+    public var lost: Int64
+
+    /// Those that are in both and the same.
+    public var unchanged: Int64
+  }
+
+  /// The pairs of a many-to-many relationship.
+  public struct Pairs: Sendable, Hashable {
+    /// The join table.
+    public var table: String
+
+    /// Those that are in the backup only.
+    public var added: Int64
+
+    /// Those that are in the present store only.
+    public var lost: Int64
+  }
+
+  /// What the present store is.
+  public enum Present: String, Sendable, Hashable {
+    /// It was read whole.
+    case sound
+
+    /// It is damaged, and compared as far as its rows can be salvaged.
+    case damaged
+
+    /// There is none, so that everything would be added.
+    case missing
+  }
+
+  /// What the present store is.
+  public var present: Present
+
+  /// The entities of both, by name.
+  public var entities: [Entity]
+
+  /// The join tables that both have with the same columns, by name.
+  public var pairs: [Pairs]
+
+  /// What could not be compared, in words.
+  public var remarks: [String]
+
+  /// Whether restoring would lose or change nothing.
+  public var isHarmless: Bool {
+    entities.allSatisfy { $0.lost == 0 && $0.changed == 0 } && pairs.allSatisfy { $0.lost == 0 }
+  }
+}

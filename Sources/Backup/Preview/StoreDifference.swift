@@ -1,0 +1,244 @@
+import GRDB
+import PersistentStore
+import StoreFiles
+
+/// The comparison of two stores that are attached to one connection, by statements on whole tables.
+struct StoreDifference {
+  private let database: Database
+  private let backup: ComparedStore
+  private let present: ComparedStore
+  private(set) var entities: [RestorePreview.Entity] = []
+  private(set) var pairs: [RestorePreview.Pairs] = []
+  private(set) var remarks: [String] = []
+
+  init(_ database: Database, backup: ComparedStore, present: ComparedStore) {
+    self.database = database
+    self.backup = backup
+    self.present = present
+  }
+
+  mutating func run() throws {
+    var seen: Set<String> = ["z_primarykey", "z_metadata", "z_modelcache"]
+    if !backup.entities.isEmpty || !present.entities.isEmpty {
+      for table in Set((backup.entities.values + Array(present.entities.values)).map { $0.table.lowercased() }).sorted()
+      {
+        seen.insert(table)
+        try compareEntities(of: table)
+      }
+      for name in Set(backup.tables.keys).union(present.tables.keys).sorted() where Self.isJoinTable(name) {
+        guard seen.insert(name).inserted else { continue }
+        try comparePairs(name)
+      }
+    }
+    // Core Data's own tables of history and mirroring come and go by themselves.
+    let isCoreData = backup.tables["z_metadata"] != nil
+    for name in Set(backup.tables.keys).union(present.tables.keys).sorted() where !seen.contains(name) {
+      if isCoreData, name.hasPrefix("a") || name.hasPrefix("z") { continue }
+      try compareRows(name)
+    }
+    entities.sort { ($0.name, $0.table) < ($1.name, $1.table) }
+  }
+
+  private static func isJoinTable(_ name: String) -> Bool {
+    let rest = name.dropFirst(2)
+    return name.hasPrefix("z_") && rest.first?.isNumber == true
+  }
+
+  // MARK: Records
+
+  /// Compares the records of all entities of a table.
+  private mutating func compareEntities(of name: String) throws {
+    let (new, old) = (backup.tables[name], present.tables[name])
+    let known = Set(
+      (backup.entities.values + Array(present.entities.values)).filter { $0.table.lowercased() == name }.map(\.name))
+    var tally: [String: RestorePreview.Entity] = [:]
+    for entity in known {
+      tally[entity] = .init(
+        name: entity, table: (new ?? old)?.name ?? name, added: 0, changed: 0, lost: 0, unchanged: 0)
+    }
+    let toPresent = numbers(from: backup, to: present, table: name)
+    if let new {
+      let other = old.map { present.sql($0) }
+      let difference = old.map { changed(new, $0, isSameNumbering: toPresent.isSame) } ?? "0"
+      for row in try counts(backup.sql(new), other, match: toPresent.sql("n", "o"), difference) {
+        guard let entity = self.name(of: row.number, in: backup, table: name) else { continue }
+        tally[entity, default: .empty(entity, new.name)].added += row.missing
+        tally[entity, default: .empty(entity, new.name)].changed += row.changed
+        tally[entity, default: .empty(entity, new.name)].unchanged += row.all - row.missing - row.changed
+      }
+    }
+    if let old {
+      let back = numbers(from: present, to: backup, table: name)
+      for row in try counts(present.sql(old), new.map { backup.sql($0) }, match: back.sql("n", "o"), "0") {
+        guard let entity = self.name(of: row.number, in: present, table: name) else { continue }
+        tally[entity, default: .empty(entity, old.name)].lost += row.missing
+      }
+    }
+    entities += tally.values.filter { $0.added + $0.changed + $0.lost + $0.unchanged > 0 || isConcrete($0.name) }
+  }
+
+  private func isConcrete(_ name: String) -> Bool { backup.entities[name] != nil }
+
+  private func name(of number: Int64?, in store: ComparedStore, table: String) -> String? {
+    store.entities.values.first { $0.number == number && $0.table.lowercased() == table }?.name
+      ?? number.map { "entity \($0)" }
+  }
+
+  private struct Count {
+    var number: Int64?
+    var all: Int64
+    var missing: Int64
+    var changed: Int64
+  }
+
+  /// Counts the rows of one table that another one lacks or has with other values, for each entity.
+  private func counts(_ table: String, _ other: String?, match: String, _ difference: String) throws -> [Count] {
+    let sql: String
+    if let other {
+      sql = """
+        SELECT e, count(*), total(m), total(d) FROM (
+          SELECT n.Z_ENT AS e, o.Z_PK IS NULL AS m, o.Z_PK IS NOT NULL AND (\(difference)) AS d
+          FROM \(table) AS n LEFT JOIN \(other) AS o ON o.Z_PK = n.Z_PK AND \(match)) GROUP BY e
+        """
+    } else {
+      sql = "SELECT Z_ENT, count(*), count(*), 0 FROM \(table) GROUP BY Z_ENT"
+    }
+    return try Row.fetchAll(database, sql: sql).map { row in
+      let number: DatabaseValue = row[0]
+      return Count(
+        number: Int64.fromDatabaseValue(number), all: row[1], missing: Int64(row[2] as Double),
+        changed: Int64(row[3] as Double))
+    }
+  }
+
+  /// How the numbers of entities in one store correspond to those in another.
+  private struct Numbering {
+    var pairs: [(from: Int64, to: Int64)]
+    var isSame: Bool
+
+    func sql(_ one: String, _ other: String) -> String {
+      if isSame { return "\(other).Z_ENT IS \(one).Z_ENT" }
+      let cases = pairs.map { "WHEN \($0.from) THEN \($0.to)" }.joined(separator: " ")
+      return pairs.isEmpty ? "0" : "\(other).Z_ENT = CASE \(one).Z_ENT \(cases) END"
+    }
+  }
+
+  private func numbers(from one: ComparedStore, to other: ComparedStore, table: String) -> Numbering {
+    let own = one.entities.values.filter { $0.table.lowercased() == table }.sorted { $0.number < $1.number }
+    let pairs = own.compactMap { entity in other.entities[entity.name].map { (from: entity.number, to: $0.number) } }
+    // What a damaged store has lost of its list is taken to be as in the other.
+    let isSame = pairs.allSatisfy { $0.from == $0.to } && (pairs.count == own.count || other.entities.isEmpty)
+    return Numbering(pairs: pairs, isSame: isSame || one.entities.isEmpty)
+  }
+
+  /// A condition that is true where a value that both tables have a column for is another.
+  private func changed(_ new: ComparedStore.Table, _ old: ComparedStore.Table, isSameNumbering: Bool) -> String {
+    let present = Dictionary(
+      old.columns.map { ($0.name.lowercased(), $0.name) }, uniquingKeysWith: { first, _ in first })
+    let terms = new.columns.compactMap { column -> String? in
+      let key = column.name.lowercased()
+      guard !["z_pk", "z_ent", "z_opt"].contains(key), let other = present[key] else { return nil }
+      // The number of another entity beside a reference says the same by another number in another version.
+      if !isSameNumbering, key.hasPrefix("z"), key.dropFirst().first?.isNumber == true { return nil }
+      return "n.\(SQLText.quotedIdentifier(column.name)) IS NOT o.\(SQLText.quotedIdentifier(other))"
+    }
+    return Self.any(terms)
+  }
+
+  /// Terms joined by OR, in groups, for SQLite limits how deep an expression is.
+  private static func any(_ terms: [String]) -> String {
+    guard !terms.isEmpty else { return "0" }
+    return stride(from: 0, to: terms.count, by: 200).map { start in
+      "(" + terms[start..<min(start + 200, terms.count)].joined(separator: " OR ") + ")"
+    }.joined(separator: " OR ")
+  }
+
+  // MARK: Pairs and plain rows
+
+  private mutating func comparePairs(_ name: String) throws {
+    let (new, old) = (backup.tables[name], present.tables[name])
+    guard let shown = new ?? old else { return }
+    if let new, let old {
+      guard Self.names(new) == Self.names(old) else {
+        remarks.append("the pairs of \(printable(shown.name)) are kept in another way and were not compared")
+        return
+      }
+      let columns = new.columns.prefix(2).map { SQLText.quotedIdentifier($0.name) }
+      let match = columns.map { "o.\($0) IS n.\($0)" }.joined(separator: " AND ")
+      func missing(_ one: String, _ other: String) throws -> Int64 {
+        try Int64.fetchOne(
+          database,
+          sql: "SELECT count(*) FROM \(one) AS n WHERE NOT EXISTS (SELECT 1 FROM \(other) AS o WHERE \(match))")
+          ?? 0
+      }
+      pairs.append(
+        .init(
+          table: shown.name, added: try missing(backup.sql(new), present.sql(old)),
+          lost: try missing(present.sql(old), backup.sql(new))))
+    } else {
+      let sql = new.map { backup.sql($0) } ?? present.sql(shown)
+      let count = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(sql)") ?? 0
+      pairs.append(.init(table: shown.name, added: new == nil ? 0 : count, lost: new == nil ? count : 0))
+    }
+  }
+
+  private static func names(_ table: ComparedStore.Table) -> Set<String> {
+    Set(table.columns.map { $0.name.lowercased() })
+  }
+
+  /// Compares the rows of a table that is no entity's, by its primary key, or else by rowid.
+  private mutating func compareRows(_ name: String) throws {
+    let (new, old) = (backup.tables[name], present.tables[name])
+    guard let shown = new ?? old else { return }
+    var entity = RestorePreview.Entity.empty(shown.name, shown.name)
+    if let new, let old {
+      guard let key = Self.key(new, old) else {
+        remarks.append("the rows of \(printable(shown.name)) have other keys and were not compared")
+        return
+      }
+      let match = key.map { "o.\($0) IS n.\($0)" }.joined(separator: " AND ")
+      let known = Set(old.columns.map { $0.name.lowercased() })
+      let terms = new.columns.filter { known.contains($0.name.lowercased()) }.map { column in
+        "n.\(SQLText.quotedIdentifier(column.name)) IS NOT o.\(SQLText.quotedIdentifier(column.name))"
+      }
+      // A row of the other table is there where its key column is, and no key of a row that is there is all NULL.
+      let isThere = "EXISTS (SELECT 1 FROM \(present.sql(old)) AS o WHERE \(match))"
+      let isOther = "EXISTS (SELECT 1 FROM \(present.sql(old)) AS o WHERE \(match) AND (\(Self.any(terms))))"
+      if let row = try Row.fetchOne(
+        database, sql: "SELECT count(*), total(NOT \(isThere)), total(\(isOther)) FROM \(backup.sql(new)) AS n")
+      {
+        entity.added = Int64(row[1] as Double)
+        entity.changed = Int64(row[2] as Double)
+        entity.unchanged = row[0] as Int64 - entity.added - entity.changed
+      }
+      entity.lost =
+        try Int64.fetchOne(
+          database,
+          sql: "SELECT count(*) FROM \(present.sql(old)) AS n "
+            + "WHERE NOT EXISTS (SELECT 1 FROM \(backup.sql(new)) AS o WHERE \(match))") ?? 0
+    } else {
+      let sql = new.map { backup.sql($0) } ?? present.sql(shown)
+      let count = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(sql)") ?? 0
+      if new == nil { entity.lost = count } else { entity.added = count }
+    }
+    entities.append(entity)
+  }
+
+  /// The columns, as they stand in SQL, that tell the rows of both tables apart; nil where there are none.
+  private static func key(_ new: ComparedStore.Table, _ old: ComparedStore.Table) -> [String]? {
+    func declared(_ table: ComparedStore.Table) -> [String] {
+      table.columns.filter { $0.key > 0 }.sorted { $0.key < $1.key }.map { $0.name.lowercased() }
+    }
+    let (one, other) = (declared(new), declared(old))
+    if !one.isEmpty, one == other { return one.map(SQLText.quotedIdentifier) }
+    guard new.hasRowid, old.hasRowid else { return nil }
+    let taken = names(new).union(names(old))
+    return ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }.map { [$0] }
+  }
+}
+
+extension RestorePreview.Entity {
+  fileprivate static func empty(_ name: String, _ table: String) -> RestorePreview.Entity {
+    .init(name: name, table: table, added: 0, changed: 0, lost: 0, unchanged: 0)
+  }
+}

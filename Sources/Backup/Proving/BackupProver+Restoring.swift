@@ -1,0 +1,134 @@
+import Examination
+import GRDB
+import ManagedObjectModel
+import Migration
+import PersistentStore
+import SQLiteFormat
+import StoreFiles
+import SystemPackage
+
+extension BackupProver {
+  /// Restores a backup into a private folder, and says what is wrong with it.
+  func restored(
+    _ backup: StoredBackup, _ manifest: BackupManifest, in catalog: BackupCatalog, _ options: Options,
+    _ progress: @escaping BackupProgress
+  ) throws(BackupError) -> [BackupProof.Problem] {
+    let extraction = try BackupExtraction(
+      backup.id, in: catalog, fileSystem: surroundings.fileSystem, progress: progress)
+    let folder = try PrivateFolder(in: temporary, needing: manifest.contentBytes, surroundings)
+    let store = folder.path.appending("Store.sqlite")
+    var problems: [BackupProof.Problem] = []
+    if manifest.kind == .evidence {
+      // What was damaged before cannot be opened; that the bytes are the same is all there is to prove.
+      let result = try extraction.writeEvidence(to: StoreFileSet(main: store))
+      problems += Self.problems(result)
+    } else {
+      let result = try extraction.writeDatabase(to: store)
+      problems += Self.problems(result)
+      if problems.isEmpty { problems += try check(store, manifest, progress) }
+    }
+    problems += Self.problems(try extraction.checkExternalData())
+    if problems.isEmpty, options.depth == .migrated, manifest.kind != .evidence, let model = options.model {
+      problems += try migrated(store, to: model)
+    }
+    return problems
+  }
+
+  private static func problems(_ result: BackupExtraction.Result) -> [BackupProof.Problem] {
+    var problems = result.damage.sorted { $0.key < $1.key }.map { BackupProof.Problem.damaged($0.value, $0.key) }
+    if problems.isEmpty, !result.lostBlocks.isEmpty {
+      problems.append(
+        .init(
+          code: "content-changed", words: "\(result.lostBlocks.count) blocks are not what was backed up",
+          blocks: Array(result.lostBlocks.prefix(1000))))
+    } else if problems.isEmpty, !result.isDigestRight {
+      problems.append(.init(code: "content-changed", words: "the database is not what was backed up"))
+    }
+    for item in result.lostItems.prefix(100) {
+      problems.append(.init(code: "large-value-lost", words: "the large value \(item) is damaged or missing"))
+    }
+    return problems
+  }
+
+  // MARK: The restored database
+
+  private func check(
+    _ store: FilePath, _ manifest: BackupManifest, _ progress: @escaping BackupProgress
+  ) throws(BackupError) -> [BackupProof.Problem] {
+    var problems: [BackupProof.Problem] = []
+    // Our own look: every page has one use, every tree and every index fits, and every record is counted.
+    let examination: Examination
+    do {
+      examination = try Examiner(fileSystem: surroundings.fileSystem).examine(
+        store,
+        options: .init(depth: .full) { done, total in progress(.checking, Int64(done), Int64(total)) })
+    } catch {
+      throw .cancelled("prove the backup")
+    }
+    if examination.verdict == .unavailable {
+      throw BackupError(
+        FileError(.other, operation: "examine the restored store", path: store, detail: examination.reason.words))
+    }
+    if examination.verdict == .damaged {
+      problems.append(.init(code: examination.reason.code, words: "the restored store is damaged"))
+    }
+    let counted = Dictionary(examination.entities.map { ($0.name, $0.rows) }, uniquingKeysWith: { first, _ in first })
+    for entity in manifest.entities ?? [] where counted[entity.name] != .some(entity.rows) {
+      let rows = counted[entity.name].flatMap { $0 }.map(String.init) ?? "an unknown number of"
+      problems.append(
+        .init(
+          code: "count-differs",
+          words: "\(printable(entity.name)) has \(rows) records, and had \(entity.rows.map(String.init) ?? "?")"))
+    }
+    if !progress(.checking, 0, 1) { throw .cancelled("prove the backup") }
+    return problems + (try Self.checkWithSQLite(store))
+  }
+
+  /// SQLite's own opinion: it opens, and its integrity check finds nothing.
+  private static func checkWithSQLite(_ store: FilePath) throws(BackupError) -> [BackupProof.Problem] {
+    do {
+      var configuration = Configuration()
+      configuration.readonly = false
+      configuration.foreignKeysEnabled = false
+      configuration.prepareDatabase { database in
+        for function in CoreDataFunctions.all(now: { 0 }) { database.add(function: function) }
+        try database.execute(sql: "PRAGMA cache_size = -8000; PRAGMA mmap_size = 0; PRAGMA trusted_schema = 0")
+      }
+      let queue = try DatabaseQueue(
+        path: PersistentStore.address(of: store, isReadOnly: false), configuration: configuration)
+      let findings = try queue.writeWithoutTransaction { database in
+        try String.fetchAll(database, sql: "PRAGMA integrity_check(1)")
+      }
+      try queue.close()
+      // What SQLite says may name values; that it found anything is enough.
+      return findings == ["ok"]
+        ? [] : [.init(code: "integrity-check", words: "SQLite's integrity check found damage in the restored store")]
+    } catch let error as DatabaseError {
+      let weather: [ResultCode] = [.SQLITE_FULL, .SQLITE_IOERR, .SQLITE_NOMEM, .SQLITE_PERM, .SQLITE_CANTOPEN]
+      if weather.contains(error.resultCode) {
+        throw BackupError(FileError(.other, operation: "check the restored store", path: store))
+      }
+      // A collation or function of the app's own is unknown here; our own check has been passed.
+      if error.resultCode == .SQLITE_ERROR { return [] }
+      return [.init(code: "integrity-check", words: "SQLite cannot open the restored store (\(error.resultCode))")]
+    } catch {
+      throw BackupError(FileError(.other, operation: "check the restored store", path: store))
+    }
+  }
+
+  // MARK: Migrating
+
+  private func migrated(_ store: FilePath, to model: ModelBundle) throws(BackupError) -> [BackupProof.Problem] {
+    do throws(MigrationError) {
+      _ = try Migrator(model, surroundings: surroundings).migrate(store)
+      return []
+    } catch {
+      if error.isEnvironmental {
+        throw BackupError(
+          FileError(
+            .other, operation: "migrate the restored store", path: store, detail: error.detail, hint: error.hint))
+      }
+      return [.init(code: "migration-failed", words: "it cannot be migrated to the current model: \(error.detail)")]
+    }
+  }
+}

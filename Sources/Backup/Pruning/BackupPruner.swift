@@ -1,0 +1,109 @@
+public import StoreFiles
+
+/// Prunes a place by a policy: what no rule keeps goes to the trash, and what has been there long enough goes for good.
+public struct BackupPruner: Sendable {
+  /// How it is done.
+  public struct Options: Sendable, Hashable {
+    /// The days for which a dropped backup stays in the trash.
+    public var trashDays: Int
+
+    /// Whether it is only told what would be done.
+    public var isRehearsal: Bool
+
+    /// A week in the trash, and in earnest, unless told otherwise.
+    public init(trashDays: Int = 7, isRehearsal: Bool = false) {
+      self.trashDays = max(0, trashDays)
+      self.isRehearsal = isRehearsal
+    }
+  }
+
+  /// The place.
+  public let place: any BackupPlace
+
+  private let surroundings: Surroundings
+
+  /// A pruner of a place.
+  public init(of place: any BackupPlace, surroundings: Surroundings = .machine) {
+    self.place = place
+    self.surroundings = surroundings
+  }
+
+  private var bin: BackupTrash { BackupTrash(of: place, surroundings: surroundings) }
+
+  /// Prunes.
+  ///
+  /// After a kill at any moment every backup is whole among the kept ones, or whole in the trash, or on its way there and no
+  /// longer listed as whole; the next run finishes that.
+  ///
+  /// - Throws: ``BackupError`` where the place cannot be read or written; what was dropped by then stays dropped.
+  public func prune(
+    _ policy: RetentionPolicy, options: Options = Options()
+  ) throws(BackupError) -> PruningReport {
+    let lock = options.isRehearsal ? nil : try place.lock()
+    defer { withExtendedLifetime(lock) {} }
+    if !options.isRehearsal { try bin.finishInterrupted() }
+    let catalog = try BackupCatalog(of: place)
+    let now = surroundings.now()
+    let plan = RetentionPlan(catalog.backups.map { RetentionSnapshot($0) }, policy: policy, now: now)
+    var report = PruningReport(plan: plan)
+    for decision in plan.dropped {
+      let backup = try catalog.backup(decision.id)
+      report.droppedBytes += backup.bytes
+      if options.isRehearsal {
+        report.trash.append(.init(id: backup.id, expires: Self.expiry(now, options)))
+      } else {
+        try bin.drop(backup, because: decision.reasons.map(\.words))
+      }
+    }
+    try empty(catalog, options, now, &report)
+    report.trash.sort { $0.id > $1.id }
+    return report
+  }
+
+  /// Brings a backup back out of the trash, with what it cannot be restored without.
+  ///
+  /// - Returns: what was brought back, the oldest first.
+  /// - Throws: `no-such-backup`, `backup-damaged`, `backup-name-taken`, or what the place says.
+  public func undelete(_ id: BackupIdentifier) throws(BackupError) -> [BackupIdentifier] {
+    let lock = try place.lock()
+    defer { withExtendedLifetime(lock) {} }
+    try bin.finishInterrupted()
+    return try bin.restore(id)
+  }
+
+  /// The backups in the trash, newest first.
+  public func trash() throws(BackupError) -> [TrashedBackup] { try bin.backups() }
+
+  // MARK: Emptying
+
+  /// Removes from the trash what has been there long enough.
+  ///
+  /// Nothing goes while the clock is in doubt, nothing that a kept backup needs, and nothing proven good while no kept
+  /// backup is.
+  private func empty(
+    _ catalog: BackupCatalog, _ options: Options, _ now: Timestamp, _ report: inout PruningReport
+  ) throws(BackupError) {
+    let kept = Set(report.plan.kept.map(\.id))
+    let remaining = catalog.backups.filter { kept.contains($0.id) }
+    let hasGood = remaining.contains(where: \.isProvenGood)
+    var needed = Set(remaining.flatMap(\.needs))
+    for backup in try bin.backups() {
+      let expires = backup.dropped.map { Self.expiry($0, options) }
+      let isDue = expires.map { $0 <= now } ?? false
+      let isGood = backup.record?.wasProvenGood != false
+      guard isDue, report.plan.isClockTrusted, !needed.contains(backup.id), hasGood || !isGood else {
+        // What stays in the trash may need what is older.
+        needed.formUnion(backup.needs)
+        report.trash.append(.init(id: backup.id, expires: expires))
+        continue
+      }
+      if !options.isRehearsal { try bin.remove(backup) }
+      report.emptied.append(backup.id)
+      report.freedBytes += backup.bytes
+    }
+  }
+
+  private static func expiry(_ dropped: Timestamp, _ options: Options) -> Timestamp {
+    Timestamp(secondsSince1970: dropped.secondsSince1970 &+ Int64(min(options.trashDays, 1_000_000)) * 86400)
+  }
+}

@@ -1,0 +1,120 @@
+package import StoreFiles
+
+/// The trash of a place: backups that were dropped, and can be brought back until it is emptied.
+///
+/// A backup belongs to the section that its manifest is in. What a killed run left between the two is brought there by the
+/// next one, so that a backup is always whole in one of them or on its way, and never listed as whole while it is not.
+package struct BackupTrash: Sendable {
+  /// The place.
+  package let place: any BackupPlace
+
+  private let surroundings: Surroundings
+
+  /// The trash of a place.
+  package init(of place: any BackupPlace, surroundings: Surroundings = .machine) {
+    self.place = place
+    self.surroundings = surroundings
+  }
+
+  // MARK: Looking
+
+  /// The backups in the trash, newest first.
+  package func backups() throws(BackupError) -> [TrashedBackup] {
+    let catalog = try BackupCatalog(of: place, section: .trash)
+    var found: [BackupIdentifier: TrashedBackup] = [:]
+    for backup in catalog.backups {
+      found[backup.id] = TrashedBackup(id: backup.id, manifest: backup.manifest, objects: backup.objects)
+    }
+    for stray in catalog.strays where stray.name.hasSuffix(TrashRecord.suffix) {
+      guard let id = BackupIdentifier(String(stray.name.dropLast(TrashRecord.suffix.count))) else { continue }
+      var backup = found[id] ?? TrashedBackup(id: id, objects: [])
+      if stray.bytes <= Int64(TrashRecord.limit) {
+        backup.record = TrashRecord(
+          json: try place.read(stray.name, in: .trash, at: 0, length: TrashRecord.limit), of: id)
+      }
+      found[id] = backup
+    }
+    return found.values.sorted { $0.id > $1.id }
+  }
+
+  // MARK: Dropping
+
+  /// Moves a backup into the trash; the caller holds the lock of the place.
+  ///
+  /// The manifest goes first: from then on the backup is no longer listed as whole, and whoever finds it finishes the move.
+  func drop(_ backup: StoredBackup, because reasons: [String]) throws(BackupError) {
+    let record = TrashRecord(backup, date: surroundings.now(), reasons: reasons)
+    try place.replace(TrashRecord.name(of: backup.id), with: try record.json(), in: .trash)
+    for name in Self.manifestFirst(backup.objects, of: backup.id) {
+      try place.move(name, from: .kept, to: .trash)
+    }
+  }
+
+  /// The names of a backup's objects, that of the manifest before the others.
+  private static func manifestFirst(_ objects: [BackupObject], of id: BackupIdentifier) -> [String] {
+    let manifest = "\(id)\(BackupManifest.suffix)"
+    let names = objects.map(\.name)
+    return names.filter { $0 == manifest } + names.filter { $0 != manifest }
+  }
+
+  // MARK: Bringing back
+
+  /// Brings a backup back, with everything it cannot be restored without that is in the trash too; the caller holds the
+  /// lock of the place.
+  ///
+  /// - Returns: what was brought back, the oldest first.
+  /// - Throws: `no-such-backup` where it is not in the trash, `backup-damaged` where a part of it is gone already,
+  ///   `backup-name-taken` where another backup has its name.
+  func restore(_ id: BackupIdentifier) throws(BackupError) -> [BackupIdentifier] {
+    let trashed = Dictionary(try backups().map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+    guard trashed[id] != nil else {
+      throw BackupError(
+        .notFound, operation: "bring the backup back",
+        detail: "no backup \(id) is in the trash of \(printable(place.location))",
+        hint: "List what is there with: lazaret backup undelete")
+    }
+    var wanted: Set<BackupIdentifier> = [id]
+    var waiting = [id]
+    while let next = waiting.popLast() {
+      for needed in trashed[next]?.needs ?? [] where trashed[needed] != nil && wanted.insert(needed).inserted {
+        waiting.append(needed)
+      }
+    }
+    let backups = wanted.sorted().compactMap { trashed[$0] }
+    try check(backups)
+    // Those that others need come first, and of each the manifest last: it is listed when it is whole.
+    for backup in backups {
+      for name in Self.manifestFirst(backup.objects, of: backup.id).reversed() {
+        try place.move(name, from: .trash, to: .kept)
+      }
+      try place.delete(TrashRecord.name(of: backup.id), in: .trash)
+    }
+    return backups.map(\.id)
+  }
+
+  private func check(_ backups: [TrashedBackup]) throws(BackupError) {
+    for backup in backups where !backup.isWhole {
+      throw BackupError(
+        .damaged, operation: "bring the backup back",
+        detail: "a part of backup \(backup.id) is gone from the trash already", hint: "Restore another backup.")
+    }
+    let taken = Set(try place.list(.kept).map(\.name))
+    for object in backups.flatMap(\.objects) where taken.contains(object.name) {
+      throw BackupError(
+        .nameTaken, operation: "bring the backup back",
+        detail: "another backup of the same second has the name \(object.name) now",
+        hint: "Move one of the two elsewhere by hand.")
+    }
+  }
+
+  // MARK: Removing
+
+  /// Removes a backup from the trash for good; the caller holds the lock of the place.
+  ///
+  /// The manifest goes first, so that nothing that is half gone is taken for a backup, and the record last, so that the
+  /// rest goes too, should this be cut short.
+  func remove(_ backup: TrashedBackup) throws(BackupError) {
+    for name in Self.manifestFirst(backup.objects, of: backup.id) { try place.delete(name, in: .trash) }
+    try place.delete(TrashRecord.name(of: backup.id), in: .trash)
+  }
+}

@@ -1,0 +1,35 @@
+public import StoreFiles
+
+/// What a pruning did, or would do.
+public struct PruningReport: Sendable, Hashable {
+  /// A backup that is in the trash, and until when.
+  public struct Trashed: Sendable, Hashable {
+    /// What it is called.
+    public var id: BackupIdentifier
+
+    /// From when on it may be removed for good; nil where its record cannot be read, and it stays.
+    public var expires: Timestamp?
+  }
+
+  /// What was decided of each backup, and why.
+  public var plan: RetentionPlan
+
+  /// What was removed from the trash for good.
+  public var emptied: [BackupIdentifier] = []
+
+  /// What is in the trash afterwards, newest first.
+  public var trash: [Trashed] = []
+
+  /// The bytes that were dropped into the trash.
+  public var droppedBytes: Int64 = 0
+
+  /// The bytes that were removed for good.
+  public var freedBytes: Int64 = 0
+}
+
+extension RetentionPlan.Decision {
+  /// The identifier of the backup that was judged.
+  public var id: BackupIdentifier {
+    BackupIdentifier(snapshot.identifier) ?? BackupIdentifier(date: snapshot.date)
+  }
+}

@@ -1,0 +1,273 @@
+import SQLiteFormat
+public import Salvage
+public import StoreFiles
+public import SystemPackage
+
+/// Restores backups of a place.
+public struct BackupRestorer: Sendable {
+  /// How it is done.
+  public struct Options: Sendable {
+    /// Whether what is left of a damaged backup is salvaged, instead of an error.
+    public var salvages: Bool
+
+    /// What is known of the store, for salvage.
+    public var model: SalvageModel?
+
+    /// Called now and then with what is done; false ends the restore.
+    public var progress: BackupProgress
+
+    /// Strictly, unless told otherwise.
+    public init(
+      salvages: Bool = false, model: SalvageModel? = nil,
+      progress: @escaping BackupProgress = { _, _, _ in true }
+    ) {
+      self.salvages = salvages
+      self.model = model
+      self.progress = progress
+    }
+  }
+
+  /// The place.
+  public let place: any BackupPlace
+
+  let surroundings: Surroundings
+  var fileSystem: FileSystem { surroundings.fileSystem }
+
+  /// A restorer of a place's backups.
+  public init(of place: any BackupPlace, surroundings: Surroundings = .machine) {
+    self.place = place
+    self.surroundings = surroundings
+  }
+
+  // MARK: Choosing
+
+  /// The backup to restore: the one of that name, or the newest that is whole, of a sound store, and not found damaged.
+  ///
+  /// - Parameters:
+  ///   - id: its name; nil for the newest.
+  ///   - time: a moment that it must not be later than.
+  /// - Throws: `no-such-backup`.
+  public func choose(_ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil) throws(BackupError)
+    -> StoredBackup
+  {
+    let catalog = try BackupCatalog(of: place)
+    if let id { return try catalog.backup(id) }
+    let candidates = catalog.backups.filter { backup in
+      backup.isWhole && !backup.isApart && backup.proof?.result != .failed && time.map { backup.id.date <= $0 } != false
+    }
+    guard let first = candidates.first else {
+      throw BackupError(
+        .notFound, operation: "find the backup",
+        detail: time == nil
+          ? "no backup that can be restored lies in \(printable(place.location))"
+          : "no backup that can be restored is so old in \(printable(place.location))",
+        hint: "List what is there with: lazaret backup list")
+    }
+    return first
+  }
+
+  // MARK: Restoring
+
+  /// Restores a backup to a path where nothing is.
+  ///
+  /// Everything is written beside it under a hidden name, proven block by block and as a whole, checked, and pushed to the
+  /// disk before it gets its name.
+  ///
+  /// - Throws: `place-taken`, `no-space`, `backup-damaged`, `backup-chain-broken`, or what a step failed with; nothing is
+  ///   left then.
+  public func restore(
+    _ id: BackupIdentifier, to path: FilePath, options: Options = Options()
+  ) throws(BackupError) -> RestoreReport {
+    let target = try locate(path)
+    let folder = RestoreFolder(for: target, in: fileSystem)
+    if let report = try finishInterrupted(folder, id) { return report }
+    try refuseWhatIsThere(target)
+    return try removingLeftovers(of: folder) { () throws(BackupError) in
+      let working = try folder.make()
+      let report = try stage(id, in: folder, options: options)
+      try install(id, from: folder)
+      _ = consume working
+      return report
+    }
+  }
+
+  /// Ends what an earlier restore left; where that has put this very backup there, it is done.
+  private func finishInterrupted(
+    _ folder: RestoreFolder, _ id: BackupIdentifier
+  ) throws(BackupError) -> RestoreReport? {
+    guard try folder.isThere() else { return nil }
+    let lock = try lockFolder(of: folder.target)
+    let outcome = try folder.finishInterrupted()
+    _ = consume lock
+    guard outcome == .installed(id), let manifest = try BackupCatalog(of: place).backup(id).manifest else { return nil }
+    return RestoreReport(
+      id: id, chain: [id], path: folder.target.main, bytes: manifest.contentBytes,
+      values: manifest.externalData?.items.count ?? 0)
+  }
+
+  /// Restores a backup into the hidden folder of a place, whole, checked and on the disk.
+  ///
+  /// The caller has made the folder and holds its lock, marks it as ready, and installs it when the place is empty.
+  package func stage(
+    _ id: BackupIdentifier, in folder: RestoreFolder, options: Options = Options()
+  ) throws(BackupError) -> RestoreReport {
+    let extraction = try BackupExtraction(
+      id, in: try BackupCatalog(of: place), isTolerant: options.salvages, fileSystem: fileSystem,
+      progress: options.progress)
+    let manifest = try extraction.manifest
+    try checkSpace(manifest, extraction.chain, for: folder.target)
+    let isEvidence = manifest.kind == .evidence
+    let losses =
+      isEvidence
+      ? try extraction.writeEvidence(to: folder.store) : try extraction.writeDatabase(to: folder.store.main)
+    let values = try extraction.writeExternalData(into: folder.store.path(of: .externalData))
+    guard options.salvages || losses.isWhole && values.isWhole else { throw Self.damaged(id, losses, values) }
+    if !isEvidence {
+      if losses.isWhole { try check(folder.store.main, id) } else { try salvage(folder, options) }
+    }
+    try synchronize(folder.store)
+    let lost = losses.damage.sorted { $0.key < $1.key }.flatMap { file, blocks in
+      blocks.map { RestoreReport.LostBlock(file: file, block: $0) }
+    }
+    return RestoreReport(
+      id: id, chain: extraction.chain.map(\.id), path: folder.target.main, bytes: manifest.contentBytes,
+      values: (manifest.externalData?.items.count ?? 0) - values.lostItems.count, lostBlocks: lost,
+      isContentRight: losses.isWhole, lostValues: values.lostItems)
+  }
+
+  private static func damaged(
+    _ id: BackupIdentifier, _ losses: BackupExtraction.Result, _ values: BackupExtraction.Result
+  ) -> BackupError {
+    let what =
+      if let (file, blocks) = losses.damage.min(by: { $0.key < $1.key }), let block = blocks.first {
+        "block \(block) of \(file) is damaged"
+      } else if let item = values.lostItems.first {
+        "the large value \(item) is damaged or missing"
+      } else {
+        "what it unpacks to is not what its manifest says"
+      }
+    return BackupError(
+      .damaged, operation: "restore backup \(id)", detail: what,
+      hint: "Restore another backup, or what is left of this one with --salvage.")
+  }
+
+  /// Pushes the restored files to the disk; large values are there already.
+  private func synchronize(_ store: StoreFileSet) throws(BackupError) {
+    do throws(FileError) {
+      for member in try store.members(in: fileSystem) {
+        guard member.part == .externalData else {
+          try fileSystem.synchronizeFile(member.path)
+          continue
+        }
+        for folder in try fileSystem.descendants(of: member.path).folders + [[]] {
+          try fileSystem.synchronizeDirectory(member.path.appending(folder))
+        }
+      }
+      try fileSystem.synchronizeDirectory(store.folder)
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// Salvages what is left of a database in which pages are lost, in place of it.
+  private func salvage(_ folder: RestoreFolder, _ options: Options) throws(BackupError) {
+    do throws(FileError) {
+      try fileSystem.rename(folder.store.main, to: folder.remains.main)
+    } catch {
+      throw BackupError(error)
+    }
+    do throws(SalvageError) {
+      _ = try Salvager(surroundings: surroundings).salvage(
+        folder.remains.main, to: folder.store.main, model: options.model, options: Salvager.Options(migrates: false))
+    } catch {
+      throw BackupError(salvaging: error)
+    }
+    do throws(FileError) {
+      try fileSystem.unlink(folder.remains.main)
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// Checks every page of the restored file.
+  func check(_ path: FilePath, _ id: BackupIdentifier) throws(BackupError) {
+    let isSound: Bool
+    do {
+      isSound = try Database(main: try fileSystem.open(path)).checkIntegrity(findingLimit: 10).isSound
+    } catch let error as FormatError {
+      if let fileError = error.fileError { throw BackupError(fileError) }
+      isSound = false
+    } catch {
+      throw BackupError(moving: error, path: path)
+    }
+    guard isSound else {
+      throw BackupError(
+        .verificationFailed, operation: "check the restored store", path: path,
+        detail: "backup \(id) is of a store that was damaged",
+        hint: "Restore an earlier backup, or restore this one elsewhere and salvage it.")
+    }
+  }
+
+  // MARK: The place
+
+  func locate(_ path: FilePath) throws(BackupError) -> StoreFileSet {
+    do throws(FileError) { return try StoreFileSet.locate(path, in: fileSystem) } catch { throw BackupError(error) }
+  }
+
+  func refuseWhatIsThere(_ target: StoreFileSet) throws(BackupError) {
+    do throws(FileError) {
+      guard let member = try target.members(in: fileSystem).first else { return }
+      throw FileError(
+        .placeTaken, operation: "restore the backup", path: member.path,
+        detail: "a store, or a part of one, is in its place", hint: "Give another path with --to.")
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  private func lockFolder(of target: StoreFileSet) throws(BackupError) -> FolderLock {
+    do throws(FileError) {
+      return try FolderLock(target.folder, in: fileSystem)
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// Puts what is whole in a hidden folder into its place.
+  func install(_ id: BackupIdentifier, from folder: RestoreFolder) throws(BackupError) {
+    let lock = try lockFolder(of: folder.target)
+    try folder.markReady(id)
+    try folder.install()
+    _ = consume lock
+  }
+
+  private func checkSpace(
+    _ manifest: BackupManifest, _ chain: [StoredBackup], for target: StoreFileSet
+  ) throws(BackupError) {
+    let highest = chain.map { $0.manifest?.database?.bytes ?? 0 }.max() ?? 0
+    let needed = max(manifest.contentBytes, highest) + (manifest.externalData?.totalBytes ?? 0)
+    do throws(FileError) {
+      let free = try fileSystem.freeSpace(at: target.folder)
+      guard free < needed else { return }
+      throw FileError(
+        .noSpace, operation: "restore the backup", path: target.folder,
+        detail: "the store needs \(needed) bytes and \(free) are free", hint: "Free \(needed - free) bytes there.")
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// Runs a restore; where it fails, what it left goes.
+  func removingLeftovers<Value>(
+    of folder: RestoreFolder, _ body: () throws(BackupError) -> Value
+  ) throws(BackupError) -> Value {
+    do throws(BackupError) {
+      return try body()
+    } catch {
+      // The first error is the one to report; the next restore removes what is left. A folder with a store that is already
+      // on its way into its place stays, for whoever comes next.
+      try? folder.removeUnlessInstalling()
+      throw error
+    }
+  }
+}

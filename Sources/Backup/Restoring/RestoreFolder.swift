@@ -1,0 +1,225 @@
+import Foundation
+package import StoreFiles
+package import SystemPackage
+
+/// The hidden folder beside a place in which a backup is restored: `.App.sqlite.restoring`.
+///
+/// Everything is made in it. Once the restored store is whole, checked and on the disk, a note says so; from then on
+/// whoever finds the folder, and nothing in the place, puts the store there. Before that, and where something is in the
+/// place, the folder is a leftover.
+package struct RestoreFolder: Sendable {
+  /// The place that the store will get.
+  package let target: StoreFileSet
+
+  /// The folder.
+  package let path: FilePath
+
+  private let fileSystem: FileSystem
+
+  /// The folder for a place, whether it is there or not.
+  package init(for target: StoreFileSet, in fileSystem: FileSystem) {
+    self.target = target
+    self.fileSystem = fileSystem
+    path = target.main.hiddenSibling(suffix: ".restoring")
+  }
+
+  /// What the note says.
+  private struct Note: Codable {
+    var format = "lazaret-restore"
+    var version = 1
+    var id: BackupIdentifier
+  }
+
+  /// The store that is being restored.
+  package var store: StoreFileSet { StoreFileSet(main: path.appending("Store.sqlite")) }
+
+  /// Where a backup that is not whole is put together, before what is left of it is salvaged.
+  var remains: StoreFileSet { StoreFileSet(main: path.appending("Remains.sqlite")) }
+
+  private var note: FilePath { path.appending("ready.json") }
+  private var journal: FilePath { path.appending("install.moving") }
+
+  /// Whether an earlier run left something.
+  package func isThere() throws(BackupError) -> Bool {
+    try filing { () throws(FileError) in
+      try fileSystem.status(of: path, followingLinks: false)?.kind == .directory
+    }
+  }
+
+  /// Makes the folder, empty; what an earlier run left goes.
+  ///
+  /// - Returns: its lock, to be held until the store is in its place or the folder is gone: whoever opens the store
+  ///   meanwhile leaves the folder alone then.
+  /// - Throws: `locked` where another process is restoring a backup there.
+  package func make() throws(BackupError) -> FolderLock {
+    if try isThere() {
+      guard let lock = try lockUnlessTaken() else {
+        throw BackupError(
+          FileError(
+            .locked, operation: "restore the backup", path: target.main,
+            detail: "another process is restoring a backup there"))
+      }
+      try remove()
+      _ = consume lock
+    }
+    do throws(FileError) {
+      try fileSystem.makeDirectory(path, permissions: .init(rawValue: 0o700))
+      return try FolderLock(path, patience: 0, in: fileSystem)
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// The lock of the folder; nil where another process has it.
+  private func lockUnlessTaken() throws(BackupError) -> FolderLock? {
+    do throws(FileError) {
+      return try FolderLock(path, patience: 0, in: fileSystem)
+    } catch {
+      guard error.kind == .locked else { throw BackupError(error) }
+      return nil
+    }
+  }
+
+  /// Says that the store in it is whole.
+  package func markReady(_ id: BackupIdentifier) throws(BackupError) {
+    let bytes: [UInt8]
+    do {
+      bytes = [UInt8](try JSONEncoder().encode(Note(id: id)))
+    } catch {
+      throw BackupError(
+        .packing, operation: "restore the backup", path: note, detail: "its note cannot be written as JSON",
+        hint: "Please report this, with what you did.")
+    }
+    try filing { () throws(FileError) in
+      try fileSystem.synchronizeDirectory(path)
+      try fileSystem.writeAtomically(bytes, to: note, replacing: true)
+    }
+  }
+
+  /// Puts the store into its place, which must be empty, and removes the folder.
+  ///
+  /// The caller holds the lock of the place's folder. After a kill at any moment the store is whole here or whole in its
+  /// place, and `finishInterrupted` brings it there.
+  package func install() throws(BackupError) {
+    do {
+      if let member = try target.members(in: fileSystem).first {
+        throw FileError(.placeTaken, operation: "put the restored store into its place", path: member.path)
+      }
+      var move = try Relocation(of: store, to: target, note: "restore", in: fileSystem)
+      try move.run(
+        journal: journal, in: fileSystem, takesDigests: false, progress: { _, _ in }, whenArrived: { _ in },
+        whenMoved: {}, whenTakenBack: {})
+    } catch {
+      throw BackupError(moving: error, path: target.main)
+    }
+    try remove()
+  }
+
+  /// How an interrupted restore ended.
+  package enum Outcome: Sendable, Hashable {
+    /// The restored store is in its place.
+    case installed(BackupIdentifier)
+
+    /// It is gone, and the place is as it was.
+    case void
+  }
+
+  /// Ends what an earlier run left: a store that was whole, and whose place is empty, is put there.
+  ///
+  /// The caller holds the lock of the place's folder, and has finished what was interrupted in the quarantine: the store
+  /// that was here before may be on its way there or back.
+  ///
+  /// - Returns: nil where nothing was left, or another process is at work there.
+  package func finishInterrupted() throws(BackupError) -> Outcome? {
+    guard try isThere(), let lock = try lockUnlessTaken() else { return nil }
+    let outcome = try finishLocked()
+    _ = consume lock
+    return outcome
+  }
+
+  private func finishLocked() throws(BackupError) -> Outcome {
+    let id = try readyBackup()
+    do {
+      if try fileSystem.status(of: journal, followingLinks: false) != nil,
+        let (_, outcome) = try Relocation.finish(journal: journal, in: fileSystem), outcome == .moved, let id
+      {
+        try remove()
+        return .installed(id)
+      }
+      if let id, try fileSystem.status(of: store.main, followingLinks: false) == nil,
+        try fileSystem.status(of: target.main, followingLinks: false) != nil
+      {
+        // It is there already, and only the folder was left.
+        try remove()
+        return .installed(id)
+      }
+      if let id, try target.members(in: fileSystem).isEmpty,
+        try fileSystem.status(of: store.main, followingLinks: false) != nil
+      {
+        try install()
+        return .installed(id)
+      }
+    } catch {
+      throw BackupError(moving: error, path: target.main)
+    }
+    try remove()
+    return .void
+  }
+
+  /// The backup whose store is whole in the folder; nil where none is.
+  private func readyBackup() throws(BackupError) -> BackupIdentifier? {
+    let bytes = try filing { () throws(FileError) -> [UInt8]? in
+      guard try fileSystem.status(of: note, followingLinks: false) != nil else { return nil }
+      return try fileSystem.contents(of: note, limit: 1 << 16)
+    }
+    // A note that cannot be read was not written by this software: nothing is installed because of it.
+    guard let bytes, let found = try? JSONDecoder().decode(Note.self, from: Data(bytes)),
+      found.format == "lazaret-restore", found.version == 1
+    else { return nil }
+    return found.id
+  }
+
+  /// Removes the folder with everything in it, the note first.
+  package func remove() throws(BackupError) {
+    guard try isThere() else { return }
+    try filing { () throws(FileError) in
+      try fileSystem.unlink(note)
+      try fileSystem.synchronizeDirectory(path)
+      let content = try fileSystem.descendants(of: path)
+      for file in content.files { try fileSystem.unlink(file.path) }
+      for folder in content.folders.sorted(by: { $0.count > $1.count }) {
+        try fileSystem.removeDirectory(path.appending(folder))
+      }
+      try fileSystem.removeDirectory(path)
+      try fileSystem.synchronizeDirectory(path.folder)
+    }
+  }
+
+  /// Removes the folder unless its store is on its way into its place.
+  package func removeUnlessInstalling() throws(BackupError) {
+    let isMoving = try filing { () throws(FileError) in
+      try fileSystem.status(of: journal, followingLinks: false) != nil
+    }
+    if !isMoving { try remove() }
+  }
+
+  private func filing<Value>(_ body: () throws(FileError) -> Value) throws(BackupError) -> Value {
+    do throws(FileError) { return try body() } catch { throw BackupError(error) }
+  }
+}
+
+extension BackupError {
+  /// What a move failed with.
+  init(moving error: any Error, path: FilePath) {
+    if let error = error as? BackupError {
+      self = error
+    } else if let error = error as? FileError {
+      self.init(error)
+    } else {
+      self.init(
+        FileError(
+          .other, operation: "put the restored store into its place", path: path,
+          detail: "the move failed for a reason that was not foreseen"))
+    }
+  }
+}

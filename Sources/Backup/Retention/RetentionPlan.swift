@@ -1,0 +1,48 @@
+public import StoreFiles
+
+/// Which backups of a history are kept and which are dropped, and why.
+///
+/// The rules are restic's. Beyond them, and whatever they say:
+///
+/// - Only proven backups count. One that is not proven is kept where a rule would keep it, and takes no proven one's place.
+/// - The last proven one and the newest of all are kept.
+/// - What a kept delta cannot be restored without is kept.
+/// - Nothing is dropped because of a clock: what is dated in the future, or before the backup it builds on, is kept and not
+///   counted; where the history jumps, what lies behind the jump is also judged without what came after it, until a week of
+///   backups shows that the clock is right.
+/// - Evidence is kept.
+public struct RetentionPlan: Sendable, Hashable {
+  /// What is done with one backup.
+  public struct Decision: Sendable, Hashable {
+    /// The backup.
+    public var snapshot: RetentionSnapshot
+
+    /// Whether it is kept.
+    public var isKept: Bool
+
+    /// Why; never empty.
+    public var reasons: [RetentionReason]
+  }
+
+  /// One for each backup, the newest first.
+  public let decisions: [Decision]
+
+  /// Whether the dates of the history, and now, go on as a clock does; where they do not, nothing is removed for its age.
+  public let isClockTrusted: Bool
+
+  /// The backups that are kept, the newest first.
+  public var kept: [Decision] { decisions.filter(\.isKept) }
+
+  /// The backups that are dropped, the newest first: a delta always comes before what it builds on.
+  public var dropped: [Decision] { decisions.filter { !$0.isKept } }
+
+  /// Judges a history.
+  ///
+  /// - Parameter now: what the clock says.
+  public init(_ history: [RetentionSnapshot], policy: RetentionPolicy, now: Timestamp) {
+    var judgement = RetentionJudgement(history, policy: policy, now: now)
+    judgement.judge()
+    decisions = judgement.decisions
+    isClockTrusted = judgement.isClockTrusted
+  }
+}

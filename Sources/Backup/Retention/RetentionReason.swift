@@ -1,0 +1,114 @@
+/// Why a backup is kept, or why it is not.
+public enum RetentionReason: Sendable, Hashable {
+  /// There are no rules, so everything is kept.
+  case policyIsEmpty
+
+  /// It has all tags of a list.
+  case tags([String])
+
+  /// It is not older than a rule says.
+  case within(RetentionDuration)
+
+  /// It is the newest of its period, of which a number is kept.
+  case newest(of: RetentionPeriod)
+
+  /// It is the newest of its period, of which one each is kept for some time.
+  case newestWithin(RetentionPeriod, RetentionDuration)
+
+  /// It is the last one that has been proven good.
+  case lastProven
+
+  /// It is the newest of all.
+  case newestOfAll
+
+  /// Another one cannot be restored without it.
+  case neededBy(String)
+
+  /// It is evidence, or of a store that was not sound, which rules never touch.
+  case apart
+
+  /// What it is cannot be told, so that rules do not touch it.
+  case unknown
+
+  /// It is dated later than now, so that a clock was or is wrong; it takes no other one's place.
+  case datedInTheFuture
+
+  /// It is dated before the backup that it is a delta of, so that a clock was wrong.
+  case datedBeforeParent
+
+  /// The history jumps over many days behind it, and what came then does not show yet that the clock is right; judged
+  /// without what came then, it would be kept.
+  case clockMayHaveJumped(days: Int)
+
+  /// A rule keeps it although it is not proven; it takes no proven one's place.
+  case notProven(RetentionSnapshot.Proof)
+
+  /// No rule keeps it.
+  case noRule
+
+  /// The rules count other ones in its place, for its proof failed or is missing.
+  case noProof(RetentionSnapshot.Proof)
+
+  /// The stable word for the reason; part of the command line's contract.
+  public var code: String {
+    switch self {
+    case .policyIsEmpty: "policy-is-empty"
+    case .tags: "tag"
+    case .within: "within"
+    case .newest(let period): period.rawValue
+    case .newestWithin(let period, _): "within-\(period.rawValue)"
+    case .lastProven: "last-proven"
+    case .newestOfAll: "newest"
+    case .neededBy: "needed"
+    case .apart: "apart"
+    case .unknown: "unknown"
+    case .datedInTheFuture: "dated-in-the-future"
+    case .datedBeforeParent: "dated-before-its-parent"
+    case .clockMayHaveJumped: "clock-may-have-jumped"
+    case .notProven: "not-proven-yet"
+    case .noRule: "no-rule"
+    case .noProof: "no-proof"
+    }
+  }
+
+  /// The reason in plain words; those of the rules are restic's.
+  public var words: String {
+    switch self {
+    case .policyIsEmpty: "policy is empty"
+    case .tags(let tags): "has tags [\(tags.joined(separator: ", "))]"
+    case .within(let duration): "within \(duration)"
+    case .newest(let period): "\(period.rawValue) snapshot"
+    case .newestWithin(let period, let duration): "\(period.rawValue) within \(duration)"
+    case .lastProven: "the last one proven good"
+    case .newestOfAll: "the newest"
+    case .neededBy(let child): "\(child) cannot be restored without it"
+    case .apart: "kept apart: rules never touch evidence and backups of stores that were not sound"
+    case .unknown: "its manifest cannot be read, so that rules do not touch it"
+    case .datedInTheFuture: "dated in the future: a clock is or was wrong"
+    case .datedBeforeParent: "dated before the backup it builds on: a clock was wrong"
+    case .clockMayHaveJumped(let days): "the next one is dated \(days) days later: the clock may have jumped"
+    case .notProven(let proof): "kept but not counted, for its proof \(proof.words)"
+    case .noRule: "no rule keeps it"
+    case .noProof(let proof): "no rule keeps it, and its proof \(proof.words)"
+    }
+  }
+
+  /// Whether it is one of restic's rules that keeps the backup.
+  package var isRule: Bool {
+    switch self {
+    case .policyIsEmpty, .tags, .within, .newest, .newestWithin: true
+    default: false
+    }
+  }
+}
+
+extension RetentionSnapshot.Proof {
+  fileprivate var words: String {
+    switch self {
+    case .proven: "succeeded"
+    case .unproven: "is still to come"
+    case .failed: "failed"
+    case .inconclusive: "was inconclusive"
+    }
+  }
+}

@@ -1,0 +1,231 @@
+import Foundation
+import SQLiteFormat
+import StoreFiles
+import Synchronization
+import SystemPackage
+
+/// A store as of one commit, held still while it is read, beside writers that go on.
+///
+/// No connection of SQLite's is involved, and nothing is written to or created beside the store:
+///
+/// - A write-ahead log that others use: a reader's share of one of the log's marks is held, so that no checkpoint brings
+///   later pages into the main file and the log is not begun anew. Writers never wait.
+/// - A rollback journal: a reader's share of the store's lock is held. Where a writer waits for it, the file is copied as
+///   fast as the disk allows, and the lock given up.
+/// - A store that nobody has open: its files are read, and must be the same files, unchanged, at the end.
+final class StoreSnapshot: Sendable {
+  /// How the store is held still.
+  enum Manner: Sendable {
+    case liveLog
+    case restingLog
+    case rollback
+  }
+
+  let files: StoreFileSet
+  let members: [StoreFileSet.Member]
+  let manner: Manner
+
+  /// Whether another connection has the store open, so that a processor is left to it.
+  let isInUse: Bool
+
+  /// The raw bytes of the main file.
+  let main: SwitchingSource
+
+  /// The part of the log that is committed; nil without one.
+  let log: (any ByteSource)?
+
+  /// The frames of it that its index says are committed; nil where nobody uses it.
+  let committedFrames: Int?
+
+  /// The journal, where it may be hot.
+  let journal: ReadableFile?
+
+  private let lock: StoreReadLock
+  private let logLock: LogReadLock?
+  private let initial: FileStatus
+  private let copy = Mutex<CopyState>(.none)
+  private let temporary: FilePath
+  private let surroundings: Surroundings
+
+  private enum CopyState {
+    case none
+    case made(FilePath)
+    case needless
+  }
+
+  /// Holds a store still.
+  ///
+  /// - Parameter temporary: the folder for a copy, where one has to be made.
+  /// - Throws: `locked` where a writer never lets readers in, `changed-meanwhile` where the store was exchanged in this
+  ///   moment, or what the file system says.
+  init(of files: StoreFileSet, temporary: FilePath, surroundings: Surroundings) throws(FileError) {
+    let fileSystem = surroundings.fileSystem
+    self.files = files
+    self.temporary = temporary
+    self.surroundings = surroundings
+    lock = try StoreReadLock(on: files, in: fileSystem)
+    members = try files.members(in: fileSystem)
+    initial = try lock.file.currentStatus()
+    guard members.first?.part == .main, try fileSystem.status(of: files.main)?.identity == initial.identity else {
+      throw FileError(.changed, operation: "read the store", path: files.main)
+    }
+    main = SwitchingSource(SourcePrefix(source: lock.file, count: initial.size))
+    let header = DatabaseHeader(try main.bytes(at: 0, length: DatabaseHeader.length))
+    let logMember = members.first { $0.part == .wal }
+    guard header?.usesWriteAheadLog == true || logMember != nil else {
+      manner = .rollback
+      log = nil
+      committedFrames = nil
+      logLock = nil
+      // The journal of a writer that is alive is not hot, and the file is as it was before its transaction.
+      let isWriterActive = try lock.isWriterActive()
+      let path = files.path(of: .journal)
+      let status = try fileSystem.status(of: path)
+      journal = isWriterActive || status == nil ? nil : try fileSystem.open(path)
+      let isWriterWaiting = try lock.isWriterWaiting()
+      isInUse = isWriterActive || isWriterWaiting || lock.isOpenElsewhere()
+      if isInUse, journal == nil { try makeCopy() }
+      return
+    }
+    journal = nil
+    if let joined = try LogReadLock(of: files, in: fileSystem) {
+      manner = .liveLog
+      isInUse = true
+      logLock = joined
+      let committed = try Self.committedLog(of: files, joined, in: fileSystem)
+      log = committed?.log
+      committedFrames = committed?.frames
+    } else {
+      manner = .restingLog
+      isInUse = false
+      logLock = nil
+      log = try logMember == nil ? nil : fileSystem.open(files.path(of: .wal))
+      committedFrames = nil
+    }
+  }
+
+  deinit {
+    guard case .made(let path) = copy.withLock({ $0 }) else { return }
+    // What cannot be removed lies among the temporary files and harms nothing.
+    try? surroundings.fileSystem.unlink(path)
+    try? surroundings.fileSystem.removeDirectory(path.folder)
+  }
+
+  // MARK: A log in use
+
+  /// The log up to its last commit, which stays as it is while the lock is held; nil for an empty one.
+  private static func committedLog(
+    of files: StoreFileSet, _ lock: LogReadLock, in fileSystem: FileSystem
+  ) throws(FileError) -> (log: any ByteSource, frames: Int)? {
+    for _ in 0..<10_000 {
+      if let index = try hold(lock) {
+        guard index.lastFrame > 0 else { return nil }
+        let file = try fileSystem.open(files.path(of: .wal))
+        let length = 32 + Int64(index.lastFrame) * Int64(24 + index.pageSize)
+        guard try file.bytes(at: 16, length: 8) == index.salts, file.count >= length else {
+          throw FileError(.changed, operation: "read the store's log", path: file.path)
+        }
+        return (SourcePrefix(source: file, count: length), Int(index.lastFrame))
+      }
+      LogReadLock.rest()
+    }
+    throw FileError(
+      .locked, operation: "read the store's log", path: files.path(of: .sharedMemory),
+      hint: "Quit the app that uses it, or wait until it is done, then run the same command again.")
+  }
+
+  /// Takes a share of a mark and says what is committed then; nil where the log was being changed in this moment.
+  private static func hold(_ lock: LogReadLock) throws(FileError) -> WriteAheadLogIndex? {
+    guard let index = WriteAheadLogIndex(try lock.index.bytesNow(length: WriteAheadLogIndex.length)) else { return nil }
+    // The highest mark hinders checkpoints least. Mark 0 stands for readers that need no log, and is never taken.
+    let usable = (1...4).filter { index.readMarks[$0] <= index.lastFrame }
+    guard let mark = usable.max(by: { index.readMarks[$0] < index.readMarks[$1] }), try lock.lockMark(mark) else {
+      return nil
+    }
+    // Whoever moves a mark holds its lock alone, so that it is what it was, or was moved before we came. What is committed
+    // by now lies behind the mark: no checkpoint brings it into the main file, and the log is not begun anew.
+    guard let now = WriteAheadLogIndex(try lock.index.bytesNow(length: WriteAheadLogIndex.length)),
+      now.readMarks[mark] == index.readMarks[mark], now.readMarks[mark] <= now.lastFrame
+    else {
+      lock.unlockMark(mark)
+      return nil
+    }
+    return now
+  }
+
+  // MARK: Writers that wait
+
+  /// Gets out of the way of a writer that waits for the store, where there is one.
+  func giveWay() throws(FileError) {
+    guard manner == .rollback, journal == nil, case .none = copy.withLock({ $0 }) else { return }
+    let isActive = try lock.isWriterActive()
+    let isWaiting = try lock.isWriterWaiting()
+    if isActive || isWaiting { try makeCopy() }
+  }
+
+  private func makeCopy() throws(FileError) {
+    let isFirst = copy.withLock { state in
+      guard case .none = state else { return false }
+      state = .needless
+      return true
+    }
+    guard isFirst else { return }
+    let fileSystem = surroundings.fileSystem
+    let free = try fileSystem.freeSpace(at: temporary)
+    guard free >= initial.size else {
+      throw FileError(
+        .noSpace, operation: "copy the store while its writers wait", path: temporary,
+        detail: "the copy needs \(initial.size) bytes and \(free) are free",
+        hint: "Free \(initial.size - free) bytes there, or set TMPDIR to a folder on another disk.")
+    }
+    let folder = temporary.appending("lazaret-\(surroundings.makeUUID())")
+    try fileSystem.makeDirectory(folder, permissions: .ownerReadWriteExecute)
+    let path = folder.appending("Store.sqlite")
+    copy.withLock { $0 = .made(path) }
+    let file = try fileSystem.create(path, permissions: .ownerReadWrite)
+    var buffer = [UInt8](repeating: 0, count: 1 << 20)
+    var done: Int64 = 0
+    while done < initial.size {
+      let got = try lock.file.read(at: done, length: buffer.count, into: &buffer)
+      guard got > 0 else { throw FileError(.changed, operation: "read the store", path: files.main) }
+      try file.write(buffer[..<got])
+      done += Int64(got)
+    }
+    main.exchange(for: SourcePrefix(source: try fileSystem.open(path), count: initial.size))
+    lock.release()
+  }
+
+  // MARK: The end
+
+  /// Makes sure that what was read was one state of the store.
+  ///
+  /// - Throws: `changed-meanwhile` where it was not.
+  func finish() throws(FileError) {
+    if case .made = copy.withLock({ $0 }) { return }
+    guard manner != .liveLog else { return }
+    let now = try lock.file.currentStatus()
+    var isSame = now.size == initial.size && now.modified == initial.modified
+    if manner == .restingLog {
+      let before = members.first { $0.part == .wal }?.status
+      let after = try surroundings.fileSystem.status(of: files.path(of: .wal), followingLinks: false)
+      isSame =
+        isSame && before?.identity == after?.identity && before?.size == after?.size
+        && before?.modified == after?.modified
+    }
+    guard isSame else {
+      throw FileError(
+        .changed, operation: "back up the store", path: files.main,
+        hint: "Run the same command again.")
+    }
+  }
+}
+
+extension LastingFile {
+  /// The first bytes as they are now; the file may have grown since it was opened.
+  fileprivate func bytesNow(length: Int) throws(FileError) -> [UInt8] {
+    var buffer = [UInt8](repeating: 0, count: length)
+    let got = try read(at: 0, length: length, into: &buffer)
+    buffer.removeLast(length - got)
+    return buffer
+  }
+}

@@ -1,0 +1,101 @@
+import ArgumentParser
+import Lazaret
+
+/// `lazaret backup create`.
+struct BackupCreateCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "create", abstract: "Backs a store up while it goes on being used.",
+    usage: "lazaret backup create <store> [--home <dir>] [--level <n>] [--full] [<options>]",
+    discussion: """
+      Takes one consistent state of the store, with what is in its write-ahead log and its large values. Writers are not \
+      kept waiting, and nothing beside the store is touched. Where few pages changed since the last backup only those are \
+      kept. What was written is read back and unpacked before the backup counts.
+
+      A store that is damaged is kept as its raw files, byte for byte, apart from the good backups; the exit code is 2 then.
+
+      EXAMPLE
+        lazaret backup create App.sqlite --home /data --tag nightly
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "The store's main file.")
+  var store: PathArgument
+
+  @OptionGroup var home: HomeOptions
+
+  @Option(help: ArgumentHelp("How hard to pack: 1, 6 or 9.", valueName: "n"))
+  var level = 6
+
+  @Flag(help: "Keep the whole store, even where few pages changed.")
+  var full = false
+
+  @Flag(help: "Keep the raw files of the store, whatever state it is in.")
+  var evidence = false
+
+  @Option(help: ArgumentHelp("A word for retention; may be given several times.", valueName: "tag"))
+  var tag: [String] = []
+
+  @Flag(help: "Do not read back what was written.")
+  var noVerify = false
+
+  @OptionGroup var output: OutputOptions
+
+  private struct Report: Encodable {
+    var backup: BackupJSON
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      let line = ProgressLine()
+      var request = BackupRequest { phase, done, total in
+        line.show(phase.words, done, of: total)
+        return true
+      }
+      request.level = level
+      request.isFull = full
+      request.isEvidence = evidence
+      request.tags = tag
+      request.proves = !noVerify
+      let backups = Backups(home: home.path)
+      let backup = try backups.create(store.path, request)
+      line.clear()
+      let place = backups.place(of: store.path)
+      if output.json {
+        Terminal.standardOutput.write(JSONText.pretty(Report(backup: BackupJSON(backup, in: place))))
+      } else {
+        Terminal.standardOutput.write(text(backup, place))
+      }
+      // Evidence that was asked for is no surprise.
+      if let check = backup.manifest?.check, !check.isSound { throw ExitStatus.doubtful }
+    }
+  }
+
+  private func text(_ backup: StoredBackup, _ place: FolderPlace) -> String {
+    guard let manifest = backup.manifest else { return "" }
+    let sizes = "\(readableSize(manifest.contentBytes)) in \(readableSize(manifest.totalBytes))"
+    var text = "Backup \(backup.id): \(manifest.kind.words(of: manifest)), \(sizes), in \(place.path.string)\n"
+    if !manifest.check.isSound, let words = manifest.check.words {
+      text += "  The store is damaged, and was kept as it is, apart from the good backups.\n  \(words)\n"
+    }
+    if let missing = manifest.externalData?.missing, !missing.isEmpty {
+      text +=
+        "  \(counted(Int64(missing.count), "large value")) that the store refers to \(missing.count == 1 ? "is" : "are") missing from it.\n"
+    }
+    return text
+  }
+}
+
+extension BackupPhase {
+  /// What is being done, for the progress line.
+  var words: String {
+    switch self {
+    case .comparing: "Comparing"
+    case .packing: "Packing"
+    case .externalData: "Large values"
+    case .proving: "Reading back"
+    case .unpacking: "Unpacking"
+    case .checking: "Checking"
+    }
+  }
+}

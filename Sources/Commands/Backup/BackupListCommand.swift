@@ -1,0 +1,73 @@
+import ArgumentParser
+import Lazaret
+
+/// `lazaret backup list`.
+struct BackupListCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "Lists backups, newest first, with what is known of each.",
+    discussion: """
+      A backup that lacks a file, or whose parent is missing, is listed as broken. Exits with 2 where one is.
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "A store; without it the backups of all stores of the home are listed.")
+  var store: PathArgument?
+
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var output: OutputOptions
+
+  private struct Listing: Encodable {
+    var backups: [BackupJSON]
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      let backups = Backups(home: home.path)
+      let places = try store.map { [backups.place(of: $0.path)] } ?? backups.places()
+      var all: [(place: FolderPlace, backup: StoredBackup)] = []
+      for place in places { all += try BackupCatalog(of: place).backups.map { (place, $0) } }
+      if output.json {
+        Terminal.standardOutput.write(
+          JSONText.pretty(Listing(backups: all.map { BackupJSON($0.backup, in: $0.place) })))
+      } else if all.isEmpty {
+        Terminal.standardOutput.write("No backup lies here. Another home is given with --home.\n")
+      } else {
+        write(all)
+      }
+      if all.contains(where: { !$0.backup.isWhole }) { throw ExitStatus.doubtful }
+    }
+  }
+
+  private func write(_ all: [(place: FolderPlace, backup: StoredBackup)]) {
+    var table = TextTable(
+      ["id", "store", "age", "state", "kind", "content", "size", "ratio", "model", "chain"],
+      numericColumns: [2, 5, 6, 7])
+    let now = Surroundings.machine.now()
+    for (place, backup) in all {
+      let manifest = backup.manifest
+      table.append([
+        backup.id.description, printable(place.path.lastComponent?.string ?? ""), Self.age(of: backup.id.date, at: now),
+        backup.state, manifest?.kind.rawValue ?? "?", manifest.map { readableSize($0.contentBytes) } ?? "?",
+        readableSize(backup.bytes), backup.ratio.map { "\($0)" } ?? "",
+        printable(manifest?.model?.version ?? manifest?.model?.identifiers.first ?? ""),
+        manifest?.parent.map { "\(manifest?.depth ?? 0) on \($0)" } ?? "",
+      ])
+    }
+    var text = table.text(indent: "")
+    for (_, backup) in all where !backup.problems.isEmpty {
+      text += "\(backup.id): " + backup.problems.map { printable($0.words) }.joined(separator: "; ") + "\n"
+    }
+    Terminal.standardOutput.write(text)
+  }
+
+  /// A time span in the largest unit that fits.
+  private static func age(of date: Timestamp, at now: Timestamp) -> String {
+    let seconds = now.secondsSince1970 - date.secondsSince1970
+    guard seconds >= 0 else { return "future" }
+    for (unit, length) in [("d", Int64(86400)), ("h", 3600), ("min", 60)] where seconds >= length {
+      return "\(seconds / length) \(unit)"
+    }
+    return "\(seconds) s"
+  }
+}

@@ -1,0 +1,91 @@
+import Lazaret
+
+/// A backup as the verbs print it.
+struct BackupJSON: Encodable {
+  struct Problem: Encodable {
+    var code: String
+    var words: String
+  }
+
+  struct Proof: Encodable {
+    var result: String
+    var depth: String
+    var date: String
+    var lastRestored: String?
+    var problems: [BackupProof.Problem]
+  }
+
+  var id: String
+  var store: String
+  var folder: PathText
+  var state: String
+  var date: String
+  var bytes: Int64
+  var kind: String?
+  var reason: String?
+  var tags: [String]?
+  var parent: String?
+  var depth: Int?
+  var contentBytes: Int64?
+  var ratio: Double?
+  var modelVersion: String?
+  var modelChecksum: String?
+  var entities: [BackupManifest.EntityCount]?
+  var isSound: Bool?
+  var proof: Proof?
+  var problems: [Problem]
+
+  init(_ backup: StoredBackup, in place: FolderPlace) {
+    id = backup.id.description
+    store = place.path.lastComponent?.string ?? ""
+    folder = PathText(place.path)
+    state = backup.state
+    date = backup.id.date.rfc3339
+    bytes = backup.bytes
+    problems = backup.problems.map { Problem(code: $0.code.rawValue, words: $0.words) }
+    proof = backup.proof.map {
+      Proof(
+        result: $0.result.rawValue, depth: $0.depth.rawValue, date: $0.date, lastRestored: $0.lastRestored,
+        problems: $0.problems)
+    }
+    guard let manifest = backup.manifest else { return }
+    kind = manifest.kind.rawValue
+    reason = manifest.reason.rawValue
+    tags = manifest.tags
+    parent = manifest.parent?.description
+    depth = manifest.depth
+    contentBytes = manifest.contentBytes
+    ratio = backup.ratio
+    modelVersion = manifest.model?.version ?? manifest.model?.identifiers.first
+    modelChecksum = manifest.model?.checksum
+    entities = manifest.entities
+    isSound = manifest.check.isSound
+  }
+}
+
+extension StoredBackup {
+  /// What can be said of it in one word: `broken`, `apart`, `proven`, `failed`, `inconclusive` or `unproven`.
+  var state: String {
+    if !isWhole { return "broken" }
+    if proof?.result == .failed { return "failed" }
+    if isApart { return "apart" }
+    return proof?.result.rawValue ?? "unproven"
+  }
+
+  /// The size of its files in parts of what it restores to; nil for what restores to nothing.
+  var ratio: Double? {
+    guard let manifest, manifest.contentBytes > 0 else { return nil }
+    return (Double(manifest.totalBytes) / Double(manifest.contentBytes) * 1000).rounded() / 1000
+  }
+}
+
+extension BackupManifest.Kind {
+  /// The kind in words.
+  func words(of manifest: BackupManifest) -> String {
+    switch self {
+    case .full: "full"
+    case .delta: "changes since \(manifest.parent?.description ?? "?")"
+    case .evidence: "evidence"
+    }
+  }
+}

@@ -1,0 +1,123 @@
+import ArgumentParser
+import Lazaret
+
+/// `lazaret backup prune`: drops the backups that no rule keeps.
+struct BackupPruneCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "prune", abstract: "Drops the backups that no rule keeps, into the trash first.",
+    discussion: """
+      The rules are restic's; without any, those of backup-policy.json in the home, or the usual ones. Whatever they say, \
+      the last backup that was proven good is kept, and whatever a kept one cannot be restored without; backups that are \
+      not proven take no proven one's place; evidence stays; and nothing is dropped because of a clock that jumped.
+
+      What is dropped stays in the trash for seven days, unless the policy says otherwise. See: lazaret backup undelete
+
+      \(ExitStatus.help)
+      """)
+
+  @OptionGroup var source: BackupPlaceOptions
+  @OptionGroup(title: "Rules") var rules: RetentionOptions
+
+  @Option(help: ArgumentHelp("The days for which dropped backups stay in the trash.", valueName: "days"))
+  var trashDays: Int?
+
+  @Flag(help: "Only tell what would be done.")
+  var dryRun = false
+
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    if let trashDays, !(0...36500).contains(trashDays) { throw ValidationError("--trash-days is from 0 to 36500.") }
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      let policy = try BackupPolicy.load(home: source.home.path)
+      let options = BackupPruner.Options(trashDays: trashDays ?? policy.trashDays, isRehearsal: dryRun)
+      var stores: [PruningJSON.Store] = []
+      for place in try source.places() {
+        let result = try BackupPruner(of: place).prune(rules.policy ?? policy.keep, options: options)
+        stores.append(PruningJSON.Store(result, place: place.path))
+        if !output.json { Terminal.standardOutput.write(PruningText(result, place: place, isRehearsal: dryRun).text) }
+      }
+      if output.json {
+        Terminal.standardOutput.write(JSONText.pretty(PruningJSON(dryRun: dryRun, places: stores)))
+      } else if stores.isEmpty {
+        Terminal.standardOutput.write("There are no backups here. Another home is given with --home.\n")
+      }
+    }
+  }
+}
+
+/// A pruning as `backup prune --json` prints it.
+struct PruningJSON: Encodable {
+  struct Reason: Encodable {
+    var code: String
+    var words: String
+  }
+
+  struct Decision: Encodable {
+    var id: String
+    var kept: Bool
+    var reasons: [Reason]
+  }
+
+  struct Trashed: Encodable {
+    var id: String
+    var expires: String?
+  }
+
+  struct Store: Encodable {
+    var place: PathText
+    var clockTrusted: Bool
+    var backups: [Decision]
+    var droppedBytes: Int64
+    var emptied: [String]
+    var freedBytes: Int64
+    var trash: [Trashed]
+
+    init(_ report: PruningReport, place: FilePath) {
+      self.place = PathText(place)
+      clockTrusted = report.plan.isClockTrusted
+      backups = report.plan.decisions.map { decision in
+        Decision(
+          id: decision.snapshot.identifier, kept: decision.isKept,
+          reasons: decision.reasons.map { Reason(code: $0.code, words: $0.words) })
+      }
+      droppedBytes = report.droppedBytes
+      emptied = report.emptied.map(\.description)
+      freedBytes = report.freedBytes
+      trash = report.trash.map { Trashed(id: $0.id.description, expires: $0.expires?.rfc3339) }
+    }
+  }
+
+  var dryRun: Bool
+  var places: [Store]
+}
+
+/// A pruning in words.
+struct PruningText {
+  let text: String
+
+  init(_ report: PruningReport, place: FolderPlace, isRehearsal: Bool) {
+    var table = TextTable(["", "backup", "why"])
+    for decision in report.plan.decisions {
+      table.append([
+        decision.isKept ? "keep" : "drop", decision.snapshot.identifier,
+        decision.reasons.map { printable($0.words) }.joined(separator: ", "),
+      ])
+    }
+    var lines = "\(printable(place.location))\n" + table.text()
+    let would = isRehearsal ? "would be " : ""
+    let (dropped, emptied) = (report.plan.dropped.count, report.emptied.count)
+    lines += "  \(counted(Int64(report.plan.kept.count), "backup")) kept, \(dropped) \(would)dropped into the trash "
+    lines += "(\(readableSize(report.droppedBytes)))\n"
+    if emptied > 0 {
+      lines += "  \(emptied) \(would)removed from the trash for good (\(readableSize(report.freedBytes)))\n"
+    }
+    if !report.plan.isClockTrusted {
+      lines += "  The dates do not go on as a clock does, so that the trash is not emptied for now\n"
+    }
+    text = lines
+  }
+}

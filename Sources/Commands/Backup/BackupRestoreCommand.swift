@@ -1,0 +1,172 @@
+import ArgumentParser
+import Lazaret
+import Salvage
+
+/// `lazaret backup restore`: brings a store back.
+struct BackupRestoreCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "restore", abstract: "Restores a backup over the store, or to another path.",
+    usage: "lazaret backup restore [<id>] [--at <time>] [--to <path>] [<options>]",
+    discussion: """
+      Without an id, restores the newest backup that is whole, of a sound store and not found damaged, or with --at the \
+      newest that is not later.
+
+      The store that is there is quarantined first, complete and unchanged, and the restored one takes its place only when \
+      it is whole, checked and on the disk. With --to nothing is replaced. With --preview nothing is restored: it is told \
+      how many records would be added, changed and lost.
+
+      With --entity the records of an entity, or with --records some of them, are put into a new store of the same model; \
+      references to records that are left out are cut and counted.
+
+      Exits with 2 where a part of the backup was lost, references were cut, or --preview shows that records would change \
+      or be lost.
+
+      EXAMPLES
+        lazaret backup restore --preview
+        lazaret backup restore --at 2026-11-20T18:00:00Z
+        lazaret backup restore 2026-11-21-10-11-12 --entity Car --to Cars.sqlite
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "The name of a backup, such as 2026-11-21-10-11-12.")
+  var id: BackupArgument?
+
+  @Option(help: ArgumentHelp("The newest backup that is not later, such as 2026-11-20T18:00:00Z.", valueName: "time"))
+  var at: TimeArgument?
+
+  @Option(help: ArgumentHelp("Where to; nothing may be there.", valueName: "path"))
+  var to: PathArgument?
+
+  @OptionGroup var source: BackupPlaceOptions
+
+  @Flag(help: "Only tell what restoring it over the store would change.")
+  var preview = false
+
+  @Option(help: ArgumentHelp("Only the records of this entity; may be given again.", valueName: "name"))
+  var entity: [String] = []
+
+  @Option(help: ArgumentHelp("Only the records with these primary keys.", valueName: "key,key"))
+  var records: String?
+
+  @Flag(help: "Take no backup of the present store first; it is quarantined all the same.")
+  var noBackup = false
+
+  @Flag(help: "Salvage what is left where parts of the backup are lost.")
+  var salvage = false
+
+  @Option(help: "The app's model, for --salvage and --entity where the store carries none.")
+  var model: PathArgument?
+
+  @OptionGroup var versionOrder: VersionOrderOptions
+  @OptionGroup var output: OutputOptions
+
+  private var primaryKeys: [Int64]? {
+    records.map { $0.split(separator: ",").compactMap { Int64($0) } }
+  }
+
+  func validate() throws {
+    if id != nil, at != nil { throw ValidationError("Give an id or --at, not both.") }
+    if !entity.isEmpty, to == nil { throw ValidationError("--entity needs --to, a new store for the records.") }
+    if records != nil, entity.isEmpty { throw ValidationError("--records needs --entity.") }
+    if let records, primaryKeys?.count != records.split(separator: ",", omittingEmptySubsequences: false).count {
+      throw ValidationError("--records are primary keys separated by commas, such as 17,18.")
+    }
+    if preview, to != nil || !entity.isEmpty { throw ValidationError("--preview goes with neither --to nor --entity.") }
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      let place = try source.place(with: id?.id)
+      let restorer = BackupRestorer(of: place)
+      let backup = try restorer.choose(id?.id, notLaterThan: at?.time)
+      let known = try model.map { try AppModel.load($0.path, order: versionOrder.order) }
+      let line = ProgressLine()
+      let options = BackupRestorer.Options(salvages: salvage, model: known.map(SalvageModel.init)) {
+        phase, done, total in
+        line.show(phase.words, done, of: total)
+        return true
+      }
+      defer { line.clear() }
+      if !entity.isEmpty, let to {
+        try extract(restorer, backup, to.path, known, options, line)
+      } else if let to {
+        let report = try restorer.restore(backup.id, to: to.path, options: options)
+        line.clear()
+        try show(report, quarantined: nil)
+      } else {
+        let path = try storePath(backup)
+        let backups = source.backups
+        if preview {
+          let preview = try backups.preview(of: path, backup.id, from: place, options: options)
+          line.clear()
+          try show(preview, backup.id, path)
+        } else {
+          let restored = try backups.restore(
+            over: path, backup.id, from: place, takesBackup: !noBackup, options: options)
+          line.clear()
+          try show(restored.report, quarantined: restored.quarantined, before: restored.backup)
+        }
+      }
+    }
+  }
+
+  /// The store that the backup goes over: the one that was named by its path, or the one that it was taken of.
+  private func storePath(_ backup: StoredBackup) throws -> FilePath {
+    if let named = source.of?.path, named.components.count > 1 || named.isAbsolute || named.extension != nil {
+      return named
+    }
+    guard let path = backup.manifest?.store.path.path, path.isAbsolute else {
+      throw BackupError(
+        .request, operation: "restore the backup", detail: "backup \(backup.id) does not say where its store was",
+        hint: "Name the store with --of, or another path with --to.")
+    }
+    return path
+  }
+
+  private func extract(
+    _ restorer: BackupRestorer, _ backup: StoredBackup, _ path: FilePath, _ known: AppModel?,
+    _ options: BackupRestorer.Options, _ line: ProgressLine
+  ) throws {
+    var version: ManagedObjectModel?
+    if case .coreData(let bundle) = known {
+      let name = backup.manifest?.model?.version
+      version = (bundle.versions.first { $0.name == name } ?? bundle.current).model
+    }
+    let report = try restorer.extract(
+      EntitySelection(entities: entity, primaryKeys: primaryKeys), from: backup.id, to: path, model: version,
+      options: options)
+    line.clear()
+    Terminal.standardOutput.write(
+      output.json ? JSONText.pretty(ExtractionJSON(report)) : ExtractionJSON.text(report))
+    if !report.cut.isEmpty || !report.missing.isEmpty { throw ExitStatus.doubtful }
+  }
+
+  private func show(
+    _ report: RestoreReport, quarantined: QuarantinedStore?, before: StoredBackup? = nil
+  ) throws {
+    Terminal.standardOutput.write(
+      output.json
+        ? JSONText.pretty(RestoreJSON(report, quarantined: quarantined, before: before))
+        : RestoreJSON.text(report, quarantined: quarantined, before: before))
+    if !report.isComplete { throw ExitStatus.doubtful }
+  }
+
+  private func show(_ preview: RestorePreview, _ id: BackupIdentifier, _ path: FilePath) throws {
+    Terminal.standardOutput.write(
+      output.json ? JSONText.pretty(PreviewJSON(preview, id, path)) : PreviewJSON.text(preview, id, path))
+    if !preview.isHarmless { throw ExitStatus.doubtful }
+  }
+}
+
+/// A moment on the command line.
+struct TimeArgument: ExpressibleByArgument {
+  var time: Timestamp
+
+  init?(argument: String) {
+    // A day alone means all of it.
+    let text = argument.utf8.count == 10 ? "\(argument)T23:59:59Z" : argument
+    guard let time = Timestamp(text) else { return nil }
+    self.time = time
+  }
+}

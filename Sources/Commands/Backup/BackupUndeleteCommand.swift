@@ -1,0 +1,71 @@
+import ArgumentParser
+import Lazaret
+
+/// `lazaret backup undelete`: brings dropped backups back.
+struct BackupUndeleteCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "undelete", abstract: "Brings a dropped backup back out of the trash, or lists what is there.",
+    discussion: """
+      What a backup cannot be restored without is brought back with it.
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "The name of a dropped backup; without one, the trash is listed.")
+  var id: BackupArgument?
+
+  @OptionGroup var source: BackupPlaceOptions
+  @OptionGroup var output: OutputOptions
+
+  private struct Listing: Encodable {
+    struct Trashed: Encodable {
+      var id: String
+      var place: PathText
+      var dropped: String?
+      var reasons: [String]
+      var bytes: Int64
+      var whole: Bool
+    }
+    var trash: [Trashed]
+  }
+
+  private struct Restored: Encodable {
+    var restored: [String]
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      guard let id else { return try list() }
+      let restored = try BackupPruner(of: try source.place()).undelete(id.id)
+      Terminal.standardOutput.write(
+        output.json
+          ? JSONText.pretty(Restored(restored: restored.map(\.description)))
+          : "Back among the backups: \(restored.map(\.description).joined(separator: ", "))\n")
+    }
+  }
+
+  private func list() throws {
+    var listing = Listing(trash: [])
+    for place in try source.places() {
+      listing.trash += try BackupPruner(of: place).trash().map { backup in
+        Listing.Trashed(
+          id: backup.id.description, place: PathText(place.path), dropped: backup.record?.date,
+          reasons: backup.record?.reasons ?? [], bytes: backup.bytes, whole: backup.isWhole)
+      }
+    }
+    if output.json {
+      Terminal.standardOutput.write(JSONText.pretty(listing))
+    } else if listing.trash.isEmpty {
+      Terminal.standardOutput.write("The trash is empty.\n")
+    } else {
+      var table = TextTable(["backup", "dropped", "size", "why"], numericColumns: [2])
+      for backup in listing.trash {
+        table.append([
+          backup.id, backup.dropped.map { printable($0) } ?? "?", readableSize(backup.bytes),
+          (backup.whole ? "" : "not whole; ") + backup.reasons.map { printable($0) }.joined(separator: ", "),
+        ])
+      }
+      Terminal.standardOutput.write(table.text(indent: ""))
+    }
+  }
+}

@@ -1,0 +1,135 @@
+extension Backups {
+  private var fileSystem: FileSystem { surroundings.fileSystem }
+
+  private func restorer(of store: FilePath, _ place: (any BackupPlace)?) -> BackupRestorer {
+    BackupRestorer(of: place ?? self.place(of: store), surroundings: surroundings)
+  }
+
+  /// Says what restoring a backup over a store would change; touches nothing.
+  ///
+  /// - Parameters:
+  ///   - path: the store.
+  ///   - id: the backup; the newest that can be restored if nil.
+  ///   - time: a moment that the backup must not be later than.
+  ///   - place: where it is; the store's own place in the home if nil.
+  public func preview(
+    of path: FilePath, _ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil,
+    from place: (any BackupPlace)? = nil, options: BackupRestorer.Options = .init()
+  ) throws -> RestorePreview {
+    let restorer = restorer(of: path, place)
+    return try restorer.preview(try restorer.choose(id, notLaterThan: time).id, over: path, options: options)
+  }
+
+  /// What a restore over a store did.
+  public struct Restored: Sendable {
+    /// What was restored, and what could not be.
+    public var report: RestoreReport
+
+    /// The store that was there before, in quarantine; nil where there was none.
+    public var quarantined: QuarantinedStore?
+
+    /// The backup that was taken of it before; nil where it was damaged, or none was wanted.
+    public var backup: StoredBackup?
+  }
+
+  /// Restores a backup over a store: the present one is quarantined, as it is, and the restored one takes its place.
+  ///
+  /// The backup is restored beside the store, whole, checked and on the disk, before anything is moved. After a kill at any
+  /// moment the old store is in its place, or the next opening, or restore, puts the restored one there.
+  ///
+  /// - Parameters:
+  ///   - path: the store, whether it is there or not.
+  ///   - id: the backup; the newest that can be restored if nil.
+  ///   - time: a moment that the backup must not be later than.
+  ///   - place: where it is; the store's own place in the home if nil.
+  ///   - takesBackup: whether a backup of the present store is taken first, where it is sound; it is quarantined in any case.
+  /// - Throws: `locked` or `in-use` where another process has the store open, `no-space`, `backup-damaged`, or what a step
+  ///   failed with. The store is in its place then, as it was.
+  public func restore(
+    over path: FilePath, _ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil,
+    from place: (any BackupPlace)? = nil, takesBackup: Bool = true, options: BackupRestorer.Options = .init()
+  ) throws -> Restored {
+    let store = try StoreFileSet.locate(path, in: fileSystem)
+    let restorer = restorer(of: path, place)
+    let chosen = try restorer.choose(id, notLaterThan: time).id
+    _ = try finishInterrupted(store)
+    // A store that is in use is told of before anything is restored.
+    let attempt = try StoreLock(on: store, in: fileSystem)
+    _ = consume attempt
+    let folder = RestoreFolder(for: store, in: fileSystem)
+    let backup = takesBackup ? try backUpBeforeRestore(store) : nil
+    var staged: RestoreReport?
+    do {
+      let working = try folder.make()
+      let report = try restorer.stage(chosen, in: folder, options: options)
+      staged = report
+      let quarantined = try exchange(store, folder, chosen)
+      _ = consume working
+      return Restored(report: report, quarantined: quarantined, backup: backup)
+    } catch {
+      // The present store may be half-way into quarantine: that is brought to its end, and then the restored one has its
+      // place, or goes. What cannot be ended now stays for the next opening, and the first error is the one to report.
+      if let staged, (try? finishInterrupted(store)) == .some(chosen) {
+        let quarantined = try QuarantineFolder(beside: store, surroundings: surroundings).stores()
+          .first { $0.receipt?.originalPath.path == store.main }
+        return Restored(report: staged, quarantined: quarantined, backup: backup)
+      }
+      if staged == nil { try? folder.removeUnlessInstalling() }
+      throw error
+    }
+  }
+
+  /// Takes a backup of the present store, unless there is none or it is damaged: quarantine keeps that byte for byte.
+  private func backUpBeforeRestore(_ store: StoreFileSet) throws -> StoredBackup? {
+    let examination = try Examiner(fileSystem: fileSystem).examine(
+      store.main, options: .init(countsRecords: false))
+    guard examination.verdict != .missing, examination.verdict != .damaged, examination.isReadable else { return nil }
+    var request = BackupRequest()
+    request.reason = .beforeRestore
+    request.level = try BackupPolicy.load(home: home, in: fileSystem).level
+    return try create(store.main, request)
+  }
+
+  /// Quarantines the present store and puts the restored one into its place, under the folder's lock.
+  private func exchange(
+    _ store: StoreFileSet, _ folder: RestoreFolder, _ id: BackupIdentifier
+  ) throws -> QuarantinedStore? {
+    let lock = try FolderLock(store.folder, in: fileSystem)
+    // Who may read and write the new store is who may read and write the old one.
+    if let status = try fileSystem.status(of: store.main), status.kind == .regular {
+      try fileSystem.adoptAccess(of: status, to: folder.store.main)
+    }
+    try folder.markReady(id)
+    var quarantined: QuarantinedStore?
+    if try !store.members(in: fileSystem).isEmpty {
+      quarantined = try Quarantines(home: home, surroundings: surroundings).add(
+        store, model: nil, reason: "Backup \(id) was restored in its place.", appVersion: nil,
+        holding: [store.folder], OpeningObserver())
+    }
+    do {
+      try folder.install()
+    } catch {
+      // What made room for it goes back to where it was.
+      if let quarantined, try store.members(in: fileSystem).isEmpty {
+        _ = try QuarantineFolder(beside: store, surroundings: surroundings).release(quarantined.id, to: store)
+      }
+      throw error
+    }
+    _ = consume lock
+    return quarantined
+  }
+
+  /// Ends a restore that an earlier run left, after what it left in the quarantine.
+  ///
+  /// - Returns: the backup whose store was put into its place; nil where none was.
+  package func finishInterrupted(_ store: StoreFileSet) throws -> BackupIdentifier? {
+    let folder = RestoreFolder(for: store, in: fileSystem)
+    guard try folder.isThere() else { return nil }
+    let lock = try FolderLock(store.folder, in: fileSystem)
+    _ = try QuarantineFolder(beside: store, surroundings: surroundings).finishInterrupted()
+    let outcome = try folder.finishInterrupted()
+    _ = consume lock
+    if case .installed(let id) = outcome { return id }
+    return nil
+  }
+}

@@ -1,0 +1,78 @@
+/// The backups of a home: taking, listing, proving and restoring them, and looking at what restoring would change.
+///
+/// ```swift
+/// let backups = Backups(home: "/var/lib/app")
+/// let preview = try backups.preview(of: "Stores/App.sqlite")
+/// if preview.isHarmless { _ = try backups.restore(over: "Stores/App.sqlite") }
+/// ```
+///
+/// Those of a store lie in `Backups/<name of the store without extension>/`.
+public struct Backups: Sendable {
+  /// The folder with `Backups/`.
+  public let home: FilePath
+  let surroundings: Surroundings
+
+  /// The backups of a home.
+  ///
+  /// - Parameter surroundings: the file system, the clock and the source of identifiers.
+  public init(home: FilePath, surroundings: Surroundings = .machine) {
+    self.home = home
+    self.surroundings = surroundings
+  }
+
+  /// Where the backups of a store are kept, whether there are any or not.
+  public func place(of store: FilePath) -> FolderPlace {
+    FolderPlace(home: home, store: store, in: surroundings.fileSystem)
+  }
+
+  /// The places of the home in which something lies, by name.
+  public func places() throws(BackupError) -> [FolderPlace] {
+    try FolderPlace.all(home: home, in: surroundings.fileSystem)
+  }
+
+  /// Takes a backup of a store that others may go on using; see ``BackupCreator``.
+  public func create(_ store: FilePath, _ request: BackupRequest = BackupRequest()) throws(BackupError) -> StoredBackup
+  {
+    try BackupCreator(surroundings: surroundings).create(store, in: place(of: store), request)
+  }
+
+  /// What lies in each place of the home.
+  public func catalogs() throws(BackupError) -> [BackupCatalog] {
+    var catalogs: [BackupCatalog] = []
+    for place in try places() { catalogs.append(try BackupCatalog(of: place)) }
+    return catalogs
+  }
+
+  /// What lies there of one store.
+  public func catalog(of store: FilePath) throws(BackupError) -> BackupCatalog {
+    try BackupCatalog(of: place(of: store))
+  }
+
+  /// The backups of a name, in whichever place of the home.
+  ///
+  /// - Throws: `no-such-backup`, or `ambiguous-id` where two stores have one of that name.
+  public func find(_ id: BackupIdentifier) throws(BackupError) -> (catalog: BackupCatalog, backup: StoredBackup) {
+    var found: [(BackupCatalog, StoredBackup)] = []
+    for catalog in try catalogs() {
+      if let backup = catalog.backups.first(where: { $0.id == id }) { found.append((catalog, backup)) }
+    }
+    guard let first = found.first else {
+      throw BackupError(
+        .notFound, operation: "find the backup", path: home.appending("Backups"), detail: "there is no backup \(id)",
+        hint: "List what there is with: lazaret backup list. Another home is given with --home.")
+    }
+    guard found.count == 1 else {
+      throw BackupError(
+        .ambiguous, operation: "find the backup", path: home.appending("Backups"),
+        detail: "\(found.count) stores have a backup \(id)", hint: "Name the store with --of.")
+    }
+    return first
+  }
+
+  /// Proves a backup and notes the result beside it; see ``BackupProver``.
+  public func prove(
+    _ id: BackupIdentifier, in place: any BackupPlace, _ options: BackupProver.Options = .init()
+  ) throws(BackupError) -> BackupProof {
+    try BackupProver(surroundings: surroundings).prove(id, in: place, options)
+  }
+}

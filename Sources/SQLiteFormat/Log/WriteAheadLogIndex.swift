@@ -1,0 +1,44 @@
+/// The beginning of a write-ahead log's index, the `-shm` file, as far as a reader needs it
+/// (https://sqlite.org/walformat.html, "The WAL-Index File Format").
+///
+/// Its numbers are in the byte order of the machine, which is little-endian on every one this project runs on; the salts
+/// are the bytes of the log's header.
+package struct WriteAheadLogIndex: Sendable, Hashable {
+  /// The number of bytes of both copies of the header, and of what checkpoints and readers note.
+  package static let length = 136
+
+  /// The last committed frame; frames behind it are not part of the database.
+  package var lastFrame: UInt32
+
+  /// The size of the database in pages.
+  package var pageCount: UInt32
+
+  /// The page size in bytes.
+  package var pageSize: Int
+
+  /// The salts of the log, as they stand in its header.
+  package var salts: [UInt8]
+
+  /// The frame up to which each mark's readers need the log, marks 0 to 4; `UInt32.max` for one that is not used.
+  package var readMarks: [UInt32]
+
+  /// Reads the index; nil where it is being written to, or is none.
+  package init?(_ bytes: [UInt8]) {
+    guard bytes.count >= Self.length, bytes[0..<48] == bytes[48..<96] else { return nil }
+    func word(_ offset: Int) -> UInt32 {
+      (0..<4).reduce(0) { $0 | UInt32(bytes[offset + $1]) << UInt32(8 * $1) }
+    }
+    var checksum = LogChecksum()
+    checksum.add(bytes.span.extracting(0..<40), bigEndian: false)
+    guard word(0) == 3_007_000, bytes[12] != 0, checksum.first == word(40), checksum.second == word(44) else {
+      return nil
+    }
+    let size = Int(bytes[14]) | Int(bytes[15]) << 8
+    pageSize = size & 0xfe00 | (size & 1) << 16
+    guard DatabaseHeader.isPageSize(pageSize) else { return nil }
+    lastFrame = word(16)
+    pageCount = word(20)
+    salts = Array(bytes[32..<40])
+    readMarks = (0..<5).map { word(100 + 4 * $0) }
+  }
+}

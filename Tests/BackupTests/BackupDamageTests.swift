@@ -1,0 +1,133 @@
+import Backup
+import GRDB
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+@Suite("Damage to backups")
+struct BackupDamageTests {
+  private func prove(_ scene: BackupScene, _ id: BackupIdentifier) throws -> BackupProof {
+    try BackupProver(surroundings: .still(), temporary: scene.folder.path).prove(id, in: scene.place)
+  }
+
+  @Test("A flipped bit costs one block, which is named; the rest is as it was", arguments: [UInt64(1), 2, 3, 4])
+  func flippedBit(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let scene = try BackupScene(rows: 40_000)
+    let backup = try scene.back(up: 0)
+    _ = try scene.extract(backup.id, to: "Whole.sqlite")
+    let whole = try scene.bytes(scene.folder.appending("Whole.sqlite"))
+    let name = "\(backup.id).sqlite.gz"
+    var bytes = try scene.bytes(scene.placePath.appending(name))
+    let place = Int.random(in: 0..<bytes.count, using: &random)
+    bytes[place] ^= 1 << UInt8.random(in: 0...7, using: &random)
+    try scene.folder.write(bytes, to: "Backups/App/\(name)")
+    let members = try #require(backup.manifest?.file(.database)?.members)
+    #expect(members.count > 3)
+    var end = 0
+    let block = try #require(
+      members.firstIndex {
+        end += $0
+        return place < end
+      })
+    let result = try scene.extract(backup.id, to: "Restored.sqlite")
+    // The header's own fields that no other program reads are not part of what is lost.
+    guard !result.lostBlocks.isEmpty else { return #expect(place - (end - members[block]) < 28) }
+    #expect(result.lostBlocks == [block], "seed \(seed), byte \(place)")
+    let restored = try scene.bytes(scene.folder.appending("Restored.sqlite"))
+    #expect(restored.count == whole.count)
+    for other in 0..<members.count where other != block {
+      let range = (other << 20)..<min(whole.count, (other + 1) << 20)
+      #expect(restored[range] == whole[range])
+    }
+    let proof = try prove(scene, backup.id)
+    #expect(proof.result == .failed)
+    #expect(proof.problems.first?.blocks == [block])
+  }
+
+  @Test("A cut tail and a lost file are seen without reading, and the rest can be restored")
+  func cutTail() throws {
+    let scene = try BackupScene(rows: 40_000)
+    let backup = try scene.back(up: 0)
+    let name = "\(backup.id).sqlite.gz"
+    let bytes = try scene.bytes(scene.placePath.appending(name))
+    try scene.folder.write(bytes[..<(bytes.count / 2)], to: "Backups/App/\(name)")
+    let broken = try BackupCatalog(of: scene.place).backup(backup.id)
+    #expect(broken.problems.map(\.code) == [.fileSizeWrong])
+    #expect(try prove(scene, backup.id).result == .failed)
+    #expect(throws: BackupError.self) { try scene.extract(backup.id, to: "No.sqlite") }
+    let result = try scene.extract(backup.id, to: "Restored.sqlite", isTolerant: true)
+    let count = try #require(backup.manifest?.database?.blocks.count)
+    #expect(!result.lostBlocks.isEmpty && result.lostBlocks.count < count)
+    try FileSystem().unlink(scene.placePath.appending(name))
+    #expect(try BackupCatalog(of: scene.place).backup(backup.id).problems.map(\.code) == [.fileMissing])
+  }
+
+  @Test("A lost parent is named, and what the chain still has can be restored")
+  func lostParent() throws {
+    let scene = try BackupScene(rows: 40_000)
+    let first = try scene.back(up: 0)
+    try scene.run("UPDATE cars SET flags = 1 WHERE id = 7")
+    let second = try scene.back(up: 1)
+    #expect(second.manifest?.parent == first.id)
+    for object in try BackupCatalog(of: scene.place).backup(first.id).objects {
+      try scene.place.delete(object.name, in: .kept)
+    }
+    #expect(try BackupCatalog(of: scene.place).backup(second.id).problems.map(\.code) == [.parentMissing])
+    #expect(throws: BackupError.self) { try scene.extract(second.id, to: "No.sqlite") }
+    let result = try scene.extract(second.id, to: "Restored.sqlite", isTolerant: true)
+    #expect(!result.lostBlocks.isEmpty)
+    // A new backup does not build on what is broken.
+    #expect(try scene.back(up: 2).manifest?.kind == .full)
+  }
+
+  @Test("A damaged list of page hashes, and a parent that failed, cost a full backup and nothing else")
+  func damagedHashes() throws {
+    let scene = try BackupScene(rows: 20_000)
+    let first = try scene.back(up: 0)
+    let name = "\(first.id).pages"
+    var bytes = try scene.bytes(scene.placePath.appending(name))
+    bytes[100] ^= 1
+    try scene.folder.write(bytes, to: "Backups/App/\(name)")
+    let second = try scene.back(up: 1)
+    #expect(second.manifest?.kind == .full && second.isProvenGood)
+    #expect(try prove(scene, second.id).result == .proven)
+  }
+
+  @Test("No change to a manifest or a member makes anything trap or be taken for whole", arguments: [UInt64(1), 2, 3])
+  func hostile(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let scene = try BackupScene(rows: 5000)
+    try scene.back(up: 0)
+    try scene.run("UPDATE cars SET flags = 1 WHERE id = 7")
+    let second = try scene.back(up: 1)
+    let names = second.objects.map(\.name).filter { !$0.hasSuffix(".proof.json") }
+    for round in 0..<60 {
+      let name = names[round % names.count]
+      let path = scene.placePath.appending(name)
+      let whole = try scene.bytes(path)
+      var bytes = whole
+      switch Int.random(in: 0..<3, using: &random) {
+      case 0: bytes[Int.random(in: 0..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+      case 1: bytes.removeLast(Int.random(in: 1...bytes.count, using: &random))
+      default:
+        let digits = bytes.indices.filter { (48...57).contains(bytes[$0]) }
+        for _ in 0..<3 {
+          guard let place = digits.randomElement(using: &random) else { break }
+          bytes[place] = UInt8.random(in: 48...57, using: &random)
+        }
+      }
+      try scene.folder.write(bytes, to: "Backups/App/\(name)")
+      let result = try? scene.extract(second.id, to: "Restored\(round).sqlite", isTolerant: true)
+      if result?.isWhole == true {
+        let summary = try BackupScene.summary(of: scene.folder.appending("Restored\(round).sqlite"))
+        #expect(try summary == BackupScene.summary(of: scene.store), "seed \(seed), round \(round)")
+      }
+      _ = try? prove(scene, second.id)
+      TemporaryFolder.remove(scene.folder.appending("Restored\(round).sqlite"))
+      try scene.folder.write(whole, to: "Backups/App/\(name)")
+    }
+    #expect(try prove(scene, second.id).result == .proven)
+  }
+}

@@ -1,0 +1,127 @@
+import Backup
+import GRDB
+import LazaretTesting
+import PersistentStore
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+/// Taking single entities and records out of a backup.
+struct EntityExtractionTests {
+  private func prepare(records: Int = 150, profile: StoreProfile = .typical) throws -> (RestoreScene, FilePath) {
+    let scene = try RestoreScene()
+    let store = try scene.store("Ships.sqlite", seed: 5, records: records, profile: profile)
+    try scene.backups.add(1, try scene.bytes(store), values: try scene.values(of: store))
+    return (scene, store)
+  }
+
+  private func extract(
+    _ scene: RestoreScene, _ entities: [String], keys: [Int64]? = nil, to name: String = "Some.sqlite"
+  ) throws -> (report: ExtractionReport, path: FilePath) {
+    let path = scene.folder.appending(name)
+    let report = try scene.restorer().extract(
+      EntitySelection(entities: entities, primaryKeys: keys), from: MadeBackups.id(1), to: path,
+      temporary: scene.folder.path)
+    return (report, path)
+  }
+
+  /// The new store must be sound in SQLite's eyes and open with the same model.
+  private func expectSound(_ path: FilePath) throws {
+    let store = try PersistentStore(opening: path, model: RestoreScene.model)
+    #expect(try store.read { try String.fetchAll($0, sql: "PRAGMA integrity_check") } == ["ok"])
+    #expect(try store.metadata()?.versionHashes == RestoreScene.model.versionHashes())
+    let layout = try #require(try store.layout())
+    try store.read { database in
+      for table in layout.tables {
+        for column in table.columns {
+          guard case .toOne(let key) = column.role,
+            let name = RestoreScene.model.entities[key.entityName]?.properties[key.name]?.relationship?
+              .destinationEntityName, let target = layout.entity(named: name)
+          else { continue }
+          let dangling = try Int.fetchOne(
+            database,
+            sql: "SELECT count(*) FROM \(table.name) WHERE \(column.name) IS NOT NULL "
+              + "AND \(column.name) NOT IN (SELECT Z_PK FROM \(target.tableName))")
+          #expect(dangling == 0, "\(key)")
+        }
+      }
+    }
+    try store.close()
+  }
+
+  @Test func theRecordsOfAnEntityAreAsTheyWere() throws {
+    let (scene, store) = try prepare()
+    let (report, path) = try extract(scene, ["Person"])
+    try expectSound(path)
+    let (before, after) = (try RestoreScene.rows(store), try RestoreScene.rows(path))
+    #expect(after["ZSHIP"]?.isEmpty == true && after["ZPORT"]?.isEmpty == true && after["ZFLAG"]?.isEmpty == true)
+    #expect(report.entities == [.init(name: "Person", records: Int64(before["ZPERSON"]?.count ?? 0))])
+    var cut = 0
+    for (key, row) in before["ZPERSON"] ?? [:] {
+      let new = try #require(after["ZPERSON"]?[key])
+      for (column, value) in row where !column.contains("SHIP") { #expect(new[column] == value, "\(key) \(column)") }
+      if row["ZSHIP"] != "NULL" { cut += 1 }
+      #expect(row.keys.filter { $0.contains("SHIP") }.allSatisfy { new[$0] == "NULL" })
+    }
+    // Friends are persons, and all persons came along.
+    #expect(report.cut == [.init(entity: "Person", relationship: "ship", count: Int64(cut))])
+    #expect(before["Z_PRIMARYKEY"] == after["Z_PRIMARYKEY"])
+    #expect(before["Z_METADATA"]?["1"]?["Z_UUID"] != after["Z_METADATA"]?["1"]?["Z_UUID"])
+  }
+
+  @Test func relatedEntitiesKeepTheirReferences() throws {
+    let (scene, store) = try prepare()
+    let (report, path) = try extract(scene, ["Ship", "Port", "Person"])
+    try expectSound(path)
+    let (before, after) = (try RestoreScene.rows(store), try RestoreScene.rows(path))
+    #expect(report.cut.isEmpty, "\(report.cut)")
+    #expect(report.entities.map(\.name) == ["Ferry", "Person", "Port", "Ship"])
+    for table in before.keys
+    where table.hasPrefix("Z_") && table.hasSuffix("PORTS") || table == "ZPERSON" || table == "ZSHIP" {
+      #expect(Set((before[table] ?? [:]).values) == Set((after[table] ?? [:]).values), "\(table)")
+    }
+  }
+
+  @Test func singleRecordsComeAlone() throws {
+    let (scene, store) = try prepare()
+    let keys = try #require(try RestoreScene.rows(store)["ZPERSON"]?.keys.compactMap { Int64($0) }.sorted())
+    let (report, path) = try extract(scene, ["Person"], keys: [keys[3], keys[8], 9_999_999])
+    try expectSound(path)
+    #expect(report.entities == [.init(name: "Person", records: 2)])
+    #expect(report.missing == [9_999_999])
+    #expect(try RestoreScene.rows(path)["ZPERSON"]?.count == 2)
+  }
+
+  @Test func subentitiesAreMeantToo() throws {
+    let (scene, store) = try prepare()
+    let number = try RestoreScene.rows(store)["Z_PRIMARYKEY"]?.values.first { $0["Z_NAME"]?.contains("Ferry") == true }
+    let ferries = try RestoreScene.rows(store)["ZSHIP"]?.values.filter { $0["Z_ENT"] == number?["Z_ENT"] }.count
+    let one = try extract(scene, ["Ferry"], to: "One.sqlite")
+    #expect(one.report.entities == [.init(name: "Ferry", records: Int64(try #require(ferries)))])
+    let both = try extract(scene, ["Ship"], to: "Both.sqlite")
+    #expect(both.report.entities.map(\.name) == ["Ferry", "Ship"])
+  }
+
+  @Test func largeValuesComeAlong() throws {
+    let (scene, store) = try prepare(records: 60, profile: .edge)
+    let values = try scene.values(of: store)
+    #expect(!values.isEmpty)
+    let (report, path) = try extract(scene, ["Person"])
+    #expect(report.values == values.count)
+    #expect(try scene.values(of: path).map(\.bytes) == values.map(\.bytes))
+    let none = try extract(scene, ["Port"], to: "Ports.sqlite")
+    #expect(none.report.values == 0)
+    #expect(try scene.values(of: none.path).isEmpty)
+  }
+
+  @Test func whatCannotBeMeantIsRefusedAndLeavesNothing() throws {
+    let (scene, _) = try prepare(records: 10)
+    let before = try FolderContents(of: scene.folder.path)
+    let error = #expect(throws: BackupError.self) { _ = try extract(scene, ["Nobody"]) }
+    #expect(error?.kind == .request)
+    #expect(try FolderContents(of: scene.folder.path) == before)
+    try scene.folder.write("taken", to: "Some.sqlite")
+    #expect(throws: BackupError.self) { _ = try extract(scene, ["Person"]) }
+  }
+}

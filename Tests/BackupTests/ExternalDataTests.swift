@@ -1,0 +1,65 @@
+import Backup
+import LazaretTesting
+import ManagedObjectModel
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+@Suite("Backups of large values in files")
+struct ExternalDataTests {
+  static let source = """
+    <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+    <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0">
+      <entity name="Photo" syncable="YES">
+        <attribute name="title" optional="YES" attributeType="String"/>
+        <attribute name="image" optional="YES" attributeType="Binary" allowsExternalBinaryDataStorage="YES"/>
+      </entity>
+    </model>
+    """
+
+  @Test("They come along, are left out of a delta that need not have them, and come back the same")
+  func roundTrip() throws {
+    let folder = try TemporaryFolder()
+    let model = try ManagedObjectModel(source: Array(Self.source.utf8))
+    let store = folder.appending("App.sqlite")
+    try StoreGenerator(model, options: .init(.edge, seed: 3, records: 30)).write(to: store)
+    let external = StoreFileSet(main: store).path(of: .externalData)
+    let files = try FileSystem().descendants(of: external).files
+    try #require(!files.isEmpty)
+    let place = FolderPlace(folder.appending("Backups/App"))
+    func create(_ time: String) throws -> StoredBackup {
+      try BackupCreator(surroundings: .still(at: time), temporary: folder.path).create(store, in: place)
+    }
+    let first = try create("2026-11-21T10:11:12Z")
+    #expect(first.isProvenGood)
+    #expect(first.manifest?.externalData?.items.count == files.count)
+    #expect(first.manifest?.externalData?.missing == [])
+    #expect(first.manifest?.store.kind == "core-data")
+    #expect(first.manifest?.entities?.first?.rows == 30)
+    // A second one, with one more file and one less.
+    let values = external.appending("_EXTERNAL_DATA")
+    try FileSystem().unlink(files[0].path)
+    let new = Array(repeating: UInt8(7), count: 3 << 20)
+    try folder.write(new, to: "extra")
+    try FileSystem().rename(folder.appending("extra"), to: values.appending("00000000-0000-0000-0000-000000000001"))
+    let second = try create("2026-11-21T10:12:12Z")
+    let data = try #require(second.manifest?.externalData)
+    #expect(second.manifest?.kind == .delta)
+    #expect(data.items.count == files.count)
+    #expect(data.items.filter { $0.backup == nil }.map(\.bytes) == [3 << 20])
+    #expect(data.missing.count == 1)
+    let extraction = try BackupExtraction(second.id, in: BackupCatalog(of: place), fileSystem: FileSystem())
+    #expect(try extraction.writeExternalData(into: folder.appending("Restored")).isWhole)
+    for file in try FileSystem().descendants(of: external).files {
+      let restored = folder.appending("Restored").appending(file.relative)
+      let bytes = try FileSystem().contents(of: restored, limit: 1 << 28)
+      #expect(try bytes == FileSystem().contents(of: file.path, limit: 1 << 28))
+    }
+    #expect(
+      try BackupProver(surroundings: .still(), temporary: folder.path).prove(second.id, in: place).result == .proven)
+    // Any tar opens the archive.
+    let listing = try ChildProcess.run("tar", ["tzf", folder.appending("Backups/App/\(second.id).tar.gz").string])
+    #expect(listing.output == ".App_SUPPORT/_EXTERNAL_DATA/00000000-0000-0000-0000-000000000001\n", "\(listing.errors)")
+  }
+}

@@ -1,0 +1,167 @@
+import Backup
+import StoreFiles
+import Testing
+
+/// What retention promises whatever the rules say.
+struct RetentionTests {
+  private let day: Int64 = 86400
+  private let now = Timestamp(secondsSince1970: 1_795_000_000)
+
+  private func snapshot(
+    _ name: String, daysAgo: Double, proof: RetentionSnapshot.Proof = .proven, parent: String? = nil,
+    tags: [String] = [], evidence: Bool = false
+  ) -> RetentionSnapshot {
+    RetentionSnapshot(
+      identifier: name, date: Timestamp(secondsSince1970: now.secondsSince1970 - Int64(daysAgo * 86400)), tags: tags,
+      proof: proof, needs: parent.map { [$0] } ?? [], standing: evidence ? .apart : .ordinary)
+  }
+
+  private func kept(_ history: [RetentionSnapshot], _ policy: RetentionPolicy) -> Set<String> {
+    Set(RetentionPlan(history, policy: policy, now: now).kept.map(\.snapshot.identifier))
+  }
+
+  private func reasons(
+    _ name: String, _ history: [RetentionSnapshot], _ policy: RetentionPolicy
+  ) -> [String] {
+    RetentionPlan(history, policy: policy, now: now).decisions.first { $0.snapshot.identifier == name }?
+      .reasons.map(\.code) ?? []
+  }
+
+  private let lastOne = RetentionPolicy(last: .number(1))
+
+  @Test func theLastProvenOneStaysBehindAnyNumberOfUnprovenOnes() {
+    let history =
+      [snapshot("good", daysAgo: 40)]
+      + (1...30).map { snapshot("bad\($0)", daysAgo: Double($0), proof: $0.isMultiple(of: 2) ? .failed : .unproven) }
+    #expect(kept(history, lastOne) == ["good", "bad1"])
+    #expect(reasons("good", history, lastOne) == ["last-proven", "last"])
+    #expect(reasons("bad1", history, lastOne) == ["newest", "not-proven-yet", "last"])
+    #expect(reasons("bad2", history, lastOne) == ["no-proof"])
+  }
+
+  @Test func unprovenOnesTakeNoProvenOnesPlace() {
+    let history = (0..<10).map {
+      snapshot("\($0)", daysAgo: Double($0), proof: $0 < 5 ? .inconclusive : .proven)
+    }
+    #expect(kept(history, RetentionPolicy(daily: .number(3))) == ["0", "1", "2", "5", "6", "7"])
+  }
+
+  @Test func aKeptDeltaKeepsItsWholeChain() {
+    let history = (0..<8).map {
+      snapshot("\($0)", daysAgo: Double($0), parent: $0 < 5 ? "\($0 + 1)" : nil)
+    }
+    #expect(kept(history, lastOne) == ["0", "1", "2", "3", "4", "5"])
+    #expect(reasons("5", history, lastOne) == ["needed"])
+  }
+
+  @Test func aChainThatRunsInACircleEndsTheJudgingAllTheSame() {
+    let history = [
+      snapshot("a", daysAgo: 1, parent: "b"), snapshot("b", daysAgo: 2, parent: "a"),
+      snapshot("c", daysAgo: 3, parent: "c"), snapshot("d", daysAgo: 4, parent: "nobody"),
+    ]
+    #expect(kept(history, lastOne) == ["a", "b"])
+  }
+
+  @Test func evidenceIsNeitherDroppedNorCounted() {
+    let history = [
+      snapshot("evidence", daysAgo: 1, evidence: true), snapshot("new", daysAgo: 2), snapshot("old", daysAgo: 3),
+    ]
+    #expect(kept(history, lastOne) == ["evidence", "new"])
+  }
+
+  @Test func whatIsDatedInTheFutureTakesNoPlace() {
+    let history = (1...5).map { snapshot("future\($0)", daysAgo: Double(-$0 * 400)) } + [snapshot("now", daysAgo: 1)]
+    let plan = RetentionPlan(history, policy: lastOne, now: now)
+    #expect(plan.dropped.isEmpty)
+    #expect(!plan.isClockTrusted)
+  }
+
+  @Test func aClockThatJumpedAheadDropsNothing() {
+    let past = (0..<20).map { snapshot("\($0)", daysAgo: Double(3650 + $0)) }
+    let policy = RetentionPolicy(last: .number(2), within: RetentionDuration("10d"))
+    let before = RetentionPlan(
+      past, policy: policy, now: Timestamp(secondsSince1970: now.secondsSince1970 - 3650 * day))
+    let withJump = [snapshot("jumped", daysAgo: 1), snapshot("jumped2", daysAgo: 0.5)] + past
+    let plan = RetentionPlan(withJump, policy: policy, now: now)
+    #expect(!plan.isClockTrusted)
+    #expect(
+      Set(plan.kept.map(\.snapshot.identifier))
+        == Set(before.kept.map(\.snapshot.identifier)).union(["jumped", "jumped2"]))
+    // A week of backups shows that it was no jump.
+    let confirmed = (0..<9).map { snapshot("new\($0)", daysAgo: Double($0)) } + past
+    let later = RetentionPlan(confirmed, policy: policy, now: now)
+    #expect(later.isClockTrusted)
+    #expect(later.kept.allSatisfy { $0.snapshot.identifier.hasPrefix("new") })
+  }
+
+  @Test func aDeltaThatIsDatedBeforeItsParentIsKept() {
+    let history = [
+      snapshot("base", daysAgo: 10), snapshot("delta", daysAgo: 9000, parent: "base"), snapshot("new", daysAgo: 1),
+    ]
+    #expect(kept(history, lastOne) == ["base", "delta", "new"])
+  }
+
+  @Test func aPolicyWithoutRulesKeepsEverything() {
+    let history = (0..<10).map { snapshot("\($0)", daysAgo: Double($0)) }
+    #expect(kept(history, RetentionPolicy()).count == 10)
+    #expect(RetentionPlan([], policy: .usual, now: now).decisions.isEmpty)
+  }
+
+  @Test(arguments: [
+    ("2026-03-31T10:00:00Z", "1m", "2026-03-03T10:00:00Z"), ("2024-03-31T10:00:00Z", "1m", "2024-03-02T10:00:00Z"),
+    ("2026-01-15T10:00:00Z", "1y2m", "2024-11-15T10:00:00Z"), ("2024-02-29T00:30:00Z", "1y", "2023-03-01T00:30:00Z"),
+    ("2026-03-01T00:30:00Z", "1d1h", "2026-02-27T23:30:00Z"), ("2026-01-01T00:00:00Z", "12m", "2025-01-01T00:00:00Z"),
+  ])
+  func durationsGoBackByTheCalendar(start: String, duration: String, end: String) throws {
+    let moment = try #require(Timestamp(start))
+    #expect(try #require(RetentionDuration(duration)).before(moment).rfc3339 == end)
+  }
+
+  @Test func durationsAndCountsAreReadStrictly() {
+    for text in ["", "5", "d", "1d1d", "-1d", "1w", "99999999999999999999d", "1 d", "0d", "١d"] {
+      #expect(RetentionDuration(text) == nil, "\(text)")
+    }
+    for text in ["", "-2", "1.5", "all", "99999999999999999999"] { #expect(RetentionCount(text) == nil, "\(text)") }
+    #expect(RetentionDuration("2h7d5m1y")?.description == "1y5m7d2h")
+    #expect(RetentionCount("unlimited") == .unlimited)
+    #expect(RetentionCount("-1") == .unlimited)
+  }
+
+  @Test func promisesHoldOnRandomHistories() {
+    for seed: UInt64 in 1...300 {
+      var random = RetentionHistory(seed: seed)
+      let moments = random.pool(60)
+      let members = random.members(of: moments.count)
+      let proofs: [RetentionSnapshot.Proof] = [.proven, .proven, .unproven, .failed, .inconclusive]
+      let history = members.enumerated().map { place, member in
+        RetentionSnapshot(
+          identifier: "\(place)", date: moments[member], tags: random.tags(),
+          proof: proofs.randomElement(using: &random.generator) ?? .proven,
+          needs: place > 0 && Int.random(in: 0..<3, using: &random.generator) > 0 ? ["\(place - 1)"] : [],
+          standing: Int.random(in: 0..<12, using: &random.generator) == 0 ? .apart : .ordinary)
+      }
+      let policy = RetentionPolicy(arguments: random.arguments())
+      let now = Timestamp(secondsSince1970: RetentionHistory.latest.secondsSince1970 - 3600 * 6)
+      let plan = RetentionPlan(history, policy: policy, now: now)
+      let kept = Set(plan.kept.map(\.snapshot.identifier))
+      let told = Comment(rawValue: "seed \(seed)")
+      #expect(plan.decisions.count == history.count, told)
+      #expect(plan.decisions.allSatisfy { !$0.reasons.isEmpty }, told)
+      for snapshot in history where kept.contains(snapshot.identifier) {
+        #expect(snapshot.needs.allSatisfy { kept.contains($0) }, told)
+      }
+      let counted = history.filter { $0.standing == .ordinary && $0.date <= now }
+      if let good = counted.filter({ $0.proof == .proven }).max(by: { $0.date < $1.date }) {
+        #expect(kept.contains(good.identifier), told)
+      }
+      #expect(
+        history.filter { $0.standing != .ordinary || $0.date.secondsSince1970 > now.secondsSince1970 + 300 }
+          .allSatisfy { kept.contains($0.identifier) }, told)
+      // Every proven one that the rules keep among the proven ones alone is kept.
+      let proven = counted.filter { $0.proof == .proven }
+      let alone = RetentionPlan(proven, policy: policy, now: now)
+      let byRule = alone.kept.filter { $0.reasons.contains(where: \.isRule) }
+      #expect(byRule.allSatisfy { kept.contains($0.snapshot.identifier) }, told)
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+/// `lazaret backup` from the outside.
+struct BackupCommandTests {
+  private func backups(_ text: String) throws -> [[String: Any]] {
+    let object = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+    return try #require(object["backups"] as? [[String: Any]])
+  }
+
+  @Test func aBackupIsTakenListedAndVerified() throws {
+    let desk = try Desk()
+    let store = try desk.makeOldStore()
+    let created = try desk.lazaret("backup", "create", store, "--tag", "nightly", "--level", "9")
+    #expect(created.status == 0, "\(created.errors)")
+    #expect(created.output.contains("full"))
+    let listed = try desk.lazaret("backup", "list", "--json")
+    #expect(listed.status == 0)
+    let backup = try #require(try backups(listed.output).first)
+    #expect(backup["state"] as? String == "proven")
+    #expect(backup["store"] as? String == "Old")
+    #expect(backup["tags"] as? [String] == ["nightly"])
+    let id = try #require(backup["id"] as? String)
+    let text = try desk.lazaret("backup", "list", store)
+    #expect(text.output.contains(id) && text.output.contains("proven"))
+    let verified = try desk.lazaret("backup", "verify", id, "--migrate", desk.model, "--budget", "2m", "--json")
+    #expect(verified.status == 0, "\(verified.output)\(verified.errors)")
+    #expect(try backups(verified.output).first?["depth"] as? String == "migrated")
+    // Any gunzip opens it.
+    let file = desk.folder.appending("Backups/Old/\(id).sqlite.gz").string
+    let script = "gunzip < '\(file)' > r.sqlite && sqlite3 r.sqlite 'SELECT ZNAME FROM ZCAR'"
+    #expect(try ChildProcess.run("sh", ["-c", script], in: desk.folder.path).output == "one\n")
+  }
+
+  @Test func damageIsToldByTheExitCode() throws {
+    let desk = try Desk()
+    let store = try desk.makeOldStore()
+    #expect(try desk.lazaret("backup", "create", store).status == 0)
+    let id = try #require(try backups(try desk.lazaret("backup", "--json").output).first?["id"] as? String)
+    let path = desk.folder.appending("Backups/Old/\(id).sqlite.gz")
+    var bytes = try FileSystem().contents(of: path, limit: 1 << 28)
+    bytes[bytes.count / 2] ^= 4
+    try desk.folder.write(bytes, to: "Backups/Old/\(id).sqlite.gz")
+    let verified = try desk.lazaret("backup", "verify", "--quick")
+    #expect(verified.status == 2)
+    #expect(verified.output.contains("block 0 of \(id).sqlite.gz is damaged"), "\(verified.output)")
+    #expect(try backups(try desk.lazaret("backup", "list", "--json").output).first?["state"] as? String == "failed")
+    try FileSystem().unlink(path)
+    let listed = try desk.lazaret("backup", "list", "--json")
+    #expect(listed.status == 2)
+    #expect(try backups(listed.output).first?["state"] as? String == "broken")
+    // A damaged store is kept as it is, and that is no success.
+    try desk.makeDamagedStore()
+    let evidence = try desk.lazaret("backup", "create", desk.store, "--json")
+    #expect(evidence.status == 2)
+    #expect(evidence.output.contains("\"apart\"") && evidence.output.contains("\"evidence\""))
+  }
+
+  @Test func aKillAtAnyMomentLeavesWhatWasThere() throws {
+    let desk = try Desk()
+    let store = try desk.makeOldStore()
+    #expect(try desk.lazaret("backup", "create", store).status == 0)
+    var random = SeededGenerator(seed: 11)
+    for round in 0..<12 {
+      let child = try ChildProcess(ChildProcess.tool, ["backup", "create", store], in: desk.folder.path)
+      Thread.sleep(forTimeInterval: Double.random(in: 0...0.12, using: &random))
+      child.kill()
+      _ = try child.finish()
+      for backup in try backups(try desk.lazaret("backup", "list", "--json").output) {
+        guard let id = backup["id"] as? String, backup["state"] as? String != "broken" else { continue }
+        let verified = try desk.lazaret("backup", "verify", id)
+        #expect(verified.status == 0, "round \(round): \(verified.output)")
+      }
+    }
+    #expect(try desk.lazaret("backup", "create", store).status == 0)
+    let names = try FileSystem().entries(of: desk.folder.appending("Backups/Old")).map(\.string)
+    #expect(!names.contains { $0.hasSuffix(".unfinished") })
+  }
+
+  @Test func whatCannotBeDoneIsRefused() throws {
+    let desk = try Desk()
+    #expect(try desk.lazaret("backup", "create", "None.sqlite").status == 1)
+    #expect(try desk.lazaret("backup", "create", "None.sqlite", "--level", "5").status == 1)
+    #expect(try desk.lazaret("backup", "verify", "2001-01-01-00-00-00").status == 1)
+    #expect(try desk.lazaret("backup", "verify", "yesterday").status == 64)
+    #expect(try desk.lazaret("backup", "verify", "--budget", "soon").status == 64)
+    #expect(try desk.lazaret("backup", "verify").status == 0)
+    #expect(try desk.lazaret("backup", "list").output.contains("No backup lies here"))
+  }
+}
