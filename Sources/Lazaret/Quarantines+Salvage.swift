@@ -21,7 +21,8 @@ extension Quarantines {
     let (folder, store) = try find(name)
     let lock = try folder.salvageLock(patience: 1_000)
     let result = try SalvageWork(
-      of: store.id, in: folder, model: model, options: options, surroundings: surroundings, observer: observer
+      of: store.id, in: folder, model: model, options: options, surroundings: surroundings, observer: observer,
+      home: home
     ).run()
     _ = consume lock
     return result

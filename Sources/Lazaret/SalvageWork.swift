@@ -1,4 +1,5 @@
 import Foundation
+import RecoveryKit
 import Salvage
 
 /// One salvage of a quarantined store, from its evidence to a verified result beside it.
@@ -13,13 +14,16 @@ struct SalvageWork {
   let surroundings: Surroundings
   let observer: OpeningObserver
 
+  /// The home, in which recovery kits of the store may be.
+  let home: FilePath?
+
   private var fileSystem: FileSystem { surroundings.fileSystem }
 
   init(
     of id: String, in folder: QuarantineFolder, model: AppModel?,
     options: QuarantineSalvageOptions = QuarantineSalvageOptions(),
     storeOptions: PersistentStore.Options = PersistentStore.Options(), surroundings: Surroundings,
-    observer: OpeningObserver
+    observer: OpeningObserver, home: FilePath?
   ) {
     self.folder = folder
     self.id = id
@@ -28,6 +32,7 @@ struct SalvageWork {
     self.storeOptions = storeOptions
     self.surroundings = surroundings
     self.observer = observer
+    self.home = home
   }
 
   /// Salvages, verifies, and keeps the result; an earlier one goes when the new one is whole and the receipt names it.
@@ -52,8 +57,10 @@ struct SalvageWork {
     }
     let made = StoreFileSet(main: working.appending("Salvaged.sqlite"))
     let clock = SalvageClock(now: surroundings.now)
+    // Kits bear the name that the store had where the app opened it.
+    let kits = stored.receipt?.originalPath.path.map { [KitFolder(for: $0, home: home, in: fileSystem)] } ?? []
     let salvaging = Salvager.Options(
-      findsDeleted: options.findsDeleted, fitsModel: true, ignoresLog: try hasForeignLog(stored)
+      findsDeleted: options.findsDeleted, fitsModel: true, ignoresLog: try hasForeignLog(stored), kit: .folders(kits)
     ) { [observer] in
       observer.progress(clock.progress($0, $1, $2))
       return !observer.isCancelled()

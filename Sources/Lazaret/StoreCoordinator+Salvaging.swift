@@ -70,7 +70,7 @@ extension StoreCoordinator {
         stored =
           try SalvageWork(
             of: stored.id, in: quarantine, model: model, storeOptions: storeOptions, surroundings: surroundings,
-            observer: observer
+            observer: observer, home: home
           ).run().stored
       } catch let error as LazaretError {
         guard error.kind == .salvageFailed else { throw error }
