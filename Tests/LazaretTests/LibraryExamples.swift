@@ -100,6 +100,22 @@ func recover(_ id: FilePath, home: FilePath, model: AppModel, show: (Double) -> 
   return try quarantines.install(id, model: model).place.main
 }
 
+/// Takes a backup, and proves the three that were proven longest ago.
+func backUpNightly(_ store: FilePath, home: FilePath) throws -> BackupIdentifier {
+  let backups = Backups(home: home)
+  var request = BackupRequest { phase, done, total in
+    // Called on the thread that asked; false ends the work.
+    return true
+  }
+  request.reason = .scheduled
+  request.tags = ["nightly"]
+  let backup = try backups.create(store, request)
+  for catalog in try backups.catalogs() {
+    for old in BackupProver.order(catalog.backups).prefix(3) { _ = try backups.prove(old.id, in: catalog.place) }
+  }
+  return backup.id
+}
+
 /// Takes a backup where the policy of the home says that one is due; for when the app has nothing better to do.
 func backUp(_ store: FilePath, home: FilePath) throws -> BackupIdentifier? {
   let scheduled = try Backups(home: home).backUpIfDue(store, appVersion: "2.3")
