@@ -185,12 +185,7 @@ package struct RestoreFolder: Sendable {
     try filing { () throws(FileError) in
       try fileSystem.unlink(note)
       try fileSystem.synchronizeDirectory(path)
-      let content = try fileSystem.descendants(of: path)
-      for file in content.files { try fileSystem.unlink(file.path) }
-      for folder in content.folders.sorted(by: { $0.count > $1.count }) {
-        try fileSystem.removeDirectory(path.appending(folder))
-      }
-      try fileSystem.removeDirectory(path)
+      try fileSystem.removeTree(path)
       try fileSystem.synchronizeDirectory(path.folder)
     }
   }

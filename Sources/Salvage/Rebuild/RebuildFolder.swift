@@ -60,8 +60,7 @@ struct RebuildFolder {
   /// Removes the folder with everything in it.
   func remove() throws(FileError) {
     guard try fileSystem.status(of: path, followingLinks: false)?.kind == .directory else { return }
-    try clear()
-    try fileSystem.removeDirectory(path)
+    try fileSystem.removeTree(path)
   }
 
   // MARK: Putting things into their places
