@@ -80,6 +80,9 @@ let package = Package(
         "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration", grdb,
         grdbSQLite, systemPackage,
       ]),
+    floor(
+      "RecordBrowsing",
+      knows: ["StoreFiles", "ManagedObjectModel", "PersistentStore", grdb, systemPackage]),
     floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
@@ -115,6 +118,7 @@ let package = Package(
     tests(
       of: "Salvage",
       needs: ["Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
+    tests(of: "RecordBrowsing", needs: ["LazaretTesting", "ManagedObjectModel", "PersistentStore", grdb]),
     tests(of: "Quarantine"),
     tests(of: "Lazaret", needs: ["LazaretTool", "Migration", grdb, logging]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
