@@ -51,7 +51,7 @@ public struct RecordColumn: Sendable, Hashable {
     }
   }
 
-  /// The word for its type, for people and JSON: `string`, `date`, `to-one` …
+  /// The word for its type, such as `string`, `date` or `to-one`.
   public var typeName: String {
     switch kind {
     case .key: "key"

@@ -1,7 +1,9 @@
 internal import Foundation
 internal import GRDB
 
-/// Where a page begins: behind the record with this sort value and key. It is opaque to others, and checked when it is read.
+/// Where a page begins: behind the record with this sort value and key.
+///
+/// It is opaque to others, and checked when it is read.
 struct PageToken {
   /// The sort value and the key's values of the last record of the page before.
   var values: [DatabaseValue]
