@@ -98,7 +98,8 @@ let package = Package(
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
     .executableTarget(
-      name: "lazaret-benchmarks", dependencies: ["Lazaret", "Migration", argumentParser, grdb], path: "Benchmarks",
+      name: "lazaret-benchmarks", dependencies: ["Lazaret", "Migration", "RecordBrowsing", argumentParser, grdb],
+      path: "Benchmarks",
       swiftSettings: settings),
 
     .target(

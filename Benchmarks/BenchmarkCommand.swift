@@ -9,7 +9,10 @@ import Lazaret
 struct BenchmarkCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "lazaret-benchmarks", abstract: "Measures examining, opening and migrating a large, healthy store.",
-    subcommands: [OpeningBenchmarkCommand.self, MigrationBenchmarkCommand.self, MigrateOnceCommand.self],
+    subcommands: [
+      OpeningBenchmarkCommand.self, MigrationBenchmarkCommand.self, MigrateOnceCommand.self,
+      BrowsingBenchmarkCommand.self,
+    ],
     defaultSubcommand: OpeningBenchmarkCommand.self)
 }
 
