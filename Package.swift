@@ -109,6 +109,9 @@ let package = Package(
         "CZlib", "CDeflate", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
         "Examination", "Migration", "Salvage", grdb, grdbSQLite, crypto, systemPackage,
       ]),
+    floor(
+      "RecordBrowsing",
+      knows: ["StoreFiles", "ManagedObjectModel", "PersistentStore", grdb, systemPackage]),
     floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
@@ -125,7 +128,8 @@ let package = Package(
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
     .executableTarget(
-      name: "lazaret-benchmarks", dependencies: ["Lazaret", "Migration", "Salvage", "Damage", argumentParser, grdb],
+      name: "lazaret-benchmarks",
+      dependencies: ["Lazaret", "Migration", "RecordBrowsing", "Salvage", "Damage", argumentParser, grdb],
       path: "Benchmarks",
       swiftSettings: settings),
     .target(
@@ -166,6 +170,7 @@ let package = Package(
         "Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb,
       ],
       leavingOut: ["Recorded"]),
+    tests(of: "RecordBrowsing", needs: ["LazaretTesting", "ManagedObjectModel", "PersistentStore", grdb]),
     tests(of: "Quarantine"),
     tests(
       of: "Lazaret",

@@ -9,10 +9,11 @@ import Lazaret
 struct BenchmarkCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "lazaret-benchmarks",
-    abstract: "Measures examining, opening, migrating, salvaging and recovering stores.",
+    abstract: "Measures examining, opening, migrating, salvaging, recovering and browsing stores.",
     subcommands: [
       OpeningBenchmarkCommand.self, MigrationBenchmarkCommand.self, MigrateOnceCommand.self,
       SalvageBenchmarkCommand.self, SalvageOnceCommand.self, RecoveryBenchmarkCommand.self,
+      BrowsingBenchmarkCommand.self,
     ],
     defaultSubcommand: OpeningBenchmarkCommand.self)
 }

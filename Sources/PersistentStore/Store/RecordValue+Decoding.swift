@@ -1,4 +1,4 @@
-internal import GRDB
+package import GRDB
 public import ManagedObjectModel
 
 extension RecordValue {
@@ -53,7 +53,7 @@ extension RecordValue {
 }
 
 extension StoredValue {
-  init(_ value: DatabaseValue) {
+  package init(_ value: DatabaseValue) {
     switch value.storage {
     case .null: self = .null
     case .int64(let number): self = .integer(number)

@@ -1,0 +1,136 @@
+internal import GRDB
+internal import PersistentStore
+
+extension BrowsedStore {
+  /// The most characters of a value of a single record.
+  private static let detailLimit = 20_000
+
+  /// The most destinations of a relationship that are listed.
+  private static let listedDestinations = 20
+
+  /// The most characters of a label.
+  private static let labelLimit = 80
+
+  /// One record with its relationships in both directions.
+  ///
+  /// - Throws: `unknown-record`, `time-limit`, `store-unreadable`.
+  public func detail(of key: RecordKey, in collection: RecordCollection) throws(RecordBrowsingError) -> RecordDetail {
+    let columns = collection.columns
+    let statement = try PageStatement(collection, RecordQuery(), columns: columns)
+    let found = try read(limits.page) { database -> RecordPage.Row? in
+      let condition = ([collection.condition].compactMap(\.self) + collection.keySQL.map { "\($0) = ?" })
+      let row = try Row.fetchOne(
+        database,
+        sql: "SELECT \(statement.selection) FROM \(collection.tableSQL)\(PageStatement.whereClause(condition))",
+        arguments: StatementArguments(key.values))
+      return row.map { self.row($0, statement, columns, collection, limit: Self.detailLimit) }
+    }
+    guard let row = found else {
+      throw RecordBrowsingError(
+        .unknownRecord, path: path, detail: "\"\(collection.name)\" has no record with that key",
+        hint: "It may be lost, or have another key in this store.")
+    }
+    var toOne: [String: RecordDetail.Reference] = [:]
+    for (column, value) in zip(columns, row.values) {
+      guard value.form == .reference, let number = Int64(value.text), let name = value.destination else { continue }
+      toOne[column.name] = try reference(RecordKey(number), named: name)
+    }
+    var toMany: [RecordDetail.Related] = []
+    if let primaryKey = key.values.first, key.values.count == 1 {
+      for relationship in collection.toMany { toMany.append(try related(relationship, primaryKey)) }
+    }
+    return RecordDetail(
+      row: row, columns: columns, label: try label(of: key, in: collection), toOne: toOne, toMany: toMany)
+  }
+
+  /// The whole value of a column of a record, as bytes: text in UTF-8, blobs without the marker of Core Data.
+  ///
+  /// - Throws: `unknown-record` and `unknown-property`; nil is returned for null, and for values outside the store.
+  public func bytes(
+    of column: String, key: RecordKey, in collection: RecordCollection
+  ) throws(RecordBrowsingError) -> [UInt8]? {
+    guard let found = collection.column(column) else { throw .unknownColumn(column, in: collection.name) }
+    let condition = ([collection.condition].compactMap(\.self) + collection.keySQL.map { "\($0) = ?" })
+    let value = try read(limits.page) { database in
+      try Row.fetchOne(
+        database, sql: "SELECT \(found.sql) FROM \(collection.tableSQL)\(PageStatement.whereClause(condition))",
+        arguments: StatementArguments(key.values))
+    }
+    guard let value else {
+      throw RecordBrowsingError(
+        .unknownRecord, path: path, detail: "\"\(collection.name)\" has no record with that key",
+        hint: "It may be lost, or have another key in this store.")
+    }
+    let stored: DatabaseValue = value[0]
+    switch stored.storage {
+    case .null: return nil
+    case .int64(let number): return Array(String(number).utf8)
+    case .double(let number): return Array("\(number)".utf8)
+    case .string(let text): return Array(text.utf8)
+    case .blob(let data):
+      guard case .attribute(let type, let isMarked) = found.kind else { return [UInt8](data) }
+      switch RecordValue(StoredValue(stored), type: type, allowsExternalStorage: isMarked) {
+      case .data(let bytes): return bytes
+      case .externalData: return nil
+      default: return [UInt8](data)
+      }
+    }
+  }
+
+  /// A record that something leads to.
+  private func reference(_ key: RecordKey, named name: String) throws(RecordBrowsingError) -> RecordDetail.Reference {
+    guard let collection = collections.first(where: { $0.name == name && $0.isEntity }) else {
+      return RecordDetail.Reference(collection: name, key: key, label: nil, exists: false)
+    }
+    let own = try read(limits.page) { database in
+      try Int.fetchAll(
+        database, sql: "SELECT coalesce(Z_ENT, 0) FROM \(collection.tableSQL) WHERE Z_PK = ?",
+        arguments: StatementArguments(key.values)
+      ).first
+    }
+    guard let own else { return RecordDetail.Reference(collection: name, key: key, label: nil, exists: false) }
+    return RecordDetail.Reference(
+      collection: entityNames[own] ?? name, key: key, label: try label(of: key, in: collection), exists: true)
+  }
+
+  private func related(
+    _ relationship: RecordCollection.ToMany, _ key: DatabaseValue
+  ) throws(RecordBrowsingError) -> RecordDetail.Related {
+    let condition = "\(relationship.ownSQL) = ?"
+    let count = try timed(limits.count) { database in
+      try Int64.fetchOne(
+        database, sql: "SELECT count(*) FROM \(relationship.table) WHERE \(condition)",
+        arguments: StatementArguments([key])) ?? 0
+    }
+    let order = [relationship.orderSQL, relationship.destinationSQL].compactMap(\.self).joined(separator: ", ")
+    let keys = try timed(limits.count) { database in
+      try Int64.fetchAll(
+        database,
+        sql: """
+          SELECT \(relationship.destinationSQL) FROM \(relationship.table) WHERE \(condition)
+          AND typeof(\(relationship.destinationSQL)) = 'integer' ORDER BY \(order) LIMIT \(Self.listedDestinations)
+          """, arguments: StatementArguments([key]))
+    }
+    var first: [RecordDetail.Reference] = []
+    for key in keys ?? [] { first.append(try reference(RecordKey(key), named: relationship.destination)) }
+    return RecordDetail.Related(
+      name: relationship.name, isIncoming: relationship.isIncoming, collection: relationship.destination, count: count,
+      first: first)
+  }
+
+  /// The name or title of a record, cut to a line.
+  func label(of key: RecordKey, in collection: RecordCollection) throws(RecordBrowsingError) -> String? {
+    guard let column = collection.labelColumn else { return nil }
+    let text = try read(limits.page) { database in
+      try String.fetchAll(
+        database,
+        sql: """
+          SELECT substr(\(column.sql), 1, \(Self.labelLimit)) FROM \(collection.tableSQL) \
+          WHERE \(collection.keySQL.map { "\($0) = ?" }.joined(separator: " AND ")) AND typeof(\(column.sql)) = 'text'
+          """, arguments: StatementArguments(key.values)
+      ).first
+    }
+    guard let text, !text.isEmpty else { return nil }
+    return text
+  }
+}

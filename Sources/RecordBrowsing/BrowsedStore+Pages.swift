@@ -1,0 +1,208 @@
+internal import GRDB
+
+extension BrowsedStore {
+  /// The most characters of a value on a page.
+  private static let textLimit = 200
+
+  /// The most values of a facet.
+  private static let facetLimit = 30
+
+  /// A page of records.
+  ///
+  /// Pages are found by the key and the sort value of the last record before them, so that the ten thousandth is as fast
+  /// as the first.
+  ///
+  /// - Throws: `unknown-property`, `bad-query`, `time-limit`, `store-unreadable`.
+  public func page(of collection: RecordCollection, _ query: RecordQuery) throws(RecordBrowsingError) -> RecordPage {
+    let columns = try shownColumns(of: collection, query)
+    let statement = try PageStatement(collection, query, columns: columns)
+    var (rows, next) = try read(limits.page) { database -> ([RecordPage.Row], String?) in
+      var rows: [RecordPage.Row] = []
+      var last: [DatabaseValue] = []
+      let cursor = try Row.fetchCursor(database, sql: statement.sql, arguments: StatementArguments(statement.arguments))
+      while let row = try cursor.next() {
+        if rows.count == query.size { return (rows, PageToken(last).text) }
+        last = statement.position(row)
+        rows.append(self.row(row, statement, columns, collection, limit: Self.textLimit))
+      }
+      return (rows, nil)
+    }
+    if rows.isEmpty { next = nil }
+    let total = try count(of: collection)
+    let isWhole = query.filters.isEmpty && query.search == nil
+    return RecordPage(
+      columns: columns, rows: rows, next: next, total: total,
+      matching: isWhole ? total : try matching(collection, query), facets: try facets(of: collection, query))
+  }
+
+  func shownColumns(
+    of collection: RecordCollection, _ query: RecordQuery
+  ) throws(RecordBrowsingError) -> [RecordColumn] {
+    guard let names = query.columns else { return collection.columns }
+    var result: [RecordColumn] = []
+    for name in names {
+      guard let column = collection.column(name) else { throw .unknownColumn(name, in: collection.name) }
+      result.append(column)
+    }
+    return result
+  }
+
+  /// A row of a page statement as a record.
+  func row(
+    _ row: Row, _ statement: PageStatement, _ columns: [RecordColumn], _ collection: RecordCollection, limit: Int
+  ) -> RecordPage.Row {
+    var values: [PresentedValue] = []
+    values.reserveCapacity(columns.count)
+    for (index, column) in columns.enumerated() {
+      var value = PresentedValue(
+        row[statement.firstColumn + index], of: column, entityNames: entityNames, limit: limit)
+      if value.form == .reference, let position = statement.entityColumns[index],
+        let number = Int.fromDatabaseValue(row[position]), let name = entityNames[number]
+      {
+        value.destination = name
+      }
+      values.append(value)
+    }
+    let number = statement.entityPosition.flatMap { Int.fromDatabaseValue(row[$0]) }
+    return RecordPage.Row(
+      key: RecordKey(statement.key(row)), entity: number.flatMap { entityNames[$0] } ?? collection.name, values: values)
+  }
+
+  private func matching(
+    _ collection: RecordCollection, _ query: RecordQuery
+  ) throws(RecordBrowsingError) -> Int64? {
+    let (parts, arguments) = try query.conditions(in: collection)
+    return try timed(limits.count) { database in
+      try Int64.fetchOne(
+        database,
+        sql: "SELECT count(*) FROM \(collection.tableSQL)\(PageStatement.whereClause(parts))",
+        arguments: StatementArguments(arguments)) ?? 0
+    }
+  }
+
+  private func facets(
+    of collection: RecordCollection, _ query: RecordQuery
+  ) throws(RecordBrowsingError) -> [RecordPage.Facet] {
+    var result: [RecordPage.Facet] = []
+    for name in query.facets {
+      guard let column = collection.column(name) else { throw .unknownColumn(name, in: collection.name) }
+      let (parts, arguments) = try query.conditions(in: collection)
+      let counts = try timed(limits.count) { database -> [RecordPage.Facet.Count] in
+        let rows = try Row.fetchAll(
+          database,
+          sql: """
+            SELECT \(column.sql), count(*) FROM \(collection.tableSQL)\(PageStatement.whereClause(parts))
+            GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT \(Self.facetLimit + 1)
+            """, arguments: StatementArguments(arguments))
+        return rows.map { row in
+          RecordPage.Facet.Count(
+            value: PresentedValue(row[0], of: column, entityNames: self.entityNames, limit: Self.textLimit),
+            count: row[1])
+        }
+      }
+      result.append(
+        RecordPage.Facet(
+          column: name, values: counts.map { Array($0.prefix(Self.facetLimit)) },
+          isCut: (counts?.count ?? 0) > Self.facetLimit))
+    }
+    return result
+  }
+}
+
+/// The statement that reads a page, and what each of its result's columns is.
+struct PageStatement {
+  let sql: String
+
+  /// What it selects, for statements that find a record in another way.
+  let selection: String
+
+  let arguments: [DatabaseValue]
+
+  /// The place of the first shown column.
+  let firstColumn: Int
+
+  /// The places of the entity numbers of to-one relationships, by the number of the shown column.
+  let entityColumns: [Int: Int]
+
+  /// The place of the record's own entity number.
+  let entityPosition: Int?
+
+  private let keyCount: Int
+  private let isSorted: Bool
+
+  /// - Parameter isLimited: whether only a page is read; else all records behind the token.
+  init(
+    _ collection: RecordCollection, _ query: RecordQuery, columns: [RecordColumn], isLimited: Bool = true
+  ) throws(RecordBrowsingError) {
+    var (parts, arguments) = try query.conditions(in: collection)
+    let key = collection.keySQL
+    var sort: String?
+    if let name = query.sort {
+      guard let column = collection.column(name) else { throw .unknownColumn(name, in: collection.name) }
+      // Sorting by the key is what a page does anyway.
+      if key != [column.sql] || query.isDescending { sort = column.sql }
+    }
+    isSorted = sort != nil
+    keyCount = key.count
+    if let token = query.next {
+      let values = try PageToken(token, count: key.count + (sort == nil ? 0 : 1)).values
+      let (text, more) = Self.behind(values, key: key, sort: sort, isDescending: query.isDescending)
+      parts.append(text)
+      arguments += more
+    }
+    var selected = key
+    if let sort { selected.append(sort) }
+    var entityPosition: Int?
+    if collection.isEntity {
+      entityPosition = selected.count
+      selected.append("Z_ENT")
+    }
+    self.entityPosition = entityPosition
+    firstColumn = selected.count
+    selected += columns.map(\.sql)
+    var entityColumns: [Int: Int] = [:]
+    for (index, column) in columns.enumerated() {
+      guard let entitySQL = column.entitySQL else { continue }
+      entityColumns[index] = selected.count
+      selected.append(entitySQL)
+    }
+    self.entityColumns = entityColumns
+    let direction = query.isDescending ? " DESC" : ""
+    let order = (sort.map { ["\($0)\(direction)"] } ?? []) + key
+    selection = selected.joined(separator: ", ")
+    sql =
+      "SELECT \(selection) FROM \(collection.tableSQL)\(Self.whereClause(parts)) "
+      + "ORDER BY \(order.joined(separator: ", "))\(isLimited ? " LIMIT \(query.size + 1)" : "")"
+    self.arguments = arguments
+  }
+
+  static func whereClause(_ parts: [String]) -> String {
+    parts.isEmpty ? "" : " WHERE \(parts.joined(separator: " AND "))"
+  }
+
+  /// The condition of being behind a record; NULL sorts before everything else.
+  private static func behind(
+    _ values: [DatabaseValue], key: [String], sort: String?, isDescending: Bool
+  ) -> (text: String, arguments: [DatabaseValue]) {
+    let places = key.map { _ in "?" }.joined(separator: ", ")
+    let behindKey = key.count == 1 ? "\(key[0]) > ?" : "(\(key.joined(separator: ", "))) > (\(places))"
+    guard let sort else { return (behindKey, values) }
+    let value = values[0]
+    let keys = Array(values.dropFirst())
+    if value.isNull {
+      return isDescending
+        ? ("(\(sort) IS NULL AND \(behindKey))", keys)
+        : ("(\(sort) IS NOT NULL OR \(behindKey))", keys)
+    }
+    return isDescending
+      ? ("(\(sort) IS NULL OR \(sort) < ? OR (\(sort) = ? AND \(behindKey)))", [value, value] + keys)
+      : ("(\(sort) > ? OR (\(sort) = ? AND \(behindKey)))", [value, value] + keys)
+  }
+
+  func key(_ row: Row) -> [DatabaseValue] { (0..<keyCount).map { row[$0] } }
+
+  /// What the token of the page behind this row holds.
+  func position(_ row: Row) -> [DatabaseValue] {
+    isSorted ? [row[keyCount]] + key(row) : key(row)
+  }
+}

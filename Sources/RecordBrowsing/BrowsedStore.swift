@@ -1,0 +1,132 @@
+internal import GRDB
+public import ManagedObjectModel
+internal import PersistentStore
+internal import StoreFiles
+internal import Synchronization
+public import SystemPackage
+
+/// A store whose records are looked at: entities by the names of the model, or the tables of a plain database.
+///
+/// The file must not change while it is browsed: a salvaged store, a restored backup, a private copy. It is opened
+/// read-only and as unchangeable, so that nothing is made beside it, and every question has a time limit.
+public final class BrowsedStore: Sendable {
+  /// The limits of what is asked.
+  public struct Limits: Sendable {
+    /// How long a page of records may take.
+    public var page: Duration = .seconds(5)
+
+    /// How long a count or a facet may take; what takes longer is left out.
+    public var count: Duration = .milliseconds(400)
+
+    /// How long an export may take.
+    public var export: Duration = .seconds(600)
+
+    /// The usual limits.
+    public init() {}
+  }
+
+  /// The store's main file.
+  public let path: FilePath
+
+  /// The entities by name, then the tables by name.
+  public let collections: [RecordCollection]
+
+  let limits: Limits
+  let entityNames: [Int: String]
+  let pool: ReaderPool
+  private let counts = Mutex<[String: Int64]>([:])
+
+  /// Opens a store.
+  ///
+  /// - Parameters:
+  ///   - path: the main file; a log beside it is not read.
+  ///   - model: the model of the version the store is in; without one the tables are shown as they are.
+  ///   - connections: how many questions are answered at once.
+  /// - Throws: `RecordBrowsingError.store` where SQLite cannot open or read it.
+  public init(
+    _ path: FilePath, model: ManagedObjectModel?, limits: Limits = Limits(), connections: Int = 4
+  ) throws(RecordBrowsingError) {
+    self.path = path
+    self.limits = limits
+    do {
+      let layout = try model.map { try StoreLayout($0) }
+      var configuration = Configuration()
+      configuration.readonly = true
+      configuration.foreignKeysEnabled = false
+      configuration.label = "Lazaret.RecordBrowsing"
+      let address = PersistentStore.address(of: path, isReadOnly: true) + "&immutable=1"
+      var queues: [DatabaseQueue] = []
+      for _ in 0..<max(1, connections) {
+        let queue = try DatabaseQueue(path: address, configuration: configuration)
+        try queue.inDatabase { try $0.execute(sql: "PRAGMA trusted_schema = OFF; PRAGMA cache_size = -4000") }
+        queues.append(queue)
+      }
+      let list = try queues[0].read { try CollectionList($0, layout: layout) }
+      collections = list.collections
+      entityNames = list.entityNames
+      pool = ReaderPool(queues)
+    } catch {
+      throw Self.error(error, path)
+    }
+  }
+
+  /// The collection of that name.
+  ///
+  /// - Throws: `unknown-entity`.
+  public func collection(_ name: String) throws(RecordBrowsingError) -> RecordCollection {
+    guard let found = collections.first(where: { $0.name == name }) else {
+      throw RecordBrowsingError(
+        .unknownCollection, path: path, detail: "the store has no entity or table \"\(printable(name))\"",
+        hint: "Take one of those that the store's page lists.")
+    }
+    return found
+  }
+
+  /// The number of records in a collection; nil where counting takes too long.
+  public func count(of collection: RecordCollection) throws(RecordBrowsingError) -> Int64? {
+    if let known = counts.withLock({ $0[collection.name] }) { return known }
+    let condition = collection.condition.map { " WHERE \($0)" } ?? ""
+    let count = try timed(limits.count) { database in
+      try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(collection.tableSQL)\(condition)") ?? 0
+    }
+    if let count { counts.withLock { $0[collection.name] = count } }
+    return count
+  }
+
+  /// Reads; what takes longer than the limit throws `time-limit`.
+  func read<Value>(_ limit: Duration, _ body: (Database) throws -> Value) throws(RecordBrowsingError) -> Value {
+    do {
+      return try pool.read(limit: limit, body)
+    } catch {
+      throw Self.error(error, path)
+    }
+  }
+
+  /// Reads; nil where it takes longer than the limit.
+  func timed<Value>(_ limit: Duration, _ body: (Database) throws -> Value) throws(RecordBrowsingError) -> Value? {
+    do {
+      return try read(limit, body)
+    } catch {
+      guard error.kind == .timeLimit else { throw error }
+      return nil
+    }
+  }
+
+  private static func error(_ error: any Error, _ path: FilePath) -> RecordBrowsingError {
+    if let error = error as? RecordBrowsingError { return error }
+    if let error = error as? PersistentStoreError {
+      return RecordBrowsingError(.store, operation: error.operation, path: path, detail: error.detail, hint: error.hint)
+    }
+    if let error = error as? DatabaseError {
+      if error.resultCode == .SQLITE_INTERRUPT {
+        return RecordBrowsingError(
+          .timeLimit, path: path, detail: "the answer took longer than allowed",
+          hint: "Ask for less: filter by an indexed property, or sort by the key.")
+      }
+      return RecordBrowsingError(
+        .store, path: path, detail: "SQLite reported code \(error.extendedResultCode.rawValue)",
+        hint: "The file may be damaged; salvage it and browse the result.")
+    }
+    return RecordBrowsingError(.store, path: path, detail: "an unforeseen failure", hint: "Try again, and report it.")
+  }
+}

@@ -1,0 +1,153 @@
+internal import GRDB
+internal import ManagedObjectModel
+internal import PersistentStore
+
+/// The collections of a store: the entities of its model, then the tables that are no entity's.
+struct CollectionList {
+  private(set) var collections: [RecordCollection] = []
+
+  /// The names of entities by their numbers.
+  private(set) var entityNames: [Int: String] = [:]
+
+  init(_ database: Database, layout: StoreLayout?) throws {
+    let schema = try SQLSchema(database)
+    var taken: Set<String> = []
+    if let layout {
+      for entity in layout.entities {
+        entityNames[entity.number] = entity.name
+        guard let table = layout.table(of: entity.name), let real = Self.table(table.name, in: schema),
+          Set(["Z_PK", "Z_ENT"]).isSubset(of: real.columns.map { $0.name.uppercased() })
+        else { continue }
+        taken.insert(real.name)
+        collections.append(Self.collection(entity, table, real, layout, schema))
+      }
+      collections.sort { $0.name < $1.name }
+      for name in layout.joinTables.map(\.name) { Self.table(name, in: schema).map { _ = taken.insert($0.name) } }
+    }
+    let withoutRowid = try Set(
+      String.fetchAll(database, sql: "SELECT name FROM pragma_table_list WHERE schema = 'main' AND wr = 1"))
+    for table in schema.tables.values.sorted(by: { $0.name < $1.name }) where !taken.contains(table.name) {
+      // Core Data's own tables hold no records of the user's; what a salvage notes is told in other places.
+      let isBookkeeping = layout != nil && StoreLayout.bookkeepingTableNames.contains(table.name.uppercased())
+      guard !isBookkeeping, !table.isVirtual, !table.columns.isEmpty, table.name != "lazaret_evidence" else { continue }
+      guard let plain = Self.collection(table, isWithoutRowid: withoutRowid.contains(table.name)) else { continue }
+      collections.append(plain)
+    }
+  }
+
+  private static func table(_ name: String, in schema: SQLSchema) -> SQLTable? {
+    schema.tables[name] ?? schema.tables.values.first { $0.name.uppercased() == name.uppercased() }
+  }
+
+  // MARK: Entities
+
+  private static func collection(
+    _ entity: EntityLayout, _ table: TableLayout, _ real: SQLTable, _ layout: StoreLayout, _ schema: SQLSchema
+  ) -> RecordCollection {
+    let lineage = Set(layout.lineage(of: entity.name))
+    let present = Set(real.columns.map { $0.name.uppercased() })
+    var columns = [RecordColumn(name: "Z_PK", kind: .key, sql: "Z_PK")]
+    if entity.hasSubentities { columns.append(RecordColumn(name: "Z_ENT", kind: .entity, sql: "Z_ENT")) }
+    for column in table.columns where present.contains(column.name.uppercased()) {
+      guard let key = column.role.property, let owner = layout.entity(named: key.entityName),
+        lineage.contains(owner.name) || entity.numbers.contains(owner.number)
+      else { continue }
+      let property = layout.model.entities[key.entityName]?.properties[key.name]
+      switch column.role {
+      case .attribute(_, let type):
+        let isMarked = property?.attribute?.allowsExternalBinaryDataStorage == true
+        columns.append(
+          RecordColumn(name: key.name, kind: .attribute(type, isMarked: isMarked), sql: column.sqlName))
+      case .compositeLeaf(_, let path, let type):
+        columns.append(
+          RecordColumn(
+            name: ([key.name] + path).joined(separator: "."), kind: .attribute(type, isMarked: false),
+            sql: column.sqlName))
+      case .toOne:
+        guard let relationship = property?.relationship,
+          case .toOne(_, let entityColumn, _) = layout.storage(of: key)
+        else { continue }
+        columns.append(
+          RecordColumn(
+            name: key.name, kind: .toOne(destination: relationship.destinationEntityName), sql: column.sqlName,
+            entitySQL: entityColumn.flatMap { present.contains($0.uppercased()) ? SQLText.identifier($0) : nil }))
+      case .primaryKey, .entityNumber, .saveCount, .toOneEntity, .toOneOrder, .owner, .ownerOrder: continue
+      }
+    }
+    return RecordCollection(
+      name: entity.name, isEntity: true, columns: columns, toMany: toMany(of: entity, lineage, layout, schema),
+      tableSQL: SQLText.identifier(real.name), keySQL: ["Z_PK"], entityNumbers: entity.isRoot ? nil : entity.numbers,
+      numbersByEntity: Dictionary(
+        uniqueKeysWithValues: entity.numbers.compactMap { number in
+          layout.entity(numbered: number).map { ($0.name, number) }
+        }))
+  }
+
+  private static func toMany(
+    of entity: EntityLayout, _ lineage: Set<String>, _ layout: StoreLayout, _ schema: SQLSchema
+  ) -> [RecordCollection.ToMany] {
+    var result: [RecordCollection.ToMany] = []
+    for (name, inherited) in layout.model.properties(of: entity.name).sorted(by: { $0.key < $1.key }) {
+      guard let relationship = inherited.property.relationship else { continue }
+      let source: (table: String, own: String, destination: String, order: String?)
+      switch layout.storage(of: name, in: entity.name) {
+      case .toManyByColumn(let table, let column, let order): source = (table, column, "Z_PK", order)
+      case .toManyByJoinTable(let table, let own, let destination, let order): source = (table, own, destination, order)
+      case .attribute, .toOne, nil: continue
+      }
+      guard let table = Self.table(source.table, in: schema),
+        let own = column(source.own, of: table), let destination = column(source.destination, of: table)
+      else { continue }
+      result.append(
+        RecordCollection.ToMany(
+          name: name, destination: relationship.destinationEntityName, isIncoming: false,
+          table: SQLText.identifier(table.name), ownSQL: own, destinationSQL: destination,
+          orderSQL: source.order.flatMap { column($0, of: table) }))
+    }
+    // What leads here without a way back is shown as well, by the name of the relationship that leads here.
+    for other in layout.entities {
+      for (name, property) in layout.model.entities[other.name]?.properties ?? [:] {
+        guard let relationship = property.relationship, relationship.inverseName == nil,
+          lineage.contains(relationship.destinationEntityName),
+          case .toOne(let reference, _, _) = layout.storage(of: name, in: other.name),
+          let table = Self.table(other.tableName, in: schema), let own = column(reference, of: table)
+        else { continue }
+        result.append(
+          RecordCollection.ToMany(
+            name: "\(other.name).\(name)", destination: other.name, isIncoming: true,
+            table: SQLText.identifier(table.name), ownSQL: own, destinationSQL: "Z_PK", orderSQL: nil))
+      }
+    }
+    return result.sorted { ($0.isIncoming ? 1 : 0, $0.name) < ($1.isIncoming ? 1 : 0, $1.name) }
+  }
+
+  private static func column(_ name: String, of table: SQLTable) -> String? {
+    table.columns.first { $0.name.uppercased() == name.uppercased() }.map { SQLText.identifier($0.name) }
+  }
+
+  // MARK: Plain tables
+
+  private static func collection(_ table: SQLTable, isWithoutRowid: Bool) -> RecordCollection? {
+    let primaryKey = table.columns.filter { $0.primaryKeyPosition > 0 }
+      .sorted { $0.primaryKeyPosition < $1.primaryKeyPosition }
+    let key: [String]
+    if isWithoutRowid {
+      key = primaryKey.map { SQLText.quotedIdentifier($0.name) }
+    } else {
+      let names = Set(table.columns.map { $0.name.lowercased() })
+      guard let rowid = ["rowid", "_rowid_", "oid"].first(where: { !names.contains($0) }) else { return nil }
+      key = [rowid]
+    }
+    let alias =
+      !isWithoutRowid && primaryKey.count == 1 && primaryKey[0].declaredType.uppercased() == "INTEGER"
+      ? primaryKey[0].name : nil
+    let columns = table.columns.map { column in
+      RecordColumn(
+        name: column.name, kind: column.name == alias ? .key : .stored(declaredType: column.declaredType),
+        sql: SQLText.quotedIdentifier(column.name))
+    }
+    return RecordCollection(
+      name: table.name, isEntity: false, columns: columns, toMany: [], tableSQL: SQLText.quotedIdentifier(table.name),
+      keySQL: key, entityNumbers: nil)
+  }
+}

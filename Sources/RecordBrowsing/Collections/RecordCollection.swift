@@ -1,0 +1,67 @@
+/// Records that are browsed together: those of an entity and of all that inherit from it, or the rows of a plain table.
+public struct RecordCollection: Sendable, Hashable {
+  /// A to-many relationship of an entity.
+  public struct ToMany: Sendable, Hashable {
+    /// The name of the relationship, or of the one that leads here where only that has one.
+    public var name: String
+
+    /// The collection it leads to.
+    public var destination: String
+
+    /// Whether it is a to-one relationship of the destination seen from its other end, without a name of its own.
+    public var isIncoming: Bool
+
+    /// The table that connects both sides.
+    package var table: String
+
+    /// The column of that table with the key of this side's record, as SQL.
+    package var ownSQL: String
+
+    /// The column of that table with the key of the destination, as SQL.
+    package var destinationSQL: String
+
+    /// The column to sort by, where the relationship has an order, as SQL.
+    package var orderSQL: String?
+  }
+
+  /// The name of the entity, or of the table.
+  public var name: String
+
+  /// Whether it is an entity of a model; else a table.
+  public var isEntity: Bool
+
+  /// The columns, the key first.
+  public var columns: [RecordColumn]
+
+  /// The relationships to any number of records, by name.
+  public var toMany: [ToMany]
+
+  /// The table, as it stands in SQL.
+  package var tableSQL: String
+
+  /// The columns that tell the rows apart, as SQL: the rowid's, or the primary key of a table without one.
+  package var keySQL: [String]
+
+  /// The numbers of the entities in it, where the table holds others too.
+  package var entityNumbers: ClosedRange<Int>?
+
+  /// The numbers of the entities that its records may be of, by their names.
+  package var numbersByEntity: [String: Int] = [:]
+
+  /// The column of that name.
+  public func column(_ name: String) -> RecordColumn? { columns.first { $0.name == name } }
+
+  /// The column that says best what a record is: a name or a title, else the first with text.
+  package var labelColumn: RecordColumn? {
+    let texts = columns.filter(\.isText)
+    for word in ["name", "title", "label", "subject", "displayname", "fullname", "text"] {
+      if let column = texts.first(where: { $0.name.lowercased() == word }) { return column }
+    }
+    return texts.first
+  }
+
+  /// The condition that every query of it has; nil where the whole table is meant.
+  package var condition: String? {
+    entityNumbers.map { "Z_ENT BETWEEN \($0.lowerBound) AND \($0.upperBound)" }
+  }
+}

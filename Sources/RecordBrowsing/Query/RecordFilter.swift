@@ -1,0 +1,92 @@
+internal import GRDB
+internal import ManagedObjectModel
+internal import PersistentStore
+
+/// A condition on one property: `color__contains=red`.
+public struct RecordFilter: Sendable, Hashable {
+  /// How a value is compared; raw values are the suffixes in an address.
+  public enum Comparison: String, Sendable, Hashable, CaseIterable {
+    case exact
+    case not
+    case contains
+    case startsWith = "startswith"
+    case endsWith = "endswith"
+    case greater = "gt"
+    case greaterOrEqual = "gte"
+    case less = "lt"
+    case lessOrEqual = "lte"
+    case isNull = "isnull"
+    case isNotNull = "notnull"
+
+    /// Whether it compares with a value.
+    public var takesValue: Bool { self != .isNull && self != .isNotNull }
+  }
+
+  /// The name of the property.
+  public var column: String
+
+  /// How its value is compared.
+  public var comparison: Comparison
+
+  /// With what; dates as RFC 3339 or a day, UUIDs with dashes, booleans as `true` and `false`.
+  public var value: String
+
+  /// Creates a condition.
+  public init(_ column: String, _ comparison: Comparison = .exact, _ value: String = "") {
+    self.column = column
+    self.comparison = comparison
+    self.value = value
+  }
+
+  /// The condition as SQL, with its arguments.
+  func sql(in collection: RecordCollection) throws(RecordBrowsingError) -> (text: String, arguments: [DatabaseValue]) {
+    guard let column = collection.column(self.column) else { throw .unknownColumn(self.column, in: collection.name) }
+    let name = column.sql
+    switch comparison {
+    case .isNull: return ("\(name) IS NULL", [])
+    case .isNotNull: return ("\(name) IS NOT NULL", [])
+    case .contains: return pattern(column, "%\(Self.escaped(value))%")
+    case .startsWith: return pattern(column, "\(Self.escaped(value))%")
+    case .endsWith: return pattern(column, "%\(Self.escaped(value))")
+    case .exact, .not, .greater, .greaterOrEqual, .less, .lessOrEqual: break
+    }
+    if column.kind == .entity, let number = collection.numbersByEntity[value],
+      comparison == .exact || comparison == .not
+    {
+      return ("\(name) \(comparison == .exact ? "=" : "IS NOT") ?", [number.databaseValue])
+    }
+    let bounds = try QueryValue.bounds(value, of: column)
+    let first = bounds.first.databaseValue
+    switch comparison {
+    case .exact:
+      guard let end = bounds.end else { return ("\(name) = ?", [first]) }
+      return ("(\(name) >= ? AND \(name) < ?)", [first, end.databaseValue])
+    case .not:
+      guard let end = bounds.end else { return ("\(name) IS NOT ?", [first]) }
+      return ("(\(name) IS NULL OR \(name) < ? OR \(name) >= ?)", [first, end.databaseValue])
+    case .greater: return bounds.end.map { ("\(name) >= ?", [$0.databaseValue]) } ?? ("\(name) > ?", [first])
+    case .greaterOrEqual: return ("\(name) >= ?", [first])
+    case .less: return ("\(name) < ?", [first])
+    case .lessOrEqual: return bounds.end.map { ("\(name) < ?", [$0.databaseValue]) } ?? ("\(name) <= ?", [first])
+    case .contains, .startsWith, .endsWith, .isNull, .isNotNull: return ("1", [])
+    }
+  }
+
+  private func pattern(_ column: RecordColumn, _ pattern: String) -> (text: String, arguments: [DatabaseValue]) {
+    if case .attribute(.uuid, _) = column.kind {
+      let digits = pattern.filter { $0 != "-" }
+      return ("hex(\(column.sql)) LIKE ? ESCAPE '\\'", [digits.databaseValue])
+    }
+    return ("\(column.sql) LIKE ? ESCAPE '\\'", [pattern.databaseValue])
+  }
+
+  /// The text as a part of a pattern of `LIKE`, with every sign standing for itself.
+  static func escaped(_ text: String) -> String {
+    var result = ""
+    for character in text.unicodeScalars {
+      if character == "%" || character == "_" || character == "\\" { result += "\\" }
+      result.unicodeScalars.append(character)
+    }
+    return result
+  }
+}

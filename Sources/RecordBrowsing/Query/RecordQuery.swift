@@ -1,0 +1,126 @@
+internal import GRDB
+internal import PersistentStore
+
+/// Which records of a collection are asked for, in which order, and which page of them.
+///
+/// Queries are written in addresses as people know it from other browsers of SQLite: `color=red`, `year__gte=2020`,
+/// `_search=…`, `_sort=year`, `_sort_desc=year`, `_size=50`, `_facet=color`, `_columns=name,year`, `_next=…`.
+public struct RecordQuery: Sendable, Hashable {
+  /// The most records on a page.
+  public static let maximumSize = 1000
+
+  /// The usual number of records on a page.
+  public static let usualSize = 100
+
+  /// The conditions, all of which hold.
+  public var filters: [RecordFilter] = []
+
+  /// Text that one of the text properties contains; nil for no such condition.
+  public var search: String?
+
+  /// The property to sort by; nil for the order of the keys.
+  public var sort: String?
+
+  /// Whether the order is reversed.
+  public var isDescending = false
+
+  /// The token of the page, as the page before gave it; nil for the first.
+  public var next: String?
+
+  /// The number of records on a page.
+  public var size = usualSize
+
+  /// The properties whose values are counted beside the page.
+  public var facets: [String] = []
+
+  /// The properties that are shown; nil for all.
+  public var columns: [String]?
+
+  /// All records, by key.
+  public init() {}
+
+  /// Reads a query from the parameters of an address, in their order; empty values of filters with a value are skipped.
+  ///
+  /// - Throws: `bad-query` and `unknown-property`.
+  public init(
+    _ parameters: [(name: String, value: String)], of collection: RecordCollection
+  ) throws(RecordBrowsingError) {
+    guard parameters.count <= 100 else { throw .badQuery("there are more than 100 parameters", hint: "Ask for less.") }
+    for (name, value) in parameters {
+      switch name {
+      case "_search": search = value.isEmpty ? nil : value
+      case "_sort", "_sort_desc":
+        guard !value.isEmpty else { continue }
+        guard let column = collection.column(value) else { throw .unknownColumn(value, in: collection.name) }
+        sort = column.name
+        isDescending = name == "_sort_desc"
+      case "_next": next = value.isEmpty ? nil : value
+      case "_size":
+        guard let number = Int(value), (1...Self.maximumSize).contains(number) else {
+          throw .badQuery("_size is not from 1 to \(Self.maximumSize)", hint: "Leave it out for \(Self.usualSize).")
+        }
+        size = number
+      case "_facet":
+        guard collection.column(value) != nil else { throw .unknownColumn(value, in: collection.name) }
+        if !facets.contains(value), facets.count < 10 { facets.append(value) }
+      case "_columns":
+        let names = value.split(separator: ",").map(String.init)
+        for name in names where collection.column(name) == nil { throw .unknownColumn(name, in: collection.name) }
+        columns = names.isEmpty ? nil : names
+      default:
+        // Parameters that begin with an underscore and are no column are others' (tokens, choices of the page).
+        if name.hasPrefix("_"), collection.column(name) == nil { continue }
+        if let filter = try Self.filter(name, value, collection) { filters.append(filter) }
+      }
+    }
+  }
+
+  private static func filter(
+    _ name: String, _ value: String, _ collection: RecordCollection
+  ) throws(RecordBrowsingError) -> RecordFilter? {
+    if collection.column(name) != nil { return value.isEmpty ? nil : RecordFilter(name, .exact, value) }
+    let found = RecordFilter.Comparison.allCases.first { name.hasSuffix("__\($0.rawValue)") }
+    guard let comparison = found else { throw .unknownColumn(name, in: collection.name) }
+    let column = String(name.dropLast(comparison.rawValue.count + 2))
+    guard collection.column(column) != nil else { throw .unknownColumn(column, in: collection.name) }
+    guard !value.isEmpty || !comparison.takesValue else { return nil }
+    return RecordFilter(column, comparison, comparison.takesValue ? value : "")
+  }
+
+  /// The query as parameters of an address, from which it can be read again.
+  public var parameters: [(name: String, value: String)] {
+    var result: [(name: String, value: String)] = []
+    for filter in filters {
+      let name = filter.comparison == .exact ? filter.column : "\(filter.column)__\(filter.comparison.rawValue)"
+      result.append((name, filter.comparison.takesValue ? filter.value : "1"))
+    }
+    if let search { result.append(("_search", search)) }
+    if let sort { result.append((isDescending ? "_sort_desc" : "_sort", sort)) }
+    for facet in facets { result.append(("_facet", facet)) }
+    if let columns { result.append(("_columns", columns.joined(separator: ","))) }
+    if size != Self.usualSize { result.append(("_size", String(size))) }
+    if let next { result.append(("_next", next)) }
+    return result
+  }
+
+  /// The conditions as SQL, those of the collection and the search included; empty for none.
+  func conditions(
+    in collection: RecordCollection
+  ) throws(RecordBrowsingError) -> (parts: [String], arguments: [DatabaseValue]) {
+    var parts = collection.condition.map { [$0] } ?? []
+    var arguments: [DatabaseValue] = []
+    for filter in filters {
+      let (text, values) = try filter.sql(in: collection)
+      parts.append(text)
+      arguments += values
+    }
+    if let search {
+      let texts = collection.columns.filter(\.isText)
+      let pattern = "%\(RecordFilter.escaped(search))%".databaseValue
+      parts.append(
+        texts.isEmpty ? "0" : "(\(texts.map { "\($0.sql) LIKE ? ESCAPE '\\'" }.joined(separator: " OR ")))")
+      arguments += texts.map { _ in pattern }
+    }
+    return (parts, arguments)
+  }
+}

@@ -1,0 +1,156 @@
+internal import Foundation
+internal import GRDB
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import StoreFiles
+
+/// A value of a record, ready to be shown: as text for people, and by its kind for programs.
+public struct PresentedValue: Sendable, Hashable {
+  /// What kind of value it is.
+  public enum Form: String, Sendable, Hashable {
+    case null
+    case integer
+    case real
+    case decimal
+    case boolean
+    case text
+    case date
+    case uuid
+    case uri
+    case bytes
+
+    /// Bytes in a file beside the store.
+    case file
+
+    /// A reference to another record.
+    case reference
+
+    /// A value that is not of the property's type.
+    case unexpected
+  }
+
+  /// What kind of value it is.
+  public var form: Form
+
+  /// The value as text; of bytes a word on them.
+  public var text: String
+
+  /// Whether the text was cut.
+  public var isCut = false
+
+  /// The number of bytes, of bytes and of text that was cut.
+  public var byteCount: Int?
+
+  /// The collection that a reference leads to.
+  public var destination: String?
+
+  /// The number, of numbers and dates.
+  public var number: Double?
+
+  init(_ form: Form, _ text: String) {
+    self.form = form
+    self.text = text
+  }
+
+  /// Presents what a column of a row holds.
+  ///
+  /// - Parameter limit: the most characters of text.
+  init(_ value: DatabaseValue, of column: RecordColumn, entityNames: [Int: String], limit: Int) {
+    if value.isNull {
+      self.init(.null, "")
+      return
+    }
+    switch column.kind {
+    case .key: self = Self.plain(value, limit: limit)
+    case .entity:
+      let number = Int64.fromDatabaseValue(value).flatMap { Int(exactly: $0) }
+      self.init(.text, number.flatMap { entityNames[$0] } ?? Self.plain(value, limit: limit).text)
+    case .toOne(let destination):
+      guard let key = Int64.fromDatabaseValue(value) else {
+        self = Self.unexpected(value, limit: limit)
+        return
+      }
+      self.init(.reference, String(key))
+      self.destination = destination
+    case .stored: self = Self.plain(value, limit: limit)
+    case .attribute(let type, let isMarked):
+      self = Self.attribute(
+        RecordValue(StoredValue(value), type: type, allowsExternalStorage: isMarked), value, limit: limit)
+    }
+  }
+
+  private static func attribute(_ value: RecordValue, _ stored: DatabaseValue, limit: Int) -> PresentedValue {
+    switch value {
+    case .null: return PresentedValue(.null, "")
+    case .integer(let number): return .init(.integer, String(number), number: Double(number))
+    case .real(let number): return .init(.real, "\(number)", number: number)
+    case .decimal(let text): return cut(.decimal, text, limit)
+    case .boolean(let flag): return PresentedValue(.boolean, flag ? "true" : "false")
+    case .string(let text): return cut(.text, text, limit)
+    case .date(let seconds): return .init(.date, date(seconds), number: seconds)
+    case .uuid(let bytes): return PresentedValue(.uuid, uuid(bytes))
+    case .uri(let text): return cut(.uri, text, limit)
+    case .data(let bytes): return self.bytes(bytes)
+    case .externalData(let name): return PresentedValue(.file, name)
+    case .unexpected: return unexpected(stored, limit: limit)
+    }
+  }
+
+  private init(_ form: Form, _ text: String, number: Double) {
+    self.init(form, text)
+    self.number = number
+  }
+
+  /// A value as SQLite holds it.
+  static func plain(_ value: DatabaseValue, limit: Int) -> PresentedValue {
+    switch value.storage {
+    case .null: return PresentedValue(.null, "")
+    case .int64(let number): return .init(.integer, String(number), number: Double(number))
+    case .double(let number): return .init(.real, "\(number)", number: number)
+    case .string(let text): return cut(.text, text, limit)
+    case .blob(let data): return bytes([UInt8](data))
+    }
+  }
+
+  private static func unexpected(_ value: DatabaseValue, limit: Int) -> PresentedValue {
+    var result = plain(value, limit: limit)
+    result.form = .unexpected
+    return result
+  }
+
+  private static func cut(_ form: Form, _ text: String, _ limit: Int) -> PresentedValue {
+    guard text.utf8.count > limit, text.count > limit else { return PresentedValue(form, text) }
+    var result = PresentedValue(form, String(text.prefix(limit)))
+    result.isCut = true
+    result.byteCount = text.utf8.count
+    return result
+  }
+
+  private static func bytes(_ bytes: [UInt8]) -> PresentedValue {
+    var result = PresentedValue(.bytes, BytesKind(bytes).words)
+    result.byteCount = bytes.count
+    return result
+  }
+
+  /// A date as RFC 3339, with what is beyond the seconds; dates outside the years 1 to 9999 as seconds.
+  static func date(_ seconds: Double) -> String {
+    guard seconds.isFinite, abs(seconds) < 250_000_000_000 else { return "\(seconds) s since 2001" }
+    let whole = seconds.rounded(.down)
+    let moment = Timestamp(secondsSince1970: Int64(whole) + 978_307_200)
+    guard moment.secondsSince1970 > -62_135_596_800 else { return "\(seconds) s since 2001" }
+    let thousandths = Int(((seconds - whole) * 1000).rounded(.down))
+    guard thousandths > 0 else { return moment.rfc3339 }
+    let digits = String(1000 + thousandths).dropFirst()
+    return "\(moment.rfc3339.dropLast()).\(digits)Z"
+  }
+
+  private static func uuid(_ bytes: [UInt8]) -> String {
+    let digits = bytes.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true) }.joined()
+    var result = ""
+    for (index, digit) in digits.enumerated() {
+      if [8, 12, 16, 20].contains(index) { result += "-" }
+      result.append(digit)
+    }
+    return result
+  }
+}

@@ -1,0 +1,204 @@
+import GRDB
+import LazaretTesting
+import ManagedObjectModel
+import PersistentStore
+import RecordBrowsing
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+@Suite("Records looked at")
+struct BrowsedStoreTests {
+  @Test("Entities with their properties, then plain tables; nothing is made beside the store")
+  func collections() throws {
+    let fleet = try Fleet()
+    let browsed = try fleet.browse()
+    #expect(browsed.collections.map(\.name) == ["Ferry", "Person", "Port", "Ship", "extra"])
+    let ship = try browsed.collection("Ship")
+    #expect(ship.columns.map(\.name).prefix(2) == ["Z_PK", "Z_ENT"])
+    #expect(
+      Set(ship.columns.map(\.name)) == ["Z_PK", "Z_ENT", "name", "tons", "seats", "launched", "id", "isFast", "flag"])
+    #expect(ship.toMany.map(\.name) == ["crew", "ports"])
+    #expect(try browsed.count(of: ship) == 5)
+    #expect(try browsed.count(of: browsed.collection("Ferry")) == 2)
+    #expect(try FileSystem().entries(of: fleet.folder.path).map(\.string).sorted() == ["Fleet.sqlite"])
+    #expect(throws: RecordBrowsingError.self) { try browsed.collection("Z_METADATA") }
+  }
+
+  @Test("Values have the types of the model")
+  func values() throws {
+    let browsed = try Fleet().browse()
+    let ship = try browsed.collection("Ship")
+    let page = try browsed.page(of: ship, RecordQuery())
+    #expect(page.rows.map(\.key.description) == ["1", "2", "3", "4", "5"])
+    #expect(page.rows.map(\.entity) == ["Ship", "Ship", "Ship", "Ferry", "Ferry"])
+    func value(_ row: Int, _ name: String) throws -> PresentedValue {
+      page.rows[row].values[try #require(page.columns.firstIndex { $0.name == name })]
+    }
+    #expect(try value(0, "name").text == "Aurora")
+    #expect(try value(0, "launched").text == "2001-01-02T00:00:00Z")
+    #expect(try value(0, "id").text == "00112233-4455-6677-8899-AABBCCDDEEFF")
+    #expect(try value(0, "isFast").text == "true")
+    #expect(try value(1, "name").form == .null)
+    #expect(try value(0, "flag").form == .bytes)
+    #expect(try value(0, "flag").text == "PNG picture")
+    #expect(try value(2, "tons").form == .unexpected)
+    #expect(try browsed.bytes(of: "flag", key: RecordKey(1), in: ship)?.count == 9)
+  }
+
+  @Test(
+    "Filters mean what they say",
+    arguments: [
+      ("name", "Aurora", [1]), ("name__contains", "ro", [1, 4]), ("name__startswith", "b", [3]),
+      ("name__isnull", "", [2]), ("name__not", "Aurora", [2, 3, 4, 5]), ("name__contains", "100%", [5]),
+      ("tons__gt", "100", [4, 3]), ("launched", "2001-01-02", [1]), ("launched__lt", "2001-01-02", [4]),
+      ("launched__gte", "2001", [1, 2]), ("launched__lte", "2001-01", [1, 4]),
+      ("isFast", "yes", [1]), ("id", "00112233-4455-6677-8899-aabbccddeeff", [1]), ("id__contains", "2233-44", [1]),
+      ("Z_ENT", "Ferry", [4, 5]), ("_search", "ROSSO", [4]),
+    ])
+  func filters(name: String, value: String, keys: [Int]) throws {
+    let browsed = try Fleet().browse()
+    let ship = try browsed.collection("Ship")
+    let query = try RecordQuery([(name, value)], of: ship)
+    let page = try browsed.page(of: ship, query)
+    #expect(page.rows.map(\.key.description) == keys.sorted().map { "\($0)" })
+    #expect(page.matching == Int64(keys.count))
+    #expect(try RecordQuery(query.parameters, of: ship) == query)
+  }
+
+  @Test(
+    "What cannot be understood is refused",
+    arguments: [
+      ("color", "red"), ("name__like", "x"), ("tons", "many"), ("launched", "yesterday"), ("launched", "2001-13"),
+      ("id", "xyz"), ("flag", "x"), ("_size", "0"), ("_size", "9999"), ("_sort", "color"), ("_columns", "name,color"),
+      ("isFast", "perhaps"), ("_facet", "color"),
+    ])
+  func refused(name: String, value: String) throws {
+    let browsed = try Fleet().browse()
+    let ship = try browsed.collection("Ship")
+    #expect(throws: RecordBrowsingError.self) {
+      try browsed.page(of: ship, RecordQuery([(name, value)], of: ship))
+    }
+  }
+
+  @Test(
+    "Pages follow each other without gaps, in any order", arguments: [nil, "name", "tons", "launched"], [false, true])
+  func paging(sort: String?, isDescending: Bool) throws {
+    let browsed = try Fleet(records: 137).browse()
+    let person = try browsed.collection("Person")
+    var query = RecordQuery()
+    query.size = 10
+    query.sort = sort == nil ? nil : sort == "tons" ? "age" : sort == "launched" ? "born" : "name"
+    query.isDescending = isDescending && sort != nil
+    var keys: [String] = []
+    var pages = 0
+    repeat {
+      let page = try browsed.page(of: person, query)
+      keys += page.rows.map(\.key.description)
+      query.next = page.next
+      pages += 1
+    } while query.next != nil && pages < 100
+    #expect(pages == 14)
+    #expect(Set(keys).count == 137)
+    query.next = nil
+    query.size = 1000
+    #expect(try browsed.page(of: person, query).rows.map(\.key.description) == keys)
+    query.next = "i1~zz"
+    #expect(throws: RecordBrowsingError.self) { try browsed.page(of: person, query) }
+  }
+
+  @Test("Relationships lead on in both directions")
+  func relationships() throws {
+    let browsed = try Fleet().browse()
+    let ship = try browsed.collection("Ship")
+    let detail = try browsed.detail(of: RecordKey(1), in: ship)
+    #expect(detail.label == "Aurora")
+    let crew = try #require(detail.toMany.first { $0.name == "crew" })
+    #expect(crew.count == 2)
+    #expect(crew.first.map(\.label) == ["Ben", "Ada"], "the order of the relationship")
+    let person = try browsed.collection("Person")
+    let ada = try browsed.detail(of: crew.first[1].key, in: person)
+    #expect(ada.toOne["ship"]?.label == "Aurora")
+    #expect(ada.toOne["ship"]?.collection == "Ship")
+    let lost = try browsed.detail(of: RecordKey(3), in: person)
+    #expect(lost.toOne["ship"]?.exists == false)
+    #expect(try #require(detail.toMany.first { $0.name == "ports" }).first.map(\.label) == ["Genoa"])
+    #expect(throws: RecordBrowsingError.self) { try browsed.detail(of: RecordKey(99), in: ship) }
+  }
+
+  @Test("Facets and searches count")
+  func facets() throws {
+    let browsed = try Fleet().browse()
+    let ship = try browsed.collection("Ship")
+    let page = try browsed.page(of: ship, RecordQuery([("_facet", "isFast")], of: ship))
+    #expect(page.facets.first?.values?.map { "\($0.value.text) \($0.count)" } == [" 3", "false 1", "true 1"])
+    let finds = try browsed.search("rosso")
+    #expect(finds.finds.map(\.collection) == ["Ship"])
+    #expect(finds.finds.first?.records.map(\.entity) == ["Ferry"])
+    #expect(finds.finds.first?.records.first?.excerpt == "Porto Rosso")
+  }
+
+  @Test("Exports are whole, and no spreadsheet computes what is in them")
+  func exports() throws {
+    let browsed = try Fleet().browse()
+    let extra = try browsed.collection("extra")
+    var text = ""
+    try browsed.export(extra, RecordQuery(), as: .csv) {
+      text += $0
+      return true
+    }
+    #expect(text == "id,note\r\n1,'=1+1\r\n2,\"a \"\"b\"\", c\"\r\n3,-5\r\n")
+    text = ""
+    try browsed.export(extra, RecordQuery(), as: .json) {
+      text += $0
+      return true
+    }
+    #expect(
+      text == "[\n{\"id\":1,\"note\":\"=1+1\"},\n{\"id\":2,\"note\":\"a \\\"b\\\", c\"},\n{\"id\":3,\"note\":-5}\n]\n")
+    #expect(JSONText.string("</script>\u{2028}") == "\"\\u003c/script\\u003e\\u2028\"")
+  }
+
+  @Test("A question that takes too long is interrupted, and the next one is not")
+  func timeLimit() throws {
+    var limits = BrowsedStore.Limits()
+    limits.page = .milliseconds(20)
+    let browsed = try Fleet(records: 60_000).browse(limits: limits)
+    let person = try browsed.collection("Person")
+    var slow = RecordQuery()
+    slow.filters = (0..<90).map { _ in RecordFilter("name", .contains, "perso") }
+    slow.filters.append(RecordFilter("name", .contains, "no such name"))
+    do {
+      _ = try browsed.page(of: person, slow)
+      Issue.record("60,000 records were compared 90 times in 20 ms")
+    } catch {
+      #expect(error.kind == .timeLimit)
+    }
+    #expect(try browsed.page(of: person, RecordQuery()).rows.count == 100)
+  }
+
+  @Test("Every real store can be looked at, whole", .enabled(if: RealMaterial.isAvailable))
+  func real() throws {
+    var seen = 0
+    for store in RealMaterial.stores {
+      let folder = try TemporaryFolder()
+      let copy = try RealMaterial.copy(store, into: folder)
+      // The log is written back, since what is browsed is a single file.
+      let queue = try DatabaseQueue(path: copy.string)
+      try queue.inDatabase { _ = try Row.fetchAll($0, sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
+      try queue.close()
+      let browsed = try BrowsedStore(copy, model: nil)
+      for collection in browsed.collections {
+        let page = try browsed.page(of: collection, RecordQuery())
+        guard let total = page.total else { continue }
+        #expect(Int64(page.rows.count) == min(100, total), "\(store)")
+        seen += page.rows.count
+        if let key = page.rows.last?.key {
+          #expect(try browsed.detail(of: key, in: collection).row.key == key)
+          #expect(try RecordKey(key.description, of: collection) == key)
+        }
+      }
+    }
+    #expect(seen > 1000)
+  }
+}
