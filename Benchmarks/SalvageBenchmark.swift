@@ -113,10 +113,21 @@ struct SalvageOnceCommand: ParsableCommand {
 
   @Argument var store: String
   @Argument var output: String
+  @Flag(help: "Say at the beginning of each phase how much time and memory was taken up to there.")
+  var phases = false
 
   func run() throws {
     let start = ContinuousClock.now
-    _ = try Salvager().salvage(FilePath(store), to: FilePath(output))
+    var options = Salvager.Options()
+    if phases {
+      let trace = MemoryTrace(start)
+      options.progress = { phase, _, _ in
+        trace.note(phase.rawValue)
+        return true
+      }
+    }
+    _ = try Salvager().salvage(FilePath(store), to: FilePath(output), options: options)
+    if phases { MemoryTrace(start).note("end") }
     let elapsed = start.duration(to: .now)
     print("\(inSeconds(elapsed))\t\(processorMilliseconds() / 1000)\t\(peakMemory() ?? 0)")
   }

@@ -41,7 +41,9 @@ struct SalvageRun {
       }
     }
     let reader = find.reader
+    // There is one map of the pages, and it is handed on.
     var crawl = find.crawl
+    find.crawl = Crawl(reader: reader, map: PageMap(pageCount: 0), trees: [])
     guard crawl.map.pageCount > 0, crawl.trees.count > 1 || Self.hasLeaves(crawl.map) else {
       throw Self.nothing(evidence)
     }
@@ -53,7 +55,8 @@ struct SalvageRun {
 
     let database = try OutputDatabase(output, pageSize: max(4096, reader.pageSize), encoding: reader.layout.encoding)
     try database.execute("BEGIN")
-    let harvest = try RowHarvest(crawl, database: database)
+    let total = Int64(crawl.trees.reduce(0) { $0 + $1.leaves.count })
+    let harvest = try RowHarvest(consume crawl, database: database)
     // Rows of another model's tables go into this one's by the names of their columns, and not as they are.
     let isForeign = find.foreignModel != nil
     let newStore = try store.map { place throws(SalvageError) in
@@ -65,7 +68,6 @@ struct SalvageRun {
     }
     try harvest.makeTables(in: isForeign ? nil : newStore)
     if options.findsDeleted { try harvest.listGhosts() }
-    let total = Int64(crawl.trees.reduce(0) { $0 + $1.leaves.count })
     var done: Int64 = 0
     try harvest.harvest { pages throws(SalvageError) in
       done += Int64(pages)
@@ -257,7 +259,7 @@ struct SalvageRun {
   ) throws(SalvageError) -> ExpectedSchema? {
     var best: (score: Double, schema: ExpectedSchema)?
     var buffer = reader.makeBuffer()
-    let leaves = (1...max(1, map.pageCount)).filter { map.look($0) == .tableLeaf }
+    let leaves = Self.sample(of: map)
     // Where the rows have to go into a version that the app can open, none that comes after its own will do.
     let current = bundle.versions.firstIndex { $0.isCurrent } ?? bundle.versions.count - 1
     let possible = options.fitsModel ? Array(bundle.versions[...current]) : bundle.versions
@@ -268,11 +270,24 @@ struct SalvageRun {
       let crawl = Crawl(reader: reader, map: map, trees: list.trees)
       // What is left of the store's own list of tables says more than the looks of their rows.
       var score = 1000 * Double(expected.agreement(with: schema.entries))
-      for index in stride(from: 0, to: leaves.count, by: max(1, leaves.count / 64)) {
-        score += try crawl.choice(for: leaves[index], &buffer, where: { _ in true })?.score ?? 0
+      for leaf in leaves {
+        score += try crawl.choice(for: leaf, &buffer, where: { _ in true })?.score ?? 0
       }
       if score >= best?.score ?? -.infinity { best = (score, expected) }
     }
     return best?.schema
+  }
+
+  /// Some of the leaves of tables, from all over the store.
+  private static func sample(of map: PageMap) -> [UInt32] {
+    let count = (1...max(1, map.pageCount)).count { map.look($0) == .tableLeaf }
+    let step = max(1, count / 64)
+    var sample: [UInt32] = []
+    var number = 0
+    for page in 1...max(1, map.pageCount) where map.look(page) == .tableLeaf {
+      if number % step == 0 { sample.append(page) }
+      number += 1
+    }
+    return sample
   }
 }

@@ -4,7 +4,7 @@ extension Crawl {
   /// Gives the pages that no tree claims to the tables that they belong to.
   mutating func placeOrphans() throws(SalvageError) {
     for tree in trees.indices where trees[tree].hasRowids {
-      claimed[tree] = trees[tree].leaves.sorted { map.firstKey($0) < map.firstKey($1) }
+      claimed[tree] = map.sorted(trees[tree].leaves)
     }
     if let kit { try placeByKit(kit) }
     try placeFragments()

@@ -41,7 +41,7 @@ extension Crawl {
       }
     }
     for tree in trees.indices where trees[tree].hasRowids {
-      claimed[tree] = trees[tree].leaves.sorted { map.firstKey($0) < map.firstKey($1) }
+      claimed[tree] = map.sorted(trees[tree].leaves)
     }
   }
 

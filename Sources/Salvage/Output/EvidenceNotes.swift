@@ -36,8 +36,21 @@ final class EvidenceNotes {
 
   private let database: OutputDatabase
   private let insertion: OutputStatement
-  private var pages: [String] = []
-  private var rows: [String] = []
+  private var pages = Notes()
+  private var rows = Notes()
+
+  /// Notes that are not written yet, as the inside of a JSON array.
+  private struct Notes {
+    var bytes: [UInt8] = []
+    var count = 0
+
+    mutating func append(_ text: String) { bytes.append(contentsOf: text.utf8) }
+
+    mutating func begin() {
+      bytes.append(UInt8(ascii: count == 0 ? "[" : ","))
+      count += 1
+    }
+  }
 
   init(_ database: OutputDatabase) throws(SalvageError) {
     self.database = database
@@ -56,9 +69,9 @@ final class EvidenceNotes {
     _ certainty: Certainty, reason: String?
   ) throws(SalvageError) {
     let why = reason.map { Self.quoted($0) } ?? "null"
-    pages.append(
-      "[\(Self.quoted(table)),\(page),\"\(source)\",\"\(foundBy)\",\(first),\(last),\(rows),"
-        + "\"\(certainty.rawValue)\",\(why)]")
+    pages.begin()
+    pages.append("[\(Self.quoted(table)),\(page),\"\(source)\",\"\(foundBy)\",\(first),\(last),\(rows),")
+    pages.append("\"\(certainty.rawValue)\",\(why)]")
     if pages.count >= Self.notesPerRow { try write("pages", &pages) }
   }
 
@@ -73,9 +86,9 @@ final class EvidenceNotes {
   ) throws(SalvageError) {
     let place = key.map { "\($0)" } ?? "null"
     let number = cell.map { "\($0)" } ?? "null"
-    rows.append(
-      "[\(Self.quoted(table)),\(row),\(place),\(page),\(number),\"\(source)\",\"\(certainty.rawValue)\","
-        + "\(Self.quoted(reason))]")
+    rows.begin()
+    rows.append("[\(Self.quoted(table)),\(row),\(place),\(page),\(number),\"\(source)\",\"\(certainty.rawValue)\",")
+    rows.append("\(Self.quoted(reason))]")
     if rows.count >= Self.notesPerRow { try write("rows", &rows) }
   }
 
@@ -85,12 +98,13 @@ final class EvidenceNotes {
     try write("rows", &rows)
   }
 
-  private func write(_ kind: String, _ notes: inout [String]) throws(SalvageError) {
-    guard !notes.isEmpty else { return }
+  private func write(_ kind: String, _ notes: inout Notes) throws(SalvageError) {
+    guard notes.count > 0 else { return }
+    notes.bytes.append(UInt8(ascii: "]"))
     insertion.bind(kind, at: 1)
-    insertion.bind("[" + notes.joined(separator: ",") + "]", at: 2)
-    _ = try insertion.step()
-    notes.removeAll(keepingCapacity: true)
+    try insertion.run(withText: notes.bytes, at: 2)
+    notes.bytes.removeAll(keepingCapacity: true)
+    notes.count = 0
   }
 
   /// A JSON string.

@@ -3,7 +3,7 @@ internal import SQLiteFormat
 /// The b-tree of an index, built from its entries in ascending order.
 ///
 /// Entries are short: none has overflow pages. Memory is that of one entry for each leaf.
-final class IndexTree {
+struct IndexTree {
   private let pages: NewPages
   private let root: UInt32
   private let pageSize: Int
@@ -29,18 +29,18 @@ final class IndexTree {
   /// Adds an entry, larger than every one before.
   ///
   /// - Parameter count: the bytes of the record, at most 127.
-  func add(_ record: [UInt8], count: Int) throws(SalvageError) {
+  mutating func add(_ record: [UInt8], count: Int) throws(SalvageError) {
     let size = max(4, 1 + count)
     if 8 + 2 * (cellCount + 1) + size > contentStart { try endLeaf() }
     contentStart -= size
     leaf[contentStart] = UInt8(truncatingIfNeeded: count)
-    for index in 0..<count { leaf[contentStart + 1 + index] = record[index] }
+    leaf.copy(record.span, from: 0, count: count, at: contentStart + 1)
     leaf.set(short: contentStart, at: 8 + 2 * cellCount)
     cellCount += 1
   }
 
   /// Writes a full leaf; its last entry goes between it and the next.
-  private func endLeaf() throws(SalvageError) {
+  private mutating func endLeaf() throws(SalvageError) {
     let count = Int(leaf[contentStart])
     dividerStarts.append(dividers.count)
     dividers.append(contentsOf: leaf[contentStart..<(contentStart + 1 + count)])
@@ -52,7 +52,7 @@ final class IndexTree {
     contentStart = pageSize
   }
 
-  private func sealLeaf() {
+  private mutating func sealLeaf() {
     leaf[0] = PageKind.indexLeaf.rawValue
     leaf.set(short: 0, at: 1)
     leaf.set(short: cellCount, at: 3)
@@ -62,7 +62,7 @@ final class IndexTree {
   }
 
   /// Writes what is left, and the pages above the leaves; the tree is whole then.
-  func finish() throws(SalvageError) {
+  mutating func finish() throws(SalvageError) {
     sealLeaf()
     if leaves.isEmpty {
       if cellCount > 0 { try pages.replace(root, with: leaf) }
@@ -85,7 +85,7 @@ final class IndexTree {
         } else {
           number = try pages.add(page)
         }
-        for child in children[group] { pages.setPointer(child, .child, parent: number) }
+        for child in children[group] { try pages.setPointer(child, .child, parent: number) }
         numbers.append(number)
         if group.upperBound < children.count { above.append(between[group.upperBound - 1]) }
       }

@@ -4,8 +4,8 @@ internal import SystemPackage
 
 /// The pages that are added to a new database behind those SQLite made, one after the other, in long writes.
 ///
-/// Pointer maps are kept in memory, five bytes for each page, and written at the end; their places and that of the lock
-/// bytes are left out when numbers are given.
+/// Pointer maps are filled as the trees grow, a few at a time in memory; their places and that of the lock bytes are left
+/// out when numbers are given.
 final class NewPages {
   /// The page size in bytes; all of them are usable.
   let pageSize: Int
@@ -13,7 +13,6 @@ final class NewPages {
   private let path: FilePath
   private let fileSystem: FileSystem
   private let layout: PageLayout
-  private let hasPointerMaps: Bool
   private let file: WritableFile
   private var reader: ReadableFile?
 
@@ -24,9 +23,8 @@ final class NewPages {
   private var run: [UInt8] = []
   private var runStart: UInt32
 
-  /// What leads to each page, by its number.
-  private var kinds: [UInt8] = []
-  private var parents: [UInt32] = []
+  /// The pointer maps; nil where there are none.
+  private var maps: NewPointerMaps?
 
   /// The bytes of a write.
   private static let runLength = 1 << 19
@@ -36,7 +34,6 @@ final class NewPages {
     self.path = path
     self.fileSystem = fileSystem
     self.pageSize = pageSize
-    self.hasPointerMaps = hasPointerMaps
     layout = PageLayout(pageSize: pageSize, usableSize: pageSize)
     let made = try fileSystem.open(path)
     let count = UInt32(clamping: made.count / Int64(pageSize))
@@ -44,21 +41,7 @@ final class NewPages {
     next = count + 1
     runStart = next
     run.reserveCapacity(Self.runLength + pageSize)
-    guard hasPointerMaps else { return }
-    kinds = [UInt8](repeating: 0, count: Int(count) + 1)
-    parents = [UInt32](repeating: 0, count: Int(count) + 1)
-    var map: [UInt8] = []
-    var mapPage: UInt32 = 0
-    for page in stride(from: UInt32(2), through: count, by: 1) {
-      guard let place = layout.pointerMapPage(for: page), place != page, page != layout.lockBytePage else { continue }
-      if place != mapPage {
-        mapPage = place
-        map = try made.bytes(at: Int64(place - 1) * Int64(pageSize), length: pageSize)
-      }
-      guard let entry = PointerMapEntry(for: page, in: map.span, mapPage: mapPage) else { continue }
-      kinds[Int(page)] = entry.kind?.rawValue ?? 0
-      parents[Int(page)] = entry.parent
-    }
+    if hasPointerMaps { maps = NewPointerMaps(layout, pageSize: pageSize, pageCount: count) }
   }
 
   /// The number that a page gets which is added now.
@@ -69,7 +52,7 @@ final class NewPages {
 
   private func usable(from number: UInt32) -> UInt32 {
     var number = number
-    while number == layout.lockBytePage || hasPointerMaps && layout.isPointerMap(number) { number += 1 }
+    while number == layout.lockBytePage || maps != nil && layout.isPointerMap(number) { number += 1 }
     return number
   }
 
@@ -78,33 +61,44 @@ final class NewPages {
     let number = upcoming
     while next < number {
       run.append(contentsOf: repeatElement(0, count: pageSize))
-      note(next, kind: 0, parent: 0)
       next += 1
     }
     run.append(contentsOf: page)
-    note(number, kind: 0, parent: 0)
     next = number + 1
     if run.count >= Self.runLength { try flush() }
     return number
   }
 
-  private func note(_ page: UInt32, kind: UInt8, parent: UInt32) {
-    guard hasPointerMaps else { return }
-    kinds.append(kind)
-    parents.append(parent)
+  /// Says what leads to a page.
+  func setPointer(_ page: UInt32, _ kind: PointerMapEntry.Kind, parent: UInt32) throws(SalvageError) {
+    guard maps != nil, page < next else { return }
+    do throws(FileError) {
+      if maps?.needs(page) == true, let map = maps?.page(for: page) {
+        var bytes = [UInt8](repeating: 0, count: pageSize)
+        if maps?.isOnDisk(map) == true {
+          _ = try readable(map)?.read(at: offset(of: map), length: pageSize, into: &bytes)
+        }
+        while let old = maps?.makeRoom(before: runStart) { try file.write(old.bytes, at: offset(of: old.page)) }
+        maps?.take(map, bytes)
+      }
+    } catch {
+      throw SalvageError(error)
+    }
+    maps?.set(page, kind, parent: parent)
   }
 
-  /// Says what leads to a page.
-  func setPointer(_ page: UInt32, _ kind: PointerMapEntry.Kind, parent: UInt32) {
-    guard hasPointerMaps, Int(page) < kinds.count else { return }
-    kinds[Int(page)] = kind.rawValue
-    parents[Int(page)] = parent
+  private func offset(of page: UInt32) -> Int64 { Int64(page - 1) * Int64(pageSize) }
+
+  /// The file, opened again where it has grown.
+  private func readable(_ page: UInt32) throws(FileError) -> ReadableFile? {
+    if (reader?.count ?? 0) < offset(of: page) + Int64(pageSize) { reader = try fileSystem.open(path) }
+    return reader
   }
 
   /// Writes over a page that SQLite made.
   func replace(_ page: UInt32, with bytes: [UInt8]) throws(SalvageError) {
     do throws(FileError) {
-      try file.write(bytes, at: Int64(page - 1) * Int64(pageSize))
+      try file.write(bytes, at: offset(of: page))
     } catch {
       throw SalvageError(error)
     }
@@ -118,10 +112,8 @@ final class NewPages {
       for index in 0..<pageSize { buffer[index] = run[start + index] }
       return
     }
-    let offset = Int64(page - 1) * Int64(pageSize)
     do throws(FileError) {
-      if (reader?.count ?? 0) < offset + Int64(pageSize) { reader = try fileSystem.open(path) }
-      _ = try reader?.read(at: offset, length: pageSize, into: &buffer)
+      _ = try readable(page)?.read(at: offset(of: page), length: pageSize, into: &buffer)
     } catch {
       throw SalvageError(error)
     }
@@ -130,7 +122,7 @@ final class NewPages {
   private func flush() throws(SalvageError) {
     guard !run.isEmpty else { return }
     do throws(FileError) {
-      try file.write(run, at: Int64(runStart - 1) * Int64(pageSize))
+      try file.write(run, at: offset(of: runStart))
     } catch {
       throw SalvageError(error)
     }
@@ -142,23 +134,7 @@ final class NewPages {
   func finish() throws(SalvageError) {
     try flush()
     let count = next - 1
-    if hasPointerMaps, count >= 2 {
-      var map = [UInt8](repeating: 0, count: pageSize)
-      var mapPage = layout.pointerMapPage(for: 2) ?? 2
-      for page in 2...count {
-        guard let place = layout.pointerMapPage(for: page) else { continue }
-        if place != mapPage {
-          try replace(mapPage, with: map)
-          map = [UInt8](repeating: 0, count: pageSize)
-          mapPage = place
-        }
-        guard page > place else { continue }
-        let offset = 5 * Int(page - place - 1)
-        map[offset] = kinds[Int(page)]
-        map.set(parents[Int(page)], at: offset + 1)
-      }
-      try replace(mapPage, with: map)
-    }
+    while let map = maps?.removeFirst() { try replace(map.page, with: map.bytes) }
     var bytes = [UInt8](repeating: 0, count: 4)
     bytes.set(count, at: 0)
     do throws(FileError) {
@@ -172,6 +148,15 @@ final class NewPages {
 }
 
 extension Array where Element == UInt8 {
+  /// Copies bytes to a place where there is room for them.
+  @inline(__always)
+  mutating func copy(_ source: Span<UInt8>, from start: Int, count: Int, at offset: Int) {
+    let bytes = source.extracting(start..<(start &+ count))
+    var target = mutableSpan
+    guard offset >= 0, offset <= target.count &- count else { return }
+    for index in bytes.indices { target[offset &+ index] = bytes[index] }
+  }
+
   /// Writes a big-endian number.
   mutating func set(_ value: UInt32, at offset: Int) {
     self[offset] = UInt8(truncatingIfNeeded: value >> 24)

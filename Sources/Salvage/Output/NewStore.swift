@@ -53,7 +53,7 @@ final class NewStore {
   private let pages: NewPages
   private let roots: [String: UInt32]
   private let budget = KeySet.Budget()
-  private let space: EntrySorter.Space
+  private let space: SortingSpace
 
   /// The indexes that are made, and whole.
   private(set) var madeIndexes: Set<String> = []
@@ -68,7 +68,7 @@ final class NewStore {
   init(_ path: FilePath, _ facts: Facts, in fileSystem: FileSystem) throws(SalvageError) {
     self.path = path
     self.facts = facts
-    space = EntrySorter.Space(path.sibling(suffix: "-sorting"), in: fileSystem)
+    space = SortingSpace(path.sibling(suffix: "-sorting"), in: fileSystem)
     let isCoreData = facts.layout != nil
     let size = isCoreData ? 4096 : facts.pageSize
     let vacuum =
@@ -161,6 +161,7 @@ final class NewStore {
       }
       madeIndexes.formUnion(made)
     }
+    space.clear()
     try pages.finish()
   }
 

@@ -129,6 +129,19 @@ internal import SystemPackage
       statement, Int32(index), text, -1, unsafe unsafeBitCast(-1, to: sqlite3_destructor_type.self))
   }
 
+  /// Runs the statement with UTF-8 text of our own, which is not copied, as one of its parameters.
+  func run(withText text: [UInt8], at index: Int) throws(SalvageError) {
+    let code = unsafe text.withUnsafeBytes { bytes in
+      unsafe sqlite3_bind_text64(
+        statement, Int32(index), bytes.baseAddress?.assumingMemoryBound(to: CChar.self), UInt64(bytes.count), nil,
+        UInt8(SQLITE_UTF8))
+      return unsafe sqlite3_step(statement)
+    }
+    unsafe sqlite3_reset(statement)
+    bindNull(at: index)
+    guard code == SQLITE_DONE else { throw database.failure(code) }
+  }
+
   /// Binds a value of a definition.
   func bind(_ value: Value, at index: Int) {
     switch value {

@@ -2,8 +2,8 @@ internal import SQLiteFormat
 
 /// The b-tree of a table, built from its rows in ascending order: full leaves first, then the pages above them.
 ///
-/// Memory is twelve bytes for each leaf.
-final class TableTree {
+/// Memory is two or three bytes for each leaf.
+struct TableTree {
   private let pages: NewPages
   private let root: UInt32
   private let geometry: PayloadGeometry
@@ -19,8 +19,8 @@ final class TableTree {
   private var chains: [UInt32] = []
 
   /// The leaves that are written: their numbers and the largest rowid of each.
-  private var leaves: [UInt32] = []
-  private var lastKeys: [Int64] = []
+  private var leaves = AscendingNumbers()
+  private var lastKeys = AscendingNumbers()
 
   /// The largest rowid so far; nil where there is no row.
   private(set) var last: Int64?
@@ -41,7 +41,7 @@ final class TableTree {
 
   /// Adds a row; its rowid is larger than every one before.
   @inline(__always)
-  func add(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) {
+  mutating func add(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) {
     let local = geometry.localLength(of: length, onTableLeaf: true)
     let head = Varint.length(of: Int64(length)) &+ Varint.length(of: rowid)
     let size = max(4, head &+ local &+ (local < length ? 4 : 0))
@@ -51,7 +51,7 @@ final class TableTree {
     contentStart &-= size
     var offset = leaf.set(varint: Int64(length), at: contentStart)
     offset = leaf.set(varint: rowid, at: offset)
-    Self.copy(bytes, from: start, count: local, into: &leaf, at: offset)
+    leaf.copy(bytes, from: start, count: local, at: offset)
     if local < length { leaf.set(overflow, at: offset &+ local) }
     leaf.set(short: contentStart, at: 8 &+ 2 &* cellCount)
     if cellCount == 0 { firstKey = rowid }
@@ -59,17 +59,8 @@ final class TableTree {
     last = rowid
   }
 
-  @inline(__always)
-  private static func copy(
-    _ source: Span<UInt8>, from start: Int, count: Int, into target: inout [UInt8], at offset: Int
-  ) {
-    let bytes = source.extracting(start..<(start &+ count))
-    var span = target.mutableSpan
-    for index in 0..<count { span[offset &+ index] = bytes[index] }
-  }
-
   /// Writes the rest of a long row; returns the number of its first page.
-  private func addChain(_ bytes: Span<UInt8>, from start: Int, to end: Int) throws(SalvageError) -> UInt32 {
+  private mutating func addChain(_ bytes: Span<UInt8>, from start: Int, to end: Int) throws(SalvageError) -> UInt32 {
     let first = pages.upcoming
     var page = first
     var before: UInt32 = 0
@@ -78,10 +69,10 @@ final class TableTree {
       let count = min(pageSize &- 4, end &- offset)
       let next = offset &+ count < end ? pages.following(page) : 0
       chunk.set(next, at: 0)
-      Self.copy(bytes, from: offset, count: count, into: &chunk, at: 4)
+      chunk.copy(bytes, from: offset, count: count, at: 4)
       for index in (4 &+ count)..<max(4 &+ count, pageSize) { chunk[index] = 0 }
       _ = try pages.add(chunk)
-      if page != first { pages.setPointer(page, .overflowNext, parent: before) }
+      if page != first { try pages.setPointer(page, .overflowNext, parent: before) }
       before = page
       page = next
       offset &+= count
@@ -90,7 +81,7 @@ final class TableTree {
     return first
   }
 
-  private func sealLeaf() {
+  private mutating func sealLeaf() {
     leaf[0] = PageKind.tableLeaf.rawValue
     leaf.set(short: 0, at: 1)
     leaf.set(short: cellCount, at: 3)
@@ -100,12 +91,12 @@ final class TableTree {
     for index in (8 + 2 * cellCount)..<max(8 + 2 * cellCount, contentStart) { leaf[index] = 0 }
   }
 
-  private func endLeaf() throws(SalvageError) {
+  private mutating func endLeaf() throws(SalvageError) {
     sealLeaf()
     let number = try pages.add(leaf)
-    for page in chains { pages.setPointer(page, .overflowFirst, parent: number) }
+    for page in chains { try pages.setPointer(page, .overflowFirst, parent: number) }
     chains.removeAll(keepingCapacity: true)
-    leaves.append(number)
+    leaves.append(Int64(number))
     lastKeys.append(last ?? 0)
     cellCount = 0
     contentStart = pageSize
@@ -113,101 +104,105 @@ final class TableTree {
 
   // MARK: The pages above
 
-  /// Writes what is left, and the pages above the leaves; the tree is whole then.
-  func finish() throws(SalvageError) {
+  /// Writes what is left, and the pages above the leaves; the tree is whole then, and takes and finds no more rows.
+  mutating func finish() throws(SalvageError) {
     guard last != nil else { return }
-    if leaves.isEmpty {
+    if leaves.count == 0 {
       sealLeaf()
-      for page in chains { pages.setPointer(page, .overflowFirst, parent: root) }
+      for page in chains { try pages.setPointer(page, .overflowFirst, parent: root) }
       try pages.replace(root, with: leaf)
       return
     }
     if cellCount > 0 { try endLeaf() }
-    var level = leaves
-    var keys = lastKeys
-    while true {
-      let groups = Self.groups(keys, pageSize: pageSize)
-      var numbers: [UInt32] = []
-      var highest: [Int64] = []
-      for group in groups {
-        let page = interior(level[group], keys[group])
-        let number: UInt32
-        if groups.count == 1 {
-          number = root
-          try pages.replace(root, with: page)
-        } else {
-          number = try pages.add(page)
-        }
-        for child in level[group] { pages.setPointer(child, .child, parent: number) }
-        numbers.append(number)
-        highest.append(keys[group.upperBound - 1])
-      }
-      if groups.count == 1 { return }
-      level = numbers
-      keys = highest
+    var numbers = leaves.makeIterator()
+    var keys = lastKeys.makeIterator()
+    leaves = AscendingNumbers()
+    lastKeys = AscendingNumbers()
+    var level = try addLevel {
+      guard let number = numbers.next(), let key = keys.next() else { return nil }
+      return Child(number: UInt32(truncatingIfNeeded: number), key: key)
+    }
+    while !level.isEmpty {
+      var children = level.makeIterator()
+      level = try addLevel { children.next() }
     }
   }
 
-  /// Divides children among pages; no page has fewer than two.
-  private static func groups(_ keys: [Int64], pageSize: Int) -> [Range<Int>] {
-    var groups: [Range<Int>] = []
-    var start = 0
+  /// A page below another one, and its largest rowid.
+  private struct Child {
+    var number: UInt32
+    var key: Int64
+  }
+
+  /// Divides children among pages and writes these; no page has fewer than two children.
+  ///
+  /// - Returns: the pages, to be the children of the next level; none where one sufficed, which is the root then.
+  private func addLevel(_ next: () -> Child?) throws(SalvageError) -> [Child] {
+    var written: [Child] = []
+    // A page is not written before it is known that it need not give a child to the one behind it.
+    var before: [Child] = []
+    var current: [Child] = []
     var used = 12
-    for index in keys.indices {
+    while let child = next() {
       // The last child of a page has no cell.
-      if index > start {
-        let size = 6 + Varint.length(of: keys[index - 1])
+      if let last = current.last {
+        let size = 6 + Varint.length(of: last.key)
         if used + size > pageSize {
-          groups.append(start..<index)
-          start = index
+          if !before.isEmpty { written.append(try addInterior(before)) }
+          before = current
+          current.removeAll(keepingCapacity: true)
           used = 12
         } else {
           used += size
         }
       }
+      current.append(child)
     }
-    groups.append(start..<keys.count)
-    if let only = groups.last, only.count == 1, groups.count > 1 {
-      let before = groups[groups.count - 2]
-      groups[groups.count - 2] = before.lowerBound..<(before.upperBound - 1)
-      groups[groups.count - 1] = (only.lowerBound - 1)..<only.upperBound
+    if before.isEmpty {
+      try pages.replace(root, with: interior(current))
+      for child in current { try pages.setPointer(child.number, .child, parent: root) }
+      return []
     }
-    return groups
+    if current.count == 1, let last = before.popLast() { current.insert(last, at: 0) }
+    written.append(try addInterior(before))
+    written.append(try addInterior(current))
+    return written
   }
 
-  private func interior(_ children: ArraySlice<UInt32>, _ keys: ArraySlice<Int64>) -> [UInt8] {
+  private func addInterior(_ children: [Child]) throws(SalvageError) -> Child {
+    let number = try pages.add(interior(children))
+    for child in children { try pages.setPointer(child.number, .child, parent: number) }
+    return Child(number: number, key: children.last?.key ?? 0)
+  }
+
+  private func interior(_ children: [Child]) -> [UInt8] {
     var page = [UInt8](repeating: 0, count: pageSize)
     var content = pageSize
     var count = 0
-    for (child, key) in zip(children.dropLast(), keys) {
-      content -= 4 + Varint.length(of: key)
-      page.set(child, at: content)
-      _ = page.set(varint: key, at: content + 4)
+    for child in children.dropLast() {
+      content -= 4 + Varint.length(of: child.key)
+      page.set(child.number, at: content)
+      _ = page.set(varint: child.key, at: content + 4)
       page.set(short: content, at: 12 + 2 * count)
       count += 1
     }
     page[0] = PageKind.tableInterior.rawValue
     page.set(short: count, at: 3)
     page.set(short: content, at: 5)
-    page.set(children.last ?? 0, at: 8)
+    page.set(children.last?.number ?? 0, at: 8)
     return page
   }
 
   // MARK: Looking rows up
 
   /// The record of a row; nil where there is none with that rowid.
-  func record(_ rowid: Int64) throws(SalvageError) -> [UInt8]? {
+  mutating func record(_ rowid: Int64) throws(SalvageError) -> [UInt8]? {
     guard let last, rowid <= last else { return nil }
     if cellCount > 0, rowid >= firstKey { return try record(rowid, leaf, count: cellCount) }
-    var low = 0
-    var high = lastKeys.count
-    while low < high {
-      let middle = (low + high) / 2
-      if lastKeys[middle] < rowid { low = middle + 1 } else { high = middle }
-    }
-    guard low < leaves.count else { return nil }
+    let place = lastKeys.place(notBelow: rowid)
+    guard place < leaves.count else { return nil }
     if lookup.isEmpty { lookup = [UInt8](repeating: 0, count: pageSize) }
-    try pages.read(leaves[low], into: &lookup)
+    try pages.read(UInt32(truncatingIfNeeded: leaves[place]), into: &lookup)
     return try record(rowid, lookup, count: lookup.span.uint16(at: 3) ?? 0)
   }
 

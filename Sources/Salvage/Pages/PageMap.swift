@@ -51,14 +51,13 @@ struct PageMap {
     case dead
   }
 
-  private(set) var looks: [Look]
-  private(set) var fates: [Fate]
-  private(set) var owners: [UInt16]
-  private(set) var first: [Int64]
-  private(set) var last: [Int64]
+  /// How a page looks in the lower half, what became of it in the upper.
+  private var states: [UInt8]
+  private var owners: [UInt16]
+  private var keys: PageKeys
 
   /// The number of fields of the first record of a page; 0 where it cannot be told, 255 for that many and more.
-  private(set) var fieldCounts: [UInt8]
+  private var fieldCounts: [UInt8]
 
   /// Whether two overflow pages lead where the other one should: they have changed places.
   var hasCrossedLinks = false
@@ -68,40 +67,55 @@ struct PageMap {
 
   init(pageCount: UInt32) {
     let count = Int(pageCount) + 1
-    looks = [Look](repeating: .missing, count: count)
-    fates = [Fate](repeating: .unclaimed, count: count)
+    states = [UInt8](repeating: 0, count: count)
     owners = [UInt16](repeating: Self.nobody, count: count)
-    first = [Int64](repeating: 0, count: count)
-    last = [Int64](repeating: 0, count: count)
+    keys = PageKeys(count: count)
     fieldCounts = [UInt8](repeating: 0, count: count)
   }
 
   /// The highest page number.
-  var pageCount: UInt32 { UInt32(looks.count - 1) }
+  var pageCount: UInt32 { UInt32(states.count - 1) }
 
-  func look(_ page: UInt32) -> Look { Int(page) < looks.count ? looks[Int(page)] : .missing }
-  func fate(_ page: UInt32) -> Fate { Int(page) < fates.count ? fates[Int(page)] : .dead }
+  func look(_ page: UInt32) -> Look {
+    Int(page) < states.count ? Look(rawValue: states[Int(page)] & 0xf) ?? .missing : .missing
+  }
+  func fate(_ page: UInt32) -> Fate {
+    Int(page) < states.count ? Fate(rawValue: states[Int(page)] >> 4) ?? .dead : .dead
+  }
   func owner(_ page: UInt32) -> Int? {
     guard Int(page) < owners.count, owners[Int(page)] != Self.nobody else { return nil }
     return Int(owners[Int(page)])
   }
-  func firstKey(_ page: UInt32) -> Int64 { first[Int(page)] }
-  func lastKey(_ page: UInt32) -> Int64 { last[Int(page)] }
+  func firstKey(_ page: UInt32) -> Int64 { keys[Int(page)].first }
+  func lastKey(_ page: UInt32) -> Int64 { keys[Int(page)].last }
 
-  mutating func setLook(_ page: UInt32, _ look: Look) { looks[Int(page)] = look }
+  /// Pages in the order of their first keys, pages of the same one in the order that they have.
+  func sorted(_ pages: [UInt32]) -> [UInt32] {
+    var before = Int64.min
+    for page in pages {
+      let key = firstKey(page)
+      // Mostly they are in order, and then none is moved and nothing copied.
+      guard key >= before else { return pages.sorted { firstKey($0) < firstKey($1) } }
+      before = key
+    }
+    return pages
+  }
+
+  mutating func setLook(_ page: UInt32, _ look: Look) {
+    states[Int(page)] = states[Int(page)] & 0xf0 | look.rawValue
+  }
 
   mutating func setFieldCount(_ page: UInt32, _ count: Int) { fieldCounts[Int(page)] = UInt8(clamping: count) }
 
   func fieldCount(_ page: UInt32) -> Int { Int(fieldCounts[Int(page)]) }
 
   mutating func setKeys(_ page: UInt32, first low: Int64, last high: Int64) {
-    first[Int(page)] = low
-    last[Int(page)] = high
+    keys.set(Int(page), first: low, last: high)
   }
 
   mutating func claim(_ page: UInt32, _ fate: Fate, owner: Int? = nil) {
-    guard Int(page) < fates.count else { return }
-    fates[Int(page)] = fate
+    guard Int(page) < states.count else { return }
+    states[Int(page)] = states[Int(page)] & 0xf | fate.rawValue << 4
     owners[Int(page)] = owner.flatMap { UInt16(exactly: $0) } ?? Self.nobody
   }
 }

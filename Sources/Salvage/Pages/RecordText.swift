@@ -64,6 +64,10 @@ enum RecordText {
   /// Whether bytes are UTF-8 (RFC 3629), the last character possibly cut off.
   @inline(__always)
   private static func isUTF8(_ bytes: Span<UInt8>, from start: Int, to end: Int, mayBeCut: Bool) -> Bool {
+    var all: UInt8 = 0
+    let text = bytes.extracting(start..<end)
+    for index in text.indices { all |= text[index] }
+    guard all >= 0x80 else { return true }
     var index = start
     while index < end {
       let byte = bytes[index]

@@ -87,9 +87,9 @@ struct LossEstimate {
     var gaps = tree.gaps.filter { harvest.reader.moved[$0.page] == nil }.map { ($0.above, $0.upTo) }
     if !tree.isWalked, !tree.leaves.isEmpty, unaccountedPages > 0 { gaps.append((.min, .max)) }
     guard !gaps.isEmpty else { return [] }
-    let spans = tree.leaves.filter { crawl.map.lastKey($0) >= crawl.map.firstKey($0) && crawl.map.fieldCount($0) > 0 }
-      .map { (first: crawl.map.firstKey($0), last: crawl.map.lastKey($0)) }
-      .sorted { $0.first < $1.first }
+    let map = crawl.map
+    let pages = map.sorted(
+      tree.leaves.filter { map.lastKey($0) >= map.firstKey($0) && map.fieldCount($0) > 0 })
     let highest = try highestKey(of: index, numbers: numbers)
     var holes: [Hole] = []
     for gap in Self.united(gaps) {
@@ -98,12 +98,12 @@ struct LossEstimate {
       if low == .min {
         // Rowids begin with 1 unless an app chose others.
         low = 0
-        if let first = spans.first?.first, first < 1 { isBounded = false }
+        if let first = pages.first, map.firstKey(first) < 1 { isBounded = false }
       }
       var isBetweenPages = false
-      var place = Self.first(spans, endingBehind: gap.above)
-      while place < spans.count, spans[place].first <= gap.upTo {
-        let span = spans[place]
+      var place = pages.firstIndex { map.lastKey($0) > gap.above } ?? pages.count
+      while place < pages.count, map.firstKey(pages[place]) <= gap.upTo {
+        let span = (first: map.firstKey(pages[place]), last: map.lastKey(pages[place]))
         if span.first.subtractingClamped(1) > low {
           holes.append(
             Hole(above: low, upTo: span.first.subtractingClamped(1), isBounded: isBounded, isBetweenPages: true))
@@ -139,7 +139,7 @@ struct LossEstimate {
   func places(of index: Int, numbers: [Int64]) throws(SalvageError) -> KeyRanges {
     var ranges = try holeKeys(of: index, numbers: numbers).ranges
     let map = crawl.map
-    let leaves = crawl.trees[index].leaves.sorted { map.firstKey($0) < map.firstKey($1) }
+    let leaves = map.sorted(crawl.trees[index].leaves)
     for (place, page) in leaves.enumerated() where harvest.wounds.pages[page] != nil {
       let low = place > 0 ? map.lastKey(leaves[place - 1]).addingClamped(1) : .min
       let high = place + 1 < leaves.count ? map.firstKey(leaves[place + 1]).subtractingClamped(1) : .max
@@ -159,10 +159,6 @@ struct LossEstimate {
       }
     }
     return result
-  }
-
-  private static func first(_ spans: [(first: Int64, last: Int64)], endingBehind key: Int64) -> Int {
-    spans.firstIndex { $0.last > key } ?? spans.count
   }
 
   /// The highest key that a table ever had: what Core Data noted for its entities, where that can be believed.

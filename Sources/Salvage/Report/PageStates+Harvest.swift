@@ -1,8 +1,11 @@
+internal import SQLiteFormat
+
 extension PageStates {
   /// The states of the pages once all rows have been taken from them.
   init(_ harvest: RowHarvest) {
     let crawl = harvest.crawl
-    let unplaced = Set(crawl.unplaced)
+    var unplaced = PageSet()
+    for page in crawl.unplaced { _ = unplaced.insert(page) }
     pageSize = harvest.reader.pageSize
     total = Int(crawl.map.pageCount)
     mapped = 0

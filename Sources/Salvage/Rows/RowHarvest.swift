@@ -89,27 +89,23 @@ final class RowHarvest {
   private func harvest(tree index: Int, progress: (Int) throws(SalvageError) -> Void) throws(SalvageError) {
     let tree = crawl.trees[index]
     var pages = tree.leaves
+    let damaged = damagedPages(of: index)
     if tree.hasRowids {
-      pages += damagedPages(of: index)
-      var isAscending = true
-      for place in pages.indices.dropFirst()
-      where crawl.map.firstKey(pages[place]) < crawl.map.firstKey(pages[place - 1]) {
-        isAscending = false
-        break
-      }
-      if !isAscending { pages.sort { crawl.map.firstKey($0) < crawl.map.firstKey($1) } }
+      if !damaged.isEmpty { pages += damaged }
+      pages = crawl.map.sorted(pages)
     } else {
-      pages += tree.innerPages + damagedPages(of: index)
+      pages += tree.innerPages + damaged
     }
     // What a tree claims goes before what was placed by evidence, so that it wins where both have a row.
-    let claimed = pages.filter { crawl.map.fate($0) == .tree }
-    let placed = pages.filter { crawl.map.fate($0) == .placed }
-    let carved = pages.filter { crawl.map.fate($0) == .damaged }
+    if !pages.allSatisfy({ crawl.map.fate($0) == .tree }) {
+      let fates: [PageMap.Fate] = [.tree, .placed, .damaged]
+      pages = fates.flatMap { fate in pages.filter { crawl.map.fate($0) == fate } }
+    }
     var buffer = reader.makeBuffer()
     var payload: [UInt8] = []
     var scan = LeafScan()
     var done = 0
-    for page in claimed + placed + carved {
+    for page in pages {
       try harvest(page: page, tree: index, &buffer, &payload, &scan)
       done += 1
       if done & 255 == 0 { try progress(256) }
