@@ -115,13 +115,9 @@ struct RealRebuildTests {
             #expect(after.isSound, comment)
             let strangers = after.strangers(to: subject.before)
             let isToldLess = report.isComplete && subject.before.missing(from: after) != []
-            withKnownIssue("a header that lies about page size or encoding is believed", isIntermittent: true) {
-              if !Self.undetectable.contains(kind.name) {
-                #expect(strangers == [], comment)
-                #expect(!isToldLess, comment)
-              }
-            } when: {
-              [.pageSize, .encoding].contains(kind.name)
+            if !Self.undetectable.contains(kind.name) {
+              #expect(strangers == [], comment)
+              #expect(!isToldLess, comment)
             }
           } catch let error as SalvageError {
             #expect(error.kind == .nothingFound, "\(comment): \(error)")

@@ -123,6 +123,8 @@ struct Crawl {
     case .tableInterior where hasRowids, .indexInterior where !hasRowids:
       let node = try InnerPage(page, reader)
       guard !node.children.isEmpty, fits(page, tree: tree, above: low, upTo: high) else { break }
+      // The cells of an index's inner page are rows or entries too, and tell whose it is.
+      if isThorough, !hasRowids, try !hasRows(page, of: tree) { break }
       map.claim(page, .tree, owner: tree)
       if !hasRowids { trees[tree].innerPages.append(page) }
       var below = low

@@ -41,7 +41,7 @@ struct FileLayoutSearch {
   /// Page sizes that a log or journal tells of, the likeliest first.
   var sizesElsewhere: [Int] = []
 
-  private static let pageSizes = (9...16).map { 1 << $0 }
+  static let pageSizes = (9...16).map { 1 << $0 }
 
   /// The layout of the database in the file; nil where no page is found.
   ///
@@ -69,16 +69,14 @@ struct FileLayoutSearch {
 
   private func single() throws(SalvageError) -> FileLayout? {
     if let header = try header(at: 0), let size = header.pageSize {
-      // One flipped bit in a header must not hide everything.
+      // One flipped bit in a header must not hide everything, and a header that lies must not be believed.
       let stated = try vote(size: size, base: 0)
-      let isConfirmed = header.isPageCountValid && Int64(header.pageCount) * Int64(size) == main.count
-      if stated.pages > 0, isConfirmed { return layout(header: header, size: size, base: 0, vote: stated) }
-      let best = try bestVote(residue: 0)
-      // Half of the pages look right at twice their size, so the stated size is only given up for one with many more.
-      if stated.pages > 0, best.map({ $0.pages * 2 <= stated.pages * 3 }) ?? true {
-        return layout(header: header, size: size, base: 0, vote: stated)
+      if stated.isConvincing { return layout(header: header, size: size, base: 0, vote: stated) }
+      if let best = try bestVote(residue: 0), best.size != size,
+        best.worth(header, length: main.count) > stated.worth(header, length: main.count)
+      {
+        return layout(header: header, size: best.size, base: 0, vote: best)
       }
-      if let best, best.pages > 1 { return layout(header: header, size: best.size, base: 0, vote: best) }
       return layout(header: header, size: size, base: 0, vote: stated)
     }
     let here = try bestVote(residue: 0)
@@ -99,27 +97,15 @@ struct FileLayoutSearch {
     if let header, header.hasUsualFractions, size - Int(header.reservedBytes) >= 480 {
       reserved = Int(header.reservedBytes)
     }
+    let encoding = encoding(header, vote)
+    var header = header
+    // What the pages contradict is put right, so that nobody else believes it.
+    if header?.pageSize != size { header?.storedPageSize = size == 65536 ? 1 : size }
+    if header?.encoding != encoding { header?.storedEncoding = encoding.rawValue }
     let bytes = max(0, main.count - base)
     return FileLayout(
       pageSize: size, usableSize: size - reserved, base: base, header: header,
-      encoding: encoding(header, vote), pageCount: UInt32(clamping: (bytes + Int64(size) - 1) / Int64(size)))
-  }
-
-  /// The encoding that the header states, unless the texts contradict it: UTF-16 has no odd number of bytes, and no other
-  /// encoding a zero in every second byte.
-  private func encoding(_ header: DatabaseHeader?, _ vote: Vote) -> TextEncoding {
-    guard let stated = header?.encoding else { return vote.encoding }
-    switch stated {
-    case .utf8:
-      let wide = max(vote.encodings[1], vote.encodings[2])
-      return wide > 8 && wide > 4 * vote.encodings[0] ? vote.encoding : stated
-    case .utf16LittleEndian, .utf16BigEndian:
-      if vote.oddTexts > 4, vote.oddTexts * 10 > vote.encodings.reduce(0, +) { return .utf8 }
-      let (own, other) =
-        stated == .utf16BigEndian
-        ? (vote.encodings[2], vote.encodings[1]) : (vote.encodings[1], vote.encodings[2])
-      return other > 8 && other > 4 * own ? (stated == .utf16BigEndian ? .utf16LittleEndian : .utf16BigEndian) : stated
-    }
+      encoding: encoding, pageCount: UInt32(clamping: (bytes + Int64(size) - 1) / Int64(size)))
   }
 
   /// A header that can be believed: the magic bytes and a page size, or all that never changes.
@@ -196,158 +182,5 @@ struct FileLayoutSearch {
       index &+= 1
     }
     return places
-  }
-}
-
-extension FileLayoutSearch {
-  /// What the pages of one size and place look like.
-  struct Vote {
-    var size: Int
-    var base: Int64
-
-    /// Pages of b-trees among those looked at.
-    var pages = 0
-
-    /// The offset of the first of them.
-    var firstPage = Int64.max
-
-    /// The bytes that those pages leave at their ends.
-    var reservedCounts: [Int: Int] = [:]
-
-    /// Texts that look like UTF-8, UTF-16 little-endian and UTF-16 big-endian.
-    var encodings = [0, 0, 0]
-
-    /// Texts whose number of bytes is odd.
-    var oddTexts = 0
-
-    var reserved: Int {
-      guard let best = reservedCounts.max(by: { $0.value < $1.value }), best.key <= 255, 2 * best.value > pages else {
-        return 0
-      }
-      return best.key
-    }
-
-    var encoding: TextEncoding {
-      if encodings[1] > encodings[0], encodings[1] >= encodings[2] { return .utf16LittleEndian }
-      if encodings[2] > encodings[0] { return .utf16BigEndian }
-      return .utf8
-    }
-  }
-
-  private func bestVote(residue: Int64) throws(SalvageError) -> Vote? {
-    var best: Vote?
-    for size in sizesElsewhere + Self.pageSizes {
-      let vote = try vote(size: size, base: residue)
-      if vote.pages > best?.pages ?? 0 { best = vote }
-    }
-    return best
-  }
-
-  /// Looks at up to 256 runs of pages, evenly spread over the file.
-  func vote(size: Int, base: Int64) throws(SalvageError) -> Vote {
-    var vote = Vote(size: size, base: base)
-    let count = (main.count - base) / Int64(size)
-    guard count > 0 else { return vote }
-    let run = max(1, 65536 / size)
-    let step = max(Int64(run), count / 64)
-    var buffer = [UInt8](repeating: 0, count: run * size)
-    var page: Int64 = 0
-    while page < count {
-      let offset = base + page * Int64(size)
-      let got = try main.piece(at: offset, length: buffer.count, into: &buffer)
-      for index in 0..<(got / size) {
-        let bytes = buffer.span.extracting((index * size)..<((index + 1) * size))
-        if TreePageLook.add(bytes, isFirst: page == 0 && index == 0, to: &vote) {
-          vote.firstPage = min(vote.firstPage, offset + Int64(index * size))
-        }
-      }
-      page += step
-    }
-    return vote
-  }
-
-  /// Tries every offset of samples of the file: for files that begin with other bytes and whose header is gone too.
-  private func unalignedVote() throws(SalvageError) -> Vote? {
-    var counts: [Int: [Int: Int]] = [:]
-    for part in 0..<4 {
-      let start = main.count / 4 * Int64(part)
-      let sample = try main.piece(at: start, length: 256 << 10)
-      for size in Self.pageSizes where size >= 1024 {
-        var offset = 0
-        while offset + size <= sample.count {
-          if [2, 5, 10, 13].contains(sample[offset]) {
-            var vote = Vote(size: size, base: 0)
-            if TreePageLook.add(
-              sample.span.extracting(offset..<(offset + size)), isFirst: false, to: &vote)
-            {
-              counts[size, default: [:]][Int((start + Int64(offset)) % Int64(size)), default: 0] += 1
-              offset += size - 1
-            }
-          }
-          offset += 1
-        }
-      }
-    }
-    var best: (size: Int, residue: Int, count: Int)?
-    for (size, residues) in counts {
-      for (residue, count) in residues where count > (best?.count ?? 1) { best = (size, residue, count) }
-    }
-    guard let best else { return nil }
-    let vote = try vote(size: best.size, base: Int64(best.residue))
-    return vote.pages > 0 ? vote : nil
-  }
-}
-
-/// Tells pages of b-trees by their looks alone.
-enum TreePageLook {
-  /// Whether the bytes are a page of a b-tree with at least one cell; adds what it shows to a vote.
-  static func add(_ bytes: Span<UInt8>, isFirst: Bool, to vote: inout FileLayoutSearch.Vote) -> Bool {
-    let start = isFirst ? DatabaseHeader.length : 0
-    guard start + 12 < bytes.count, let kind = PageKind(rawValue: bytes[start]),
-      let count = bytes.uint16(at: start + 3),
-      let content = bytes.uint16(at: start + 5), count > 0
-    else { return false }
-    let pointers = start + kind.headerLength
-    let contentStart = content == 0 ? 65536 : content
-    guard pointers + 2 * count <= contentStart, contentStart < bytes.count else { return false }
-    let geometry = PayloadGeometry(usableSize: bytes.count)
-    var end = 0
-    for index in 0..<count {
-      guard let offset = bytes.uint16(at: pointers + 2 * index), offset >= contentStart,
-        let cell = Cell(bytes, kind: kind, at: offset, geometry: geometry)
-      else { return false }
-      end = max(end, cell.offset + cell.length)
-      if kind == .tableLeaf, cell.overflowPage == nil { addTexts(bytes, cell.localPayload, to: &vote) }
-    }
-    vote.pages += 1
-    vote.reservedCounts[bytes.count - end, default: 0] += 1
-    return true
-  }
-
-  private static func addTexts(_ bytes: Span<UInt8>, _ payload: Range<Int>, to vote: inout FileLayoutSearch.Vote) {
-    var offset = payload.lowerBound
-    guard let length = Varint.read(bytes, at: &offset, before: payload.upperBound), length > 0,
-      length <= Int64(payload.count)
-    else { return }
-    let headerEnd = payload.lowerBound + Int(length)
-    var body = headerEnd
-    while offset < headerEnd {
-      guard let code = Varint.read(bytes, at: &offset, before: headerEnd), let width = SerialType.length(of: code),
-        width <= payload.upperBound - body
-      else { return }
-      if code >= 13, code & 1 == 1, width >= 4 {
-        if !width.isMultiple(of: 2) { vote.oddTexts += 1 }
-        var zeros = [0, 0]
-        for index in 0..<min(width, 64) where bytes[body + index] == 0 { zeros[index & 1] += 1 }
-        if zeros[1] > zeros[0], width % 2 == 0 {
-          vote.encodings[1] += 1
-        } else if zeros[0] > zeros[1], width % 2 == 0 {
-          vote.encodings[2] += 1
-        } else if zeros[0] == 0 {
-          vote.encodings[0] += 1
-        }
-      }
-      body += width
-    }
   }
 }

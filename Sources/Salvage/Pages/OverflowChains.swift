@@ -15,6 +15,9 @@ final class OverflowChains {
     /// A page belongs to another row already.
     case shared
 
+    /// It is whole, and something else leads to one of its pages too; nothing was claimed.
+    case contested
+
     /// It goes on behind the end of the database.
     case behindEnd
   }
@@ -33,6 +36,12 @@ final class OverflowChains {
   /// The last page of the chain that was followed last, and the bytes of the row on it.
   private(set) var end: (page: UInt32, used: Int) = (0, 0)
 
+  /// The places of the pages of the chain that was followed last, as far as it was whole.
+  private(set) var places: [UInt32] = []
+
+  /// Whether it has been decided whose contested pages are.
+  var isDecided = false
+
   private var buffer: [UInt8]
 
   init(_ reader: PageReader) {
@@ -45,7 +54,7 @@ final class OverflowChains {
   /// - Parameters:
   ///   - first: the first overflow page.
   ///   - length: the bytes of the whole payload; `payload` has its beginning.
-  ///   - owner: whose the pages become; nil to look only.
+  ///   - owner: whose the pages become, unless something else claims one of them; nil to look only.
   ///   - isOwn: whether the pages are the row's already.
   func follow(
     from first: UInt32, length: Int, into payload: inout [UInt8], map: inout PageMap, owner: Int?, isOwn: Bool = false
@@ -57,6 +66,7 @@ final class OverflowChains {
     defer { swap(&buffer, &self.buffer) }
     var page = first
     var pages: [UInt32] = []
+    var isContested = false
     // A length that the file cannot hold is no length.
     guard length / perPage <= Int(reader.pageCount) else { return .broken }
     while payload.count < length {
@@ -83,6 +93,7 @@ final class OverflowChains {
       }
       payload.append(contentsOf: buffer[4..<(4 + used)])
       pages.append(place)
+      if map.contested.contains(page) { isContested = true }
       end = (page, used)
       guard pages.count <= Int(reader.pageCount) else { return .broken }
       page = next
@@ -91,8 +102,13 @@ final class OverflowChains {
       for page in pages where !isOwn {
         if map.fate(page) == .overflow { return .shared }
       }
+      if isContested, !isOwn, !isDecided {
+        places = pages
+        return .contested
+      }
       for page in pages { map.claim(page, .overflow, owner: owner) }
     }
+    places = pages
     return .whole
   }
 

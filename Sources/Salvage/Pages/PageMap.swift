@@ -62,6 +62,9 @@ struct PageMap {
   /// Whether two overflow pages lead where the other one should: they have changed places.
   var hasCrossedLinks = false
 
+  /// Pages that more than one cell or page leads to as to the next one of a long value.
+  var contested = PageSet()
+
   /// The owner of pages that nobody owns.
   static let nobody = UInt16.max
 

@@ -12,6 +12,7 @@ enum PageSurvey {
     guard reader.pageCount > 0 else { return map }
     var buffer = reader.makeBuffer()
     var links: [UInt32: UInt32] = [:]
+    var claims = OverflowClaims()
     for page in 1...reader.pageCount {
       if page & 1023 == 0 { try progress(page) }
       guard try reader.readPlace(page, into: &buffer) else { continue }
@@ -21,7 +22,9 @@ enum PageSurvey {
       {
         links[page] = next
       }
+      addClaims(buffer.span, page: page, reader, map, to: &claims)
     }
+    map.contested = claims.contested
     // Pages of a chain mostly follow one another, so each tells the number of the one whose content it has.
     map.hasCrossedLinks = links.contains { page, next in next - 1 != page && links[next - 1] == page + 1 }
     if try PointerMaps(reader).isThere {
@@ -30,6 +33,21 @@ enum PageSurvey {
     let lock = reader.layout.layout.lockBytePage
     if lock <= reader.pageCount { map.claim(lock, .special) }
     return map
+  }
+
+  /// Notes which pages a page leads to as to the next ones of long values.
+  private static func addClaims(
+    _ bytes: Span<UInt8>, page: UInt32, _ reader: PageReader, _ map: PageMap, to claims: inout OverflowClaims
+  ) {
+    switch map.look(page) {
+    case .linked:
+      if let next = bytes.uint32(at: 0), next >= 2, next <= reader.pageCount { claims.add(next) }
+    case .tableLeaf, .indexLeaf, .indexInterior:
+      let isCopy = page == 1 && bytes[DatabaseHeader.length] != 13 && bytes[DatabaseHeader.length] != 5
+      let start = page == 1 && !isCopy ? DatabaseHeader.length : 0
+      if let kind = PageKind(rawValue: bytes[start]) { claims.addCells(bytes, kind, start: start, reader) }
+    default: break
+    }
   }
 
   private static func look(at bytes: Span<UInt8>, page: UInt32, _ reader: PageReader, _ map: inout PageMap) {

@@ -15,14 +15,18 @@ extension RowHarvest {
   /// Tries rows again whose long values could not be put together, after looking for overflow pages that stand at each
   /// other's places.
   func harvestBroken() throws(SalvageError) {
+    try settleRivals()
     for _ in 0..<8 where !broken.isEmpty {
       guard try resolveSwaps() else { break }
       try retry()
+      try settleRivals()
     }
     try settleWaiting()
     isDeferring = false
     try retry()
+    try settleRivals()
     try settleWaiting()
+    chains.isDecided = true
   }
 
   private func retry() throws(SalvageError) {
@@ -119,7 +123,9 @@ extension RowHarvest {
     if let here, here > 2, here - 1 != link.page, reader.moved[here - 1] == nil, let there = try next(of: here - 1) {
       // What stands here leads on from there, and what stands there leads on from here: they are each other's.
       if link.needed > 1, there == natural { return here - 1 }
-      if link.needed == 1, there == 0, needed[here - 1].map({ $0 > 1 }) ?? true { return here - 1 }
+      if link.needed == 1, there == 0, needed[here - 1].map({ $0 > 1 }) ?? true, try !isCopy(link.page, of: here - 1) {
+        return here - 1
+      }
     }
     if here == 0, link.needed > 1 {
       let leading = (leadingTo[natural] ?? []).filter { $0 != link.page && reader.moved[$0] == nil }
@@ -130,7 +136,7 @@ extension RowHarvest {
     if link.needed > 1 { candidates += leadingTo[natural] ?? [] }
     var best: (page: UInt32, score: Int)?
     for other in Set(candidates).sorted() where other != link.page && reader.moved[other] == nil {
-      guard try length(from: other) == link.needed else { continue }
+      guard try length(from: other) == link.needed, try !isCopy(link.page, of: other) else { continue }
       var score = try next(of: other) == natural ? 1 : 0
       if let theirs = needed[other] {
         guard try length(from: link.page) == theirs else { continue }
@@ -139,6 +145,14 @@ extension RowHarvest {
       if score > best?.score ?? 0 { best = (other, score) }
     }
     return best?.page
+  }
+
+  /// Whether two pages have the same content: then neither has the other's place, and one was written over.
+  private func isCopy(_ page: UInt32, of other: UInt32) throws(SalvageError) -> Bool {
+    var buffer = reader.makeBuffer()
+    var another = reader.makeBuffer()
+    guard try reader.readPlace(page, into: &buffer), try reader.readPlace(other, into: &another) else { return false }
+    return buffer == another
   }
 
   /// The pages of a row's chain as far as it goes.

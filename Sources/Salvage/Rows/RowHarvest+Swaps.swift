@@ -27,18 +27,66 @@ extension RowHarvest {
   func settleWaiting() throws(SalvageError) {
     guard !waiting.isEmpty else { return }
     let statistics = try learnTexts()
+    let traits = try learnTraits()
     var buffer = reader.makeBuffer()
     for index in waiting.indices {
       guard try reader.read(waiting[index].end.page, into: &buffer) else { continue }
-      waiting[index].judgement = waiting[index].end.judge(buffer, statistics)
+      waiting[index].judgement = waiting[index].end.judge(buffer, statistics, traits)
     }
-    for _ in 0..<4 { guard try exchangeEnds(statistics) else { break } }
+    for _ in 0..<4 { guard try exchangeEnds(statistics, traits) else { break } }
     for index in waiting.indices where waiting[index].judgement.isBad {
       waiting[index].doubt =
         waiting[index].judgement.isBroken
         ? "the end of a long value belongs to another row" : "the end of a long value may belong to another row"
     }
+    try doubtCopies()
     try writeWaiting()
+  }
+
+  /// Learns what stands behind the ends of values, and between what numbers those of the columns are.
+  private func learnTraits() throws(SalvageError) -> ChainTraits {
+    var traits = ChainTraits(usableSize: reader.usableSize)
+    var buffer = reader.makeBuffer()
+    for row in waiting {
+      guard try reader.read(row.end.page, into: &buffer) else { continue }
+      traits.learn(buffer.span, used: row.end.used)
+    }
+    let trees = Set(waiting.map(\.row.tree))
+    var scan = LeafScan()
+    for number in trees.sorted() {
+      let tree = crawl.trees[number]
+      let kind: PageKind = tree.hasRowids ? .tableLeaf : .indexLeaf
+      for place in stride(from: 0, to: tree.leaves.count, by: max(1, tree.leaves.count / 256)) {
+        let page = tree.leaves[place]
+        guard page > 1, try reader.readPlace(page, into: &buffer) else { continue }
+        scan.read(buffer.span, start: 0, kind: kind, shape: tree.shape, geometry: reader.geometry, carves: false)
+        for cell in scan.cells {
+          traits.learn(buffer.span, cell.payload..<(cell.payload + cell.local), tree: number)
+        }
+      }
+    }
+    return traits
+  }
+
+  /// Doubts rows that end with the same page although they are not the same before it: one page was written over with a
+  /// copy of the other, and a page full of bytes does not tell which.
+  private func doubtCopies() throws(SalvageError) {
+    var rows: [UInt64: [Int]] = [:]
+    var buffer = reader.makeBuffer()
+    for index in waiting.indices {
+      guard try reader.read(waiting[index].end.page, into: &buffer) else { continue }
+      rows[GhostList.digest(buffer.span, from: 0, length: reader.usableSize), default: []].append(index)
+    }
+    for group in rows.values where group.count > 1 {
+      let isSame = group.allSatisfy {
+        waiting[$0].end.before == waiting[group[0]].end.before && waiting[$0].end.used == waiting[group[0]].end.used
+      }
+      guard !isSame else { continue }
+      let best = group.filter { waiting[$0].judgement.isGood }
+      for index in group where waiting[index].doubt == nil && (best.count != 1 || best[0] != index) {
+        waiting[index].doubt = "another long value ends with the same page, which may be that one's"
+      }
+    }
   }
 
   private func writeWaiting() throws(SalvageError) {
@@ -54,18 +102,18 @@ extension RowHarvest {
         page = row.row.page
       }
       doubt = row.doubt
-      isDoubtGrave = row.judgement.isBroken
+      remark = row.doubt == nil ? "pages of the store changed places; its long value is put together" : nil
       _ = try write(
         row.row.cell, buffer.span, &payload, page: page, tree: row.row.tree, source: source(of: page),
         isDoubtful: row.row.isDoubtful)
     }
-    doubt = nil
+    (doubt, remark) = (nil, nil)
     isSettled = false
   }
 
   /// Learns what texts look like in this store: from the rows themselves, as far as it is beyond doubt that their parts
   /// belong together.
-  private func learnTexts() throws(SalvageError) -> TextStatistics {
+  func learnTexts() throws(SalvageError) -> TextStatistics {
     var statistics = TextStatistics(encoding: reader.layout.encoding)
     var buffer = reader.makeBuffer()
     var scan = LeafScan()
@@ -101,7 +149,7 @@ extension RowHarvest {
   }
 
   /// Exchanges the ends of chains that fit each other's place much better than their own; whether any was exchanged.
-  private func exchangeEnds(_ statistics: TextStatistics) throws(SalvageError) -> Bool {
+  private func exchangeEnds(_ statistics: TextStatistics, _ traits: ChainTraits) throws(SalvageError) -> Bool {
     let suspects = Array(
       waiting.indices.filter { !waiting[$0].judgement.isGood && reader.moved[waiting[$0].end.page] == nil }
         .sorted { waiting[$0].judgement.value < waiting[$1].judgement.value }
@@ -118,12 +166,12 @@ extension RowHarvest {
     var buffer = reader.makeBuffer()
     func consider(_ place: UInt32, _ content: [UInt8], of other: Int?) {
       for (number, index) in suspects.enumerated() where index != other {
-        let mine = waiting[index].end.judge(content, statistics)
+        let mine = waiting[index].end.judge(content, statistics, traits)
         guard mine.isGood else { continue }
         var gain = mine.value - waiting[index].judgement.value
         var theirs: ChainEnd.Judgement?
         if let other {
-          let judged = waiting[other].end.judge(contents[number], statistics)
+          let judged = waiting[other].end.judge(contents[number], statistics, traits)
           guard judged.isGood || judged.value >= waiting[other].judgement.value else { continue }
           gain += judged.value - waiting[other].judgement.value
           theirs = judged
@@ -166,26 +214,17 @@ extension RowHarvest {
     }
     return isChanged
   }
-}
 
-extension TextStatistics {
-  /// Learns the texts of a record as far as it is at hand.
-  mutating func learn(_ bytes: Span<UInt8>, _ record: Range<Int>, length: Int) {
-    var offset = record.lowerBound
-    guard let header = Varint.read(bytes, at: &offset, before: record.upperBound), header > 0,
-      header <= Int64(record.count)
-    else { return }
-    let end = record.lowerBound + Int(header)
-    var body = end
-    while offset < end, body < record.upperBound {
-      guard let code = Varint.read(bytes, at: &offset, before: end), let width = SerialType.length(of: code) else {
-        return
-      }
-      if code >= 13, code & 1 == 1 {
-        let stop = min(body + width, record.upperBound)
-        learn(bytes, body..<stop, isBeginning: true, isEnd: stop == body + width)
-      }
-      body += width
-    }
+  /// Puts a row off whose long value could be put together, where pages are known to have changed places.
+  func isWaiting(
+    _ cell: LeafCell, _ payload: [UInt8], page: UInt32, tree: Int, isDoubtful: Bool
+  ) -> Bool {
+    guard chains.checksSwaps, !cell.isOutOfOrder, waiting.count < BrokenRow.limit,
+      let end = ChainEnd(
+        payload.span, page: chains.end.page, used: chains.end.used, encoding: reader.layout.encoding, tree: tree)
+    else { return false }
+    waiting.append(
+      WaitingRow(row: BrokenRow(tree: tree, page: page, cell: cell, isDoubtful: isDoubtful), end: end))
+    return true
   }
 }

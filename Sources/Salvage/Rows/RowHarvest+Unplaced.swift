@@ -49,4 +49,19 @@ extension RowHarvest {
       }
     }
   }
+
+  /// Keeps a row apart whose entity number is none of its table's.
+  func keepUnknown(
+    _ cell: LeafCell, _ bytes: Span<UInt8>, page: UInt32, tree index: Int, source: String
+  ) throws(SalvageError) {
+    var payload = Array(copying: bytes.extracting(cell.payload..<(cell.payload + cell.local)))
+    if cell.overflow != 0 {
+      _ = try chains.follow(
+        from: cell.overflow, length: cell.length, into: &payload, map: &crawl.map, owner: index)
+    }
+    tallies[index].destroyed += 1
+    try keepApart(
+      payload.span, from: 0, length: payload.count, cell, page: page, tree: index, source: source,
+      reason: "its entity number is none of its table's")
+  }
 }

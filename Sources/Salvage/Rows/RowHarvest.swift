@@ -31,14 +31,17 @@ final class RowHarvest {
   /// Which overflow page follows which, by the pointer maps.
   var successors: [UInt32: UInt32] = [:]
 
+  /// Rows with a page that something else leads to as well, and of which it is not decided yet whose it is.
+  var rivals: [RivalRow] = []
+
+  /// What is to be noted of the row that is being written, where it is to be believed; nil for nothing.
+  var remark: String?
+
   /// Whether the rows that waited are being written.
   var isSettled = false
 
-  /// Why the row that is being written is not to be believed; nil where it is.
+  /// Why the row that is being written is not to be believed, so that it is no live one; nil where it is.
   var doubt: String?
-
-  /// Whether that is beyond doubt, so that the row is no live one.
-  var isDoubtGrave = false
 
   /// Whether a row's long value goes on behind the end of the database, where only a transaction that did not end can
   /// have put it.
@@ -251,28 +254,29 @@ final class RowHarvest {
       reason = reason ?? "not committed; its long value goes on behind the end of the database"
       goesBehindEnd = true
     case .shared: reason = reason ?? "the rest of a long value belongs to another row too"
+    case .contested:
+      rivals.append(RivalRow(row: BrokenRow(tree: index, page: page, cell: cell, isDoubtful: isDoubtful)))
+      chains.isDecided = rivals.count >= BrokenRow.limit
+      return false
     }
     if reason != nil, !cell.isOutOfOrder, isDeferring, broken.count < BrokenRow.limit {
       broken.append(BrokenRow(tree: index, page: page, cell: cell, isDoubtful: isDoubtful))
       return false
     }
-    if reason == nil, !isSettled, isWaiting(cell, payload, page: page, tree: index, isDoubtful: isDoubtful) {
+    if reason == nil, !isSettled, doubt == nil, remark == nil,
+      isWaiting(cell, payload, page: page, tree: index, isDoubtful: isDoubtful)
+    {
       return false
     }
-    if reason == nil, isDoubtGrave { reason = doubt }
+    if reason == nil { reason = doubt }
     if reason == nil, try live.insert(payload.span, from: 0, length: payload.count, rowid: cell.rowid) {
       ghosts?.strike(payload.span, from: 0, length: payload.count)
-      if let doubt {
-        try noteDoubt(cell, page: page, tree: index, source: source, isDoubtful: isDoubtful, doubt)
-        return true
-      }
       let isValid = RecordText.isValid(payload.span, at: 0, before: payload.count, encoding: reader.layout.encoding)
-      if isSettled, isValid, cell.index >= 0 {
+      if let remark, isValid, cell.index >= 0 {
         tallies[index].recovered += 1
         try notes.noteRow(
           crawl.trees[index].name, row: cell.rowid, key: cell.rowid, page: page, cell: cell.index, source: source,
-          isDoubtful ? .doubtful : .probable,
-          reason: "pages of the store changed places; its long value is put together")
+          isDoubtful ? .doubtful : .probable, reason: remark)
         if isDoubtful { tallies[index].doubtful += 1 }
         return true
       }
@@ -289,44 +293,6 @@ final class RowHarvest {
       payload.span, from: 0, length: payload.count, cell, page: page, tree: index, source: source,
       reason: reason ?? "")
     return false
-  }
-
-  /// Keeps a row apart whose entity number is none of its table's.
-  private func keepUnknown(
-    _ cell: LeafCell, _ bytes: Span<UInt8>, page: UInt32, tree index: Int, source: String
-  ) throws(SalvageError) {
-    var payload = Array(copying: bytes.extracting(cell.payload..<(cell.payload + cell.local)))
-    if cell.overflow != 0 {
-      _ = try chains.follow(
-        from: cell.overflow, length: cell.length, into: &payload, map: &crawl.map, owner: index)
-    }
-    tallies[index].destroyed += 1
-    try keepApart(
-      payload.span, from: 0, length: payload.count, cell, page: page, tree: index, source: source,
-      reason: "its entity number is none of its table's")
-  }
-
-  /// Puts a row off whose long value could be put together, where pages are known to have changed places.
-  private func isWaiting(
-    _ cell: LeafCell, _ payload: [UInt8], page: UInt32, tree: Int, isDoubtful: Bool
-  ) -> Bool {
-    guard chains.checksSwaps, !cell.isOutOfOrder, waiting.count < BrokenRow.limit,
-      let end = ChainEnd(
-        payload.span, page: chains.end.page, used: chains.end.used, encoding: reader.layout.encoding)
-    else { return false }
-    waiting.append(
-      WaitingRow(row: BrokenRow(tree: tree, page: page, cell: cell, isDoubtful: isDoubtful), end: end))
-    return true
-  }
-
-  private func noteDoubt(
-    _ cell: LeafCell, page: UInt32, tree index: Int, source: String, isDoubtful: Bool, _ reason: String
-  ) throws(SalvageError) {
-    tallies[index].recovered += 1
-    if !isDoubtful, crawl.map.fate(page) != .damaged { tallies[index].doubtful += 1 }
-    try notes.noteRow(
-      crawl.trees[index].name, row: cell.rowid, key: cell.rowid, page: page, cell: cell.index < 0 ? nil : cell.index,
-      source: source, .doubtful, reason: reason)
   }
 
   private func noteLive(
