@@ -19,6 +19,12 @@ struct RawSalvage {
   /// The model that the store carries where its rows go into a version of another one; nil otherwise.
   var foreignModel: ManagedObjectModel?
 
+  /// How the store numbers its entities; nil where it does so as the layout of its model.
+  var numbering: EntityNumbering?
+
+  /// What the store calls the tables and columns of the layout.
+  var names: StoreNames
+
   /// The tables, indexes, views and triggers that the store's own schema lists, as far as it could be read.
   var entries: [SchemaEntry]
 

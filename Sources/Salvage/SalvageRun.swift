@@ -58,7 +58,7 @@ struct SalvageRun {
     let total = Int64(crawl.trees.reduce(0) { $0 + $1.leaves.count })
     let harvest = try RowHarvest(consume crawl, database: database)
     // Rows of another model's tables go into this one's by the names of their columns, and not as they are.
-    let isForeign = find.foreignModel != nil
+    let isForeign = find.foreignModel != nil || find.numbering != nil
     let newStore = try store.map { place throws(SalvageError) in
       try NewStore(
         place.path,
@@ -98,15 +98,19 @@ struct SalvageRun {
     report.remarks += remarks
     report.remarks += reader.layout.otherDatabases.map { "another database begins at byte \($0) of the file" }
     if !remarks.isEmpty { report.isComplete = false }
-    report.remarks += kitRemarks + find.kitRemarks
+    report.remarks += kitRemarks + find.kitRemarks + find.numberingRemarks
     return RawSalvage(
       report: report, metadata: find.identity.metadata, layout: find.expected?.layout, basis: find.basis,
-      foreignModel: find.foreignModel, entries: find.entries, header: reader.layout.header,
+      foreignModel: find.foreignModel, numbering: find.numbering,
+      names: try find.names(), entries: find.entries, header: reader.layout.header,
       encoding: reader.layout.encoding, pageSize: reader.pageSize, store: newStore)
   }
 
   /// What was found on the way from the bytes to the trees.
   private struct Find {
+    var numbering: EntityNumbering?
+    var storeNames: StoreNames
+    var numberingRemarks: [String]
     var reader: PageReader
     var crawl: Crawl
     var list: TreeList
@@ -120,6 +124,14 @@ struct SalvageRun {
     var isLogForeign = false
     var kit: KitEvidence?
     var kitRemarks: [String] = []
+
+    /// What the store calls the tables and columns of the layout that its rows go into.
+    func names() throws(SalvageError) -> StoreNames {
+      guard let foreignModel, let layout = expected?.layout, let theirs = try ExpectedSchema(foreignModel).layout else {
+        return storeNames
+      }
+      return StoreNames(layout, in: theirs, storeNames)
+    }
   }
 
   /// Looks at every page, finds out which tables there are, and walks their trees from their roots.
@@ -140,10 +152,20 @@ struct SalvageRun {
     let expected = try expectedSchema(identity, schema, reader, map)
     let foreign = foreignModel(identity)
     // A store that is of another model has that one's tables, wherever its rows go.
-    let shapes = try foreign.map { model throws(SalvageError) in try ExpectedSchema(model) } ?? expected
+    var shapes = try foreign.map { model throws(SalvageError) in try ExpectedSchema(model) } ?? expected
+    var orders: ColumnOrders?
+    if let layout = shapes?.layout {
+      if let numbering = try EntityNumbering.find(reader, map, schema.entries, layout) { shapes?.renumber(numbering) }
+      if !schema.isWhole, var settled = shapes {
+        orders = try ColumnOrders.settle(
+          &settled, found: schema.entries, earlier: earlierLayouts(than: layout.model), reader, map, evidence)
+        shapes = settled
+      }
+    }
     let entries =
       shapes?.layout == nil ? schema.entries : SchemaRepair.repaired(schema.entries, by: shapes?.entries ?? [])
     var list = TreeList(found: entries, isWhole: schema.isWhole, expected: shapes)
+    list.doubt(orders?.doubts ?? [:])
     if options.findsDeleted { list.addDropped(try DroppedTables.find(reader, map)) }
     var crawl = Crawl(reader: reader, map: map, trees: list.trees)
     try crawl.walkRoots()
@@ -154,7 +176,15 @@ struct SalvageRun {
       try crawl.walkRoots()
     }
     crawl.kit = kit?.kit
+    let numbering = shapes?.numbering
+    var remarks: [String] = []
+    if let numbering {
+      remarks.append(
+        "the store numbers its entities in another way than its model would"
+          + (numbering.isListed ? "" : "; its list of them is damaged, and its tables were gone by"))
+    }
     return Find(
+      numbering: numbering, storeNames: shapes?.names ?? StoreNames(), numberingRemarks: remarks,
       reader: reader, crawl: crawl, list: list, isSchemaWhole: schema.isWhole, identity: identity, expected: expected,
       basis: basis(identity), entries: entries, foreignModel: foreign, kit: kit, kitRemarks: kitRemarks)
   }
@@ -239,6 +269,21 @@ struct SalvageRun {
     guard case .coreData(let bundle) = model, knownModel(identity, bundle) == nil else { return nil }
     return identity.model(in: bundle)
   }
+
+  /// The layouts of the versions before one, oldest first; none where nothing tells which came before.
+  private func earlierLayouts(than model: ManagedObjectModel) throws(SalvageError) -> [StoreLayout] {
+    guard case .coreData(let bundle) = self.model else { return [] }
+    let hashes = model.versionHashes()
+    guard let own = bundle.versions.firstIndex(where: { $0.versionHashes == hashes }) else { return [] }
+    var layouts: [StoreLayout] = []
+    for version in bundle.versions[..<own].suffix(Self.historyLimit) {
+      if let layout = try ExpectedSchema(version.model).layout { layouts.append(layout) }
+    }
+    return layouts
+  }
+
+  /// How many earlier versions of a model are looked at.
+  private static let historyLimit = 32
 
   /// How it is known which version the store is of.
   private func basis(_ identity: StoreIdentity) -> SalvageReport.Rebuild.Basis {

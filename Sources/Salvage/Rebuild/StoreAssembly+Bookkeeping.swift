@@ -32,6 +32,8 @@ extension StoreAssembly {
   /// Fills `Z_PRIMARYKEY`, `Z_METADATA` and `Z_MODELCACHE`.
   func fillBookkeeping(uuid: String) throws {
     let keys = raw["Z_PRIMARYKEY"]
+    // A name may be damaged; a number counts where the store numbers its entities as this layout.
+    let isByNumber = found.numbering == nil && found.foreignModel == nil ? 1 : 0
     for entity in layout.entities {
       var highest: Int64 = 0
       if entity.isRoot {
@@ -39,7 +41,7 @@ extension StoreAssembly {
         let name = SQLText.identifier(entity.tableName)
         highest = try Int64.fetchOne(database, sql: "SELECT max(Z_PK) FROM main.\(name)") ?? 0
         if let last = found.store?.tables[entity.tableName.lowercased()]?.last { highest = max(highest, last) }
-        if let source = raw[entity.tableName], let rowid = source.rowid {
+        if let source = source(of: entity.tableName), let rowid = source.rowid {
           highest = max(
             highest, try Int64.fetchOne(database, sql: "SELECT max(\(rowid)) FROM \(source.sql)") ?? 0)
         }
@@ -48,9 +50,9 @@ extension StoreAssembly {
         if let keys, ["Z_ENT", "Z_NAME", "Z_MAX"].allSatisfy({ keys.column($0) != nil }) {
           let before = try Int64.fetchOne(
             database,
-            sql: "SELECT max(Z_MAX) FROM \(keys.sql) WHERE (Z_ENT = ? OR Z_NAME = ?) AND typeof(Z_MAX) = 'integer' "
-              + "AND Z_MAX <= ?",
-            arguments: [entity.number, entity.name, Self.highestKey])
+            sql: "SELECT max(Z_MAX) FROM \(keys.sql) WHERE (Z_NAME = ? OR \(isByNumber) AND Z_ENT = ?) "
+              + "AND typeof(Z_MAX) = 'integer' AND Z_MAX <= ?",
+            arguments: [entity.name, entity.number, Self.highestKey])
           highest = max(highest, before ?? 0)
         }
       }

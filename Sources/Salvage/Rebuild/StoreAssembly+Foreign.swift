@@ -8,7 +8,7 @@ extension StoreAssembly {
   mutating func copyForeignTables() throws {
     var own = Set(
       (layout.tables.map(\.name) + layout.joinTables.map(\.name) + layout.spatialIndexes.map(\.name)
-        + StoreLayout.bookkeepingTableNames).map { $0.lowercased() })
+        + StoreLayout.bookkeepingTableNames).map { $0.lowercased() } + found.names.foreignTables)
     // The tables behind R-tree indexes, by the names that SQLite gives them.
     for entry in found.entries where entry.kind == .table {
       guard let sql = entry.sql?.uppercased(), sql.hasPrefix("CREATE VIRTUAL"), sql.contains("RTREE"),

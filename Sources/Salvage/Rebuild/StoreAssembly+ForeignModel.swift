@@ -3,27 +3,63 @@ internal import ManagedObjectModel
 internal import PersistentStore
 
 extension StoreAssembly {
-  /// Gives the rows of a store of another model the entity numbers of this one, by the names of the entities.
+  /// Gives the rows of a store of another model, or one that numbers its entities in its own way, the entity numbers of
+  /// this layout, by the names of the entities.
   ///
-  /// Core Data numbers entities by their names (format section 2), so another model has other numbers. A row of an entity
-  /// that this model does not have gets 0, and is set aside with the other unknown ones.
+  /// A row whose entity this model does not have gets the negative of its number, and is set aside with the other unknown
+  /// ones.
   func translateEntityNumbers(of table: TableLayout) throws {
-    guard let model = found.foreignModel, raw[table.name] != nil else { return }
-    var cases = ""
-    for entity in try StoreLayout(model).entities {
-      let own = layout.entity(named: entity.name)
-      let number = own?.tableName == table.name ? own?.number ?? 0 : 0
-      if number != entity.number { cases += " WHEN \(entity.number) THEN \(number)" }
+    guard found.foreignModel != nil || found.numbering != nil, source(of: table.name) != nil else { return }
+    var names: [Int64: String] = [:]
+    if let model = found.foreignModel {
+      for entity in try StoreLayout(model).entities { names[Int64(entity.number)] = entity.name }
+    } else {
+      for entity in layout.entities { names[Int64(entity.number)] = entity.name }
     }
+    if let numbering = found.numbering {
+      let isKnown = numbering.names.values.contains { layout.entity(named: $0)?.tableName == table.name }
+      // Where nothing tells the numbers of a table, they are taken as the model has them.
+      if numbering.isListed || isKnown { names = numbering.names }
+    }
+    let own = names.mapValues { layout.entity(named: $0) }
+    try translate("Z_ENT", of: table) { number in
+      guard let entity = own[number] ?? nil, entity.tableName == table.name else { return -number }
+      return Int64(entity.number)
+    } known: {
+      Array(names.keys)
+    }
+    for column in table.columns {
+      guard case .toOneEntity = column.role else { continue }
+      try translate(column.name, of: table) { number in
+        (own[number] ?? nil).map { Int64($0.number) } ?? number
+      } known: {
+        Array(names.keys)
+      }
+    }
+  }
+
+  /// Replaces numbers in a column.
+  private func translate(
+    _ column: String, of table: TableLayout, _ new: (Int64) -> Int64, known: () -> [Int64]
+  ) throws {
+    var cases = ""
+    for number in known().sorted() where new(number) != number { cases += " WHEN \(number) THEN \(new(number))" }
     guard !cases.isEmpty else { return }
+    let name = SQLText.identifier(column)
+    // A number that stands for no entity must not become one that does.
+    let others = column == "Z_ENT" && found.numbering?.isListed == true ? "-abs(\(name))" : name
+    let kept = known().filter { new($0) == $0 }.map(String.init).sorted().joined(separator: ", ")
+    let keeping = kept.isEmpty ? "" : " WHEN \(name) IN (\(kept)) THEN \(name)"
     try database.execute(
-      sql: "UPDATE main.\(SQLText.identifier(table.name)) SET Z_ENT = CASE Z_ENT\(cases) ELSE Z_ENT END")
+      sql: "UPDATE main.\(SQLText.identifier(table.name)) SET \(name) = CASE"
+        + cases.replacing(" WHEN ", with: " WHEN \(name) = ") + keeping
+        + " WHEN typeof(\(name)) = 'integer' THEN \(others) ELSE \(name) END")
   }
 
   /// Notes whether a store of another model has values that this one has no column for; `fill` sets them aside.
   mutating func noteForeignColumns(of table: TableLayout) throws {
-    guard found.foreignModel != nil, let source = raw[table.name] else { return }
-    let own = Set(table.columns.map { $0.name.lowercased() })
+    guard found.foreignModel != nil, let source = source(of: table.name) else { return }
+    let own = Set(table.columns.map { found.names.column($0.name, of: table.name).lowercased() })
     for column in source.columns where !own.contains(column.name.lowercased()) && column.name.hasPrefix("Z") {
       let count =
         try Int.fetchOne(

@@ -76,10 +76,12 @@ extension StoreAssembly {
       let other = layout.entity(named: table.inverse.entityName)
     else { return }
     let target = table.made.sql
-    if let source = raw[table.name], try !source.isEmpty(database) {
-      let columns = table.columns.filter { source.column($0) != nil }
-      let list = columns.map(SQLText.identifier).joined(separator: ", ")
-      let values = columns.map { "r.\(SQLText.quotedIdentifier(source.column($0) ?? $0))" }.joined(separator: ", ")
+    if let source = source(of: table.name), try !source.isEmpty(database) {
+      let pairs = table.columns.compactMap { column in
+        source.column(found.names.column(column, of: table.name)).map { (column, "r.\(SQLText.quotedIdentifier($0))") }
+      }
+      let list = pairs.map { SQLText.identifier($0.0) }.joined(separator: ", ")
+      let values = pairs.map(\.1).joined(separator: ", ")
       try database.execute(sql: "INSERT OR IGNORE INTO \(target) (\(list)) SELECT \(values) FROM \(source.sql) AS r")
     }
     if own.isRoot, other.isRoot, try leadsSomewhere(table.name, 0, own), try leadsSomewhere(table.name, 1, other) {

@@ -101,17 +101,22 @@ struct StoreAssembly {
 
   // MARK: Rows
 
+  /// The rows as found that go into a table of the layout.
+  func source(of table: String) -> RawTables.Table? { raw[found.names.table(table)] }
+
   private mutating func fill(_ table: TableLayout) throws {
-    guard let source = raw[table.name], try !source.isEmpty(database) else { return }
+    guard let source = source(of: table.name), try !source.isEmpty(database) else { return }
     let target = "main.\(SQLText.identifier(table.name))"
     let taken = found.store?.tables[table.name.lowercased()]?.count ?? 0
-    let unknown = source.columns.map(\.name).filter { table.column(named: $0) == nil }
+    let used = Set(table.columns.map { found.names.column($0.name, of: table.name).lowercased() })
+    let unknown = source.columns.map(\.name).filter { !used.contains($0.lowercased()) }
     if !unknown.isEmpty, try aside.keepColumns(unknown, of: source) {
       remarks.append(
         "\(printable(table.name)) has columns that the model does not know; their values were set aside")
     }
     let isSame =
-      taken == 0 && source.columns.map { $0.name.uppercased() } == table.columns.map { $0.name.uppercased() }
+      taken == 0 && found.names.isAsLaidOut(table.name)
+      && source.columns.map { $0.name.uppercased() } == table.columns.map { $0.name.uppercased() }
       && source.columns.map { $0.type.uppercased() } == table.columns.map(\.type.rawValue)
     if isSame {
       // SQLite copies whole records where both tables have the same shape.
@@ -120,7 +125,7 @@ struct StoreAssembly {
     }
     var pairs: [(target: String, source: String)] = []
     for column in table.columns {
-      if let name = source.column(column.name) {
+      if let name = source.column(found.names.column(column.name, of: table.name)) {
         pairs.append((column.sqlName, SQLText.quotedIdentifier(name)))
       } else if column.role == .primaryKey, let rowid = source.rowid {
         pairs.append((column.sqlName, rowid))
@@ -142,7 +147,7 @@ struct StoreAssembly {
 
   /// What is known of a table's rows without reading them; nil where SQLite inserted some of them.
   func facts(_ name: String) throws -> DirectTable? {
-    guard let table = found.store?.tables[name.lowercased()], let source = raw[name],
+    guard let table = found.store?.tables[name.lowercased()], let source = source(of: name),
       try source.isEmpty(database)
     else { return nil }
     return table
@@ -150,7 +155,7 @@ struct StoreAssembly {
 
   /// Sees to the columns that every table has, and to mandatory values.
   private mutating func repairRows(of table: TableLayout) throws {
-    guard let source = raw[table.name] else { return }
+    guard let source = source(of: table.name) else { return }
     let name = SQLText.identifier(table.name)
     let numbers = layout.entities.filter { entity in
       entity.tableName == table.name && layout.model.entities[entity.name]?.isAbstract != true
@@ -192,7 +197,7 @@ struct StoreAssembly {
           case .attribute(let columns) = layout.storage(of: property, in: entity.name), columns.count == 1,
           let column = columns.first
         else { continue }
-        let isGone = source.column(column.name) == nil
+        let isGone = source.column(found.names.column(column.name, of: table.name)) == nil
         guard isGone || doubtful?.tables.contains(source.name.lowercased()) == true else { continue }
         var condition = "Z_ENT = \(entity.number) AND \(column.sqlName) IS NULL"
         if !isGone { condition += " AND \(doubtful?.condition(source.name, key: "Z_PK") ?? "0")" }

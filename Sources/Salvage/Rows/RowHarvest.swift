@@ -158,7 +158,7 @@ final class RowHarvest {
       buffer.span, start: start, kind: kind, shape: tree.shape, geometry: reader.geometry, keys: keys,
       encoding: reader.layout.encoding, present: reader.presentCount(page))
     if fate != .damaged { wounds.note(page, scan) }
-    let isDoubtful = reader.isDoubtful(page)
+    let isDoubtful = reader.isDoubtful(page) || tree.doubt != nil
     let source = source(of: page)
     var first: Int64?
     var last: Int64 = 0
@@ -179,7 +179,7 @@ final class RowHarvest {
     if certainty == .doubtful { tallies[index].doubtful += Int64(written) }
     try notes.notePage(
       tree.name, page: page, source: source, foundBy: foundBy(fate), first: first ?? 0, last: last, rows: written,
-      certainty, reason: reason(fate, isDoubtful))
+      certainty, reason: tree.doubt ?? reason(fate, isDoubtful))
   }
 
   func source(of page: UInt32) -> String {

@@ -11,6 +11,12 @@ struct ExpectedSchema {
   /// The layout of the model, for Core Data stores.
   var layout: StoreLayout?
 
+  /// How the store numbers the entities; nil where it does so as the layout.
+  private(set) var numbering: EntityNumbering?
+
+  /// What the store calls the tables and columns of the layout.
+  private(set) var names = StoreNames()
+
   /// The schema of one version of a model.
   init(_ model: ManagedObjectModel) throws(SalvageError) {
     do throws(PersistentStoreError) {
@@ -47,7 +53,7 @@ struct ExpectedSchema {
         guard !table.isWithoutRowid, table.rowidAlias == nil, !table.primaryKey.isEmpty else { continue }
         entries.append(
           SchemaEntry(
-            kind: .index, name: "sqlite_autoindex_\(table.name)_1", tableName: table.name, rootPage: 0, sql: nil))
+            kind: .index, name: "sqlite_autodefinition\(table.name)_1", tableName: table.name, rootPage: 0, sql: nil))
       } else if let index = IndexDefinition(sql: statement) {
         entries.append(
           SchemaEntry(kind: .index, name: index.name, tableName: index.tableName, rootPage: 0, sql: statement))
@@ -71,11 +77,86 @@ struct ExpectedSchema {
     return agreement
   }
 
+  /// Gives tables and columns the names that they have in a store with other entity numbers.
+  mutating func renumber(_ numbering: EntityNumbering) {
+    guard let layout else { return }
+    self.numbering = numbering
+    let names = StoreNames(layout, numbering)
+    self.names = names
+    let known = Dictionary(layout.tables.map { ($0.name, $0) }) { first, _ in first }
+    let joins = Dictionary(layout.joinTables.map { ($0.name, $0) }) { first, _ in first }
+    for index in entries.indices {
+      let table = entries[index].tableName
+      guard known[table] != nil || joins[table] != nil, let sql = entries[index].sql else {
+        // The automatic index of a join table's key.
+        entries[index].tableName = names.table(table)
+        if joins[table] != nil { entries[index].name = "sqlite_autodefinition\(names.table(table))_1" }
+        continue
+      }
+      if entries[index].kind == .table {
+        if let columns = known[table] {
+          entries[index].sql = statement(columns, columns.columns)
+        } else if let join = joins[table] {
+          let list = join.columns.map { SQLText.identifier(names.column($0, of: table)) }
+          entries[index].sql =
+            "CREATE TABLE \(SQLText.identifier(names.table(table))) ( \(list.map { $0 + " INTEGER" }.joined(separator: ", ")), "
+            + "PRIMARY KEY (\(list.prefix(2).joined(separator: ", "))) )"
+        }
+        entries[index].name = names.table(table)
+      } else if entries[index].kind == .index, let definition = IndexDefinition(sql: sql), !definition.isPartial {
+        let list = definition.columns.compactMap(\.name).map { SQLText.identifier(names.column($0, of: table)) }
+        entries[index].sql =
+          "CREATE INDEX \(SQLText.identifier(definition.name)) ON \(SQLText.identifier(names.table(table))) "
+          + "(\(list.joined(separator: ", ")))"
+      }
+      entries[index].tableName = names.table(table)
+    }
+  }
+
+  /// Puts the columns of a table into another order.
+  ///
+  /// - Parameter order: the names as the store has them, in upper case.
+  mutating func reorder(_ table: TableLayout, _ order: [String]) {
+    guard let index = entries.firstIndex(where: { $0.kind == .table && isSame($0.name, table.name) }) else { return }
+    let columns = Dictionary(
+      table.columns.map { (names.column($0.name, of: table.name).uppercased(), $0) }) { first, _ in first }
+    let list = order.compactMap { columns[$0] }
+    guard list.count == table.columns.count else { return }
+    entries[index].sql = statement(table, list)
+  }
+
+  private func statement(_ table: TableLayout, _ columns: [ColumnLayout]) -> String {
+    let list = columns.map { column in
+      SQLText.identifier(names.column(column.name, of: table.name)) + " " + column.type.rawValue
+        + (column.role == .primaryKey ? " PRIMARY KEY" : "")
+    }
+    return "CREATE TABLE \(SQLText.identifier(table.name)) ( \(list.joined(separator: ", ")) )"
+  }
+
   /// The entity numbers of a table's rows; nil where the table is no entity's.
   func entityNumbers(ofTable name: String) -> ClosedRange<Int64>? {
     guard let layout, let table = layout.tables.first(where: { isSame($0.name, name) }),
       let entity = layout.entity(named: table.rootEntityName)
     else { return nil }
+    let own = numbers(of: table)
+    if let first = own.min(), let last = own.max() { return first...last }
     return Int64(entity.numbers.lowerBound)...Int64(entity.numbers.upperBound)
+  }
+
+  /// The names and numbers of the entities whose rows a table holds, in the order of the layout; none where it is no
+  /// entity's.
+  func entities(ofTable name: String) -> [(name: String, number: Int)] {
+    guard let layout, let table = layout.tables.first(where: { isSame($0.name, name) }) else { return [] }
+    let isRenumbered = !numbers(of: table).isEmpty
+    return layout.entities.filter { $0.tableName == table.name }.compactMap { entity in
+      guard isRenumbered else { return (entity.name, entity.number) }
+      return numbering?.numbers[entity.name].map { (entity.name, Int($0)) }
+    }
+  }
+
+  /// The numbers that the store has for the entities of a table, where they are not those of the layout.
+  private func numbers(of table: TableLayout) -> [Int64] {
+    guard let layout, let numbering else { return [] }
+    return numbering.names.filter { layout.entity(named: $0.value)?.tableName == table.name }.map(\.key)
   }
 }

@@ -42,6 +42,9 @@ struct Tree {
   /// Whether it belongs to SQLite or to the salvage itself and is not part of the result.
   var isInternal = false
 
+  /// Why the columns of its rows are doubtful; nil where they are not.
+  var doubt: String?
+
   /// The leaves, in the order in which they were found; sorted by their first rowid before they are read.
   var leaves: [UInt32] = []
 

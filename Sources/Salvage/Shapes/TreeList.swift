@@ -49,6 +49,13 @@ struct TreeList {
     }
   }
 
+  /// Marks tables whose columns are doubtful, by their names in lower case.
+  mutating func doubt(_ reasons: [String: String]) {
+    for index in trees.indices where trees[index].kind == .table {
+      trees[index].doubt = reasons[trees[index].name.lowercased()]
+    }
+  }
+
   private mutating func addTable(_ entry: SchemaEntry, isListed: Bool) {
     guard table(named: entry.name) == nil, trees.count < Int(PageMap.nobody) - 1, let sql = entry.sql,
       let definition = TableDefinition(sql: sql), !definition.isVirtual, !definition.storedColumns.isEmpty
@@ -104,10 +111,7 @@ struct TreeList {
 
   /// The names and numbers of the entities whose rows a table holds; none where it is no entity's.
   func entityNames(ofTable name: String) -> [(name: String, number: Int)] {
-    guard let expected, let layout = expected.layout, let numbers = expected.entityNumbers(ofTable: name) else {
-      return []
-    }
-    return numbers.compactMap { number in layout.entity(numbered: Int(number)).map { ($0.name, $0.number) } }
+    expected?.entities(ofTable: name) ?? []
   }
 
   /// The place of a table in the list.

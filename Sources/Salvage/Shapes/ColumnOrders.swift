@@ -1,0 +1,148 @@
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import SQLiteFormat
+internal import StoreFiles
+
+/// Finds out in which order the columns of tables stand whose definitions are lost.
+///
+/// The model says which columns there are, but a table that columns were added to, or that another writer made, has them in
+/// an order of its own. What is left of definitions anywhere in the files tells it, then the rows: storage classes, what the
+/// types of attributes and references allow, and the entries of indexes. What nothing tells apart is marked as doubtful.
+struct ColumnOrders {
+  /// Why the columns of a table are doubtful, by the table's name in lower case.
+  private(set) var doubts: [String: String] = [:]
+
+  private let layout: StoreLayout
+  private let schema: ExpectedSchema
+
+  /// The orders that earlier versions of the model would have led to, by table of the layout.
+  private let histories: [String: [[String]]]
+
+  /// The tables whose definitions are lost, with their columns as the layout has them.
+  private let lost: [TableLayout]
+
+  /// Whether a table of the store has its columns in an order that no version of the model explains.
+  private var isOtherWriter = false
+
+  /// The largest tables whose orders are worked out.
+  private static let columnLimit = 128
+
+  /// Reorders the columns of expected tables as the evidence says.
+  ///
+  /// - Parameters:
+  ///   - found: the store's schema, as far as it could be read.
+  ///   - earlier: the layouts of earlier versions of the model, oldest first.
+  static func settle(
+    _ schema: inout ExpectedSchema, found: [SchemaEntry], earlier: [StoreLayout], _ reader: PageReader, _ map: PageMap,
+    _ evidence: Evidence
+  ) throws(SalvageError) -> ColumnOrders? {
+    guard let layout = schema.layout, map.pageCount >= 1 else { return nil }
+    var definitions: [String: TableDefinition] = [:]
+    for entry in found where entry.kind == .table { definitions[entry.name.lowercased()] = entry.tableDefinition }
+    let lost = layout.tables.filter { table in
+      definitions[table.name.lowercased()]?.columns.count != table.columns.count
+    }
+    guard !lost.isEmpty else { return nil }
+    var orders = ColumnOrders(layout, schema, earlier: earlier, lost: lost)
+    for table in layout.tables {
+      guard let own = definitions[table.name.lowercased()], own.columns.count == table.columns.count else { continue }
+      let names = own.columns.map { $0.name.uppercased() }
+      let known = [orders.modelOrder(table)] + (orders.histories[table.name] ?? [])
+      if Set(names) == Set(known[0]), !known.contains(names) { orders.isOtherWriter = true }
+    }
+    let seen = try ColumnEvidence.gather(lost, schema, reader, map)
+    guard !seen.isEmpty else { return nil }
+    let texts = try DefinitionTexts.find(evidence, tables: Set(lost.map { $0.name.uppercased() }))
+    try orders.decide(&schema, seen, texts)
+    return orders
+  }
+
+  private init(_ layout: StoreLayout, _ schema: ExpectedSchema, earlier: [StoreLayout], lost: [TableLayout]) {
+    self.layout = layout
+    self.schema = schema
+    self.lost = lost
+    var histories: [String: [[String]]] = [:]
+    for table in lost {
+      let model = table.columns.map { schema.names.column($0.name, of: table.name).uppercased() }
+      for start in earlier.indices {
+        var order: [String] = []
+        for version in earlier[start...] {
+          guard let then = version.table(of: table.rootEntityName) else { continue }
+          for name in then.columns.map({ $0.name.uppercased() }) where model.contains(name) && !order.contains(name) {
+            order.append(name)
+          }
+        }
+        guard !order.isEmpty else { continue }
+        order += model.filter { !order.contains($0) }
+        if order != model, histories[table.name]?.contains(order) != true {
+          histories[table.name, default: []].append(order)
+        }
+      }
+    }
+    self.histories = histories
+  }
+
+  /// The names of a table's columns, as the store has them, in the order of a fresh table.
+  private func modelOrder(_ table: TableLayout) -> [String] {
+    table.columns.map { schema.names.column($0.name, of: table.name).uppercased() }
+  }
+
+  // MARK: Deciding
+
+  private enum Outcome {
+    case told([String])
+    case matched(ColumnMatching)
+  }
+
+  private mutating func decide(
+    _ schema: inout ExpectedSchema, _ seen: [String: ColumnEvidence], _ texts: [String: [[String]]]
+  ) throws(SalvageError) {
+    var open: [(table: TableLayout, evidence: ColumnEvidence, matching: ColumnMatching)] = []
+    for table in lost {
+      guard let evidence = seen[table.name], table.columns.count <= Self.columnLimit else { continue }
+      let model = modelOrder(table)
+      let matching = ColumnMatching(columns: model, fits: evidence.fits(table, layout, schema))
+      let written = (texts[table.name.uppercased()] ?? []).filter { Set($0) == Set(model) && matching.allows($0) }
+      if let first = written.first, Set(written).count == 1 {
+        schema.reorder(table, first)
+        if first != model, histories[table.name]?.contains(first) != true { isOtherWriter = true }
+        continue
+      }
+      open.append((table, evidence, matching))
+      let known = [model] + (histories[table.name] ?? [])
+      if !known.contains(where: matching.allows), matching.isPossible { isOtherWriter = true }
+    }
+    for (table, evidence, matching) in open {
+      let model = modelOrder(table)
+      var known = histories[table.name] ?? []
+      // A fresh table has all columns in all rows.
+      if known.isEmpty || !evidence.hasShortRows || !known.contains(where: matching.allows) { known.insert(model, at: 0) }
+      known = known.filter(matching.allows)
+      let order: [String]
+      var unsure: Set<String> = []
+      if let first = known.first {
+        order = first
+        for other in known.dropFirst() {
+          for place in order.indices where other[place] != order[place] && evidence.hasValues(place) {
+            unsure.formUnion([order[place], other[place]])
+          }
+        }
+        // Columns that were added, and no version of the model says which.
+        let isAltered = evidence.hasShortRows && first == model && histories[table.name] == nil
+        if isOtherWriter || isAltered { unsure.formUnion(matching.ambiguous(order, evidence.hasValues)) }
+      } else if let best = matching.best() {
+        order = best
+        unsure = matching.ambiguous(order, evidence.hasValues)
+      } else {
+        doubts[table.name.lowercased()] = "the order of the table's columns is lost, and could not be found out"
+        continue
+      }
+      schema.reorder(table, order)
+      guard !unsure.isEmpty else { continue }
+      let list = unsure.sorted().prefix(6).map { printable($0) }.joined(separator: ", ")
+      doubts[table.name.lowercased()] =
+        "the order of the table's columns is lost, and nothing tells some of them apart: \(list)"
+        + (unsure.count > 6 ? " and others" : "")
+    }
+  }
+}

@@ -1,0 +1,57 @@
+internal import SQLiteFormat
+
+/// Looks at the rows of table pages before it is known whose they are.
+struct PageRows {
+  /// A row as its cell has it; where it goes on elsewhere, only its beginning is there.
+  struct Row {
+    var rowid: Int64
+    var record: Record
+  }
+
+  private let reader: PageReader
+
+  init(_ reader: PageReader) { self.reader = reader }
+
+  /// Calls a function with each row of a leaf that can be read.
+  ///
+  /// - Parameter step: takes every row, or only one in so many.
+  func forEach(on page: UInt32, step: Int = 1, _ body: (Row) -> Void) throws(SalvageError) {
+    try forEach(on: page, kind: .tableLeaf, step: step) { rowid, record in body(Row(rowid: rowid, record: record)) }
+  }
+
+  /// Calls a function with each entry of a leaf of an index.
+  func forEachEntry(on page: UInt32, _ body: (Record) -> Void) throws(SalvageError) {
+    try forEach(on: page, kind: .indexLeaf, step: 1) { _, record in body(record) }
+  }
+
+  private func forEach(
+    on page: UInt32, kind: PageKind, step: Int, _ body: (Int64, Record) -> Void
+  ) throws(SalvageError) {
+    var buffer = reader.makeBuffer()
+    guard try reader.readPlace(page, into: &buffer) else { return }
+    let start = page == 1 && buffer[0] != kind.rawValue ? DatabaseHeader.length : 0
+    guard start + 8 < buffer.count, buffer[start] == kind.rawValue, let count = buffer.span.uint16(at: start + 3) else {
+      return
+    }
+    for index in stride(from: 0, to: count, by: max(1, step)) {
+      guard let offset = buffer.span.uint16(at: start + 8 + 2 * index),
+        let cell = LeafCell(buffer.span, kind: kind, at: offset, index: index, geometry: reader.geometry),
+        let record = Record(
+          payload: buffer[cell.payload..<(cell.payload + cell.local)], payloadLength: cell.length,
+          encoding: reader.layout.encoding), record.isWellFormed
+      else { continue }
+      body(cell.rowid, record)
+    }
+  }
+
+  /// The leaves that the tree of a table leads to, and whether none is missing.
+  func leaves(
+    of root: UInt32, shape: RecordShape, _ map: PageMap
+  ) throws(SalvageError) -> (pages: [UInt32], isWhole: Bool) {
+    var tree = Tree(name: "", kind: .table, root: root, shape: shape)
+    tree.isListed = true
+    var crawl = Crawl(reader: reader, map: map, trees: [tree])
+    try crawl.walkRoots()
+    return (crawl.trees[0].leaves, crawl.trees[0].gaps.isEmpty)
+  }
+}
