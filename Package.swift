@@ -107,7 +107,7 @@ let package = Package(
       "Backup",
       knows: [
         "CZlib", "CDeflate", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
-        "Examination", "Migration", "Salvage", grdb, grdbSQLite, crypto, systemPackage,
+        "Examination", "Migration", "Salvage", "RecoveryKit", grdb, grdbSQLite, crypto, systemPackage,
       ]),
     floor(
       "RecordBrowsing",

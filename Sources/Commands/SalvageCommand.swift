@@ -64,7 +64,7 @@ struct SalvageCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "A healthy store, such as a restored backup, that rows are taken from which are lost.", valueName: "file"))
+      "A backup of the home, or a healthy store, that rows are taken from which are lost.", valueName: "id|file"))
   var withBackup: PathArgument?
 
   @OptionGroup var home: HomeOptions
@@ -84,28 +84,37 @@ struct SalvageCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let known = try (model ?? schema).map { try AppModel.load($0.path, order: versionOrder.order) }
-      let donor = try withBackup.map { try SalvageDonor(path: $0.path) }
-      let line = ProgressLine()
-      Interruption.listen()
-      let options = Salvager.Options(findsDeleted: deleted, migrates: !noMigrate, kit: kitSource, donor: donor) {
-        phase, done, total in
-        line.show(phase.words, done, of: total)
-        return !Interruption.isRequested
+      if let path = withBackup?.path, let id = BackupIdentifier(path.string), try FileSystem().status(of: path) == nil {
+        try Backups(home: home.path).withDonor(id, for: store.path) { donor, kit in
+          try salvage(donor, kit: noKit || self.kit != nil ? kitSource : .any([kitSource, kit]))
+        }
+      } else {
+        try salvage(try withBackup.map { try SalvageDonor(path: $0.path) }, kit: kitSource)
       }
-      let model = known.map(SalvageModel.init)
-      let report =
-        raw
-        ? try Salvager().salvageRaw(store.path, to: out.path, model: model, options: options)
-        : try Salvager().salvage(store.path, to: out.path, model: model, options: options)
-      let place = try report.write(beside: out.path)
-      line.clear()
-      Terminal.standardOutput.write(
-        output.json
-          ? JSONText.pretty(report)
-          : SalvageText(report, store: store.path, output: out.path, writtenTo: place).text)
-      if !report.isComplete { throw ExitStatus.doubtful }
     }
+  }
+
+  private func salvage(_ donor: SalvageDonor?, kit: KitSource) throws {
+    let known = try (model ?? schema).map { try AppModel.load($0.path, order: versionOrder.order) }
+    let line = ProgressLine()
+    Interruption.listen()
+    let options = Salvager.Options(findsDeleted: deleted, migrates: !noMigrate, kit: kit, donor: donor) {
+      phase, done, total in
+      line.show(phase.words, done, of: total)
+      return !Interruption.isRequested
+    }
+    let model = known.map(SalvageModel.init)
+    let report =
+      raw
+      ? try Salvager().salvageRaw(store.path, to: out.path, model: model, options: options)
+      : try Salvager().salvage(store.path, to: out.path, model: model, options: options)
+    let place = try report.write(beside: out.path)
+    line.clear()
+    Terminal.standardOutput.write(
+      output.json
+        ? JSONText.pretty(report)
+        : SalvageText(report, store: store.path, output: out.path, writtenTo: place).text)
+    if !report.isComplete { throw ExitStatus.doubtful }
   }
 }
 

@@ -120,7 +120,7 @@ public struct Examiner: Sendable {
     }
     let lock = try SharedStoreLock(on: files, in: fileSystem)
     do {
-      let bytes = try open(main, of: files, isWriterActive: lock.isWriterActive, &examination)
+      let bytes = try open(main, of: files, lock, &examination)
       try read(bytes, into: &examination, model: model, options: options)
     } catch let error as FormatError {
       if error.kind == .cancelled { throw error }
@@ -133,12 +133,15 @@ public struct Examiner: Sendable {
 
   /// Opens what a reader would read.
   private func open(
-    _ main: StoreFileSet.Member, of files: StoreFileSet, isWriterActive: Bool, _ examination: inout Examination
+    _ main: StoreFileSet.Member, of files: StoreFileSet, _ lock: borrowing SharedStoreLock,
+    _ examination: inout Examination
   ) throws(FileError) -> StoreBytes {
-    let file = try fileSystem.open(main.path)
+    guard let file = lock.file else {
+      throw FileError(.notFound, operation: "read the store", path: main.path)
+    }
     let log = try openPart(.wal, of: files)
     var journal = try openPart(.journal, of: files)
-    if isWriterActive {
+    if lock.isWriterActive {
       // The journal of a writer that is alive is not hot: the transaction may still be committed, and has not reached
       // the file as long as readers are let in.
       journal = nil

@@ -42,7 +42,8 @@ extension Backups {
   ///   - id: the backup; the newest that can be restored if nil.
   ///   - time: a moment that the backup must not be later than.
   ///   - place: where it is; the store's own place in the home if nil.
-  ///   - takesBackup: whether a backup of the present store is taken first, where it is sound; it is quarantined in any case.
+  ///   - takesBackup: whether a backup of the present store is taken first, where it is sound and the home's policy does not
+  ///     forbid it; it is quarantined in any case.
   /// - Throws: `locked` or `in-use` where another process has the store open, `no-space`, `backup-damaged`, or what a step
   ///   failed with. The store is in its place then, as it was.
   public func restore(
@@ -57,7 +58,7 @@ extension Backups {
     let attempt = try StoreLock(on: store, in: fileSystem)
     _ = consume attempt
     let folder = RestoreFolder(for: store, in: fileSystem)
-    let backup = takesBackup ? try backUpBeforeRestore(store) : nil
+    let backup = takesBackup ? try backUp(store, before: .beforeRestore) : nil
     var staged: RestoreReport?
     do {
       let working = try folder.make()
@@ -77,17 +78,6 @@ extension Backups {
       if staged == nil { try? folder.removeUnlessInstalling() }
       throw error
     }
-  }
-
-  /// Takes a backup of the present store, unless there is none or it is damaged: quarantine keeps that byte for byte.
-  private func backUpBeforeRestore(_ store: StoreFileSet) throws -> StoredBackup? {
-    let examination = try Examiner(fileSystem: fileSystem).examine(
-      store.main, options: .init(countsRecords: false))
-    guard examination.verdict != .missing, examination.verdict != .damaged, examination.isReadable else { return nil }
-    var request = BackupRequest()
-    request.reason = .beforeRestore
-    request.level = try BackupPolicy.load(home: home, in: fileSystem).level
-    return try create(store.main, request)
   }
 
   /// Quarantines the present store and puts the restored one into its place, under the folder's lock.

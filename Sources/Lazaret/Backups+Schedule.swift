@@ -22,8 +22,10 @@ extension Backups {
     let policy = try BackupPolicy.load(home: home, in: surroundings.fileSystem)
     let place = place(of: store)
     let openings = try OpeningCounter(place: place).next(policy)
-    // A backup that lacks something, or is evidence, is none that anybody could go back to.
-    let dates = try BackupCatalog(of: place).backups.filter { $0.isWhole && !$0.isApart }.map(\.id.date)
+    // A backup that lacks something, or is evidence, is none that anybody could go back to; what a migration kept is of
+    // another version.
+    let dates = try BackupCatalog(of: place).backups
+      .filter { $0.isWhole && !$0.isApart && $0.manifest?.kind != .original }.map(\.id.date)
     guard BackupSchedule(policy).isDue(dates, openings: openings, now: surroundings.now()) else { return Scheduled() }
     var request = BackupRequest()
     request.level = policy.level

@@ -30,6 +30,8 @@ extension Quarantines {
 
   /// Puts a copy of a salvaged store into an app's place; the store that is there is quarantined first, whole.
   ///
+  /// Where it is sound, a backup of it is taken before, unless the home's policy forbids it.
+  ///
   /// After a kill at any moment the place has the store that was there, or the salvaged one, or is empty while the next
   /// opening puts the salvaged one there.
   ///
@@ -45,6 +47,8 @@ extension Quarantines {
   ) throws -> (place: StoreFileSet, quarantined: QuarantinedStore?) {
     let (folder, found) = try find(name)
     let place = try destination.map { try StoreFileSet.locate($0, in: fileSystem) } ?? folder.originalPlace(of: found)
+    _ = try Backups(home: home, surroundings: surroundings).backUp(
+      place, before: .beforeInstall, appVersion: appVersion)
     let salvaging = try folder.salvageLock(patience: 1_000)
     // Whoever salvages here may have to wait for the folder, but never the other way round.
     let locks = try lockFolders(of: found, in: folder, and: place.folder)

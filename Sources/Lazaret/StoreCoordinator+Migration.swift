@@ -3,8 +3,9 @@ import Logging
 extension StoreCoordinator {
   /// What came of a migration.
   enum Migration {
-    /// The store is of the app's version now; the result is nil where another process has migrated it meanwhile.
-    case done(Migrator.Result?)
+    /// The store is of the app's version now; the result is nil where another process has migrated it meanwhile. The backup
+    /// is the one that the policy wanted before.
+    case done(Migrator.Result?, OpeningEvent?)
 
     /// It cannot be migrated, and the policy is to replace it.
     case failed(Examination, MigrationError)
@@ -56,13 +57,14 @@ extension StoreCoordinator {
     _ place: StoreFileSet, _ examination: Examination, named path: FilePath, _ observer: OpeningObserver
   ) throws -> Migration {
     guard var migrator else { throw LazaretError(.incompatible, examination, path: path) }
+    let backup = try backUpBeforeMigration(place, examination, named: path)
     migrator.isStillNeeded = { try look(at: place, countsRecords: false).verdict == .outdated }
     let options = migrationOptions(observer)
     var retries = max(0, policy.migrationRetries)
     while true {
       do throws(MigrationError) {
         let result = try migrator.migrate(place.main, options: options)
-        return .done(result.steps.isEmpty ? nil : result)
+        return .done(result.steps.isEmpty ? nil : result, backup)
       } catch {
         if error.kind == .cancelled { throw LazaretError.cancelled(path) }
         if error.isEnvironmental { throw LazaretError(.unavailable, error, path: path, examination: examination) }
@@ -73,6 +75,24 @@ extension StoreCoordinator {
         }
         return try decide(about: error, examination, at: path)
       }
+    }
+  }
+
+  /// Takes a packed backup of a store that is about to be migrated, where the home's policy wants one.
+  private func backUpBeforeMigration(
+    _ place: StoreFileSet, _ examination: Examination, named path: FilePath
+  ) throws -> OpeningEvent? {
+    let backups = Backups(home: home ?? place.folder, surroundings: surroundings)
+    do {
+      guard let backup = try backups.backUp(place, before: .beforeMigration, appVersion: appVersion) else { return nil }
+      return OpeningEvent(
+        .backup, at: surroundings.now(), path: backups.place(of: place.main).path,
+        words: "A backup of the store was taken before the migration, and proven.", id: backup.id.description)
+    } catch let error as BackupError {
+      // Whoever wants a backup first does not want to do without because the disk is full.
+      throw LazaretError(
+        .unavailable, operation: error.operation, path: path, detail: error.detail, hint: error.hint,
+        examination: examination)
     }
   }
 

@@ -113,8 +113,9 @@ public struct StoreCoordinator: Sendable {
     case .migrate:
       events += try untold(place)
       switch try migrate(place, examination, named: path, observer) {
-      case .done(let result):
+      case .done(let result, let backup):
         migrated = result
+        if let backup { events.append(backup) }
         if let result { events += self.events(of: result) }
       case .failed(let judged, let error):
         (examination, failure) = (judged, error)

@@ -91,35 +91,8 @@ public struct Receipt: Sendable, Hashable, Codable {
     }
   }
 
-  /// The versions of everything that had a part in it.
-  public struct Versions: Sendable, Hashable, Codable {
-    /// The app's own, given by the caller.
-    public var app: String?
-
-    /// This library's version.
-    public var library: String
-
-    /// The SQLite that this process ran with.
-    public var sqlite: String?
-
-    /// The SQLite that wrote the store last, as its header says.
-    public var storeWrittenBySQLite: String?
-
-    /// The operating system in words.
-    public var operatingSystem: String
-
-    /// What is known of a store.
-    public init(
-      app: String? = nil, library: String, sqlite: String? = nil, storeWrittenBySQLite: String? = nil,
-      operatingSystem: String
-    ) {
-      self.app = app
-      self.library = library
-      self.sqlite = sqlite
-      self.storeWrittenBySQLite = storeWrittenBySQLite
-      self.operatingSystem = operatingSystem
-    }
-  }
+  /// The versions of everything that had a part in a quarantine.
+  public typealias Versions = SoftwareVersions
 
   /// Where a released store went, and when.
   public struct Release: Sendable, Hashable, Codable {

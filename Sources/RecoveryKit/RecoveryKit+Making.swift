@@ -49,7 +49,9 @@ extension RecoveryKit {
       let lock = try filing { () throws(FileError) in
         LockBox(try SharedStoreLock(on: files, in: fileSystem))
       }
-      let main = try filing { () throws(FileError) in try fileSystem.open(files.main) }
+      guard let main = lock.file else {
+        throw RecoveryKitError(FileError(.notFound, operation: "read the store", path: files.main))
+      }
       let log = try part(.wal, of: files, in: fileSystem)
       // The journal of a writer that is alive is not hot: what it is about to write has not reached the file.
       let journal = lock.isWriterActive ? nil : try part(.journal, of: files, in: fileSystem)
@@ -59,6 +61,15 @@ extension RecoveryKit {
     } catch {
       return .failure(error)
     }
+  }
+
+  /// Notes a kit of a store whose bytes the caller keeps still: a database file, log and journal undone or laid over it.
+  ///
+  /// - Throws: `store-not-sound` for a damaged one, or what reading says.
+  package init(
+    reading main: any ByteSource, sumsUpTo sumLimit: Int64 = RecoveryKit.defaultSumLimit, at date: Timestamp
+  ) throws(RecoveryKitError) {
+    self = try Self.read(main: main, log: nil, journal: nil, sumsUpTo: sumLimit, at: date)
   }
 
   /// Notes a kit from the bytes of a store.
@@ -94,9 +105,11 @@ extension RecoveryKit {
 private final class LockBox {
   private var lock: SharedStoreLock?
   let isWriterActive: Bool
+  let file: LastingFile?
 
   init(_ lock: consuming SharedStoreLock) {
     isWriterActive = lock.isWriterActive
+    file = lock.file
     self.lock = consume lock
   }
 

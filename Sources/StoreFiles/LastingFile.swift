@@ -1,11 +1,10 @@
-import Synchronization
 package import SystemPackage
 
 /// A store's file that is open for reading, closed so that no connection of this process loses its locks.
 ///
 /// SQLite's locks belong to the process, and closing any descriptor of a file gives all of them up
-/// (https://sqlite.org/howtocorrupt.html, section 2.2). A descriptor is therefore kept when this value ends, for the next
-/// one that opens the same file, and closed only once the file has no name any more.
+/// (https://sqlite.org/howtocorrupt.html, section 2.2). Where something else in this process has the file open, the
+/// descriptor is therefore kept when this value ends, and closed only once nothing else has.
 package final class LastingFile: ByteSource {
   /// The path it was opened at.
   package let path: FilePath
@@ -34,17 +33,17 @@ package final class LastingFile: ByteSource {
         try SystemCalls.status(of: opened)
       }
     } catch {
-      KeptDescriptors.keep(opened)
+      KeptDescriptors.end(opened)
       throw error
     }
     guard status.kind == .regular else {
-      KeptDescriptors.keep(opened)
+      KeptDescriptors.end(opened)
       throw FileError(
         status.kind == .directory ? .isDirectory : .notRegularFile, operation: "open the file", path: path)
     }
   }
 
-  deinit { KeptDescriptors.keep(descriptor) }
+  deinit { KeptDescriptors.end(descriptor) }
 
   /// The number of bytes when it was opened.
   package var count: Int64 { status.size }
@@ -69,52 +68,5 @@ package final class LastingFile: ByteSource {
     _ operation: String, _ body: (FileDescriptor) throws(Errno) -> Result
   ) throws(FileError) -> Result {
     try fileSystem.perform(.lock, path, operation) { () throws(Errno) in try body(descriptor) }
-  }
-}
-
-/// Descriptors that nobody uses now and that must not be closed.
-private enum KeptDescriptors {
-  /// More are never kept; the oldest then goes.
-  private static let limit = 64
-
-  private static let kept = Mutex<[FileDescriptor]>([])
-
-  /// One of a file, which is the caller's then.
-  static func take(_ identity: FileIdentity) -> FileDescriptor? {
-    kept.withLock { kept in
-      closeNameless(&kept)
-      guard let index = kept.firstIndex(where: { Self.status($0)?.identity == identity }) else { return nil }
-      return kept.remove(at: index)
-    }
-  }
-
-  static func keep(_ descriptor: FileDescriptor) {
-    // Its locks are of its own, and end now.
-    SystemCalls.unlock(descriptor)
-    kept.withLock { kept in
-      kept.append(descriptor)
-      closeNameless(&kept)
-      while kept.count > limit { close(kept.removeFirst()) }
-    }
-  }
-
-  private static func closeNameless(_ kept: inout [FileDescriptor]) {
-    kept.removeAll { descriptor in
-      guard let status = status(descriptor), status.linkCount > 0 else {
-        close(descriptor)
-        return true
-      }
-      return false
-    }
-  }
-
-  private static func status(_ descriptor: FileDescriptor) -> FileStatus? {
-    // One that cannot be looked at is of no use to anybody.
-    try? SystemCalls.status(of: descriptor)
-  }
-
-  private static func close(_ descriptor: FileDescriptor) {
-    // Nothing was written through it.
-    try? descriptor.close()
   }
 }

@@ -37,6 +37,9 @@ package final class LogReadLock: Sendable {
   /// Gives a share of a mark up.
   package func unlockMark(_ mark: Int) { SystemCalls.unlock(index.descriptor, range: .readMark(mark)) }
 
+  /// Leaves the connections of the log: all locks on it end.
+  package func release() { SystemCalls.unlock(index.descriptor) }
+
   /// Lets the thread rest for a moment, while others write.
   package static func rest() { SystemCalls.sleep(milliseconds: 1) }
 }

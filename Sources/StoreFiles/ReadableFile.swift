@@ -27,8 +27,8 @@ public final class ReadableFile: ByteSource {
   }
 
   deinit {
-    // Nothing was written, so there is nothing that a failing close could lose.
-    try? descriptor.close()
+    // It may be a store's file, whose locks a connection of this process would lose.
+    KeptDescriptors.endUnlessLocked(descriptor)
   }
 
   /// The number of bytes when it was opened.

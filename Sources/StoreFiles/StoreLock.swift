@@ -69,70 +69,7 @@ package struct StoreLock: ~Copyable {
   }
 
   private static func close(_ descriptors: [FileDescriptor]) {
-    for descriptor in descriptors {
-      SystemCalls.unlock(descriptor)
-      // Nothing was written through it.
-      try? descriptor.close()
-    }
-  }
-}
-
-/// A reader's share of a store in rollback-journal mode, so that nobody writes while it is being looked at.
-package struct SharedStoreLock: ~Copyable {
-  private let descriptor: FileDescriptor?
-
-  /// Whether another connection holds SQLite's reserved lock: it has begun a transaction that writes.
-  ///
-  /// Its journal is then not hot (os_unix.c; https://sqlite.org/lockingv3.html, section 4.1).
-  package let isWriterActive: Bool
-
-  /// Takes a share of SQLite's lock as a reader does; never waits, writes nothing.
-  ///
-  /// - Throws: `locked` where a writer has the store to itself.
-  package init(on set: StoreFileSet, in fileSystem: FileSystem) throws(FileError) {
-    let path = set.main
-    guard let status = try fileSystem.status(of: path), status.kind == .regular else {
-      descriptor = nil
-      isWriterActive = false
-      return
-    }
-    let opened = try fileSystem.perform(.open, path, "open the store") { () throws(Errno) in
-      try errno { try FileDescriptor.open(path, .readOnly, options: [.closeOnExec, .nonBlocking]) }
-    }
-    let isReserved: Bool
-    do throws(FileError) {
-      // A writer that is about to write holds the pending byte, and lets no new reader in.
-      let owner = try fileSystem.perform(.lock, path, "read the store") { () throws(Errno) in
-        try SystemCalls.conflictingLock(on: opened, range: .pending, exclusive: false)
-      }
-      if owner != nil { throw FileError.lockedByAnother(owner, operation: "read the store", path: path) }
-      let isLocked = try fileSystem.perform(.lock, path, "read the store") { () throws(Errno) in
-        try SystemCalls.lock(opened, range: .shared, exclusive: false)
-      }
-      if !isLocked {
-        let owner = try fileSystem.perform(.lock, path, "read the store") { () throws(Errno) in
-          try SystemCalls.conflictingLock(on: opened, range: .shared, exclusive: false)
-        }
-        throw FileError.lockedByAnother(owner, operation: "read the store", path: path)
-      }
-      let writer = try fileSystem.perform(.lock, path, "read the store") { () throws(Errno) in
-        try SystemCalls.conflictingLock(on: opened, range: .reserved, exclusive: false)
-      }
-      isReserved = writer != nil
-    } catch {
-      // Nothing was written through it.
-      try? opened.close()
-      throw error
-    }
-    descriptor = opened
-    isWriterActive = isReserved
-  }
-
-  deinit {
-    guard let descriptor else { return }
-    SystemCalls.unlock(descriptor)
-    // Nothing was written through it.
-    try? descriptor.close()
+    for descriptor in descriptors { KeptDescriptors.end(descriptor, isReadOnly: false) }
   }
 }
 

@@ -229,6 +229,23 @@ enum SystemCalls {
     }
   #endif
 
+  /// The files that this process has open through other descriptors than those; nil where that cannot be told.
+  static func openFiles(excluding own: Set<CInt>) -> Set<FileIdentity>? {
+    guard let directory = unsafe opendir("/dev/fd") else { return nil }
+    defer { unsafe _ = closedir(directory) }
+    let listing = unsafe dirfd(directory)
+    var open: Set<FileIdentity> = []
+    while let entry = unsafe readdir(directory) {
+      let text = unsafe withUnsafePointer(to: &entry.pointee.d_name) { tuple in
+        unsafe String(cString: UnsafeRawPointer(tuple).assumingMemoryBound(to: CChar.self))
+      }
+      guard let number = CInt(text), number != listing, !own.contains(number) else { continue }
+      // One that was closed meanwhile is no longer open.
+      if let status = try? status(of: FileDescriptor(rawValue: number)) { open.insert(status.identity) }
+    }
+    return open
+  }
+
   // MARK: Reading, writing
 
   /// Reads into the first places of a buffer; shorter only at the end of the file.
@@ -271,6 +288,17 @@ enum SystemCalls {
   static func sleep(milliseconds: Int) {
     var pause = timespec(tv_sec: milliseconds / 1000, tv_nsec: (milliseconds % 1000) * 1_000_000)
     unsafe _ = nanosleep(&pause, nil)
+  }
+
+  /// Has the calling thread, and those that it starts, give way to all others that want a processor, until it ends.
+  static func giveWay() {
+    #if canImport(Darwin)
+      // PRIO_DARWIN_THREAD and PRIO_DARWIN_BG of <sys/resource.h>.
+      _ = setpriority(3, 0, 0x1000)
+    #else
+      // PRIO_PROCESS is 0; on Linux it is the thread that is meant (setpriority(2), "C library/kernel differences").
+      _ = setpriority(0, 0, 15)
+    #endif
   }
 
   /// The number of this process.

@@ -13,7 +13,9 @@ struct BackupPolicyTests {
   @Test func aFileIsWrittenAndRead() throws {
     let folder = try TemporaryFolder()
     #expect(try BackupPolicy.load(home: folder.path) == BackupPolicy())
-    var policy = BackupPolicy(everyHours: nil, everyOpenings: 5, trashDays: 30, level: 9)
+    var policy = BackupPolicy(
+      everyHours: nil, everyOpenings: 5, trashDays: 30, level: 9, beforeMigration: true, beforeInstall: false,
+      beforeRestore: false)
     policy.keep = RetentionPolicy(
       last: .unlimited, daily: .number(7), within: RetentionDuration("1y2m"), tags: [["a", "b"], ["c"]])
     try policy.save(home: folder.path)
@@ -23,6 +25,7 @@ struct BackupPolicyTests {
   @Test func whatIsMissingIsAsUsual() throws {
     #expect(try read("{\(head)}") == BackupPolicy())
     #expect(try read("{\(head), \"everyHours\": null}").everyHours == nil)
+    #expect(try !read("{\(head), \"beforeRestore\": false}").beforeRestore)
     #expect(try read("{\(head), \"keep\": {\"last\": 3}}").keep == RetentionPolicy(last: .number(3)))
   }
 

@@ -60,6 +60,20 @@ struct ExternalDataTests {
       try BackupProver(surroundings: .still(), temporary: folder.path).prove(second.id, in: place).result == .proven)
     // Any tar opens the archive.
     let listing = try ChildProcess.run("tar", ["tzf", folder.appending("Backups/App/\(second.id).tar.gz").string])
+    // And unpacks them beside the store, by what everybody has.
+    let place2 = folder.appending("ByHand")
+    try FileSystem().makeDirectory(place2)
+    let script =
+      "gunzip < '\(folder.appending("Backups/App/\(first.id).sqlite.gz"))' > App.sqlite && "
+      + "tar xzf '\(folder.appending("Backups/App/\(first.id).tar.gz"))' && "
+      + "tar xzf '\(folder.appending("Backups/App/\(second.id).tar.gz"))'"
+    let unpacking = try ChildProcess.run("sh", ["-c", "cd '\(place2)' && \(script)"])
+    #expect(unpacking.status == 0, "\(unpacking.errors)")
+    let byHand = StoreFileSet(main: place2.appending("App.sqlite")).path(of: .externalData)
+    for file in try FileSystem().descendants(of: external).files {
+      let bytes = try FileSystem().contents(of: byHand.appending(file.relative), limit: 1 << 28)
+      #expect(try bytes == FileSystem().contents(of: file.path, limit: 1 << 28))
+    }
     #expect(listing.output == ".App_SUPPORT/_EXTERNAL_DATA/00000000-0000-0000-0000-000000000001\n", "\(listing.errors)")
   }
 }

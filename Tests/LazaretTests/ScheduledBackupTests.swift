@@ -38,6 +38,39 @@ struct ScheduledBackupTests {
     #expect(taken == [false, false, true, false, false, true, false])
   }
 
+  @Test(arguments: [false, true])
+  func whatAMigrationKeepsIsAmongTheBackups(packs: Bool) throws {
+    let scene = try Scene()
+    try scene.makeStore(version: "V1")
+    if packs { try BackupPolicy(beforeMigration: true).save(home: scene.home) }
+    let opening = try scene.coordinator(home: scene.home).open(scene.store())
+    try opening.store.close()
+    #expect(opening.events.map(\.kind) == (packs ? [.backup, .backup, .migration] : [.backup, .migration]))
+    let backups = Backups(home: scene.home, surroundings: surroundings("2026-11-22T10:00:00Z"))
+    let listed = try backups.catalog(of: scene.store()).backups
+    #expect(listed.map { $0.manifest?.kind } == (packs ? [.original, .full] : [.original]))
+    #expect(listed.allSatisfy { $0.isWhole && $0.manifest?.reason == .beforeMigration })
+    let original = try #require(listed.first)
+    #expect(try backups.prove(original.id, in: backups.place(of: scene.store())).result == .proven)
+    // It is no backup of what is there now: one is due.
+    #expect(try backups.backUpIfDue(scene.store()).backup?.isProvenGood == true)
+    // And back to the version before.
+    _ = try backups.restore(over: scene.store(), original.id)
+    let examination = try Examiner().examine(scene.store(), model: try scene.appModel())
+    #expect(examination.verdict == .outdated)
+  }
+
+  @Test func aPolicyCanForbidWhatIsTakenBefore() throws {
+    let scene = try Scene()
+    try scene.makeStore()
+    let backups = Backups(home: scene.home, surroundings: surroundings("2026-11-01T10:00:00Z"))
+    _ = try backups.create(scene.store())
+    try BackupPolicy(beforeRestore: false).save(home: scene.home)
+    let restored = try backups.restore(over: scene.store())
+    #expect(restored.backup == nil)
+    #expect(try scene.quarantined().count == 1)
+  }
+
   @Test func aBackupTakenBeforeIsRestoredOverTheStore() throws {
     let scene = try Scene()
     try scene.makeStore()

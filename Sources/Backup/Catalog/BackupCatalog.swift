@@ -32,7 +32,18 @@ public struct BackupCatalog: Sendable {
       }
     }
     var found: [BackupIdentifier: StoredBackup] = [:]
-    for (id, objects) in groups { found[id] = try Self.read(id, objects, place, section) }
+    for (id, objects) in groups {
+      let (own, others) = Self.sorted(objects, of: id)
+      strays += others
+      if !own.isEmpty { found[id] = try Self.read(id, own, place, section) }
+    }
+    // What a migration keeps does not say of which store it is; the others of the place do.
+    let known = found.values.filter { $0.manifest.map { $0.kind != .original } ?? false }.max { $0.id < $1.id }
+    if let store = known?.manifest?.store {
+      for id in found.keys where found[id]?.manifest?.kind == .original {
+        found[id]?.manifest?.store = .init(path: store.path, kind: store.kind)
+      }
+    }
     // Parents come before their children, so that what is wrong with one is known to the next.
     for id in found.keys.sorted() {
       if let problem = found[id].flatMap({ Self.parentProblem(of: $0, in: found) }) {
@@ -41,7 +52,7 @@ public struct BackupCatalog: Sendable {
     }
     byIdentifier = found
     backups = found.values.sorted { $0.id > $1.id }
-    self.strays = strays
+    self.strays = strays.sorted { $0.name < $1.name }
   }
 
   /// The backup of that name.
@@ -125,6 +136,10 @@ public struct BackupCatalog: Sendable {
     if let bytes = try content("\(id)\(BackupProof.suffix)", sizes, limit: 1 << 20, place, section) {
       backup.proof = BackupProof(json: bytes, of: id)
     }
+    if let manifest = try originalManifest(id, objects, place, section) {
+      backup.manifest = manifest
+      return backup
+    }
     guard sizes["\(id)\(BackupManifest.suffix)"] != nil else {
       backup.problems.append(
         .init(code: .manifestMissing, words: "it has no manifest: it was not finished, or the manifest was removed"))
@@ -173,7 +188,7 @@ public struct BackupCatalog: Sendable {
     guard found.isWhole, let other = found.manifest else {
       return .init(code: .parentBroken, words: "backup \(parent), whose pages it leaves out, is not whole")
     }
-    guard other.database?.pageSize == manifest.database?.pageSize, other.kind != .evidence,
+    guard other.database?.pageSize == manifest.database?.pageSize, ![.evidence, .original].contains(other.kind),
       other.depth == manifest.depth - 1
     else {
       return .init(code: .parentBroken, words: "backup \(parent) is not the one whose pages it leaves out")

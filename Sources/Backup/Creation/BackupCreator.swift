@@ -72,8 +72,11 @@ public struct BackupCreator: Sendable {
     _ manifest: BackupManifest, isInUse: Bool, in place: any BackupPlace, _ request: BackupRequest
   ) throws(BackupError) -> StoredBackup {
     if request.proves {
-      let proof = try BackupProver(surroundings: surroundings, temporary: temporary).proveFiles(
-        manifest, in: place, isInUse: isInUse, progress: request.progress)
+      let prover = BackupProver(surroundings: surroundings, temporary: temporary)
+      let read: @Sendable () throws(BackupError) -> BackupProof = { () throws(BackupError) in
+        try prover.proveFiles(manifest, in: place, isInUse: isInUse, progress: request.progress)
+      }
+      let proof = try isInUse ? QuietThread.run(read) : read()
       try place.replace("\(manifest.id)\(BackupProof.suffix)", with: try proof.json(), in: .kept)
       if let problem = proof.problems.first {
         throw BackupError(

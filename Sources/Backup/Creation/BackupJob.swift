@@ -27,13 +27,18 @@ struct BackupJob {
     } catch {
       throw BackupError(error)
     }
+    // What can take its time leaves the processors to whoever uses the store.
+    guard snapshot.isUnhurried else { return (try take(snapshot), snapshot.isInUse) }
+    return (try QuietThread.run { () throws(BackupError) in try take(snapshot) }, true)
+  }
+
+  /// Takes the backup of what is held still.
+  private func take(_ snapshot: StoreSnapshot) throws(BackupError) -> BackupManifest {
     let examination = try examine(snapshot)
-    if request.isEvidence || examination.verdict == .damaged {
-      // What looks like damage may be the work of somebody who came meanwhile.
-      try wrapping { () throws(FileError) in try snapshot.finish() }
-      return (try runEvidence(snapshot, examination), snapshot.isInUse)
-    }
-    return (try runDatabase(snapshot, examination), snapshot.isInUse)
+    guard request.isEvidence || examination.verdict == .damaged else { return try runDatabase(snapshot, examination) }
+    // What looks like damage may be the work of somebody who came meanwhile.
+    try wrapping { () throws(FileError) in try snapshot.finish() }
+    return try runEvidence(snapshot, examination)
   }
 
   // MARK: A sound store
@@ -77,6 +82,10 @@ struct BackupJob {
     }
     manifest.files.append(try hashes.finish())
     uploads.append(hashes.upload)
+    if let kit = try recoveryKit(of: content, snapshot) {
+      manifest.files.append(kit.file)
+      uploads.append(kit.upload)
+    }
     let external = ExternalDataJob(
       job: self, packer: packer, parent: manifest.parent.flatMap { id in catalog.backups.first { $0.id == id } })
     if let packed = try external.run(content, model: examination.storeModel) {
@@ -165,6 +174,8 @@ struct BackupJob {
   ) throws(BackupError) -> (any ByteSource)? {
     guard let part = role.part, snapshot.members.contains(where: { $0.part == part }) else { return nil }
     if part == .main { return snapshot.main }
+    // Of a store that goes on being used, only the log as it was copied belongs to the file as it was copied.
+    if snapshot.isCopied { return part == .wal ? snapshot.log : nil }
     do throws(FileError) {
       let path = files.path(of: part)
       // Connections of this process hold locks on the index.

@@ -6,7 +6,9 @@ extension BackupExtraction {
   ///
   /// One that is lost is left out and named.
   package func writeExternalData(into folder: FilePath) throws(BackupError) -> Result {
-    try eachItem { (item, path, bytes) throws(BackupError) in
+    let own = try manifest
+    if own.kind == .original { return try writeOriginalValues(own, into: folder) }
+    return try eachItem { (item, path, bytes) throws(BackupError) in
       let file = try OpenItem(folder.appending(path), in: fileSystem)
       try bytes { (piece) throws(BackupError) in try file.write(piece) }
       try file.finish()

@@ -1,3 +1,4 @@
+package import RecoveryKit
 package import StoreFiles
 package import SystemPackage
 
@@ -30,6 +31,7 @@ package struct BackupExtraction: Sendable {
   let section: BackupSection
   let fileSystem: FileSystem
   let progress: BackupProgress
+  private let catalog: BackupCatalog
 
   /// Prepares to unpack a backup.
   ///
@@ -40,6 +42,7 @@ package struct BackupExtraction: Sendable {
     progress: @escaping BackupProgress = { _, _, _ in true }
   ) throws(BackupError) {
     chain = try isTolerant ? catalog.remains(of: id) : catalog.chain(of: id)
+    self.catalog = catalog
     place = catalog.place
     section = catalog.section
     self.fileSystem = fileSystem
@@ -58,13 +61,21 @@ package struct BackupExtraction: Sendable {
     }
   }
 
+  /// The recovery kit of what is unpacked; nil where the backup has none that can be used.
+  package func recoveryKit() throws(BackupError) -> RecoveryKit? {
+    guard let last = chain.last else { return nil }
+    return try catalog.recoveryKit(of: last)
+  }
+
   // MARK: The database
 
   /// Writes the database into a new file.
   ///
   /// - Throws: `backup-request` for evidence, and what file system and place say; damage is in the result instead.
   package func writeDatabase(to path: FilePath) throws(BackupError) -> Result {
-    guard let database = try manifest.database else {
+    let own = try manifest
+    if own.kind == .original { return try writeOriginal(own, to: path) }
+    guard let database = own.database else {
       throw BackupError(
         .request, operation: "unpack the backup", path: path, detail: "it holds the raw files of a store",
         hint: "Restore it to a path of its own, and salvage that.")

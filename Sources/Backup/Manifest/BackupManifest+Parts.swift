@@ -64,6 +64,9 @@ extension BackupManifest {
       /// A hash of each page of the database, for the next delta: `.pages`.
       case pageHashes = "page-hashes"
 
+      /// What a salvage would want to know of the store, none of its records' values: `.kit`.
+      case recoveryKit = "recovery-kit"
+
       /// The large values, as an archive, packed: `.tar.gz`.
       case externalData = "external-data"
 
@@ -79,17 +82,41 @@ extension BackupManifest {
       /// The rollback journal of evidence, packed: `.sqlite-journal.gz`.
       case evidenceJournal = "evidence-journal"
 
-      /// Whether it is a file of evidence, kept byte for byte.
-      public var isEvidence: Bool { part != nil }
+      /// The main file of an original that a migration has kept: `.sqlite`.
+      case originalMain = "original-main"
 
-      /// The part of the store that a file of evidence is; nil for any other.
+      /// The write-ahead log of an original: `.sqlite-wal`.
+      case originalLog = "original-wal"
+
+      /// The index of the write-ahead log of an original: `.sqlite-shm`.
+      case originalSharedMemory = "original-shm"
+
+      /// The rollback journal of an original: `.sqlite-journal`.
+      case originalJournal = "original-journal"
+
+      /// The folder of an original's large values: `.support` in lists, `._SUPPORT` around the identifier on the disk.
+      case originalSupport = "original-support"
+
+      /// Whether it is a packed file of evidence, kept byte for byte.
+      public var isEvidence: Bool { part != nil && !isOriginal }
+
+      /// Whether it is a part of an original, which lies there as it was.
+      public var isOriginal: Bool {
+        switch self {
+        case .originalMain, .originalLog, .originalSharedMemory, .originalJournal, .originalSupport: true
+        default: false
+        }
+      }
+
+      /// The part of the store that a file of evidence, or of an original, is; nil for any other.
       public var part: StoreFileSet.Part? {
         switch self {
-        case .evidenceMain: .main
-        case .evidenceLog: .wal
-        case .evidenceSharedMemory: .sharedMemory
-        case .evidenceJournal: .journal
-        case .database, .delta, .pageHashes, .externalData: nil
+        case .evidenceMain, .originalMain: .main
+        case .evidenceLog, .originalLog: .wal
+        case .evidenceSharedMemory, .originalSharedMemory: .sharedMemory
+        case .evidenceJournal, .originalJournal: .journal
+        case .originalSupport: .externalData
+        case .database, .delta, .pageHashes, .recoveryKit, .externalData: nil
         }
       }
 
@@ -99,10 +126,16 @@ extension BackupManifest {
         case .database, .evidenceMain: ".sqlite.gz"
         case .delta: ".delta.gz"
         case .pageHashes: ".pages"
+        case .recoveryKit: ".kit"
         case .externalData: ".tar.gz"
         case .evidenceLog: ".sqlite-wal.gz"
         case .evidenceSharedMemory: ".sqlite-shm.gz"
         case .evidenceJournal: ".sqlite-journal.gz"
+        case .originalMain: ".sqlite"
+        case .originalLog: ".sqlite-wal"
+        case .originalSharedMemory: ".sqlite-shm"
+        case .originalJournal: ".sqlite-journal"
+        case .originalSupport: ".support"
         }
       }
     }
@@ -249,32 +282,5 @@ extension BackupManifest {
   }
 
   /// The versions of everything that had a part in a backup.
-  public struct Versions: Sendable, Hashable, Codable {
-    /// The app's own, given by the caller.
-    public var app: String?
-
-    /// This library's version.
-    public var library: String
-
-    /// The SQLite that this process ran with.
-    public var sqlite: String?
-
-    /// The SQLite that wrote the store last, as its header says.
-    public var storeWrittenBySQLite: String?
-
-    /// The operating system in words.
-    public var operatingSystem: String
-
-    /// The versions, as far as they are known.
-    public init(
-      app: String? = nil, library: String, sqlite: String? = nil, storeWrittenBySQLite: String? = nil,
-      operatingSystem: String
-    ) {
-      self.app = app
-      self.library = library
-      self.sqlite = sqlite
-      self.storeWrittenBySQLite = storeWrittenBySQLite
-      self.operatingSystem = operatingSystem
-    }
-  }
+  public typealias Versions = SoftwareVersions
 }

@@ -80,6 +80,7 @@ extension BackupManifest {
         return "evidence has neither parent nor pages"
       }
       return files.contains { $0.role.isEvidence } ? nil : "it names no file of the store"
+    case .original: return "no manifest is written for what a migration keeps"
     }
   }
 
@@ -88,7 +89,8 @@ extension BackupManifest {
   private func contradiction(in file: File) -> String? {
     guard file.name == "\(id)\(file.role.suffix)" else { return "it names a file that is not its own" }
     guard file.bytes >= 0, file.sha256.isDigest else { return "size or digest of a file cannot be" }
-    guard file.role == .pageHashes || file.role == .database || file.content != nil else {
+    guard !file.role.isOriginal else { return "it names a file that no manifest is written for" }
+    guard [.pageHashes, .recoveryKit, .database].contains(file.role) || file.content != nil else {
       return "it does not say what a file holds"
     }
     if let content = file.content { return contradiction(members: file.members, of: content, in: file) }

@@ -1,4 +1,4 @@
-import StoreFiles
+public import StoreFiles
 
 /// What is written beside a backup: what it holds, of which store, and how to prove each block of it.
 ///
@@ -15,6 +15,9 @@ public struct BackupManifest: Sendable, Hashable, Codable {
 
     /// The files of a damaged or quarantined store, byte for byte.
     case evidence
+
+    /// The very files of a store that a migration has replaced; it has no manifest on the disk.
+    case original
   }
 
   /// Why the backup was taken.

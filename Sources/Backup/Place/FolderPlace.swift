@@ -42,7 +42,7 @@ public struct FolderPlace: BackupPlace {
     }
   }
 
-  private func folder(_ section: BackupSection) -> FilePath {
+  func folder(_ section: BackupSection) -> FilePath {
     switch section {
     case .kept: path
     case .trash: path.appending(".trash")
@@ -55,6 +55,7 @@ public struct FolderPlace: BackupPlace {
         .request, operation: "find the file of a backup", path: path,
         detail: "\(printable(name)) is not a name that a backup's file can have", hint: "Check the backup's manifest.")
     }
+    if let id = Self.supportIdentifier(name) { return support(of: id, in: section) }
     return folder(section).appending(component)
   }
 
@@ -81,7 +82,9 @@ extension FolderPlace {
       let folder = folder(section)
       guard try fileSystem.status(of: folder)?.kind == .directory else { return [] }
       var objects: [BackupObject] = []
-      for name in try fileSystem.entries(of: folder) where Self.isName(name.string) {
+      for name in try fileSystem.entries(of: folder) {
+        if let support = try supportObject(name, in: folder) { objects.append(support) }
+        guard Self.isName(name.string), try !isOnItsWay(name, in: folder) else { continue }
         guard let status = try fileSystem.status(of: folder.appending(name), followingLinks: false),
           status.kind == .regular
         else { continue }
@@ -132,6 +135,7 @@ extension FolderPlace {
     let (source, destination) = (try file(name, in: from), try file(name, in: to))
     do throws(FileError) {
       try fileSystem.makeDirectory(folder(to))
+      if Self.supportIdentifier(name) != nil { return try moveFolder(source, to: destination) }
       try fileSystem.install(source, at: destination, replacing: false)
       try fileSystem.synchronizeDirectory(folder(from))
     } catch {
@@ -144,7 +148,7 @@ extension FolderPlace {
     let file = try file(name, in: section)
     do throws(FileError) {
       guard try fileSystem.status(of: file, followingLinks: false) != nil else { return }
-      try fileSystem.unlink(file)
+      if Self.supportIdentifier(name) != nil { try fileSystem.removeTree(file) } else { try fileSystem.unlink(file) }
       try fileSystem.synchronizeDirectory(folder(section))
     } catch {
       throw BackupError(error)

@@ -1,7 +1,7 @@
 /// When backups are taken by themselves, and which are kept.
 ///
-/// Kept as `backup-policy.json` in the home: versioned JSON, described in `Documentation/BACKUP_POLICY.md`. Before a
-/// migration, a restore and the installation of a salvaged store there is a backup whatever it says.
+/// Kept as `backup-policy.json` in the home: versioned JSON, described in `Documentation/BACKUP_POLICY.md`. Whatever it says,
+/// a migration keeps the original, and what a restore or a salvaged store replaces is quarantined.
 public struct BackupPolicy: Sendable, Hashable, Codable {
   /// The name of the file in the home.
   public static let fileName = "backup-policy.json"
@@ -21,21 +21,35 @@ public struct BackupPolicy: Sendable, Hashable, Codable {
   /// How hard backups are packed: 1, 6 or 9.
   public var level: Int
 
+  /// Whether a migration is preceded by a packed, proven backup, besides keeping the original itself.
+  public var beforeMigration: Bool
+
+  /// Whether a sound store is backed up before a salvaged one takes its place, besides being quarantined.
+  public var beforeInstall: Bool
+
+  /// Whether a sound store is backed up before a backup takes its place, besides being quarantined.
+  public var beforeRestore: Bool
+
   /// A policy: by default one backup a day, and those of `RetentionPolicy.usual` are kept.
   public init(
-    everyHours: Int? = 24, everyOpenings: Int? = nil, keep: RetentionPolicy = .usual, trashDays: Int = 7, level: Int = 6
+    everyHours: Int? = 24, everyOpenings: Int? = nil, keep: RetentionPolicy = .usual, trashDays: Int = 7,
+    level: Int = 6, beforeMigration: Bool = false, beforeInstall: Bool = true, beforeRestore: Bool = true
   ) {
     self.everyHours = everyHours
     self.everyOpenings = everyOpenings
     self.keep = keep
     self.trashDays = trashDays
     self.level = level
+    self.beforeMigration = beforeMigration
+    self.beforeInstall = beforeInstall
+    self.beforeRestore = beforeRestore
   }
 
   static let formatName = "lazaret-backup-policy"
 
   private enum CodingKeys: String, CodingKey, CaseIterable {
-    case format, version, everyHours, everyOpenings, keep, trashDays, level
+    case format, version, everyHours, everyOpenings, keep, trashDays, level, beforeMigration, beforeInstall,
+      beforeRestore
   }
 
   /// The keys that its JSON may have.
@@ -48,12 +62,18 @@ public struct BackupPolicy: Sendable, Hashable, Codable {
     func number(_ key: CodingKeys, _ usual: Int?) throws -> Int? {
       values.contains(key) ? try values.decodeIfPresent(Int.self, forKey: key) : usual
     }
+    func word(_ key: CodingKeys, _ usual: Bool) throws -> Bool {
+      try values.decodeIfPresent(Bool.self, forKey: key) ?? usual
+    }
     self.init(
       everyHours: try number(.everyHours, usual.everyHours),
       everyOpenings: try number(.everyOpenings, usual.everyOpenings),
       keep: try values.decodeIfPresent(RetentionPolicy.self, forKey: .keep) ?? usual.keep,
       trashDays: try values.decodeIfPresent(Int.self, forKey: .trashDays) ?? usual.trashDays,
-      level: try values.decodeIfPresent(Int.self, forKey: .level) ?? usual.level)
+      level: try values.decodeIfPresent(Int.self, forKey: .level) ?? usual.level,
+      beforeMigration: try word(.beforeMigration, usual.beforeMigration),
+      beforeInstall: try word(.beforeInstall, usual.beforeInstall),
+      beforeRestore: try word(.beforeRestore, usual.beforeRestore))
   }
 
   /// Writes a policy with all its keys.
@@ -66,5 +86,8 @@ public struct BackupPolicy: Sendable, Hashable, Codable {
     try values.encode(keep, forKey: .keep)
     try values.encode(trashDays, forKey: .trashDays)
     try values.encode(level, forKey: .level)
+    try values.encode(beforeMigration, forKey: .beforeMigration)
+    try values.encode(beforeInstall, forKey: .beforeInstall)
+    try values.encode(beforeRestore, forKey: .beforeRestore)
   }
 }

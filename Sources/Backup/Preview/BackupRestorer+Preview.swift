@@ -1,7 +1,7 @@
 import Foundation
 import PersistentStore
 import Salvage
-import StoreFiles
+package import StoreFiles
 public import SystemPackage
 
 extension BackupRestorer {
@@ -31,12 +31,19 @@ extension BackupRestorer {
   }
 
   /// Restores a backup into a private folder for as long as the body runs.
-  func withRestored<Value>(
+  ///
+  /// - Parameter temporary: where the private folder is made; among the system's temporary files if nil.
+  package func withRestored<Value>(
     _ id: BackupIdentifier, options: Options, temporary: FilePath?,
     _ body: (_ store: StoreFileSet, _ folder: FilePath) throws(BackupError) -> Value
   ) throws(BackupError) -> Value {
     // It goes, with everything in it, when this function ends.
-    let home = try PrivateFolder(in: temporary ?? FilePath(NSTemporaryDirectory()), needing: 0, surroundings)
+    let home: PrivateFolder
+    do throws(FileError) {
+      home = try PrivateFolder(in: temporary, needing: 0, to: "restore the backup", surroundings)
+    } catch {
+      throw BackupError(error)
+    }
     defer { withExtendedLifetime(home) {} }
     let folder = RestoreFolder(for: StoreFileSet(main: home.path.appending("Store.sqlite")), in: fileSystem)
     let working = try folder.make()

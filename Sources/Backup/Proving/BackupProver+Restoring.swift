@@ -15,7 +15,14 @@ extension BackupProver {
   ) throws(BackupError) -> [BackupProof.Problem] {
     let extraction = try BackupExtraction(
       backup.id, in: catalog, fileSystem: surroundings.fileSystem, progress: progress)
-    let folder = try PrivateFolder(in: temporary, needing: manifest.contentBytes, surroundings)
+    let folder: PrivateFolder
+    do throws(FileError) {
+      folder = try PrivateFolder(
+        in: temporary, needing: manifest.contentBytes, to: "restore the backup to prove it", surroundings)
+    } catch {
+      throw BackupError(error)
+    }
+    defer { withExtendedLifetime(folder) {} }
     let store = folder.path.appending("Store.sqlite")
     var problems: [BackupProof.Problem] = []
     if manifest.kind == .evidence {

@@ -86,12 +86,13 @@ public struct BackupProver: Sendable {
       return options.progress(phase, done, total)
     }
     do throws(BackupError) {
-      if options.depth == .files {
+      // Of an original there are no digests to compare with.
+      if options.depth == .files, manifest.kind != .original {
         let problems = try problems(in: manifest, catalog.place, watched)
         return proof(problems.isEmpty ? .proven : .failed, .files, problems)
       }
       let problems = try restored(backup, manifest, in: catalog, options, watched)
-      return proof(problems.isEmpty ? .proven : .failed, options.depth, problems)
+      return proof(problems.isEmpty ? .proven : .failed, max(options.depth, .restored), problems)
     } catch {
       if error.kind == .cancelled {
         guard let end, ContinuousClock.now > end else { throw error }

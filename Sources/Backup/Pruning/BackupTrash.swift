@@ -50,11 +50,12 @@ package struct BackupTrash: Sendable {
     }
   }
 
-  /// The names of a backup's objects, that of the manifest before the others.
+  /// The names of a backup's objects, the one that it is listed by before the others.
   private static func manifestFirst(_ objects: [BackupObject], of id: BackupIdentifier) -> [String] {
-    let manifest = "\(id)\(BackupManifest.suffix)"
+    // An original has no manifest; its main file is what it is listed by.
+    let heads = ["\(id)\(BackupManifest.suffix)", "\(id)\(BackupManifest.File.Role.originalMain.suffix)"]
     let names = objects.map(\.name)
-    return names.filter { $0 == manifest } + names.filter { $0 != manifest }
+    return names.filter { heads.contains($0) } + names.filter { !heads.contains($0) }
   }
 
   // MARK: Bringing back

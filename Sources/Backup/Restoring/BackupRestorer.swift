@@ -1,3 +1,4 @@
+import RecoveryKit
 import SQLiteFormat
 public import Salvage
 public import StoreFiles
@@ -117,13 +118,16 @@ public struct BackupRestorer: Sendable {
     let manifest = try extraction.manifest
     try checkSpace(manifest, extraction.chain, for: folder.target)
     let isEvidence = manifest.kind == .evidence
+    var isRight = true
     let losses =
       isEvidence
       ? try extraction.writeEvidence(to: folder.store) : try extraction.writeDatabase(to: folder.store.main)
     let values = try extraction.writeExternalData(into: folder.store.path(of: .externalData))
     guard options.salvages || losses.isWhole && values.isWhole else { throw Self.damaged(id, losses, values) }
     if !isEvidence {
-      if losses.isWhole { try check(folder.store.main, id) } else { try salvage(folder, options) }
+      isRight = losses.isWhole
+      if isRight { isRight = try isSound(folder.store.main, manifest, options) }
+      if !isRight { try salvage(folder, try extraction.recoveryKit(), options) }
     }
     try synchronize(folder.store)
     let lost = losses.damage.sorted { $0.key < $1.key }.flatMap { file, blocks in
@@ -132,7 +136,7 @@ public struct BackupRestorer: Sendable {
     return RestoreReport(
       id: id, chain: extraction.chain.map(\.id), path: folder.target.main, bytes: manifest.contentBytes,
       values: (manifest.externalData?.items.count ?? 0) - values.lostItems.count, lostBlocks: lost,
-      isContentRight: losses.isWhole, lostValues: values.lostItems)
+      isContentRight: losses.isWhole && isRight, lostValues: values.lostItems)
   }
 
   private static func damaged(
@@ -170,7 +174,9 @@ public struct BackupRestorer: Sendable {
   }
 
   /// Salvages what is left of a database in which pages are lost, in place of it.
-  private func salvage(_ folder: RestoreFolder, _ options: Options) throws(BackupError) {
+  private func salvage(
+    _ folder: RestoreFolder, _ kit: RecoveryKit?, _ options: Options
+  ) throws(BackupError) {
     do throws(FileError) {
       try fileSystem.rename(folder.store.main, to: folder.remains.main)
     } catch {
@@ -178,7 +184,8 @@ public struct BackupRestorer: Sendable {
     }
     do throws(SalvageError) {
       _ = try Salvager(surroundings: surroundings).salvage(
-        folder.remains.main, to: folder.store.main, model: options.model, options: Salvager.Options(migrates: false))
+        folder.remains.main, to: folder.store.main, model: options.model,
+        options: Salvager.Options(migrates: false, kit: kit.map { .kit($0) } ?? .none))
     } catch {
       throw BackupError(salvaging: error)
     }
@@ -186,6 +193,20 @@ public struct BackupRestorer: Sendable {
       try fileSystem.unlink(folder.remains.main)
     } catch {
       throw BackupError(error)
+    }
+  }
+
+  /// Whether every page of the restored file is sound; false only where what is left of it may be salvaged.
+  private func isSound(
+    _ path: FilePath, _ manifest: BackupManifest, _ options: Options
+  ) throws(BackupError) -> Bool {
+    do throws(BackupError) {
+      try check(path, manifest.id)
+      return true
+    } catch {
+      // Of an original there are no digests: its pages alone tell that it was damaged since.
+      guard error.kind == .verificationFailed, options.salvages, manifest.kind == .original else { throw error }
+      return false
     }
   }
 
@@ -245,7 +266,8 @@ public struct BackupRestorer: Sendable {
     _ manifest: BackupManifest, _ chain: [StoredBackup], for target: StoreFileSet
   ) throws(BackupError) {
     let highest = chain.map { $0.manifest?.database?.bytes ?? 0 }.max() ?? 0
-    let needed = max(manifest.contentBytes, highest) + (manifest.externalData?.totalBytes ?? 0)
+    let values = manifest.externalData?.totalBytes ?? manifest.file(.originalSupport)?.bytes ?? 0
+    let needed = max(manifest.contentBytes, highest) + (manifest.file(.originalLog)?.bytes ?? 0) + values
     do throws(FileError) {
       let free = try fileSystem.freeSpace(at: target.folder)
       guard free < needed else { return }

@@ -9,9 +9,10 @@ import SystemPackage
 /// No connection of SQLite's is involved, and nothing is written to or created beside the store:
 ///
 /// - A write-ahead log that others use: a reader's share of one of the log's marks is held, so that no checkpoint brings
-///   later pages into the main file and the log is not begun anew. Writers never wait.
-/// - A rollback journal: a reader's share of the store's lock is held. Where a writer waits for it, the file is copied as
-///   fast as the disk allows, and the lock given up.
+///   later pages into the main file and the log is not begun anew. Writers never wait. Where there is room, main file and log
+///   are copied as fast as the disk allows, and the mark given up, so that the log does not grow.
+/// - A rollback journal: a reader's share of the store's lock is held. Where others have the store open, or a writer waits
+///   for it, the file is copied as fast as the disk allows, and the lock given up.
 /// - A store that nobody has open: its files are read, and must be the same files, unchanged, at the end.
 final class StoreSnapshot: Sendable {
   /// How the store is held still.
@@ -32,7 +33,7 @@ final class StoreSnapshot: Sendable {
   let main: SwitchingSource
 
   /// The part of the log that is committed; nil without one.
-  let log: (any ByteSource)?
+  let log: SwitchingSource?
 
   /// The frames of it that its index says are committed; nil where nobody uses it.
   let committedFrames: Int?
@@ -49,8 +50,20 @@ final class StoreSnapshot: Sendable {
 
   private enum CopyState {
     case none
-    case made(FilePath)
-    case needless
+    case begun
+    /// The folder with it.
+    case made(PrivateFolder)
+  }
+
+  /// Whether others use the store and are kept from nothing, however long the reading takes.
+  var isUnhurried: Bool {
+    isInUse && (isCopied || manner == .liveLog)
+  }
+
+  /// Whether what is read is a private copy, and the store itself is free.
+  var isCopied: Bool {
+    if case .made = copy.withLock({ $0 }) { return true }
+    return false
   }
 
   /// Holds a store still.
@@ -84,7 +97,8 @@ final class StoreSnapshot: Sendable {
       journal = isWriterActive || status == nil ? nil : try fileSystem.open(path)
       let isWriterWaiting = try lock.isWriterWaiting()
       isInUse = isWriterActive || isWriterWaiting || lock.isOpenElsewhere()
-      if isInUse, journal == nil { try makeCopy() }
+      guard isInUse, journal == nil else { return }
+      if isWriterActive || isWriterWaiting { try makeCopy() } else if try hasAmpleRoom() { try makeCopy() }
       return
     }
     journal = nil
@@ -93,22 +107,16 @@ final class StoreSnapshot: Sendable {
       isInUse = true
       logLock = joined
       let committed = try Self.committedLog(of: files, joined, in: fileSystem)
-      log = committed?.log
+      log = committed.map { SwitchingSource($0.log) }
       committedFrames = committed?.frames
+      if try hasAmpleRoom() { try makeCopy() }
     } else {
       manner = .restingLog
       isInUse = false
       logLock = nil
-      log = try logMember == nil ? nil : fileSystem.open(files.path(of: .wal))
+      log = try logMember == nil ? nil : SwitchingSource(fileSystem.open(files.path(of: .wal)))
       committedFrames = nil
     }
-  }
-
-  deinit {
-    guard case .made(let path) = copy.withLock({ $0 }) else { return }
-    // What cannot be removed lies among the temporary files and harms nothing.
-    try? surroundings.fileSystem.unlink(path)
-    try? surroundings.fileSystem.removeDirectory(path.folder)
   }
 
   // MARK: A log in use
@@ -163,36 +171,40 @@ final class StoreSnapshot: Sendable {
     if isActive || isWaiting { try makeCopy() }
   }
 
+  /// The bytes of a copy.
+  private var copyLength: Int64 { initial.size + (log?.count ?? 0) }
+
+  /// Whether a copy leaves at least as much room as it takes.
+  private func hasAmpleRoom() throws(FileError) -> Bool {
+    try surroundings.fileSystem.freeSpace(at: temporary) / 2 >= copyLength
+  }
+
+  /// Copies what is held still into a private folder, and lets go of the store.
   private func makeCopy() throws(FileError) {
     let isFirst = copy.withLock { state in
       guard case .none = state else { return false }
-      state = .needless
+      state = .begun
       return true
     }
     guard isFirst else { return }
-    let fileSystem = surroundings.fileSystem
-    let free = try fileSystem.freeSpace(at: temporary)
-    guard free >= initial.size else {
-      throw FileError(
-        .noSpace, operation: "copy the store while its writers wait", path: temporary,
-        detail: "the copy needs \(initial.size) bytes and \(free) are free",
-        hint: "Free \(initial.size - free) bytes there, or set TMPDIR to a folder on another disk.")
+    let folder = try PrivateFolder(
+      in: temporary, needing: copyLength, to: "copy the store while its writers wait", surroundings)
+    try exchange(main, of: lock.file, for: folder.path.appending("Store.sqlite"))
+    if let log {
+      // Frames are never overwritten while the mark is held, and closing a log gives no lock up.
+      let file = try LastingFile(files.path(of: .wal), in: surroundings.fileSystem)
+      try exchange(log, of: file, for: folder.path.appending("Store.sqlite-wal"))
     }
-    let folder = temporary.appending("lazaret-\(surroundings.makeUUID())")
-    try fileSystem.makeDirectory(folder, permissions: .ownerReadWriteExecute)
-    let path = folder.appending("Store.sqlite")
-    copy.withLock { $0 = .made(path) }
-    let file = try fileSystem.create(path, permissions: .ownerReadWrite)
-    var buffer = [UInt8](repeating: 0, count: 1 << 20)
-    var done: Int64 = 0
-    while done < initial.size {
-      let got = try lock.file.read(at: done, length: buffer.count, into: &buffer)
-      guard got > 0 else { throw FileError(.changed, operation: "read the store", path: files.main) }
-      try file.write(buffer[..<got])
-      done += Int64(got)
-    }
-    main.exchange(for: SourcePrefix(source: try fileSystem.open(path), count: initial.size))
+    copy.withLock { $0 = .made(folder) }
+    logLock?.release()
     lock.release()
+  }
+
+  private func exchange(
+    _ source: SwitchingSource, of file: LastingFile, for path: FilePath
+  ) throws(FileError) {
+    try surroundings.fileSystem.copyStill(file, count: source.count, to: path)
+    source.exchange(for: SourcePrefix(source: try surroundings.fileSystem.open(path), count: source.count))
   }
 
   // MARK: The end
@@ -201,7 +213,7 @@ final class StoreSnapshot: Sendable {
   ///
   /// - Throws: `changed-meanwhile` where it was not.
   func finish() throws(FileError) {
-    if case .made = copy.withLock({ $0 }) { return }
+    if isCopied { return }
     guard manner != .liveLog else { return }
     let now = try lock.file.currentStatus()
     var isSame = now.size == initial.size && now.modified == initial.modified

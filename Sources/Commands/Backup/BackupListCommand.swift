@@ -6,7 +6,8 @@ struct BackupListCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "Lists backups, newest first, with what is known of each.",
     discussion: """
-      A backup that lacks a file, or whose parent is missing, is listed as broken. Exits with 2 where one is.
+      A backup that lacks a file, or whose parent is missing, is listed as broken. Exits with 2 where one is. What a \
+      migration has kept of a store is listed as an original.
 
       \(ExitStatus.help)
       """)

@@ -86,6 +86,7 @@ extension BackupManifest.Kind {
     case .full: "full"
     case .delta: "changes since \(manifest.parent?.description ?? "?")"
     case .evidence: "evidence"
+    case .original: "the original that a migration kept"
     }
   }
 }

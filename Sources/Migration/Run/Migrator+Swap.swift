@@ -168,10 +168,13 @@ extension Migrator {
   /// A name for the backup that nothing has yet.
   func freeName(in folder: FilePath) throws(FileError) -> FilePath {
     let name = surroundings.now().fileName
+    // A backup of the same second has other files, but may not have the same name.
+    let taken = Set(try fileSystem.entries(of: folder).compactMap { $0.string.split(separator: ".").first })
     var number = 1
     while true {
-      let path = folder.appending(number == 1 ? "\(name).sqlite" : "\(name)-\(number).sqlite")
-      if try fileSystem.status(of: path, followingLinks: false) == nil { return path }
+      let stem = number == 1 ? name : "\(name)-\(number)"
+      let path = folder.appending("\(stem).sqlite")
+      if !taken.contains(Substring(stem)), try fileSystem.status(of: path, followingLinks: false) == nil { return path }
       number &+= 1
     }
   }

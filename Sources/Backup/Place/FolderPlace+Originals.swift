@@ -1,0 +1,47 @@
+import StoreFiles
+import SystemPackage
+
+/// What migrations keep in a folder of backups: the very files of a store, under the name of a backup.
+extension FolderPlace {
+  private static let supportSuffix = BackupManifest.File.Role.originalSupport.suffix
+
+  /// The folder of an original's large values, `.<id>_SUPPORT`.
+  func support(of id: BackupIdentifier, in section: BackupSection) -> FilePath {
+    StoreFileSet(main: folder(section).appending("\(id).sqlite")).path(of: .externalData)
+  }
+
+  /// The original whose folder of large values an object of that name stands for; nil for any other object.
+  static func supportIdentifier(_ name: String) -> BackupIdentifier? {
+    name.hasSuffix(supportSuffix) ? BackupIdentifier(String(name.dropLast(supportSuffix.count))) : nil
+  }
+
+  /// The object that a folder of large values is listed as; nil for any other entry.
+  func supportObject(_ name: FilePath.Component, in folder: FilePath) throws(FileError) -> BackupObject? {
+    let text = name.string
+    guard text.hasPrefix("."), text.hasSuffix("_SUPPORT"),
+      let id = BackupIdentifier(String(text.dropFirst().dropLast("_SUPPORT".count))),
+      try fileSystem.status(of: folder.appending(name), followingLinks: false)?.kind == .directory
+    else { return nil }
+    let bytes = try fileSystem.descendants(of: folder.appending(name)).files.reduce(Int64(0)) { $0 &+ $1.status.size }
+    return BackupObject(name: "\(id)\(Self.supportSuffix)", bytes: bytes)
+  }
+
+  /// Whether a file is the main file of an original that still has its name in the store's place: a migration is about to
+  /// replace it, and nobody else has to do with it yet.
+  func isOnItsWay(_ name: FilePath.Component, in folder: FilePath) throws(FileError) -> Bool {
+    guard name.string.hasSuffix(BackupManifest.File.Role.originalMain.suffix),
+      let status = try fileSystem.status(of: folder.appending(name), followingLinks: false)
+    else { return false }
+    return status.kind == .regular && status.linkCount > 1
+  }
+
+  /// Moves a folder within the place at once.
+  func moveFolder(_ source: FilePath, to destination: FilePath) throws(FileError) {
+    if try fileSystem.status(of: destination, followingLinks: false) != nil {
+      throw FileError(.alreadyExists, operation: "move the large values", path: destination)
+    }
+    try fileSystem.rename(source, to: destination)
+    try fileSystem.synchronizeDirectory(destination.folder)
+    try fileSystem.synchronizeDirectory(source.folder)
+  }
+}

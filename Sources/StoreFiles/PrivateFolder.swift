@@ -1,0 +1,39 @@
+internal import Foundation
+package import SystemPackage
+
+/// A folder for its owner alone among the temporary files, which goes, with what is in it, when this value ends.
+///
+/// What a killed process leaves lies among the system's temporary files, never beside a store.
+package final class PrivateFolder: Sendable {
+  /// The folder.
+  package let path: FilePath
+
+  private let fileSystem: FileSystem
+
+  /// Makes the folder, and makes sure that there is room for what is to come.
+  ///
+  /// - Parameters:
+  ///   - temporary: the folder to make it in; the system's own if nil.
+  ///   - bytes: how much room is needed.
+  ///   - operation: what it is for, as an infinitive phrase.
+  /// - Throws: `no-space` with the number of bytes that are lacking, or what the file system says.
+  package init(
+    in temporary: FilePath?, needing bytes: Int64, to operation: String, _ surroundings: Surroundings
+  ) throws(FileError) {
+    fileSystem = surroundings.fileSystem
+    let root = temporary ?? FilePath(NSTemporaryDirectory())
+    path = root.appending("lazaret-\(surroundings.makeUUID())")
+    let free = try fileSystem.freeSpace(at: root)
+    guard free >= bytes else {
+      throw FileError(
+        .noSpace, operation: operation, path: root, detail: "it needs \(bytes) bytes and \(free) are free",
+        hint: "Free \(bytes - free) bytes there, or set TMPDIR to a folder on another disk.")
+    }
+    try fileSystem.makeDirectory(path, permissions: .ownerReadWriteExecute)
+  }
+
+  deinit {
+    // What cannot be removed lies among the temporary files and harms nothing.
+    try? fileSystem.removeTree(path)
+  }
+}

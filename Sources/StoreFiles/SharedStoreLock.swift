@@ -1,0 +1,45 @@
+import SystemPackage
+
+/// A reader's share of a store in rollback-journal mode, so that nobody writes while it is being looked at.
+///
+/// Connections of this process keep their locks when it ends.
+package struct SharedStoreLock: ~Copyable {
+  /// The store's main file, open for reading; nil where there is none.
+  package let file: LastingFile?
+
+  /// Whether another connection holds SQLite's reserved lock: it has begun a transaction that writes.
+  ///
+  /// Its journal is then not hot (os_unix.c; https://sqlite.org/lockingv3.html, section 4.1).
+  package let isWriterActive: Bool
+
+  /// Takes a share of SQLite's lock as a reader does; never waits, writes nothing.
+  ///
+  /// - Throws: `locked` where a writer has the store to itself.
+  package init(on set: StoreFileSet, in fileSystem: FileSystem) throws(FileError) {
+    let path = set.main
+    guard let status = try fileSystem.status(of: path), status.kind == .regular else {
+      file = nil
+      isWriterActive = false
+      return
+    }
+    let opened = try LastingFile(path, in: fileSystem)
+    // A writer that is about to write holds the pending byte, and lets no new reader in.
+    if let owner = try Self.conflict(.pending, opened) {
+      throw FileError.lockedByAnother(owner, operation: "read the store", path: path)
+    }
+    let isLocked = try opened.lock("read the store") { descriptor throws(Errno) in
+      try SystemCalls.lock(descriptor, range: .shared, exclusive: false)
+    }
+    guard isLocked else {
+      throw FileError.lockedByAnother(try Self.conflict(.shared, opened), operation: "read the store", path: path)
+    }
+    isWriterActive = try Self.conflict(.reserved, opened) != nil
+    file = opened
+  }
+
+  private static func conflict(_ range: LockRange, _ file: LastingFile) throws(FileError) -> LockOwner? {
+    try file.lock("read the store") { descriptor throws(Errno) in
+      try SystemCalls.conflictingLock(on: descriptor, range: range, exclusive: false)
+    }
+  }
+}
