@@ -69,6 +69,7 @@ let package = Package(
     .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"]), .brew(["libdeflate"])]),
     floor("HTTPServer", knows: ["CMicrohttpd"]),
     floor("StoreFiles", knows: [systemPackage, crypto]),
+    floor("AgeEncryption", knows: [crypto]),
     floor("PropertyLists", knows: ["StoreFiles", systemPackage]),
     floor("SQLiteFormat", knows: ["StoreFiles", systemPackage]),
     floor("ManagedObjectModel", knows: ["CZlib", "StoreFiles", "PropertyLists", crypto, systemPackage]),
@@ -171,6 +172,7 @@ let package = Package(
       ],
       leavingOut: ["Recorded"]),
     tests(of: "RecordBrowsing", needs: ["LazaretTesting", "ManagedObjectModel", "PersistentStore", grdb]),
+    tests(of: "AgeEncryption", needs: ["StoreFiles"]),
     tests(of: "Quarantine"),
     tests(
       of: "Lazaret",
