@@ -70,6 +70,7 @@ let package = Package(
     floor("HTTPServer", knows: ["CMicrohttpd"]),
     floor("StoreFiles", knows: [systemPackage, crypto]),
     floor("AgeEncryption", knows: [crypto]),
+    floor("Archives", knows: ["CZlib"]),
     floor("PropertyLists", knows: ["StoreFiles", systemPackage]),
     floor("SQLiteFormat", knows: ["StoreFiles", systemPackage]),
     floor("ManagedObjectModel", knows: ["CZlib", "StoreFiles", "PropertyLists", crypto, systemPackage]),
@@ -173,6 +174,7 @@ let package = Package(
       leavingOut: ["Recorded"]),
     tests(of: "RecordBrowsing", needs: ["LazaretTesting", "ManagedObjectModel", "PersistentStore", grdb]),
     tests(of: "AgeEncryption", needs: ["StoreFiles"]),
+    tests(of: "Archives", needs: ["StoreFiles"]),
     tests(of: "Quarantine"),
     tests(
       of: "Lazaret",
