@@ -69,6 +69,8 @@ let package = Package(
     .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"]), .brew(["libdeflate"])]),
     floor("HTTPServer", knows: ["CMicrohttpd"]),
     floor("StoreFiles", knows: [systemPackage, crypto]),
+    floor("AgeEncryption", knows: [crypto]),
+    floor("Archives", knows: ["CZlib", "CDeflate"]),
     floor("PropertyLists", knows: ["StoreFiles", systemPackage]),
     floor("SQLiteFormat", knows: ["StoreFiles", systemPackage]),
     floor("ManagedObjectModel", knows: ["CZlib", "StoreFiles", "PropertyLists", crypto, systemPackage]),
@@ -106,12 +108,15 @@ let package = Package(
     floor(
       "Backup",
       knows: [
-        "CZlib", "CDeflate", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
+        "Archives", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
         "Examination", "Migration", "Salvage", "RecoveryKit", grdb, grdbSQLite, crypto, systemPackage,
       ]),
     floor(
       "RecordBrowsing",
       knows: ["StoreFiles", "ManagedObjectModel", "PersistentStore", grdb, systemPackage]),
+    floor(
+      "SupportBundle",
+      knows: ["AgeEncryption", "Archives", "StoreFiles", crypto, systemPackage]),
     floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
@@ -171,6 +176,9 @@ let package = Package(
       ],
       leavingOut: ["Recorded"]),
     tests(of: "RecordBrowsing", needs: ["LazaretTesting", "ManagedObjectModel", "PersistentStore", grdb]),
+    tests(of: "AgeEncryption", needs: ["StoreFiles"]),
+    tests(of: "Archives", needs: ["StoreFiles"]),
+    tests(of: "SupportBundle", needs: ["AgeEncryption", "Archives", "StoreFiles"]),
     tests(of: "Quarantine"),
     tests(
       of: "Lazaret",

@@ -1,3 +1,4 @@
+import Archives
 import StoreFiles
 
 /// Packs what a job reads, block by block on all processors.

@@ -1,3 +1,4 @@
+import Archives
 import StoreFiles
 
 /// Reads the packed file of a backup block by block, and knows which blocks are damaged.

@@ -1,3 +1,5 @@
+import Archives
+
 /// One gzip member (RFC 1952): a block that can be unpacked without those before it.
 ///
 /// Its header has an extra field `LZ` of twelve bytes: the number of the block, counted from 0, the bytes it unpacks to, and

@@ -1,3 +1,5 @@
+import Archives
+
 /// The hashes by which changed pages are found: the CRC-32 and the Adler-32 of each page, 8 bytes.
 ///
 /// They only choose what a delta holds; the SHA-256 of the whole database and of its blocks is what proves it.

@@ -1,3 +1,4 @@
+import Archives
 import Examination
 import Foundation
 import GRDB

@@ -181,9 +181,20 @@ final class OutputTable {
         || byte == UInt8(ascii: ")") || byte == UInt8(ascii: ",")
     }
     let isBalanced = !type.contains("(") || type.range(isSizeAtEnd: ())
-    return isPlain && isBalanced && type.utf8.first.map { $0 | 0x20 >= 0x61 } == true
+    let hasKeyword = type.split { $0 == " " || $0 == "(" }.contains { keywords.contains($0.uppercased()) }
+    return isPlain && isBalanced && !hasKeyword && type.utf8.first.map { $0 | 0x20 >= 0x61 } == true
       ? type : SQLText.quotedIdentifier(type)
   }
+
+  /// The words that SQLite takes for no name, and so for no part of a type (sqlite.org/lang_keywords.html, those that its
+  /// grammar lets fall back to no identifier).
+  private static let keywords: Set<String> = [
+    "ADD", "ALL", "ALTER", "AND", "AS", "AUTOINCREMENT", "BETWEEN", "CASE", "CHECK", "COLLATE", "COMMIT", "CONSTRAINT",
+    "CREATE", "DEFAULT", "DEFERRABLE", "DELETE", "DISTINCT", "DROP", "ELSE", "ESCAPE", "EXISTS", "FOREIGN", "FROM",
+    "GROUP", "HAVING", "IN", "INDEX", "INSERT", "INTO", "IS", "ISNULL", "JOIN", "LIMIT", "NOT", "NOTHING", "NOTNULL",
+    "NULL", "ON", "OR", "ORDER", "PRIMARY", "REFERENCES", "RETURNING", "SELECT", "SET", "TABLE", "THEN", "TO",
+    "TRANSACTION", "UNION", "UNIQUE", "UPDATE", "USING", "VALUES", "WHEN", "WHERE",
+  ]
 }
 
 extension String {

@@ -1,13 +1,13 @@
-import CDeflate
+internal import CDeflate
 
 /// libdeflate, behind types of Swift; the only place of this module that hands memory to it.
 ///
 /// Used by one thread at a time.
-@safe final class Deflate {
+@safe package final class Deflate {
   private let compressor: OpaquePointer
 
   /// A compressor of a level from 1 to 12; nil where memory is short.
-  init?(level: Int) {
+  package init?(level: Int) {
     guard let compressor = unsafe libdeflate_alloc_compressor(CInt(clamping: level)) else { return nil }
     unsafe self.compressor = unsafe compressor
   }
@@ -17,7 +17,7 @@ import CDeflate
   /// Packs bytes as one DEFLATE stream between room for a header and a trailer, which are left zero.
   ///
   /// Empty where it was not possible.
-  func pack(_ bytes: [UInt8], headerLength: Int, trailerLength: Int) -> [UInt8] {
+  package func pack(_ bytes: [UInt8], headerLength: Int, trailerLength: Int) -> [UInt8] {
     let bound = unsafe libdeflate_deflate_compress_bound(compressor, bytes.count)
     var output = [UInt8](repeating: 0, count: headerLength + bound + trailerLength)
     let made = unsafe bytes.withUnsafeBytes { source in
@@ -35,7 +35,7 @@ import CDeflate
   ///
   /// Two to three times as fast as ``Inflate``, and enough for what has just been packed: the digest of the content was taken
   /// of the very bytes that the checksum is of.
-  static func unpacks(member bytes: [UInt8], count: Int) -> Bool {
+  package static func unpacks(member bytes: [UInt8], count: Int) -> Bool {
     guard let decompressor = unsafe libdeflate_alloc_decompressor() else { return false }
     defer { unsafe libdeflate_free_decompressor(decompressor) }
     var output = [UInt8](repeating: 0, count: max(1, count))
@@ -50,12 +50,12 @@ import CDeflate
   }
 
   /// The CRC-32 of bytes (RFC 1952).
-  static func crc32(_ bytes: ArraySlice<UInt8>) -> UInt32 {
+  package static func crc32(_ bytes: ArraySlice<UInt8>) -> UInt32 {
     unsafe bytes.withUnsafeBytes { unsafe libdeflate_crc32(0, $0.baseAddress, $0.count) }
   }
 
   /// The Adler-32 of bytes (RFC 1950).
-  static func adler32(_ bytes: ArraySlice<UInt8>) -> UInt32 {
+  package static func adler32(_ bytes: ArraySlice<UInt8>) -> UInt32 {
     unsafe bytes.withUnsafeBytes { unsafe libdeflate_adler32(1, $0.baseAddress, $0.count) }
   }
 }

@@ -1,10 +1,10 @@
-import CZlib
+internal import CZlib
 
-/// zlib, behind types of Swift; the only place of this module that hands memory to it.
-enum Inflate {
+/// zlib, behind types of Swift.
+package enum Inflate {
   /// Unpacks one gzip member, which must fill the bytes and unpack to exactly `count` bytes; nil where it does not, or where
   /// its checksum is wrong.
-  static func unpack(member bytes: [UInt8], count: Int) -> [UInt8]? {
+  package static func unpack(member bytes: [UInt8], count: Int) -> [UInt8]? {
     guard bytes.count < Int(UInt32.max), count >= 0, count < Int(Int32.max) else { return nil }
     var stream = unsafe z_stream()
     // 16 more than the window's size: a gzip header and trailer, and nothing else.

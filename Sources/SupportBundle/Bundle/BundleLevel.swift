@@ -1,0 +1,24 @@
+/// How much of a store leaves the machine with a bundle.
+public enum BundleLevel: String, Sendable, Hashable, Codable, CaseIterable {
+  /// Numbers, names of tables and columns, and states: no byte of the user's.
+  case facts
+
+  /// Besides, the damaged and orphan pages and those of the schema, as they are.
+  case damagedPages = "damaged-pages"
+
+  /// Besides the facts, the whole store with its damage, every value replaced.
+  case scrubbed
+
+  /// Everything, byte for byte.
+  case full
+
+  /// What it means, for whoever is to agree to it.
+  public var words: String {
+    switch self {
+    case .facts: "only numbers, names of tables and columns, and what is damaged; none of your data"
+    case .damagedPages: "the facts, and the damaged pages as they are; they can hold some of your data"
+    case .scrubbed: "the facts, and the whole store with every value replaced by a meaningless one of the same length"
+    case .full: "everything, byte for byte, all your data included"
+    }
+  }
+}
