@@ -112,6 +112,9 @@ package struct RequestRules: Sendable {
       throw Refusal(.forbidden, "the request comes from another site")
     }
     if let origin = headers["Origin"] {
+      // A page that tells nobody where it is (`Referrer-Policy: no-referrer`) sends its own forms with `Origin: null`
+      // (Fetch, "append a request Origin header"); the browser's word for where they come from is then the other field.
+      if origin == "null", headers["Sec-Fetch-Site"] == "same-origin" { return }
       let parts = origin.lowercased().split(separator: "://", maxSplits: 1, omittingEmptySubsequences: false)
       guard parts.count == 2, parts[0] == "http" || parts[0] == "https", hosts.contains(String(parts[1])) else {
         throw Refusal(.forbidden, "the request comes from another site")
