@@ -123,7 +123,8 @@ let package = Package(
     floor(
       "Inspector",
       knows: [
-        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration", "Salvage",
+        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration",
+        "RecoveryKit", "Salvage",
         "Backup", "Quarantine", "Lazaret", "RecordBrowsing", "HTTPServer", grdb, systemPackage,
       ]),
     floor(
