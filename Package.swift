@@ -111,7 +111,10 @@ let package = Package(
       ]),
     floor(
       "RecordBrowsing",
-      knows: ["StoreFiles", "ManagedObjectModel", "PersistentStore", grdb, systemPackage]),
+      knows: [
+        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Salvage", "Backup", grdb, crypto,
+        systemPackage,
+      ]),
     floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
@@ -170,7 +173,9 @@ let package = Package(
         "Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb,
       ],
       leavingOut: ["Recorded"]),
-    tests(of: "RecordBrowsing", needs: ["LazaretTesting", "ManagedObjectModel", "PersistentStore", grdb]),
+    tests(
+      of: "RecordBrowsing",
+      needs: ["Backup", "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "Salvage", grdb]),
     tests(of: "Quarantine"),
     tests(
       of: "Lazaret",

@@ -5,6 +5,9 @@ extension BrowsedStore {
   /// The most characters of a value of a single record.
   private static let detailLimit = 20_000
 
+  /// The most bytes of a single value that are given.
+  private static let valueLimit: Int64 = 64 << 20
+
   /// The most destinations of a relationship that are listed.
   private static let listedDestinations = 20
 
@@ -25,11 +28,14 @@ extension BrowsedStore {
         arguments: StatementArguments(key.values))
       return row.map { self.row($0, statement, columns, collection, limit: Self.detailLimit) }
     }
-    guard let row = found else {
+    guard var row = found else {
       throw RecordBrowsingError(
         .unknownRecord, path: path, detail: "\"\(collection.name)\" has no record with that key",
         hint: "It may be lost, or have another key in this store.")
     }
+    var rows = [row]
+    try annotate(&rows, columns, collection)
+    row = rows[0]
     var toOne: [String: RecordDetail.Reference] = [:]
     for (column, value) in zip(columns, row.values) {
       guard value.form == .reference, let number = Int64(value.text), let name = value.destination else { continue }
@@ -53,13 +59,20 @@ extension BrowsedStore {
     let condition = ([collection.condition].compactMap(\.self) + collection.keySQL.map { "\($0) = ?" })
     let value = try read(limits.page) { database in
       try Row.fetchOne(
-        database, sql: "SELECT \(found.sql) FROM \(collection.tableSQL)\(PageStatement.whereClause(condition))",
+        database,
+        sql: "SELECT CASE WHEN length(CAST(\(found.sql) AS BLOB)) <= \(Self.valueLimit) THEN \(found.sql) "
+          + "ELSE x'' END, length(CAST(\(found.sql) AS BLOB)) FROM \(collection.tableSQL)\(PageStatement.whereClause(condition))",
         arguments: StatementArguments(key.values))
     }
     guard let value else {
       throw RecordBrowsingError(
         .unknownRecord, path: path, detail: "\"\(collection.name)\" has no record with that key",
         hint: "It may be lost, or have another key in this store.")
+    }
+    if let length = value[1] as Int64?, length > Self.valueLimit {
+      throw RecordBrowsingError(
+        .tooLarge, path: path, detail: "the value has \(length) bytes, and at most \(Self.valueLimit) are shown",
+        hint: "Take the file itself, and read it with other means.")
     }
     let stored: DatabaseValue = value[0]
     switch stored.storage {
@@ -96,7 +109,8 @@ extension BrowsedStore {
   private func related(
     _ relationship: RecordCollection.ToMany, _ key: DatabaseValue
   ) throws(RecordBrowsingError) -> RecordDetail.Related {
-    let condition = "\(relationship.ownSQL) = ?"
+    let condition = (["\(relationship.ownSQL) = ?"] + [relationship.liveSQL].compactMap(\.self))
+      .joined(separator: " AND ")
     let count = try timed(limits.count) { database in
       try Int64.fetchOne(
         database, sql: "SELECT count(*) FROM \(relationship.table) WHERE \(condition)",
