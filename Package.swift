@@ -124,9 +124,16 @@ let package = Package(
         "Backup", "Quarantine", "RecoveryKit", systemPackage, logging,
       ]),
     floor(
+      "Inspector",
+      knows: [
+        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration", "Salvage",
+        "Backup", "Quarantine", "Lazaret", "RecordBrowsing", "HTTPServer", grdb, systemPackage,
+      ]),
+    floor(
       "Commands",
       knows: [
-        "Lazaret", "Backup", "Damage", "Migration", "LazaretTesting", "RecoveryKit", "Salvage", argumentParser, grdb,
+        "Lazaret", "Inspector", "HTTPServer", "Backup", "Damage", "Migration", "LazaretTesting", "RecoveryKit",
+        "Salvage", argumentParser, grdb,
         systemPackage, logging,
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
@@ -180,6 +187,12 @@ let package = Package(
     tests(
       of: "Lazaret",
       needs: ["LazaretTool", "Damage", "LazaretTesting", "Migration", "RecoveryKit", "Salvage", grdb, logging]),
+    tests(
+      of: "Inspector",
+      needs: [
+        "HTTPServer", "Lazaret", "Backup", "Quarantine", "Salvage", "Damage", "LazaretTesting", "ManagedObjectModel",
+        "PersistentStore", "RecordBrowsing", "StoreFiles", grdb,
+      ]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
     tests(of: "FuzzTargets"),
   ] + fuzzer

@@ -1,0 +1,4 @@
+extension InspectorRoutes {
+  /// What can be done.
+  mutating func addActions(_: InspectorParts) {}
+}

@@ -1,0 +1,4 @@
+extension InspectorRoutes {
+  /// The models that were given.
+  mutating func addModels(_: InspectorParts) {}
+}

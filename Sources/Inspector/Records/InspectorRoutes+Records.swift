@@ -1,0 +1,4 @@
+extension InspectorRoutes {
+  /// The records of stores.
+  mutating func addRecords(_: InspectorParts) {}
+}
