@@ -126,8 +126,8 @@ let package = Package(
     floor(
       "Inspector",
       knows: [
-        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration", "Salvage",
-        "Backup", "Quarantine", "Lazaret", "RecordBrowsing", "HTTPServer", grdb, systemPackage,
+        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
+        "Migration", "Salvage", "Backup", "Quarantine", "Lazaret", "RecordBrowsing", "HTTPServer", grdb, systemPackage,
       ]),
     floor(
       "Commands",

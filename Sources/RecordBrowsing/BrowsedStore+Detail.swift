@@ -90,6 +90,26 @@ extension BrowsedStore {
     }
   }
 
+  /// The name of the file that holds a value outside of the store; nil for values within it.
+  public func fileName(
+    of column: String, key: RecordKey, in collection: RecordCollection
+  ) throws(RecordBrowsingError) -> String? {
+    guard let found = collection.column(column) else { throw .unknownColumn(column, in: collection.name) }
+    guard case .attribute(let type, let isMarked) = found.kind, isMarked else { return nil }
+    let condition = ([collection.condition].compactMap(\.self) + collection.keySQL.map { "\($0) = ?" })
+    let value = try read(limits.page) { database in
+      try DatabaseValue.fetchOne(
+        database,
+        sql: "SELECT substr(\(found.sql), 1, 200) FROM \(collection.tableSQL)\(PageStatement.whereClause(condition))",
+        arguments: StatementArguments(key.values))
+    }
+    guard let value,
+      case .externalData(let name) = RecordValue(
+        StoredValue(value), type: type, allowsExternalStorage: isMarked)
+    else { return nil }
+    return name
+  }
+
   /// A record that something leads to.
   private func reference(_ key: RecordKey, named name: String) throws(RecordBrowsingError) -> RecordDetail.Reference {
     guard let collection = collections.first(where: { $0.name == name && $0.isEntity }) else {
@@ -129,7 +149,18 @@ extension BrowsedStore {
     for key in keys ?? [] { first.append(try reference(RecordKey(key), named: relationship.destination)) }
     return RecordDetail.Related(
       name: relationship.name, isIncoming: relationship.isIncoming, collection: relationship.destination, count: count,
-      first: first)
+      inverse: inverse(of: relationship), first: first)
+  }
+
+  /// The to-one property of the destination whose column the relationship is followed by.
+  private func inverse(of relationship: RecordCollection.ToMany) -> String? {
+    guard let destination = collections.first(where: { $0.name == relationship.destination && $0.isEntity }),
+      destination.tableSQL == relationship.table
+    else { return nil }
+    return destination.columns.first { column in
+      guard case .toOne = column.kind else { return false }
+      return column.sql == relationship.ownSQL
+    }?.name
   }
 
   /// The name or title of a record, cut to a line.

@@ -44,7 +44,7 @@ extension PresentedValue {
   /// A date as it is read most easily: without the letters of RFC 3339.
   private static func moment(_ text: String) -> String {
     guard text.hasSuffix("Z"), text.utf8.count >= 20 else { return text }
-    let plain = text.dropLast().replacing("T", with: " ")
+    let plain = String(text.dropLast()).replacing("T", with: " ")
     return plain.hasSuffix(" 00:00:00") ? String(plain.dropLast(9)) : plain
   }
 

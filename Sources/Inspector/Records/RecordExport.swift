@@ -40,9 +40,9 @@ struct RecordExport {
   ) throws -> Response {
     let rows = try place.opened.store.stream(collection, query)
     let writer = ExportWriter(rows.columns, format, hasStates: collection.hasStates)
-    let source = ChunkSource(onCancel: { rows.cancel() }, ended: { _ in rows.cancel() }) {
-      try writer.next(rows)
-    }
+    let source = ChunkSource(
+      onCancel: { rows.cancel() }, ended: { _ in rows.cancel() },
+      { () -> [UInt8]? in try writer.next(rows) })
     let name = "\(place.store.name)-\(place.side)-\(collection.name).\(format.rawValue)"
     return Response(headers: ["Content-Type": format.type], body: .chunks(source)).downloaded(as: name)
   }

@@ -41,7 +41,9 @@ struct RecordFacets {
         query.filters.removeAll { $0.column == facet.column }
         query.filters.append(Self.filter(facet.column, count.value))
       }
-      return "<li><a href=\"\(target)\">\(count.value.html)</a><span class=\"number\">\(Words.number(count.count))</span></li>"
+      return """
+        <li><a href="\(target)">\(count.value.html)</a><span class="number">\(Words.number(count.count))</span></li>
+        """
     }
     let cut: HTML = facet.isCut ? "<p class=\"soft\">and more</p>" : .empty
     return "<div>\(head)<ul>\(items)</ul>\(cut)</div>"

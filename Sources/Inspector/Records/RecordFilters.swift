@@ -16,7 +16,8 @@ struct RecordFilters {
     guard let counts = page.states, counts.keys.contains(where: { $0 != .certain }) else { return .empty }
     func link(_ words: HTML, _ states: Set<RowState>?) -> HTML {
       let current: HTML = query.states == states ? " aria-current=\"true\"" : ""
-      return "<li><a class=\"tag\(query.states == states ? " accent" : "")\" href=\"\(page.target { $0.states = states })\"\(current)>\(words)</a></li>"
+      let style: HTML = query.states == states ? "tag accent" : "tag"
+      return "<li><a class=\"\(style)\" href=\"\(page.target { $0.states = states })\"\(current)>\(words)</a></li>"
     }
     var items = [link("records of the store", nil)]
     for state in RowState.allCases {
@@ -31,7 +32,10 @@ struct RecordFilters {
     var items: [HTML] = []
     func chip(_ words: HTML, _ target: RequestTarget) {
       items.append(
-        "<li><a class=\"tag accent\" href=\"\(target)\">\(words) <span aria-hidden=\"true\">×</span><span class=\"visually-hidden\">, take away</span></a></li>"
+        """
+        <li><a class="tag accent" href="\(target)">\(words) <span aria-hidden="true">×</span>\
+        <span class="visually-hidden">, take away</span></a></li>
+        """
       )
     }
     for (index, filter) in query.filters.enumerated() {
@@ -85,8 +89,9 @@ struct RecordFilters {
     let shown = Set(page.page.columns.map(\.name))
     let boxes = collection.columns.map { column -> HTML in
       let isShown: HTML = shown.contains(column.name) ? " checked" : .empty
-      return
-        "<label class=\"check\"><input type=\"checkbox\" name=\"_show\" value=\"\(column.name)\"\(isShown)> \(column.name)</label>"
+      return """
+        <label class="check"><input type="checkbox" name="_show" value="\(column.name)"\(isShown)> \(column.name)</label>
+        """
     }
     return """
       <details class="no-print"><summary>Columns (\(shown.count) of \(collection.columns.count))</summary>

@@ -13,7 +13,7 @@ final class RecordSource: Sendable {
 
   let parts: InspectorParts
   let sides: StoreSides
-  private let comparisons = Mutex<[(key: String, value: StoreComparison)]>([])
+  private let comparisons = Mutex<[(key: String, value: SideComparison)]>([])
   private let bytes = Mutex<[(key: String, value: EvidencePages)]>([])
 
   /// The most comparisons, and stores whose bytes are looked at, that are kept.
@@ -126,14 +126,14 @@ final class RecordSource: Sendable {
   // MARK: Comparisons
 
   /// The comparison of two sides, which is kept while both are open.
-  func comparison(_ first: RecordPlace, _ second: RecordPlace) throws -> StoreComparison {
+  func comparison(_ first: RecordPlace, _ second: RecordPlace) throws -> SideComparison {
     let key = "\(first.opened.store.path)\u{0}\(second.opened.store.path)"
     let known = comparisons.withLock { list in
       list.first { $0.key == key && $0.value.first === first.opened.store && $0.value.second === second.opened.store }?
         .value
     }
     if let known { return known }
-    let made = try StoreComparison(first.opened.store, second.opened.store)
+    let made = try SideComparison(first.opened.store, second.opened.store)
     comparisons.withLock { list in
       list.removeAll { $0.key == key }
       if list.count >= Self.capacity { list.removeFirst() }

@@ -92,7 +92,8 @@ struct RecordsPage: InspectorPage {
   }
 
   private var nothing: HTML {
-    let words = query.filters.isEmpty && query.search == nil && query.states == nil
+    let words =
+      query.filters.isEmpty && query.search == nil && query.states == nil
       ? "There are no records of this kind here." : "Nothing fits."
     let all: HTML =
       query == RecordQuery()

@@ -10,8 +10,8 @@ enum SegmentName {
     let isPlain = name.unicodeScalars.allSatisfy { scalar in
       scalar.value >= 0x20 && scalar.value != 0x7F && scalar != "/" && scalar != "\\"
     }
-    let isUsable = isPlain && !name.isEmpty && name != "." && name != ".." && !name.hasPrefix("~") && name.utf8.count <= 200
-    return isUsable ? name : "~n\(index ?? 0)"
+    let isUsable = !["", ".", ".."].contains(name) && !name.hasPrefix("~") && name.utf8.count <= 200
+    return isPlain && isUsable ? name : "~n\(index ?? 0)"
   }
 
   /// The place in a list of names that a segment stands for; nil where there is none.

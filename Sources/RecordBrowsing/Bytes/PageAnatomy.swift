@@ -103,7 +103,8 @@ package struct PageAnatomy: Sendable {
       cells.append(
         CellFacts(
           index: index, bytes: range, rowid: page.kind.isTable ? cell.rowid : nil, payloadLength: cell.payloadLength,
-          overflowPage: cell.overflowPage, leftChild: cell.leftChild, values: Self.values(of: cell, on: page, encoding)))
+          overflowPage: cell.overflowPage, leftChild: cell.leftChild, values: Self.values(of: cell, on: page, encoding))
+      )
     }
     let pointersEnd = min(page.pointerArrayOffset + 2 * page.cellCount, bytes.count)
     paint(page.headerOffset..<page.pointerArrayOffset, .pageHeader)

@@ -5,4 +5,10 @@ public struct ComparisonPage: Sendable {
 
   /// The key behind which the next page begins; nil on the last.
   public var next: RecordKey?
+
+  /// A page of records.
+  public init(records: [ComparedRecord], next: RecordKey?) {
+    self.records = records
+    self.next = next
+  }
 }

@@ -82,8 +82,8 @@ struct FoundRows {
   private mutating func arrange(_ name: String) throws {
     let table = SQLText.quotedIdentifier(name)
     let columns = try columns(name)
-    guard let rowid = ["rowid", "_rowid_", "oid"].first(where: { word in !columns.contains { $0.lowercased() == word } })
-    else { return }
+    let taken = Set(columns.map { $0.lowercased() })
+    guard let rowid = ["rowid", "_rowid_", "oid"].first(where: { !taken.contains($0) }) else { return }
     number += 1
     let lower = name.lowercased()
     try database.execute(

@@ -18,7 +18,7 @@ public struct RecordQuery: Sendable, Hashable {
   /// Text that one of the text properties contains; nil for no such condition.
   public var search: String?
 
-  /// In which states the records are; nil for all live ones. It counts only in stores of found rows.
+  /// In which states the records are, in stores of found rows; nil for all live ones.
   public var states: Set<RowState>?
 
   /// Whether all records that fit are counted, however long it takes.

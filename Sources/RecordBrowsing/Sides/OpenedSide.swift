@@ -20,10 +20,12 @@ package struct OpenedSide: Sendable {
   ///
   /// Names are UUIDs, so that no value of a store leads to another file.
   package func externalValue(_ name: String, limit: Int, in fileSystem: FileSystem) throws -> [UInt8]? {
-    let isName = name.utf8.count == 36 && name.utf8.allSatisfy { byte in
-      let letter = byte | 0x20
-      return byte == UInt8(ascii: "-") || (0x30...0x39).contains(byte) || (0x61...0x66).contains(letter)
-    }
+    let isName =
+      name.utf8.count == 36
+      && name.utf8.allSatisfy { byte in
+        let letter = byte | 0x20
+        return byte == UInt8(ascii: "-") || (0x30...0x39).contains(byte) || (0x61...0x66).contains(letter)
+      }
     guard isName, let folder = externalData else { return nil }
     let path = folder.appending("_EXTERNAL_DATA").appending(name)
     guard try fileSystem.status(of: path, followingLinks: false)?.kind == .regular else { return nil }

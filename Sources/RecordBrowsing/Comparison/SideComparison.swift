@@ -5,7 +5,7 @@ internal import Synchronization
 /// The comparison of two stores: entity by entity, record by record, by primary key or by a property with UUIDs.
 ///
 /// Both are read through a connection of its own that can change nothing; what takes too long is left out, and said so.
-public final class StoreComparison: Sendable {
+public final class SideComparison: Sendable {
   /// The one store.
   public let first: BrowsedStore
 
