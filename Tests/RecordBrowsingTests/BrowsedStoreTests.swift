@@ -142,7 +142,9 @@ struct BrowsedStoreTests {
 
   @Test("A stream hands out all records, in order, and ends when it is cancelled")
   func streams() throws {
-    let browsed = try Fleet(records: 5_000).browse()
+    let fleet = try Fleet(records: 5_000)
+    defer { withExtendedLifetime(fleet) {} }
+    let browsed = try fleet.browse()
     let person = try browsed.collection("Person")
     var query = RecordQuery()
     query.filters = [RecordFilter("age", .greater, "1")]

@@ -1,5 +1,6 @@
 import Backup
 import GRDB
+import LazaretTesting
 import ManagedObjectModel
 import RecordBrowsing
 import Salvage

@@ -40,7 +40,8 @@ struct BytesPage: InspectorPage {
     pageCount = pages.pageCount
     pageSize = pages.pageSize
     frames = pages.frames[number] ?? []
-    anatomy = PageAnatomy(content.bytes, number: number, geometry: pages.geometry, encoding: pages.encoding)
+    let anatomy = PageAnatomy(content.bytes, number: number, geometry: pages.geometry, encoding: pages.encoding)
+    self.anatomy = anatomy
     if let cell = query["cell"].flatMap({ Int($0) }) {
       marked = anatomy.cells.contains { $0.index == cell } ? cell : nil
     } else {
