@@ -1,4 +1,5 @@
 internal import GRDB
+internal import Synchronization
 
 extension BrowsedStore {
   /// Where the bytes of a row are, and how far it is to be believed; nil in stores that are not of found rows.
@@ -53,6 +54,7 @@ extension BrowsedStore {
   /// How many rows of a collection are in each state; nil where counting took too long, or rows have none.
   public func states(of collection: RecordCollection) throws(RecordBrowsingError) -> [RowState: Int64]? {
     guard let table = collection.provenance, let key = collection.keySQL.first else { return nil }
+    if let known = stateCounts.withLock({ $0[collection.name] }) { return known }
     let from: String
     if let condition = collection.condition {
       from = "\(TableProvenance.rows) AS n JOIN \(collection.tableSQL) ON \(key) = n.k WHERE n.tbl = ? AND \(condition)"
@@ -66,7 +68,9 @@ extension BrowsedStore {
     guard var counts = noted, let live = try count(of: collection) else { return nil }
     let certain = live - (counts[.doubtful] ?? 0) - (counts[.probable] ?? 0)
     if certain > 0 { counts[.certain] = certain }
-    return counts
+    let found = counts
+    stateCounts.withLock { $0[collection.name] = found }
+    return found
   }
 
   /// Says of each row in which state it is, and gives rows the keys that they have in the store.

@@ -45,6 +45,7 @@ public final class BrowsedStore: Sendable {
   let pool: ReaderPool
   let streams = Mutex(0)
   private let counts = Mutex<[String: Int64]>([:])
+  let stateCounts = Mutex<[String: [RowState: Int64]]>([:])
 
   /// Opens a store.
   ///

@@ -119,7 +119,10 @@ struct RecordsPage: InspectorPage {
       target.query = Query(query.changed { $0.facets = [] }.items)
       return "<a class=\"button\" href=\"\(target)\" download>\(format.title)</a>"
     }
-    return "<div class=\"row no-print\" role=\"group\" aria-label=\"Export what is shown\">\(links)</div>"
+    return """
+      <div class="row no-print" role="group" aria-label="Export what is shown"><a href="\(target(query))">Link to this list</a>\
+      \(links)</div>
+      """
   }
 
   private var pager: HTML {
