@@ -17,8 +17,8 @@ package struct ActionAnswer: Sendable {
   }
 
   /// An action that goes on as a job.
-  package static func running(_ job: RunningWork.Job, _ target: RequestTarget) -> ActionAnswer {
-    ActionAnswer(target: target, isDone: false, facts: [.init("job", .string(job.id))])
+  package static func running(_ job: RunningWork.Job) -> ActionAnswer {
+    ActionAnswer(target: .to("work", job.id), isDone: false, facts: [.init("job", .string(job.id))])
   }
 
   /// The answer to programs.

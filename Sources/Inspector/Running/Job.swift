@@ -12,6 +12,7 @@ extension RunningWork {
       case proof
       case restore
       case install
+      case release
       case export
       case send
     }

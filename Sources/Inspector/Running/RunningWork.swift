@@ -124,6 +124,9 @@ package final class RunningWork: Sendable {
       state.listeners.append(channel)
       return state.entries.map(\.job).filter(\.isRunning)
     }
+    // A page that shows a job which is not named here was made before its end.
+    let names = JSONText.object([.init("jobs", .array(running.map { .string($0.id) }))])
+    channel.send(EventChannel.Event(names.text, name: "running"))
     for job in running { channel.send(job.progressEvent) }
     return channel.response
   }
