@@ -111,7 +111,10 @@ let package = Package(
       ]),
     floor(
       "RecordBrowsing",
-      knows: ["StoreFiles", "ManagedObjectModel", "PersistentStore", grdb, systemPackage]),
+      knows: [
+        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Salvage", "Backup", grdb, crypto,
+        systemPackage,
+      ]),
     floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
@@ -123,9 +126,9 @@ let package = Package(
     floor(
       "Inspector",
       knows: [
-        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration",
-        "RecoveryKit", "Salvage",
-        "Backup", "Quarantine", "Lazaret", "RecordBrowsing", "HTTPServer", grdb, systemPackage,
+        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
+        "Migration", "RecoveryKit", "Salvage", "Backup", "Quarantine", "Lazaret", "RecordBrowsing", "HTTPServer", grdb,
+        systemPackage,
       ]),
     floor(
       "Commands",
@@ -178,7 +181,9 @@ let package = Package(
         "Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb,
       ],
       leavingOut: ["Recorded"]),
-    tests(of: "RecordBrowsing", needs: ["LazaretTesting", "ManagedObjectModel", "PersistentStore", grdb]),
+    tests(
+      of: "RecordBrowsing",
+      needs: ["Backup", "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "Salvage", grdb]),
     tests(of: "Quarantine"),
     tests(
       of: "Lazaret",
