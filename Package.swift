@@ -113,7 +113,10 @@ let package = Package(
       ]),
     floor(
       "RecordBrowsing",
-      knows: ["StoreFiles", "ManagedObjectModel", "PersistentStore", grdb, systemPackage]),
+      knows: [
+        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Salvage", "Backup", grdb, crypto,
+        systemPackage,
+      ]),
     floor(
       "SupportBundle",
       knows: ["AgeEncryption", "Archives", "StoreFiles", crypto, systemPackage]),
@@ -126,9 +129,17 @@ let package = Package(
         "Backup", "Quarantine", "RecoveryKit", systemPackage, logging,
       ]),
     floor(
+      "Inspector",
+      knows: [
+        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
+        "Migration", "RecoveryKit", "Salvage", "Backup", "Quarantine", "Lazaret", "RecordBrowsing", "HTTPServer", grdb,
+        systemPackage,
+      ]),
+    floor(
       "Commands",
       knows: [
-        "Lazaret", "Backup", "Damage", "Migration", "LazaretTesting", "RecoveryKit", "Salvage", argumentParser, grdb,
+        "Lazaret", "Inspector", "HTTPServer", "Backup", "Damage", "Migration", "LazaretTesting", "RecoveryKit",
+        "Salvage", argumentParser, grdb,
         systemPackage, logging,
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
@@ -175,7 +186,9 @@ let package = Package(
         "Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb,
       ],
       leavingOut: ["Recorded"]),
-    tests(of: "RecordBrowsing", needs: ["LazaretTesting", "ManagedObjectModel", "PersistentStore", grdb]),
+    tests(
+      of: "RecordBrowsing",
+      needs: ["Backup", "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "Salvage", grdb]),
     tests(of: "AgeEncryption", needs: ["StoreFiles"]),
     tests(of: "Archives", needs: ["StoreFiles"]),
     tests(of: "SupportBundle", needs: ["AgeEncryption", "Archives", "StoreFiles"]),
@@ -183,6 +196,12 @@ let package = Package(
     tests(
       of: "Lazaret",
       needs: ["LazaretTool", "Damage", "LazaretTesting", "Migration", "RecoveryKit", "Salvage", grdb, logging]),
+    tests(
+      of: "Inspector",
+      needs: [
+        "HTTPServer", "Lazaret", "Backup", "Quarantine", "Salvage", "Damage", "LazaretTesting", "ManagedObjectModel",
+        "PersistentStore", "RecordBrowsing", "StoreFiles", grdb,
+      ]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
     tests(of: "FuzzTargets"),
   ] + fuzzer

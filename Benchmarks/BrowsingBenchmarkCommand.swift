@@ -39,6 +39,8 @@ struct BrowsingBenchmarkCommand: ParsableCommand {
       try measure("filter \(column.name) contains a, first page", browsed, chosen, query)
       query.filters = [RecordFilter(column.name, .contains, "no record has this")]
       try measure("filter \(column.name) contains nothing", browsed, chosen, query)
+      query.filters = [RecordFilter(column.name, .contains, "a")]
+      try measureStream("stream of \(column.name) contains a", browsed, chosen, query)
       query.filters = []
       query.sort = column.name
       try measure("sort by \(column.name), first page", browsed, chosen, query)
@@ -66,6 +68,21 @@ struct BrowsingBenchmarkCommand: ParsableCommand {
     print(
       "\(times.count) pages: first \(times[0]), last \(times[times.count - 1]), median \(sorted[sorted.count / 2]), "
         + "99 % under \(sorted[sorted.count * 99 / 100])")
+  }
+
+  /// Reads all that fits as an export does.
+  private func measureStream(
+    _ what: String, _ browsed: BrowsedStore, _ collection: RecordCollection, _ query: RecordQuery
+  ) throws {
+    let begun = ContinuousClock.now
+    let stream = try browsed.stream(collection, query)
+    var first: Duration?
+    var count = 0
+    while let rows = try stream.next() {
+      if first == nil { first = ContinuousClock.now - begun }
+      count += rows.count
+    }
+    print("\(what): first rows after \(first ?? .zero), \(count) rows in \(ContinuousClock.now - begun)")
   }
 
   private func measure(

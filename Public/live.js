@@ -26,6 +26,16 @@ if (source && "EventSource" in window) {
       if (text) text.textContent = [update.phase, left(update.secondsLeft)].filter(Boolean).join(" · ");
     }
   });
+  events.addEventListener("running", (event) => {
+    const running = JSON.parse(event.data).jobs;
+    for (const element of jobs) {
+      if (running.includes(element.dataset.job)) continue;
+      // It ended between the making of this page and now.
+      events.close();
+      window.location.reload();
+      return;
+    }
+  });
   events.addEventListener("done", () => {
     events.close();
     window.location.reload();

@@ -1,7 +1,7 @@
 // The picture of a store's pages: each page a cell, coloured by its state. Hover or arrow keys tell what a page is.
 //
-// The element holds a table of runs as JSON (state letter, table index, number of pages) that the server wrote, and a
-// drawing of it for browsers without scripts, which this module replaces.
+// The element names the address of the runs as JSON (state letter, table index, number of pages), and holds a drawing of them
+// for browsers without scripts, which this module replaces.
 
 const names = {
   h: "healthy", o: "orphan", d: "damaged", f: "free", v: "overflow", s: "special", u: "unplaced", x: "unreadable",
@@ -13,9 +13,9 @@ const words = {
 };
 
 class PageMap {
-  constructor(element) {
+  constructor(element, data) {
     this.element = element;
-    const data = JSON.parse(element.querySelector("script[type='application/json']").textContent);
+    this.byTable = false;
     this.tables = data.tables;
     this.pageSize = data.pageSize;
     this.href = data.href;
@@ -59,6 +59,20 @@ class PageMap {
       button.hidden = false;
       button.addEventListener("click", () => this.setZoom(this.zoom * Number(button.dataset.zoom)));
     }
+    const colour = this.element.querySelector("[data-colour]");
+    if (colour) {
+      colour.hidden = false;
+      colour.addEventListener("click", () => {
+        this.byTable = !this.byTable;
+        colour.textContent = this.byTable ? "Colour by state" : "Colour by table";
+        this.draw();
+      });
+    }
+  }
+
+  // Neighbouring tables get hues that are far apart.
+  tableColor(table) {
+    return `hsl(${(table * 137.5) % 360} 45% 55%)`;
   }
 
   setZoom(zoom) {
@@ -109,7 +123,9 @@ class PageMap {
       const x = (page % this.across) * this.size;
       const y = Math.floor(page / this.across) * this.size;
       const state = this.states[page];
-      context.fillStyle = colors[state] ?? ink;
+      const table = this.owners[page];
+      context.fillStyle = this.byTable && table >= 0 && "hov".includes(state)
+        ? this.tableColor(table) : colors[state] ?? ink;
       context.fillRect(x, y, this.size - gap, this.size - gap);
       // Damage is told by a mark too, not by colour alone.
       if ((state === "d" || state === "x" || state === "u") && this.size >= 6) {
@@ -184,4 +200,12 @@ class PageMap {
   }
 }
 
-for (const element of document.querySelectorAll(".map[data-map]")) new PageMap(element);
+async function load(element) {
+  const answer = await fetch(element.dataset.map, { headers: { Accept: "application/json" } });
+  // Without the data the server's own drawing stays.
+  if (!answer.ok) return;
+  const data = await answer.json();
+  if (Array.isArray(data.runs) && data.runs.length > 0) new PageMap(element, data);
+}
+
+for (const element of document.querySelectorAll(".map[data-map]")) load(element);

@@ -25,6 +25,12 @@ public struct QuarantineSalvageOptions: Sendable, Hashable {
   /// Whether deleted records are looked for too; they are kept apart.
   public var findsDeleted: Bool
 
-  /// Live records only, unless told otherwise.
-  public init(findsDeleted: Bool = false) { self.findsDeleted = findsDeleted }
+  /// A healthy store, such as a restored backup, that lost records are taken from; nil for none.
+  public var donor: SalvageDonor?
+
+  /// Live records only, and no other store, unless told otherwise.
+  public init(findsDeleted: Bool = false, donor: SalvageDonor? = nil) {
+    self.findsDeleted = findsDeleted
+    self.donor = donor
+  }
 }

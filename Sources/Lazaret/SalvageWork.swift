@@ -60,7 +60,8 @@ struct SalvageWork {
     // Kits bear the name that the store had where the app opened it.
     let kits = stored.receipt?.originalPath.path.map { [KitFolder(for: $0, home: home, in: fileSystem)] } ?? []
     let salvaging = Salvager.Options(
-      findsDeleted: options.findsDeleted, fitsModel: true, ignoresLog: try hasForeignLog(stored), kit: .folders(kits)
+      findsDeleted: options.findsDeleted, fitsModel: true, ignoresLog: try hasForeignLog(stored), kit: .folders(kits),
+      donor: options.donor
     ) { [observer] in
       observer.progress(clock.progress($0, $1, $2))
       return !observer.isCancelled()

@@ -5,6 +5,9 @@ extension BrowsedStore {
   /// The most characters of a value of a single record.
   private static let detailLimit = 20_000
 
+  /// The most bytes of a single value that are given.
+  private static let valueLimit: Int64 = 64 << 20
+
   /// The most destinations of a relationship that are listed.
   private static let listedDestinations = 20
 
@@ -25,11 +28,14 @@ extension BrowsedStore {
         arguments: StatementArguments(key.values))
       return row.map { self.row($0, statement, columns, collection, limit: Self.detailLimit) }
     }
-    guard let row = found else {
+    guard var row = found else {
       throw RecordBrowsingError(
         .unknownRecord, path: path, detail: "\"\(collection.name)\" has no record with that key",
         hint: "It may be lost, or have another key in this store.")
     }
+    var rows = [row]
+    try annotate(&rows, columns, collection)
+    row = rows[0]
     var toOne: [String: RecordDetail.Reference] = [:]
     for (column, value) in zip(columns, row.values) {
       guard value.form == .reference, let number = Int64(value.text), let name = value.destination else { continue }
@@ -53,13 +59,20 @@ extension BrowsedStore {
     let condition = ([collection.condition].compactMap(\.self) + collection.keySQL.map { "\($0) = ?" })
     let value = try read(limits.page) { database in
       try Row.fetchOne(
-        database, sql: "SELECT \(found.sql) FROM \(collection.tableSQL)\(PageStatement.whereClause(condition))",
+        database,
+        sql: "SELECT CASE WHEN length(CAST(\(found.sql) AS BLOB)) <= \(Self.valueLimit) THEN \(found.sql) "
+          + "ELSE x'' END, length(CAST(\(found.sql) AS BLOB)) FROM \(collection.tableSQL)\(PageStatement.whereClause(condition))",
         arguments: StatementArguments(key.values))
     }
     guard let value else {
       throw RecordBrowsingError(
         .unknownRecord, path: path, detail: "\"\(collection.name)\" has no record with that key",
         hint: "It may be lost, or have another key in this store.")
+    }
+    if let length = value[1] as Int64?, length > Self.valueLimit {
+      throw RecordBrowsingError(
+        .tooLarge, path: path, detail: "the value has \(length) bytes, and at most \(Self.valueLimit) are shown",
+        hint: "Take the file itself, and read it with other means.")
     }
     let stored: DatabaseValue = value[0]
     switch stored.storage {
@@ -75,6 +88,26 @@ extension BrowsedStore {
       default: return [UInt8](data)
       }
     }
+  }
+
+  /// The name of the file that holds a value outside of the store; nil for values within it.
+  public func fileName(
+    of column: String, key: RecordKey, in collection: RecordCollection
+  ) throws(RecordBrowsingError) -> String? {
+    guard let found = collection.column(column) else { throw .unknownColumn(column, in: collection.name) }
+    guard case .attribute(let type, let isMarked) = found.kind, isMarked else { return nil }
+    let condition = ([collection.condition].compactMap(\.self) + collection.keySQL.map { "\($0) = ?" })
+    let value = try read(limits.page) { database in
+      try DatabaseValue.fetchOne(
+        database,
+        sql: "SELECT substr(\(found.sql), 1, 200) FROM \(collection.tableSQL)\(PageStatement.whereClause(condition))",
+        arguments: StatementArguments(key.values))
+    }
+    guard let value,
+      case .externalData(let name) = RecordValue(
+        StoredValue(value), type: type, allowsExternalStorage: isMarked)
+    else { return nil }
+    return name
   }
 
   /// A record that something leads to.
@@ -96,7 +129,8 @@ extension BrowsedStore {
   private func related(
     _ relationship: RecordCollection.ToMany, _ key: DatabaseValue
   ) throws(RecordBrowsingError) -> RecordDetail.Related {
-    let condition = "\(relationship.ownSQL) = ?"
+    let condition = (["\(relationship.ownSQL) = ?"] + [relationship.liveSQL].compactMap(\.self))
+      .joined(separator: " AND ")
     let count = try timed(limits.count) { database in
       try Int64.fetchOne(
         database, sql: "SELECT count(*) FROM \(relationship.table) WHERE \(condition)",
@@ -115,7 +149,18 @@ extension BrowsedStore {
     for key in keys ?? [] { first.append(try reference(RecordKey(key), named: relationship.destination)) }
     return RecordDetail.Related(
       name: relationship.name, isIncoming: relationship.isIncoming, collection: relationship.destination, count: count,
-      first: first)
+      inverse: inverse(of: relationship), first: first)
+  }
+
+  /// The to-one property of the destination whose column the relationship is followed by.
+  private func inverse(of relationship: RecordCollection.ToMany) -> String? {
+    guard let destination = collections.first(where: { $0.name == relationship.destination && $0.isEntity }),
+      destination.tableSQL == relationship.table
+    else { return nil }
+    return destination.columns.first { column in
+      guard case .toOne = column.kind else { return false }
+      return column.sql == relationship.ownSQL
+    }?.name
   }
 
   /// The name or title of a record, cut to a line.

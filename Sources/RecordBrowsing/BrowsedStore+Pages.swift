@@ -28,11 +28,14 @@ extension BrowsedStore {
       return (rows, nil)
     }
     if rows.isEmpty { next = nil }
+    try annotate(&rows, columns, collection)
     let total = try count(of: collection)
-    let isWhole = query.filters.isEmpty && query.search == nil
-    return RecordPage(
-      columns: columns, rows: rows, next: next, total: total,
-      matching: isWhole ? total : try matching(collection, query), facets: try facets(of: collection, query))
+    var page = RecordPage(
+      columns: columns, rows: rows, next: next, total: total, matching: total, facets: try facets(of: collection, query)
+    )
+    let isWhole = query.filters.isEmpty && query.search == nil && (query.states == nil || !hasProvenance)
+    if !isWhole { try countMatching(collection, query, &page) }
+    return page
   }
 
   func shownColumns(
@@ -56,6 +59,12 @@ extension BrowsedStore {
     for (index, column) in columns.enumerated() {
       var value = PresentedValue(
         row[statement.firstColumn + index], of: column, entityNames: entityNames, limit: limit)
+      if value.form == .bytes, let position = statement.lengthColumns[index], let read = value.byteCount,
+        let length = Int.fromDatabaseValue(row[position])
+      {
+        // Of long values only the beginning is read; the marker before bytes is not one of them.
+        value.byteCount = length - (min(length, PageStatement.bytesRead) - read)
+      }
       if value.form == .reference, let position = statement.entityColumns[index],
         let number = Int.fromDatabaseValue(row[position]), let name = entityNames[number]
       {
@@ -68,16 +77,25 @@ extension BrowsedStore {
       key: RecordKey(statement.key(row)), entity: number.flatMap { entityNames[$0] } ?? collection.name, values: values)
   }
 
-  private func matching(
-    _ collection: RecordCollection, _ query: RecordQuery
-  ) throws(RecordBrowsingError) -> Int64? {
-    let (parts, arguments) = try query.conditions(in: collection)
-    return try timed(limits.count) { database in
-      try Int64.fetchOne(
-        database,
-        sql: "SELECT count(*) FROM \(collection.tableSQL)\(PageStatement.whereClause(parts))",
-        arguments: StatementArguments(arguments)) ?? 0
+  /// Counts the records that fit a query, up to a limit unless all are wanted.
+  private func countMatching(
+    _ collection: RecordCollection, _ query: RecordQuery, _ page: inout RecordPage
+  ) throws(RecordBrowsingError) {
+    page.matching = nil
+    if query.next == nil, page.next == nil {
+      page.matching = Int64(page.rows.count)
+      return
     }
+    let (parts, arguments) = try query.conditions(in: collection)
+    let selection = "SELECT 1 FROM \(collection.tableSQL)\(PageStatement.whereClause(parts))"
+    let limit = Int64(limits.matchingCount)
+    let sql = query.countsAll ? selection : selection + " LIMIT \(limit + 1)"
+    let count = try timed(query.countsAll ? limits.page : limits.matching) { database in
+      try Int64.fetchOne(
+        database, sql: "SELECT count(*) FROM (\(sql))", arguments: StatementArguments(arguments)) ?? 0
+    }
+    guard let count else { return }
+    if query.countsAll || count <= limit { page.matching = count } else { page.matchingAtLeast = limit }
   }
 
   private func facets(
@@ -124,6 +142,12 @@ struct PageStatement {
   /// The places of the entity numbers of to-one relationships, by the number of the shown column.
   let entityColumns: [Int: Int]
 
+  /// The places of the lengths of columns that may hold bytes, by the number of the shown column.
+  let lengthColumns: [Int: Int]
+
+  /// How many bytes of a value are read: enough to tell what they are.
+  static let bytesRead = 1100
+
   /// The place of the record's own entity number.
   let entityPosition: Int?
 
@@ -159,7 +183,17 @@ struct PageStatement {
     }
     self.entityPosition = entityPosition
     firstColumn = selected.count
-    selected += columns.map(\.sql)
+    selected += columns.map { column in
+      column.mayHoldBytes
+        ? "CASE typeof(\(column.sql)) WHEN 'blob' THEN substr(\(column.sql), 1, \(Self.bytesRead)) ELSE \(column.sql) END"
+        : column.sql
+    }
+    var lengthColumns: [Int: Int] = [:]
+    for (index, column) in columns.enumerated() where column.mayHoldBytes {
+      lengthColumns[index] = selected.count
+      selected.append("CASE typeof(\(column.sql)) WHEN 'blob' THEN length(\(column.sql)) END")
+    }
+    self.lengthColumns = lengthColumns
     var entityColumns: [Int: Int] = [:]
     for (index, column) in columns.enumerated() {
       guard let entitySQL = column.entitySQL else { continue }

@@ -18,6 +18,12 @@ public final class BrowsedStore: Sendable {
     /// How long a count or a facet may take; what takes longer is left out.
     public var count: Duration = .milliseconds(400)
 
+    /// How long the records that fit a query are counted.
+    public var matching: Duration = .milliseconds(40)
+
+    /// How many of them are counted at most.
+    public var matchingCount = 10_000
+
     /// How long an export may take.
     public var export: Duration = .seconds(600)
 
@@ -31,10 +37,15 @@ public final class BrowsedStore: Sendable {
   /// The entities by name, then the tables by name.
   public let collections: [RecordCollection]
 
+  /// Whether it is a store of found rows, each with the place of its bytes and how far it is to be believed.
+  public let hasProvenance: Bool
+
   let limits: Limits
   let entityNames: [Int: String]
   let pool: ReaderPool
+  let streams = Mutex(0)
   private let counts = Mutex<[String: Int64]>([:])
+  let stateCounts = Mutex<[String: [RowState: Int64]]>([:])
 
   /// Opens a store.
   ///
@@ -42,32 +53,41 @@ public final class BrowsedStore: Sendable {
   ///   - path: the main file; a log beside it is not read.
   ///   - model: the model of the version the store is in; without one the tables are shown as they are.
   ///   - connections: how many questions are answered at once.
+  ///   - hasProvenance: whether it is a file that `FoundRows` arranged.
   /// - Throws: `RecordBrowsingError.store` where SQLite cannot open or read it.
   public init(
-    _ path: FilePath, model: ManagedObjectModel?, limits: Limits = Limits(), connections: Int = 4
+    _ path: FilePath, model: ManagedObjectModel?, limits: Limits = Limits(), connections: Int = 4,
+    hasProvenance: Bool = false
   ) throws(RecordBrowsingError) {
     self.path = path
     self.limits = limits
+    self.hasProvenance = hasProvenance
     do {
       let layout = try model.map { try StoreLayout($0) }
-      var configuration = Configuration()
-      configuration.readonly = true
-      configuration.foreignKeysEnabled = false
-      configuration.label = "Lazaret.RecordBrowsing"
-      let address = PersistentStore.address(of: path, isReadOnly: true) + "&immutable=1"
       var queues: [DatabaseQueue] = []
-      for _ in 0..<max(1, connections) {
-        let queue = try DatabaseQueue(path: address, configuration: configuration)
-        try queue.inDatabase { try $0.execute(sql: "PRAGMA trusted_schema = OFF; PRAGMA cache_size = -4000") }
-        queues.append(queue)
+      for _ in 0..<max(1, connections) { queues.append(try Self.connect(path)) }
+      let list = try queues[0].read { database in
+        try CollectionList(
+          database, layout: layout, provenance: hasProvenance ? TableProvenance.all(database) : [:])
       }
-      let list = try queues[0].read { try CollectionList($0, layout: layout) }
       collections = list.collections
       entityNames = list.entityNames
       pool = ReaderPool(queues)
     } catch {
       throw Self.error(error, path)
     }
+  }
+
+  /// A connection that can change nothing and makes nothing beside the file.
+  static func connect(_ path: FilePath) throws -> DatabaseQueue {
+    var configuration = Configuration()
+    configuration.readonly = true
+    configuration.foreignKeysEnabled = false
+    configuration.label = "Lazaret.RecordBrowsing"
+    let address = PersistentStore.address(of: path, isReadOnly: true) + "&immutable=1"
+    let queue = try DatabaseQueue(path: address, configuration: configuration)
+    try queue.inDatabase { try $0.execute(sql: "PRAGMA trusted_schema = OFF; PRAGMA cache_size = -4000") }
+    return queue
   }
 
   /// The collection of that name.
@@ -85,7 +105,7 @@ public final class BrowsedStore: Sendable {
   /// The number of records in a collection; nil where counting takes too long.
   public func count(of collection: RecordCollection) throws(RecordBrowsingError) -> Int64? {
     if let known = counts.withLock({ $0[collection.name] }) { return known }
-    let condition = collection.condition.map { " WHERE \($0)" } ?? ""
+    let condition = PageStatement.whereClause(collection.liveConditions)
     let count = try timed(limits.count) { database in
       try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(collection.tableSQL)\(condition)") ?? 0
     }
@@ -112,7 +132,7 @@ public final class BrowsedStore: Sendable {
     }
   }
 
-  private static func error(_ error: any Error, _ path: FilePath) -> RecordBrowsingError {
+  static func error(_ error: any Error, _ path: FilePath) -> RecordBrowsingError {
     if let error = error as? RecordBrowsingError { return error }
     if let error = error as? PersistentStoreError {
       return RecordBrowsingError(.store, operation: error.operation, path: path, detail: error.detail, hint: error.hint)

@@ -21,6 +21,12 @@ public struct RecordBrowsingError: ReportableError {
     /// The answer took longer than allowed.
     case timeLimit = "time-limit"
 
+    /// A value is larger than what is shown.
+    case tooLarge = "value-too-large"
+
+    /// Too much is being asked at once.
+    case busy
+
     /// SQLite cannot open or read the file.
     case store = "store-unreadable"
   }

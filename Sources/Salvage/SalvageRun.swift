@@ -206,7 +206,7 @@ struct SalvageRun {
   // MARK: Pages
 
   /// Finds the layout, and what log or journal add to the file.
-  private func openPages(ignoringLog: Bool) throws(SalvageError) -> PageReader {
+  func openPages(ignoringLog: Bool) throws(SalvageError) -> PageReader {
     var search = FileLayoutSearch(main: evidence.main)
     var logHeader: WriteAheadLog.Header?
     if let log = evidence.log {

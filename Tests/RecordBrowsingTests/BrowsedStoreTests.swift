@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import LazaretTesting
 import ManagedObjectModel
@@ -139,24 +140,68 @@ struct BrowsedStoreTests {
     #expect(finds.finds.first?.records.first?.excerpt == "Porto Rosso")
   }
 
-  @Test("Exports are whole, and no spreadsheet computes what is in them")
-  func exports() throws {
-    let browsed = try Fleet().browse()
-    let extra = try browsed.collection("extra")
-    var text = ""
-    try browsed.export(extra, RecordQuery(), as: .csv) {
-      text += $0
-      return true
+  @Test("A stream hands out all records, in order, and ends when it is cancelled")
+  func streams() throws {
+    let fleet = try Fleet(records: 5_000)
+    defer { withExtendedLifetime(fleet) {} }
+    let browsed = try fleet.browse()
+    let person = try browsed.collection("Person")
+    var query = RecordQuery()
+    query.filters = [RecordFilter("age", .greater, "1")]
+    query.sort = "name"
+    let stream = try browsed.stream(person, query)
+    var keys: [String] = []
+    while let rows = try stream.next() { keys += rows.map(\.key.description) }
+    #expect(keys.count == 3_000)
+    #expect(Set(keys).count == 3_000)
+    query.size = 1_000
+    #expect(try browsed.page(of: person, query).rows.map(\.key.description) == Array(keys.prefix(1_000)))
+    // More streams than are read at a time are refused, and a place is free again when one was cancelled.
+    let open = try (0..<4).map { _ in try browsed.stream(person, RecordQuery()) }
+    #expect(throws: RecordBrowsingError.self) { try browsed.stream(person, RecordQuery()) }
+    for stream in open { stream.cancel() }
+    #expect(try open[0].next() == nil)
+    var tries = 0
+    while tries < 200 {
+      if (try? browsed.stream(person, RecordQuery()))?.cancel() != nil { break }
+      usleep(10_000)
+      tries += 1
     }
-    #expect(text == "id,note\r\n1,'=1+1\r\n2,\"a \"\"b\"\", c\"\r\n3,-5\r\n")
-    text = ""
-    try browsed.export(extra, RecordQuery(), as: .json) {
-      text += $0
-      return true
+    #expect(tries < 200)
+  }
+
+  @Test("Of many matches not all are counted, unless they are asked for")
+  func counting() throws {
+    var limits = BrowsedStore.Limits()
+    limits.matchingCount = 500
+    let browsed = try Fleet(records: 5_000).browse(limits: limits)
+    let person = try browsed.collection("Person")
+    var query = RecordQuery()
+    query.filters = [RecordFilter("age", .greater, "1")]
+    let page = try browsed.page(of: person, query)
+    #expect(page.matching == nil)
+    #expect(page.matchingAtLeast == 500)
+    query.countsAll = true
+    #expect(try browsed.page(of: person, query).matching == 3_000)
+  }
+
+  @Test("Of long values only the beginning is read, and their length is told")
+  func longValues() throws {
+    let fleet = try Fleet()
+    let queue = try DatabaseQueue(path: fleet.path.string)
+    try queue.write {
+      try $0.execute(sql: "UPDATE ZSHIP SET ZFLAG = x'89504E470D0A1A0A' || zeroblob(500000) WHERE Z_PK = 2")
     }
-    #expect(
-      text == "[\n{\"id\":1,\"note\":\"=1+1\"},\n{\"id\":2,\"note\":\"a \\\"b\\\", c\"},\n{\"id\":3,\"note\":-5}\n]\n")
-    #expect(JSONText.string("</script>\u{2028}") == "\"\\u003c/script\\u003e\\u2028\"")
+    try queue.write { try $0.execute(sql: "UPDATE ZSHIP SET ZFLAG = CAST(ZFLAG AS BLOB)") }
+    try queue.close()
+    let browsed = try fleet.browse()
+    let ship = try browsed.collection("Ship")
+    let page = try browsed.page(of: ship, RecordQuery())
+    let flag = try #require(page.columns.firstIndex { $0.name == "flag" })
+    #expect(page.rows[1].values[flag].byteCount == 500_008)
+    #expect(page.rows[1].values[flag].text == "PNG picture")
+    #expect(page.rows[0].values[flag].byteCount == 9)
+    #expect(try browsed.bytes(of: "flag", key: RecordKey(2), in: ship)?.count == 500_008)
   }
 
   @Test("A question that takes too long is interrupted, and the next one is not")

@@ -43,7 +43,7 @@ struct PresentStore: ~Copyable {
   }
 
   /// Writes the pages of a sound store into a file, as they are at one commit; nil for a damaged one.
-  private static func copy(
+  static func copy(
     _ files: StoreFileSet, in folder: FilePath, _ surroundings: Surroundings
   ) throws -> FilePath? {
     for attempt in 1...attempts {

@@ -86,7 +86,7 @@ package struct Router: Sendable {
   /// The answer to a request; errors of handlers become responses.
   package func respond(to request: Request) -> Response {
     do {
-      return try answer(request)
+      return try answer(to: request)
     } catch let refusal as Refusal {
       return refusal.response
     } catch {
@@ -95,7 +95,10 @@ package struct Router: Sendable {
     }
   }
 
-  private func answer(_ request: Request) throws -> Response {
+  /// The answer to a request, for servers that show errors in a way of their own.
+  ///
+  /// - Throws: ``Refusal`` 404 and 405 where no route fits, and what the handler throws.
+  package func answer(to request: Request) throws -> Response {
     if request.target.isServer {
       guard request.method == .options else { throw Refusal(.badRequest, "the address is none") }
       return Response(.noContent, headers: ["Allow": Method.allCases.map(\.rawValue).joined(separator: ", ")])

@@ -11,8 +11,13 @@ package final class Sessions: Sendable {
     package let form: Token
   }
 
+  private struct Link {
+    var token: Token
+    var target: RequestTarget?
+  }
+
   private struct State {
-    var links: [Token] = []
+    var links: [Link] = []
     var sessions: [Session] = []
   }
 
@@ -39,29 +44,32 @@ package final class Sessions: Sendable {
   }
 
   /// A new link token, good for one use.
-  package func makeLink() -> Token {
+  ///
+  /// - Parameter target: where it leads; where ``open(link:to:)`` says if nil.
+  package func makeLink(to target: RequestTarget? = nil) -> Token {
     let token = makeToken()
     state.withLock { state in
       if state.links.count >= Self.capacity { state.links.removeFirst() }
-      state.links.append(token)
+      state.links.append(Link(token: token, target: target))
     }
     return token
   }
 
   /// Uses up a link: the response sends the browser on, with its cookie.
   ///
+  /// - Parameter target: where a link leads that was made without an address.
   /// - Throws: ``Refusal`` 403 where the link was used before, or never was one.
   package func open(link: String, to target: RequestTarget) throws(Refusal) -> Response {
     let session = Session(cookie: makeToken(), form: makeToken())
-    let isKnown = state.withLock { state in
-      guard let index = state.links.firstIndex(where: { $0.matches(link) }) else { return false }
-      state.links.remove(at: index)
+    let known = state.withLock { state -> Link? in
+      guard let index = state.links.firstIndex(where: { $0.token.matches(link) }) else { return nil }
       if state.sessions.count >= Self.capacity { state.sessions.removeFirst() }
       state.sessions.append(session)
-      return true
+      return state.links.remove(at: index)
     }
-    guard isKnown else { throw Refusal(.forbidden, "the link was used already; start again for a new one") }
-    return Response.redirect(to: target).setting(Cookie(cookieName, session.cookie.text, isSecure: isSecure))
+    guard let known else { throw Refusal(.forbidden, "the link was used already; start again for a new one") }
+    return Response.redirect(to: known.target ?? target).setting(
+      Cookie(cookieName, session.cookie.text, isSecure: isSecure))
   }
 
   /// The session of a request.

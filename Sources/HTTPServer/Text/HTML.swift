@@ -25,6 +25,7 @@ package struct HTML: Sendable, Hashable {
   /// Control characters that HTML does not allow become U+FFFD; those that turn the direction of text around stay
   /// within their element by U+2068 and U+2069 where they occur.
   static func escaped(_ value: some StringProtocol) -> String {
+    if isPlain(value.utf8) { return String(value) }
     var result = ""
     var turns = false
     for scalar in value.unicodeScalars {
@@ -44,6 +45,23 @@ package struct HTML: Sendable, Hashable {
       }
     }
     return turns ? "\u{2068}\(result)\u{2069}" : result
+  }
+}
+
+extension HTML {
+  /// Whether a text, in UTF-8, can stand as it is: most do, and are not looked at character by character.
+  private static func isPlain(_ bytes: some Sequence<UInt8>) -> Bool {
+    for byte in bytes {
+      switch byte {
+      case UInt8(ascii: "&"), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\""), UInt8(ascii: "'"),
+        UInt8(ascii: "`"), 0x7F:
+        return false
+      // 0xC2 begins U+0080 to U+00BF, with control characters; 0xE2 begins the signs that turn the direction of text.
+      case 0..<0x20 where byte != 0x09 && byte != 0x0A && byte != 0x0D, 0xC2, 0xE2: return false
+      default: continue
+      }
+    }
+    return true
   }
 }
 

@@ -14,6 +14,12 @@ package indirect enum JSONText: Sendable, Hashable {
   package struct Member: Sendable, Hashable {
     package var key: String
     package var value: JSONText
+
+    /// A key with its value.
+    package init(_ key: String, _ value: JSONText) {
+      self.key = key
+      self.value = value
+    }
   }
 }
 
@@ -81,6 +87,6 @@ extension JSONText: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Exp
   package init(nilLiteral: ()) { self = .null }
 
   package init(dictionaryLiteral elements: (String, JSONText)...) {
-    self = .object(elements.map { Member(key: $0.0, value: $0.1) })
+    self = .object(elements.map { Member($0.0, $0.1) })
   }
 }

@@ -9,7 +9,8 @@ struct CollectionList {
   /// The names of entities by their numbers.
   private(set) var entityNames: [Int: String] = [:]
 
-  init(_ database: Database, layout: StoreLayout?) throws {
+  /// - Parameter provenance: what is noted of the rows of each table, in a store of found rows.
+  init(_ database: Database, layout: StoreLayout?, provenance: [String: TableProvenance] = [:]) throws {
     let schema = try SQLSchema(database)
     var taken: Set<String> = []
     if let layout {
@@ -19,7 +20,13 @@ struct CollectionList {
           Set(["Z_PK", "Z_ENT"]).isSubset(of: real.columns.map { $0.name.uppercased() })
         else { continue }
         taken.insert(real.name)
-        collections.append(Self.collection(entity, table, real, layout, schema))
+        var collection = Self.collection(entity, table, real, layout, schema)
+        collection.provenance = provenance[real.name]
+        for index in collection.toMany.indices where collection.toMany[index].destinationSQL == "Z_PK" {
+          let table = provenance.first { SQLText.identifier($0.key) == collection.toMany[index].table }
+          collection.toMany[index].liveSQL = table.flatMap { $0.value.condition(nil, key: "Z_PK") }
+        }
+        collections.append(collection)
       }
       collections.sort { $0.name < $1.name }
       for name in layout.joinTables.map(\.name) { Self.table(name, in: schema).map { _ = taken.insert($0.name) } }
@@ -29,8 +36,10 @@ struct CollectionList {
     for table in schema.tables.values.sorted(by: { $0.name < $1.name }) where !taken.contains(table.name) {
       // Core Data's own tables hold no records of the user's; what a salvage notes is told in other places.
       let isBookkeeping = layout != nil && StoreLayout.bookkeepingTableNames.contains(table.name.uppercased())
-      guard !isBookkeeping, !table.isVirtual, !table.columns.isEmpty, table.name != "lazaret_evidence" else { continue }
-      guard let plain = Self.collection(table, isWithoutRowid: withoutRowid.contains(table.name)) else { continue }
+      let isNote = table.name == "lazaret_evidence" || !provenance.isEmpty && table.name.hasPrefix("lazaret_browsed_")
+      guard !isBookkeeping, !isNote, !table.isVirtual, !table.columns.isEmpty else { continue }
+      guard var plain = Self.collection(table, isWithoutRowid: withoutRowid.contains(table.name)) else { continue }
+      plain.provenance = provenance[table.name]
       collections.append(plain)
     }
   }

@@ -22,6 +22,9 @@ public struct RecordCollection: Sendable, Hashable {
 
     /// The column to sort by, where the relationship has an order, as SQL.
     package var orderSQL: String?
+
+    /// What a row of that table must meet to be a live one, as SQL; nil where all are.
+    package var liveSQL: String?
   }
 
   /// The name of the entity, or of the table.
@@ -48,6 +51,12 @@ public struct RecordCollection: Sendable, Hashable {
   /// The numbers of the entities that its records may be of, by their names.
   package var numbersByEntity: [String: Int] = [:]
 
+  /// What is noted of its rows, in a store of found rows.
+  var provenance: TableProvenance?
+
+  /// Whether each of its rows has a state: how far it is to be believed.
+  public var hasStates: Bool { provenance != nil }
+
   /// The column of that name.
   public func column(_ name: String) -> RecordColumn? { columns.first { $0.name == name } }
 
@@ -63,5 +72,10 @@ public struct RecordCollection: Sendable, Hashable {
   /// The condition that every query of it has; nil where the whole table is meant.
   package var condition: String? {
     entityNumbers.map { "Z_ENT BETWEEN \($0.lowerBound) AND \($0.upperBound)" }
+  }
+
+  /// The conditions of being a live record of it.
+  var liveConditions: [String] {
+    [condition, keySQL.first.flatMap { key in provenance.flatMap { $0.condition(nil, key: key) } }].compactMap(\.self)
   }
 }

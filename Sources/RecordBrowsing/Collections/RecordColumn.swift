@@ -51,6 +51,14 @@ public struct RecordColumn: Sendable, Hashable {
     }
   }
 
+  /// Whether its values may be bytes of any number.
+  var mayHoldBytes: Bool {
+    switch kind {
+    case .stored: true
+    case .attribute, .key, .entity, .toOne: isBinary
+    }
+  }
+
   /// The word for its type, such as `string`, `date` or `to-one`.
   public var typeName: String {
     switch kind {

@@ -14,6 +14,9 @@ public struct RecordDetail: Sendable {
     /// How many there are; nil where counting took too long.
     public var count: Int64?
 
+    /// The to-one property of the destinations that leads back here; nil where there is none.
+    public var inverse: String?
+
     /// The first of them, in the order of the relationship.
     public var first: [Reference]
   }

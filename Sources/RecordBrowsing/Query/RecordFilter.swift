@@ -57,6 +57,13 @@ public struct RecordFilter: Sendable, Hashable {
     }
     let bounds = try QueryValue.bounds(value, of: column)
     let first = bounds.first.databaseValue
+    if column.kind == .key, comparison == .exact, let provenance = collection.provenance {
+      // Every version of a record is found by the key that it had.
+      return (
+        "(\(name) = ? OR \(name) IN (SELECT k FROM \(TableProvenance.rows) WHERE tbl = \(provenance.id) AND key = ?))",
+        [first, first]
+      )
+    }
     switch comparison {
     case .exact:
       guard let end = bounds.end else { return ("\(name) = ?", [first]) }

@@ -10,6 +10,9 @@ public struct RecordPage: Sendable {
 
     /// The values in the order of the page's columns.
     public var values: [PresentedValue]
+
+    /// How far it is to be believed; certain in stores that were not salvaged.
+    public var state: RowState = .certain
   }
 
   /// The number of records of each value of a property.
@@ -47,6 +50,9 @@ public struct RecordPage: Sendable {
 
   /// The number of records that fit the query; nil where counting took too long.
   public var matching: Int64?
+
+  /// How many records fit at least, where counting was stopped because there are many.
+  public var matchingAtLeast: Int64?
 
   /// The facets that were asked for.
   public var facets: [Facet]

@@ -18,6 +18,12 @@ public struct RecordQuery: Sendable, Hashable {
   /// Text that one of the text properties contains; nil for no such condition.
   public var search: String?
 
+  /// In which states the records are, in stores of found rows; nil for all live ones.
+  public var states: Set<RowState>?
+
+  /// Whether all records that fit are counted, however long it takes.
+  public var countsAll = false
+
   /// The property to sort by; nil for the order of the keys.
   public var sort: String?
 
@@ -54,6 +60,18 @@ public struct RecordQuery: Sendable, Hashable {
         guard let column = collection.column(value) else { throw .unknownColumn(value, in: collection.name) }
         sort = column.name
         isDescending = name == "_sort_desc"
+      case "_state":
+        for word in value.split(separator: ",") {
+          if word == "all" {
+            states = Set(RowState.allCases)
+            continue
+          }
+          guard let state = RowState(rawValue: String(word)) else {
+            throw .badQuery("_state is no state of a row", hint: "Take one of those that the page lists, or all.")
+          }
+          states = (states ?? []).union([state])
+        }
+      case "_count": countsAll = value == "all"
       case "_next": next = value.isEmpty ? nil : value
       case "_size":
         guard let number = Int(value), (1...Self.maximumSize).contains(number) else {
@@ -95,6 +113,12 @@ public struct RecordQuery: Sendable, Hashable {
       result.append((name, filter.comparison.takesValue ? filter.value : "1"))
     }
     if let search { result.append(("_search", search)) }
+    if let states {
+      let isAll = states.count == RowState.allCases.count
+      let words = RowState.allCases.filter(states.contains).map(\.rawValue)
+      result.append(("_state", isAll ? "all" : words.joined(separator: ",")))
+    }
+    if countsAll { result.append(("_count", "all")) }
     if let sort { result.append((isDescending ? "_sort_desc" : "_sort", sort)) }
     for facet in facets { result.append(("_facet", facet)) }
     if let columns { result.append(("_columns", columns.joined(separator: ","))) }
@@ -108,6 +132,11 @@ public struct RecordQuery: Sendable, Hashable {
     in collection: RecordCollection
   ) throws(RecordBrowsingError) -> (parts: [String], arguments: [DatabaseValue]) {
     var parts = collection.condition.map { [$0] } ?? []
+    if let provenance = collection.provenance, let key = collection.keySQL.first,
+      let condition = provenance.condition(states, key: key)
+    {
+      parts.append(condition)
+    }
     var arguments: [DatabaseValue] = []
     for filter in filters {
       let (text, values) = try filter.sql(in: collection)

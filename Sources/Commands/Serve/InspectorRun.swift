@@ -1,0 +1,92 @@
+import Foundation
+import HTTPServer
+import Inspector
+import Lazaret
+import Synchronization
+
+/// An inspector that serves until Ctrl-C.
+struct InspectorRun {
+  private let options: InspectorOptions
+  private let listening: ListeningPlace
+  private let opensBrowser: Bool
+  private let json: Bool
+  private let start: (Inspector) throws -> RequestTarget
+
+  /// - Parameter start: the page that the link leads to.
+  init(
+    _ options: InspectorOptions, _ listening: ListeningPlace, opensBrowser: Bool, json: Bool,
+    start: @escaping (Inspector) throws -> RequestTarget = { _ in .to("stores") }
+  ) {
+    self.options = options
+    self.listening = listening
+    self.opensBrowser = opensBrowser
+    self.json = json
+    self.start = start
+  }
+
+  private struct Announcement: Encodable {
+    var url: String
+    var port: UInt16
+    var home: PathText
+  }
+
+  /// Serves; returns after Ctrl-C.
+  ///
+  /// - Throws: where nothing can listen at that address, or the files of the pages are missing.
+  func run() throws {
+    let isSecure = listening.tls != nil
+    // Servers at different ports of one host share their cookies, so each has a name of its own.
+    let sessions = Sessions(cookieName: "lazaret-\(Token.random().text.prefix(8))", isSecure: isSecure)
+    let inspector = try Inspector(options, sessions: sessions)
+    Interruption.listen()
+    let server = try listening.options()
+    let target = try start(inspector)
+    let running: Server
+    do throws(ServerError) {
+      running = try Server(server) { inspector.respond(to: $0) }
+    } catch {
+      throw ServingError(error)
+    }
+    announce(sessions.makeLink(to: target), port: running.port)
+    while !Interruption.isRequested { Thread.sleep(forTimeInterval: 0.1) }
+    if !json { Terminal.standardError.write("Ending …\n") }
+    inspector.work.stop()
+    running.stop()
+  }
+
+  private func announce(_ token: Token, port: UInt16) {
+    let link = "\(listening.origin(at: port))/open/\(token.text)"
+    if json {
+      Terminal.standardOutput.write(
+        JSONText.line(Announcement(url: link, port: port, home: PathText(options.home))))
+    } else {
+      if !listening.isLoopback, listening.tls == nil {
+        Terminal.standardError.write(
+          "lazaret: this is not encrypted: whoever is on the way can read every record, and the link.\n")
+      }
+      Terminal.standardOutput.write(
+        """
+        The inspector of \(printable(options.home.string)) is at this link, which is good for one browser, once:
+
+          \(link)
+
+        Ctrl-C ends it.
+
+        """)
+    }
+    if opensBrowser, !json { BrowserWindow.open(link) }
+  }
+}
+
+/// The error of a server that could not be started, as the verbs tell errors.
+struct ServingError: ReportableError {
+  private let error: ServerError
+
+  init(_ error: ServerError) { self.error = error }
+
+  var code: String { error.code }
+  var operation: String { error.operation }
+  var path: FilePath? { nil }
+  var detail: String { error.detail }
+  var hint: String { error.hint }
+}

@@ -1,0 +1,59 @@
+import ArgumentParser
+import HTTPServer
+import Inspector
+import Lazaret
+
+/// `lazaret serve`: the inspector, in a browser.
+struct ServeCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "serve",
+    abstract: "Shows quarantined stores, their damage and their records in a browser.",
+    usage: "lazaret serve [--home <dir>] [--model <model> …] [<options>]",
+    discussion: """
+      Prints a link that is good for one browser, once, and opens the browser if there is one. Looking changes no byte of \
+      any store. Ctrl-C ends it: what is running is ended in good order.
+
+      It listens at 127.0.0.1. At any other address it speaks TLS, with --tls-cert and --tls-key; without, it has to be \
+      told --insecure, and then everybody on the way can read along.
+
+      The files of its pages are looked for in LAZARET_PUBLIC, in ../share/lazaret/Public beside the executable, in Public \
+      above the executable, and in the folder that it was built from.
+
+      EXAMPLE
+        lazaret serve --home /var/lib/app --model App.xcdatamodeld
+
+      \(ExitStatus.help)
+      """)
+
+  @OptionGroup var home: HomeOptions
+
+  @Option(
+    help: ArgumentHelp(
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema; may be given several times.",
+      valueName: "model"))
+  var model: [PathArgument] = []
+
+  @OptionGroup var versionOrder: VersionOrderOptions
+  @OptionGroup var listening: ListeningOptions
+
+  @Flag(help: "Show and export only; offer no action.")
+  var readOnly = false
+
+  @Flag(help: "Do not open the browser.")
+  var noBrowser = false
+
+  @OptionGroup var output: OutputOptions
+
+  func run() throws {
+    try report(json: output.json) {
+      var options = InspectorOptions(
+        home: try FileSystem().realPath(home.path), publicFolder: try PublicFolder.find())
+      options.models = InspectorModel.named(
+        try model.map { path in
+          (path.path.stem ?? "Model", try AppModel.load(path.path, order: versionOrder.order))
+        })
+      options.allowsActions = !readOnly
+      try InspectorRun(options, listening.place, opensBrowser: !noBrowser, json: output.json).run()
+    }
+  }
+}

@@ -1,0 +1,112 @@
+package import HTTPServer
+import Lazaret
+
+/// The page on which an action is asked for: what it will do, what can be chosen, and a button.
+///
+/// Nothing is done by looking at it.
+package struct ActionForm: InspectorPage {
+  /// Something that can be chosen.
+  package enum Choice: Sendable {
+    /// One of several values.
+    case pick(name: String, label: String, options: [(value: String, label: String)])
+
+    /// Yes or no; one that is required has to be ticked before anything is done.
+    case flag(name: String, label: String, about: String, isRequired: Bool)
+  }
+
+  package let title: String
+
+  /// The store that it is done to.
+  package let store: ListedStore
+
+  /// Where the form goes.
+  package let target: RequestTarget
+
+  /// What it will do, a sentence each.
+  package let does: [String]
+
+  /// What the button says.
+  package let button: String
+
+  /// Whether it cannot be taken back.
+  package var isFinal = false
+
+  /// Why it cannot be done now; nil where it can.
+  package var obstacle: Problem?
+
+  /// What can be chosen.
+  package var choices: [Choice] = []
+
+  /// What is shown between the sentences and the choices, and what programs are told of it.
+  package var preview: (html: HTML, json: JSONText)?
+
+  package init(_ title: String, of store: ListedStore, _ action: String, does: [String], button: String) {
+    self.title = title
+    self.store = store
+    target = .store(store.id, action)
+    self.does = does
+    self.button = button
+  }
+
+  package var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
+
+  package var json: JSONText {
+    .members(
+      ("title", .string(title)), ("store", .string(store.id.text)), ("does", .array(does.map { .string($0) })),
+      ("final", .boolean(isFinal)), ("obstacle", obstacle?.json),
+      ("choices", .array(choices.map(Self.json))), ("preview", preview?.json),
+      ("action", .string(target.path)))
+  }
+
+  private static func json(_ choice: Choice) -> JSONText {
+    switch choice {
+    case .pick(let name, let label, let options):
+      [
+        "name": .string(name), "label": .string(label),
+        "options": .array(options.map { ["value": .string($0.value), "label": .string($0.label)] }),
+      ]
+    case .flag(let name, let label, let about, let isRequired):
+      [
+        "name": .string(name), "label": .string(label), "about": .string(about), "required": .boolean(isRequired),
+        "options": ["yes"],
+      ]
+    }
+  }
+
+  package func content(_ frame: PageFrame) -> HTML {
+    let sentences = does.map { words -> HTML in "<li>\(words)</li>" }
+    let ask: HTML
+    if let obstacle {
+      ask = obstacle.note
+    } else if !frame.allowsActions {
+      ask = .note(.warn, "<p>This inspector only looks: no actions are offered.</p>")
+    } else {
+      let style = isFinal ? "danger" : "main"
+      ask = frame.form(
+        target,
+        """
+        \(choices.map(Self.field))<p class="row"><button class="\(style)">\(button)</button>\
+        <a class="button" href="\(RequestTarget.store(store.id))">Leave it as it is</a></p>
+        """)
+    }
+    return """
+      <h1>\(title)</h1><p class="soft">\(store.name) · \(Words.size(store.bytes))</p>
+      <section class="panel"><h2>What this does</h2><ul class="plain-words">\(sentences)</ul>\(preview?.html ?? .empty)\(ask)</section>
+      """
+  }
+
+  private static func field(_ choice: Choice) -> HTML {
+    switch choice {
+    case .pick(let name, let label, let options):
+      let list = options.map { option -> HTML in "<option value=\"\(option.value)\">\(option.label)</option>" }
+      return "<p><label><span>\(label)</span><select name=\"\(name)\">\(list)</select></label></p>"
+    case .flag(let name, let label, let about, let isRequired):
+      let required: HTML = isRequired ? " required" : ""
+      let small: HTML = about.isEmpty ? .empty : "<small>\(about)</small>"
+      return """
+        <div class="choices"><label><input type="checkbox" name="\(name)" value="yes"\(required)>\
+        <span class="said">\(label)\(small)</span></label></div>
+        """
+    }
+  }
+}

@@ -1,0 +1,79 @@
+import HTTPServer
+import Lazaret
+
+extension InspectorRoutes {
+  /// What can be done: each with a page that says what it will do, and a POST that does it.
+  mutating func addActions(_ parts: InspectorParts) {
+    let quarantined = QuarantineActions(parts)
+    add(
+      "salvage", "Makes a clean store of a quarantined one.", parts.catalogue, quarantined.salvageForm,
+      QuarantineActions.salvageFields
+    ) {
+      try quarantined.salvage($0, $1)
+    }
+    add(
+      "install", "Puts what was salvaged into the app's place.", parts.catalogue, quarantined.installForm, []
+    ) { store, _ in
+      try quarantined.install(store)
+    }
+    add(
+      "release", "Puts a quarantined store back.", parts.catalogue, quarantined.releaseForm,
+      QuarantineActions.releaseFields
+    ) {
+      try quarantined.release($0, $1)
+    }
+    add(
+      "discard", "Removes a quarantined store for good.", parts.catalogue, quarantined.discardForm,
+      QuarantineActions.discardFields
+    ) {
+      try quarantined.discard($0, $1)
+    }
+    let backup = BackupActions(parts)
+    add(
+      "backup", "Backs up a live store.", parts.catalogue, backup.createForm, BackupActions.createFields
+    ) { try backup.create($0, $1) }
+    add(
+      "quarantine", "Moves a live store into quarantine.", parts.catalogue, backup.quarantineForm,
+      BackupActions.quarantineFields
+    ) {
+      try backup.quarantine($0, $1)
+    }
+    add(
+      "verify", "Proves a backup.", parts.catalogue, backup.verifyForm, BackupActions.verifyFields
+    ) { try backup.verify($0, $1) }
+    add(
+      "restore", "Restores a backup over the store that it was taken of.", parts.catalogue, backup.restoreForm, []
+    ) { store, _ in
+      try backup.restore(store)
+    }
+    action("/work/{job}/cancel", about: "Ends a job; everything is left as it was.", .identifier) { _, _, id in
+      let job = try parts.work.cancel(id)
+      return .running(job)
+    }
+    page("/work/{job}", about: "How far a job is, or what came of it.", .identifier) { _, id in
+      guard let job = parts.work.job(id) else { throw Refusal(.notFound, "there is no such job any more") }
+      return JobPage(job: job)
+    }
+  }
+
+  /// Adds an action on a store, and the page that asks for it.
+  private mutating func add(
+    _ name: String, _ about: String, _ catalogue: StoreCatalogue,
+    _ form: @escaping @Sendable (ListedStore, Bool) throws -> ActionForm, _ fields: [DocumentedRoute.Field],
+    _ perform: @escaping @Sendable (ListedStore, FormData) throws -> ActionAnswer
+  ) {
+    page("/stores/{id}/\(name)", about: "Asks before: \(about)", .store) { _, id in try form(catalogue.store(id), true)
+    }
+    action("/stores/{id}/\(name)", about: about, .store, fields: fields) { _, data, id in
+      let store = try catalogue.store(id)
+      // What the page would refuse to offer is not done either.
+      if let obstacle = try form(store, false).obstacle { throw obstacle.refusal }
+      return try perform(store, data)
+    }
+  }
+}
+
+extension Problem {
+  /// The problem as what is thrown in answer to an action that cannot be done now.
+  var refusal: Refusal { Refusal(.conflict, detail.hasSuffix(".") ? String(detail.dropLast()) : detail) }
+}

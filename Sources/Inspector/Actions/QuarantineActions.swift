@@ -1,0 +1,225 @@
+import HTTPServer
+import Lazaret
+
+/// What can be done with a quarantined store.
+struct QuarantineActions: Sendable {
+  private let parts: InspectorParts
+
+  init(_ parts: InspectorParts) { self.parts = parts }
+
+  private func stored(_ store: ListedStore) throws -> QuarantinedStore {
+    guard let stored = store.quarantined else { throw Refusal(.notFound, "this is no quarantined store") }
+    return stored
+  }
+
+  // MARK: Salvage
+
+  static let salvageFields: [DocumentedRoute.Field] = [
+    .init("model", "The name of the model that the app has now; what the store says of itself if empty."),
+    .init("deleted", "\"yes\" to look for deleted records too."),
+    .init("backup", "The identifier of a backup that lost records are taken from."),
+  ]
+
+  @Sendable func salvageForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
+    let stored = try stored(store)
+    var form = ActionForm(
+      "Salvage", of: store, "salvage",
+      does: [
+        "Reads every page of the quarantined store. Not a byte of it changes.",
+        "Makes a clean store of every record that is still there, and checks it.",
+        stored.receipt?.salvage?.result == nil
+          ? "Puts it beside the quarantined store, with a report. Nothing is put into the app's place."
+          : "What was salvaged before is replaced, once the new store has passed every check.",
+      ], button: "Salvage")
+    form.choices = [
+      .pick(name: "model", label: "Model", options: parts.modelOptions(for: stored.files)),
+      .flag(
+        name: "deleted", label: "Look for deleted records too",
+        about: "They are kept apart from the others, and never put into the app's place.", isRequired: false),
+    ]
+    let backups = try self.backups(of: stored)
+    if !backups.isEmpty {
+      let options =
+        [(value: "", label: "None")]
+        + backups.prefix(50).map { backup in
+          (
+            value: backup.id.text,
+            label: "\(backup.date.map(Words.date) ?? backup.id.text), \(Words.size(backup.bytes))"
+          )
+        }
+      form.choices.append(.pick(name: "backup", label: "Take what is lost from a backup", options: options))
+    }
+    return form
+  }
+
+  /// The backups of the same store from which records could be taken.
+  private func backups(of stored: QuarantinedStore) throws -> [ListedStore] {
+    guard let stem = stored.receipt?.originalPath.path?.stem else { return [] }
+    return try parts.catalogue.backups().filter { listed in
+      guard let (backup, place) = listed.backup else { return false }
+      return place.path.lastComponent?.string == stem && backup.isWhole && !backup.isApart
+    }
+  }
+
+  func salvage(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
+    let stored = try stored(store)
+    let model = try parts.model(form["model"])
+    var donor: (backup: StoredBackup, place: FolderPlace)?
+    if let id = form["backup"], !id.isEmpty {
+      guard let found = try backups(of: stored).first(where: { $0.id.text == id })?.backup else {
+        throw Refusal(.badRequest, "there is no such backup of this store")
+      }
+      donor = found
+    }
+    var options = QuarantineSalvageOptions(findsDeleted: form["deleted"] == "yes")
+    let parts = parts
+    let (chosen, path) = (donor, stored.files.main)
+    let job = try parts.work.start(
+      .salvage, "Salvage of \(store.name)", store: store.id, target: .store(store.id)
+    ) { [options] observer in
+      var options = options
+      var scratch: ScratchFolder?
+      if let chosen {
+        observer.report("restoring the backup", nil)
+        let folder = try ScratchFolder(parts.surroundings)
+        scratch = folder
+        let restored = folder.path.appending("Backup.sqlite")
+        _ = try BackupRestorer(of: chosen.place, surroundings: parts.surroundings).restore(
+          chosen.backup.id, to: restored, options: .init { _, _, _ in !observer.isCancelled })
+        options.donor = SalvageDonor(path: restored, date: chosen.backup.id.date)
+      }
+      let salvaged = try parts.quarantines.salvage(path, model: model, options: options, observer: observer.opening)
+      scratch?.remove()
+      return JobOutcome(printable(salvaged.result.words))
+    }
+    options.donor = nil
+    return .running(job)
+  }
+
+  // MARK: Install
+
+  @Sendable func installForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
+    let stored = try stored(store)
+    let place = stored.receipt?.originalPath.path
+    let present = try place.map { try parts.present(StoreFileSet(main: $0)) } ?? nil
+    var form = ActionForm(
+      "Install what was salvaged", of: store, "install",
+      does: [
+        "Puts a copy of the salvaged store where the app expects its store: \(place.map { printable($0.string) } ?? "?").",
+        present.map { "The store that is there now (\($0)) is moved into quarantine first, whole." }
+          ?? "Nothing is there now.",
+        "Close the app before: a store that is in use stays where it is.",
+      ], button: "Install")
+    if stored.receipt?.salvage?.result == nil || store.salvage == nil {
+      form.obstacle = Problem(
+        .conflict, code: "not-salvaged", title: "Not now.", detail: "Nothing was salvaged of this store yet.",
+        hint: "Salvage it first.")
+    } else if stored.receipt?.salvage?.result?.isUsable != true {
+      form.obstacle = Problem(
+        .conflict, code: "salvage-unusable", title: "Not like this.",
+        detail: stored.receipt?.salvage?.failure.map { printable($0.words) } ?? "What was salvaged does not open.",
+        hint: "Salvage it again with the app's current model.")
+    } else if place == nil {
+      form.obstacle = Problem(
+        .conflict, code: "receipt-unreadable", title: "Not from here.",
+        detail: "The receipt does not say where the store came from.",
+        hint: "Install it with the command line, which takes a place: lazaret quarantine salvage --install --to.")
+    }
+    return form
+  }
+
+  func install(_ store: ListedStore) throws -> ActionAnswer {
+    let stored = try stored(store)
+    let (parts, path, id) = (parts, stored.files.main, store.id)
+    let job = try parts.work.start(
+      .install, "Installation of what was salvaged of \(store.name)", store: id, target: .store(id)
+    ) { _ in
+      let (place, replaced) = try parts.quarantines.install(path, model: parts.models.first?.model)
+      let before = replaced.map { " What was there is in quarantine as \($0.id)." } ?? ""
+      return JobOutcome("The salvaged store is at \(printable(place.main.string)).\(before)")
+    }
+    return .running(job)
+  }
+
+  // MARK: Release
+
+  static let releaseFields: [DocumentedRoute.Field] = [
+    .init("replace", "\"yes\" to quarantine the store that is in its place now.")
+  ]
+
+  @Sendable func releaseForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
+    let stored = try stored(store)
+    let place = stored.receipt?.originalPath.path
+    var form = ActionForm(
+      "Release", of: store, "release",
+      does: [
+        "Checks that the quarantined store is, byte for byte, what it was.",
+        "Moves it back to where it came from, damaged as it is: \(place.map { printable($0.string) } ?? "?").",
+        "Its receipt stays here. What was salvaged stays beside it.",
+      ], button: "Release")
+    guard let place else {
+      form.obstacle = Problem(
+        .conflict, code: "receipt-unreadable", title: "Not from here.",
+        detail: "The receipt does not say where the store came from.",
+        hint: "Release it with the command line, which takes a place: lazaret quarantine release --to.")
+      return form
+    }
+    if let present = try parts.present(StoreFileSet(main: place)) {
+      form.choices = [
+        .flag(
+          name: "replace", label: "Quarantine the store that is there now",
+          about: "It has \(present). Without this, nothing is done.", isRequired: true)
+      ]
+    }
+    return form
+  }
+
+  func release(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
+    let stored = try stored(store)
+    let (parts, path, isReplacing) = (parts, stored.files.main, form["replace"] == "yes")
+    let job = try parts.work.start(.release, "Release of \(store.name)", store: store.id, target: .to("stores")) { _ in
+      let (place, replaced) = try parts.quarantines.release(path, replacing: isReplacing)
+      let before = replaced.map { " What was there is in quarantine as \($0.id)." } ?? ""
+      return JobOutcome("The store is back at \(printable(place.main.string)).\(before)")
+    }
+    return .running(job)
+  }
+
+  // MARK: Discard
+
+  static let discardFields: [DocumentedRoute.Field] = [
+    .init("understood", "\"yes\": that it is gone for good is understood.", isRequired: true)
+  ]
+
+  @Sendable func discardForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
+    let stored = try stored(store)
+    var does = [
+      "Removes the quarantined store, its receipt, and everything that was salvaged of it. Nothing brings them back."
+    ]
+    if let salvage = stored.receipt?.salvage {
+      does.append(
+        salvage.installed.map { "What was salvaged of it is at \(printable($0.path.text))." }
+          ?? "What was salvaged of it was put nowhere yet.")
+    } else {
+      does.append("Nothing was salvaged of it yet.")
+    }
+    var form = ActionForm("Discard", of: store, "discard", does: does, button: "Discard for good")
+    form.isFinal = true
+    form.choices = [
+      .flag(name: "understood", label: "I understand that this cannot be taken back", about: "", isRequired: true)
+    ]
+    return form
+  }
+
+  func discard(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
+    let stored = try stored(store)
+    guard form["understood"] == "yes" else {
+      throw Refusal(.badRequest, "tick that this cannot be taken back, and nothing else is lost")
+    }
+    guard parts.work.job(for: store.id) == nil else {
+      throw Refusal(.conflict, "something is being done to this store")
+    }
+    _ = try parts.quarantines.discard(stored.files.main)
+    return .done(.to("stores"))
+  }
+}

@@ -1,0 +1,100 @@
+import HTTPServer
+import Lazaret
+
+/// The stores of a home: those in quarantine, the live ones beside them, and the backups.
+///
+/// It is the only way from an address to a file: an identifier is compared with those of the stores that are there.
+package struct StoreCatalogue: Sendable {
+  private let home: FilePath
+  private let surroundings: Surroundings
+
+  /// The most live stores that are looked for in a folder.
+  private static let maximumLive = 200
+
+  init(home: FilePath, surroundings: Surroundings) {
+    self.home = home
+    self.surroundings = surroundings
+  }
+
+  private var fileSystem: FileSystem { surroundings.fileSystem }
+
+  /// The store of an identifier.
+  ///
+  /// - Throws: ``Refusal`` 404 where there is none; what the file system says.
+  package func store(_ id: StoreID) throws -> ListedStore {
+    let candidates: [ListedStore] =
+      switch id.text.first {
+      case "q": try quarantined()
+      case "l": try live()
+      case "b": try backups()
+      default: []
+      }
+    guard let store = candidates.first(where: { $0.id == id }) else {
+      throw Refusal(.notFound, "no store of that name is here")
+    }
+    return store
+  }
+
+  /// The quarantined stores, newest first.
+  package func quarantined() throws -> [ListedStore] {
+    let catalogue = QuarantineCatalogue(home: home, surroundings: surroundings)
+    return try catalogue.folders().flatMap { folder in
+      try folder.stores().map { try listed($0, in: folder) }
+    }.sorted { ($0.date ?? .init(secondsSince1970: 0)) > ($1.date ?? .init(secondsSince1970: 0)) }
+  }
+
+  private func listed(_ store: QuarantinedStore, in folder: QuarantineFolder) throws -> ListedStore {
+    let name =
+      store.receipt?.originalPath.path?.lastComponent?.string ?? store.files.main.lastComponent?.string ?? store.id
+    // What is there counts, and not what a receipt says.
+    let bytes = try store.files.members(in: fileSystem).reduce(Int64(0)) { $0 &+ $1.status.size }
+    return ListedStore(
+      id: StoreID(kind: "q", name: store.id, in: folder.path), kind: .quarantined(store, folder),
+      name: printable(name), date: Timestamp(String(store.id.prefix(19))), bytes: bytes)
+  }
+
+  /// The live stores: in the home, in its folder `Stores`, and beside each quarantine.
+  package func live() throws -> [ListedStore] {
+    var folders: [FilePath] = []
+    let quarantines = try QuarantineCatalogue(home: home, surroundings: surroundings).folders().map(\.path.folder)
+    for folder in [home, home.appending("Stores")] + quarantines {
+      guard try fileSystem.status(of: folder)?.kind == .directory else { continue }
+      let real = try fileSystem.realPath(folder)
+      if !folders.contains(real) { folders.append(real) }
+    }
+    return try folders.flatMap { try live(in: $0) }
+  }
+
+  private func live(in folder: FilePath) throws -> [ListedStore] {
+    let names = try fileSystem.entries(of: folder).filter { name in
+      guard let suffix = name.extension?.lowercased(), !name.string.hasPrefix(".") else { return false }
+      return ["sqlite", "sqlite3", "store", "storedata", "db"].contains(suffix)
+    }
+    var stores: [ListedStore] = []
+    for name in names.sorted(by: { $0.string < $1.string }).prefix(Self.maximumLive) {
+      let files = StoreFileSet(main: folder.appending(name))
+      guard let status = try fileSystem.status(of: files.main, followingLinks: false), status.kind == .regular else {
+        continue
+      }
+      let bytes = try files.members(in: fileSystem).reduce(Int64(0)) { $0 &+ $1.status.size }
+      stores.append(
+        ListedStore(
+          id: StoreID(kind: "l", name: name.stem, in: files.main), kind: .live(files), name: printable(name.string),
+          date: status.modified, bytes: bytes))
+    }
+    return stores
+  }
+
+  /// The backups of all stores, newest first.
+  package func backups() throws -> [ListedStore] {
+    let places = try Backups(home: home, surroundings: surroundings).places()
+    return try places.flatMap { place in
+      try BackupCatalog(of: place).backups.map { backup in
+        let name = backup.manifest?.store.path.path?.lastComponent?.string ?? place.path.lastComponent?.string ?? "?"
+        return ListedStore(
+          id: StoreID(kind: "b", name: backup.id.description, in: place.path), kind: .backup(backup, place),
+          name: printable(name), date: backup.id.date, bytes: backup.bytes)
+      }
+    }.sorted { ($0.date ?? .init(secondsSince1970: 0)) > ($1.date ?? .init(secondsSince1970: 0)) }
+  }
+}

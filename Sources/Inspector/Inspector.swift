@@ -1,0 +1,72 @@
+package import HTTPServer
+package import Lazaret
+
+/// The inspector: quarantined stores, their damage and their records, as pages and as JSON.
+///
+/// It works on values: a test gives it requests and gets responses, without any socket. Looking changes no byte of any store.
+package final class Inspector: Sendable {
+  /// The folder with the catalogue of quarantined stores and with `Backups/`.
+  package let home: FilePath
+
+  /// The file system, the clock and the source of identifiers.
+  package let surroundings: Surroundings
+
+  /// Who may look.
+  package let sessions: Sessions
+
+  /// The models that were given, by which stores are salvaged, browsed and planned.
+  package let models: [InspectorModel]
+
+  /// Whether actions are offered; a read-only inspector shows and exports.
+  package let allowsActions: Bool
+
+  /// What is running, and what has ended lately.
+  package let work: RunningWork
+
+  /// The stores of the home.
+  package let catalogue: StoreCatalogue
+
+  /// The stylesheet, the scripts and the icon.
+  let files: StaticFiles
+
+  private let routes: InspectorRoutes
+
+  /// An inspector.
+  ///
+  /// - Parameters:
+  ///   - options: the home and what else it is about.
+  ///   - sessions: who may look.
+  /// - Throws: `FileError` where the folder with the page's own files cannot be read.
+  package init(
+    _ options: InspectorOptions, sessions: Sessions, surroundings: Surroundings = .machine
+  ) throws {
+    home = options.home
+    models = options.models
+    allowsActions = options.allowsActions
+    self.surroundings = surroundings
+    self.sessions = sessions
+    work = RunningWork(surroundings: surroundings)
+    catalogue = StoreCatalogue(home: options.home, surroundings: surroundings)
+    files = try StaticFiles(in: options.publicFolder, surroundings.fileSystem)
+    let gate = PageGate(
+      sessions: sessions, work: work, home: options.home, allowsActions: options.allowsActions,
+      now: surroundings.now)
+    var routes = InspectorRoutes(gate)
+    let parts = InspectorParts(
+      home: options.home, surroundings: surroundings, models: options.models, catalogue: catalogue, work: work)
+    routes.addDoor(sessions)
+    routes.addFiles(files)
+    routes.addStores(parts)
+    routes.addRecords(parts)
+    routes.addModels(parts)
+    routes.addActions(parts)
+    routes.addAPI()
+    self.routes = routes
+  }
+
+  /// Everything that is answered, as it is documented.
+  package var documentedRoutes: [DocumentedRoute] { routes.documented }
+
+  /// The answer to a request; every error is a page, or a problem in JSON.
+  package func respond(to request: Request) -> Response { routes.respond(to: request) }
+}

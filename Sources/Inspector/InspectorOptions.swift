@@ -1,0 +1,22 @@
+package import Lazaret
+
+/// What an inspector is about.
+package struct InspectorOptions: Sendable {
+  /// The folder with the catalogue of quarantined stores and with `Backups/`.
+  package var home: FilePath
+
+  /// The folder with the stylesheet and the scripts, `Public/`.
+  package var publicFolder: FilePath
+
+  /// The models by which stores are salvaged, browsed and planned; the first is the one that is proposed.
+  package var models: [InspectorModel] = []
+
+  /// Whether actions are offered.
+  package var allowsActions = true
+
+  /// An inspector of a home.
+  package init(home: FilePath, publicFolder: FilePath) {
+    self.home = home
+    self.publicFolder = publicFolder
+  }
+}

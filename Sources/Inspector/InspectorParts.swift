@@ -1,0 +1,25 @@
+package import Lazaret
+
+/// What the routes of every part of the inspector work with.
+package struct InspectorParts: Sendable {
+  /// The folder with the catalogue of quarantined stores and with `Backups/`.
+  package let home: FilePath
+
+  /// The file system, the clock and the source of identifiers.
+  package let surroundings: Surroundings
+
+  /// The models that were given.
+  package let models: [InspectorModel]
+
+  /// The stores of the home; the only way from an address to a file.
+  package let catalogue: StoreCatalogue
+
+  /// What is running.
+  package let work: RunningWork
+
+  /// The quarantined stores of the home, for actions.
+  var quarantines: Quarantines { Quarantines(home: home, surroundings: surroundings) }
+
+  /// The backups of the home, for actions.
+  var backups: Backups { Backups(home: home, surroundings: surroundings) }
+}

@@ -1,0 +1,29 @@
+import HTTPServer
+import Lazaret
+
+extension InspectorRoutes {
+  /// The models that were given, and the migration of each store to one of them.
+  mutating func addModels(_ parts: InspectorParts) {
+    page("/models", about: "The models that the inspector was given.") { _ in ModelsPage(models: parts.models) }
+    page("/models/{model}", about: "The versions of a model, and what each changes.", .identifier) { _, name in
+      guard let model = parts.models.first(where: { $0.name == name }) else {
+        throw Refusal(.notFound, "no model of that name was given")
+      }
+      return ModelPage(model: model)
+    }
+    page(
+      "/stores/{id}/plan", about: "The migration of a store to the current version of a model, step by step.", .store,
+      query: [.init("model", "The name of the model; the first that was given if left out.")]
+    ) { request, id in
+      let store = try parts.catalogue.store(id)
+      let name = request.query["model"]
+      let model = try name.map { name in
+        guard let model = parts.models.first(where: { $0.name == name }) else {
+          throw Refusal(.notFound, "no model of that name was given")
+        }
+        return model
+      }
+      return PlanPage(store, model, parts)
+    }
+  }
+}

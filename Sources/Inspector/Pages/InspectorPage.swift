@@ -1,0 +1,92 @@
+package import HTTPServer
+
+/// One page as a value: what it is called, what it shows, and the same as JSON.
+///
+/// `GET /x` renders ``content(_:)`` within the layout, `GET /x.json` gives ``json``. A page holds everything that it shows, so
+/// that both come from one look at the store.
+package protocol InspectorPage: Sendable {
+  /// The heading, and what the browser's window is called.
+  var title: String { get }
+
+  /// The same content for programs; keys may be added, never changed.
+  var json: JSONText { get }
+
+  /// The pages above this one, the outermost first; empty for those of the navigation.
+  var crumbs: [Crumb] { get }
+
+  /// The part of the navigation that it belongs to.
+  var section: PageSection { get }
+
+  /// Scripts besides those that every page has, by the names of their files.
+  var scripts: [String] { get }
+
+  /// What is shown below the breadcrumbs, its heading included.
+  func content(_ frame: PageFrame) -> HTML
+}
+
+extension InspectorPage {
+  /// None.
+  package var crumbs: [Crumb] { [] }
+
+  /// The stores.
+  package var section: PageSection { .stores }
+
+  /// None.
+  package var scripts: [String] { [] }
+}
+
+/// A page above another one.
+package struct Crumb: Sendable, Hashable {
+  /// What it is called.
+  package var title: String
+
+  /// Its address.
+  package var target: RequestTarget
+
+  /// A page by its name and address.
+  package init(_ title: String, _ target: RequestTarget) {
+    self.title = title
+    self.target = target
+  }
+
+  /// The list of stores.
+  package static let stores = Crumb("Stores", .to("stores"))
+}
+
+/// A part of the navigation.
+package enum PageSection: String, Sendable, CaseIterable {
+  case stores
+  case models
+  case work
+  case api
+
+  /// What the navigation calls it.
+  var title: String {
+    switch self {
+    case .stores: "Stores"
+    case .models: "Models"
+    case .work: "Running"
+    case .api: "API"
+    }
+  }
+
+  /// Its first page.
+  var target: RequestTarget { .to(rawValue) }
+}
+
+extension RequestTarget {
+  /// An address on this server from the segments of its path.
+  package static func to(_ segments: String..., query: [Query.Item] = []) -> RequestTarget {
+    RequestTarget(segments: segments, query: Query(query))
+  }
+
+  /// The address with further segments; the query is left out.
+  package func appending(_ more: String...) -> RequestTarget { RequestTarget(segments: segments + more) }
+
+  /// The address of the same page as JSON.
+  package var twin: RequestTarget {
+    var copy = self
+    if let last = copy.segments.popLast() { copy.segments.append(last + ".json") }
+    return copy
+  }
+}

@@ -1,0 +1,45 @@
+package import HTTPServer
+import Lazaret
+
+/// A part of a page that may have failed: a store that breaks one part leaves the rest as it is.
+package struct PagePart<Value: Sendable>: Sendable {
+  private let result: Result<Value, Failure>
+
+  private struct Failure: Error {
+    var words: Problem
+  }
+
+  /// Makes the part; what it throws is shown in its place.
+  package init(_ make: () throws -> Value) {
+    do {
+      result = .success(try make())
+    } catch {
+      result = .failure(Failure(words: Problem(error)))
+    }
+  }
+
+  /// The value; nil where the part failed.
+  package var value: Value? { try? result.get() }
+
+  /// Why the part failed; nil where it did not.
+  package var problem: Problem? {
+    guard case .failure(let failure) = result else { return nil }
+    return failure.words
+  }
+
+  /// The part, or a note that says why it cannot be shown.
+  package func html(_ show: (Value) -> HTML) -> HTML {
+    switch result {
+    case .success(let value): show(value)
+    case .failure(let failure): failure.words.note
+    }
+  }
+
+  /// The part as JSON, or an object with the key `error`.
+  package func json(_ show: (Value) -> JSONText) -> JSONText {
+    switch result {
+    case .success(let value): show(value)
+    case .failure(let failure): ["error": failure.words.json]
+    }
+  }
+}

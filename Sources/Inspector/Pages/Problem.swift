@@ -1,0 +1,106 @@
+package import HTTPServer
+import Lazaret
+
+/// Something that went wrong, in words that may be shown: never a value of a record.
+package struct Problem: Sendable, Hashable {
+  /// The status that a request with this problem is answered with.
+  package var status: Status
+
+  /// A stable word, as the command line has it.
+  package var code: String
+
+  /// What is the matter, in a few words.
+  package var title: String
+
+  /// What went wrong, as a sentence.
+  package var detail: String
+
+  /// What can be done, as a sentence; nil where there is nothing to say.
+  package var hint: String?
+
+  /// Header fields that go with the status.
+  package var headers = HeaderFields()
+
+  /// A problem by its words.
+  package init(_ status: Status, code: String, title: String, detail: String, hint: String? = nil) {
+    self.status = status
+    self.code = code
+    self.title = title
+    self.detail = detail
+    self.hint = hint
+  }
+
+  /// What an error says.
+  package init(_ error: any Error) {
+    switch error {
+    case let error as Refusal:
+      self.init(
+        error.status, code: "refused", title: Self.title(error.status), detail: sentence(error.words),
+        hint: Self.hint(error.status))
+      headers = error.headers
+    case let error as any ReportableError:
+      self.init(
+        Self.status(error), code: error.code, title: sentence("it was not possible to \(error.operation)"),
+        detail: sentence(printable(error.detail)), hint: printable(error.hint))
+    default:
+      // Words of an error that no module of this project made may hold a user's values.
+      self.init(
+        .internalServerError, code: "unforeseen-error", title: "Something went wrong that was not foreseen.",
+        detail: "An error of the kind \(printable("\(type(of: error))")) came up.",
+        hint: "Please report this, with what you did.")
+    }
+  }
+
+  private static func title(_ status: Status) -> String {
+    switch status {
+    case .unauthorized: "This page needs the link that was printed"
+    case .forbidden: "This is not allowed"
+    case .notFound: "There is nothing here"
+    case .methodNotAllowed: "This address does not do that"
+    default: status.reason
+    }
+  }
+
+  private static func hint(_ status: Status) -> String? {
+    switch status {
+    case .unauthorized:
+      "Run lazaret serve again, and open the link that it prints: each is good for one browser, once."
+    case .notFound: "The store may have been released or discarded. Go back to the list of stores."
+    default: nil
+    }
+  }
+
+  private static func status(_ error: any ReportableError) -> Status {
+    if error.isEnvironmental { return .serviceUnavailable }
+    switch error.code {
+    case "not-in-quarantine", "no-such-backup", "unknown-entity", "unknown-property", "unknown-record",
+      "file-not-found":
+      return .notFound
+    case "bad-query": return .badRequest
+    case "locked", "in-use", "place-taken", "ambiguous-id", "evidence-changed": return .conflict
+    default: return .unprocessableContent
+    }
+  }
+
+  /// A note for the place of what could not be shown.
+  package var note: HTML {
+    let hint: HTML = hint.map { "<p class=\"soft\">\($0)</p>" } ?? .empty
+    return "<div class=\"note bad\"><p><strong>\(title)</strong> \(detail)</p>\(hint)</div>"
+  }
+
+  /// The problem for programs (RFC 9457).
+  package var json: JSONText {
+    var members: [JSONText.Member] = [
+      .init("status", .integer(Int64(status.rawValue))), .init("code", .string(code)), .init("title", .string(title)),
+      .init("detail", .string(detail)),
+    ]
+    if let hint { members.append(.init("hint", .string(hint))) }
+    return .object(members)
+  }
+}
+
+/// A half-sentence as a sentence: with a capital, and a full stop at its end.
+func sentence(_ words: String) -> String {
+  let text = words.prefix(1).uppercased() + words.dropFirst()
+  return text.hasSuffix(".") || text.hasSuffix("!") || text.hasSuffix("?") ? text : text + "."
+}

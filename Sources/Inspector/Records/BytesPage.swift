@@ -1,0 +1,314 @@
+import HTTPServer
+import Lazaret
+import RecordBrowsing
+import Salvage
+
+/// The bytes of a page of a store as they lie in its files, with what each of them is.
+struct BytesPage: InspectorPage {
+  let store: ListedStore
+  let number: UInt32
+  let image: EvidencePages.Image
+  let pageCount: UInt32
+  let pageSize: Int
+  let frames: [EvidencePages.Frame]
+  let content: EvidencePages.Content
+  let anatomy: PageAnatomy
+
+  /// The cell that is marked.
+  let marked: Int?
+
+  /// The most characters of a value in the list of cells.
+  private static let valueLength = 40
+
+  /// The most values of a cell in the list.
+  private static let valueCount = 12
+
+  init(_ store: ListedStore, _ number: Int64, _ query: Query, _ pages: EvidencePages) throws {
+    guard let number = UInt32(exactly: number), number > 0, number <= pages.pageCount else {
+      throw Refusal(.notFound, "the store has no such page")
+    }
+    guard let image = Self.image(query["image"] ?? "current") else {
+      throw Refusal(.badRequest, "there is no such image of a page")
+    }
+    guard let content = try pages.page(number, image) else {
+      throw Refusal(.notFound, "no byte of this page is there")
+    }
+    self.store = store
+    self.number = number
+    self.image = image
+    self.content = content
+    pageCount = pages.pageCount
+    pageSize = pages.pageSize
+    frames = pages.frames[number] ?? []
+    let anatomy = PageAnatomy(content.bytes, number: number, geometry: pages.geometry, encoding: pages.encoding)
+    self.anatomy = anatomy
+    if let cell = query["cell"].flatMap({ Int($0) }) {
+      marked = anatomy.cells.contains { $0.index == cell } ? cell : nil
+    } else {
+      marked = query["row"].flatMap { Int64($0) }.flatMap { anatomy.cell(ofRow: $0) }
+    }
+  }
+
+  private static func image(_ text: String) -> EvidencePages.Image? {
+    switch text {
+    case "current": return .current
+    case "main": return .main
+    default:
+      guard text.hasPrefix("frame-"), let frame = Int(text.dropFirst(6)), frame > 0 else { return nil }
+      return .frame(frame)
+    }
+  }
+
+  var title: String { "Page \(Words.number(number))" }
+  var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
+
+  private func target(_ number: UInt32, _ items: [Query.Item] = []) -> RequestTarget {
+    var target = RequestTarget.store(store.id, "pages", String(number))
+    target.query = Query(items)
+    return target
+  }
+
+  // MARK: JSON
+
+  var json: JSONText {
+    var members: [JSONText.Member] = [
+      .init("store", .string(store.id.text)), .init("page", .integer(Int64(number))),
+      .init("pageCount", .integer(Int64(pageCount))), .init("pageSize", .integer(Int64(pageSize))),
+      .init("file", .string(content.part.rawValue)), .init("offset", .integer(content.offset)),
+      .init("frame", content.frame.map { .integer(Int64($0)) } ?? .null),
+      .init("present", .integer(Int64(content.presentCount))), .init("kind", .string(Self.code(anatomy.kind))),
+    ]
+    members.append(
+      .init(
+        "regions",
+        .array(
+          anatomy.regions.map {
+            [
+              "from": .integer(Int64($0.bytes.lowerBound)), "to": .integer(Int64($0.bytes.upperBound)),
+              "part": .string(Self.code($0.part)),
+            ]
+          })))
+    members.append(.init("cells", .array(anatomy.cells.map(Self.json))))
+    members.append(.init("marked", marked.map { .integer(Int64($0)) } ?? .null))
+    members.append(
+      .init(
+        "frames",
+        .array(
+          frames.map { ["number": .integer(Int64($0.number)), "isOfThisRound": .boolean($0.isOfThisRound)] })))
+    members.append(.init("bytes", .string(Self.hexadecimal(content.bytes))))
+    return .object(members)
+  }
+
+  private static func json(_ cell: PageAnatomy.CellFacts) -> JSONText {
+    [
+      "cell": .integer(Int64(cell.index)),
+      "from": cell.bytes.map { .integer(Int64($0.lowerBound)) } ?? .null,
+      "to": cell.bytes.map { .integer(Int64($0.upperBound)) } ?? .null,
+      "rowid": cell.rowid.map { .integer($0) } ?? .null, "payload": .integer(Int64(cell.payloadLength)),
+      "overflowPage": cell.overflowPage.map { .integer(Int64($0)) } ?? .null,
+      "leftChild": cell.leftChild.map { .integer(Int64($0)) } ?? .null,
+      "values": .array(cell.values.map(json)),
+    ]
+  }
+
+  private static func json(_ value: Value) -> JSONText {
+    switch value {
+    case .null: .null
+    case .integer(let number): .integer(number)
+    case .real(let number): .real(number)
+    case .text(let text): .string(text.string)
+    case .blob(let bytes):
+      ["bytes": .integer(Int64(bytes.count)), "beginning": .string(hexadecimal(Array(bytes.prefix(16))))]
+    }
+  }
+
+  private static func hexadecimal(_ bytes: [UInt8]) -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    var result: [UInt8] = []
+    result.reserveCapacity(2 * bytes.count)
+    for byte in bytes {
+      result.append(digits[Int(byte >> 4)])
+      result.append(digits[Int(byte & 15)])
+    }
+    return String(decoding: result, as: UTF8.self)
+  }
+
+  private static func code(_ kind: PageKind?) -> String {
+    switch kind {
+    case .tableLeaf: "table-leaf"
+    case .tableInterior: "table-interior"
+    case .indexLeaf: "index-leaf"
+    case .indexInterior: "index-interior"
+    case nil: "other"
+    }
+  }
+
+  private static func code(_ part: PageAnatomy.Part) -> String {
+    switch part {
+    case .databaseHeader: "database-header"
+    case .pageHeader: "page-header"
+    case .pointers: "cell-pointers"
+    case .cell(let index): "cell \(index)"
+    case .freeblock: "free-block"
+    case .unallocated: "unallocated"
+    case .reserved: "reserved"
+    case .other: "other"
+    }
+  }
+
+  // MARK: HTML
+
+  func content(_ frame: PageFrame) -> HTML {
+    """
+    <div class="head"><div><h1>\(title) <span class="soft">of \(Words.number(pageCount))</span></h1>
+    <p class="soft">\(place)</p></div>\(ways)</div>
+    \(images)\(doubts)
+    <div class="columns"><div>\(HexDump(content.bytes, regions: anatomy.regions, marked: marked).html)\(Self.key)</div>
+    <div>\(facts)</div></div>
+    \(cells)
+    """
+  }
+
+  private var place: HTML {
+    let from = Words.number(content.offset)
+    if let frame = content.frame {
+      return "From frame \(Words.number(frame)) of the write-ahead log, at byte \(from) of it."
+    }
+    return content.part == .journal
+      ? "From the rollback journal, at byte \(from) of it." : "From the database file, at byte \(from) of it."
+  }
+
+  private var ways: HTML {
+    func link(_ number: UInt32, _ relation: String) -> HTML {
+      "<a class=\"button\" rel=\"\(relation)\" href=\"\(target(number))\">Page \(Words.number(number))</a>"
+    }
+    let back: HTML = number > 1 ? link(number - 1, "prev") : .empty
+    let on: HTML = number < pageCount ? link(number + 1, "next") : .empty
+    return "<nav class=\"row no-print\" aria-label=\"Pages\">\(back)\(on)</nav>"
+  }
+
+  private var images: HTML {
+    guard !frames.isEmpty || content.part != .main else { return .empty }
+    func link(_ words: String, _ name: String, _ isShown: Bool) -> HTML {
+      let current: HTML = isShown ? " aria-current=\"page\"" : ""
+      return "<a href=\"\(target(number, [.init("image", name)]))\"\(current)>\(words)</a>\n"
+    }
+    var links = [link("What counts", "current", image == .current), link("Database file", "main", image == .main)]
+    for frame in frames.suffix(20) {
+      let words = "Frame \(Words.number(frame.number))\(frame.isOfThisRound ? "" : " (of an earlier round)")"
+      links.append(link(words, "frame-\(frame.number)", image == .frame(frame.number)))
+    }
+    return "<nav class=\"tabs\" aria-label=\"Images of the page\">\(links)</nav>"
+  }
+
+  private var doubts: HTML {
+    var notes: [String] = []
+    if content.isDoubtful { notes.append("SQLite would not have read this image: the log is broken before it.") }
+    if content.presentCount < pageSize {
+      notes.append(
+        "The file ends after \(Words.number(content.presentCount)) bytes of this page; zeros stand for the rest.")
+    }
+    if anatomy.page?.isHeaderPlausible == false { notes.append("The numbers in the page's header are impossible.") }
+    if !anatomy.isFreeListSound { notes.append("The chain of free blocks is broken.") }
+    let lost = anatomy.cells.count { $0.bytes == nil }
+    if lost > 0 {
+      notes.append("\(Words.counted(lost, "cell pointer")) of the page \(lost == 1 ? "leads" : "lead") to no cell.")
+    }
+    return notes.isEmpty ? .empty : "<div class=\"note warn\">\(notes.map { "<p>\($0)</p>" as HTML })</div>"
+  }
+
+  private var facts: HTML {
+    var lines: [HTML] = ["<dt>Kind</dt><dd>\(kindWords)</dd>"]
+    if let page = anatomy.page {
+      lines.append("<dt>Cells</dt><dd>\(Words.number(page.storedCellCount))</dd>")
+      lines.append("<dt>Cell content from</dt><dd>\(Words.number(page.contentStart))</dd>")
+      let block = page.firstFreeblock == 0 ? "none" : Words.number(page.firstFreeblock)
+      lines.append("<dt>First free block</dt><dd>\(block)</dd>")
+      lines.append("<dt>Fragmented bytes</dt><dd>\(Words.number(page.fragmentedBytes))</dd>")
+      if !page.kind.isLeaf, page.rightMostChild > 0, page.rightMostChild <= pageCount {
+        lines.append("<dt>Right-most child</dt><dd>\(link(page.rightMostChild))</dd>")
+      }
+    } else if let next = content.bytes.span.uint32(at: 0) {
+      lines.append("<dt>First number</dt><dd>\(link(next))</dd>")
+    }
+    lines.append("<dt>Page size</dt><dd>\(Words.number(pageSize))</dd>")
+    return "<section class=\"panel\"><h2>Header</h2><dl class=\"facts\">\(lines)</dl></section>"
+  }
+
+  /// The number of a page, as a link where there is such a page.
+  private func link(_ number: UInt32) -> HTML {
+    number > 0 && number <= pageCount
+      ? "<a href=\"\(target(number))\">\(Words.number(number))</a>" : "\(Words.number(number))"
+  }
+
+  private var kindWords: String {
+    switch anatomy.kind {
+    case .tableLeaf: "leaf of a table"
+    case .tableInterior: "inner page of a table"
+    case .indexLeaf: "leaf of an index, or of a table without rowids"
+    case .indexInterior: "inner page of an index, or of a table without rowids"
+    case nil:
+      content.bytes.allSatisfy { $0 == 0 }
+        ? "zeros only"
+        : "of no tree: the rest of a long value, a free page, or damaged; the first number may be the next page"
+    }
+  }
+
+  private static let key: HTML = """
+    <ul class="legend" aria-label="Colours"><li><span class="h-header">00</span> header</li>\
+    <li><span class="h-pointers">00</span> cell pointers</li><li><span class="h-even">00</span> \
+    <span class="h-odd">00</span> cells, in turn</li><li><span class="h-free">00</span> free block</li><li><span class="h-none">00</span> nothing uses it</li></ul>
+    """
+
+  private var cells: HTML {
+    guard !anatomy.cells.isEmpty else { return .empty }
+    let rows = anatomy.cells.map { cell -> HTML in
+      let isMarked: HTML = cell.index == marked ? " class=\"marked\" aria-current=\"true\"" : .empty
+      let name = imageName
+      var items: [Query.Item] = [.init("cell", String(cell.index))]
+      if let name { items.insert(.init("image", name), at: 0) }
+      let bytes: HTML =
+        cell.bytes.map { "\($0.lowerBound) – \($0.upperBound - 1)" } ?? "<span class=\"tag bad\">nowhere</span>"
+      let row: HTML = cell.rowid.map { "\(String($0))" } ?? .empty
+      var leads = HTML.empty
+      if let child = cell.leftChild { leads += "child \(link(child)) " }
+      if let page = cell.overflowPage { leads += "goes on at \(link(page))" }
+      return """
+        <tr\(isMarked)><td class="number"><a href="\(target(number, items))#marked">\(cell.index)</a></td>\
+        <td class="number">\(bytes)</td><td class="number">\(row)</td><td>\(leads)</td><td>\(values(cell))</td></tr>
+        """
+    }
+    return """
+      <h2>Cells</h2><div class="scroll" tabindex="0" role="region" aria-label="Cells"><table class="records"><thead>\
+      <tr><th scope="col" class="number">Cell</th><th scope="col" class="number">Bytes</th>\
+      <th scope="col" class="number">Rowid</th><th scope="col">Leads to</th><th scope="col">Values</th></tr></thead><tbody>\(rows)</tbody></table></div>
+      """
+  }
+
+  private static func cut(_ text: String) -> String {
+    text.count > valueLength ? String(text.prefix(valueLength)) + "…" : text
+  }
+
+  private var imageName: String? {
+    switch image {
+    case .current: nil
+    case .main: "main"
+    case .frame(let number): "frame-\(number)"
+    }
+  }
+
+  private func values(_ cell: PageAnatomy.CellFacts) -> HTML {
+    let shown = cell.values.prefix(Self.valueCount).map { value -> HTML in
+      switch value {
+      case .null: "<span class=\"null\">null</span>"
+      case .integer(let number): "\(String(number))"
+      case .real(let number): "\(String(number))"
+      case .text(let text): "“\(Self.cut(text.string))”"
+      case .blob(let bytes): "<span class=\"soft\">\(Words.size(Int64(bytes.count)))</span>"
+      }
+    }
+    var result = HTML.empty
+    for (index, value) in shown.enumerated() { result += index == 0 ? value : " · " + value }
+    return cell.values.count > Self.valueCount ? result + " · …" : result
+  }
+}

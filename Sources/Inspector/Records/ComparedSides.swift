@@ -1,0 +1,63 @@
+import HTTPServer
+import Lazaret
+import RecordBrowsing
+
+/// Two sides of a store that are compared.
+struct ComparedSides: Sendable {
+  let first: RecordPlace
+  let second: RecordPlace
+  let comparison: SideComparison
+
+  var store: ListedStore { first.store }
+
+  /// The address of the comparison.
+  var target: RequestTarget {
+    .store(store.id, "compare", first.side.description, second.side.description, "entities")
+  }
+
+  /// The address of the same comparison the other way round.
+  var turned: RequestTarget {
+    .store(store.id, "compare", second.side.description, first.side.description, "entities")
+  }
+
+  /// The records of an entity that differ.
+  func records(_ name: String, _ query: [Query.Item] = []) -> RequestTarget {
+    var target = target.appending(segment(name), "records")
+    target.query = Query(query)
+    return target
+  }
+
+  /// The segment of an address for an entity: by its place in the first store, else in the list of both.
+  func segment(_ name: String) -> String { SegmentName.segment(name, at: comparison.names.firstIndex(of: name)) }
+
+  /// The name of an entity that a segment of an address stands for.
+  func name(segment: String) throws -> String {
+    guard let index = SegmentName.index(of: segment, in: comparison.names) else {
+      throw Refusal(.notFound, "neither of the stores has such an entity")
+    }
+    return comparison.names[index]
+  }
+
+  var crumbs: [Crumb] { first.crumbs + [Crumb("Compare", .store(store.id, "compare"))] }
+
+  var members: [JSONText.Member] {
+    [
+      .init("store", .string(store.id.text)), .init("first", .string(first.side.description)),
+      .init("second", .string(second.side.description)),
+    ]
+  }
+
+  /// Which sides they are, in words.
+  var words: String { "\(first.side.title) and \(second.side.title.lowercasedFirst)" }
+}
+
+extension RecordDifference {
+  /// What it is called between two sides.
+  func words(_ sides: ComparedSides) -> String {
+    switch self {
+    case .missing: "only \(sides.first.side.title.lowercasedFirst)"
+    case .added: "only \(sides.second.side.title.lowercasedFirst)"
+    case .changed: "with other values"
+    }
+  }
+}

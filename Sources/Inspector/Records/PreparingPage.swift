@@ -1,0 +1,36 @@
+import HTTPServer
+import Lazaret
+import RecordBrowsing
+
+/// The page that is shown while a side of a store is being made.
+struct PreparingPage: InspectorPage {
+  let store: ListedStore
+  let side: SideName
+  let progress: SideProgress
+  let target: RequestTarget
+
+  var title: String { "Reading \(store.name)" }
+  var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
+  var scripts: [String] { ["records.js"] }
+
+  var json: JSONText {
+    var members: [JSONText.Member] = [
+      .init("store", .string(store.id.text)), .init("side", .string(side.description)), .init("preparing", true),
+      .init("phase", .string(progress.words)),
+    ]
+    if let fraction = progress.fraction { members.append(.init("fraction", .real(fraction))) }
+    return .object(members)
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    let bar: HTML =
+      progress.fraction.map { "<progress value=\"\(String($0))\" max=\"1\" aria-label=\"Progress\"></progress>" }
+      ?? "<progress aria-label=\"Progress\"></progress>"
+    return """
+      <div class="empty" data-reload="700"><h1>\(title)</h1>
+      <p>\(side.words) This is done once, into a private copy; the store itself is not touched.</p>
+      \(bar)<p class="soft" role="status">\(sentence(progress.words))</p>
+      <p><a class="button" href="\(target)">See whether it is done</a></p></div>
+      """
+  }
+}

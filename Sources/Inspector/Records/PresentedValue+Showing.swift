@@ -1,0 +1,67 @@
+import HTTPServer
+import RecordBrowsing
+
+extension PresentedValue {
+  /// The value for programs: numbers and booleans as such, dates, UUIDs and decimals as text, bytes as an object.
+  var json: JSONText {
+    switch form {
+    case .null: return .null
+    case .integer, .reference: return Int64(text).map { .integer($0) } ?? .string(text)
+    case .boolean: return .boolean(text == "true")
+    case .real:
+      guard let number, number.isFinite else { return .string(text) }
+      return .real(number)
+    case .decimal, .date, .uuid: return .string(text)
+    case .text, .uri: return isCut ? ["cut": .string(text), "bytes": .integer(Int64(byteCount ?? 0))] : .string(text)
+    case .bytes: return ["bytes": .integer(Int64(byteCount ?? 0)), "kind": .string(text)]
+    case .file: return ["file": .string(text)]
+    case .unexpected: return ["unexpected": .string(text)]
+    }
+  }
+
+  /// The value as a field of CSV.
+  var csv: String { form == .null ? "" : text }
+
+  /// The value in a cell of a table, on one line.
+  var html: HTML {
+    switch form {
+    case .null: return "<span class=\"null\">null</span>"
+    case .text, .uri:
+      let more: HTML = isCut ? "<span class=\"soft\">…</span>" : .empty
+      return "\(Self.line(text))\(more)"
+    case .bytes: return "<span class=\"soft\">\(text), \(Words.size(Int64(byteCount ?? 0)))</span>"
+    case .file: return "<span class=\"soft\">in a file</span>"
+    case .unexpected: return "<span class=\"odd\" title=\"not of the property's type\">\(Self.line(text))</span>"
+    case .date: return "<time datetime=\"\(text)\">\(Self.moment(text))</time>"
+    case .uuid: return "<code>\(text)</code>"
+    case .integer, .real, .decimal, .boolean, .reference: return HTML(escaping: text)
+    }
+  }
+
+  /// Whether it is aligned as numbers are.
+  var isNumber: Bool { form == .integer || form == .real || form == .decimal }
+
+  /// A date as it is read most easily: without the letters of RFC 3339.
+  private static func moment(_ text: String) -> String {
+    guard text.hasSuffix("Z"), text.utf8.count >= 20 else { return text }
+    let plain = String(text.dropLast()).replacing("T", with: " ")
+    return plain.hasSuffix(" 00:00:00") ? String(plain.dropLast(9)) : plain
+  }
+
+  private static func line(_ text: String) -> HTML {
+    guard text.utf8.contains(where: { $0 == 0x0A || $0 == 0x0D || $0 == 0x09 }) else { return HTML(escaping: text) }
+    return HTML(escaping: text.replacing("\r\n", with: "⏎").replacing("\n", with: "⏎").replacing("\t", with: " "))
+  }
+}
+
+extension RowState {
+  /// The state as a tag; none for what is certain.
+  var tag: HTML {
+    switch self {
+    case .certain: .empty
+    case .probable: "<span class=\"tag accent\">\(words)</span>"
+    case .doubtful: "<span class=\"tag warn\">\(words)</span>"
+    case .deleted, .uncommitted, .version: "<span class=\"tag bad\">\(words)</span>"
+    }
+  }
+}

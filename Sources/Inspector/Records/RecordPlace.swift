@@ -1,0 +1,92 @@
+import HTTPServer
+import Lazaret
+import RecordBrowsing
+
+/// A side of a store that is looked at, and the addresses of what is in it.
+struct RecordPlace: Sendable {
+  let store: ListedStore
+  let side: SideName
+
+  /// All sides of the store.
+  let sides: [SideName]
+
+  let opened: OpenedSide
+
+  /// The list of the entities.
+  var entities: RequestTarget { Self.entities(store.id, side) }
+
+  static func entities(_ id: StoreID, _ side: SideName) -> RequestTarget {
+    .store(id, side.description, "entities")
+  }
+
+  /// The search over all of them.
+  var search: RequestTarget { .store(store.id, side.description, "search") }
+
+  /// The list of the records of an entity.
+  func records(_ collection: String, _ query: [Query.Item] = []) -> RequestTarget {
+    var target = entities.appending(opened.store.segment(collection), "records")
+    target.query = Query(query)
+    return target
+  }
+
+  /// The same list on another side.
+  func records(_ collection: String, on side: SideName) -> RequestTarget {
+    Self.entities(store.id, side).appending(opened.store.segment(collection), "records")
+  }
+
+  /// A record.
+  func record(_ key: RecordKey, in collection: String) -> RequestTarget {
+    records(collection).appending(key.description)
+  }
+
+  /// A value of a record, on a page of its own or as bytes.
+  func value(_ column: String, of key: RecordKey, in collection: RecordCollection, _ form: String) -> RequestTarget {
+    record(key, in: collection.name).appending("values", collection.segment(column), form)
+  }
+
+  /// A page of the store's files.
+  func page(_ number: UInt32, cell: Int? = nil, row: Int64? = nil, image: String? = nil) -> RequestTarget {
+    var items: [Query.Item] = []
+    if let image { items.append(.init("image", image)) }
+    if let cell { items.append(.init("cell", String(cell))) }
+    if let row { items.append(.init("row", String(row))) }
+    var target = RequestTarget.store(store.id, "pages", String(number))
+    target.query = Query(items)
+    if cell != nil || row != nil { target.query = Query(items) }
+    return target
+  }
+
+  /// The pages above those of a side.
+  var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
+
+  /// What programs are told of the place.
+  var members: [JSONText.Member] {
+    var members: [JSONText.Member] = [
+      .init("store", .string(store.id.text)), .init("side", .string(side.description)),
+    ]
+    if let time = opened.takenAt { members.append(.init("takenAt", .string(time.rfc3339))) }
+    return members
+  }
+
+  /// The other sides, as tabs.
+  ///
+  /// - Parameter address: the address of the same thing on another side.
+  func tabs(_ address: (SideName) -> RequestTarget) -> HTML {
+    guard sides.count > 1 else { return .empty }
+    let links = sides.map { name -> HTML in
+      let current: HTML = name == side ? " aria-current=\"page\"" : ""
+      return "<a href=\"\(address(name))\"\(current)>\(name.title)</a>\n"
+    }
+    return "<nav class=\"tabs\" aria-label=\"Sides of the store\">\(links)</nav>"
+  }
+
+  /// What has to be said of the side before its records are looked at.
+  func notes(_ frame: PageFrame) -> HTML {
+    guard let time = opened.takenAt else { return .empty }
+    var fresh = frame.target
+    fresh.query = Query(fresh.query.items.filter { $0.name != "_copy" } + [.init("_copy", "new")])
+    return """
+      <p class="soft">As of \(Words.time(time, now: frame.now)). <a href="\(fresh)" rel="nofollow">Look again</a></p>
+      """
+  }
+}

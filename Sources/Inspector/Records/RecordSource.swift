@@ -1,0 +1,144 @@
+import HTTPServer
+import Lazaret
+import RecordBrowsing
+import Synchronization
+
+/// Where the record pages get their stores from: the catalogue for names, the sides for records, the pages for bytes.
+final class RecordSource: Sendable {
+  /// What a question for a side gives.
+  enum Found {
+    case ready(RecordPlace)
+    case preparing(PreparingPage)
+  }
+
+  let parts: InspectorParts
+  let sides: StoreSides
+  private let comparisons = Mutex<[(key: String, value: SideComparison)]>([])
+  private let bytes = Mutex<[(key: String, value: EvidencePages)]>([])
+
+  /// The most comparisons, and stores whose bytes are looked at, that are kept.
+  private static let capacity = 4
+
+  init(_ parts: InspectorParts) {
+    self.parts = parts
+    let models = parts.models.compactMap { model -> ModelBundle? in
+      guard case .coreData(let bundle) = model.model else { return nil }
+      return bundle
+    }
+    sides = StoreSides(home: parts.home, models: models, surroundings: parts.surroundings)
+    // What cannot be removed now is removed at another start; nothing depends on it.
+    try? sides.cleanCache()
+  }
+
+  private var fileSystem: FileSystem { parts.surroundings.fileSystem }
+
+  // MARK: Sides
+
+  /// The sides that a store has, in the order in which they are offered.
+  func sideNames(of store: ListedStore) throws -> [SideName] {
+    switch store.kind {
+    case .quarantined(let quarantined, _):
+      var names: [SideName] = [.original]
+      if let salvage = store.salvage {
+        if try fileSystem.status(of: salvage.store.main) != nil { names.append(.salvaged) }
+        if try fileSystem.status(of: salvage.setAside) != nil { names.append(.setAside) }
+      }
+      if let place = quarantined.receipt?.originalPath.path {
+        if try live(at: place) != nil { names.append(.live) }
+        names += try backups(of: place)
+      }
+      return names
+    case .live(let files): return try [.live, .original] + backups(of: files.main)
+    case .backup: return [.backup(store.id)]
+    }
+  }
+
+  /// A side of a store, with the names of all its sides, if it can be had soon.
+  func side(_ id: StoreID, _ name: SideName, _ request: Request) throws -> Found {
+    let store = try parts.catalogue.store(id)
+    let names = try sideNames(of: store)
+    guard names.contains(name), let side = try storeSide(of: store, name) else {
+      throw Refusal(.notFound, "this store has no such side")
+    }
+    switch try sides.open(side, isFresh: request.query["_copy"] == "new") {
+    case .ready(let opened):
+      return .ready(RecordPlace(store: store, side: name, sides: names, opened: opened))
+    case .preparing(let progress):
+      return .preparing(PreparingPage(store: store, side: name, progress: progress, target: request.target))
+    }
+  }
+
+  private func storeSide(of store: ListedStore, _ name: SideName) throws -> StoreSide? {
+    switch (name, store.kind) {
+    case (.original, .quarantined(let quarantined, _)):
+      return .evidence(quarantined.files, sha256: quarantined.receipt?.files.map(\.sha256) ?? [])
+    case (.original, .live(let files)): return .evidence(files, sha256: [])
+    case (.live, .live(let files)): return .live(files)
+    case (.salvaged, .quarantined): return store.salvage.map { .file($0.store) }
+    case (.setAside, .quarantined): return store.salvage.map { .file(StoreFileSet(main: $0.setAside)) }
+    case (.live, .quarantined(let quarantined, _)):
+      return try quarantined.receipt?.originalPath.path.flatMap { try live(at: $0) }.map { .live($0) }
+    case (.backup(let id), _):
+      guard case .backup(let backup, let place) = try parts.catalogue.store(id).kind else { return nil }
+      return .backup(backup.id, place)
+    default: return nil
+    }
+  }
+
+  /// The live store at a place, if it is one of the catalogue's: what a receipt says leads to no other file.
+  private func live(at place: FilePath) throws -> StoreFileSet? {
+    for store in try parts.catalogue.live() {
+      if case .live(let files) = store.kind, files.main == place { return files }
+    }
+    return nil
+  }
+
+  /// The most backups that are offered beside a store.
+  private static let maximumBackups = 12
+
+  private func backups(of place: FilePath) throws -> [SideName] {
+    let all = try parts.catalogue.backups().filter { listed in
+      listed.backup?.backup.manifest?.store.path.path == place
+    }
+    return all.prefix(Self.maximumBackups).map { .backup($0.id) }
+  }
+
+  // MARK: Bytes
+
+  /// The bytes of a store as they lie in its files; none of a backup, which has to be unpacked.
+  func pages(of store: ListedStore) throws -> EvidencePages {
+    guard let files = store.files else {
+      throw Refusal(.notFound, "a backup is packed, and has no pages of its own")
+    }
+    let facts = try files.members(in: fileSystem).map { member in
+      "\(member.path) \(member.status.size) \(member.status.identity) \(member.status.modified)"
+    }
+    let key = facts.joined(separator: "\u{0}")
+    if let known = bytes.withLock({ $0.first { $0.key == key }?.value }) { return known }
+    let made = try EvidencePages(files.main, in: fileSystem)
+    bytes.withLock { list in
+      if list.count >= Self.capacity { list.removeFirst() }
+      list.append((key, made))
+    }
+    return made
+  }
+
+  // MARK: Comparisons
+
+  /// The comparison of two sides, which is kept while both are open.
+  func comparison(_ first: RecordPlace, _ second: RecordPlace) throws -> SideComparison {
+    let key = "\(first.opened.store.path)\u{0}\(second.opened.store.path)"
+    let known = comparisons.withLock { list in
+      list.first { $0.key == key && $0.value.first === first.opened.store && $0.value.second === second.opened.store }?
+        .value
+    }
+    if let known { return known }
+    let made = try SideComparison(first.opened.store, second.opened.store)
+    comparisons.withLock { list in
+      list.removeAll { $0.key == key }
+      if list.count >= Self.capacity { list.removeFirst() }
+      list.append((key, made))
+    }
+    return made
+  }
+}

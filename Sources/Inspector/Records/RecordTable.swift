@@ -1,0 +1,72 @@
+import HTTPServer
+import Lazaret
+import RecordBrowsing
+
+/// The table of a page of records: a column for each property, sorted by clicking on its name.
+struct RecordTable {
+  let page: RecordsPage
+
+  private var hasStates: Bool { page.collection.hasStates && page.page.rows.contains { $0.state != .certain } }
+
+  var html: HTML {
+    let columns = page.page.columns
+    let heads = columns.map { column -> HTML in
+      let number: HTML = Self.isNumber(column) ? " class=\"number\"" : ""
+      guard !column.isBytes else {
+        return "<th scope=\"col\"\(number)>\(column.name)<small>\(column.typeName)</small></th>"
+      }
+      let isSorted = page.query.sort == column.name || page.query.sort == nil && column.kind == .key
+      let isDescending = isSorted && page.query.isDescending
+      let target = page.target { query in
+        query.sort = column.name
+        query.isDescending = isSorted && !isDescending
+      }
+      let order: HTML =
+        isSorted ? " aria-sort=\"\(isDescending ? "descending" : "ascending")\"" : .empty
+      let arrow: HTML = isSorted ? " <span aria-hidden=\"true\">\(isDescending ? "↓" : "↑")</span>" : .empty
+      return """
+        <th scope="col"\(number)\(order)><a href="\(target)">\(column.name)\(arrow)</a><small>\(column.typeName)</small></th>
+        """
+    }
+    let state: HTML = hasStates ? "<th scope=\"col\">State</th>" : .empty
+    let open: HTML = "<th scope=\"col\"><span class=\"visually-hidden\">Record</span></th>"
+    let rows = page.page.rows.map { row($0, columns) }
+    return """
+      <div class="scroll" tabindex="0" role="region" aria-label="\(page.title)"><table class="records">
+      <thead><tr>\(open)\(heads)\(state)</tr></thead><tbody>
+      \(rows)</tbody></table></div>
+      """
+  }
+
+  private func row(_ row: RecordPage.Row, _ columns: [RecordColumn]) -> HTML {
+    let target = page.place.record(row.key, in: page.collection.name)
+    let cells = zip(columns, row.values).map { column, value -> HTML in
+      if value.form == .reference, let destination = value.destination,
+        page.place.opened.store.collections.contains(where: { $0.name == destination })
+      {
+        let record = page.place.records(destination).appending(value.text)
+        return "<td><a href=\"\(record)\">\(destination) \(value.text)</a></td>"
+      }
+      if value.form == .bytes, value.byteCount ?? 0 > 0 {
+        let show = page.place.value(column.name, of: row.key, in: page.collection, "view")
+        return "<td><a href=\"\(show)\">\(value.html)</a></td>"
+      }
+      return value.isNumber ? "<td class=\"number\">\(value.html)</td>" : "<td>\(value.html)</td>"
+    }
+    let style: HTML = row.state == .certain ? .empty : row.state.isLive ? " class=\"doubtful\"" : " class=\"gone\""
+    let state: HTML = hasStates ? "<td>\(row.state.tag)</td>" : .empty
+    return """
+      <tr\(style)><td><a href="\(target)" aria-label="Record \(row.key.description)">Open</a></td>\(cells)\(state)</tr>
+
+      """
+  }
+
+  private static func isNumber(_ column: RecordColumn) -> Bool {
+    ["key", "integer", "real", "decimal", "float", "double"].contains(column.typeName)
+  }
+}
+
+extension RecordColumn {
+  /// Whether it holds bytes, by which nothing is sorted or counted.
+  var isBytes: Bool { typeName == "binary" || typeName == "transformable" || typeName == "blob" }
+}

@@ -1,0 +1,138 @@
+import HTTPServer
+import Lazaret
+import RecordBrowsing
+
+/// The records of an entity, or the rows of a table, a page at a time.
+struct RecordsPage: InspectorPage {
+  let place: RecordPlace
+  let collection: RecordCollection
+  let query: RecordQuery
+  let page: RecordPage
+  let states: [RowState: Int64]?
+
+  init(_ place: RecordPlace, _ collection: RecordCollection, _ query: RecordQuery) throws {
+    self.place = place
+    self.collection = collection
+    self.query = query
+    page = try place.opened.store.page(of: collection, query)
+    states = collection.hasStates ? try place.opened.store.states(of: collection) : nil
+  }
+
+  var title: String { collection.name }
+  var crumbs: [Crumb] { place.crumbs + [Crumb("Records", place.entities)] }
+
+  /// The list with another query.
+  func target(_ query: RecordQuery) -> RequestTarget { place.records(collection.name, query.items) }
+
+  func target(_ change: (inout RecordQuery) -> Void) -> RequestTarget { target(query.changed(change)) }
+
+  // MARK: JSON
+
+  var json: JSONText {
+    var members = place.members
+    members.append(.init("entity", .string(collection.name)))
+    members.append(
+      .init(
+        "columns",
+        .array(page.columns.map { ["name": .string($0.name), "type": .string($0.typeName)] })))
+    members.append(.init("rows", .array(page.rows.map(row))))
+    members.append(.init("total", page.total.map { .integer($0) } ?? .null))
+    members.append(.init("matching", page.matching.map { .integer($0) } ?? .null))
+    if let least = page.matchingAtLeast { members.append(.init("matchingAtLeast", .integer(least))) }
+    if let states {
+      members.append(
+        .init(
+          "states",
+          .object(
+            RowState.allCases.compactMap { state in
+              states[state].map { JSONText.Member(state.rawValue, .integer($0)) }
+            })))
+    }
+    members.append(.init("facets", .array(page.facets.map(Self.facet))))
+    members.append(.init("next", page.next.map { .string($0) } ?? .null))
+    if let next = nextTarget { members.append(.init("nextPath", .string(next.twin.path + next.twin.query.text))) }
+    return .object(members)
+  }
+
+  private func row(_ row: RecordPage.Row) -> JSONText {
+    var members: [JSONText.Member] = [.init("key", .string(row.key.description)), .init("entity", .string(row.entity))]
+    if collection.hasStates { members.append(.init("state", .string(row.state.rawValue))) }
+    members.append(
+      .init("values", .object(zip(page.columns, row.values).map { JSONText.Member($0.name, $1.json) })))
+    return .object(members)
+  }
+
+  private static func facet(_ facet: RecordPage.Facet) -> JSONText {
+    let values: JSONText =
+      facet.values.map { values in
+        .array(values.map { ["value": $0.value.json, "count": .integer($0.count)] })
+      } ?? .null
+    return ["column": .string(facet.column), "values": values, "isCut": .boolean(facet.isCut)]
+  }
+
+  var nextTarget: RequestTarget? {
+    page.next.map { next in
+      var query = query
+      query.next = next
+      return target(query)
+    }
+  }
+
+  // MARK: HTML
+
+  func content(_ frame: PageFrame) -> HTML {
+    let facets = RecordFacets(page: self)
+    let list: HTML = page.rows.isEmpty ? nothing : RecordTable(page: self).html
+    return """
+      <div class="head"><div><h1>\(title)</h1><p class="soft">\(summary)</p>\(place.notes(frame))</div>\(exports)</div>
+      \(place.tabs { place.records(collection.name, on: $0) })
+      \(RecordFilters(page: self).html)
+      \(facets.isEmpty ? "\(list)\(pager)" : "<div class=\"columns\"><div>\(list)\(pager)</div>\(facets.html)</div>")
+      """
+  }
+
+  private var nothing: HTML {
+    let words =
+      query.filters.isEmpty && query.search == nil && query.states == nil
+      ? "There are no records of this kind here." : "Nothing fits."
+    let all: HTML =
+      query == RecordQuery()
+      ? .empty : "<p><a class=\"button\" href=\"\(place.records(collection.name))\">All records</a></p>"
+    return "<div class=\"empty\"><p>\(words)</p>\(all)</div>"
+  }
+
+  private var summary: HTML {
+    let noun = collection.isEntity ? "record" : "row"
+    let total: HTML = page.total.map { HTML(escaping: Words.counted($0, noun)) } ?? "Many \(noun)s"
+    guard !query.filters.isEmpty || query.search != nil || query.states != nil else { return total }
+    if let matching = page.matching {
+      return "\(Words.number(matching)) of \(total)"
+    }
+    let all = query.changed { $0.countsAll = true }
+    let least: HTML = page.matchingAtLeast.map { "more than \(Words.number($0))" } ?? "some"
+    return "\(least) of \(total) · <a href=\"\(target(all))\" rel=\"nofollow\">count them all</a>"
+  }
+
+  private var exports: HTML {
+    let links = RecordExport.Format.allCases.map { format -> HTML in
+      var target = place.entities.appending(place.opened.store.segment(collection.name), "export", format.rawValue)
+      target.query = Query(query.changed { $0.facets = [] }.items)
+      return "<a class=\"button\" href=\"\(target)\" download>\(format.title)</a>"
+    }
+    return """
+      <div class="row no-print" role="group" aria-label="Export what is shown"><a href="\(target(query))">Link to this list</a>\
+      \(links)</div>
+      """
+  }
+
+  private var pager: HTML {
+    guard query.next != nil || page.next != nil else { return .empty }
+    let first: HTML =
+      query.next == nil
+      ? "<span></span>" : "<a class=\"button\" href=\"\(target { _ in })\">First page</a>"
+    let next: HTML =
+      nextTarget.map { "<a class=\"button main\" rel=\"next\" href=\"\($0)\">Next \(query.size)</a>" }
+      ?? "<span class=\"soft\">That was the last page.</span>"
+    return "<nav class=\"pager\" aria-label=\"Pages\">\(first)\(next)</nav>"
+  }
+}

@@ -1,0 +1,118 @@
+import HTTPServer
+import Lazaret
+import RecordBrowsing
+
+/// Text in all records of a side of a store.
+struct SearchPage: InspectorPage {
+  let place: RecordPlace
+  let text: String
+  let result: StoreSearch?
+
+  /// The longest text that is looked for.
+  private static let limit = 200
+
+  init(_ place: RecordPlace, _ text: String) throws {
+    self.place = place
+    self.text = String(text.prefix(Self.limit))
+    result = self.text.isEmpty ? nil : try place.opened.store.search(self.text)
+  }
+
+  var title: String { text.isEmpty ? "Search" : "Search for “\(text)”" }
+  var crumbs: [Crumb] { place.crumbs + [Crumb("Records", place.entities)] }
+
+  var json: JSONText {
+    .object(
+      place.members + [
+        .init("q", .string(text)),
+        .init(
+          "finds",
+          .array(
+            (result?.finds ?? []).map { finds in
+              [
+                "entity": .string(finds.collection), "hasMore": .boolean(finds.hasMore),
+                "isCut": .boolean(finds.isCut),
+                "records": .array(
+                  finds.records.map { find in
+                    [
+                      "key": .string(find.key.description), "entity": .string(find.entity),
+                      "property": .string(find.column), "excerpt": .string(find.excerpt),
+                      "path": .string(place.record(find.key, in: finds.collection).path),
+                    ]
+                  }),
+              ]
+            })),
+      ])
+  }
+
+  /// The form, also for other pages.
+  static func form(_ place: RecordPlace, _ text: String) -> HTML {
+    """
+    <form class="row no-print" method="get" action="\(place.search)" role="search">
+    <label><span>Text in all records</span><input type="search" name="q" value="\(text)"></label>
+    <button>Search</button></form>
+    """
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    """
+    <h1>\(title)</h1>
+    \(place.tabs { side in
+      RequestTarget(segments: ["stores", place.store.id.text, side.description, "search"], query: Query([.init("q", text)]))
+    })
+    \(Self.form(place, text))
+    \(finds)
+    """
+  }
+
+  private var finds: HTML {
+    guard let result else { return .empty }
+    let shown = result.finds.filter { !$0.records.isEmpty || $0.isCut }
+    guard !shown.isEmpty else {
+      return "<div class=\"empty\"><p>No text of any record contains it.</p></div>"
+    }
+    return shown.reduce(into: HTML.empty) { html, finds in html += section(finds) }
+  }
+
+  private func section(_ finds: StoreSearch.Finds) -> HTML {
+    let rows = finds.records.map { find -> HTML in
+      """
+      <tr><td><a href="\(place.record(find.key, in: finds.collection))">\(find.entity) \(find.key.description)</a></td>\
+      <td class="soft">\(find.column)</td><td>\(marked(find.excerpt))</td></tr>
+      """
+    }
+    let all = place.records(finds.collection, [.init("_search", text)])
+    let more: HTML = finds.hasMore ? "<p><a href=\"\(all)\">All that were found in \(finds.collection)</a></p>" : .empty
+    let cut: HTML =
+      finds.isCut
+      ? """
+      <p class="soft">Not all records were looked at: there are many. <a href="\(all)">Look through all of them</a></p>
+      """
+      : .empty
+    let table: HTML =
+      rows.isEmpty
+      ? .empty
+      : """
+      <div class="scroll" tabindex="0" role="region" aria-label="\(finds.collection)"><table><thead><tr>\
+      <th scope="col">Record</th><th scope="col">Property</th><th scope="col">Text</th></tr></thead>\
+      <tbody>\(rows)</tbody></table></div>
+      """
+    return "<h2>\(finds.collection)</h2>\(table)\(more)\(cut)"
+  }
+
+  /// The excerpt with what was looked for marked.
+  private func marked(_ excerpt: String) -> HTML {
+    let (hay, needle) = (Array(excerpt.unicodeScalars), Array(text.unicodeScalars))
+    func same(_ one: Unicode.Scalar, _ other: Unicode.Scalar) -> Bool {
+      let isSameLetter = one.properties.lowercaseMapping == other.properties.lowercaseMapping
+      return one == other || one.isASCII && other.isASCII && isSameLetter
+    }
+    guard !needle.isEmpty, needle.count <= hay.count,
+      let start = (0...(hay.count - needle.count)).first(where: { start in
+        needle.indices.allSatisfy { same(hay[start + $0], needle[$0]) }
+      })
+    else { return HTML(escaping: excerpt) }
+    func piece(_ range: Range<Int>) -> String { String(String.UnicodeScalarView(hay[range])) }
+    let end = start + needle.count
+    return "\(piece(0..<start))<mark>\(piece(start..<end))</mark>\(piece(end..<hay.count))"
+  }
+}

@@ -1,0 +1,296 @@
+import HTTPServer
+import Lazaret
+import RecordBrowsing
+import Salvage
+
+/// One record: its values, what it is related to, where its bytes are, and its other versions.
+struct SingleRecordPage: InspectorPage {
+  /// Another row that has, or had, the same key.
+  struct Version: Sendable {
+    var key: RecordKey
+    var row: RecordPage.Row
+    var provenance: RowProvenance?
+  }
+
+  let place: RecordPlace
+  let collection: RecordCollection
+  let key: RecordKey
+  let detail: RecordDetail
+  let provenance: RowProvenance?
+  let versions: PagePart<[Version]>
+
+  /// The image of the page in which the cell is, where it is not the one that counts.
+  let image: String?
+
+  init(
+    _ place: RecordPlace, _ collection: RecordCollection, _ key: RecordKey, _ source: RecordSource
+  ) throws {
+    let store = place.opened.store
+    self.place = place
+    self.collection = collection
+    self.key = key
+    detail = try store.detail(of: key, in: collection)
+    let provenance = try store.provenance(of: key, in: collection)
+    self.provenance = provenance
+    versions = PagePart {
+      guard let stored = provenance?.storedKey else { return [] }
+      return try store.versions(of: stored, in: collection).filter { $0 != key }.map { other in
+        Version(
+          key: other, row: try store.detail(of: other, in: collection).row,
+          provenance: try store.provenance(of: other, in: collection))
+      }
+    }
+    image = try provenance.flatMap { try Self.image($0, place.store, source) }
+  }
+
+  /// Which image of a page holds the bytes of a row.
+  private static func image(
+    _ provenance: RowProvenance, _ store: ListedStore, _ source: RecordSource
+  ) throws -> String? {
+    guard store.files != nil, let page = provenance.page else { return nil }
+    let frames = try source.pages(of: store).frames[page] ?? []
+    guard !frames.isEmpty else { return nil }
+    if provenance.source == "main" { return "main" }
+    if provenance.state == .uncommitted, let last = frames.last { return "frame-\(last.number)" }
+    return nil
+  }
+
+  var title: String { detail.label ?? "\(detail.row.entity) \(shownKey)" }
+  var crumbs: [Crumb] {
+    place.crumbs + [
+      Crumb("Records", place.entities), Crumb(collection.name, place.records(collection.name)),
+    ]
+  }
+
+  private var shownKey: String { provenance?.storedKey.map(String.init) ?? key.description }
+
+  // MARK: JSON
+
+  var json: JSONText {
+    var members = place.members
+    members.append(.init("entity", .string(detail.row.entity)))
+    members.append(.init("key", .string(key.description)))
+    members.append(.init("label", detail.label.map { .string($0) } ?? .null))
+    members.append(
+      .init("values", .object(zip(detail.columns, detail.row.values).map { JSONText.Member($0.name, $1.json) })))
+    members.append(
+      .init("toOne", .object(detail.toOne.sorted { $0.key < $1.key }.map { .init($0.key, reference($0.value)) })))
+    members.append(
+      .init(
+        "toMany",
+        .array(
+          detail.toMany.map { related in
+            [
+              "name": .string(related.name), "incoming": .boolean(related.isIncoming),
+              "entity": .string(related.collection), "count": related.count.map { .integer($0) } ?? .null,
+              "first": .array(related.first.map(reference)),
+            ]
+          })))
+    if let provenance { members.append(.init("provenance", Self.json(provenance))) }
+    members.append(
+      .init(
+        "versions",
+        versions.json { list in
+          .array(
+            list.map { version in
+              [
+                "key": .string(version.key.description), "state": .string(version.row.state.rawValue),
+                "values": .object(
+                  zip(detail.columns, version.row.values).map { JSONText.Member($0.name, $1.json) }),
+                "provenance": version.provenance.map(Self.json) ?? .null,
+              ]
+            })
+        }))
+    return .object(members)
+  }
+
+  private func reference(_ reference: RecordDetail.Reference) -> JSONText {
+    [
+      "entity": .string(reference.collection), "key": .string(reference.key.description),
+      "label": reference.label.map { .string($0) } ?? .null, "exists": .boolean(reference.exists),
+    ]
+  }
+
+  static func json(_ provenance: RowProvenance) -> JSONText {
+    [
+      "state": .string(provenance.state.rawValue), "key": provenance.storedKey.map { .integer($0) } ?? .null,
+      "page": provenance.page.map { .integer(Int64($0)) } ?? .null,
+      "cell": provenance.cell.map { .integer(Int64($0)) } ?? .null, "source": .string(provenance.source),
+      "foundBy": provenance.foundBy.map { .string($0) } ?? .null,
+      "reason": provenance.reason.map { .string($0) } ?? .null,
+    ]
+  }
+
+  // MARK: HTML
+
+  func content(_ frame: PageFrame) -> HTML {
+    let kind: HTML = detail.label == nil ? .empty : "\(detail.row.entity) \(shownKey)"
+    return """
+      <div class="head"><div><h1>\(title)</h1><p class="soft">\(kind) \(detail.row.state.tag)</p>\(place.notes(frame))</div>
+      \(compare)</div>
+      \(place.tabs { place.records(collection.name, on: $0).appending(shownKey) })
+      <div class="columns"><div>\(values)\(relationships)\(otherVersions)</div>
+      <div>\(origin)\(lookAtBytes)</div></div>
+      """
+  }
+
+  private var compare: HTML {
+    let others = place.sides.filter { $0 != place.side && $0 != .setAside }
+    guard !others.isEmpty, detail.row.state.isLive, place.side != .setAside else { return .empty }
+    let links = others.map { other -> HTML in
+      let target = RequestTarget.store(
+        place.store.id, "compare", place.side.description, other.description, "entities",
+        place.opened.store.segment(collection.name), "records", key.description)
+      return "<a class=\"button\" href=\"\(target)\">Compare with \(other.title.lowercasedFirst)</a>"
+    }
+    return "<div class=\"row no-print\">\(links.prefix(3))</div>"
+  }
+
+  private var values: HTML {
+    let rows = zip(detail.columns, detail.row.values).map { column, value -> HTML in
+      "<dt>\(column.name)</dt><dd>\(shown(column, value))</dd>"
+    }
+    return "<section class=\"panel\"><h2>Values</h2><dl class=\"facts\">\(rows)</dl></section>"
+  }
+
+  private func shown(_ column: RecordColumn, _ value: PresentedValue) -> HTML {
+    if let reference = detail.toOne[column.name] { return link(reference) }
+    let view = place.value(column.name, of: key, in: collection, "view")
+    switch value.form {
+    case .bytes:
+      return (value.byteCount ?? 0) == 0 ? value.html : "\(value.html) <a href=\"\(view)\">Show</a>"
+    case .file: return "\(value.html) <a href=\"\(view)\">Show</a>"
+    case .text, .uri:
+      let isLong = value.isCut || value.text.utf8.count > 300 || value.text.utf8.contains(0x0A)
+      guard isLong else {
+        return value.text.isEmpty ? "<span class=\"null\">empty</span>" : HTML(escaping: value.text)
+      }
+      let size = Words.size(Int64(value.byteCount ?? 0))
+      let more: HTML = value.isCut ? "<a href=\"\(view)\">The whole text, \(size)</a>" : .empty
+      return "<pre class=\"text\">\(value.text)</pre>\(more)"
+    default: return value.html
+    }
+  }
+
+  private func link(_ reference: RecordDetail.Reference) -> HTML {
+    let name = reference.label ?? "\(reference.collection) \(reference.key.description)"
+    guard reference.exists else {
+      return """
+        <span class="odd">\(reference.collection) \(reference.key.description)</span> <span class="tag bad">not there</span>
+        """
+    }
+    let target = place.record(reference.key, in: reference.collection)
+    return "<a href=\"\(target)\">\(name)</a> <span class=\"soft\">\(reference.collection)</span>"
+  }
+
+  private var relationships: HTML {
+    let lists = detail.toMany.map { related -> HTML in
+      let count: HTML = related.count.map { HTML(escaping: Words.number($0)) } ?? "many"
+      let items = related.first.map { "<li>\(link($0))</li>" as HTML }
+      let isMore = related.count.map { $0 > Int64(related.first.count) } ?? true
+      let more: HTML = isMore ? more(related) : .empty
+      let incoming: HTML = related.isIncoming ? " <span class=\"soft\">leads here</span>" : .empty
+      return """
+        <h3>\(related.name) <span class="soft">\(count)</span>\(incoming)</h3>
+        \(items.isEmpty ? "<p class=\"soft\">None.</p>" : "<ul class=\"links\">\(items)\(more)</ul>")
+        """
+    }
+    return lists.isEmpty ? .empty : "<section class=\"panel\"><h2>Related records</h2>\(lists)</section>"
+  }
+
+  /// The way to all records of a relationship, where a property of theirs leads back.
+  private func more(_ related: RecordDetail.Related) -> HTML {
+    guard let inverse = related.inverse else { return "<li class=\"soft\">and more</li>" }
+    let target = place.records(related.collection, [.init(inverse, key.description)])
+    return "<li><a href=\"\(target)\">All of them</a></li>"
+  }
+
+  private var origin: HTML {
+    guard let provenance else { return .empty }
+    var lines: [HTML] = []
+    lines.append("<dt>State</dt><dd>\(provenance.state == .certain ? "certain" : provenance.state.tag)</dd>")
+    if let stored = provenance.storedKey, key.description != String(stored) {
+      lines.append("<dt>Key it had</dt><dd>\(String(stored))</dd>")
+    }
+    lines.append("<dt>Found in</dt><dd>\(Self.words(provenance.source))</dd>")
+    if let page = provenance.page {
+      let target = place.page(
+        page, cell: provenance.cell, row: provenance.cell == nil ? provenance.storedKey : nil, image: image)
+      let number: HTML =
+        place.store.files == nil ? "\(Words.number(page))" : "<a href=\"\(target)\">\(Words.number(page))</a>"
+      lines.append("<dt>Page</dt><dd>\(number)</dd>")
+    }
+    if let cell = provenance.cell { lines.append("<dt>Cell</dt><dd>\(String(cell))</dd>") }
+    if let how = provenance.foundBy { lines.append("<dt>Page found by</dt><dd>\(Self.words(foundBy: how))</dd>") }
+    if let reason = provenance.reason { lines.append("<dt>Why</dt><dd>\(sentence(reason))</dd>") }
+    return "<section class=\"panel\"><h2>Where it comes from</h2><dl class=\"facts\">\(lines)</dl></section>"
+  }
+
+  /// On other sides than the bytes themselves: the way to the row that it was made of.
+  private var lookAtBytes: HTML {
+    guard provenance == nil, place.sides.contains(.original), place.side == .salvaged || place.side == .live else {
+      return .empty
+    }
+    let target = place.records(collection.name, on: .original).appending(key.description)
+    return """
+      <section class="panel"><h2>Where it comes from</h2><p><a href="\(target)">The row as it was found</a>, with the \
+      page and the cell that its bytes are in.</p></section>
+      """
+  }
+
+  private var otherVersions: HTML {
+    versions.html { list in
+      guard !list.isEmpty else { return .empty }
+      let heads = list.map { version -> HTML in
+        """
+        <th scope="col"><a href="\(place.record(version.key, in: collection.name))">\(version.row.state.words)</a></th>
+        """
+      }
+      let rows = detail.columns.enumerated().map { index, column -> HTML in
+        let own = detail.row.values[index]
+        let cells = list.map { version -> HTML in
+          let value = version.row.values[index]
+          return value == own
+            ? "<td class=\"soft\">the same</td>" : "<td><span class=\"added\">\(value.html)</span></td>"
+        }
+        return "<tr><th scope=\"row\">\(column.name)</th><td>\(own.html)</td>\(cells)</tr>"
+      }
+      let reasons = list.compactMap { version -> HTML? in
+        version.provenance?.reason.map { "<li>\(version.row.state.words): \($0)</li>" }
+      }
+      return """
+        <section class="panel"><h2>Other versions of it</h2><ul>\(reasons)</ul>
+        <div class="scroll" tabindex="0" role="region" aria-label="Other versions"><table>
+        <thead><tr><th scope="col">Property</th><th scope="col">This one</th>\(heads)</tr></thead>
+        <tbody>\(rows)</tbody></table></div></section>
+        """
+    }
+  }
+
+  /// The words for where the bytes of a row were.
+  static func words(_ source: String) -> String {
+    switch source {
+    case "main": "the database file"
+    case "wal": "the write-ahead log"
+    case "journal": "the rollback journal"
+    case "freespace": "the free space of a page"
+    case "index": "an index, which holds the whole row"
+    case "backup": "a backup"
+    default: source
+    }
+  }
+
+  private static func words(foundBy how: String) -> String {
+    switch how {
+    case "tree": "the tree of its table leads to it"
+    case "content": "its content; nothing leads to it"
+    case "carving": "its cells; its header is destroyed"
+    default: how
+    }
+  }
+}
+
+extension String {
+  /// The text with a small first letter, for use within a sentence.
+  var lowercasedFirst: String { prefix(1).lowercased() + dropFirst() }
+}

@@ -1,0 +1,128 @@
+package import HTTPServer
+
+/// The routes of the inspector: pages with their twins, actions, and what is neither.
+///
+/// The twin of a page has the same address with `.json` at its end, so no pattern ends with a parameter that may be any text:
+/// a record of the entity "Car.json" is at `/stores/{id}/entities/{entity}/records`.
+package struct InspectorRoutes: Sendable {
+  private let gate: PageGate
+  private var pages = Router()
+  private var twins = Router()
+
+  /// Everything that is answered, in the order in which it was added.
+  package private(set) var documented: [DocumentedRoute] = []
+
+  init(_ gate: PageGate) { self.gate = gate }
+
+  /// Adds a page and its twin.
+  ///
+  /// - Parameters:
+  ///   - pattern: the address, with one `{name}` as a segment for each parameter.
+  ///   - about: what the page shows, in a sentence, for the description of the API.
+  ///   - parameters: what the parameters are, in their order.
+  ///   - query: the parameters of the query that it knows.
+  ///   - make: the page for a request that has a session; what it throws is shown as a page too.
+  package mutating func page<each Value: Sendable>(
+    _ pattern: String, about: String, _ parameters: repeat PathParameter<each Value>,
+    query: [DocumentedRoute.Field] = [],
+    make: @escaping @Sendable (Request, repeat each Value) throws -> any InspectorPage
+  ) {
+    documented.append(
+      DocumentedRoute(method: .get, pattern: pattern, about: about, kind: .page, fields: query))
+    let gate = gate
+    pages.add(.get, pattern, repeat each parameters) { (request: Request, values: repeat each Value) in
+      try gate.show(request, asJSON: false) { try make(request, repeat each values) }
+    }
+    twins.add(.get, pattern, repeat each parameters) { (request: Request, values: repeat each Value) in
+      try gate.show(request, asJSON: true) { try make(request, repeat each values) }
+    }
+  }
+
+  /// Adds an action: POST only, with the token of the session's forms, answered with a redirection, or with JSON.
+  ///
+  /// - Parameters:
+  ///   - pattern: the address, with one `{name}` as a segment for each parameter.
+  ///   - about: what it does, in a sentence.
+  ///   - parameters: what the parameters are, in their order.
+  ///   - fields: the fields of its form; any others are refused.
+  ///   - perform: does it, and says where to go.
+  package mutating func action<each Value: Sendable>(
+    _ pattern: String, about: String, _ parameters: repeat PathParameter<each Value>,
+    fields: [DocumentedRoute.Field] = [],
+    perform: @escaping @Sendable (Request, FormData, repeat each Value) throws -> ActionAnswer
+  ) {
+    documented.append(
+      DocumentedRoute(method: .post, pattern: pattern, about: about, kind: .action, fields: fields))
+    let known = Set(fields.map(\.name))
+    let gate = gate
+    pages.add(.post, pattern, repeat each parameters) { (request: Request, values: repeat each Value) in
+      let form = try Self.checked(request, gate, known)
+      return .redirect(to: try perform(request, form, repeat each values).target)
+    }
+    twins.add(.post, pattern, repeat each parameters) { (request: Request, values: repeat each Value) in
+      let form = try Self.checked(request, gate, known)
+      let answer = try perform(request, form, repeat each values)
+      return .json(answer.json, status: answer.isDone ? .ok : .accepted)
+    }
+  }
+
+  /// The form of an action that may be done.
+  private static func checked(_ request: Request, _ gate: PageGate, _ known: Set<String>) throws -> FormData {
+    let form = try FormData(request)
+    try gate.sessions.checkAction(request, form: form)
+    guard gate.allowsActions else { throw Refusal(.forbidden, "this inspector only looks") }
+    guard form.fields.items.allSatisfy({ $0.name == "csrf" || known.contains($0.name) }), form.files.isEmpty else {
+      throw Refusal(.badRequest, "the form has a field that this action does not know")
+    }
+    return form
+  }
+
+  /// Adds anything else that is answered to a GET with a session: a download, a stream, a picture.
+  ///
+  /// - Parameters:
+  ///   - pattern: the address, with one `{name}` as a segment for each parameter.
+  ///   - about: what it gives, in a sentence.
+  ///   - type: the type of what is answered.
+  ///   - parameters: what the parameters are, in their order.
+  ///   - query: the parameters of the query that it knows.
+  ///   - make: the answer.
+  package mutating func other<each Value: Sendable>(
+    _ pattern: String, about: String, type: String, _ parameters: repeat PathParameter<each Value>,
+    query: [DocumentedRoute.Field] = [],
+    make: @escaping @Sendable (Request, repeat each Value) throws -> Response
+  ) {
+    documented.append(
+      DocumentedRoute(method: .get, pattern: pattern, about: about, kind: .other, fields: query, type: type))
+    let gate = gate
+    pages.add(.get, pattern, repeat each parameters) { (request: Request, values: repeat each Value) in
+      _ = try gate.sessions.session(of: request)
+      return try make(request, repeat each values)
+    }
+  }
+
+  /// Adds what is answered without a session: the way in, and the page's own files.
+  mutating func open<each Value: Sendable>(
+    _ pattern: String, about: String, type: String, _ parameters: repeat PathParameter<each Value>,
+    make: @escaping @Sendable (Request, repeat each Value) throws -> Response
+  ) {
+    documented.append(
+      DocumentedRoute(
+        method: .get, pattern: pattern, about: about, kind: .other, fields: [], type: type, isOpen: true))
+    pages.add(.get, pattern, repeat each parameters, handler: make)
+  }
+
+  /// The answer to a request.
+  func respond(to request: Request) -> Response {
+    var request = request
+    var isTwin = false
+    if let last = request.target.segments.last, last.hasSuffix(".json"), last != ".json" {
+      request.target.segments[request.target.segments.count - 1] = String(last.dropLast(".json".count))
+      isTwin = true
+    }
+    do {
+      return try (isTwin ? twins : pages).answer(to: request)
+    } catch {
+      return gate.failure(error, request, asJSON: isTwin)
+    }
+  }
+}

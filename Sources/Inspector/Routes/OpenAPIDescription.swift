@@ -1,0 +1,147 @@
+package import HTTPServer
+import Lazaret
+
+/// The routes as an OpenAPI 3.1 document.
+package struct OpenAPIDescription: Sendable {
+  private let routes: [DocumentedRoute]
+
+  /// A description of routes.
+  package init(routes: [DocumentedRoute]) { self.routes = routes.filter { !$0.pattern.hasPrefix("/public/") } }
+
+  /// The address of a page's twin.
+  static func twin(_ pattern: String) -> String { pattern + ".json" }
+
+  /// The document.
+  package var json: JSONText {
+    var paths: [JSONText.Member] = []
+    func add(_ path: String, _ method: Method, _ operation: JSONText) {
+      let member = JSONText.Member(method.rawValue.lowercased(), operation)
+      if let index = paths.firstIndex(where: { $0.key == path }), case .object(let members) = paths[index].value {
+        paths[index].value = .object(members + [member])
+      } else {
+        paths.append(.init(path, .object([member])))
+      }
+    }
+    for route in routes {
+      // A parameter and ".json" share the last segment of a twin, which OpenAPI allows.
+      if route.kind != .other { add(Self.twin(route.pattern), route.method, operation(route, asJSON: true)) }
+      add(route.pattern, route.method, operation(route, asJSON: false))
+    }
+    return [
+      "openapi": "3.1.0",
+      "info": [
+        "title": "Lazaret inspector", "version": .string(LibraryVersion.current),
+        "description":
+          "Quarantined stores, their damage and their records. Keys may be added to answers, and are never renamed.",
+      ],
+      "paths": .object(paths),
+      "components": [
+        "securitySchemes": [
+          "session": [
+            "type": "apiKey", "in": "cookie", "name": "lazaret",
+            "description": "Set by the one-time link; its name goes on with eight letters.",
+          ],
+          "token": [
+            "type": "apiKey", "in": "header", "name": "X-CSRF-Token",
+            "description": "Of /session.json; needed for actions.",
+          ],
+        ],
+        "schemas": [
+          "Problem": [
+            "type": "object", "required": ["status", "code", "title", "detail"],
+            "properties": [
+              "status": ["type": "integer"], "code": ["type": "string"], "title": ["type": "string"],
+              "detail": ["type": "string"], "hint": ["type": "string"],
+            ],
+          ],
+          "Answer": [
+            "type": "object", "required": ["done", "location"],
+            "properties": [
+              "done": ["type": "boolean"], "location": ["type": "string"], "job": ["type": "string"],
+            ],
+          ],
+        ],
+      ],
+    ]
+  }
+
+  private func operation(_ route: DocumentedRoute, asJSON: Bool) -> JSONText {
+    var members: [JSONText.Member] = [
+      .init("summary", .string(route.about)), .init("operationId", .string(Self.name(route, asJSON: asJSON))),
+    ]
+    var parameters = Self.parameters(of: route.pattern)
+    if route.method == .get { parameters += route.fields.map { Self.parameter($0) } }
+    if !parameters.isEmpty { members.append(.init("parameters", .array(parameters))) }
+    if route.method == .post { members.append(.init("requestBody", Self.body(route))) }
+    members.append(.init("responses", Self.responses(route, asJSON: asJSON)))
+    if !route.isOpen {
+      members.append(
+        .init("security", route.method == .post ? [["session": [], "token": []]] : [["session": []]]))
+    }
+    return .object(members)
+  }
+
+  private static func name(_ route: DocumentedRoute, asJSON: Bool) -> String {
+    let path = route.pattern.split { "/{}".contains($0) }.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
+    return route.method.rawValue.lowercased() + (path.isEmpty ? "Root" : path) + (asJSON ? "JSON" : "")
+  }
+
+  private static func parameters(of pattern: String) -> [JSONText] {
+    pattern.split(separator: "/").filter { $0.hasPrefix("{") }.map { part in
+      [
+        "name": .string(String(part.dropFirst().dropLast())), "in": "path", "required": true,
+        "schema": ["type": "string"],
+      ]
+    }
+  }
+
+  private static func parameter(_ field: DocumentedRoute.Field) -> JSONText {
+    [
+      "name": .string(field.name), "in": "query", "required": .boolean(field.isRequired),
+      "description": .string(field.about), "schema": ["type": "string"],
+    ]
+  }
+
+  private static func body(_ route: DocumentedRoute) -> JSONText {
+    let properties = route.fields.map { field in
+      JSONText.Member(field.name, ["type": "string", "description": .string(field.about)])
+    }
+    let required = route.fields.filter(\.isRequired).map { JSONText.string($0.name) }
+    return [
+      "content": [
+        "application/x-www-form-urlencoded": [
+          "schema": ["type": "object", "properties": .object(properties), "required": .array(required)]
+        ]
+      ]
+    ]
+  }
+
+  private static func responses(_ route: DocumentedRoute, asJSON: Bool) -> JSONText {
+    let type = asJSON ? "application/json" : route.type
+    let answer: JSONText = asJSON && route.kind == .action ? ["$ref": "#/components/schemas/Answer"] : [:]
+    let done: JSONText = ["description": "Done.", "content": .object([.init(type, ["schema": answer])])]
+    let problem: JSONText = [
+      "description": "It could not be answered.",
+      "content": .object([
+        .init(
+          asJSON ? "application/problem+json" : "text/html",
+          ["schema": asJSON ? ["$ref": "#/components/schemas/Problem"] : [:]])
+      ]),
+    ]
+    var members: [JSONText.Member] = []
+    if route.kind == .action {
+      members =
+        asJSON
+        ? [
+          .init("200", done),
+          .init("202", ["description": "It goes on as a job.", "content": .object([.init(type, ["schema": answer])])]),
+        ]
+        : [.init("303", ["description": "Done, or begun; the page that shows it is in Location."])]
+    } else if route.pattern == "/" || route.pattern == "/open/{link}" {
+      members = [.init("303", ["description": "On to the list of stores."])]
+    } else {
+      members = [.init("200", done)]
+    }
+    return .object(members + [.init("default", problem)])
+  }
+}

@@ -1,0 +1,148 @@
+package import HTTPServer
+package import Lazaret
+
+extension RunningWork {
+  /// One piece of work, as far as it is.
+  package struct Job: Sendable, Hashable {
+    /// What kind of work it is.
+    package enum Kind: String, Sendable, Hashable {
+      case salvage
+      case quarantine
+      case backup
+      case proof
+      case restore
+      case install
+      case release
+      case export
+      case send
+    }
+
+    /// How it stands.
+    package enum State: String, Sendable, Hashable {
+      case running
+      case done
+      case failed
+      case cancelled
+    }
+
+    /// What it is called, in addresses and events.
+    package let id: String
+
+    /// What kind of work it is.
+    package let kind: Kind
+
+    /// What is done, in words.
+    package let title: String
+
+    /// The store it is done to; nil for none.
+    package let store: StoreID?
+
+    /// When it began.
+    package let started: Timestamp
+
+    /// The page that shows what comes of it.
+    package internal(set) var target: RequestTarget
+
+    /// How it stands.
+    package internal(set) var state = State.running
+
+    /// What is being done now, in a word or two.
+    package internal(set) var phase = "beginning"
+
+    /// How much is done, from 0 to 1; nil where that cannot be told.
+    package internal(set) var fraction: Double?
+
+    /// How long it will take yet, in seconds; nil where that cannot be told.
+    package internal(set) var secondsLeft: Double?
+
+    /// When it ended; nil while it runs.
+    package internal(set) var ended: Timestamp?
+
+    /// What came of it, in a sentence; nil while it runs.
+    package internal(set) var words: String?
+
+    /// Why it failed; nil where it did not.
+    package internal(set) var problem: Problem?
+
+    init(id: String, kind: Kind, title: String, store: StoreID?, started: Timestamp, target: RequestTarget) {
+      self.id = id
+      self.kind = kind
+      self.title = title
+      self.store = store
+      self.started = started
+      self.target = target
+    }
+
+    /// Whether it has not ended yet.
+    package var isRunning: Bool { state == .running }
+
+    mutating func take(_ progress: JobObserver.Progress) {
+      if phase != "ending" { phase = progress.phase }
+      fraction = progress.fraction ?? fraction
+      secondsLeft = progress.secondsLeft
+    }
+
+    mutating func end(_ outcome: Result<JobOutcome, any Error>, isCancelled: Bool, at time: Timestamp) {
+      ended = time
+      secondsLeft = nil
+      switch outcome {
+      case .success(let outcome):
+        state = .done
+        words = outcome.words
+        target = outcome.target ?? target
+      case .failure(let error):
+        let problem = Problem(error)
+        let wasCancelled = isCancelled && problem.code == "cancelled"
+        state = wasCancelled ? .cancelled : .failed
+        self.problem = problem
+        words = wasCancelled ? "It was cancelled; everything is as it was." : problem.detail
+      }
+    }
+
+    /// The job for programs.
+    package var json: JSONText {
+      var members: [JSONText.Member] = [
+        .init("id", .string(id)), .init("kind", .string(kind.rawValue)), .init("title", .string(title)),
+        .init("state", .string(state.rawValue)), .init("started", .string(started.rfc3339)),
+        .init("location", .string(target.path + target.query.text)),
+      ]
+      if let store { members.append(.init("store", .string(store.text))) }
+      if isRunning {
+        members.append(.init("phase", .string(phase)))
+        if let fraction { members.append(.init("fraction", .real(fraction))) }
+        if let secondsLeft { members.append(.init("secondsLeft", .real(secondsLeft))) }
+      }
+      if let ended { members.append(.init("ended", .string(ended.rfc3339))) }
+      if let words { members.append(.init("words", .string(words))) }
+      if let problem { members.append(.init("error", problem.json)) }
+      return .object(members)
+    }
+
+    var progressEvent: EventChannel.Event {
+      var members: [JSONText.Member] = [.init("job", .string(id)), .init("phase", .string(phase))]
+      if let fraction { members.append(.init("fraction", .real(fraction))) }
+      if let secondsLeft { members.append(.init("secondsLeft", .real(secondsLeft))) }
+      return EventChannel.Event(JSONText.object(members).text, name: "progress")
+    }
+
+    var doneEvent: EventChannel.Event {
+      let members: JSONText = ["job": .string(id), "state": .string(state.rawValue), "words": .string(words ?? "")]
+      return EventChannel.Event(members.text, name: "done")
+    }
+  }
+}
+
+/// What came of a job.
+package struct JobOutcome: Sendable {
+  /// In a sentence.
+  package var words: String
+
+  /// The page that shows it; the one that the job began with if nil.
+  package var target: RequestTarget?
+
+  /// What came of a job.
+  package init(_ words: String, _ target: RequestTarget? = nil) {
+    self.words = words
+    self.target = target
+  }
+}

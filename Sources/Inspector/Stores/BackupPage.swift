@@ -1,0 +1,137 @@
+import HTTPServer
+import Lazaret
+
+/// A backup: of what, when, how it stands, and what is in it.
+struct BackupPage: InspectorPage {
+  let store: ListedStore
+  let backup: StoredBackup
+  let place: FolderPlace
+  let chain: PagePart<[BackupIdentifier]>
+
+  init(_ store: ListedStore, _ backup: StoredBackup, _ place: FolderPlace, _ parts: InspectorParts) {
+    self.store = store
+    self.backup = backup
+    self.place = place
+    chain = PagePart { try BackupCatalog(of: place).chain(of: backup.id).map(\.id) }
+  }
+
+  var title: String { "Backup of \(store.name)" }
+  var crumbs: [Crumb] { [.stores] }
+
+  var json: JSONText {
+    .members(
+      ("store", .members(("id", .string(store.id.text)), ("kind", "backup"), ("name", .string(store.name)))),
+      ("backup", .string(backup.id.description)), ("state", .string(backup.stateWords.words)),
+      ("bytes", .integer(backup.bytes)), ("manifest", backup.manifest.map { Self.json($0) }),
+      ("proof", backup.proof.map { JSONText(encoding: $0) }),
+      ("chain", chain.json { .array($0.map { .string($0.description) }) }),
+      (
+        "problems",
+        .array(
+          backup.problems.map { ["code": .string($0.code.rawValue), "words": .string(printable($0.words))] })
+      ))
+  }
+
+  /// What a manifest says, without its digests of blocks.
+  private static func json(_ manifest: BackupManifest) -> JSONText {
+    .members(
+      ("date", .string(manifest.date)), ("kind", .string(manifest.kind.rawValue)),
+      ("reason", .string(manifest.reason.rawValue)), ("tags", .array(manifest.tags.map { .string($0) })),
+      ("parent", manifest.parent.map { .string($0.description) }),
+      ("contentBytes", .integer(manifest.contentBytes)), ("path", .string(printable(manifest.store.path.text))),
+      ("entities", manifest.entities.map { .array($0.map { JSONText(encoding: $0) }) }))
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    let job = frame.running.first { $0.store == store.id }
+    let events: HTML = job?.isRunning == true ? " data-events=\"\(frame.events)\"" : ""
+    let state = backup.stateWords
+    let restore: HTML =
+      backup.manifest != nil && backup.manifest?.kind != .evidence
+      ? "<a class=\"button main\" href=\"\(RequestTarget.store(store.id, "restore"))\">Restore …</a>" : .empty
+    let actions: HTML =
+      frame.allowsActions
+      ? """
+      <nav class="row no-print" aria-label="Actions">\(restore)\
+      <a class="button" href="\(RequestTarget.store(store.id, "verify"))">Verify …</a></nav>
+      """ : .empty
+    return """
+      <div\(events)>
+      <div class="head"><div><h1>\(title)</h1><p>\(HTML.tag(state.words, state.tone)) <code>\(backup.id.description)</code></p></div>\(actions)</div>
+      \(StoreTab.bar(store, .overview))
+      \(job?.html(frame, isLinked: false) ?? .empty)
+      \(problems)
+      <div class="columns"><div>\(entities)</div><div>\(facts(frame))\(proof(frame))</div></div>
+      </div>
+      """
+  }
+
+  private var problems: HTML {
+    guard !backup.problems.isEmpty else { return .empty }
+    let items = backup.problems.map { problem -> HTML in "<li>\(sentence(printable(problem.words)))</li>" }
+    return .note(.bad, "<p><strong>This backup is not whole.</strong></p><ul>\(items)</ul>")
+  }
+
+  private var entities: HTML {
+    guard let entities = backup.manifest?.entities else {
+      return .panel("Entities", "<p>The manifest does not say how many records are in it.</p>")
+    }
+    let rows = entities.map { entity -> HTML in
+      "<tr><th scope=\"row\">\(printable(entity.name))</th><td>\(printable(entity.table))</td>\(HTML.number(entity.rows))</tr>"
+    }
+    return .panel(
+      "Entities",
+      .table(
+        "Entities",
+        head:
+          "<th scope=\"col\">Entity</th><th scope=\"col\">Table</th><th scope=\"col\" class=\"number\">Records</th>",
+        rows))
+  }
+
+  private func facts(_ frame: PageFrame) -> HTML {
+    let manifest = backup.manifest
+    let kind: String? =
+      switch manifest?.kind {
+      case .full: "the whole store"
+      case .delta: "what changed since \(manifest?.parent?.description ?? "another backup")"
+      case .evidence: "the files of a damaged store, byte for byte"
+      case nil: nil
+      }
+    return .panel(
+      "Facts",
+      .facts([
+        ("Taken", Words.time(backup.id.date, now: frame.now)), ("Why", HTML(escaping: backup.reasonWords)),
+        ("Of", manifest.map { "<code>\(printable($0.store.path.text))</code>" }),
+        ("Holds", kind.map { HTML(escaping: $0) }),
+        ("Size", manifest.map { "\(Words.size(backup.bytes)), of \(Words.size($0.contentBytes))" }),
+        ("Model", manifest?.model.flatMap { $0.version ?? $0.identifiers.first }.map { HTML(escaping: printable($0)) }),
+        (
+          "Needs",
+          chain.value.map {
+            $0.count > 1 ? HTML(escaping: Words.counted($0.count - 1, "other backup")) : "no other backup"
+          }
+        ),
+        ("It is in", "<code>\(printable(place.path.string))</code>"),
+      ]))
+  }
+
+  private func proof(_ frame: PageFrame) -> HTML {
+    guard let proof = backup.proof else {
+      return .panel(
+        "Proof", "<p>It was not proven yet. A proof restores it aside, opens it, and counts its records.</p>")
+    }
+    let depth =
+      switch proof.depth {
+      case .files: "its files were read back"
+      case .restored: "it was restored, opened and counted"
+      case .migrated: "it was restored and migrated to the current model"
+      }
+    let problems = proof.problems.map { problem -> HTML in "<li>\(sentence(printable(problem.words)))</li>" }
+    return .panel(
+      "Proof",
+      """
+      \(HTML.facts([("Result", HTML(escaping: proof.result.rawValue)), ("How far", HTML(escaping: depth)), ("When", Words.time(proof.date, now: frame.now))]))\
+      \(problems.isEmpty ? HTML.empty : "<ul>\(problems)</ul>")
+      """)
+  }
+}

@@ -1,0 +1,129 @@
+import HTTPServer
+import Lazaret
+
+/// A store in its place: what it is, how it is, and how much is in it.
+struct LiveStorePage: InspectorPage {
+  let store: ListedStore
+  let files: StoreFileSet
+  let examination: PagePart<Examination>
+
+  init(_ store: ListedStore, _ files: StoreFileSet, _ parts: InspectorParts) {
+    self.store = store
+    self.files = files
+    examination = parts.examined(files, countsRecords: true).examination
+  }
+
+  var title: String { store.name }
+  var crumbs: [Crumb] { [.stores] }
+
+  var json: JSONText {
+    .members(
+      ("store", .members(("id", .string(store.id.text)), ("kind", "live"), ("name", .string(store.name)))),
+      ("path", .string(printable(files.main.string))), ("bytes", .integer(store.bytes)),
+      (
+        "examination",
+        examination.json { examination in
+          .members(
+            ("verdict", .string(examination.verdict.rawValue)), ("code", .string(examination.reason.code)),
+            ("words", .string(examination.reason.words)), ("hint", .string(examination.reason.hint)),
+            ("kind", .string(examination.kind.rawValue)),
+            ("modelVersion", examination.modelVersion.map { .string($0) }),
+            ("entities", .array(examination.entities.map { JSONText(encoding: $0) })),
+            (
+              "notes",
+              .array(
+                examination.health.notes.map { note in
+                  .members(
+                    ("code", .string(note.code)), ("severity", .string("\(note.severity)")),
+                    ("words", .string(note.words)), ("count", .integer(Int64(note.count))))
+                })
+            ))
+        }
+      ))
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    let job = frame.running.first { $0.store == store.id }
+    let events: HTML = job?.isRunning == true ? " data-events=\"\(frame.events)\"" : ""
+    let actions: HTML =
+      frame.allowsActions
+      ? """
+      <nav class="row no-print" aria-label="Actions"><a class="button main" href="\(RequestTarget.store(store.id, "backup"))">Back up …</a>\
+      <a class="button" href="\(RequestTarget.store(store.id, "quarantine"))">Quarantine …</a></nav>
+      """ : .empty
+    return """
+      <div\(events)>
+      <div class="head"><div><h1>\(title)</h1><p class="soft"><code>\(printable(files.main.string))</code></p></div>\(actions)</div>
+      \(StoreTab.bar(store, .overview))
+      \(job?.html(frame, isLinked: false) ?? .empty)
+      \(examination.html { shown($0, frame) })
+      </div>
+      """
+  }
+
+  private func shown(_ examination: Examination, _ frame: PageFrame) -> HTML {
+    let tone: HTML.Tone =
+      switch examination.verdict {
+      case .compatible: .good
+      case .damaged: .bad
+      default: .warn
+      }
+    let health = examination.health
+    let facts = HTML.facts(facts(examination, frame))
+    let notes = health.notes.map { note -> HTML in
+      let tone: HTML.Tone = note.severity == .damage ? .bad : note.severity == .warning ? .warn : .plain
+      return "<li>\(HTML.tag("\(note.severity)", tone)) \(sentence(note.words))</li>"
+    }
+    let rows = examination.entities.map { entity -> HTML in
+      let target = StoreLinks.records(store, entity: entity.name)
+      let name: HTML =
+        target.map { "<a href=\"\($0)\">\(printable(entity.name))</a>" } ?? HTML(escaping: printable(entity.name))
+      return "<tr><th scope=\"row\">\(name)</th><td>\(printable(entity.table))</td>\(HTML.number(entity.rows))</tr>"
+    }
+    let list: HTML =
+      notes.isEmpty ? "<p>Nothing out of the ordinary.</p>" : "<ul class=\"plain-words\">\(notes)</ul>"
+    return """
+      \(HTML.note(tone, "<p><strong>\(examination.reason.words)</strong></p><p>\(examination.reason.hint)</p>"))
+      <div class="columns"><div>\(HTML.panel("Entities", .table("Entities", head: "<th scope=\"col\">Entity</th><th scope=\"col\">Table</th><th scope=\"col\" class=\"number\">Records</th>", rows)))</div>
+      <div>\(HTML.panel("Facts", facts))\(HTML.panel("Health", list))</div></div>
+      """
+  }
+
+  private func facts(_ examination: Examination, _ frame: PageFrame) -> [(String, HTML?)] {
+    let health = examination.health
+    let pages: HTML? = health.pageCount.map { count in
+      "\(Words.number(count)) of \(Words.number(health.pageSize ?? 0)) bytes"
+    }
+    let log: HTML? = health.log.map { log in
+      "\(Words.counted(log.committedFrames, "committed frame")) of \(Words.number(log.frames))"
+    }
+    var facts: [(String, HTML?)] = [("Kind", HTML(escaping: Self.words(examination.kind)))]
+    facts.append(("Model version", examination.modelVersion.map { HTML(escaping: printable($0)) }))
+    facts.append(("Size", HTML(escaping: Words.size(store.bytes))))
+    facts.append(("Changed", store.date.map { Words.time($0, now: frame.now) }))
+    facts.append(("Pages", pages))
+    facts.append(("Encoding", health.encoding.map { HTML(escaping: Self.words($0)) }))
+    facts.append(("Written by", health.writtenBySQLite.map { "SQLite \($0)" }))
+    facts.append(("Log", log))
+    let uuid: HTML? = examination.metadata.map { "<code>\(printable($0.uuid))</code>" }
+    facts.append(("Store UUID", uuid))
+    return facts
+  }
+
+  private static func words(_ encoding: TextEncoding) -> String {
+    switch "\(encoding)" {
+    case "utf8": "UTF-8"
+    case "utf16LittleEndian": "UTF-16, little-endian"
+    case "utf16BigEndian": "UTF-16, big-endian"
+    default: "\(encoding)"
+    }
+  }
+
+  private static func words(_ kind: ExaminedKind) -> String {
+    switch kind {
+    case .coreData: "Core Data store"
+    case .sqlite: "SQLite database"
+    case .unknown: "could not be told"
+    }
+  }
+}

@@ -1,0 +1,134 @@
+import HTTPServer
+import Lazaret
+import RecoveryKit
+
+/// What of a store is lost, in the words of its owner.
+struct LossesPage: InspectorPage {
+  let store: ListedStore
+  let report: PagePart<SalvageReport>
+  let backups: PagePart<[ListedStore]>
+
+  init(_ store: ListedStore, _ parts: InspectorParts) {
+    self.store = store
+    report = PagePart { try store.report(parts.surroundings.fileSystem) }
+    let stem = store.quarantined?.receipt?.originalPath.path?.stem
+    backups = PagePart {
+      try parts.catalogue.backups().filter { backup in
+        stem != nil && backup.backup?.place.path.lastComponent?.string == stem
+      }
+    }
+  }
+
+  var title: String { "What did I lose?" }
+  var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
+
+  var json: JSONText {
+    .members(
+      ("store", .string(store.id.text)), ("complete", report.value.map { .boolean($0.isComplete) }),
+      ("sentences", report.json { .array((Self.sentences($0) + Self.doubts($0)).map { .string($0) }) }),
+      ("backups", backups.json { .array($0.map { .string($0.id.text) }) }))
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    let words = report.html { report in
+      """
+      \(verdict(report))
+      \(list("What is missing", Self.sentences(report), nothing: "Nothing that was in it is missing."))
+      \(list("What you should look at", Self.doubts(report), nothing: ""))
+      \(ways(report))
+      """
+    }
+    return """
+      <div class="head"><div><h1>\(title)</h1><p class="soft">About <strong>\(store.name)</strong>, in plain words.</p></div></div>
+      \(StoreTab.bar(store, .losses))
+      \(words)
+      """
+  }
+
+  private func verdict(_ report: SalvageReport) -> HTML {
+    let counts = report.recordCounts
+    let all = counts.recovered + counts.lost
+    if report.isComplete {
+      return .note(.good, "<p><strong>You lost nothing.</strong> All \(Words.counted(all, "record")) are safe.</p>")
+    }
+    if counts.lost == 0 {
+      return .note(
+        .good,
+        """
+        <p><strong>As far as can be told, no record is lost.</strong> \(Words.counted(counts.recovered, "record")) were \
+        saved; some of them deserve a look, see below.</p>
+        """)
+    }
+    return .note(
+      .warn,
+      """
+      <p><strong>\(report.isLostExact ? "" : "About ")\(Words.counted(counts.lost, "record")) of \(Words.number(all)) could not be \
+      saved.</strong> The other \(Words.number(counts.recovered)) are safe.</p>
+      """)
+  }
+
+  private func list(_ heading: String, _ sentences: [String], nothing: String) -> HTML {
+    guard !sentences.isEmpty else { return nothing.isEmpty ? .empty : "<h2>\(heading)</h2><p>\(nothing)</p>" }
+    return "<h2>\(heading)</h2><ul class=\"plain-words\">\(sentences.map { words -> HTML in "<li>\(words)</li>" })</ul>"
+  }
+
+  /// What is missing, a sentence for each entity, then for links and files.
+  static func sentences(_ report: SalvageReport) -> [String] {
+    var sentences = report.records.filter { $0.lost > 0 }.map { entity -> String in
+      let all = entity.recovered + entity.lost
+      var words =
+        "\(printable(entity.name)): \(entity.isLostExact ? "" : "about ")\(Words.number(entity.lost)) of \(Words.number(all))"
+      words += entity.lost == 1 ? " is missing" : " are missing"
+      if !entity.lostKeys.isEmpty { words += "; in the store they had the numbers \(entity.lostKeys.words())" }
+      return words + "."
+    }
+    for repair in report.rebuild?.referencesCut ?? [] {
+      let place = printable(repair.entity) + (repair.property.map { " (\(printable($0)))" } ?? "")
+      sentences.append(
+        "\(place): \(Words.counted(repair.count, "link")) to records that are gone \(repair.count == 1 ? "was" : "were") removed."
+      )
+    }
+    return sentences
+  }
+
+  /// What was saved and may not be as it was.
+  static func doubts(_ report: SalvageReport) -> [String] {
+    var sentences = report.records.filter { $0.doubtful > 0 }.map { entity in
+      """
+      \(printable(entity.name)): \(Words.number(entity.doubtful)) of \(Words.number(entity.recovered)) were saved, but it is not \
+      certain that they are as you left them. They may be older versions, or lack a value.
+      """
+    }
+    for repair in report.rebuild?.defaulted ?? [] {
+      sentences.append(
+        "\(printable(repair.entity)): \(Words.counted(repair.count, "value")) that could not be read got the usual value instead."
+      )
+    }
+    let apart = report.entities.reduce(Int64(0)) { $0 + $1.keptApart } + report.unplacedRows
+    if apart > 0 {
+      sentences.append(
+        "\(Words.counted(apart, "piece")) of records did not fit anywhere. They are kept in a file of their own, for someone who knows the data."
+      )
+    }
+    return sentences
+  }
+
+  private func ways(_ report: SalvageReport) -> HTML {
+    guard !report.isComplete else { return .empty }
+    let found: HTML = backups.html { backups in
+      guard let newest = backups.first else {
+        return
+          "<li>There is no backup of this store here. Another device, or a copy somewhere else, may have what is missing.</li>"
+      }
+      let day = newest.date.map(Words.date) ?? "an earlier time"
+      return """
+        <li>There is a <a href="\(RequestTarget.store(newest.id))">backup of \(day)</a>. What is missing can be taken from it \
+        when you <a href="\(RequestTarget.store(store.id, "salvage"))">salvage again</a>.</li>
+        """
+    }
+    return """
+      <h2>What you can do</h2><ul class="plain-words">\(found)\
+      <li>Keep the damaged store until you are sure that nothing is missing; it is whole and unchanged.</li></ul>
+      """
+  }
+}

@@ -1,0 +1,153 @@
+import HTTPServer
+import Lazaret
+
+/// A quarantined store: its damage, its entities, its receipt, and what happened to it.
+struct QuarantinedStorePage: InspectorPage {
+  let store: ListedStore
+  let stored: QuarantinedStore
+  let summary: StoreSummary
+  let report: PagePart<SalvageReport>?
+  let hasPlace: Bool
+
+  init(_ store: ListedStore, _ stored: QuarantinedStore, _ parts: InspectorParts) {
+    self.store = store
+    self.stored = stored
+    summary = StoreSummary(store, parts)
+    report = store.salvage == nil ? nil : PagePart { try store.report(parts.surroundings.fileSystem) }
+    hasPlace = stored.receipt?.originalPath.path != nil
+  }
+
+  var title: String { store.name }
+  var crumbs: [Crumb] { [.stores] }
+
+  private var receipt: Receipt? { stored.receipt }
+
+  var json: JSONText {
+    .members(
+      ("store", summary.json), ("receipt", receipt.map { JSONText(encoding: $0) }),
+      ("report", report.map { $0.json { SalvageAccount(report: $0, store: store).json } }),
+      ("timeline", .array(receipt?.history.map { JSONText(encoding: $0) } ?? [])))
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    let job = frame.running.first { $0.store == store.id }
+    let events: HTML = job?.isRunning == true ? " data-events=\"\(frame.events)\"" : ""
+    return """
+      <div\(events)>
+      <div class="head"><div><h1>\(title)</h1><p>\(HTML.tag(summary.state.words, summary.state.tone)) \
+      <span class="soft">quarantined as</span> <code>\(stored.id)</code></p></div>\(actions(frame))</div>
+      \(StoreTab.bar(store, .overview))
+      \(job?.html(frame, isLinked: false) ?? .empty)
+      \(HTML.note(.bad, "<p><strong>Why it is here.</strong> \(summary.why)</p>"))
+      \(failure)
+      <div class="columns"><div>\(damage)\(entities)</div>
+      <div>\(score)\(facts(frame))\(timeline(frame))</div></div>
+      </div>
+      """
+  }
+
+  private func actions(_ frame: PageFrame) -> HTML {
+    guard frame.allowsActions else { return .empty }
+    let isSalvaged = receipt?.salvage?.result?.isUsable == true && store.salvage != nil
+    let salvage: HTML = isSalvaged ? "Salvage again" : "Salvage"
+    let install: HTML =
+      isSalvaged && hasPlace
+      ? "<a class=\"button main\" href=\"\(RequestTarget.store(store.id, "install"))\">Install</a>" : .empty
+    return """
+      <nav class="row no-print" aria-label="Actions">\(install)\
+      <a class="button" href="\(RequestTarget.store(store.id, "salvage"))">\(salvage) …</a>\
+      <a class="button" href="\(RequestTarget.store(store.id, "release"))">Release …</a>\
+      <a class="button" href="\(RequestTarget.store(store.id, "discard"))">Discard …</a></nav>
+      """
+  }
+
+  private var failure: HTML {
+    guard let failure = receipt?.salvage?.failure else { return .empty }
+    return .note(.warn, "<p><strong>The last salvage.</strong> \(printable(failure.words))</p>")
+  }
+
+  private var damage: HTML {
+    guard let report else {
+      return .panel(
+        "Damage",
+        """
+        <p>Nothing was salvaged of it yet. A salvage reads every page of the store, changes nothing of it, and makes a clean \
+        store of every record that is still there; it also says what happened to each page.</p>
+        """)
+    }
+    return report.html { report in
+      let account = SalvageAccount(report: report, store: store)
+      return HTML.panel(
+        "Page map",
+        PageMapDrawing(pages: report.pages, store: store.id).html
+          + "<p><a href=\"\(RequestTarget.store(store.id, "map"))\">The map with its tables</a></p>")
+        + .panel("What most likely happened", account.causes)
+    }
+  }
+
+  private var entities: HTML {
+    if let report = report?.value {
+      return .panel("Entities", SalvageAccount(report: report, store: store).entities)
+    }
+    guard let entities = receipt?.entities, !entities.isEmpty else { return .empty }
+    let rows = entities.map { entity -> HTML in
+      "<tr><th scope=\"row\">\(printable(entity.name))</th><td>\(printable(entity.table))</td>\(HTML.number(entity.rows))</tr>"
+    }
+    return .panel(
+      "Entities as it was quarantined",
+      .table(
+        "Entities",
+        head:
+          "<th scope=\"col\">Entity</th><th scope=\"col\">Table</th><th scope=\"col\" class=\"number\">Records</th>",
+        rows))
+  }
+
+  private var score: HTML {
+    guard let report = report?.value else { return .empty }
+    let words = receipt?.salvage?.result?.words ?? ""
+    let counts = report.recordCounts
+    return .panel(
+      "Saved",
+      """
+      <p class="score"><b>\(report.score)</b><span class="soft">of 100</span></p>\
+      \(HTML.bar(recovered: counts.recovered, doubtful: counts.doubtful, lost: counts.lost))<p>\(printable(words))</p>\
+      <p><a href="\(RequestTarget.store(store.id, "losses"))">What did I lose?</a></p>
+      """)
+  }
+
+  private func facts(_ frame: PageFrame) -> HTML {
+    guard let receipt else {
+      return .panel("Receipt", "<p>It is missing, or cannot be read. The store itself is not affected.</p>")
+    }
+    let error = [
+      receipt.error.coreData.map { "Core Data \($0)" }, receipt.error.sqlite.map { "SQLite \($0)" },
+    ].compactMap(\.self).joined(separator: ", ")
+    let rows = receipt.files.map { file -> HTML in
+      """
+      <tr><th scope="row">\(printable(file.name.text))</th><td class="number">\(Words.size(file.bytes))</td>\
+      <td><code>\(printable(String(file.sha256.prefix(12))))…</code></td></tr>
+      """
+    }
+    let list = HTML.facts([
+      ("Quarantined", Words.time(receipt.date, now: frame.now)),
+      ("It was at", "<code>\(printable(receipt.originalPath.text))</code>"),
+      ("It is at", "<code>\(printable(stored.files.main.string))</code>"),
+      ("Reason", "<code>\(printable(receipt.reason.code))</code>"),
+      ("Errors", error.isEmpty ? nil : HTML(escaping: error)),
+      ("Model", summary.model.map { HTML(escaping: $0) }),
+      ("App", receipt.versions.app.map { HTML(escaping: printable($0)) }),
+      ("Written by", receipt.versions.storeWrittenBySQLite.map { "SQLite \(printable($0))" }),
+      ("System", HTML(escaping: printable(receipt.versions.operatingSystem))),
+    ])
+    let files = HTML.table(
+      "Files",
+      head:
+        "<th scope=\"col\">File</th><th scope=\"col\" class=\"number\">Size</th><th scope=\"col\">SHA-256</th>", rows)
+    return .panel("Receipt", "\(list)<h3>Files</h3>\(files)")
+  }
+
+  private func timeline(_ frame: PageFrame) -> HTML {
+    guard let receipt, !receipt.history.isEmpty else { return .empty }
+    return .panel("What happened", Timeline(moments: receipt.history).html(now: frame.now))
+  }
+}

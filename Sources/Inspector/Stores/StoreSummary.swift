@@ -1,0 +1,149 @@
+import HTTPServer
+import Lazaret
+
+/// A store in a few words: what the list says of it, and the head of its own page.
+struct StoreSummary: Sendable {
+  let store: ListedStore
+
+  /// The examination of a live store; nil for any other.
+  let examination: PagePart<Examination>?
+
+  /// A live store is looked at; any other tells by its receipt or manifest.
+  init(_ store: ListedStore, _ parts: InspectorParts) {
+    self.store = store
+    if case .live(let files) = store.kind {
+      examination = parts.examined(files).examination
+    } else {
+      examination = nil
+    }
+  }
+
+  /// Why it is here, in plain words.
+  var why: String {
+    switch store.kind {
+    case .quarantined(let stored, _):
+      printable(stored.receipt?.reason.words ?? "Its receipt is missing or cannot be read; the store itself is here.")
+    case .live:
+      examination?.value?.reason.words ?? examination?.problem?.detail ?? ""
+    case .backup(let backup, _):
+      if let problem = backup.problems.first { sentence(printable(problem.words)) } else { backup.reasonWords }
+    }
+  }
+
+  /// The version of the model that it was written with, or the identifiers in its metadata.
+  var model: String? {
+    switch store.kind {
+    case .quarantined(let stored, _):
+      stored.receipt?.model.flatMap { $0.version ?? $0.identifiers.first }.map(printable)
+    case .live: examination?.value?.modelVersion.map(printable)
+    case .backup(let backup, _):
+      backup.manifest?.model.flatMap { $0.version ?? $0.identifiers.first }.map(printable)
+    }
+  }
+
+  /// Its state in a word, with the tone of it.
+  var state: (words: String, tone: HTML.Tone) {
+    switch store.kind {
+    case .quarantined(let stored, _): Self.state(of: stored.receipt?.salvage)
+    case .live:
+      switch examination?.value?.verdict {
+      case .compatible: ("sound", .good)
+      case .outdated: ("older version", .warn)
+      case .incompatible: ("incompatible", .warn)
+      case .damaged: ("damaged", .bad)
+      case .unavailable: ("unavailable", .warn)
+      case .missing, nil: ("unknown", .warn)
+      }
+    case .backup(let backup, _): backup.stateWords
+    }
+  }
+
+  static func state(of salvage: Receipt.Salvage?) -> (words: String, tone: HTML.Tone) {
+    switch salvage?.state {
+    case nil: ("not salvaged", .plain)
+    case .pending: ("waits for its salvage", .accent)
+    case .failed: ("nothing could be salvaged", .bad)
+    case .salvaged: (salvage?.result?.isComplete == true ? "salvaged whole" : "salvaged", .good)
+    case .installed: ("in the app's place again", .good)
+    }
+  }
+
+  /// Whether a text is found in its names or words, whatever the case of its letters.
+  func matches(_ text: String) -> Bool {
+    let text = text.lowercased()
+    let words = [store.name, store.id.text, why, model ?? "", state.words]
+    return text.isEmpty || words.contains { $0.lowercased().contains(text) }
+  }
+
+  /// The summary for programs.
+  var json: JSONText {
+    let kind: String =
+      switch store.kind {
+      case .quarantined: "quarantined"
+      case .live: "live"
+      case .backup: "backup"
+      }
+    let salvage = store.quarantined?.receipt?.salvage
+    return .members(
+      ("id", .string(store.id.text)), ("kind", .string(kind)), ("name", .string(store.name)),
+      ("date", store.date.map { .string($0.rfc3339) }), ("bytes", .integer(store.bytes)), ("why", .string(why)),
+      ("model", model.map { .string($0) }), ("state", .string(state.words)),
+      ("verdict", examination?.value.map { .string($0.verdict.rawValue) }),
+      ("score", salvage?.result?.score.map { .integer(Int64($0)) }),
+      ("recovered", salvage?.result.map { .integer($0.recovered) }),
+      ("doubtful", salvage?.result.map { .integer($0.doubtful) }),
+      ("lost", salvage?.result.map { .integer($0.lost) }),
+      ("error", examination?.problem?.json),
+      ("location", .string(RequestTarget.store(store.id).path)))
+  }
+
+  /// The store as an item of the list.
+  func item(_ frame: PageFrame) -> HTML {
+    let time: HTML = store.date.map { "<span>\(Words.time($0, now: frame.now))</span>" } ?? .empty
+    let version: HTML = model.map { "<span>Model \($0)</span>" } ?? .empty
+    let job = frame.running.first { $0.store == store.id && $0.isRunning }
+    return """
+      <li><div><h2><a href="\(RequestTarget.store(store.id))">\(store.name)</a></h2>\
+      <p class="why">\(why)</p><p class="meta">\(time)<span>\(Words.size(store.bytes))</span>\(version)</p>\
+      \(job?.html(frame) ?? .empty)</div><div>\(account)</div></li>
+      """
+  }
+
+  /// The state, and how much was saved.
+  private var account: HTML {
+    let state = state
+    guard let result = store.quarantined?.receipt?.salvage?.result else { return .tag(state.words, state.tone) }
+    let score: HTML = result.score.map { "<b>\($0)</b><span class=\"soft\">of 100 saved</span>" } ?? .empty
+    return """
+      <p class="score">\(score)</p>\
+      \(HTML.bar(recovered: result.recovered, doubtful: result.doubtful, lost: result.lost))\
+      <p>\(HTML.tag(state.words, state.tone))</p>
+      """
+  }
+}
+
+extension StoredBackup {
+  /// Why it was taken, in words.
+  var reasonWords: String {
+    switch manifest?.reason {
+    case .manual: "Taken because somebody asked for it."
+    case .scheduled: "Taken by the schedule."
+    case .beforeMigration: "Taken before the store was migrated."
+    case .beforeRestore: "Taken before the store was replaced by a backup."
+    case .beforeInstall: "Taken before the store was replaced by a salvaged or a new one."
+    case nil: "It has no manifest that can be read."
+    }
+  }
+
+  /// Its state in words, with the tone of it.
+  var stateWords: (words: String, tone: HTML.Tone) {
+    if !isWhole { return ("broken", .bad) }
+    if proof?.result == .failed { return ("failed its proof", .bad) }
+    if isApart { return (manifest?.kind == .evidence ? "evidence" : "of a store that was not sound", .warn) }
+    switch proof?.result {
+    case .proven: return ("proven", .good)
+    case .inconclusive: return ("proof inconclusive", .warn)
+    default: return ("not proven yet", .plain)
+    }
+  }
+}

@@ -1,0 +1,118 @@
+internal import GRDB
+
+/// The records of one name in two attached stores, `main` and `other`, and the statements that compare them.
+struct CollectionPair {
+  let first: RecordCollection
+  let second: RecordCollection
+
+  /// The columns that both have, those that tell records apart left out.
+  let columns: [(first: RecordColumn, second: RecordColumn)]
+
+  /// The columns that must be equal, as SQL.
+  private let match: [(first: String, second: String)]
+
+  /// The most columns that are compared; SQLite limits how deep an expression is.
+  private static let maximumColumns = 400
+
+  /// - Parameter property: the property that tells records apart; nil for the primary key.
+  init(_ first: RecordCollection, _ second: RecordCollection, by property: String?) throws(RecordBrowsingError) {
+    self.first = first
+    self.second = second
+    if let property {
+      guard let one = first.column(property) else { throw .unknownColumn(property, in: first.name) }
+      guard let other = second.column(property) else { throw .unknownColumn(property, in: second.name) }
+      match = [(one.sql, other.sql)]
+    } else {
+      guard first.keySQL.count == second.keySQL.count else {
+        throw .badQuery("the stores have other keys for these records", hint: "Compare them by a property with UUIDs.")
+      }
+      match = Array(zip(first.keySQL, second.keySQL))
+    }
+    var columns: [(first: RecordColumn, second: RecordColumn)] = []
+    for column in first.columns where column.kind != .key && column.name != property && column.kind != .entity {
+      guard columns.count < Self.maximumColumns, let other = second.column(column.name), other.kind != .key else {
+        continue
+      }
+      columns.append((column, other))
+    }
+    self.columns = columns
+  }
+
+  private var isSame: String { match.map { "n.\($0.first) = o.\($0.second)" }.joined(separator: " AND ") }
+
+  private static func conditions(_ collection: RecordCollection, _ name: String) -> [String] {
+    var result: [String] = []
+    if let numbers = collection.entityNumbers {
+      result.append("\(name).Z_ENT BETWEEN \(numbers.lowerBound) AND \(numbers.upperBound)")
+    }
+    if let lowest = collection.provenance?.lowest, let key = collection.keySQL.first {
+      result.append("\(name).\(key) >= \(lowest)")
+    }
+    return result
+  }
+
+  private func tables(_ difference: RecordDifference) -> (text: String, conditions: [String]) {
+    let one = "main.\(first.tableSQL) AS n"
+    let other = "other.\(second.tableSQL) AS o"
+    let own = Self.conditions(first, "n")
+    let others = Self.conditions(second, "o")
+    switch difference {
+    case .missing:
+      return (one, own + [absence(of: other, others, match.map { ("n.\($0.first)", "o.\($0.second)") })])
+    case .added:
+      return (other, others + [absence(of: one, own, match.map { ("o.\($0.second)", "n.\($0.first)") })])
+    case .changed:
+      let differs = columns.map { "n.\($0.first.sql) IS NOT o.\($0.second.sql)" }
+      return ("\(one) JOIN \(other) ON \(isSame)", own + others + [Self.any(differs)])
+    }
+  }
+
+  /// The condition that no row of a table has the same key.
+  private func absence(of table: String, _ conditions: [String], _ pairs: [(mine: String, its: String)]) -> String {
+    let isKey = pairs.count == first.keySQL.count && match.first?.first == first.keySQL.first
+    if !isKey, let pair = pairs.first {
+      // Without an index the keys are gathered once.
+      return "(\(pair.mine) IS NULL OR \(pair.mine) NOT IN (SELECT \(pair.its) FROM \(table)"
+        + PageStatement.whereClause(conditions + ["\(pair.its) IS NOT NULL"]) + "))"
+    }
+    let same = pairs.map { "\($0.its) = \($0.mine)" }
+    return "NOT EXISTS (SELECT 1 FROM \(table)\(PageStatement.whereClause(conditions + same)))"
+  }
+
+  /// Terms joined by OR, in groups, so that the expression does not grow too deep.
+  private static func any(_ terms: [String]) -> String {
+    guard !terms.isEmpty else { return "0" }
+    let groups = stride(from: 0, to: terms.count, by: 100).map { start in
+      "(" + terms[start..<min(start + 100, terms.count)].joined(separator: " OR ") + ")"
+    }
+    return "(\(groups.joined(separator: " OR ")))"
+  }
+
+  /// The statement that counts the records that differ in one way.
+  func countSQL(_ difference: RecordDifference) -> String {
+    let (text, conditions) = tables(difference)
+    return "SELECT count(*) FROM \(text)\(PageStatement.whereClause(conditions))"
+  }
+
+  /// The statement that lists them, a page and one more.
+  func pageSQL(
+    _ difference: RecordDifference, behind next: RecordKey?, size: Int
+  ) -> (text: String, arguments: [DatabaseValue]) {
+    var (text, conditions) = tables(difference)
+    let name = difference == .added ? "o" : "n"
+    let own = (difference == .added ? second.keySQL : first.keySQL).map { "\(name).\($0)" }
+    var selected = own
+    if difference == .changed {
+      selected += second.keySQL.map { "o.\($0)" }
+      selected += columns.flatMap { ["n.\($0.first.sql)", "o.\($0.second.sql)"] }
+    }
+    if let next, next.values.count == own.count {
+      let places = own.map { _ in "?" }.joined(separator: ", ")
+      conditions.append("(\(own.joined(separator: ", "))) > (\(places))")
+    }
+    text =
+      "SELECT \(selected.joined(separator: ", ")) FROM \(text)\(PageStatement.whereClause(conditions)) "
+      + "ORDER BY \(own.joined(separator: ", ")) LIMIT \(size + 1)"
+    return (text, next.map { $0.values.count == own.count ? $0.values : [] } ?? [])
+  }
+}

@@ -1,0 +1,35 @@
+/// How far a row of a damaged store is to be believed, and whether it was one of its records at all.
+public enum RowState: String, Sendable, Hashable, CaseIterable {
+  /// A cell of a page that its table leads to.
+  case certain
+
+  /// Its page or its place is told by evidence: found by content, rebuilt from an index.
+  case probable
+
+  /// A live row of which something contradicts something else.
+  case doubtful
+
+  /// A record that was deleted; its bytes were still there.
+  case deleted
+
+  /// Written by a transaction that never ended.
+  case uncommitted
+
+  /// Another version of a record, or a row that does not fit among the live ones.
+  case version
+
+  /// Whether it is counted as a record of the store.
+  public var isLive: Bool { self == .certain || self == .probable || self == .doubtful }
+
+  /// A word on it for people.
+  public var words: String {
+    switch self {
+    case .certain: "certain"
+    case .probable: "probable"
+    case .doubtful: "doubtful"
+    case .deleted: "deleted"
+    case .uncommitted: "not committed"
+    case .version: "another version"
+    }
+  }
+}

@@ -1,0 +1,148 @@
+internal import Dispatch
+internal import Foundation
+internal import GRDB
+internal import StoreFiles
+internal import Synchronization
+
+/// All records that fit a query, handed out batch by batch as they are asked for, so that memory stays flat.
+///
+/// It reads on a thread and a connection of its own, so that a slow client holds up no page. ``cancel()`` it when no more
+/// is wanted.
+public final class RowStream: Sendable {
+  /// The columns whose values the rows have.
+  public let columns: [RecordColumn]
+
+  private struct State {
+    var batches: [[RecordPage.Row]] = []
+    var error: RecordBrowsingError?
+    var isFinished = false
+    var isCancelled = false
+  }
+
+  /// How many rows come at once.
+  private static let batchSize = 256
+
+  /// How many batches are read ahead.
+  private static let capacity = 4
+
+  private let state = Mutex(State())
+  private let filled = DispatchSemaphore(value: 0)
+  private let free = DispatchSemaphore(value: RowStream.capacity)
+
+  fileprivate init(_ columns: [RecordColumn]) { self.columns = columns }
+
+  /// The next rows; nil behind the last ones.
+  ///
+  /// - Throws: `time-limit`, `store-unreadable`.
+  public func next() throws(RecordBrowsingError) -> [RecordPage.Row]? {
+    while true {
+      let (batch, error, isOver) = state.withLock { state in
+        (state.batches.isEmpty ? nil : state.batches.removeFirst(), state.error, state.isFinished || state.isCancelled)
+      }
+      if let batch {
+        free.signal()
+        return batch
+      }
+      if let error { throw error }
+      if isOver { return nil }
+      filled.wait()
+    }
+  }
+
+  /// Ends the reading; whoever waits for rows gets none.
+  public func cancel() {
+    state.withLock { $0.isCancelled = true }
+    free.signal()
+    filled.signal()
+  }
+
+  /// Hands a batch out; false where no more is wanted.
+  fileprivate func put(_ rows: [RecordPage.Row]) -> Bool {
+    free.wait()
+    let isWanted = state.withLock { state in
+      guard !state.isCancelled else { return false }
+      state.batches.append(rows)
+      return true
+    }
+    filled.signal()
+    return isWanted
+  }
+
+  fileprivate func finish(_ error: RecordBrowsingError?) {
+    state.withLock { state in
+      state.error = error
+      state.isFinished = true
+    }
+    filled.signal()
+  }
+
+  fileprivate static var size: Int { batchSize }
+}
+
+extension BrowsedStore {
+  /// The most characters of a value in a stream; longer ones are cut, and say so.
+  private static let streamLimit = 1_000_000
+
+  /// How much text comes at once at most, beyond the last row.
+  private static let batchBytes = 1 << 18
+
+  /// The most streams of a store at a time.
+  private static let maximumStreams = 4
+
+  /// Begins to read all records that fit a query, from the page of its token on.
+  ///
+  /// - Throws: `unknown-property`, `bad-query`, `busy` where too many are being read already.
+  public func stream(_ collection: RecordCollection, _ query: RecordQuery) throws(RecordBrowsingError) -> RowStream {
+    let columns = try shownColumns(of: collection, query)
+    let statement = try PageStatement(collection, query, columns: columns, isLimited: false)
+    let isFree = streams.withLock { count in
+      guard count < Self.maximumStreams else { return false }
+      count += 1
+      return true
+    }
+    guard isFree else {
+      throw RecordBrowsingError(
+        .busy, path: path, detail: "\(Self.maximumStreams) exports of the store are under way",
+        hint: "Wait until one of them is done.")
+    }
+    let stream = RowStream(columns)
+    let thread = Thread { [self] in
+      var failure: RecordBrowsingError?
+      do {
+        try fill(stream, statement, collection)
+      } catch {
+        failure = Self.error(error, path)
+      }
+      streams.withLock { $0 -= 1 }
+      stream.finish(failure)
+    }
+    thread.name = "records"
+    thread.start()
+    return stream
+  }
+
+  private func fill(_ stream: RowStream, _ statement: PageStatement, _ collection: RecordCollection) throws {
+    let pool = ReaderPool([try Self.connect(path)])
+    try pool.read(limit: limits.export) { database in
+      var batch: [RecordPage.Row] = []
+      let cursor = try Row.fetchCursor(database, sql: statement.sql, arguments: StatementArguments(statement.arguments))
+      var size = 16
+      var bytes = 0
+      while let found = try cursor.next() {
+        let row = row(found, statement, stream.columns, collection, limit: Self.streamLimit)
+        bytes += row.values.reduce(0) { $0 + $1.text.utf8.count }
+        batch.append(row)
+        guard batch.count >= size || bytes >= Self.batchBytes else { continue }
+        bytes = 0
+        try annotate(&batch, stream.columns, collection)
+        guard stream.put(batch) else { return }
+        batch.removeAll(keepingCapacity: true)
+        // The first rows are shown soon; later ones come in larger pieces.
+        size = RowStream.size
+      }
+      guard !batch.isEmpty else { return }
+      try annotate(&batch, stream.columns, collection)
+      _ = stream.put(batch)
+    }
+  }
+}

@@ -1,0 +1,50 @@
+internal import Foundation
+internal import GRDB
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import SystemPackage
+
+/// The model that a sound store was written with: a version that is given, or the one that it carries.
+enum StoredModel {
+  /// Reads it; nil for plain databases, and where nothing tells.
+  static func find(in path: FilePath, among models: [ModelBundle]) throws -> ManagedObjectModel? {
+    let queue = try BrowsedStore.connect(path)
+    let (uuid, list, cache) = try queue.read { database in
+      let metadata =
+        try database.tableExists("Z_METADATA")
+        ? Row.fetchOne(database, sql: "SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 1") : nil
+      let cached =
+        try database.tableExists("Z_MODELCACHE")
+        ? DatabaseValue.fetchOne(database, sql: "SELECT Z_CONTENT FROM Z_MODELCACHE LIMIT 1") : nil
+      let uuid: DatabaseValue? = metadata?[0]
+      let list: DatabaseValue? = metadata?[1]
+      return (
+        uuid.flatMap { String.fromDatabaseValue($0) } ?? "", list.flatMap { Data.fromDatabaseValue($0) },
+        cached.flatMap { Data.fromDatabaseValue($0) }
+      )
+    }
+    try queue.close()
+    if let list {
+      // Metadata that cannot be read tell nothing; the model cache may.
+      let metadata = try? StoreMetadata(uuid: uuid, propertyList: [UInt8](list))
+      if let hashes = metadata?.versionHashes {
+        for bundle in models {
+          if let version = bundle.version(matching: hashes) { return version.model }
+        }
+      }
+    }
+    // A cache that does not unpack to a model is none; the tables are then shown as they are.
+    return cache.flatMap { try? ManagedObjectModel(modelCache: [UInt8]($0)) }
+  }
+
+  /// The model that a file of found rows was arranged by.
+  static func noted(in path: FilePath) throws -> ManagedObjectModel? {
+    let queue = try BrowsedStore.connect(path)
+    let bytes = try queue.read { database in
+      try database.tableExists(TableProvenance.model)
+        ? Data.fetchOne(database, sql: "SELECT content FROM \(TableProvenance.model)") : nil
+    }
+    try queue.close()
+    return try bytes.map { try ManagedObjectModel(modelCache: [UInt8]($0)) }
+  }
+}

@@ -1,0 +1,42 @@
+import HTTPServer
+import Inspector
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+@Suite("The way into the inspector")
+struct DoorTests {
+  @Test("without the link there is nothing but the way in")
+  func closed() throws {
+    let inspector = try Scene().inspector()
+    for address in ["/", "/stores", "/stores.json", "/work", "/events", "/session.json"] {
+      #expect(inspector.respond(to: try Request(.get, address)).status == .unauthorized, "\(address)")
+    }
+  }
+
+  @Test("the link is good for one use")
+  func link() throws {
+    let inspector = try Scene().inspector()
+    let link = inspector.sessions.makeLink().text
+    #expect(inspector.respond(to: try Request(.head, "/open/\(link)")).status == .methodNotAllowed)
+    let opened = inspector.respond(to: try Request(.get, "/open/\(link)"))
+    #expect(opened.status == .seeOther)
+    #expect(opened.headers["Location"] == "/stores")
+    #expect(opened.headers["Set-Cookie"]?.contains("HttpOnly; SameSite=Strict") == true)
+    #expect(inspector.respond(to: try Request(.get, "/open/\(link)")).status == .forbidden)
+  }
+
+  @Test("with it, pages and their twins are answered")
+  func pages() throws {
+    let browser = try Browser(try Scene().inspector())
+    #expect(browser.token.count == 64)
+    let page = try browser.get("/stores")
+    #expect(page.status == .ok)
+    #expect(page.headers["Content-Type"] == "text/html; charset=utf-8")
+    let twin = try browser.get("/stores.json")
+    #expect(twin.headers["Content-Type"] == "application/json; charset=utf-8")
+    #expect(try browser.get("/nothing").status == .notFound)
+    #expect(try browser.get("/nothing.json").headers["Content-Type"] == "application/problem+json; charset=utf-8")
+  }
+}

@@ -1,0 +1,202 @@
+import Foundation
+import HTTPServer
+import Inspector
+import Lazaret
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+@Suite("Records in the inspector")
+struct RecordsTests {
+  @Test("Every page of records and its twin, on every side; nothing of the stores changes")
+  func everyPage() throws {
+    let scene = try RecordsScene()
+    let ignored: Set<String> = [".lazaret-browsing"]
+    let before = try FolderContents(of: scene.home, ignoring: ignored)
+    for side in ["original", "salvaged", "live", scene.backupSide] {
+      for address in [
+        "/\(side)/entities", "/\(side)/entities/Ship/records",
+        "/\(side)/entities/Person/records?_sort_desc=name&_size=5",
+        "/\(side)/entities/Ship/records?_facet=isFast&name__notnull=1",
+        "/\(side)/entities/Ship/records?_show=name&_show=tons",
+        "/\(side)/entities/Ship/records?_column1=name&_is1=contains&_value1=script", "/\(side)/search?q=script",
+        "/\(side)/entities/Person/records/2", "/\(side)/entities/Ship/records/3/values/flag/view",
+      ] {
+        let page = try scene.get(address)
+        #expect(
+          page.status == .ok || side != "live" && page.status == .notFound, "\(address): \(page.text.suffix(600))")
+        #expect(!page.text.contains("<script>alert"), "\(address)")
+        #expect(!page.text.contains("<img src=x"), "\(address)")
+        #expect(!page.text.contains(" style="), "\(address)")
+        if page.status == .ok { #expect(try !scene.json(address).isEmpty, "\(address)") }
+      }
+    }
+    for address in [
+      "/compare", "/compare/original/live/entities", "/compare/salvaged/live/entities/Person/records?kind=changed",
+      "/compare/\(scene.backupSide)/live/entities/Person/records/5", "/pages/1", "/pages/2?cell=0",
+      "/set-aside/entities",
+    ] {
+      let page = try scene.get(address)
+      #expect(page.status == .ok || address.hasPrefix("/set-aside"), "\(address): \(page.text.suffix(600))")
+      if page.status == .ok { #expect(try scene.json(address)["status"] == nil, "\(address)") }
+    }
+    #expect(try FolderContents(of: scene.home, ignoring: ignored) == before)
+  }
+
+  @Test("A record of the damaged store leads to the cell that its bytes are in")
+  func provenance() throws {
+    let scene = try RecordsScene()
+    let list = try scene.json("/original/entities/Person/records?_size=5&_state=certain")
+    let rows = try #require(list["rows"] as? [[String: Any]])
+    #expect(!rows.isEmpty)
+    for row in rows {
+      let key = try #require(row["key"] as? String)
+      let record = try scene.json("/original/entities/Person/records/\(key)")
+      let provenance = try #require(record["provenance"] as? [String: Any])
+      let page = try #require(provenance["page"] as? Int)
+      let html = try scene.get("/original/entities/Person/records/\(key)").text
+      #expect(html.contains("/stores/\(scene.quarantined)/pages/\(page)?row=\(key)"))
+      let bytes = try scene.json("/pages/\(page)?row=\(key)")
+      let marked = try #require(bytes["marked"] as? Int)
+      let cells = try #require(bytes["cells"] as? [[String: Any]])
+      #expect(cells.first { $0["cell"] as? Int == marked }?["rowid"] as? Int == Int(key))
+      #expect(try scene.get("/pages/\(page)?row=\(key)").text.contains("<mark class=\"cell\">"))
+    }
+  }
+
+  @Test("Relationships lead on, in both directions, and records lead back to all of them")
+  func relationships() throws {
+    let scene = try RecordsScene()
+    let ship = try scene.json("/live/entities/Ship/records/1")
+    let crew = try #require((ship["toMany"] as? [[String: Any]])?.first)
+    let count = try #require(crew["count"] as? Int)
+    #expect(count >= 29)
+    #expect((crew["first"] as? [[String: Any]])?.count == 20)
+    #expect(try scene.get("/live/entities/Ship/records/1").text.contains("/live/entities/Person/records?ship=1"))
+    #expect(try scene.json("/live/entities/Person/records?ship=1")["matching"] as? Int == count)
+    let person = try scene.json("/live/entities/Person/records/2")
+    #expect(((person["toOne"] as? [String: Any])?["ship"] as? [String: Any])?["key"] as? String == "1")
+  }
+
+  @Test("Exports have what is filtered, whole, and no spreadsheet computes what is in them")
+  func exports() throws {
+    let scene = try RecordsScene()
+    _ = try scene.get("/live/entities")
+    let base = "/live/entities/Ship/export"
+    let csv = try scene.get("\(base)/csv?Z_PK__lte=2&_columns=Z_PK,name,flag")
+    #expect(csv.headers["Content-Type"]?.hasPrefix("text/csv") == true)
+    #expect(
+      csv.headers["Content-Disposition"]?.hasPrefix("attachment; filename=\"Ships.sqlite-live-Ship.csv\"") == true)
+    let text = try csv.whole()
+    #expect(text.hasPrefix("Z_PK,name,flag\r\n1,\"<script>alert(1)</script>\"\"'><img"))
+    #expect(text.contains("\r\n2,\"'=cmd|calc\",PNG picture\r\n"))
+    let json = try scene.get("\(base)/json?_columns=name")
+    let array = try JSONSerialization.jsonObject(with: Data(try json.whole().utf8)) as? [[String: Any]]
+    #expect(array?.count == 250)
+    #expect(array?.first?["name"] as? String == RecordsScene.harm)
+    let lines = try scene.get("\(base)/jsonl?Z_PK__gt=240").whole().split(separator: "\n")
+    #expect(lines.count == 10)
+    #expect(try scene.get("\(base)/json?Z_PK=0").whole() == "[]\n")
+    #expect(try scene.get("\(base)/xml").status == .notFound)
+    #expect(try scene.get("/original/entities/Ship/export/csv").whole().hasPrefix("state,Z_PK,"))
+  }
+
+  @Test("Pictures are served by their own signature, everything else as a download")
+  func values() throws {
+    let scene = try RecordsScene()
+    let view = try scene.get("/live/entities/Ship/records/2/values/flag/view")
+    #expect(
+      view.text.contains("<img src=\"/stores/\(scene.quarantined)/live/entities/Ship/records/2/values/flag/bytes\""))
+    // A list and a record never show it by themselves.
+    #expect(try !scene.get("/live/entities/Ship/records").text.contains("<img"))
+    #expect(try !scene.get("/live/entities/Ship/records/2").text.contains("<img"))
+    let picture = try scene.get("/live/entities/Ship/records/2/values/flag/bytes")
+    #expect(picture.headers["Content-Type"] == "image/png")
+    let json = try scene.get("/live/entities/Ship/records/3/values/flag/bytes")
+    #expect(json.headers["Content-Type"] == "application/octet-stream")
+    #expect(json.headers["Content-Disposition"]?.hasPrefix("attachment") == true)
+    #expect(try scene.get("/live/entities/Ship/records/3/values/flag/view").text.contains("&lt;b&gt;"))
+    let name = try scene.get("/live/entities/Ship/records/1/values/name/bytes")
+    #expect(name.headers["Content-Type"] == "application/octet-stream")
+    #expect(try scene.get("/live/entities/Ship/records/2/values/nothing/view").status == .notFound)
+  }
+
+  @Test("Sides are compared: what the app changed since the backup")
+  func comparison() throws {
+    let scene = try RecordsScene(damage: "rand:12")
+    let entities = try scene.json("/compare/\(scene.backupSide)/live/entities")
+    let list = try #require(entities["entities"] as? [[String: Any]])
+    let person = try #require(list.first { $0["name"] as? String == "Person" })
+    #expect(person["changed"] as? Int == 5)
+    #expect(person["missing"] as? Int == 1)
+    #expect(person["added"] as? Int == 0)
+    let changed = try scene.json("/compare/\(scene.backupSide)/live/entities/Person/records?kind=changed")
+    let records = try #require(changed["records"] as? [[String: Any]])
+    #expect(records.map { $0["firstKey"] as? String } == ["5", "6", "7", "8", "9"])
+    let record = try scene.json("/compare/\(scene.backupSide)/live/entities/Person/records/200")
+    #expect(record["inFirst"] as? Bool == true)
+    #expect(record["inSecond"] as? Bool == false)
+    let salvaged = try scene.json("/compare/salvaged/\(scene.backupSide)/entities")
+    let all = try #require(salvaged["entities"] as? [[String: Any]])
+    let lost = all.reduce(0) { $0 + ($1["added"] as? Int ?? 0) }
+    #expect(lost > 0, "what was lost is in the backup")
+  }
+
+  @Test(
+    "What cannot be answered is refused in words",
+    arguments: [
+      ("/nonsense/entities", 404), ("/backup-x/entities", 404), ("/salvaged/entities/Nothing/records", 404),
+      ("/live/entities/Ship/records?color=red", 404), ("/live/entities/Ship/records?tons=many", 400),
+      ("/live/entities/Ship/records?_next=zz", 400), ("/live/entities/Ship/records/99999", 404),
+      ("/live/entities/Ship/records/x", 400), ("/pages/0", 404), ("/pages/999999", 404), ("/pages/-1", 404),
+      ("/pages/1?image=frame-7", 404), ("/pages/1?image=nothing", 400), ("/compare/live/live/entities", 400),
+      ("/live/entities/Ship/records?_state=odd", 400), ("/live/entities/~n99/records", 404),
+      ("/live/entities/Ship/records?kind%00=1", 400),
+    ])
+  func refused(address: String, status: Int) throws {
+    let scene = Self.shared
+    do {
+      let response = try scene.get().get(address)
+      #expect(response.status.rawValue == status, "\(address): \(response.text.prefix(3_000).suffix(900))")
+      #expect(!response.text.contains(RecordsScene.harm))
+    } catch let refusal as Refusal {
+      #expect(refusal.status.rawValue == status)
+    }
+  }
+
+  private static let shared = Shared()
+
+  /// One scene for all refusals.
+  private final class Shared: Sendable {
+    private let result = Result { try RecordsScene() }
+    func get() throws -> RecordsScene { try result.get() }
+  }
+
+  @Test("Names of tables that no address can have are reached by their place")
+  func oddNames() throws {
+    let scene = try RecordsScene(
+      damage: "none",
+      change: """
+        CREATE TABLE "a/b" (id INTEGER PRIMARY KEY, "x/y" TEXT); INSERT INTO "a/b" VALUES (1, '1'), (2, '2');
+        CREATE TABLE ".." (v); INSERT INTO ".." VALUES ('<script>alert(3)</script>');
+        CREATE TABLE "<script>alert(4)</script>" (v); CREATE TABLE "nice.json" (v);
+        INSERT INTO "nice.json" VALUES (1)
+        """)
+    let list = try scene.json("/live/entities")
+    let entities = try #require(list["entities"] as? [[String: Any]])
+    var seen = 0
+    for entity in entities {
+      let path = try #require(entity["path"] as? String)
+      let response = try scene.browser.get(path)
+      #expect(response.status == .ok, "\(path)")
+      #expect(!response.text.contains("<script>alert"))
+      #expect(try scene.browser.get(path + ".json").status == .ok)
+      seen += 1
+    }
+    #expect(seen == 6)
+    let odd = try #require(entities.first { $0["name"] as? String == "a/b" })
+    let path = try #require(odd["path"] as? String)
+    #expect(try scene.browser.get("\(path)/2").text.contains("x/y"))
+  }
+}

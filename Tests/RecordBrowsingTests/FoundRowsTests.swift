@@ -1,0 +1,156 @@
+import Backup
+import GRDB
+import LazaretTesting
+import ManagedObjectModel
+import RecordBrowsing
+import Salvage
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+@Suite("The rows of damaged stores looked at")
+struct FoundRowsTests {
+  @Test("A whole store shows all its records as certain, each with its cell")
+  func whole() throws {
+    let scene = try ShipStore(seed: 1)
+    let before = try FolderContents(of: scene.folder.path)
+    let side = try scene.open(.evidence(StoreFileSet(main: scene.store), sha256: []), in: scene.sides)
+    let person = try side.store.collection("Person")
+    #expect(try side.store.count(of: person) == 300)
+    #expect(try side.store.states(of: person)?[.certain] == 300)
+    let pages = try EvidencePages(scene.store, in: FileSystem())
+    let page = try side.store.page(of: person, RecordQuery())
+    for row in page.rows {
+      let provenance = try #require(try side.store.provenance(of: row.key, in: person))
+      #expect(provenance.state == .certain)
+      let number = try #require(provenance.page)
+      let content = try #require(try pages.page(number))
+      let anatomy = PageAnatomy(
+        content.bytes, number: number, geometry: pages.geometry, encoding: pages.encoding)
+      let key = try #require(provenance.storedKey)
+      let cell = try #require(anatomy.cell(ofRow: key))
+      #expect(anatomy.cells[cell].rowid == key)
+      #expect(anatomy.regions.contains { $0.part == .cell(cell) })
+    }
+    #expect(try FolderContents(of: scene.folder.path) == before, "looking changed something")
+  }
+
+  @Test("Deleted records are there when they are asked for, with the keys they had")
+  func deleted() throws {
+    let scene = try ShipStore(seed: 2)
+    try scene.change("PRAGMA secure_delete = OFF; DELETE FROM ZPERSON WHERE Z_PK BETWEEN 50 AND 60")
+    let side = try scene.open(.evidence(StoreFileSet(main: scene.store), sha256: []), in: scene.sides)
+    let person = try side.store.collection("Person")
+    #expect(try side.store.count(of: person) == 289)
+    let found = try #require(try side.store.states(of: person)?[.deleted])
+    #expect(found > 0 && found <= 11)
+    let page = try side.store.page(of: person, RecordQuery([("_state", "deleted")], of: person))
+    #expect(Int64(page.rows.count) == found)
+    #expect(page.rows.allSatisfy { $0.state == .deleted })
+    let all = try side.store.page(of: person, RecordQuery([("_state", "all"), ("_size", "1000")], of: person))
+    #expect(Int64(all.rows.count) == 289 + found)
+    let certain = try side.store.page(of: person, RecordQuery([("_state", "certain"), ("_size", "1000")], of: person))
+    #expect(certain.rows.count == 289)
+    // A deleted one is found by the key it had, where that is known.
+    for row in page.rows {
+      let provenance = try #require(try side.store.provenance(of: row.key, in: person))
+      #expect(provenance.state == .deleted)
+      guard let key = provenance.storedKey else { continue }
+      #expect((50...60).contains(key))
+      #expect(row.values[0].text == "\(key)")
+      let same = try side.store.page(
+        of: person, RecordQuery([("Z_PK", "\(key)"), ("_state", "all")], of: person))
+      #expect(same.rows.map(\.key) == [row.key])
+      #expect(try side.store.versions(of: key, in: person) == [row.key])
+    }
+    // Relationships lead to live records only.
+    let ship = try side.store.collection("Ship")
+    let ships = try side.store.page(of: ship, RecordQuery([("_size", "1000")], of: ship)).rows
+    var crew: Int64 = 0
+    for row in ships {
+      crew += try side.store.detail(of: row.key, in: ship).toMany.first { $0.name == "crew" }?.count ?? 0
+    }
+    let withShip = try side.store.page(of: person, RecordQuery([("ship__notnull", "1")], of: person)).matching
+    #expect(crew == withShip)
+  }
+
+  @Test(
+    "Damaged stores show what is left, and how far it is to be believed",
+    arguments: ["rand:6", "interior", "cell-pointers"])
+  func damaged(kind: String) throws {
+    let scene = try ShipStore(seed: 3)
+    let path = try scene.damaged(kind, seed: 7)
+    let before = try FolderContents(of: scene.folder.path)
+    let side = try scene.open(.evidence(StoreFileSet(main: path), sha256: []), in: scene.sides)
+    var live: Int64 = 0
+    for collection in side.store.collections where collection.isEntity && collection.name != "Ferry" {
+      let count = try side.store.count(of: collection) ?? 0
+      live += count
+      let states = try #require(try side.store.states(of: collection))
+      #expect(states.filter(\.key.isLive).values.reduce(0, +) == count, "\(kind) \(collection.name)")
+      for state in RowState.allCases {
+        let query = try RecordQuery([("_state", state.rawValue), ("_size", "1000")], of: collection)
+        let page = try side.store.page(of: collection, query)
+        #expect(Int64(page.rows.count) == states[state] ?? 0, "\(kind) \(collection.name) \(state)")
+        #expect(page.rows.allSatisfy { $0.state == state })
+      }
+    }
+    #expect(live > 300, "\(kind)")
+    #expect(side.report?.entities.reduce(0) { $0 + $1.recovered } ?? 0 >= live - 1)
+    #expect(try FolderContents(of: scene.folder.path) == before)
+  }
+
+  @Test("What the log replaces and what was never committed is told apart")
+  func log() throws {
+    let scene = try ShipStore(seed: 4, journal: .log)
+    let pages = try EvidencePages(scene.store, in: FileSystem())
+    #expect(!pages.frames.isEmpty)
+    for (number, frames) in pages.frames {
+      let last = try #require(frames.last)
+      let content = try #require(try pages.page(number, .frame(last.number)))
+      #expect(content.part == .wal && content.frame == last.number)
+      #expect(try pages.page(number)?.bytes.count == pages.pageSize)
+      #expect(try pages.page(number, .frame(999_999)) == nil)
+    }
+    let side = try scene.open(.evidence(StoreFileSet(main: scene.store), sha256: []), in: scene.sides)
+    #expect(try side.store.count(of: side.store.collection("Person")) == 300)
+  }
+
+  @Test("A store in use is copied, a backup unpacked, a damaged one read; each once")
+  func sides() throws {
+    let scene = try ShipStore(seed: 5)
+    let sides = scene.sides
+    let live = try scene.open(.live(StoreFileSet(main: scene.store)), in: sides)
+    #expect(live.takenAt != nil)
+    #expect(!live.store.hasProvenance)
+    let person = try live.store.collection("Person")
+    #expect(person.isEntity)
+    #expect(try live.store.count(of: person) == 300)
+    // Within some minutes the same copy is shown; a new one is made when it is asked for.
+    try scene.change("DELETE FROM ZPERSON WHERE Z_PK = 1")
+    #expect(try scene.open(.live(StoreFileSet(main: scene.store)), in: sides).store === live.store)
+    _ = try sides.open(.live(StoreFileSet(main: scene.store)), patience: 60_000, isFresh: true)
+    let fresh = try scene.open(.live(StoreFileSet(main: scene.store)), in: sides)
+    #expect(try fresh.store.count(of: fresh.store.collection("Person")) == 299)
+
+    let place = FolderPlace(scene.home.path.appending("Backups").appending("Ships"))
+    let backup = try BackupCreator().create(scene.store, in: place, BackupRequest())
+    let unpacked = try scene.open(.backup(backup.id, place), in: sides)
+    #expect(try unpacked.store.count(of: unpacked.store.collection("Person")) == 299)
+
+    let damaged = try scene.damaged("rand:6", seed: 3)
+    let read = try scene.open(.live(StoreFileSet(main: damaged)), in: sides)
+    #expect(read.store.hasProvenance)
+  }
+
+  @Test("A file that is no store is told of, and tried again later")
+  func hopeless() throws {
+    let scene = try ShipStore(seed: 6, records: 2)
+    let path = try scene.folder.write("nothing like a database", to: "No.sqlite")
+    #expect(throws: SalvageError.self) {
+      try scene.open(.evidence(StoreFileSet(main: path), sha256: []), in: scene.sides)
+    }
+    #expect(try FileSystem().entries(of: scene.home.path.appending(".lazaret-browsing")).isEmpty)
+  }
+}

@@ -1,0 +1,58 @@
+import GRDB
+import RecordBrowsing
+import StoreFiles
+import TestSupport
+import Testing
+
+@Suite("Two sides of a store compared")
+struct SideComparisonTests {
+  @Test("Missing, added and changed records, by key and by a property with UUIDs")
+  func differences() throws {
+    let scene = try ShipStore(seed: 11, records: 200)
+    let other = scene.folder.appending("Other.sqlite")
+    try FileSystem().duplicate(scene.store, to: other)
+    try scene.change(
+      """
+      DELETE FROM ZPERSON WHERE Z_PK IN (3, 4);
+      UPDATE ZPERSON SET ZNAME = 'changed' WHERE Z_PK BETWEEN 10 AND 70;
+      UPDATE ZPERSON SET ZBORN = NULL WHERE Z_PK = 10;
+      INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZNAME, ZID) SELECT 9000, Z_ENT, 1, 'new', x'000102030405060708090a0b0c0d0e0f' FROM ZPERSON LIMIT 1
+      """, at: other)
+    let one = try BrowsedStore(scene.store, model: ShipStore.model)
+    let two = try BrowsedStore(other, model: ShipStore.model)
+    let comparison = try SideComparison(one, two)
+    #expect(comparison.names == ["Ferry", "Person", "Ship"])
+    let person = try comparison.entity("Person")
+    #expect(person.first == 200 && person.second == 199)
+    #expect(person.counts == [.missing: 2, .added: 1, .changed: 61])
+    #expect(try comparison.entity("Ship").isSame)
+    #expect(try comparison.records("Person", .missing).records.map(\.firstKey?.description) == ["3", "4"])
+    #expect(try comparison.records("Person", .added).records.map(\.secondKey?.description) == ["9000"])
+    var keys: [String] = []
+    var next: RecordKey?
+    repeat {
+      let page = try comparison.records("Person", .changed, next: next, size: 20)
+      keys += page.records.compactMap { $0.firstKey?.description }
+      next = page.next
+      #expect(page.records.allSatisfy { $0.properties.contains { $0.name == "name" && $0.second.text == "changed" } })
+    } while next != nil && keys.count < 1_000
+    #expect(keys == (10...70).map(String.init))
+    let first = try #require(try comparison.records("Person", .changed).records.first)
+    #expect(first.properties.map(\.name).sorted().contains("born"))
+
+    // Where keys moved, the property tells.
+    try scene.change("UPDATE ZPERSON SET Z_PK = Z_PK + 100000", at: other)
+    let moved = try SideComparison(one, BrowsedStore(other, model: ShipStore.model))
+    #expect(try moved.entity("Person").counts?[.missing] == 200)
+    let byID = try #require(try moved.entity("Person", by: "id").counts)
+    let without = try Int64(
+      one.page(
+        of: one.collection("Person"),
+        RecordQuery([("id__isnull", "1"), ("_size", "1000")], of: one.collection("Person"))
+      )
+      .rows.count)
+    #expect(byID[.missing] ?? 0 <= 2 + without)
+    #expect(byID[.changed] ?? 0 > 0)
+    #expect(throws: RecordBrowsingError.self) { try moved.entity("Person", by: "color") }
+  }
+}
