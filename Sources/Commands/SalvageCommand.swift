@@ -62,10 +62,7 @@ struct SalvageCommand: ParsableCommand {
   @Flag(help: "Use no recovery kit.")
   var noKit = false
 
-  @Option(
-    help: ArgumentHelp(
-      "A healthy store, such as a restored backup, that rows are taken from which are lost.", valueName: "file"))
-  var withBackup: PathArgument?
+  @OptionGroup var backup: DonorOptions
 
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
@@ -73,6 +70,7 @@ struct SalvageCommand: ParsableCommand {
   func validate() throws {
     guard !(raw && noMigrate) else { throw ValidationError("--raw never migrates; leave --no-migrate out.") }
     guard kit == nil || !noKit else { throw ValidationError("Give --kit or --no-kit, not both.") }
+    try backup.check()
     guard model == nil || schema == nil else { throw ValidationError("Give a model or a schema, not both.") }
   }
 
@@ -85,10 +83,11 @@ struct SalvageCommand: ParsableCommand {
   func run() throws {
     try report(json: output.json) {
       let known = try (model ?? schema).map { try AppModel.load($0.path, order: versionOrder.order) }
-      let donor = try withBackup.map { try SalvageDonor(path: $0.path) }
       let line = ProgressLine()
       Interruption.listen()
-      let options = Salvager.Options(findsDeleted: deleted, migrates: !noMigrate, kit: kitSource, donor: donor) {
+      let backup = try backup.unpacked(for: store.path, home: home.path)
+      let options = Salvager.Options(findsDeleted: deleted, migrates: !noMigrate, kit: kitSource, donor: backup?.donor)
+      {
         phase, done, total in
         line.show(phase.words, done, of: total)
         return !Interruption.isRequested
@@ -98,6 +97,8 @@ struct SalvageCommand: ParsableCommand {
         raw
         ? try Salvager().salvageRaw(store.path, to: out.path, model: model, options: options)
         : try Salvager().salvage(store.path, to: out.path, model: model, options: options)
+      // What was unpacked goes now.
+      withExtendedLifetime(backup) {}
       let place = try report.write(beside: out.path)
       line.clear()
       Terminal.standardOutput.write(

@@ -25,6 +25,16 @@ public struct QuarantineSalvageOptions: Sendable, Hashable {
   /// Whether deleted records are looked for too; they are kept apart.
   public var findsDeleted: Bool
 
+  /// A backup that lost records are taken from; nil for none.
+  public var backup: BackupSource?
+
+  /// Whether records are taken from that backup even if nothing says that it is of the store.
+  public var trustsBackup: Bool
+
   /// Live records only, unless told otherwise.
-  public init(findsDeleted: Bool = false) { self.findsDeleted = findsDeleted }
+  public init(findsDeleted: Bool = false, backup: BackupSource? = nil, trustsBackup: Bool = false) {
+    self.findsDeleted = findsDeleted
+    self.backup = backup
+    self.trustsBackup = trustsBackup
+  }
 }

@@ -1,10 +1,17 @@
-import StoreFiles
-import SystemPackage
+import Foundation
+package import StoreFiles
+package import SystemPackage
 
 /// A folder for its owner alone, which goes, with what is in it, when this value ends.
-final class PrivateFolder {
-  let path: FilePath
+package final class PrivateFolder: Sendable {
+  /// The folder.
+  package let path: FilePath
   private let fileSystem: FileSystem
+
+  /// Makes the folder among the system's temporary files, and makes sure that there is room for what is to come.
+  package convenience init(needing bytes: Int64, _ surroundings: Surroundings) throws(BackupError) {
+    try self.init(in: FilePath(NSTemporaryDirectory()), needing: bytes, surroundings)
+  }
 
   /// Makes the folder, and makes sure that there is room for what is to come.
   init(in root: FilePath, needing bytes: Int64, _ surroundings: Surroundings) throws(BackupError) {
