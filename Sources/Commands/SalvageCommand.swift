@@ -62,10 +62,7 @@ struct SalvageCommand: ParsableCommand {
   @Flag(help: "Use no recovery kit.")
   var noKit = false
 
-  @Option(
-    help: ArgumentHelp(
-      "A backup of the home, or a healthy store, that rows are taken from which are lost.", valueName: "id|file"))
-  var withBackup: PathArgument?
+  @OptionGroup var backup: DonorOptions
 
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
@@ -73,6 +70,7 @@ struct SalvageCommand: ParsableCommand {
   func validate() throws {
     guard !(raw && noMigrate) else { throw ValidationError("--raw never migrates; leave --no-migrate out.") }
     guard kit == nil || !noKit else { throw ValidationError("Give --kit or --no-kit, not both.") }
+    try backup.check()
     guard model == nil || schema == nil else { throw ValidationError("Give a model or a schema, not both.") }
   }
 
@@ -84,13 +82,11 @@ struct SalvageCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      if let path = withBackup?.path, let id = BackupIdentifier(path.string), try FileSystem().status(of: path) == nil {
-        try Backups(home: home.path).withDonor(id, for: store.path) { donor, kit in
-          try salvage(donor, kit: noKit || self.kit != nil ? kitSource : .any([kitSource, kit]))
-        }
-      } else {
-        try salvage(try withBackup.map { try SalvageDonor(path: $0.path) }, kit: kitSource)
-      }
+      let backup = try backup.unpacked(for: store.path, home: home.path)
+      let kit = noKit || self.kit != nil ? kitSource : .any([kitSource, backup?.kit ?? .none])
+      try salvage(backup?.donor, kit: kit)
+      // What was unpacked goes now.
+      withExtendedLifetime(backup) {}
     }
   }
 

@@ -25,12 +25,16 @@ public struct QuarantineSalvageOptions: Sendable, Hashable {
   /// Whether deleted records are looked for too; they are kept apart.
   public var findsDeleted: Bool
 
-  /// A healthy store, such as a restored backup, that lost records are taken from; nil for none.
-  public var donor: SalvageDonor?
+  /// A backup that lost records are taken from; nil for none.
+  public var backup: BackupSource?
 
-  /// Live records only, and no other store, unless told otherwise.
-  public init(findsDeleted: Bool = false, donor: SalvageDonor? = nil) {
+  /// Whether records are taken from that backup even if nothing says that it is of the store.
+  public var trustsBackup: Bool
+
+  /// Live records only, unless told otherwise.
+  public init(findsDeleted: Bool = false, backup: BackupSource? = nil, trustsBackup: Bool = false) {
     self.findsDeleted = findsDeleted
-    self.donor = donor
+    self.backup = backup
+    self.trustsBackup = trustsBackup
   }
 }

@@ -57,7 +57,10 @@ extension Quarantines {
     let (files, result) = try checked(installation)
     let mark = PendingNotice(for: place, in: fileSystem)
     let hadMark = try mark.isThere()
+    // What an earlier attempt left half-way is ended first.
+    _ = try QuarantineFolder(beside: place, surroundings: surroundings).finishInterrupted()
     try SalvageInstallation.removeHalf(of: place, in: fileSystem)
+    try installation.noteAttempt()
     let staged = try installation.stage(files, result)
     // From here on an empty place is one that the salvaged store belongs into.
     if !hadMark { try mark.write(previousID: try newestID(from: place)) }
@@ -76,6 +79,7 @@ extension Quarantines {
         _ = consume salvaging
         _ = try QuarantineFolder(beside: place, surroundings: surroundings).release(replaced.id, to: place)
       }
+      if try !(place.members(in: fileSystem)).isEmpty { try installation.noteAttempt(isOver: true) }
       // A mark that stays says that an empty place is one that the salvaged store belongs into.
       if !hadMark, try !(place.members(in: fileSystem)).isEmpty { try mark.remove() }
       throw error
@@ -84,6 +88,17 @@ extension Quarantines {
     try mark.remove()
     _ = consume locks
     return (place, replaced)
+  }
+
+  /// The place that the salvaged store of a quarantined one was being put into when that was interrupted, and that has
+  /// been empty since; nil where none is.
+  ///
+  /// Installing it there again ends it, and so does an app that opens its store there.
+  public func interruptedInstallation(of stored: QuarantinedStore) throws -> FilePath? {
+    guard let place = stored.receipt?.salvage?.installing?.path.path,
+      try fileSystem.status(of: place, followingLinks: false) == nil
+    else { return nil }
+    return place
   }
 
   /// The newest store in quarantine that came from a place: of what is there already nobody has to be told.

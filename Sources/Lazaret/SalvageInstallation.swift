@@ -76,6 +76,16 @@ struct SalvageInstallation {
     return try note()
   }
 
+  /// Notes on the receipt that a copy is about to get the place, or that it will not.
+  ///
+  /// Whoever lists what is in quarantine sees it, for the place may be one that no app opens.
+  func noteAttempt(isOver: Bool = false) throws {
+    let date = surroundings.now()
+    _ = try folder.update(stored.id) { receipt in
+      receipt.salvage?.installing = isOver ? nil : Receipt.Release(date: date.rfc3339, path: PathText(place.main))
+    }
+  }
+
   /// Notes on the receipt that a copy is in the place.
   func note() throws -> QuarantinedStore {
     let date = surroundings.now()
@@ -83,6 +93,7 @@ struct SalvageInstallation {
       receipt.salvage?.state = .installed
       receipt.salvage?.date = date.rfc3339
       receipt.salvage?.isWanted = false
+      receipt.salvage?.installing = nil
       receipt.salvage?.installed = Receipt.Release(date: date.rfc3339, path: PathText(place.main))
       receipt.add(Receipt.Moment(.installed, at: date, path: PathText(place.main)))
     }

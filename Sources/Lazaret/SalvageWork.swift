@@ -59,15 +59,23 @@ struct SalvageWork {
     let clock = SalvageClock(now: surroundings.now)
     // Kits bear the name that the store had where the app opened it.
     let kits = stored.receipt?.originalPath.path.map { [KitFolder(for: $0, home: home, in: fileSystem)] } ?? []
+    let backup = try options.backup.map { source in
+      try UnpackedBackup(
+        source, of: stored.receipt?.originalPath.path ?? stored.files.main, home: home ?? folder.path.folder,
+        trust: options.trustsBackup ? .anyStore : .sameStore, surroundings: surroundings,
+        isCancelled: observer.isCancelled)
+    }
     let salvaging = Salvager.Options(
-      findsDeleted: options.findsDeleted, fitsModel: true, ignoresLog: try hasForeignLog(stored), kit: .folders(kits),
-      donor: options.donor
+      findsDeleted: options.findsDeleted, fitsModel: true, ignoresLog: try hasForeignLog(stored), kit: .any([.folders(kits), backup?.kit ?? .none]),
+      donor: backup?.donor
     ) { [observer] in
       observer.progress(clock.progress($0, $1, $2))
       return !observer.isCancelled()
     }
     let report = try Salvager(surroundings: surroundings).salvage(
       stored.files.main, to: made.main, model: model.map(SalvageModel.init), options: salvaging)
+    // What was unpacked goes now.
+    withExtendedLifetime(backup) {}
     observer.progress(clock.progress(0.95, nil))
     if observer.isCancelled() { throw LazaretError.cancelledSalvage(stored.files.main) }
     let setAside = report.rebuild?.setAsideFile == nil ? nil : made.main.sibling(suffix: "-set-aside")
@@ -96,7 +104,8 @@ struct SalvageWork {
     let former = folder.result(of: stored)
     let updated = try folder.update(id) { receipt in
       var salvage = receipt.salvage ?? Receipt.Salvage(pendingSince: date, isWanted: false)
-      salvage.state = usability.isUsable ? .salvaged : .failed
+      let isWaiting = usability.failure?.code == Receipt.Salvage.newerAppCode
+      salvage.state = usability.isUsable || isWaiting ? .salvaged : .failed
       salvage.date = date.rfc3339
       salvage.result = result
       salvage.failure = usability.failure
@@ -132,6 +141,13 @@ struct SalvageWork {
   private func usability(of made: StoreFileSet) throws -> Usability {
     let examination = try Examiner(fileSystem: fileSystem).examine(
       made.main, model: model, options: .init(depth: .full, countsRecords: false))
+    if examination.isNewerThanApp {
+      return Usability(
+        version: examination.modelVersion, isUsable: false,
+        failure: .init(
+          code: Receipt.Salvage.newerAppCode,
+          words: "What was salvaged waits for a newer version of the app: \(examination.reason.words)"))
+    }
     if examination.verdict == .unavailable { throw LazaretError(.unavailable, examination, path: made.main) }
     let version = examination.modelVersion
     guard examination.verdict == .compatible else {
@@ -207,6 +223,13 @@ extension SalvageReport {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     return [UInt8](try encoder.encode(self)) + [UInt8(ascii: "\n")]
+  }
+}
+
+extension Examination {
+  /// Whether nothing is wrong with the store but that the app is older than it.
+  var isNewerThanApp: Bool {
+    verdict == .unavailable && ["newer-model", "newer-version"].contains(reason.code)
   }
 }
 

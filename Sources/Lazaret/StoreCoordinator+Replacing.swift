@@ -113,6 +113,7 @@ extension StoreCoordinator {
       _ = consume salvaging
       return events
     }
+    if salvageNote(for: now, members)?.isWanted == true { try requireSalvageSpace(for: place) }
     // Complete, verified and on the disk before anything is moved: a disk too full for it is met first.
     let staged = try stage(bytes, at: place, permissions: main?.status.permissions)
     if !members.isEmpty {

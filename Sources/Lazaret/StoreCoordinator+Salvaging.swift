@@ -22,6 +22,17 @@ extension StoreCoordinator {
     }
   }
 
+  /// Stops where the disk is too full for the salvage of a store, before anything of it is moved.
+  func requireSalvageSpace(for place: StoreFileSet) throws(FileError) {
+    let needed = try SalvageNeeds(of: place, in: fileSystem).installingBytes(SalvageModel(model))
+    let free = try fileSystem.freeSpace(at: place.folder)
+    guard free < needed else { return }
+    throw FileError(
+      .noSpace, operation: "salvage the store", path: place.folder,
+      detail: "the salvage needs \(needed) bytes and \(free) are free",
+      hint: "Free \(needed - free) bytes, then open the store again; it is in its place, as it was.")
+  }
+
   /// The store whose salvage an opening has begun, or whose salvaged store was being put into an empty place.
   func waiting(for place: StoreFileSet) throws -> QuarantinedStore? {
     let installing = try PendingNotice(for: place, in: fileSystem).installation()?.id
@@ -62,6 +73,9 @@ extension StoreCoordinator {
     }
     var stored = try quarantine.store(named: waiting.id)
     if try readyResult(of: stored, in: quarantine, for: place) == nil {
+      if let newer = try newerResult(of: stored, in: quarantine) {
+        throw LazaretError(.unavailable, newer, path: path)
+      }
       guard stored.receipt?.salvage?.state != .failed || policy.whenSalvageFails == .refuse else {
         return try giveUp(stored, in: quarantine, place, named: path, observer)
       }
@@ -77,6 +91,9 @@ extension StoreCoordinator {
         logger.notice("a salvage failed", metadata: ["id": "\(stored.id)"])
         if policy.whenSalvageFails == .refuse { throw error }
         return try giveUp(try quarantine.store(named: stored.id), in: quarantine, place, named: path, observer)
+      }
+      if let newer = try newerResult(of: stored, in: quarantine) {
+        throw LazaretError(.unavailable, newer, path: path)
       }
     }
     let installation = SalvageInstallation(
@@ -115,6 +132,21 @@ extension StoreCoordinator {
       files.store.main, model: model, options: .init(countsRecords: false))
     if examination.verdict == .unavailable { throw LazaretError(.unavailable, examination, path: files.store.main) }
     return examination.verdict == .compatible ? files : nil
+  }
+
+  /// What is found out about a result that waits for a newer version of the app; nil where it does not, or no longer.
+  ///
+  /// A result that does not fit is not made again and again: only another model can make another one of it.
+  private func newerResult(
+    of stored: QuarantinedStore, in quarantine: QuarantineFolder
+  ) throws -> Examination? {
+    guard let salvage = stored.receipt?.salvage, salvage.failure?.code == Receipt.Salvage.newerAppCode,
+      let result = salvage.result, let files = quarantine.result(of: stored),
+      try fileSystem.status(of: files.store.main, followingLinks: false)?.size == result.bytes
+    else { return nil }
+    let examination = try Examiner(fileSystem: fileSystem).examine(
+      files.store.main, model: model, options: .init(countsRecords: false))
+    return examination.isNewerThanApp ? examination : nil
   }
 
   private func isWaiting(

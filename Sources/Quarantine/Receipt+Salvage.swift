@@ -36,6 +36,12 @@ extension Receipt {
     /// Where a copy of the salvaged store was put, and when; nil where it was not.
     public var installed: Release?
 
+    /// Where a copy of the salvaged store is being put, and since when; it stays behind where that was interrupted.
+    public var installing: Release?
+
+    /// The code of the reason why a salvaged store waits: it is newer than the app.
+    public static let newerAppCode = "newer-than-app"
+
     private enum CodingKeys: String, CodingKey {
       case state
       case date
@@ -43,6 +49,7 @@ extension Receipt {
       case result
       case failure
       case installed
+      case installing
     }
 
     /// A salvage that is asked for.

@@ -41,6 +41,16 @@ struct QuarantineListCommand: ParsableCommand {
           ])
         }
         Terminal.standardOutput.write(table.text(indent: ""))
+        for store in stores {
+          guard let place = try quarantines.interruptedInstallation(of: store) else { continue }
+          Terminal.standardOutput.write(
+            """
+
+            \(store.id): its salvaged store was being put where nothing is now: \(printable(place.string))
+              End that with: lazaret quarantine salvage \(store.id) --model MODEL --install --to \(quoted(place))
+
+            """)
+        }
       }
     }
   }

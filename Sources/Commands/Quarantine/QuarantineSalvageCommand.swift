@@ -39,12 +39,15 @@ struct QuarantineSalvageCommand: ParsableCommand {
   @Option(help: ArgumentHelp("Where it is put with --install, if not where it came from.", valueName: "path"))
   var to: PathArgument?
 
+  @OptionGroup var backup: DonorOptions
+
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
     guard !install || model != nil else { throw ValidationError("--install needs the app's --model.") }
     guard install || to == nil else { throw ValidationError("--to belongs to --install.") }
+    try backup.check()
   }
 
   private struct Salvaged: Encodable {
@@ -69,7 +72,9 @@ struct QuarantineSalvageCommand: ParsableCommand {
         Interruption.isRequested
       }
       let salvaged = try quarantines.salvage(
-        id.path, model: model, options: .init(findsDeleted: deleted), observer: observer)
+        id.path, model: model,
+        options: .init(findsDeleted: deleted, backup: try backup.source(), trustsBackup: backup.trustBackup),
+        observer: observer)
       line.clear()
       let installed =
         install ? try quarantines.install(salvaged.stored.files.main, to: to?.path, model: model) : nil

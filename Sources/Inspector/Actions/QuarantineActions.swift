@@ -64,35 +64,20 @@ struct QuarantineActions: Sendable {
   func salvage(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
     let stored = try stored(store)
     let model = try parts.model(form["model"])
-    var donor: (backup: StoredBackup, place: FolderPlace)?
+    var options = QuarantineSalvageOptions(findsDeleted: form["deleted"] == "yes")
     if let id = form["backup"], !id.isEmpty {
       guard let found = try backups(of: stored).first(where: { $0.id.text == id })?.backup else {
         throw Refusal(.badRequest, "there is no such backup of this store")
       }
-      donor = found
+      options.backup = .backup(found.backup.id)
     }
-    var options = QuarantineSalvageOptions(findsDeleted: form["deleted"] == "yes")
-    let parts = parts
-    let (chosen, path) = (donor, stored.files.main)
+    let (parts, path) = (parts, stored.files.main)
     let job = try parts.work.start(
       .salvage, "Salvage of \(store.name)", store: store.id, target: .store(store.id)
     ) { [options] observer in
-      var options = options
-      var scratch: ScratchFolder?
-      if let chosen {
-        observer.report("restoring the backup", nil)
-        let folder = try ScratchFolder(parts.surroundings)
-        scratch = folder
-        let restored = folder.path.appending("Backup.sqlite")
-        _ = try BackupRestorer(of: chosen.place, surroundings: parts.surroundings).restore(
-          chosen.backup.id, to: restored, options: .init { _, _, _ in !observer.isCancelled })
-        options.donor = SalvageDonor(path: restored, date: chosen.backup.id.date)
-      }
       let salvaged = try parts.quarantines.salvage(path, model: model, options: options, observer: observer.opening)
-      scratch?.remove()
       return JobOutcome(printable(salvaged.result.words))
     }
-    options.donor = nil
     return .running(job)
   }
 

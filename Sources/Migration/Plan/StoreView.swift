@@ -1,4 +1,5 @@
 internal import GRDB
+internal import PersistentStore
 internal import StoreFiles
 internal import SystemPackage
 
@@ -44,7 +45,7 @@ struct StoreView {
   }
 
   private static func read<Value>(
-    _ path: FilePath, _ mode: SQLiteLocation.Mode, _ body: (Database) throws -> Value
+    _ path: FilePath, _ mode: WorkingConnection.Mode, _ body: (Database) throws -> Value
   ) throws -> Value {
     let connection = try StepConnection(path, mode)
     let value = try connection.read(body)

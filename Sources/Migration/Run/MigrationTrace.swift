@@ -26,7 +26,13 @@ final class MigrationTrace: Sendable {
   private let begun = ContinuousClock.now
   private let state = Mutex(State())
 
-  init(_ logger: Logger) { self.logger = logger }
+  /// Asked while SQLite works whether the migration is to end; nil where nobody wants to end it.
+  let isCancelled: (@Sendable () -> Bool)?
+
+  init(_ logger: Logger, isCancelled: (@Sendable () -> Bool)? = nil) {
+    self.logger = logger
+    self.isCancelled = isCancelled
+  }
 
   /// Seconds since the beginning.
   var seconds: Double { Self.seconds(since: begun) }

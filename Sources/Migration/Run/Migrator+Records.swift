@@ -10,7 +10,7 @@ extension Migrator {
   func recorded(
     _ path: FilePath, _ options: Options, _ body: () throws(MigrationError) -> Result
   ) throws(MigrationError) -> Result {
-    let trace = MigrationTrace(logger)
+    let trace = MigrationTrace(logger, isCancelled: options.isCancelled)
     let bytesBefore = size(of: path)
     let outcome = MigrationTrace.$current.withValue(trace) { () -> Swift.Result<Result, MigrationError> in
       do throws(MigrationError) { return .success(try body()) } catch { return .failure(error) }

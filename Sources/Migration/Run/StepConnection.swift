@@ -5,10 +5,9 @@ internal import SystemPackage
 
 /// A connection of SQLite's to a file of the working folder.
 ///
-/// Memory is bounded: a cache of 4 MB (a larger one was not faster), temporary trees in files, nothing mapped. Nothing is durable until the file is
-/// pushed to the disk as a whole, because an unfinished one is thrown away.
+/// Its cache has 4 MB unless told otherwise: a larger one was not faster.
 struct StepConnection {
-  private let queue: DatabaseQueue
+  private let connection: WorkingConnection
   private let path: FilePath
 
   /// Opens a file.
@@ -17,25 +16,17 @@ struct StepConnection {
   ///   - referenceDate: what `NSCoreDataNow` says, in seconds since 2001-01-01T00:00:00Z.
   ///   - cacheKilobytes: the size of the cache of pages.
   init(
-    _ path: FilePath, _ mode: SQLiteLocation.Mode, referenceDate: Double = 0, cacheKilobytes: Int = 4096
+    _ path: FilePath, _ mode: WorkingConnection.Mode, referenceDate: Double = 0, cacheKilobytes: Int = 4096
   ) throws(MigrationError) {
     self.path = path
-    var configuration = Configuration()
-    configuration.foreignKeysEnabled = false
-    configuration.readonly = mode == .immutable
-    // A step that fails leaves its transaction open, and the file is thrown away with it.
-    configuration.allowsUnsafeTransactions = true
-    configuration.label = "Lazaret.Migration"
-    configuration.prepareDatabase { database in
-      MigrationTrace.current?.watch(database)
-      try Self.addFunctions(to: database, referenceDate: referenceDate)
-      try database.execute(
-        sql:
-          "PRAGMA cache_size = -\(cacheKilobytes); PRAGMA temp_store = 1; PRAGMA mmap_size = 0; PRAGMA trusted_schema = 0"
-      )
-    }
     do {
-      queue = try DatabaseQueue(path: SQLiteLocation(path, mode).address, configuration: configuration)
+      connection = try WorkingConnection(
+        path, mode, label: "Lazaret.Migration", cacheKilobytes: cacheKilobytes,
+        isCancelled: MigrationTrace.current?.isCancelled
+      ) { database in
+        MigrationTrace.current?.watch(database)
+        try Self.addFunctions(to: database, referenceDate: referenceDate)
+      }
     } catch {
       throw MigrationError(database: error, path: path)
     }
@@ -51,7 +42,7 @@ struct StepConnection {
   /// Runs statements outside any transaction.
   func run<Value>(_ body: (Database) throws -> Value) throws(MigrationError) -> Value {
     do {
-      return try queue.writeWithoutTransaction(body)
+      return try connection.run(body)
     } catch {
       throw MigrationError(database: error, path: path)
     }
@@ -60,7 +51,7 @@ struct StepConnection {
   /// Reads.
   func read<Value>(_ body: (Database) throws -> Value) throws(MigrationError) -> Value {
     do {
-      return try queue.unsafeRead(body)
+      return try connection.read(body)
     } catch {
       throw MigrationError(database: error, path: path)
     }
@@ -69,7 +60,7 @@ struct StepConnection {
   /// Closes the connection.
   func close() throws(MigrationError) {
     do {
-      try queue.close()
+      try connection.close()
     } catch {
       throw MigrationError(database: error, path: path)
     }
@@ -83,38 +74,12 @@ extension MigrationError {
       self = error
       return
     }
-    if let error = error as? FileError {
-      self.init(error)
-      return
-    }
-    if let error = error as? any ReportableError {
-      if error.isEnvironmental {
-        let kind = FileError.Kind(rawValue: error.code) ?? (error.code == "store-locked" ? .locked : .other)
-        self.init(
-          FileError(kind, operation: error.operation, path: error.path ?? path, detail: error.detail, hint: error.hint))
-        return
-      }
-      self.init(.sqlite, path: error.path ?? path, detail: error.detail, hint: error.hint)
-      return
-    }
-    guard let error = error as? DatabaseError else {
-      self.init(.sqlite, path: path, detail: "an unforeseen failure")
-      return
-    }
-    let code = error.extendedResultCode.rawValue
-    let kind: FileError.Kind? =
-      switch error.resultCode {
-      case .SQLITE_FULL: .noSpace
-      case .SQLITE_IOERR: .inputOutput
-      case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_PROTOCOL: .locked
-      case .SQLITE_PERM, .SQLITE_READONLY, .SQLITE_AUTH, .SQLITE_CANTOPEN: .permissionDenied
-      case .SQLITE_NOMEM: .other
-      default: nil
-      }
-    if let kind {
-      self.init(FileError(kind, operation: "migrate the store", path: path))
-    } else {
-      self.init(.sqlite, path: path, detail: "SQLite reported \(error.resultCode) (code \(code))")
+    switch DatabaseFailure(error, operation: "migrate the store", path: path) {
+    case .weather(let error): self.init(error)
+    case .interrupted: self.init(.cancelled, path: path, detail: "it was cancelled")
+    case .reported(let error): self.init(.sqlite, path: error.path ?? path, detail: error.detail, hint: error.hint)
+    case .sqlite(let code, let name): self.init(.sqlite, path: path, detail: "SQLite reported \(name) (code \(code))")
+    case .unforeseen: self.init(.sqlite, path: path, detail: "an unforeseen failure")
     }
   }
 }

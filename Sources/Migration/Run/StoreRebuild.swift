@@ -83,7 +83,7 @@ struct StoreRebuild {
           PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE
           """)
       try database.execute(
-        sql: "ATTACH DATABASE ? AS old", arguments: [SQLiteLocation(source, .immutable).address])
+        sql: "ATTACH DATABASE ? AS old", arguments: [WorkingConnection.address(source, .immutable)])
       try database.execute(sql: "BEGIN")
       try createTables(database)
       let custom = try custom.map { try CustomRun($0, database, contents, stage) }

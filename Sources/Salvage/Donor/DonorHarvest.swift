@@ -38,11 +38,19 @@ struct DonorHarvest {
       throw Self.unusable(donor, error)
     }
     guard !schema.findings.hasDamage, !database.findings.hasDamage else { throw Self.unusable(donor, nil) }
-    if let uuid, let theirs = try storeUUID(), theirs.uppercased() != uuid.uppercased() {
-      throw SalvageError(
-        .donor, operation: "take rows from the backup", path: donor.path, detail: "it is of another store",
-        hint: "Use a backup of this very store.")
+    guard donor.trust != .anyStore else { return }
+    if let uuid, let theirs = try storeUUID() {
+      guard theirs.uppercased() != uuid.uppercased() else { return }
+      throw Self.strange(donor, "it is of another store")
     }
+    guard donor.trust == .sameStore else { return }
+    throw Self.strange(donor, "nothing says whether it is of this store: one of the two has no identifier")
+  }
+
+  private static func strange(_ donor: SalvageDonor, _ detail: String) -> SalvageError {
+    SalvageError(
+      .donor, operation: "take rows from the backup", path: donor.path, detail: detail,
+      hint: "Use a backup of this very store; if you know that it is one, say so with --trust-backup.")
   }
 
   private static func unusable(_ donor: SalvageDonor, _ error: FormatError?) -> SalvageError {

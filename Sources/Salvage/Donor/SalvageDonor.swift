@@ -5,16 +5,32 @@ public import SystemPackage
 ///
 /// It is only read, and never opened as a database.
 public struct SalvageDonor: Sendable, Hashable {
+  /// What must be known of where a donor is from before rows are taken from it.
+  public enum Trust: String, Sendable, Hashable {
+    /// It bears the identifier of the damaged store.
+    case sameStore = "same-store"
+
+    /// It does not bear another store's; something else says that it is of this one, such as the place where it was kept.
+    case noOtherStore = "no-other-store"
+
+    /// Nothing: whoever salvages vouches for it.
+    case anyStore = "any-store"
+  }
+
   /// The main file.
   public var path: FilePath
 
   /// When the backup was made; what its rows are marked with.
   public var date: Timestamp
 
+  /// What must be known of where it is from.
+  public var trust: Trust
+
   /// A store, and of when it is.
-  public init(path: FilePath, date: Timestamp) {
+  public init(path: FilePath, date: Timestamp, trust: Trust = .sameStore) {
     self.path = path
     self.date = date
+    self.trust = trust
   }
 
   /// A store of when its main file was changed last.

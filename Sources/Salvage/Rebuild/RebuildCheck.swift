@@ -11,7 +11,9 @@ enum RebuildCheck {
   ///
   /// - Parameter layout: that of the store's version; nil for plain stores.
   /// - Throws: `salvage-verification-failed`, or the error of reading it.
-  static func run(_ path: FilePath, _ layout: StoreLayout?, in fileSystem: FileSystem) throws(SalvageError) {
+  static func run(
+    _ path: FilePath, _ layout: StoreLayout?, in fileSystem: FileSystem, isCancelled: @escaping @Sendable () -> Bool
+  ) throws(SalvageError) {
     do {
       _ = try concurrently { () throws(MigrationError) in
         do throws(SalvageError) {
@@ -21,7 +23,7 @@ enum RebuildCheck {
         }
       } _: { () throws(MigrationError) in
         do throws(SalvageError) {
-          if let layout { try content(path, layout) }
+          if let layout { try content(path, layout, isCancelled) }
           do throws(FileError) { try fileSystem.synchronizeFile(path) } catch { throw SalvageError(error) }
         } catch {
           throw MigrationError(carrying: error, path)
@@ -30,6 +32,7 @@ enum RebuildCheck {
     } catch {
       // A disk that is full, or fails, is no fault of the store.
       if let fileError = error.fileError { throw SalvageError(fileError) }
+      if error.kind == .cancelled { throw .cancelled() }
       throw SalvageError(
         .verificationFailed, operation: "verify the rebuilt store", path: path, detail: error.detail,
         hint: "Salvage with --raw to get the rows as they are, and report it.")
@@ -37,8 +40,10 @@ enum RebuildCheck {
   }
 
   /// Tables and columns must be those of a new store, the metadata the model's, and every reference must lead somewhere.
-  private static func content(_ path: FilePath, _ layout: StoreLayout) throws(SalvageError) {
-    let connection = try RebuildConnection(path, isNew: false)
+  private static func content(
+    _ path: FilePath, _ layout: StoreLayout, _ isCancelled: @escaping @Sendable () -> Bool
+  ) throws(SalvageError) {
+    let connection = try RebuildConnection(path, isNew: false, isCancelled: isCancelled)
     try connection.read { database in
       let serious = try SQLSchema(layout).differences(to: try SQLSchema(database)).filter { difference in
         switch difference {
@@ -70,6 +75,8 @@ extension MigrationError {
   fileprivate init(carrying error: SalvageError, _ path: FilePath) {
     if let fileError = error.fileError {
       self.init(fileError)
+    } else if error.kind == .cancelled {
+      self.init(.cancelled, operation: error.operation, path: path, detail: error.detail)
     } else {
       self.init(.verificationFailed, operation: error.operation, path: path, detail: error.detail)
     }

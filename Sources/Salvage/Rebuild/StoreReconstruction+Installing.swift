@@ -54,13 +54,7 @@ extension StoreReconstruction {
 
   /// Stops where the disk is too full, and says how much is needed.
   func requireSpace(at folder: FilePath) throws(FileError) {
-    var store = evidence.main.count + (evidence.log?.count ?? 0)
-    if options.migrates, case .coreData(let bundle)? = model, bundle.versions.count > 1 { store *= 2 }
-    var needed = store
-    let external = evidence.files.path(of: .externalData)
-    if try fileSystem.status(of: external, followingLinks: false)?.kind == .directory {
-      for file in try fileSystem.descendants(of: external).files { needed += file.status.size }
-    }
+    let needed = try SalvageNeeds(of: evidence.files, in: fileSystem).workingBytes(model, migrates: options.migrates)
     let free = try fileSystem.freeSpace(at: folder)
     guard free < needed else { return }
     throw FileError(

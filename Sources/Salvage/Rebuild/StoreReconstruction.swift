@@ -10,9 +10,23 @@ internal import SystemPackage
 struct StoreReconstruction {
   let evidence: Evidence
   let model: SalvageModel?
-  let options: Salvager.Options
+  private(set) var options: Salvager.Options
   let surroundings: Surroundings
   let output: FilePath
+  private let relay: ProgressRelay
+
+  init(
+    evidence: Evidence, model: SalvageModel?, options: Salvager.Options, surroundings: Surroundings, output: FilePath
+  ) {
+    self.evidence = evidence
+    self.model = model
+    self.surroundings = surroundings
+    self.output = output
+    let relay = ProgressRelay(options.progress)
+    self.relay = relay
+    self.options = options
+    self.options.progress = { relay.tell($0, $1, $2) }
+  }
 
   var fileSystem: FileSystem { surroundings.fileSystem }
 
@@ -76,7 +90,8 @@ struct StoreReconstruction {
     }
     let account = SalvageReport.Rebuild(version: version, basis: found.basis)
     let uuid = surroundings.makeUUID().description
-    let connection = try RebuildConnection(folder.store, isNew: true, referenceDate: PersistentStore.referenceDate())
+    let connection = try RebuildConnection(
+      folder.store, isNew: true, referenceDate: PersistentStore.referenceDate(), isCancelled: relay.isCancelled)
     let isCoreData = found.layout != nil
     let usesLog = isCoreData || found.header?.usesWriteAheadLog == true
     var report = found.report
@@ -87,8 +102,10 @@ struct StoreReconstruction {
           PRAGMA main.journal_mode = TRUNCATE; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;
           PRAGMA cache_size = -2048; PRAGMA threads = 1
           """)
-      try database.execute(sql: "ATTACH DATABASE ? AS raw", arguments: [RebuildConnection.address(folder.raw)])
-      try database.execute(sql: "ATTACH DATABASE ? AS aside", arguments: [RebuildConnection.newAddress(folder.aside)])
+      try database.execute(
+        sql: "ATTACH DATABASE ? AS raw", arguments: [WorkingConnection.address(folder.raw, .immutable)])
+      try database.execute(
+        sql: "ATTACH DATABASE ? AS aside", arguments: [WorkingConnection.address(folder.aside, .create)])
       try database.execute(sql: "PRAGMA aside.journal_mode = MEMORY; PRAGMA aside.synchronous = OFF")
       try database.execute(sql: "BEGIN")
       let result = try fill(database, found, account, uuid: uuid)
@@ -112,7 +129,7 @@ struct StoreReconstruction {
     try filing { () throws(FileError) in
       try fileSystem.unlink(folder.raw)
     }
-    try RebuildCheck.run(folder.store, found.layout, in: fileSystem)
+    try RebuildCheck.run(folder.store, found.layout, in: fileSystem, isCancelled: relay.isCancelled)
     return report
   }
 
@@ -148,6 +165,7 @@ struct StoreReconstruction {
     else { return folder.store }
     var migration = Migrator.Options()
     migration.output = folder.migrated
+    migration.isCancelled = relay.isCancelled
     migration.progress = { [options] _, number, count in
       options.progress(.migration, Int64(number - 1), Int64(count))
     }

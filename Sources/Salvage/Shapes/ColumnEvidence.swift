@@ -237,7 +237,8 @@ extension ColumnEvidence {
           let shared = entries.compactMap { entry in
             sample.rows[entry.rowid].flatMap { row in entry.values[field].map { (row, $0) } }
           }
-          guard shared.count >= entryMinimum, Set(shared.map(\.1)).count > 1, let places = result[sample.table]?.places.count
+          guard shared.count >= entryMinimum, Set(shared.map(\.1)).count > 1,
+            let places = result[sample.table]?.places.count
           else { continue }
           for place in 3..<max(3, places) {
             let agreeing = shared.count { $0.0.indices.contains(place) && $0.0[place] == $0.1 }

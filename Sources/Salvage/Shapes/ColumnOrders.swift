@@ -116,7 +116,9 @@ struct ColumnOrders {
       let model = modelOrder(table)
       var known = histories[table.name] ?? []
       // A fresh table has all columns in all rows.
-      if known.isEmpty || !evidence.hasShortRows || !known.contains(where: matching.allows) { known.insert(model, at: 0) }
+      if known.isEmpty || !evidence.hasShortRows || !known.contains(where: matching.allows) {
+        known.insert(model, at: 0)
+      }
       known = known.filter(matching.allows)
       let order: [String]
       var unsure: Set<String> = []

@@ -119,7 +119,8 @@ struct ExpectedSchema {
   mutating func reorder(_ table: TableLayout, _ order: [String]) {
     guard let index = entries.firstIndex(where: { $0.kind == .table && isSame($0.name, table.name) }) else { return }
     let columns = Dictionary(
-      table.columns.map { (names.column($0.name, of: table.name).uppercased(), $0) }) { first, _ in first }
+      table.columns.map { (names.column($0.name, of: table.name).uppercased(), $0) }
+    ) { first, _ in first }
     let list = order.compactMap { columns[$0] }
     guard list.count == table.columns.count else { return }
     entries[index].sql = statement(table, list)

@@ -76,7 +76,8 @@ extension StoreNames {
   /// - Parameter names: what the store calls the tables and columns of its own model's layout.
   init(_ layout: StoreLayout, in foreign: StoreLayout, _ names: StoreNames) {
     for table in layout.tables {
-      guard let theirs = foreign.table(of: table.rootEntityName), foreign.entity(named: table.rootEntityName)?.isRoot == true
+      guard let theirs = foreign.table(of: table.rootEntityName),
+        foreign.entity(named: table.rootEntityName)?.isRoot == true
       else { continue }
       note(table: table.name, names.table(theirs.name))
       var places: [Place: String] = [:]

@@ -1,0 +1,41 @@
+import ArgumentParser
+import Lazaret
+import Salvage
+
+/// The backup that a salvage takes lost rows from.
+struct DonorOptions: ParsableArguments {
+  /// The word for the newest backup; a file of that name is `./latest`.
+  private static let latest: FilePath = "latest"
+
+  @Option(
+    help: ArgumentHelp(
+      "A backup that lost rows are taken from: its id, latest, a healthy store, or a .gz.", valueName: "id|file"))
+  var withBackup: PathArgument?
+
+  @Flag(help: "Take them even if nothing says that the backup is of this very store.")
+  var trustBackup = false
+
+  /// Which one; nil for none.
+  ///
+  /// - Throws: what the file system says; a file of the name of a backup comes before the backup.
+  func source() throws -> BackupSource? {
+    guard let path = withBackup?.path else { return nil }
+    if path == Self.latest { return .newest }
+    guard let id = BackupIdentifier(path.string), try FileSystem().status(of: path) == nil else { return .file(path) }
+    return .backup(id)
+  }
+
+  /// - Throws: where the options contradict each other.
+  func check() throws {
+    guard withBackup != nil || !trustBackup else { throw ValidationError("--trust-backup belongs to --with-backup.") }
+  }
+
+  /// The backup as a store that can be read; nil for none.
+  func unpacked(for store: FilePath, home: FilePath) throws -> UnpackedBackup? {
+    try source().map { source in
+      try UnpackedBackup(source, of: store, home: home, trust: trustBackup ? .anyStore : .sameStore) {
+        Interruption.isRequested
+      }
+    }
+  }
+}

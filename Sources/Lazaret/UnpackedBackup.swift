@@ -1,0 +1,150 @@
+import Backup
+public import Salvage
+public import StoreFiles
+public import SystemPackage
+
+/// A backup that a salvage takes lost records from, as a store that can be read.
+///
+/// What had to be unpacked lies among the temporary files, for its owner alone, and goes when this value ends. Keep it until
+/// the salvage is done.
+///
+/// ```swift
+/// let backup = try UnpackedBackup(.newest, of: "Stores/App.sqlite", home: home)
+/// let report = try Salvager().salvage(broken, to: rescued, options: .init(donor: backup.donor))
+/// withExtendedLifetime(backup) {}
+/// ```
+public final class UnpackedBackup: Sendable {
+  /// The store.
+  public let donor: SalvageDonor
+
+  /// The backup of ours that it is; nil for any other file.
+  public let id: BackupIdentifier?
+
+  /// The recovery kit that lies in it.
+  public let kit: KitSource
+
+  private let folder: PrivateFolder?
+
+  /// Unpacks a backup, where it is packed.
+  ///
+  /// - Parameters:
+  ///   - source: which one.
+  ///   - store: the store that is salvaged, or the place it came from.
+  ///   - home: the folder with `Backups/`.
+  ///   - trust: what must be known of where it is from; of the store's own backups nothing speaks for another store.
+  ///   - isCancelled: asked now and then.
+  /// - Throws: `no-such-backup`, `backup-damaged`, `no-space`, `cancelled`, or what the file system says.
+  public init(
+    _ source: BackupSource, of store: FilePath, home: FilePath, trust: SalvageDonor.Trust = .sameStore,
+    surroundings: Surroundings = .machine, isCancelled: @escaping @Sendable () -> Bool = { false }
+  ) throws(BackupError) {
+    let unpacking = Unpacking(surroundings: surroundings, isCancelled: isCancelled)
+    let backups = Backups(home: home, surroundings: surroundings)
+    let found: Unpacking.Store
+    switch source {
+    case .newest: found = try unpacking.newest(in: backups.place(of: store))
+    case .backup(let id):
+      let own = try backups.catalog(of: store)
+      let catalog = own.backups.contains { $0.id == id } ? own : try backups.find(id).catalog
+      found = try unpacking.restored(id, from: catalog.place)
+    case .file(let path): found = try unpacking.file(path)
+    }
+    let isOwn = source == .newest && trust == .sameStore
+    donor = SalvageDonor(path: found.path, date: found.date, trust: isOwn ? .noOtherStore : trust)
+    id = found.id
+    kit = found.kit
+    folder = found.folder
+  }
+
+  private struct Unpacking {
+    struct Store {
+      var path: FilePath
+      var date: Timestamp
+      var id: BackupIdentifier?
+      var folder: PrivateFolder?
+      var kit = KitSource.none
+    }
+
+    let surroundings: Surroundings
+    let isCancelled: @Sendable () -> Bool
+    private var fileSystem: FileSystem { surroundings.fileSystem }
+
+    /// The newest backup that was proven, or else that proves to be whole when it is restored.
+    func newest(in place: FolderPlace) throws(BackupError) -> Store {
+      let whole = try BackupCatalog(of: place).backups.filter {
+        $0.isWhole && !$0.isApart && $0.proof?.result != .failed
+      }
+      let ordered = whole.filter { $0.proof?.result == .proven } + whole.filter { $0.proof?.result != .proven }
+      var first: BackupError?
+      for backup in ordered.prefix(8) {
+        do throws(BackupError) {
+          return try restored(backup.id, from: place)
+        } catch {
+          // One that proves to be damaged is none; weather is the same for all.
+          guard error.kind == .damaged || error.kind == .chainBroken else { throw error }
+          if first == nil { first = error }
+        }
+      }
+      throw first
+        ?? BackupError(
+          .notFound, operation: "find a backup of the store", path: place.path, detail: "there is none in its place",
+          hint: "Name a file instead, or another home with --home.")
+    }
+
+    func file(_ path: FilePath) throws(BackupError) -> Store {
+      let status: FileStatus
+      let start: [UInt8]
+      do throws(FileError) {
+        guard let found = try fileSystem.status(of: path) else {
+          throw FileError(.notFound, operation: "read the backup", path: path)
+        }
+        guard found.kind == .regular else {
+          throw FileError(.notRegularFile, operation: "read the backup", path: path)
+        }
+        status = found
+        start = try fileSystem.open(path).bytes(at: 0, length: GzipUnpacking.magic.count)
+      } catch {
+        throw BackupError(error)
+      }
+      guard start == GzipUnpacking.magic else { return Store(path: path, date: status.modified) }
+      if let own = try ownBackup(path) { return own }
+      let folder = try privateFolder(needing: status.size)
+      let main = folder.path.appending("Backup.sqlite")
+      try GzipUnpacking(in: fileSystem) { [isCancelled] _, _, _ in !isCancelled() }.unpack(path, to: main)
+      return Store(path: main, date: status.modified, folder: folder)
+    }
+
+    /// Restores a file of a backup of ours with the rest of its chain; nil where no manifest beside it is of it.
+    private func ownBackup(_ path: FilePath) throws(BackupError) -> Store? {
+      guard let name = path.lastComponent?.string,
+        let id = BackupIdentifier(String(name.prefix { $0 != "." }))
+      else { return nil }
+      let place: FolderPlace
+      do throws(FileError) {
+        place = FolderPlace(try fileSystem.realPath(path.folder))
+      } catch {
+        throw BackupError(error)
+      }
+      guard try BackupCatalog(of: place).backups.first(where: { $0.id == id })?.manifest != nil else { return nil }
+      return try restored(id, from: place)
+    }
+
+    func restored(_ id: BackupIdentifier, from place: FolderPlace) throws(BackupError) -> Store {
+      let folder = try privateFolder(needing: 0)
+      let main = folder.path.appending("Backup.sqlite")
+      let options = BackupRestorer.Options { [isCancelled] _, _, _ in !isCancelled() }
+      _ = try BackupRestorer(of: place, surroundings: surroundings).restore(id, to: main, options: options)
+      let catalog = try BackupCatalog(of: place)
+      let kit = try catalog.recoveryKit(of: try catalog.backup(id)).map { KitSource.kit($0) } ?? .none
+      return Store(path: main, date: id.date, id: id, folder: folder, kit: kit)
+    }
+
+    private func privateFolder(needing bytes: Int64) throws(BackupError) -> PrivateFolder {
+      do throws(FileError) {
+        return try PrivateFolder(in: nil, needing: bytes, to: "unpack the backup", surroundings)
+      } catch {
+        throw BackupError(error)
+      }
+    }
+  }
+}
