@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import PersistentStore
 import Salvage
 import StoreFiles
 import SystemPackage
@@ -9,7 +10,7 @@ import Testing
 @Suite("Transactions that did not end")
 struct JournalTests {
   /// A database in the middle of a transaction that has already changed the file, and its journal.
-  private func scene() throws -> PlainScene {
+  private func scene(words: Int = 12) throws -> PlainScene {
     var random = SeededGenerator(seed: 3)
     var scene = try PlainScene(
       pragmas: "PRAGMA page_size = 1024",
@@ -18,7 +19,7 @@ struct JournalTests {
       for index in 1...500 {
         try db.execute(
           sql: "INSERT INTO notes VALUES (?, ?, ?)",
-          arguments: [index, "old \(index)", SalvageScene.words(&random, 12)])
+          arguments: [index, "old \(index)", SalvageScene.words(&random, words)])
       }
     }
     let path = try scene.folder.write(scene.main, to: "Hot.sqlite")
@@ -76,5 +77,18 @@ struct JournalTests {
     // Rows that the transaction has not touched are all there, from free space where it has moved them.
     let live = result.rows["notes"] ?? []
     #expect(live.count <= 500)
+  }
+
+  @Test("Long values that were not committed are compared with the live ones as far as they are there")
+  func longValues() throws {
+    let scene = try scene(words: 180)
+    let place = try TemporaryFolder()
+    let path = try place.write(scene.main, to: "Store.sqlite")
+    try place.write(try #require(scene.journal), to: "Store.sqlite-journal")
+    let report = try Salvager().salvage(
+      path, to: place.appending("Out.sqlite"), model: .sqlite(try SchemaScript(scene.schema)),
+      options: .init(findsDeleted: true))
+    #expect(report.entities.first { $0.name == "notes" }?.recovered == 500)
+    #expect(report.entities.first { $0.name == "notes" }?.keptApart ?? 0 > 0)
   }
 }

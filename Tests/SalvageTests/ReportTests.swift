@@ -23,6 +23,22 @@ struct ReportTests {
     #expect(throws: SalvageError.self) { try SalvageReport.read(changed) }
   }
 
+  @Test(
+    "It names the same lost keys whether the rows go into a store or stay as found",
+    arguments: ["torn:15", "bitflip:400"])
+  func lostKeys(kind: String) throws {
+    let scene = try RebuildScene(seed: 6)
+    let damaged = try scene.damaged(kind, seed: 3)
+    let folder = try TemporaryFolder()
+    let raw = try Salvager().salvageRaw(damaged, to: folder.appending("Raw.sqlite"))
+    let rebuilt = try Salvager().salvage(damaged, to: folder.appending("Out.sqlite"), options: .init(migrates: false))
+    #expect(raw.entities.contains { $0.lostKeysKnown > 0 }, "the damage leaves lost keys to be named")
+    for entity in raw.entities {
+      let other = rebuilt.entities.first { $0.name == entity.name && $0.table == entity.table }
+      #expect(other?.lost == entity.lost && other?.lostKeys == entity.lostKeys, "\(entity.table)")
+    }
+  }
+
   @Test("The name of the report follows that of the result")
   func names() {
     func name(_ text: FilePath) -> String { SalvageReport.path(beside: text).string }

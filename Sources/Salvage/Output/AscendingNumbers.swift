@@ -1,7 +1,7 @@
 internal import SQLiteFormat
 
 /// A list of numbers that never become smaller, in one or two bytes each where they lie close together.
-struct AscendingNumbers {
+package struct AscendingNumbers {
   private static let countPerMark = 64
 
   /// How far each number is from the one before, as varints.
@@ -11,11 +11,14 @@ struct AscendingNumbers {
   private var marks: [(number: Int64, offset: Int)] = []
 
   /// How many there are.
-  private(set) var count = 0
+  package private(set) var count = 0
   private var last: Int64 = 0
 
+  /// No numbers.
+  package init() {}
+
   /// Adds a number that is not smaller than the last one.
-  mutating func append(_ number: Int64) {
+  package mutating func append(_ number: Int64) {
     if count % Self.countPerMark == 0 {
       marks.append((number, bytes.count))
     } else {
@@ -27,7 +30,7 @@ struct AscendingNumbers {
   }
 
   /// The number at a place.
-  subscript(place: Int) -> Int64 {
+  package subscript(place: Int) -> Int64 {
     let mark = marks[place / Self.countPerMark]
     var (number, offset) = mark
     for _ in 0..<(place % Self.countPerMark) { number &+= step(&offset) }
@@ -37,7 +40,7 @@ struct AscendingNumbers {
   private func step(_ offset: inout Int) -> Int64 { Varint.read(bytes.span, at: &offset, before: bytes.count) ?? 0 }
 
   /// The place of the first number that is not below another; the count where all are.
-  func place(notBelow limit: Int64) -> Int {
+  package func place(notBelow limit: Int64) -> Int {
     var low = 0
     var high = marks.count
     while low < high {
@@ -55,10 +58,10 @@ struct AscendingNumbers {
   }
 
   /// The numbers in their order.
-  func makeIterator() -> Iterator { Iterator(numbers: self) }
+  package func makeIterator() -> Iterator { Iterator(numbers: self) }
 
   /// Goes through the numbers once.
-  struct Iterator: IteratorProtocol {
+  package struct Iterator: IteratorProtocol {
     fileprivate let numbers: AscendingNumbers
     private var place = 0
     private var offset = 0
@@ -66,7 +69,8 @@ struct AscendingNumbers {
 
     fileprivate init(numbers: AscendingNumbers) { self.numbers = numbers }
 
-    mutating func next() -> Int64? {
+    /// The next number; nil at the end.
+    package mutating func next() -> Int64? {
       guard place < numbers.count else { return nil }
       if place % AscendingNumbers.countPerMark == 0 {
         number = numbers.marks[place / AscendingNumbers.countPerMark].number

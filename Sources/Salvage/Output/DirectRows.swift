@@ -137,7 +137,7 @@ struct DirectRows {
     guard body == end, offset == headerEnd else { return false }
     if field < fieldCount { needsRewriting = true }
     if needsRewriting {
-      rewrite(bytes, from: start, to: end)
+      guard rewrite(bytes, from: start, to: end) else { return false }
       let record = scratch
       try tree.add(record.span, from: 0, length: record.count, rowid: rowid)
     } else {
@@ -194,18 +194,23 @@ struct DirectRows {
     recentCount &+= 1
   }
 
-  /// Puts the fields of a record into the order of the new table.
-  private mutating func rewrite(_ bytes: Span<UInt8>, from start: Int, to end: Int) {
+  /// Puts the fields of a record into the order of the new table; false where the record is not whole.
+  private mutating func rewrite(_ bytes: Span<UInt8>, from start: Int, to end: Int) -> Bool {
     starts.removeAll(keepingCapacity: true)
     codes.removeAll(keepingCapacity: true)
     var offset = start
-    let header = Int(Varint.read(bytes, at: &offset, before: end) ?? 0)
-    let headerEnd = start + header
+    guard let header = Varint.read(bytes, at: &offset, before: end), header > 0, header <= Int64(end - start) else {
+      return false
+    }
+    let headerEnd = start + Int(header)
     var body = headerEnd
-    while offset < headerEnd, let code = Varint.read(bytes, at: &offset, before: headerEnd) {
+    while offset < headerEnd {
+      guard let code = Varint.read(bytes, at: &offset, before: headerEnd), let width = SerialType.length(of: code),
+        width <= end - body
+      else { return false }
       codes.append(code)
       starts.append(body)
-      body += SerialType.length(of: code) ?? 0
+      body += width
     }
     scratch.removeAll(keepingCapacity: true)
     var headerLength = 0
@@ -218,6 +223,7 @@ struct DirectRows {
       guard code != 0, let field = column.field, let width = SerialType.length(of: code) else { continue }
       for index in starts[field]..<(starts[field] + width) { scratch.append(bytes[index]) }
     }
+    return true
   }
 
   private func code(of column: DirectTable.Column) -> Int64 {
@@ -232,7 +238,7 @@ struct DirectRows {
   /// Whether there is exactly that row.
   mutating func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool {
     guard let there = try tree.record(rowid), start + length <= bytes.count else { return false }
-    rewrite(bytes, from: start, to: start + length)
+    guard rewrite(bytes, from: start, to: start + length) else { return false }
     if there == scratch { return true }
     let one = Record(payload: there[...], encoding: .utf8)
     let other = Record(payload: scratch[...], encoding: .utf8)

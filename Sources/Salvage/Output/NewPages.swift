@@ -123,6 +123,8 @@ final class NewPages {
     guard !run.isEmpty else { return }
     do throws(FileError) {
       try file.write(run, at: offset(of: runStart))
+      // The disk has less to do when all is pushed to it at the end.
+      file.beginWriting(at: offset(of: runStart), length: Int64(run.count))
     } catch {
       throw SalvageError(error)
     }

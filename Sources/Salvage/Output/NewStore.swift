@@ -30,7 +30,7 @@ final class NewStore {
       self.header = header
       self.encoding = encoding
       self.pageSize = pageSize
-      numericIndexes = layout.map(Self.numericIndexes) ?? []
+      numericIndexes = layout.map { Self.numericIndexes($0) + Self.foreignIndexes(entries, $0) } ?? []
     }
   }
 
@@ -44,6 +44,9 @@ final class NewStore {
     /// The places of its columns in the new table.
     let columns: [Int]
     let keys: EntrySorter.Keys
+
+    /// Whether it is of the app's own making, so that its statement is the store's.
+    var isForeign = false
   }
 
   /// The file.
@@ -59,7 +62,9 @@ final class NewStore {
   private(set) var madeIndexes: Set<String> = []
 
   /// The indexes that are there and have no entries; they must go before SQLite looks at their tables.
-  var emptyIndexes: [String] { facts.numericIndexes.map(\.name).filter { !madeIndexes.contains($0) } }
+  var emptyIndexes: [String] {
+    facts.numericIndexes.map(\.name).filter { roots[Self.indexKey($0)] != nil && !madeIndexes.contains($0) }
+  }
 
   /// The tables that rows are written into directly, by their names in lower case.
   private(set) var tables: [String: DirectTable] = [:]
@@ -116,7 +121,19 @@ final class NewStore {
         try database.execute(statement)
       }
     }
-    for index in facts.numericIndexes { try database.execute(index.statement) }
+    for index in facts.numericIndexes {
+      guard index.isForeign else {
+        try database.execute(index.statement)
+        continue
+      }
+      do throws(SalvageError) {
+        // Only the first statement of the text is run.
+        _ = try database.prepare(index.statement).step()
+      } catch {
+        // What SQLite refuses is tried again when the rows are there; a disk that is full is no such case.
+        guard error.fileError == nil else { throw error }
+      }
+    }
     try database.execute("COMMIT")
     var roots: [String: UInt32] = [:]
     for name in names {
@@ -226,27 +243,71 @@ extension NewStore.Facts {
     }
     for index in layout.indexes where !index.isUnique && index.condition == nil && index.columns.count <= 2 {
       guard index.columns.allSatisfy({ $0.isAscending != false }) else { continue }
-      var places: [Int] = []
-      var types: Set<ColumnType> = []
-      if let table = layout.table(named: index.tableName) {
-        for column in index.columns {
-          guard let place = table.columns.firstIndex(where: { isSame($0.name, column.name) }) else { break }
-          places.append(place)
-          types.insert(table.columns[place].type)
-        }
-      } else if let table = layout.joinTable(named: index.tableName) {
-        places = index.columns.compactMap { column in table.columns.firstIndex { isSame($0, column.name) } }
-        types = [.integer]
-      }
-      guard places.count == index.columns.count, !places.contains(0) || types == [.integer],
-        types.isSubset(of: [.integer, .float, .timestamp]), types.count == 1
+      guard let keys = keys(index.tableName, index.columns.map(\.name), layout) else { continue }
+      result.append(
+        NewStore.NumericIndex(
+          name: index.name, table: index.tableName, statement: index.statement, isUnique: false,
+          columns: keys.places, keys: keys.keys))
+    }
+    return result
+  }
+
+  /// The indexes of the app's own on the model's tables.
+  private static func foreignIndexes(_ entries: [SchemaEntry], _ layout: StoreLayout) -> [NewStore.NumericIndex] {
+    var names = Set(layout.indexes.map { $0.name.lowercased() })
+    let shapes = Set(layout.indexes.map { StoreAssembly.shape($0.tableName, $0.columns.map(\.name)) })
+    var result: [NewStore.NumericIndex] = []
+    for entry in entries where entry.kind == .index {
+      guard let sql = entry.sql, let index = IndexDefinition(sql: sql), !index.isUnique, !index.isPartial,
+        isSame(index.name, entry.name), isSame(index.tableName, entry.tableName), (1...2).contains(index.columns.count),
+        !entry.name.lowercased().hasPrefix("sqlite_"), sql.hasPrefix("CREATE INDEX "), isPlain(sql),
+        index.columns.allSatisfy({ !$0.isDescending })
+      else { continue }
+      let columns = index.columns.compactMap(\.name)
+      guard columns.count == index.columns.count, !shapes.contains(StoreAssembly.shape(index.tableName, columns)),
+        let keys = keys(index.tableName, columns, layout), names.insert(entry.name.lowercased()).inserted
       else { continue }
       result.append(
         NewStore.NumericIndex(
-          name: index.name, table: index.tableName, statement: index.statement, isUnique: false, columns: places,
-          keys: types == [.integer] ? .integers : .numbers))
+          name: entry.name, table: index.tableName, statement: sql, isUnique: false, columns: keys.places,
+          keys: keys.keys, isForeign: true))
     }
     return result
+  }
+
+  /// Whether a statement has nothing but words, commas and parentheses, so that SQLite cannot read it otherwise than we do.
+  private static func isPlain(_ sql: String) -> Bool {
+    sql.utf8.allSatisfy { byte in
+      let letter = byte | 0x20
+      return letter >= UInt8(ascii: "a") && letter <= UInt8(ascii: "z") || byte >= 0x30 && byte <= 0x39
+        || byte == UInt8(ascii: "_") || byte == UInt8(ascii: " ") || byte == UInt8(ascii: ",")
+        || byte == UInt8(ascii: "(") || byte == UInt8(ascii: ")")
+    }
+  }
+
+  /// Where columns are in a table of the layout, and what numbers they hold; nil where they may hold anything else.
+  private static func keys(
+    _ tableName: String, _ columns: [String], _ layout: StoreLayout
+  ) -> (places: [Int], keys: EntrySorter.Keys)? {
+    var places: [Int] = []
+    var types: Set<ColumnType> = []
+    if let table = layout.table(named: tableName) {
+      for column in columns {
+        // The primary key is not among the values of a record.
+        guard let place = table.columns.firstIndex(where: { isSame($0.name, column) }), place > 0,
+          table.columns[place].role != .primaryKey
+        else { return nil }
+        places.append(place)
+        types.insert(table.columns[place].type)
+      }
+    } else if let table = layout.joinTable(named: tableName) {
+      places = columns.compactMap { column in table.columns.firstIndex { isSame($0, column) } }
+      types = [.integer]
+    }
+    guard places.count == columns.count, !places.isEmpty, !places.contains(0) || types == [.integer],
+      types.isSubset(of: [.integer, .float, .timestamp]), types.count == 1
+    else { return nil }
+    return (places, types == [.integer] ? .integers : .numbers)
   }
 
   /// Whether a unique index of its own statement belongs to a table; its rows may contradict each other then.

@@ -39,7 +39,7 @@ internal import SystemPackage
     try execute(
       """
       PRAGMA page_size = \(pageSize); PRAGMA encoding = '\(name)'; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
-      PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -8192; PRAGMA temp_store = 1; PRAGMA trusted_schema = 0;
+      PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -3072; PRAGMA temp_store = 1; PRAGMA trusted_schema = 0;
       PRAGMA mmap_size = 0
       """)
   }

@@ -4,7 +4,7 @@ internal import StoreFiles
 /// Goes through the entries of a sorter in their order: those of its runs on the disk and those in memory, merged.
 ///
 /// Memory is some ten kilobytes for each run.
-struct SortedEntries {
+package struct SortedEntries {
   private typealias Entry = SortingSpace.Entry
 
   /// Entries that lie in their order, while they are read.
@@ -47,7 +47,7 @@ struct SortedEntries {
 
   /// The next entry; nil at the end.
   @inline(__always)
-  mutating func next() throws(SalvageError) -> SortingSpace.Entry? {
+  package mutating func next() throws(SalvageError) -> SortingSpace.Entry? {
     guard let head = heads.first else { return nil }
     if let entry = try advance(head.source) {
       heads[0].entry = entry
@@ -62,11 +62,10 @@ struct SortedEntries {
   private mutating func sink(from start: Int) {
     var place = start
     while true {
-      var least = place
-      for child in [2 * place + 1, 2 * place + 2] where child < heads.count {
-        if heads[child].entry.isBefore(heads[least].entry) { least = child }
-      }
-      guard least != place else { return }
+      var least = 2 * place + 1
+      guard least < heads.count else { return }
+      if least + 1 < heads.count, heads[least + 1].entry.isBefore(heads[least].entry) { least += 1 }
+      guard heads[least].entry.isBefore(heads[place].entry) else { return }
       heads.swapAt(place, least)
       place = least
     }

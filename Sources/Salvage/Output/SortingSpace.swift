@@ -1,21 +1,35 @@
-internal import SQLiteFormat
-internal import StoreFiles
-internal import SystemPackage
+package import StoreFiles
+package import SystemPackage
 
 /// What all sorters of a store share: the memory that entries take until they are sorted, and the file of sorted runs.
 ///
-/// Memory is eight megabytes, however many entries there are: when it is full, all entries go to the disk, sorted.
-final class SortingSpace {
+/// Memory is six megabytes, however many entries there are: when it is full, all entries go to the disk, sorted.
+package final class SortingSpace {
   /// An entry of an index as numbers, and whose it is.
-  struct Entry {
-    var one: UInt64 = 0
-    var two: UInt64 = 0
-    var three: UInt64 = 0
-    var sorter: Int = 0
+  package struct Entry: Hashable {
+    /// The key of the first column.
+    package var one: UInt64
+
+    /// The key of the second column, or the rowid where there is none.
+    package var two: UInt64
+
+    /// The rowid where there are two columns.
+    package var three: UInt64
+
+    /// Whose it is.
+    package var sorter: Int
+
+    /// An entry; that of one column has no third number.
+    package init(one: UInt64, two: UInt64, three: UInt64 = 0, sorter: Int = 0) {
+      self.one = one
+      self.two = two
+      self.three = three
+      self.sorter = sorter
+    }
 
     /// Whether it comes before another entry of the same index.
     @inline(__always)
-    func isBefore(_ other: Entry) -> Bool {
+    package func isBefore(_ other: Entry) -> Bool {
       if one != other.one { return one < other.one }
       if two != other.two { return two < other.two }
       return three < other.three
@@ -29,7 +43,8 @@ final class SortingSpace {
   }
 
   /// The entries that are in memory at most; each takes 32 bytes, and eight more when they are sorted.
-  private static let limit = 3 << 16
+  package static let entryLimit = 1 << 17
+  private let limit: Int
 
   /// The bytes that are written at once.
   private static let pieceLength = 1 << 18
@@ -49,13 +64,14 @@ final class SortingSpace {
   private var isSorted = false
 
   /// Runs are written into a file of that name, which is made where it is needed.
-  init(_ path: FilePath, in fileSystem: FileSystem) {
+  package init(_ path: FilePath, in fileSystem: FileSystem, limit: Int = SortingSpace.entryLimit) {
+    self.limit = limit
     self.path = path
     self.fileSystem = fileSystem
   }
 
   /// A number for a new sorter whose entries have keys of one or two columns.
-  func join(width: Int) -> Int {
+  package func join(width: Int) -> Int {
     widths.append(width + 1)
     runs.append([])
     return widths.count - 1
@@ -63,13 +79,13 @@ final class SortingSpace {
 
   /// Takes an entry.
   @inline(__always)
-  func add(_ entry: Entry) throws(SalvageError) {
-    if entries.count >= Self.limit { try spill() }
-    Self.append(entry, to: &entries)
+  package func add(_ entry: Entry) throws(SalvageError) {
+    if entries.count >= limit { try spill() }
+    Self.append(entry, to: &entries, limit)
   }
 
   @inline(__always)
-  private static func append(_ entry: Entry, to entries: inout [Entry]) {
+  private static func append(_ entry: Entry, to entries: inout [Entry], _ limit: Int) {
     if entries.isEmpty { entries.reserveCapacity(limit) }
     entries.append(entry)
   }
@@ -109,7 +125,7 @@ final class SortingSpace {
   }
 
   /// The entries of a sorter in their order.
-  func entries(of sorter: Int) throws(SalvageError) -> SortedEntries {
+  package func entries(of sorter: Int) throws(SalvageError) -> SortedEntries {
     settle()
     let file: ReadableFile?
     do throws(FileError) {

@@ -104,7 +104,7 @@ struct TableTree {
 
   // MARK: The pages above
 
-  /// Writes what is left, and the pages above the leaves; the tree is whole then, and takes and finds no more rows.
+  /// Writes what is left, and the pages above the leaves; the tree is whole then, and takes no more rows.
   mutating func finish() throws(SalvageError) {
     guard last != nil else { return }
     if leaves.count == 0 {
@@ -116,8 +116,6 @@ struct TableTree {
     if cellCount > 0 { try endLeaf() }
     var numbers = leaves.makeIterator()
     var keys = lastKeys.makeIterator()
-    leaves = AscendingNumbers()
-    lastKeys = AscendingNumbers()
     var level = try addLevel {
       guard let number = numbers.next(), let key = keys.next() else { return nil }
       return Child(number: UInt32(truncatingIfNeeded: number), key: key)

@@ -2,7 +2,7 @@
 ///
 /// Pages are taken together in groups, each with a number that its keys are told from. Where the keys of a group lie too
 /// far apart, as on pages that only look like pages, sixteen bytes more are taken for each of its pages.
-struct PageKeys {
+package struct PageKeys {
   private static let pagesPerGroup = 64
 
   /// The bits for the distance of the last key from the first; the others are for that of the first from the base.
@@ -21,13 +21,13 @@ struct PageKeys {
   private var whole: [Int64] = []
 
   /// Keys of a number of pages, all 0.
-  init(count: Int) {
+  package init(count: Int) {
     distances = [UInt64](repeating: 0, count: count)
     bases = [Int64](repeating: 0, count: count / Self.pagesPerGroup + 1)
   }
 
   /// The keys of a page.
-  subscript(page: Int) -> (first: Int64, last: Int64) {
+  package subscript(page: Int) -> (first: Int64, last: Int64) {
     let group = page / Self.pagesPerGroup
     if !places.isEmpty, let place = places[group] {
       let start = place + 2 * (page % Self.pagesPerGroup)
@@ -40,7 +40,7 @@ struct PageKeys {
   }
 
   /// Gives a page its keys.
-  mutating func set(_ page: Int, first: Int64, last: Int64) {
+  package mutating func set(_ page: Int, first: Int64, last: Int64) {
     let group = page / Self.pagesPerGroup
     if let place = places[group] {
       let start = place + 2 * (page % Self.pagesPerGroup)

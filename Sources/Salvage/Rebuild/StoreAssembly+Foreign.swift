@@ -32,7 +32,8 @@ extension StoreAssembly {
     try plain.makeIndexes(
       statements.filter { statement in
         guard statement.kind == "index", tables.contains(statement.table.lowercased()),
-          !known.contains(statement.name.lowercased()), let index = IndexDefinition(sql: statement.sql)
+          !known.contains(statement.name.lowercased()), found.store?.madeIndexes.contains(statement.name) != true,
+          let index = IndexDefinition(sql: statement.sql)
         else { return false }
         return index.isPartial || !shapes.contains(Self.shape(statement.table, index.columns.map { $0.name ?? "" }))
       })
@@ -49,7 +50,7 @@ extension StoreAssembly {
   }
 
   /// What an index is made of, whatever its name: older versions of Core Data gave other names.
-  private static func shape(_ table: String, _ columns: [String]) -> String {
+  static func shape(_ table: String, _ columns: [String]) -> String {
     ([table] + columns).map { $0.lowercased() }.joined(separator: "\u{0}")
   }
 }
