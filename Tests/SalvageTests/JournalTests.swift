@@ -76,5 +76,8 @@ struct JournalTests {
     // Rows that the transaction has not touched are all there, from free space where it has moved them.
     let live = result.rows["notes"] ?? []
     #expect(live.count <= 500)
+    // Which of them have values of the transaction cannot be told.
+    let notes = try #require(result.report.entities.first { $0.table == "notes" })
+    #expect(notes.doubtful == notes.recovered)
   }
 }
