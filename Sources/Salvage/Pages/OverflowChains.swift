@@ -88,10 +88,9 @@ final class OverflowChains {
       if reader.presentCount(place) < 4 + used { return .torn }
       if !TornSectors.ranges(bytes, content: 0..<(4 + used)).isEmpty { return .torn }
       guard isLast ? next == 0 : next >= 2 && next <= reader.pageCount && next != page else { return .broken }
-      if checksSwaps, !isLast, next != page + 1,
-        try leads(from: next - 1, to: page + 1, apartFrom: page) || isCopy(place, of: next - 1, buffer)
-      {
-        return .broken
+      if checksSwaps, !isLast, next != page + 1 {
+        if try leads(from: next - 1, to: page + 1, apartFrom: page) { return .broken }
+        if try isCopy(place, of: next - 1, buffer) { return .broken }
       }
       payload.append(contentsOf: buffer[4..<(4 + used)])
       pages.append(place)
