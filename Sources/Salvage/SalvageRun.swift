@@ -97,7 +97,8 @@ struct SalvageRun {
     let remarks = try find.remarks + LogIndex.remarks(evidence, reader) + harvest.remarks
     report.remarks += remarks
     report.remarks += reader.layout.otherDatabases.map { "another database begins at byte \($0) of the file" }
-    if !remarks.isEmpty { report.isComplete = false }
+    if !remarks.isEmpty || reader.overlay?.isCutOff == true { report.isComplete = false }
+    report.remarks += LogIndex.absence(evidence, reader, isCoreData: find.list.isCoreData)
     report.remarks += kitRemarks + find.kitRemarks + find.numberingRemarks
     return RawSalvage(
       report: report, metadata: find.identity.metadata, layout: find.expected?.layout, basis: find.basis,

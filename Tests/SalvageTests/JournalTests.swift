@@ -77,6 +77,9 @@ struct JournalTests {
     // Rows that the transaction has not touched are all there, from free space where it has moved them.
     let live = result.rows["notes"] ?? []
     #expect(live.count <= 500)
+    // Which of them have values of the transaction cannot be told.
+    let notes = try #require(result.report.entities.first { $0.table == "notes" })
+    #expect(notes.doubtful == notes.recovered)
   }
 
   @Test("Long values that were not committed are compared with the live ones as far as they are there")

@@ -67,6 +67,20 @@ struct LogTests {
     #expect(result.apart["lazaret_other_ZREADER"] ?? 0 > 0)
   }
 
+  @Test("A store of Core Data's in log mode without any log may have been copied without it, and that is said")
+  func noLogAtAll() throws {
+    let scene = try SalvageScene(seed: 4)
+    let words = "there is no write-ahead log"
+    let result = try scene.salvage()
+    #expect(result.report.remarks.contains { $0.contains(words) })
+    #expect(result.report.isComplete)
+    let journalled = try scene.changing { store in
+      store.main[18] = 1
+      store.main[19] = 1
+    }.salvage()
+    #expect(!journalled.report.remarks.contains { $0.contains(words) })
+  }
+
   @Test("An index that knows of more frames than the log has gives a missing log away")
   func index() throws {
     var scene = try PlainScene(schema: "CREATE TABLE a (b)") { db in try db.execute(sql: "INSERT INTO a VALUES (1)") }

@@ -11,6 +11,7 @@ extension Crawl {
     for tree in trees.indices { trees[tree].gaps.sort { ($0.above, $0.upTo) < ($1.above, $1.upTo) } }
     try placeLeaves()
     settleGaps()
+    try placeTornPages()
   }
 
   /// The table that a page's rows fit best, and whether no other fits as well.

@@ -23,6 +23,9 @@ struct Crawl {
   /// where there are any, those within it that nothing leads to.
   var pagesBehindEnd: [UInt32] = []
 
+  /// The tables that have such leaves: a transaction wrote to them that never ended, and any row may be of it.
+  var unfinishedTrees: Set<Int> = []
+
   /// What the values of tables are like, as far as that had to be found out.
   var profiles: [Int: TableProfile] = [:]
 
@@ -82,9 +85,10 @@ struct Crawl {
     for page in behind where map.fate(page) == .unclaimed {
       // Bytes that only stand behind the database are no sign of a transaction.
       if map.look(page) == .tableLeaf, map.fieldCount(page) > 0,
-        try choice(for: page, &buffer, where: { trees[$0].definition != nil }) != nil
+        let choice = try choice(for: page, &buffer, where: { trees[$0].definition != nil })
       {
         pagesBehindEnd.append(page)
+        if choice.isDecisive { unfinishedTrees.insert(choice.tree) }
       }
       map.claim(page, .dead)
     }
@@ -147,7 +151,8 @@ struct Crawl {
     guard let best = try choice(for: page, &buffer, where: { _ in true }) else { return true }
     guard best.tree != tree, best.isDecisive else { return true }
     guard let own = try choice(for: page, &buffer, where: { $0 == tree }) else { return false }
-    return best.score - own.score < 1
+    // Keys tell whose a page with rowids is; where there are none, an index can look much like a table.
+    return best.score - own.score < (trees[tree].hasRowids ? 1 : 0.25)
   }
 
   /// Whether a page can be one of a tree, by its keys and the number of its fields.

@@ -16,6 +16,9 @@ struct Evidence {
   /// The write-ahead log, where there is one with any byte.
   let log: (any ByteSource)?
 
+  /// Whether there is a file for the write-ahead log, be it empty.
+  let hasLogFile: Bool
+
   /// The index of the write-ahead log, where there is one with any byte.
   let logIndex: (any ByteSource)?
 
@@ -28,6 +31,7 @@ struct Evidence {
     do throws(FileError) {
       files = try StoreFileSet.locate(path, in: fileSystem)
       main = try fileSystem.open(files.main)
+      hasLogFile = try fileSystem.status(of: files.path(of: .wal)) != nil
       log = try Self.part(.wal, of: files, in: fileSystem)
       logIndex = try Self.part(.sharedMemory, of: files, in: fileSystem)
       journal = try Self.part(.journal, of: files, in: fileSystem)

@@ -54,4 +54,16 @@ struct LogIndex {
     guard present < Int64(index.frameCount) else { return [] }
     return ["the write-ahead log is cut off: \(Int64(index.frameCount) - present) of its frames are gone"]
   }
+
+  /// What is to be said of a store of Core Data's that has no log at all: Core Data leaves the file where it is, even when
+  /// everything was copied out of it, so that the store may have been copied without.
+  static func absence(_ evidence: Evidence, _ reader: PageReader, isCoreData: Bool) -> [String] {
+    guard isCoreData, evidence.log == nil, reader.overlay == nil, reader.layout.header?.usesWriteAheadLog == true,
+      !evidence.hasLogFile
+    else { return [] }
+    return [
+      "there is no write-ahead log beside the store: where it was copied without, the latest changes are missing, and "
+        + "rows can be older than they were"
+    ]
+  }
 }

@@ -116,7 +116,10 @@ struct LogSurvey {
     if overlay.uncommittedCount > 0 {
       overlay.remarks.append("the write-ahead log ends with a transaction that is not whole")
     }
-    if try isCutOff(salts) { overlay.remarks.append("the write-ahead log is cut off in the middle of a frame") }
+    if try isCutOff(salts) {
+      overlay.isCutOff = true
+      overlay.remarks.append("the write-ahead log is cut off in the middle of a frame")
+    }
     return overlay.images.isEmpty && overlay.uncommittedCount == 0 ? nil : overlay
   }
 

@@ -44,6 +44,9 @@ struct PageOverlay {
   /// Images of other pages' older versions, committed ones.
   var supersededCount = 0
 
+  /// Whether a frame of the log begins behind the last whole one: the log was longer.
+  var isCutOff = false
+
   /// What is to be said of it, in words for the report.
   var remarks: [String] = []
 }

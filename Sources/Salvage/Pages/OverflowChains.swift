@@ -88,8 +88,9 @@ final class OverflowChains {
       if reader.presentCount(place) < 4 + used { return .torn }
       if !TornSectors.ranges(bytes, content: 0..<(4 + used)).isEmpty { return .torn }
       guard isLast ? next == 0 : next >= 2 && next <= reader.pageCount && next != page else { return .broken }
-      if checksSwaps, !isLast, next != page + 1, try leads(from: next - 1, to: page + 1, apartFrom: page) {
-        return .broken
+      if checksSwaps, !isLast, next != page + 1 {
+        if try leads(from: next - 1, to: page + 1, apartFrom: page) { return .broken }
+        if try isCopy(place, of: next - 1, buffer) { return .broken }
       }
       payload.append(contentsOf: buffer[4..<(4 + used)])
       pages.append(place)
@@ -110,6 +111,13 @@ final class OverflowChains {
     }
     places = pages
     return .whole
+  }
+
+  /// Whether a page stands at its own place too, so that it was written here over another one.
+  private func isCopy(_ place: UInt32, of other: UInt32, _ bytes: [UInt8]) throws(SalvageError) -> Bool {
+    guard other >= 2, other != place else { return false }
+    var original = reader.makeBuffer()
+    return try reader.readPlace(other, into: &original) && original == bytes
   }
 
   /// Whether the content at a page's place leads to another page: then what leads on from there stands here.

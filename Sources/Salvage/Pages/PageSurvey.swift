@@ -12,21 +12,22 @@ enum PageSurvey {
     guard reader.pageCount > 0 else { return map }
     var buffer = reader.makeBuffer()
     var links: [UInt32: UInt32] = [:]
+    var followers = 0
     var claims = OverflowClaims()
     for page in 1...reader.pageCount {
       if page & 1023 == 0 { try progress(page) }
       guard try reader.readPlace(page, into: &buffer) else { continue }
       look(at: buffer.span, page: page, reader, &map)
-      if map.look(page) == .linked, let next = buffer.span.uint32(at: 0), next > 2, next != page &+ 1,
-        links.count < Self.maximumLinks
-      {
-        links[page] = next
+      if map.look(page) == .linked, let next = buffer.span.uint32(at: 0), next > 2 {
+        if next == page &+ 1 { followers += 1 } else if links.count < Self.maximumLinks { links[page] = next }
       }
       addClaims(buffer.span, page: page, reader, map, to: &claims)
     }
     map.contested = claims.contested
     // Pages of a chain mostly follow one another, so each tells the number of the one whose content it has.
-    map.hasCrossedLinks = links.contains { page, next in next - 1 != page && links[next - 1] == page + 1 }
+    // Where many do not, pages were used again in any order, and links cross by chance.
+    map.hasCrossedLinks =
+      links.count <= followers && links.contains { page, next in next - 1 != page && links[next - 1] == page + 1 }
     if try PointerMaps(reader).isThere {
       for page in 1...reader.pageCount where reader.layout.layout.isPointerMap(page) { map.claim(page, .special) }
     }

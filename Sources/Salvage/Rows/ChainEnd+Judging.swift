@@ -1,96 +1,117 @@
 internal import SQLiteFormat
 
 extension ChainEnd {
-  /// The bytes that a judgement looks at: what stands before the page's content, and that content.
-  private struct Scene {
+  /// The bytes right before and behind the seam, so that what goes on across it can be compared.
+  private struct Seam {
     var bytes: [UInt8]
 
-    /// Where the content begins.
-    var seam: Int
-
-    /// The part of a field that is at hand.
-    func part(_ field: Field) -> Range<Int> {
-      let start = max(field.range.lowerBound + seam, 0)
-      return start..<max(start, min(field.range.upperBound + seam, bytes.count))
-    }
+    /// Where the page's content begins.
+    var place: Int
   }
+
+  /// Where the content begins on a page: behind the number of the next one.
+  private static let base = 4
 
   /// Judges a content: the bytes of a page, the number of the next one first.
   func judge(_ content: [UInt8], _ statistics: TextStatistics, _ traits: ChainTraits) -> Judgement {
-    guard content.count >= used + 4 else { return Judgement(share: 0, isBroken: true) }
-    let scene = Scene(bytes: before + content[4..<(4 + used)], seam: before.count)
-    var tally = TextStatistics.Tally()
-    var judgement = Judgement(share: 0.5, isBroken: false)
-    for (index, field) in fields.enumerated() {
-      if field.isText {
-        if !judgeText(field, scene, statistics, &tally) { judgement.isBroken = true }
-      } else if field.isBlob {
-        if isTextWithin(field, scene) { judgement.isBroken = true }
-      } else if !isNumber(field, scene, traits) {
-        judgement.isBroken = true
-      }
-      if index + 1 < fields.count, goesOn(from: field, to: fields[index + 1], scene, statistics) {
-        judgement.isBroken = true
-      }
+    var judgement = Judgement(share: 0.5, isBroken: true)
+    guard content.count >= used + Self.base else { return judgement }
+    // What is quick to look at comes first: many contents are tried for each place.
+    let bytes = content.span
+    if traits.hasCleanTails, traits.isLastPage, !judgeTail(bytes, before: traits.usableSize, &judgement) {
+      return judgement
     }
-    judgement.share = tally.share ?? 0.5
-    if traits.hasCleanTails, traits.isLastPage { judgeTail(content.span, before: traits.usableSize, &judgement) }
+    for field in fields where !field.isText && !field.isBlob {
+      guard isNumber(field, bytes, traits) else { return judgement }
+    }
+    let seam = Seam(bytes: before + content[Self.base..<(Self.base + min(used, 96))], place: before.count)
+    for field in fields where field.isBlob {
+      guard !isTextWithin(field, seam, bytes) else { return judgement }
+    }
+    var tally = TextStatistics.Tally()
+    var oddEnds = 0
+    for (index, field) in fields.enumerated() {
+      if field.isText, !judgeText(field, seam, bytes, statistics, &tally, &oddEnds) { return judgement }
+      if index + 1 < fields.count, goesOn(from: field, to: fields[index + 1], bytes, statistics) { return judgement }
+    }
+    judgement.isBroken = false
+    // One end may be unlike all others, and two hardly.
+    judgement.share = oddEnds > 1 ? min(0.4, tally.share ?? 0.4) : tally.share ?? 0.5
     return judgement
+  }
+
+  /// The part of a field that is on the page.
+  private func part(_ field: Field) -> Range<Int> {
+    (max(field.range.lowerBound, 0) + Self.base)..<(min(field.range.upperBound, used) + Self.base)
   }
 
   // MARK: Text
 
   /// Looks at a text; false where it is not valid, or has zeros in it.
   private func judgeText(
-    _ field: Field, _ scene: Scene, _ statistics: TextStatistics, _ tally: inout TextStatistics.Tally
+    _ field: Field, _ seam: Seam, _ bytes: Span<UInt8>, _ statistics: TextStatistics,
+    _ tally: inout TextStatistics.Tally, _ oddEnds: inout Int
   ) -> Bool {
-    let part = scene.part(field)
+    let part = part(field)
     let isBeginning = field.range.lowerBound >= 0
     let isEnd = field.range.upperBound <= used
-    let span = scene.bytes.span
-    let text = aligned(part, field, scene)
+    guard !hasZeros(bytes, part) else { return false }
     // Where the middle of a text is unlike other texts, as codes and numbers are, its seams and ends tell nothing.
-    let middle = middle(of: text, scene, statistics)
-    if !isBeginning, (middle ?? 1) >= 0.6 { statistics.compareSeam(span, at: scene.seam, in: text, &tally) }
-    if (middle ?? 0) >= 0.6 {
-      statistics.compareEnds(span, part, isBeginning: isBeginning, isEnd: isEnd, &tally)
+    let middle = middle(of: aligned(part, from: field.range.lowerBound + Self.base), bytes, statistics)
+    if !isBeginning {
+      let text =
+        max(0, field.range.lowerBound + seam.place)..<min(seam.bytes.count, field.range.upperBound + seam.place)
+      let across = aligned(text, from: field.range.lowerBound + seam.place)
+      let isCut = field.range.lowerBound + seam.place < 0
+      let isWhole = isEnd && field.range.upperBound + seam.place <= seam.bytes.count
+      guard RecordText.isValid(seam.bytes.span, across, isCutBefore: isCut, isCutBehind: !isWhole, encoding) else {
+        return false
+      }
+      if (middle ?? 1) >= 0.6 { statistics.compareSeam(seam.bytes.span, at: seam.place, in: across, &tally) }
     }
-    let isCut = field.range.lowerBound + scene.seam < 0
-    return RecordText.isValid(span, text, isCutBefore: isCut, isCutBehind: !isEnd, encoding)
-      && !hasZeros(span, max(part.lowerBound, scene.seam)..<part.upperBound)
+    if (middle ?? 0) >= 0.6 {
+      for isEndWanted in [false, true] where isEndWanted ? isEnd : isBeginning {
+        var end = TextStatistics.Tally()
+        statistics.compareEnds(bytes, part, isBeginning: !isEndWanted, isEnd: isEndWanted, &end)
+        if end.total >= 3, end.seen == 0 { oddEnds += 1 }
+        tally.seen += end.seen
+        tally.total += end.total
+      }
+    }
+    let text = aligned(part, from: field.range.lowerBound + Self.base)
+    return RecordText.isValid(bytes, text, isCutBefore: !isBeginning, isCutBehind: !isEnd, encoding)
   }
 
   /// The share of the sequences within a text that are in the store's other texts too; nil where it is too short.
-  private func middle(of text: Range<Int>, _ scene: Scene, _ statistics: TextStatistics) -> Double? {
+  private func middle(of text: Range<Int>, _ bytes: Span<UInt8>, _ statistics: TextStatistics) -> Double? {
     var tally = TextStatistics.Tally()
-    let start = max(scene.seam, text.lowerBound)
     for step in 1...4 {
-      let place = start + 16 * step
+      let place = text.lowerBound + 16 * step
       guard place + 12 < text.upperBound else { break }
-      statistics.compareSeam(scene.bytes.span, at: place, in: text, &tally)
+      statistics.compareSeam(bytes, at: place, in: text, &tally)
     }
     return tally.share
   }
 
   /// Whether text goes on from one field to the next as if no border were there: then the border is another row's.
-  private func goesOn(from field: Field, to next: Field, _ scene: Scene, _ statistics: TextStatistics) -> Bool {
+  private func goesOn(
+    from field: Field, to next: Field, _ bytes: Span<UInt8>, _ statistics: TextStatistics
+  ) -> Bool {
     let border = next.range.lowerBound
     let unit = encoding == .utf8 ? 1 : 2
-    guard field.isText || next.isText, border > 0, border < used, field.range.count >= 4 * unit,
+    guard field.isText || next.isText, border >= 6 * unit, border + 6 * unit <= used, field.range.count >= 4 * unit,
       next.range.count >= 4 * unit
     else { return false }
-    let place = scene.seam + border
-    let start = place - unit * min(8, place / unit)
-    let end = min(scene.bytes.count, place + 8 * unit)
+    let place = Self.base + border
     var tally = TextStatistics.Tally()
-    statistics.compareSeam(scene.bytes.span, at: place, in: start..<end, &tally)
+    statistics.compareSeam(bytes, at: place, in: (place - 6 * unit)..<(place + 6 * unit), &tally)
     return tally.total >= 10 && (tally.share ?? 0) >= 0.7
   }
 
   /// In UTF-16 the characters that are at hand begin at an even distance from the text's beginning.
-  private func aligned(_ range: Range<Int>, _ field: Field, _ scene: Scene) -> Range<Int> {
+  private func aligned(_ range: Range<Int>, from beginning: Int) -> Range<Int> {
     guard encoding != .utf8 else { return range }
-    let distance = range.lowerBound - (field.range.lowerBound + scene.seam)
+    let distance = range.lowerBound - beginning
     return min(range.lowerBound + distance % 2, range.upperBound)..<range.upperBound
   }
 
@@ -106,11 +127,11 @@ extension ChainEnd {
   // MARK: Other values
 
   /// Whether a binary value turns into nothing but text where the page begins.
-  private func isTextWithin(_ field: Field, _ scene: Scene) -> Bool {
-    let part = scene.part(field)
-    guard part.lowerBound + 16 <= scene.seam, part.upperBound >= scene.seam + 64 else { return false }
-    return !isText(scene.bytes.span, part.lowerBound..<scene.seam)
-      && isText(scene.bytes.span, scene.seam..<part.upperBound)
+  private func isTextWithin(_ field: Field, _ seam: Seam, _ bytes: Span<UInt8>) -> Bool {
+    let part = part(field)
+    let start = max(0, field.range.lowerBound + seam.place)
+    guard start + 16 <= seam.place, part.count >= 64 else { return false }
+    return !isText(seam.bytes.span, start..<seam.place) && isText(bytes, part)
   }
 
   /// Whether nearly all bytes are letters, digits or spaces.
@@ -129,10 +150,10 @@ extension ChainEnd {
   }
 
   /// Whether a number is one that SQLite would have written so, and that its column can have.
-  private func isNumber(_ field: Field, _ scene: Scene, _ traits: ChainTraits) -> Bool {
-    let part = scene.part(field)
+  private func isNumber(_ field: Field, _ bytes: Span<UInt8>, _ traits: ChainTraits) -> Bool {
+    let part = part(field)
     guard field.code >= 1, field.code <= 6, field.range.lowerBound >= 0, field.range.upperBound <= used,
-      let number = scene.bytes.span.signedInteger(at: part.lowerBound, length: part.count)
+      let number = bytes.signedInteger(at: part.lowerBound, length: part.count)
     else { return true }
     // The fewest bytes are used, always; the width of six follows that of four.
     let narrower = [2: 1, 3: 2, 4: 3, 6: 4, 8: 6][part.count]
@@ -145,18 +166,14 @@ extension ChainEnd {
 
   // MARK: What is behind the value
 
-  /// Where a new page is all zeros, the value ends where they begin.
-  private func judgeTail(_ content: Span<UInt8>, before limit: Int, _ judgement: inout Judgement) {
-    let end = 4 + used
+  /// Where a new page is all zeros, the value ends where they begin; false where it does not.
+  private func judgeTail(_ content: Span<UInt8>, before limit: Int, _ judgement: inout Judgement) -> Bool {
+    let end = Self.base + used
     let run = ChainTraits.run
-    guard used >= run, limit <= content.count else { return }
-    let isZeroBefore = ChainTraits.isZero(content, (end - run)..<end)
-    if isZeroBefore { judgement.isBroken = true }
-    guard end + run <= limit else { return }
-    if ChainTraits.isZero(content, end..<limit) {
-      judgement.endsExactly = !isZeroBefore
-    } else {
-      judgement.isBroken = true
-    }
+    guard used >= run, limit <= content.count else { return true }
+    guard !ChainTraits.isZero(content, (end - run)..<end) else { return false }
+    guard end + run <= limit else { return true }
+    judgement.endsExactly = ChainTraits.isZero(content, end..<limit)
+    return judgement.endsExactly
   }
 }

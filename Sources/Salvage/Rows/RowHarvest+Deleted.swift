@@ -83,12 +83,18 @@ extension RowHarvest {
   ) throws(SalvageError) {
     let start = page == 1 && bytes[0] != 13 ? DatabaseHeader.length : 0
     for ghost in scanner(tree).ghosts(bytes, start: start) {
-      try report(ghost, tree: tree, page: page, reason: "deleted; in the free space of a page in use", body)
+      // SQLite leaves a copy where it moves a row to another page; with that page lost, this one need not be deleted.
+      let isMoved = ghost.rowid.map { isOnLostPage($0, of: tree) } ?? false
+      try report(
+        ghost, tree: tree, page: page,
+        reason: isMoved
+          ? "in the free space of a page; the page that had its key is lost, so that it may not have been deleted"
+          : "deleted; in the free space of a page in use", isOlderVersion: isMoved, body)
     }
   }
 
   private func report(
-    _ ghost: FreeSpaceScan.Ghost, tree: Int, page: UInt32, reason: String,
+    _ ghost: FreeSpaceScan.Ghost, tree: Int, page: UInt32, reason: String, isOlderVersion: Bool = false,
     _ body: (Found) throws(SalvageError) -> Void
   ) throws(SalvageError) {
     var record = ghost.record
@@ -99,7 +105,9 @@ extension RowHarvest {
     }
     guard record.count == ghost.length else { return }
     try body(
-      Found(tree: tree, record: record, rowid: ghost.rowid, page: page, source: "freespace", reason: reason))
+      Found(
+        tree: tree, record: record, rowid: ghost.rowid, page: page, source: "freespace", reason: reason,
+        isOlderVersion: isOlderVersion))
   }
 
   /// A page that no tree has any more: free, replaced, or forgotten.

@@ -13,6 +13,9 @@ struct WaitingRow {
 
   /// Why it is not to be believed; nil where it is.
   var doubt: String?
+
+  /// Whether another content may fit better: nothing but bytes without any pattern can fill a page so that none does.
+  var isSuspect: Bool { judgement.isBad || !judgement.isGood && end.fields.contains { $0.isText } }
 }
 
 extension RowHarvest {
@@ -139,6 +142,16 @@ extension RowHarvest {
     return statistics
   }
 
+  private func endDigests() throws(SalvageError) -> Set<UInt64> {
+    var digests: Set<UInt64> = []
+    var buffer = reader.makeBuffer()
+    for row in waiting {
+      guard try reader.read(row.end.page, into: &buffer) else { continue }
+      digests.insert(GhostList.digest(buffer.span, from: 0, length: reader.usableSize))
+    }
+    return digests
+  }
+
   /// An exchange that would make two rows better.
   private struct Exchange {
     var other: Int?
@@ -151,7 +164,7 @@ extension RowHarvest {
   /// Exchanges the ends of chains that fit each other's place much better than their own; whether any was exchanged.
   private func exchangeEnds(_ statistics: TextStatistics, _ traits: ChainTraits) throws(SalvageError) -> Bool {
     let suspects = Array(
-      waiting.indices.filter { !waiting[$0].judgement.isGood && reader.moved[waiting[$0].end.page] == nil }
+      waiting.indices.filter { waiting[$0].isSuspect && reader.moved[waiting[$0].end.page] == nil }
         .sorted { waiting[$0].judgement.value < waiting[$1].judgement.value }
         .prefix(Self.maximumSuspects))
     guard !suspects.isEmpty else { return false }
@@ -172,7 +185,10 @@ extension RowHarvest {
         var theirs: ChainEnd.Judgement?
         if let other {
           let judged = waiting[other].end.judge(contents[number], statistics, traits)
-          guard judged.isGood || judged.value >= waiting[other].judgement.value else { continue }
+          // What fits its place already has not left another one.
+          guard !waiting[other].judgement.isGood || judged.value >= waiting[other].judgement.value,
+            judged.isGood || judged.value >= waiting[other].judgement.value
+          else { continue }
           gain += judged.value - waiting[other].judgement.value
           theirs = judged
         }
@@ -188,8 +204,11 @@ extension RowHarvest {
       guard try reader.readPlace(waiting[other].end.page, into: &buffer) else { continue }
       consider(waiting[other].end.page, buffer, of: other)
     }
+    let ends = try endDigests()
     for page in abandonedPages() where reader.moved[page] == nil {
       guard try reader.readPlace(page, into: &buffer), buffer.span.uint32(at: 0) == 0 else { continue }
+      // A copy of what stands at the end of another row has not come from here.
+      guard !ends.contains(GhostList.digest(buffer.span, from: 0, length: reader.usableSize)) else { continue }
       consider(page, buffer, of: nil)
     }
     /// Whether each of the two rows is best served by the other one.

@@ -123,21 +123,6 @@ final class RowHarvest {
     }
   }
 
-  /// Rows of pages that are gone, by the mean of those that are there and the width of the gap.
-  private func estimateLoss(of index: Int) {
-    let tree = crawl.trees[index]
-    guard tree.hasRowids || !tree.gaps.isEmpty else { return }
-    let pageCount = max(1, tree.leaves.count)
-    let mean = max(1, (tallies[index].recovered + Int64(pageCount) - 1) / Int64(pageCount))
-    for gap in tree.gaps where gap.page > 0 {
-      // A gap into which a page was placed is filled.
-      let isFilled = reader.moved[gap.page] != nil || crawl.map.fate(gap.page) == .placed
-      guard !isFilled, crawl.map.fate(gap.page) != .damaged || crawl.map.look(gap.page) != .broken else { continue }
-      let (width, overflow) = gap.upTo.subtractingReportingOverflow(gap.above)
-      tallies[index].onLostPages += overflow ? mean : min(mean, max(0, width))
-    }
-  }
-
   // MARK: One page
 
   private func harvest(
@@ -158,7 +143,8 @@ final class RowHarvest {
       buffer.span, start: start, kind: kind, shape: tree.shape, geometry: reader.geometry, keys: keys,
       encoding: reader.layout.encoding, present: reader.presentCount(page))
     if fate != .damaged { wounds.note(page, scan) }
-    let isDoubtful = reader.isDoubtful(page) || tree.doubt != nil
+    let isUnfinished = crawl.unfinishedTrees.contains(index)
+    let isDoubtful = reader.isDoubtful(page) || isUnfinished || tree.doubt != nil
     let source = source(of: page)
     var first: Int64?
     var last: Int64 = 0
@@ -179,7 +165,7 @@ final class RowHarvest {
     if certainty == .doubtful { tallies[index].doubtful += Int64(written) }
     try notes.notePage(
       tree.name, page: page, source: source, foundBy: foundBy(fate), first: first ?? 0, last: last, rows: written,
-      certainty, reason: tree.doubt ?? reason(fate, isDoubtful))
+      certainty, reason: tree.doubt ?? (isUnfinished ? Self.unfinished : reason(fate, isDoubtful)))
   }
 
   func source(of page: UInt32) -> String {
@@ -194,6 +180,9 @@ final class RowHarvest {
     default: "carving"
     }
   }
+
+  private static let unfinished =
+    "a transaction that wrote to the table did not end, and its journal is gone; the row may have values of it"
 
   private func reason(_ fate: PageMap.Fate, _ isDoubtful: Bool) -> String? {
     if isDoubtful {
