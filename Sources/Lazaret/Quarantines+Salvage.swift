@@ -47,6 +47,9 @@ extension Quarantines {
   ) throws -> (place: StoreFileSet, quarantined: QuarantinedStore?) {
     let (folder, found) = try find(name)
     let place = try destination.map { try StoreFileSet.locate($0, in: fileSystem) } ?? folder.originalPlace(of: found)
+    // A store that is in use is told of before anything is done.
+    let attempt = try StoreLock(on: place, in: fileSystem)
+    _ = consume attempt
     _ = try Backups(home: home, surroundings: surroundings).backUp(
       place, before: .beforeInstall, appVersion: appVersion)
     let salvaging = try folder.salvageLock(patience: 1_000)

@@ -33,8 +33,14 @@ package struct SharedStoreLock: ~Copyable {
     guard isLocked else {
       throw FileError.lockedByAnother(try Self.conflict(.shared, opened), operation: "read the store", path: path)
     }
-    isWriterActive = try Self.conflict(.reserved, opened) != nil
+    let writer = try Self.conflict(.reserved, opened)
+    isWriterActive = writer != nil
     file = opened
+  }
+
+  deinit {
+    // Whoever reads the file still has no share of the lock any more.
+    if let file { SystemCalls.unlock(file.descriptor) }
   }
 
   private static func conflict(_ range: LockRange, _ file: LastingFile) throws(FileError) -> LockOwner? {

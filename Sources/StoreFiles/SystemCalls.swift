@@ -297,7 +297,7 @@ enum SystemCalls {
       _ = setpriority(3, 0, 0x1000)
     #else
       // PRIO_PROCESS is 0; on Linux it is the thread that is meant (setpriority(2), "C library/kernel differences").
-      _ = setpriority(0, 0, 15)
+      _ = setpriority(0, 0, 5)
     #endif
   }
 

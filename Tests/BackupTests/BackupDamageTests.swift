@@ -64,6 +64,37 @@ struct BackupDamageTests {
     #expect(try BackupCatalog(of: scene.place).backup(backup.id).problems.map(\.code) == [.fileMissing])
   }
 
+  @Test("A lost member costs its block and no other, and so does something that was put in between")
+  func lostMember() throws {
+    let scene = try BackupScene(rows: 40_000)
+    let backup = try scene.back(up: 0)
+    let name = "\(backup.id).sqlite.gz"
+    let bytes = try scene.bytes(scene.placePath.appending(name))
+    let members = try #require(backup.manifest?.file(.database)?.members)
+    #expect(members.count > 3)
+    let (start, end) = (members[0], members[0] + members[1])
+    let (head, tail) = (Array(bytes[..<start]), Array(bytes[end...]))
+    let half = Array(bytes[start..<(start + 100)])
+    let foreign = Array("something else".utf8)
+    let cases: [(content: [UInt8], lost: [Int])] = [
+      (head + tail, [1]), (head + half + tail, [1]), (head + foreign + Array(bytes[start...]), []),
+    ]
+    for (content, lost) in cases {
+      try scene.folder.write(content, to: "Backups/App/\(name)")
+      #expect(try BackupCatalog(of: scene.place).backup(backup.id).problems.map(\.code) == [.fileSizeWrong])
+      #expect(try prove(scene, backup.id).result == .failed)
+      let result = try scene.extract(backup.id, to: "Restored.sqlite", isTolerant: true)
+      #expect(result.lostBlocks == lost)
+      let report = try BackupRestorer(of: scene.place, surroundings: .still()).restore(
+        backup.id, to: scene.folder.appending("Salvaged.sqlite"), options: .init(salvages: true))
+      #expect(report.lostBlocks.map(\.block) == lost && report.isComplete == lost.isEmpty)
+      for name in ["Restored.sqlite", "Salvaged.sqlite"] { TemporaryFolder.remove(scene.folder.appending(name)) }
+      for name in try FileSystem().entries(of: scene.folder.path) where name.string.hasPrefix("Salvaged") {
+        TemporaryFolder.remove(scene.folder.path.appending(name))
+      }
+    }
+  }
+
   @Test("A lost parent is named, and what the chain still has can be restored")
   func lostParent() throws {
     let scene = try BackupScene(rows: 40_000)

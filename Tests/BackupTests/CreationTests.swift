@@ -137,6 +137,24 @@ struct CreationTests {
     }
   }
 
+  @Test("A store whose log nobody has written to yet is backed up at once")
+  func emptyLog() throws {
+    let scene = try BackupScene(rows: 100)
+    let queue = try DatabaseQueue(path: scene.store.string)
+    try queue.inDatabase { database in
+      // Has the index made anew, and begins a transaction that is not part of the store yet.
+      try database.execute(sql: "BEGIN IMMEDIATE; UPDATE cars SET flags = 5 WHERE id = 1")
+      let start = ContinuousClock.now
+      let backup = try? scene.back(up: 0)
+      #expect(backup?.isProvenGood == true)
+      #expect(ContinuousClock.now - start < .seconds(9))
+      try database.execute(sql: "COMMIT")
+    }
+    try queue.close()
+    _ = try scene.extract(BackupIdentifier(date: #require(Timestamp("2026-11-21T10:00:12Z"))), to: "Restored.sqlite")
+    #expect(try BackupScene.summary(of: scene.folder.appending("Restored.sqlite")).hasPrefix("ok 100 0 "))
+  }
+
   @Test("A connection of this process keeps its locks")
   func ownLocks() throws {
     let scene = try BackupScene(mode: "delete")

@@ -35,6 +35,45 @@ struct BackupCommandTests {
     #expect(try ChildProcess.run("sh", ["-c", script], in: desk.folder.path).output == "one\n")
   }
 
+  @Test func whatAMigrationKeptIsListedVerifiedAndRestored() throws {
+    let desk = try Desk()
+    let store = try desk.makeOldStore()
+    let migrated = try desk.lazaret("migrate", store, "--model", desk.model)
+    #expect(migrated.status == 0, "\(migrated.errors)")
+    let backup = try #require(try backups(try desk.lazaret("backup", "list", "--json").output).first)
+    #expect(backup["kind"] as? String == "original" && backup["reason"] as? String == "before-migration")
+    #expect(backup["state"] as? String == "unproven")
+    let id = try #require(backup["id"] as? String)
+    let verified = try desk.lazaret("backup", "verify", id, "--json")
+    #expect(verified.status == 0, "\(verified.output)\(verified.errors)")
+    #expect(try backups(verified.output).first?["result"] as? String == "proven")
+    let restored = try desk.lazaret("backup", "restore", id, "--to", "Before.sqlite")
+    #expect(restored.status == 0, "\(restored.errors)")
+    let rows = try ChildProcess.run("sqlite3", ["Before.sqlite", "SELECT ZNAME FROM ZCAR"], in: desk.folder.path)
+    #expect(rows.output == "one\n")
+  }
+
+  @Test func aSalvageTakesLostRowsAndTheKitFromABackup() throws {
+    let desk = try Desk()
+    let store = try desk.makeOldStore()
+    let created = try desk.lazaret("backup", "create", store, "--json")
+    #expect(created.status == 0, "\(created.errors)")
+    let id = try #require(try backups(try desk.lazaret("backup", "list", "--json").output).first?["id"] as? String)
+    #expect(try FileSystem().status(of: desk.folder.appending("Backups/Old/\(id).kit")) != nil)
+    let path = FilePath(store)
+    var bytes = try FileSystem().contents(of: path, limit: 1 << 28)
+    // All but the first page is gone, and with it the tables.
+    for index in 4096..<bytes.count { bytes[index] = 0 }
+    try FileSystem().writeAtomically(bytes, to: path, replacing: true)
+    let alone = try desk.lazaret("salvage", store, "--model", desk.model, "-o", "Alone.sqlite", "--no-kit")
+    #expect(alone.status != 0)
+    let salvaged = try desk.lazaret(
+      "salvage", store, "--model", desk.model, "-o", "Rescued.sqlite", "--with-backup", id)
+    #expect(salvaged.status == 2, "\(salvaged.output)\(salvaged.errors)")
+    let rows = try ChildProcess.run("sqlite3", ["Rescued.sqlite", "SELECT ZNAME FROM ZCAR"], in: desk.folder.path)
+    #expect(rows.output == "one\n", "\(salvaged.output)")
+  }
+
   @Test func damageIsToldByTheExitCode() throws {
     let desk = try Desk()
     let store = try desk.makeOldStore()

@@ -129,6 +129,8 @@ struct InterruptedSalvagingTests {
     let rehearsal = Trouble(.death, atStep: 0)
     for step in 0...400 {
       let scene = try SalvagingScene()
+      // Taking a backup first has its own tests.
+      try BackupPolicy(beforeInstall: false).save(home: scene.scene.home)
       try scene.coordinator(OpeningPolicy(whenDamaged: .salvageLater)).open(scene.scene.store()).store.close()
       let quarantines = Quarantines(home: scene.scene.home, surroundings: .still())
       let stored = try #require(try quarantines.stores().first)

@@ -1,6 +1,13 @@
+import Foundation
 import Lazaret
 import TestSupport
 import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
 
 /// Restoring a backup over an app's store, with kills and failures at every write.
 struct RestoringOverTests {
@@ -133,6 +140,39 @@ struct RestoringOverTests {
       }
       #expect(try scene.names() == [".App_SUPPORT", "App.sqlite", "Incompatible"], told)
       try scene.coordinator(home: scene.home).open(scene.store()).store.close()
+    }
+  }
+
+  /// A real SIGKILL before every few writes of ours, or before each with LAZARET_LONG=1.
+  @Test func aRestoreMayBeKilledAnywhere() async throws {
+    let rehearsal = Trouble(.death, atStep: 0)
+    let (first, _, _) = try Self.scene()
+    _ = try Backups(home: first.home, surroundings: .still(fileSystem: rehearsal.fileSystem))
+      .restore(over: first.store())
+    let isLong = ProcessInfo.processInfo.environment["LAZARET_LONG"] != nil
+    for step in stride(from: 1, through: rehearsal.steps, by: isLong ? 1 : max(1, rehearsal.steps / 12)) {
+      let told = Comment(rawValue: "step \(step) of \(rehearsal.steps)")
+      let (scene, old, new) = try Self.scene()
+      let place = scene.folder.path.string
+      await #expect(processExitsWith: .signal(SIGKILL), told) {
+        [place = place as String, step = step as Int] in
+        let folder = FilePath(place)
+        let system = Trouble(.kill, atStep: step).fileSystem
+        _ = try Backups(home: folder.appending("Home"), surroundings: .still(fileSystem: system))
+          .restore(over: folder.appending("Stores/App.sqlite"))
+      }
+      // Whoever comes next puts right what was begun.
+      _ = try QuarantineFolder(beside: StoreFileSet(main: scene.store()), surroundings: .still()).finishInterrupted()
+      _ = try Backups(home: scene.home, surroundings: .still()).finishInterrupted(StoreFileSet(main: scene.store()))
+      let parts = try scene.parts(scene.store())
+      #expect(parts == old || parts == new, told)
+      let quarantined = try scene.quarantined()
+      #expect(quarantined.count == (parts == new ? 1 : 0), told)
+      if let stored = quarantined.first { #expect(try scene.parts(stored.files.main) == old, told) }
+      if parts == old {
+        _ = try Backups(home: scene.home, surroundings: .still()).restore(over: scene.store())
+        #expect(try scene.parts(scene.store()) == new, told)
+      }
     }
   }
 

@@ -46,7 +46,7 @@ struct ScheduledBackupTests {
     let opening = try scene.coordinator(home: scene.home).open(scene.store())
     try opening.store.close()
     #expect(opening.events.map(\.kind) == (packs ? [.backup, .backup, .migration] : [.backup, .migration]))
-    let backups = Backups(home: scene.home, surroundings: surroundings("2026-11-22T10:00:00Z"))
+    let backups = Backups(home: scene.home, surroundings: surroundings("2026-11-23T10:00:00Z"))
     let listed = try backups.catalog(of: scene.store()).backups
     #expect(listed.map { $0.manifest?.kind } == (packs ? [.original, .full] : [.original]))
     #expect(listed.allSatisfy { $0.isWhole && $0.manifest?.reason == .beforeMigration })

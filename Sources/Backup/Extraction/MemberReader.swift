@@ -11,10 +11,14 @@ struct MemberReader: Sendable {
   /// Where each member begins.
   private let offsets: [Int64]
 
+  /// Where members are that are not in their places.
+  private let found: FoundMembers
+
   init?(_ file: BackupManifest.File, of manifest: BackupManifest, in place: any BackupPlace, _ section: BackupSection) {
     guard let members = file.members, let content = file.content ?? manifest.database else { return nil }
     self.place = place
     self.section = section
+    found = FoundMembers(in: file.name, of: place, section)
     self.file = file
     self.content = content
     var offsets: [Int64] = []
@@ -51,7 +55,14 @@ struct MemberReader: Sendable {
   /// - Throws: what the place says where it cannot be read; that is no damage.
   func block(_ block: Int) throws(BackupError) -> [UInt8]? {
     guard let member = try member(block) else { return nil }
-    return unpack(member, block)
+    if let bytes = unpack(member, block) { return bytes }
+    guard let length = file.members?[block] else { return nil }
+    for offset in try found.places(of: block) where offset != offsets[block] {
+      let bytes = unpack(try place.read(file.name, in: section, at: offset, length: length), block)
+      // The digest of the block says that it is the one.
+      if let bytes { return bytes }
+    }
+    return nil
   }
 
   /// Unpacks a member; nil where it is not what was packed.

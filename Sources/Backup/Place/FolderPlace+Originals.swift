@@ -26,13 +26,20 @@ extension FolderPlace {
     return BackupObject(name: "\(id)\(Self.supportSuffix)", bytes: bytes)
   }
 
-  /// Whether a file is the main file of an original that still has its name in the store's place: a migration is about to
+  /// Whether a file is the main file of an original that has a name elsewhere, in the store's place: a migration is about to
   /// replace it, and nobody else has to do with it yet.
   func isOnItsWay(_ name: FilePath.Component, in folder: FilePath) throws(FileError) -> Bool {
     guard name.string.hasSuffix(BackupManifest.File.Role.originalMain.suffix),
       let status = try fileSystem.status(of: folder.appending(name), followingLinks: false)
     else { return false }
-    return status.kind == .regular && status.linkCount > 1
+    guard status.kind == .regular, status.linkCount > 1 else { return false }
+    // One that was being dropped, or brought back, when a run ended has two names here.
+    var names = 0
+    for section in BackupSection.allCases {
+      let other = try fileSystem.status(of: self.folder(section).appending(name), followingLinks: false)
+      if other?.identity == status.identity { names += 1 }
+    }
+    return names < status.linkCount
   }
 
   /// Moves a folder within the place at once.

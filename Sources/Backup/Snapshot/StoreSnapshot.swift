@@ -145,17 +145,32 @@ final class StoreSnapshot: Sendable {
   /// Takes a share of a mark and says what is committed then; nil where the log was being changed in this moment.
   private static func hold(_ lock: LogReadLock) throws(FileError) -> WriteAheadLogIndex? {
     guard let index = WriteAheadLogIndex(try lock.index.bytesNow(length: WriteAheadLogIndex.length)) else { return nil }
-    // The highest mark hinders checkpoints least. Mark 0 stands for readers that need no log, and is never taken.
+    // The highest mark hinders checkpoints least.
     let usable = (1...4).filter { index.readMarks[$0] <= index.lastFrame }
-    guard let mark = usable.max(by: { index.readMarks[$0] < index.readMarks[$1] }), try lock.lockMark(mark) else {
-      return nil
+    guard let mark = usable.max(by: { index.readMarks[$0] < index.readMarks[$1] }) else {
+      return try index.lastFrame == 0 ? holdWithoutLog(lock) : nil
     }
+    guard try lock.lockMark(mark) else { return nil }
     // Whoever moves a mark holds its lock alone, so that it is what it was, or was moved before we came. What is committed
     // by now lies behind the mark: no checkpoint brings it into the main file, and the log is not begun anew.
     guard let now = WriteAheadLogIndex(try lock.index.bytesNow(length: WriteAheadLogIndex.length)),
       now.readMarks[mark] == index.readMarks[mark], now.readMarks[mark] <= now.lastFrame
     else {
       lock.unlockMark(mark)
+      return nil
+    }
+    return now
+  }
+
+  /// Takes a share of mark 0, which is for readers that need no log: nothing is brought into the main file meanwhile.
+  ///
+  /// An index that was made anew has no other mark before the first commit.
+  private static func holdWithoutLog(_ lock: LogReadLock) throws(FileError) -> WriteAheadLogIndex? {
+    guard try lock.lockMark(0) else { return nil }
+    // An empty log was brought into the main file as a whole before it was begun anew.
+    guard let now = WriteAheadLogIndex(try lock.index.bytesNow(length: WriteAheadLogIndex.length)), now.lastFrame == 0
+    else {
+      lock.unlockMark(0)
       return nil
     }
     return now
