@@ -53,7 +53,7 @@ struct RecordTable {
       }
       return value.isNumber ? "<td class=\"number\">\(value.html)</td>" : "<td>\(value.html)</td>"
     }
-    let style: HTML = row.state == .certain ? .empty : row.state.isLive ? " class=\"doubtful\"" : " class=\"gone\""
+    let style: HTML = row.state == .doubtful ? " class=\"doubtful\"" : row.state.isLive ? .empty : " class=\"gone\""
     let state: HTML = hasStates ? "<td>\(row.state.tag)</td>" : .empty
     return """
       <tr\(style)><td><a href="\(target)" aria-label="Record \(row.key.description)">Open</a></td>\(cells)\(state)</tr>

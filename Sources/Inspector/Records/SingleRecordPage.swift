@@ -141,7 +141,7 @@ struct SingleRecordPage: InspectorPage {
       let target = RequestTarget.store(
         place.store.id, "compare", place.side.description, other.description, "entities",
         place.opened.store.segment(collection.name), "records", key.description)
-      return "<a class=\"button\" href=\"\(target)\">Compare with \(other.title.lowercasedFirst)</a>"
+      return "<a class=\"button\" href=\"\(target)\">Compare with \(other.phrase)</a>"
     }
     return "<div class=\"row no-print\">\(links.prefix(3))</div>"
   }
@@ -190,10 +190,8 @@ struct SingleRecordPage: InspectorPage {
       let isMore = related.count.map { $0 > Int64(related.first.count) } ?? true
       let more: HTML = isMore ? more(related) : .empty
       let incoming: HTML = related.isIncoming ? " <span class=\"soft\">leads here</span>" : .empty
-      return """
-        <h3>\(related.name) <span class="soft">\(count)</span>\(incoming)</h3>
-        \(items.isEmpty ? "<p class=\"soft\">None.</p>" : "<ul class=\"links\">\(items)\(more)</ul>")
-        """
+      let list: HTML = items.isEmpty ? "<p class=\"soft\">None.</p>" : "<ul class=\"links\">\(items)\(more)</ul>"
+      return "<h3>\(related.name) <span class=\"soft\">\(count)</span>\(incoming)</h3>\(list)"
     }
     return lists.isEmpty ? .empty : "<section class=\"panel\"><h2>Related records</h2>\(lists)</section>"
   }
@@ -217,7 +215,7 @@ struct SingleRecordPage: InspectorPage {
       let target = place.page(
         page, cell: provenance.cell, row: provenance.cell == nil ? provenance.storedKey : nil, image: image)
       let number: HTML =
-        place.store.files == nil ? "\(Words.number(page))" : "<a href=\"\(target)\">\(Words.number(page))</a>"
+        place.store.files == nil ? "\(Words.number(page))" : "<a href=\"\(target)#marked\">\(Words.number(page))</a>"
       lines.append("<dt>Page</dt><dd>\(number)</dd>")
     }
     if let cell = provenance.cell { lines.append("<dt>Cell</dt><dd>\(String(cell))</dd>") }
@@ -291,6 +289,6 @@ struct SingleRecordPage: InspectorPage {
 }
 
 extension String {
-  /// The text with a small first letter, for use within a sentence.
-  var lowercasedFirst: String { prefix(1).lowercased() + dropFirst() }
+  /// The text with a capital, as a title begins.
+  var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
 }
