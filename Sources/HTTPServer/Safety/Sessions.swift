@@ -68,7 +68,8 @@ package final class Sessions: Sendable {
       return state.links.remove(at: index)
     }
     guard let known else { throw Refusal(.forbidden, "the link was used already; start again for a new one") }
-    return Response.redirect(to: known.target ?? target).setting(Cookie(cookieName, session.cookie.text, isSecure: isSecure))
+    return Response.redirect(to: known.target ?? target).setting(
+      Cookie(cookieName, session.cookie.text, isSecure: isSecure))
   }
 
   /// The session of a request.

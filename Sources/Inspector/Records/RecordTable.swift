@@ -30,7 +30,8 @@ struct RecordTable {
     }
     let state: HTML = hasStates ? "<th scope=\"col\">State</th>" : .empty
     let open: HTML = "<th scope=\"col\"><span class=\"visually-hidden\">Record</span></th>"
-    let rows = page.page.rows.map { row($0, columns) }
+    var links = RecordLinks(page.place, page.collection)
+    let rows = page.page.rows.map { row($0, columns, &links) }
     return """
       <div class="scroll" tabindex="0" role="region" aria-label="\(page.title)"><table class="records">
       <thead><tr>\(open)\(heads)\(state)</tr></thead><tbody>
@@ -38,17 +39,16 @@ struct RecordTable {
       """
   }
 
-  private func row(_ row: RecordPage.Row, _ columns: [RecordColumn]) -> HTML {
-    let target = page.place.record(row.key, in: page.collection.name)
+  private func row(_ row: RecordPage.Row, _ columns: [RecordColumn], _ links: inout RecordLinks) -> HTML {
+    let target = links.record(row.key)
     let cells = zip(columns, row.values).map { column, value -> HTML in
       if value.form == .reference, let destination = value.destination,
-        page.place.opened.store.collections.contains(where: { $0.name == destination })
+        let record = links.record(value.text, in: destination)
       {
-        let record = page.place.records(destination).appending(value.text)
         return "<td><a href=\"\(record)\">\(destination) \(value.text)</a></td>"
       }
       if value.form == .bytes, value.byteCount ?? 0 > 0 {
-        let show = page.place.value(column.name, of: row.key, in: page.collection, "view")
+        let show = links.view(column.name, of: row.key)
         return "<td><a href=\"\(show)\">\(value.html)</a></td>"
       }
       return value.isNumber ? "<td class=\"number\">\(value.html)</td>" : "<td>\(value.html)</td>"

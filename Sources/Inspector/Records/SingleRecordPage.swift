@@ -22,6 +22,9 @@ struct SingleRecordPage: InspectorPage {
   /// The image of the page in which the cell is, where it is not the one that counts.
   let image: String?
 
+  /// The frame of the log that holds the cell.
+  let frame: Int?
+
   init(
     _ place: RecordPlace, _ collection: RecordCollection, _ key: RecordKey, _ source: RecordSource
   ) throws {
@@ -41,6 +44,16 @@ struct SingleRecordPage: InspectorPage {
       }
     }
     image = try provenance.flatMap { try Self.image($0, place.store, source) }
+    frame = try provenance.flatMap { try Self.frame($0, place.store, source) }
+  }
+
+  /// The frame of the log that holds the bytes of a row; nil where they are elsewhere.
+  private static func frame(
+    _ provenance: RowProvenance, _ store: ListedStore, _ source: RecordSource
+  ) throws -> Int? {
+    guard store.files != nil, provenance.source == "wal", let page = provenance.page else { return nil }
+    let pages = try source.pages(of: store)
+    return provenance.state == .uncommitted ? pages.frames[page]?.last?.number : try pages.page(page)?.frame
   }
 
   /// Which image of a page holds the bytes of a row.
@@ -87,6 +100,7 @@ struct SingleRecordPage: InspectorPage {
             ]
           })))
     if let provenance { members.append(.init("provenance", Self.json(provenance))) }
+    if let frame { members.append(.init("frame", .integer(Int64(frame)))) }
     members.append(
       .init(
         "versions",
@@ -218,6 +232,7 @@ struct SingleRecordPage: InspectorPage {
         place.store.files == nil ? "\(Words.number(page))" : "<a href=\"\(target)#marked\">\(Words.number(page))</a>"
       lines.append("<dt>Page</dt><dd>\(number)</dd>")
     }
+    if let frame = self.frame { lines.append("<dt>Frame</dt><dd>\(Words.number(frame))</dd>") }
     if let cell = provenance.cell { lines.append("<dt>Cell</dt><dd>\(String(cell))</dd>") }
     if let how = provenance.foundBy { lines.append("<dt>Page found by</dt><dd>\(Self.words(foundBy: how))</dd>") }
     if let reason = provenance.reason { lines.append("<dt>Why</dt><dd>\(sentence(reason))</dd>") }
