@@ -183,7 +183,9 @@ let package = Package(
       leavingOut: ["Recorded"]),
     tests(
       of: "RecordBrowsing",
-      needs: ["Backup", "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "Salvage", grdb]),
+      needs: [
+        "Backup", "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", "Salvage", grdb,
+      ]),
     tests(of: "Quarantine"),
     tests(
       of: "Lazaret",
