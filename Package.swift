@@ -188,7 +188,9 @@ let package = Package(
       leavingOut: ["Recorded"]),
     tests(
       of: "RecordBrowsing",
-      needs: ["Backup", "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "Salvage", grdb]),
+      needs: [
+        "Backup", "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", "Salvage", grdb,
+      ]),
     tests(of: "AgeEncryption", needs: ["StoreFiles"]),
     tests(of: "Archives", needs: ["StoreFiles"]),
     tests(of: "SupportBundle", needs: ["AgeEncryption", "Archives", "StoreFiles"]),

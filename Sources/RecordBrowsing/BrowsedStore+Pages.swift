@@ -158,7 +158,6 @@ struct PageStatement {
   init(
     _ collection: RecordCollection, _ query: RecordQuery, columns: [RecordColumn], isLimited: Bool = true
   ) throws(RecordBrowsingError) {
-    var (parts, arguments) = try query.conditions(in: collection)
     let key = collection.keySQL
     var sort: String?
     if let name = query.sort {
@@ -168,8 +167,13 @@ struct PageStatement {
     }
     isSorted = sort != nil
     keyCount = key.count
-    if let token = query.next {
-      let values = try PageToken(token, count: key.count + (sort == nil ? 0 : 1)).values
+    let place = try query.next.map { token throws(RecordBrowsingError) in
+      try PageToken(token, count: key.count + (sort == nil ? 0 : 1)).values
+    }
+    // Of two lower bounds of the key SQLite would search by the first, and walk to the other.
+    let isBehindKey = sort == nil && place?.first.map { collection.isLive($0) } == true
+    var (parts, arguments) = try query.conditions(in: collection, isBehindKey: isBehindKey)
+    if let values = place {
       let (text, more) = Self.behind(values, key: key, sort: sort, isDescending: query.isDescending)
       parts.append(text)
       arguments += more

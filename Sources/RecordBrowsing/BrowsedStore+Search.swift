@@ -40,7 +40,7 @@ extension BrowsedStore {
       // What was found before the time ran out is kept, so it is gathered outside of the reading.
       let gathered = Gathered()
       defer { result.records = gathered.finds }
-      try read(limits.count) { database in
+      try read(limits.search) { database in
         let cursor = try Row.fetchCursor(database, sql: sql, arguments: [pattern])
         while let row = try cursor.next() {
           guard gathered.finds.count < limit else {

@@ -24,6 +24,9 @@ public final class BrowsedStore: Sendable {
     /// How many of them are counted at most.
     public var matchingCount = 10_000
 
+    /// How long a collection is searched for text.
+    public var search: Duration = .milliseconds(1_500)
+
     /// How long an export may take.
     public var export: Duration = .seconds(600)
 
@@ -86,7 +89,7 @@ public final class BrowsedStore: Sendable {
     configuration.label = "Lazaret.RecordBrowsing"
     let address = PersistentStore.address(of: path, isReadOnly: true) + "&immutable=1"
     let queue = try DatabaseQueue(path: address, configuration: configuration)
-    try queue.inDatabase { try $0.execute(sql: "PRAGMA trusted_schema = OFF; PRAGMA cache_size = -4000") }
+    try queue.inDatabase { try $0.execute(sql: "PRAGMA trusted_schema = OFF; PRAGMA cache_size = -2000") }
     return queue
   }
 

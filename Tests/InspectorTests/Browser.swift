@@ -59,13 +59,19 @@ struct Browser {
     return try #require(stores.first { $0["name"] as? String == name }?["id"] as? String, "\(kind) \(name)")
   }
 
-  /// Everything that can be reached by links from an address, each page with its response.
-  func crawl(from start: String) throws -> [(address: String, response: Response)] {
+  /// Everything that can be reached by links from an address, each page with its response; at most so many.
+  func crawl(from start: String, limit: Int = 1500) throws -> [(address: String, response: Response)] {
     var seen: Set<String> = [start]
     var waiting = [start]
     var found: [(String, Response)] = []
-    while let address = waiting.popLast(), found.count < 2000 {
-      let response = try get(address)
+    while !waiting.isEmpty, found.count < limit {
+      let address = waiting.removeFirst()
+      var response = try get(address)
+      // What is being made to be looked at is there in a moment.
+      for _ in 0..<200 where response.text.contains("data-reload") {
+        Thread.sleep(forTimeInterval: 0.01)
+        response = try get(address)
+      }
       found.append((address, response))
       guard response.headers["Content-Type"]?.hasPrefix("text/html") == true else { continue }
       for link in response.links where !link.hasPrefix("#") && !link.hasPrefix("/public/") {

@@ -29,6 +29,7 @@ struct RecordsTests {
         #expect(!page.text.contains("<script>alert"), "\(address)")
         #expect(!page.text.contains("<img src=x"), "\(address)")
         #expect(!page.text.contains(" style="), "\(address)")
+        #expect(!page.text.contains("HTML(text") && !page.text.contains("class=&quot;"), "\(address)")
         if page.status == .ok { #expect(try !scene.json(address).isEmpty, "\(address)") }
       }
     }
@@ -39,6 +40,7 @@ struct RecordsTests {
     ] {
       let page = try scene.get(address)
       #expect(page.status == .ok || address.hasPrefix("/set-aside"), "\(address): \(page.text.suffix(600))")
+      #expect(!page.text.contains("HTML(text") && !page.text.contains("class=&quot;"), "\(address)")
       if page.status == .ok { #expect(try scene.json(address)["status"] == nil, "\(address)") }
     }
     #expect(try FolderContents(of: scene.home, ignoring: ignored) == before)

@@ -54,10 +54,12 @@ struct Scene {
 
   /// Makes a damaged store.
   @discardableResult
-  func makeDamaged(_ name: String, bundle: ModelBundle, _ kinds: [String] = ["header:zero", "zero:20"]) throws
-    -> FilePath
+  func makeDamaged(
+    _ name: String, bundle: ModelBundle, _ kinds: [String] = ["header:zero", "zero:20"], records: Int = 400
+  )
+    throws -> FilePath
   {
-    let whole = try make("Whole.sqlite", bundle: bundle, records: 400)
+    let whole = try make("Whole.sqlite", bundle: bundle, records: records)
     let path = stores.appending(name)
     _ = try DamagedCopy.make(of: whole, at: path, kinds: try kinds.map { try DamageKind($0) }, seed: 3)
     try FileSystem().unlink(whole)

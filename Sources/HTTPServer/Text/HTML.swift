@@ -12,7 +12,7 @@ package struct HTML: Sendable, Hashable {
   package static let empty = HTML(markup: "")
 
   /// A value as text.
-  package init(escaping value: some StringProtocol) { text = Self.escaped(value) }
+  package init(escaping value: some StringProtocol) { text = Self.escaped(String(value)) }
 
   /// One piece behind the other.
   package static func + (left: HTML, right: HTML) -> HTML { HTML(markup: left.text + right.text) }
@@ -24,8 +24,8 @@ package struct HTML: Sendable, Hashable {
   ///
   /// Control characters that HTML does not allow become U+FFFD; those that turn the direction of text around stay
   /// within their element by U+2068 and U+2069 where they occur.
-  static func escaped(_ value: some StringProtocol) -> String {
-    if isPlain(value.utf8) { return String(value) }
+  static func escaped(_ value: String) -> String {
+    if isPlain(value) { return value }
     var result = ""
     var turns = false
     for scalar in value.unicodeScalars {
@@ -50,8 +50,8 @@ package struct HTML: Sendable, Hashable {
 
 extension HTML {
   /// Whether a text, in UTF-8, can stand as it is: most do, and are not looked at character by character.
-  private static func isPlain(_ bytes: some Sequence<UInt8>) -> Bool {
-    for byte in bytes {
+  private static func isPlain(_ text: String) -> Bool {
+    for byte in text.utf8 {
       switch byte {
       case UInt8(ascii: "&"), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\""), UInt8(ascii: "'"),
         UInt8(ascii: "`"), 0x7F:
@@ -75,7 +75,10 @@ extension HTML: ExpressibleByStringInterpolation {
     package mutating func appendLiteral(_ literal: String) { text += literal }
 
     /// A value, escaped.
-    package mutating func appendInterpolation(_ value: some StringProtocol) { text += HTML.escaped(value) }
+    package mutating func appendInterpolation(_ value: String) { text += HTML.escaped(value) }
+
+    /// A part of a text, escaped.
+    package mutating func appendInterpolation(_ value: Substring) { text += HTML.escaped(String(value)) }
 
     /// A number.
     package mutating func appendInterpolation(_ number: some BinaryInteger) { text += String(number) }

@@ -162,9 +162,9 @@ struct BytesPage: InspectorPage {
     """
     <div class="head"><div><h1>\(title) <span class="soft">of \(Words.number(pageCount))</span></h1>
     <p class="soft">\(place)</p></div>\(ways)</div>
-    \(images)\(doubts)
+    \(StoreTab.bar(store, nil))\(images)\(doubts)
     <div class="columns"><div>\(HexDump(content.bytes, regions: anatomy.regions, marked: marked).html)\(Self.key)</div>
-    <div>\(facts)</div></div>
+    <div>\(facts)\(markedCell)</div></div>
     \(cells)
     """
   }
@@ -235,6 +235,20 @@ struct BytesPage: InspectorPage {
     return "<section class=\"panel\"><h2>Header</h2><dl class=\"facts\">\(lines)</dl></section>"
   }
 
+  /// The cell that is marked, with what it holds.
+  private var markedCell: HTML {
+    guard let cell = anatomy.cells.first(where: { $0.index == marked }) else { return .empty }
+    var lines: [HTML] = []
+    if let bytes = cell.bytes { lines.append("<dt>Bytes</dt><dd>\(bytes.lowerBound) – \(bytes.upperBound - 1)</dd>") }
+    if let rowid = cell.rowid { lines.append("<dt>Rowid</dt><dd>\(String(rowid))</dd>") }
+    if cell.payloadLength > 0 { lines.append("<dt>Payload</dt><dd>\(Words.size(Int64(cell.payloadLength)))</dd>") }
+    if let page = cell.overflowPage { lines.append("<dt>Goes on at</dt><dd>\(link(page))</dd>") }
+    lines += cell.values.prefix(60).enumerated().map { index, value in
+      "<dt>Field \(index)</dt><dd>\(Self.html(value, length: 200))</dd>"
+    }
+    return "<section class=\"panel\"><h2>Cell \(cell.index)</h2><dl class=\"facts\">\(lines)</dl></section>"
+  }
+
   /// The number of a page, as a link where there is such a page.
   private func link(_ number: UInt32) -> HTML {
     number > 0 && number <= pageCount
@@ -285,8 +299,18 @@ struct BytesPage: InspectorPage {
       """
   }
 
-  private static func cut(_ text: String) -> String {
-    text.count > valueLength ? String(text.prefix(valueLength)) + "…" : text
+  private static func html(_ value: Value, length: Int) -> HTML {
+    switch value {
+    case .null: "<span class=\"null\">null</span>"
+    case .integer(let number): "\(String(number))"
+    case .real(let number): "\(String(number))"
+    case .text(let text): "“\(cut(text.string, length))”"
+    case .blob(let bytes): "<span class=\"soft\">\(Words.size(Int64(bytes.count)))</span>"
+    }
+  }
+
+  private static func cut(_ text: String, _ length: Int) -> String {
+    text.count > length ? String(text.prefix(length)) + "…" : text
   }
 
   private var imageName: String? {
@@ -298,15 +322,7 @@ struct BytesPage: InspectorPage {
   }
 
   private func values(_ cell: PageAnatomy.CellFacts) -> HTML {
-    let shown = cell.values.prefix(Self.valueCount).map { value -> HTML in
-      switch value {
-      case .null: "<span class=\"null\">null</span>"
-      case .integer(let number): "\(String(number))"
-      case .real(let number): "\(String(number))"
-      case .text(let text): "“\(Self.cut(text.string))”"
-      case .blob(let bytes): "<span class=\"soft\">\(Words.size(Int64(bytes.count)))</span>"
-      }
-    }
+    let shown = cell.values.prefix(Self.valueCount).map { Self.html($0, length: Self.valueLength) }
     var result = HTML.empty
     for (index, value) in shown.enumerated() { result += index == 0 ? value : " · " + value }
     return cell.values.count > Self.valueCount ? result + " · …" : result

@@ -48,15 +48,15 @@ struct ComparedSides: Sendable {
   }
 
   /// Which sides they are, in words.
-  var words: String { "\(first.side.title) and \(second.side.title.lowercasedFirst)" }
+  var words: String { "\(first.side.phrase.capitalizedFirst) and \(second.side.phrase)" }
 }
 
 extension RecordDifference {
   /// What it is called between two sides.
   func words(_ sides: ComparedSides) -> String {
     switch self {
-    case .missing: "only \(sides.first.side.title.lowercasedFirst)"
-    case .added: "only \(sides.second.side.title.lowercasedFirst)"
+    case .missing: "only in \(sides.first.side.phrase)"
+    case .added: "only in \(sides.second.side.phrase)"
     case .changed: "with other values"
     }
   }

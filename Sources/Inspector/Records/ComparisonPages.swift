@@ -28,7 +28,7 @@ struct ComparisonChoicePage: InspectorPage {
 
   func content(_ frame: PageFrame) -> HTML {
     let items = pairs.map { pair -> HTML in
-      "<li><a href=\"\(target(pair))\">\(pair.0.title) and \(pair.1.title.lowercasedFirst)</a></li>"
+      "<li><a href=\"\(target(pair))\">\(pair.0.phrase.capitalizedFirst) and \(pair.1.phrase)</a></li>"
     }
     let list: HTML =
       items.isEmpty

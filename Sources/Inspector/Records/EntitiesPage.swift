@@ -74,7 +74,9 @@ struct EntitiesPage: InspectorPage {
   private func table(_ lines: [Line], _ heading: String) -> HTML {
     guard !lines.isEmpty else { return .empty }
     let hasStates = place.opened.store.hasProvenance
-    let shown = RowState.allCases.filter { $0 != .certain }
+    let shown = RowState.allCases.filter { state in
+      state != .certain && lines.contains { (($0.states.value ?? nil)?[state] ?? 0) > 0 }
+    }
     let rows = lines.map { line -> HTML in
       let name = line.collection.name
       let states: [HTML] =

@@ -114,7 +114,7 @@ extension InspectorRoutes {
         .init("cell", "The cell that is marked, from 0."), .init("row", "The rowid of the cell that is marked."),
       ]
     ) { request, id, number in
-      let store = try source.parts.catalogue.store(id)
+      let store = try source.store(id).store
       return try BytesPage(store, number, request.query, try source.pages(of: store))
     }
   }

@@ -43,9 +43,12 @@ extension PresentedValue {
 
   /// A date as it is read most easily: without the letters of RFC 3339.
   private static func moment(_ text: String) -> String {
-    guard text.hasSuffix("Z"), text.utf8.count >= 20 else { return text }
-    let plain = String(text.dropLast()).replacing("T", with: " ")
-    return plain.hasSuffix(" 00:00:00") ? String(plain.dropLast(9)) : plain
+    var bytes = Array(text.utf8)
+    guard bytes.count >= 20, bytes.last == UInt8(ascii: "Z"), bytes[10] == UInt8(ascii: "T") else { return text }
+    bytes.removeLast()
+    bytes[10] = UInt8(ascii: " ")
+    if bytes.count == 19, bytes[11...].elementsEqual("00:00:00".utf8) { bytes.removeLast(9) }
+    return String(decoding: bytes, as: UTF8.self)
   }
 
   private static func line(_ text: String) -> HTML {

@@ -52,7 +52,6 @@ struct RecordPlace: Sendable {
     if let row { items.append(.init("row", String(row))) }
     var target = RequestTarget.store(store.id, "pages", String(number))
     target.query = Query(items)
-    if cell != nil || row != nil { target.query = Query(items) }
     return target
   }
 
@@ -72,12 +71,14 @@ struct RecordPlace: Sendable {
   ///
   /// - Parameter address: the address of the same thing on another side.
   func tabs(_ address: (SideName) -> RequestTarget) -> HTML {
-    guard sides.count > 1 else { return .empty }
+    guard sides.count > 1 else { return StoreTab.bar(store, .records) }
     let links = sides.map { name -> HTML in
       let current: HTML = name == side ? " aria-current=\"page\"" : ""
       return "<a href=\"\(address(name))\"\(current)>\(name.title)</a>\n"
     }
-    return "<nav class=\"tabs\" aria-label=\"Sides of the store\">\(links)</nav>"
+    return """
+      \(StoreTab.bar(store, .records))<nav class="tabs minor" aria-label="Sides of the store">\(links)</nav>
+      """
   }
 
   /// What has to be said of the side before its records are looked at.

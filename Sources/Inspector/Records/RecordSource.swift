@@ -15,6 +15,20 @@ final class RecordSource: Sendable {
   let sides: StoreSides
   private let comparisons = Mutex<[(key: String, value: SideComparison)]>([])
   private let bytes = Mutex<[(key: String, value: EvidencePages)]>([])
+  private let listed = Mutex<[StoreID: Listed]>([:])
+
+  /// A store as the catalogue had it a moment ago, so that not every page reads every receipt and manifest again.
+  private struct Listed {
+    var store: ListedStore
+    var sides: [SideName]
+    var time: ContinuousClock.Instant
+  }
+
+  /// How long the catalogue's word is good.
+  private static let memory: Duration = .seconds(2)
+
+  /// The most stores that are remembered.
+  private static let maximumListed = 64
 
   /// The most comparisons, and stores whose bytes are looked at, that are kept.
   private static let capacity = 4
@@ -33,6 +47,19 @@ final class RecordSource: Sendable {
   private var fileSystem: FileSystem { parts.surroundings.fileSystem }
 
   // MARK: Sides
+
+  /// A store, with the names of its sides.
+  func store(_ id: StoreID) throws -> (store: ListedStore, sides: [SideName]) {
+    let now = ContinuousClock.now
+    if let known = listed.withLock({ $0[id] }), now - known.time < Self.memory { return (known.store, known.sides) }
+    let store = try parts.catalogue.store(id)
+    let sides = try sideNames(of: store)
+    listed.withLock { list in
+      if list.count >= Self.maximumListed { list.removeAll() }
+      list[id] = Listed(store: store, sides: sides, time: now)
+    }
+    return (store, sides)
+  }
 
   /// The sides that a store has, in the order in which they are offered.
   func sideNames(of store: ListedStore) throws -> [SideName] {
@@ -55,8 +82,7 @@ final class RecordSource: Sendable {
 
   /// A side of a store, with the names of all its sides, if it can be had soon.
   func side(_ id: StoreID, _ name: SideName, _ request: Request) throws -> Found {
-    let store = try parts.catalogue.store(id)
-    let names = try sideNames(of: store)
+    let (store, names) = try store(id)
     guard names.contains(name), let side = try storeSide(of: store, name) else {
       throw Refusal(.notFound, "this store has no such side")
     }

@@ -6,6 +6,9 @@ import RecordBrowsing
 struct RecordTable {
   let page: RecordsPage
 
+  /// Whether the first column is the key, which then leads to the record.
+  private var hasKey: Bool { page.page.columns.first?.kind == .key }
+
   private var hasStates: Bool { page.collection.hasStates && page.page.rows.contains { $0.state != .certain } }
 
   var html: HTML {
@@ -29,36 +32,44 @@ struct RecordTable {
         """
     }
     let state: HTML = hasStates ? "<th scope=\"col\">State</th>" : .empty
-    let open: HTML = "<th scope=\"col\"><span class=\"visually-hidden\">Record</span></th>"
-    let rows = page.page.rows.map { row($0, columns) }
+    let open: HTML = hasKey ? .empty : "<th scope=\"col\"><span class=\"visually-hidden\">Record</span></th>"
+    let first: HTML = hasKey ? heads[0] : .empty
+    let others = hasKey ? Array(heads.dropFirst()) : heads
+    var links = RecordLinks(page.place, page.collection)
+    let rows = page.page.rows.map { row($0, columns, &links) }
     return """
       <div class="scroll" tabindex="0" role="region" aria-label="\(page.title)"><table class="records">
-      <thead><tr>\(open)\(heads)\(state)</tr></thead><tbody>
+      <thead><tr>\(open)\(first)\(state)\(others)</tr></thead><tbody>
       \(rows)</tbody></table></div>
       """
   }
 
-  private func row(_ row: RecordPage.Row, _ columns: [RecordColumn]) -> HTML {
-    let target = page.place.record(row.key, in: page.collection.name)
-    let cells = zip(columns, row.values).map { column, value -> HTML in
+  private func row(_ row: RecordPage.Row, _ columns: [RecordColumn], _ links: inout RecordLinks) -> HTML {
+    let target = links.record(row.key)
+    var cells = zip(columns, row.values).map { column, value -> HTML in
       if value.form == .reference, let destination = value.destination,
-        page.place.opened.store.collections.contains(where: { $0.name == destination })
+        let record = links.record(value.text, in: destination)
       {
-        let record = page.place.records(destination).appending(value.text)
         return "<td><a href=\"\(record)\">\(destination) \(value.text)</a></td>"
       }
       if value.form == .bytes, value.byteCount ?? 0 > 0 {
-        let show = page.place.value(column.name, of: row.key, in: page.collection, "view")
+        let show = links.view(column.name, of: row.key)
         return "<td><a href=\"\(show)\">\(value.html)</a></td>"
       }
-      return value.isNumber ? "<td class=\"number\">\(value.html)</td>" : "<td>\(value.html)</td>"
+      return value.isNumber || value.form == .null && Self.isNumber(column)
+        ? "<td class=\"number\">\(value.html)</td>" : "<td>\(value.html)</td>"
     }
-    let style: HTML = row.state == .certain ? .empty : row.state.isLive ? " class=\"doubtful\"" : " class=\"gone\""
+    let style: HTML = row.state == .doubtful ? " class=\"doubtful\"" : row.state.isLive ? .empty : " class=\"gone\""
     let state: HTML = hasStates ? "<td>\(row.state.tag)</td>" : .empty
-    return """
-      <tr\(style)><td><a href="\(target)" aria-label="Record \(row.key.description)">Open</a></td>\(cells)\(state)</tr>
-
-      """
+    let first: HTML
+    if hasKey {
+      let key: HTML = row.values[0].form == .null ? "?" : row.values[0].html
+      first = "<td class=\"number\"><a href=\"\(target)\" aria-label=\"Record \(key)\">\(key)</a></td>"
+      cells.removeFirst()
+    } else {
+      first = "<td><a href=\"\(target)\" aria-label=\"Record \(row.key.description)\">Open</a></td>"
+    }
+    return "<tr\(style)>\(first)\(state)\(cells)</tr>\n"
   }
 
   private static func isNumber(_ column: RecordColumn) -> Bool {

@@ -83,11 +83,14 @@ struct RecordsPage: InspectorPage {
   func content(_ frame: PageFrame) -> HTML {
     let facets = RecordFacets(page: self)
     let list: HTML = page.rows.isEmpty ? nothing : RecordTable(page: self).html
+    let whole: HTML =
+      facets.isEmpty
+      ? "\(list)\(pager)" : "<div class=\"columns counted\"><div>\(list)\(pager)</div>\(facets.html)</div>"
     return """
       <div class="head"><div><h1>\(title)</h1><p class="soft">\(summary)</p>\(place.notes(frame))</div>\(exports)</div>
       \(place.tabs { place.records(collection.name, on: $0) })
       \(RecordFilters(page: self).html)
-      \(facets.isEmpty ? "\(list)\(pager)" : "<div class=\"columns\"><div>\(list)\(pager)</div>\(facets.html)</div>")
+      \(whole)
       """
   }
 

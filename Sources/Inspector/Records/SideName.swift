@@ -52,6 +52,17 @@ enum SideName: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
+  /// What it is called within a sentence.
+  var phrase: String {
+    switch self {
+    case .original: "the store as found"
+    case .salvaged: "the salvaged store"
+    case .setAside: "what was set aside"
+    case .live: "the store in its place"
+    case .backup(let id): "the backup of \(Self.moment(id))"
+    }
+  }
+
   /// What it is, in a sentence.
   var words: String {
     switch self {

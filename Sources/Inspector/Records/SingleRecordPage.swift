@@ -22,6 +22,9 @@ struct SingleRecordPage: InspectorPage {
   /// The image of the page in which the cell is, where it is not the one that counts.
   let image: String?
 
+  /// The frame of the log that holds the cell.
+  let frame: Int?
+
   init(
     _ place: RecordPlace, _ collection: RecordCollection, _ key: RecordKey, _ source: RecordSource
   ) throws {
@@ -41,6 +44,16 @@ struct SingleRecordPage: InspectorPage {
       }
     }
     image = try provenance.flatMap { try Self.image($0, place.store, source) }
+    frame = try provenance.flatMap { try Self.frame($0, place.store, source) }
+  }
+
+  /// The frame of the log that holds the bytes of a row; nil where they are elsewhere.
+  private static func frame(
+    _ provenance: RowProvenance, _ store: ListedStore, _ source: RecordSource
+  ) throws -> Int? {
+    guard store.files != nil, provenance.source == "wal", let page = provenance.page else { return nil }
+    let pages = try source.pages(of: store)
+    return provenance.state == .uncommitted ? pages.frames[page]?.last?.number : try pages.page(page)?.frame
   }
 
   /// Which image of a page holds the bytes of a row.
@@ -87,6 +100,7 @@ struct SingleRecordPage: InspectorPage {
             ]
           })))
     if let provenance { members.append(.init("provenance", Self.json(provenance))) }
+    if let frame { members.append(.init("frame", .integer(Int64(frame)))) }
     members.append(
       .init(
         "versions",
@@ -141,7 +155,7 @@ struct SingleRecordPage: InspectorPage {
       let target = RequestTarget.store(
         place.store.id, "compare", place.side.description, other.description, "entities",
         place.opened.store.segment(collection.name), "records", key.description)
-      return "<a class=\"button\" href=\"\(target)\">Compare with \(other.title.lowercasedFirst)</a>"
+      return "<a class=\"button\" href=\"\(target)\">Compare with \(other.phrase)</a>"
     }
     return "<div class=\"row no-print\">\(links.prefix(3))</div>"
   }
@@ -190,10 +204,8 @@ struct SingleRecordPage: InspectorPage {
       let isMore = related.count.map { $0 > Int64(related.first.count) } ?? true
       let more: HTML = isMore ? more(related) : .empty
       let incoming: HTML = related.isIncoming ? " <span class=\"soft\">leads here</span>" : .empty
-      return """
-        <h3>\(related.name) <span class="soft">\(count)</span>\(incoming)</h3>
-        \(items.isEmpty ? "<p class=\"soft\">None.</p>" : "<ul class=\"links\">\(items)\(more)</ul>")
-        """
+      let list: HTML = items.isEmpty ? "<p class=\"soft\">None.</p>" : "<ul class=\"links\">\(items)\(more)</ul>"
+      return "<h3>\(related.name) <span class=\"soft\">\(count)</span>\(incoming)</h3>\(list)"
     }
     return lists.isEmpty ? .empty : "<section class=\"panel\"><h2>Related records</h2>\(lists)</section>"
   }
@@ -217,9 +229,10 @@ struct SingleRecordPage: InspectorPage {
       let target = place.page(
         page, cell: provenance.cell, row: provenance.cell == nil ? provenance.storedKey : nil, image: image)
       let number: HTML =
-        place.store.files == nil ? "\(Words.number(page))" : "<a href=\"\(target)\">\(Words.number(page))</a>"
+        place.store.files == nil ? "\(Words.number(page))" : "<a href=\"\(target)#marked\">\(Words.number(page))</a>"
       lines.append("<dt>Page</dt><dd>\(number)</dd>")
     }
+    if let frame = self.frame { lines.append("<dt>Frame</dt><dd>\(Words.number(frame))</dd>") }
     if let cell = provenance.cell { lines.append("<dt>Cell</dt><dd>\(String(cell))</dd>") }
     if let how = provenance.foundBy { lines.append("<dt>Page found by</dt><dd>\(Self.words(foundBy: how))</dd>") }
     if let reason = provenance.reason { lines.append("<dt>Why</dt><dd>\(sentence(reason))</dd>") }
@@ -291,6 +304,6 @@ struct SingleRecordPage: InspectorPage {
 }
 
 extension String {
-  /// The text with a small first letter, for use within a sentence.
-  var lowercasedFirst: String { prefix(1).lowercased() + dropFirst() }
+  /// The text with a capital, as a title begins.
+  var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
 }

@@ -1,3 +1,5 @@
+internal import GRDB
+
 /// Records that are browsed together: those of an entity and of all that inherit from it, or the rows of a plain table.
 public struct RecordCollection: Sendable, Hashable {
   /// A to-many relationship of an entity.
@@ -72,6 +74,12 @@ public struct RecordCollection: Sendable, Hashable {
   /// The condition that every query of it has; nil where the whole table is meant.
   package var condition: String? {
     entityNumbers.map { "Z_ENT BETWEEN \($0.lowerBound) AND \($0.upperBound)" }
+  }
+
+  /// Whether a key is that of a live row.
+  func isLive(_ key: DatabaseValue) -> Bool {
+    guard let provenance, case .int64(let number) = key.storage else { return false }
+    return number >= provenance.lowest
   }
 
   /// The conditions of being a live record of it.

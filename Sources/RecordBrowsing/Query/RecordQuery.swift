@@ -128,11 +128,13 @@ public struct RecordQuery: Sendable, Hashable {
   }
 
   /// The conditions as SQL, those of the collection and the search included; empty for none.
+  ///
+  /// - Parameter isBehindKey: whether the records are behind a key anyway, which only live ones are where no states are asked for.
   func conditions(
-    in collection: RecordCollection
+    in collection: RecordCollection, isBehindKey: Bool = false
   ) throws(RecordBrowsingError) -> (parts: [String], arguments: [DatabaseValue]) {
     var parts = collection.condition.map { [$0] } ?? []
-    if let provenance = collection.provenance, let key = collection.keySQL.first,
+    if let provenance = collection.provenance, let key = collection.keySQL.first, !isBehindKey || states != nil,
       let condition = provenance.condition(states, key: key)
     {
       parts.append(condition)

@@ -25,16 +25,30 @@ public final class RowStream: Sendable {
   /// How many batches are read ahead.
   private static let capacity = 4
 
+  /// Begins the reading; nothing is read for a stream that nobody takes anything from.
+  private typealias Beginning = @Sendable (RowStream) throws(RecordBrowsingError) -> Void
+
   private let state = Mutex(State())
+  private let beginning: Mutex<Beginning?>
   private let filled = DispatchSemaphore(value: 0)
   private let free = DispatchSemaphore(value: RowStream.capacity)
 
-  fileprivate init(_ columns: [RecordColumn]) { self.columns = columns }
+  fileprivate init(
+    _ columns: [RecordColumn], _ begin: @escaping @Sendable (RowStream) throws(RecordBrowsingError) -> Void
+  ) {
+    self.columns = columns
+    beginning = Mutex(begin)
+  }
 
   /// The next rows; nil behind the last ones.
   ///
-  /// - Throws: `time-limit`, `store-unreadable`.
+  /// - Throws: `time-limit`, `store-unreadable`; `busy` where too many are being read already.
   public func next() throws(RecordBrowsingError) -> [RecordPage.Row]? {
+    let begin = beginning.withLock { beginning in
+      defer { beginning = nil }
+      return beginning
+    }
+    if let begin { try begin(self) }
     while true {
       let (batch, error, isOver) = state.withLock { state in
         (state.batches.isEmpty ? nil : state.batches.removeFirst(), state.error, state.isFinished || state.isCancelled)
@@ -95,17 +109,28 @@ extension BrowsedStore {
   public func stream(_ collection: RecordCollection, _ query: RecordQuery) throws(RecordBrowsingError) -> RowStream {
     let columns = try shownColumns(of: collection, query)
     let statement = try PageStatement(collection, query, columns: columns, isLimited: false)
+    guard streams.withLock({ $0 < Self.maximumStreams }) else { throw tooManyStreams }
+    return RowStream(columns) { [self] stream throws(RecordBrowsingError) in
+      try begin(stream, statement, collection)
+    }
+  }
+
+  private var tooManyStreams: RecordBrowsingError {
+    RecordBrowsingError(
+      .busy, path: path, detail: "\(Self.maximumStreams) exports of the store are under way",
+      hint: "Wait until one of them is done.")
+  }
+
+  /// Reads for a stream, on a thread of its own.
+  private func begin(
+    _ stream: RowStream, _ statement: PageStatement, _ collection: RecordCollection
+  ) throws(RecordBrowsingError) {
     let isFree = streams.withLock { count in
       guard count < Self.maximumStreams else { return false }
       count += 1
       return true
     }
-    guard isFree else {
-      throw RecordBrowsingError(
-        .busy, path: path, detail: "\(Self.maximumStreams) exports of the store are under way",
-        hint: "Wait until one of them is done.")
-    }
-    let stream = RowStream(columns)
+    guard isFree else { throw tooManyStreams }
     let thread = Thread { [self] in
       var failure: RecordBrowsingError?
       do {
@@ -118,7 +143,6 @@ extension BrowsedStore {
     }
     thread.name = "records"
     thread.start()
-    return stream
   }
 
   private func fill(_ stream: RowStream, _ statement: PageStatement, _ collection: RecordCollection) throws {

@@ -52,6 +52,9 @@ package final class StoreSides: Sendable {
   private let limits: BrowsedStore.Limits
   private let state = Mutex(State())
 
+  /// So many sides are made at a time; the others wait.
+  private let places = DispatchSemaphore(value: 2)
+
   /// The sides of a home's stores.
   ///
   /// - Parameter models: the models that tell what the records mean; what stores carry themselves counts besides.
@@ -111,7 +114,11 @@ package final class StoreSides: Sendable {
 
   private func begin(_ side: StoreSide, _ name: String, _ preparation: SidePreparation) {
     let thread = Thread { [self] in
+      preparation.tell("waiting for others to be done", 0, 0)
+      places.wait()
+      preparation.tell("reading", 0, 0)
       let result = Result { try make(side, name, preparation) }
+      places.signal()
       preparation.finish(result, at: surroundings.now())
     }
     thread.name = "side"

@@ -145,12 +145,14 @@ public struct PresentedValue: Sendable, Hashable {
   }
 
   private static func uuid(_ bytes: [UInt8]) -> String {
-    let digits = bytes.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true) }.joined()
-    var result = ""
-    for (index, digit) in digits.enumerated() {
-      if [8, 12, 16, 20].contains(index) { result += "-" }
-      result.append(digit)
+    var result: [UInt8] = []
+    result.reserveCapacity(36)
+    for (index, byte) in bytes.enumerated() {
+      if index == 4 || index == 6 || index == 8 || index == 10 { result.append(UInt8(ascii: "-")) }
+      for half in [byte >> 4, byte & 15] {
+        result.append(half < 10 ? UInt8(ascii: "0") + half : UInt8(ascii: "A") + half - 10)
+      }
     }
-    return result
+    return String(decoding: result, as: UTF8.self)
   }
 }
