@@ -23,7 +23,10 @@ package struct AscendingNumbers {
       marks.append((number, bytes.count))
     } else {
       // A distance that no signed number can hold is right again when it is added.
-      RecordBytes.appendVarint(number &- last, &bytes)
+      let distance = number &- last
+      let start = bytes.count
+      bytes.append(contentsOf: repeatElement(0, count: Varint.length(of: distance)))
+      _ = bytes.set(varint: distance, at: start)
     }
     last = number
     count += 1
