@@ -93,7 +93,10 @@ extension Crawl {
     guard table.uppercased().hasPrefix("Z_"), column.name.uppercased().hasPrefix("Z_"),
       let number = Int64(column.name.dropFirst(2).prefix { $0.isASCII && $0.isNumber })
     else { return nil }
-    return trees.firstIndex { $0.shape.entityNumbers?.contains(number) == true }
+    // Only a model tells the numbers of single tables.
+    return trees.firstIndex { tree in
+      tree.shape.entityNumbers.map { $0.contains(number) && $0.count < 8000 } ?? false
+    }
   }
 
   /// The keys of a table's rows as far as its tree leads to them.

@@ -36,7 +36,10 @@ extension Crawl {
     var keys: ClosedRange<Int64>?
     var covered = 0
     for cell in cells {
-      let isMissing = trees[tree].gaps.contains { $0.above < cell.rowid && cell.rowid <= $0.upTo }
+      // A gap whose own page is looked through already is that of a leaf, and this page is another time's.
+      let isMissing = trees[tree].gaps.contains {
+        $0.above < cell.rowid && cell.rowid <= $0.upTo && map.fate($0.page) != .damaged
+      }
       guard isMissing, !overlaps(tree, cell.rowid, cell.rowid) else { continue }
       keys = min(keys?.lowerBound ?? cell.rowid, cell.rowid)...max(keys?.upperBound ?? cell.rowid, cell.rowid)
       covered += cell.end - cell.offset

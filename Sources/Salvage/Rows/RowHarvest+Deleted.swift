@@ -24,6 +24,9 @@ extension RowHarvest {
   /// Writes the deleted rows that are no live rows.
   func writeDeleted() throws(SalvageError) {
     var written: Set<UInt64> = []
+    try noteListedRows()
+    isNotingMoves = true
+    defer { isNotingMoves = false }
     try forEachDeleted { found throws(SalvageError) in
       let digest = GhostList.digest(found.record.span, from: 0, length: found.record.count)
       if ghosts?.isStruck(digest) == true { return }
@@ -84,11 +87,11 @@ extension RowHarvest {
     let start = page == 1 && bytes[0] != 13 ? DatabaseHeader.length : 0
     for ghost in scanner(tree).ghosts(bytes, start: start) {
       // SQLite leaves a copy where it moves a row to another page; with that page lost, this one need not be deleted.
-      let isMoved = ghost.rowid.map { isOnLostPage($0, of: tree) } ?? false
+      let isMoved = isMoved(ghost.rowid, of: tree)
       try report(
         ghost, tree: tree, page: page,
         reason: isMoved
-          ? "in the free space of a page; the page that had its key is lost, so that it may not have been deleted"
+          ? "in the free space of a page; the page that had it is lost, so that it may not have been deleted"
           : "deleted; in the free space of a page in use", isOlderVersion: isMoved, body)
     }
   }
@@ -129,7 +132,12 @@ extension RowHarvest {
         let ghost = FreeSpaceScan.Ghost(
           record: record, length: cell.length, rowid: cell.rowid, overflow: cell.overflow,
           range: cell.offset..<cell.end)
-        try report(ghost, tree: tree, page: page, reason: "deleted; on a page that is free", body)
+        let isMoved = isMoved(cell.rowid, of: tree)
+        try report(
+          ghost, tree: tree, page: page,
+          reason: isMoved
+            ? "on a page that is free; the page that had it is lost, so that it may not have been deleted"
+            : "deleted; on a page that is free", isOlderVersion: isMoved, body)
       }
       try freeSpace(of: page, tree: tree, buffer.span, body)
     case .linked where crawl.map.fate(page) == .free, .tableLeaf, .broken, .unknown:

@@ -29,8 +29,21 @@ extension RowHarvest {
     return Int64(max(1, (found > 0 ? found : leaves) - 1))
   }
 
-  /// Whether the page that has a rowid now is lost, so that a row in free space may be a live one's former copy.
-  func isOnLostPage(_ rowid: Int64, of index: Int) -> Bool {
+  /// Notes which rows the indexes list that are not there, of tables with lost pages.
+  func noteListedRows() throws(SalvageError) {
+    for table in crawl.trees.indices where liveTables[table] != nil && crawl.trees[table].hasRowids {
+      guard !crawl.trees[table].gaps.isEmpty else { continue }
+      for index in crawl.trees.indices where crawl.trees[index].table == table && crawl.trees[index].isWalked {
+        listedRows[table, default: []].formUnion(try missingRowids(of: table, by: index))
+      }
+    }
+  }
+
+  /// Whether a row in free space may be a former copy of a live one, whose page is lost: an index lists it, or there is no
+  /// index and its key is one of those that the lost page had.
+  func isMoved(_ rowid: Int64?, of index: Int) -> Bool {
+    guard isNotingMoves, let rowid else { return false }
+    if let listed = listedRows[index] { return listed.contains(rowid) }
     let tree = crawl.trees[index]
     guard tree.gaps.contains(where: { $0.page > 0 && $0.above < rowid && rowid <= $0.upTo }) else { return false }
     return !tree.leaves.contains { crawl.map.firstKey($0) <= rowid && rowid <= crawl.map.lastKey($0) }

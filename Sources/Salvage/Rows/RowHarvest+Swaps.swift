@@ -36,7 +36,8 @@ extension RowHarvest {
       guard try reader.read(waiting[index].end.page, into: &buffer) else { continue }
       waiting[index].judgement = waiting[index].end.judge(buffer, statistics, traits)
     }
-    for _ in 0..<4 { guard try exchangeEnds(statistics, traits) else { break } }
+    let copies = try copiedEnds()
+    for _ in 0..<4 { guard try exchangeEnds(statistics, traits, copies) else { break } }
     for index in waiting.indices where waiting[index].judgement.isBad {
       waiting[index].doubt =
         waiting[index].judgement.isBroken
@@ -78,7 +79,7 @@ extension RowHarvest {
     var buffer = reader.makeBuffer()
     for index in waiting.indices {
       guard try reader.read(waiting[index].end.page, into: &buffer) else { continue }
-      rows[GhostList.digest(buffer.span, from: 0, length: reader.usableSize), default: []].append(index)
+      rows[digest(buffer), default: []].append(index)
     }
     for group in rows.values where group.count > 1 {
       let isSame = group.allSatisfy {
@@ -142,14 +143,24 @@ extension RowHarvest {
     return statistics
   }
 
-  private func endDigests() throws(SalvageError) -> Set<UInt64> {
-    var digests: Set<UInt64> = []
+  /// The digests of ends of chains that stand at more than one place.
+  ///
+  /// One of them was written over another page, and neither has left its place for another's.
+  private func copiedEnds() throws(SalvageError) -> Set<UInt64> {
+    var seen: Set<UInt64> = []
+    var copies: Set<UInt64> = []
     var buffer = reader.makeBuffer()
-    for row in waiting {
-      guard try reader.read(row.end.page, into: &buffer) else { continue }
-      digests.insert(GhostList.digest(buffer.span, from: 0, length: reader.usableSize))
+    guard crawl.map.pageCount >= 2 else { return [] }
+    for page in 2...crawl.map.pageCount where crawl.map.look(page) == .linked && seen.count < GhostList.limit {
+      guard try reader.readPlace(page, into: &buffer), buffer.span.uint32(at: 0) == 0 else { continue }
+      let digest = digest(buffer)
+      if !seen.insert(digest).inserted { copies.insert(digest) }
     }
-    return digests
+    return copies
+  }
+
+  private func digest(_ page: [UInt8]) -> UInt64 {
+    GhostList.digest(page.span, from: 0, length: reader.usableSize)
   }
 
   /// An exchange that would make two rows better.
@@ -162,7 +173,9 @@ extension RowHarvest {
   }
 
   /// Exchanges the ends of chains that fit each other's place much better than their own; whether any was exchanged.
-  private func exchangeEnds(_ statistics: TextStatistics, _ traits: ChainTraits) throws(SalvageError) -> Bool {
+  private func exchangeEnds(_ statistics: TextStatistics, _ traits: ChainTraits, _ copies: Set<UInt64>)
+    throws(SalvageError) -> Bool
+  {
     let suspects = Array(
       waiting.indices.filter { waiting[$0].isSuspect && reader.moved[waiting[$0].end.page] == nil }
         .sorted { waiting[$0].judgement.value < waiting[$1].judgement.value }
@@ -172,7 +185,8 @@ extension RowHarvest {
     for index in suspects {
       var buffer = reader.makeBuffer()
       _ = try reader.read(waiting[index].end.page, into: &buffer)
-      contents.append(buffer)
+      // A copy has come from nobody's place.
+      contents.append(copies.contains(digest(buffer)) ? [] : buffer)
     }
     var best = [Exchange?](repeating: nil, count: suspects.count)
     var second = [Double](repeating: 0, count: suspects.count)
@@ -184,6 +198,7 @@ extension RowHarvest {
         var gain = mine.value - waiting[index].judgement.value
         var theirs: ChainEnd.Judgement?
         if let other {
+          guard !contents[number].isEmpty else { continue }
           let judged = waiting[other].end.judge(contents[number], statistics, traits)
           // What fits its place already has not left another one.
           guard !waiting[other].judgement.isGood || judged.value >= waiting[other].judgement.value,
@@ -201,14 +216,14 @@ extension RowHarvest {
       }
     }
     for other in waiting.indices where reader.moved[waiting[other].end.page] == nil {
-      guard try reader.readPlace(waiting[other].end.page, into: &buffer) else { continue }
+      guard try reader.readPlace(waiting[other].end.page, into: &buffer), !copies.contains(digest(buffer)) else {
+        continue
+      }
       consider(waiting[other].end.page, buffer, of: other)
     }
-    let ends = try endDigests()
     for page in abandonedPages() where reader.moved[page] == nil {
       guard try reader.readPlace(page, into: &buffer), buffer.span.uint32(at: 0) == 0 else { continue }
-      // A copy of what stands at the end of another row has not come from here.
-      guard !ends.contains(GhostList.digest(buffer.span, from: 0, length: reader.usableSize)) else { continue }
+      guard !copies.contains(digest(buffer)) else { continue }
       consider(page, buffer, of: nil)
     }
     /// Whether each of the two rows is best served by the other one.

@@ -50,6 +50,12 @@ final class RowHarvest {
   /// What is to be said of the files, in words for the report; each means that something may be missing.
   var remarks: [String] = []
 
+  /// The rows that indexes list and that are not there, by table; only of tables that have indexes.
+  var listedRows: [Int: Set<Int64>] = [:]
+
+  /// Whether rows in free space are told from those that were only moved: once the live rows are known.
+  var isNotingMoves = false
+
   /// The digests of deleted candidates; live rows that are the same strike them out.
   var ghosts: GhostList?
 

@@ -65,12 +65,26 @@ struct TreeList {
     var tree = Tree(
       name: definition.name, kind: definition.isWithoutRowid ? .withoutRowid : .table, root: entry.rootPage,
       shape: RecordShape.ownTable(definition.name)
-        ?? RecordShape(definition, isCoreData: isOwn, entityNumbers: expected?.entityNumbers(ofTable: definition.name)))
+        ?? RecordShape(definition, isCoreData: isOwn, entityNumbers: entityNumbers(of: definition)))
     tree.definition = definition
     tree.isListed = isListed
     tree.isInternal = definition.name.lowercased().hasPrefix("sqlite_")
     trees.append(tree)
   }
+
+  /// The numbers that the entities of a table's rows can have: those of the model, and where that is not known those that
+  /// Core Data gives.
+  ///
+  /// Its own entities, of the tables of the persistent history, have numbers from 16001 on; those of models begin with 1
+  /// (Core Data's `Z_PRIMARYKEY` of stores with persistent history).
+  private func entityNumbers(of definition: TableDefinition) -> ClosedRange<Int64>? {
+    if let numbers = expected?.entityNumbers(ofTable: definition.name) { return numbers }
+    guard isCoreData, definition.column(named: "Z_PK") != nil else { return nil }
+    return definition.name.uppercased().hasPrefix("A") ? 16000...Self.highestNumber : 1...15999
+  }
+
+  /// A number that no entity reaches.
+  private static let highestNumber: Int64 = 1 << 20
 
   private mutating func addIndex(_ entry: SchemaEntry, isListed: Bool) {
     guard !trees.contains(where: { $0.kind == .index && isSame($0.name, entry.name) }),
