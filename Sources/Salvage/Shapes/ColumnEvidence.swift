@@ -41,6 +41,9 @@ struct ColumnEvidence {
   /// Whether some rows have fewer fields than others or than the table has columns: columns were added after them.
   fileprivate(set) var hasShortRows = false
 
+  /// How many rows were looked at.
+  fileprivate(set) var rowCount = 0
+
   /// The highest key that was seen in each table, by its name in the layout.
   fileprivate(set) var highestKeys: [String: Int64] = [:]
 
@@ -53,16 +56,28 @@ struct ColumnEvidence {
   func hasValues(_ place: Int) -> Bool { places.indices.contains(place) && places[place].count > 0 }
 
   /// For each place, which columns of the table can stand there.
-  func fits(_ table: TableLayout, _ layout: StoreLayout, _ schema: ExpectedSchema) -> [[Bool]] {
+  ///
+  /// - Parameter isStrict: whether mandatory values are taken to be there, which those of older versions need not be.
+  func fits(_ table: TableLayout, _ layout: StoreLayout, _ schema: ExpectedSchema, isStrict: Bool) -> [[Bool]] {
+    let mandatory = table.columns.map { isStrict && isMandatory($0, table, layout) }
     let indexes = indexedColumns(of: table, layout)
     return places.indices.map { place in
       table.columns.indices.map { column in
         // The first three are the same everywhere.
         if place < 3 || column < 3 { return place == column }
+        if mandatory[column], (rowCount - places[place].count) * Self.tolerance > rowCount { return false }
         return fits(places[place], table.columns[column], layout, schema)
           && places[place].indexes.allSatisfy { indexes[$0]?.contains(table.columns[column].name) ?? true }
       }
     }
+  }
+
+  /// Whether every row of a table has a value in a column.
+  private func isMandatory(_ column: ColumnLayout, _ table: TableLayout, _ layout: StoreLayout) -> Bool {
+    guard case .attribute(let key, _) = column.role, key.entityName == table.rootEntityName,
+      let attribute = layout.model.entities[key.entityName]?.properties[key.name]?.attribute
+    else { return false }
+    return !attribute.traits.isOptional && !attribute.isDerived
   }
 
   /// The names of the columns that stand in each place of the table's indexes.
@@ -196,6 +211,7 @@ extension ColumnEvidence {
         try rows.forEach(on: all[index]) { row in
           let values = row.record.values
           guard owner(row.record, values.count)?.name == table.name else { return }
+          evidence.rowCount += 1
           if values.count < table.columns.count { evidence.hasShortRows = true }
           if row.record.isComplete {
             for (place, value) in values.enumerated() { evidence.places[place].learn(value) }

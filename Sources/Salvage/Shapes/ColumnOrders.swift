@@ -101,7 +101,10 @@ struct ColumnOrders {
     for table in lost {
       guard let evidence = seen[table.name], table.columns.count <= Self.columnLimit else { continue }
       let model = modelOrder(table)
-      let matching = ColumnMatching(columns: model, fits: evidence.fits(table, layout, schema))
+      var matching = ColumnMatching(columns: model, fits: evidence.fits(table, layout, schema, isStrict: true))
+      if !matching.isPossible {
+        matching = ColumnMatching(columns: model, fits: evidence.fits(table, layout, schema, isStrict: false))
+      }
       let written = (texts[table.name.uppercased()] ?? []).filter { Set($0) == Set(model) && matching.allows($0) }
       if let first = written.first, Set(written).count == 1 {
         schema.reorder(table, first)
