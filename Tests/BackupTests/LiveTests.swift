@@ -7,15 +7,17 @@ import Testing
 
 @Suite("Backups beside a writer that never pauses", .serialized)
 struct LiveTests {
-  /// Moves flags from one row to another, so that their sum is 0 at every commit, and text along with it.
+  /// Moves flags from one row to another, so that their sum is 0 at every commit, and text along with it;
+  /// ends with the process that has started it.
   static let writer = """
-    import sqlite3, sys, random
+    import sqlite3, sys, random, os
+    parent = os.getppid()
     c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)
     c.execute('PRAGMA synchronous=OFF')
     r = random.Random(5)
     n = c.execute('SELECT max(id) FROM cars').fetchone()[0]
     print('ready', flush=True)
-    while True:
+    while os.getppid() == parent:
         try:
             c.execute('BEGIN IMMEDIATE')
             for _ in range(20):
