@@ -97,6 +97,13 @@ struct Scene {
   func inspector(
     _ models: [ModelBundle] = [], allowsActions: Bool = true, surroundings: Surroundings = .machine
   ) throws -> Inspector {
+    try Self.inspector(of: home, models, allowsActions: allowsActions, surroundings: surroundings)
+  }
+
+  /// An inspector of a folder as it is.
+  static func inspector(
+    of home: FilePath, _ models: [ModelBundle] = [], allowsActions: Bool = true, surroundings: Surroundings = .machine
+  ) throws -> Inspector {
     var options = InspectorOptions(
       home: home, publicFolder: RealMaterial.projectRoot.appending("Public"))
     options.models = InspectorModel.named(models.map { ($0.name, AppModel.coreData($0)) })

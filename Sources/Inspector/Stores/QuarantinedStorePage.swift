@@ -124,7 +124,7 @@ struct QuarantinedStorePage: InspectorPage {
     ].compactMap(\.self).joined(separator: ", ")
     let rows = receipt.files.map { file -> HTML in
       """
-      <tr><th scope="row">\(printable(file.name.text))</th><td class="number">\(Words.size(file.bytes))</td>\
+      <tr><th scope="row" class="wrap">\(printable(file.name.text))</th><td class="number">\(Words.size(file.bytes))</td>\
       <td><code>\(printable(String(file.sha256.prefix(12))))…</code></td></tr>
       """
     }
