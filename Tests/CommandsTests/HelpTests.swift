@@ -10,7 +10,8 @@ import Testing
 struct HelpTests {
   static let verbs: [[String]] = [
     [], ["open"], ["inspect"], ["model"], ["model", "show"], ["model", "hashes"], ["model", "diff"], ["model", "lint"],
-    ["model", "verify"], ["model", "seal"], ["plan"], ["migrate"], ["damage"], ["serve"], ["salvage"], ["kit"], ["kit", "create"],
+    ["model", "verify"], ["model", "seal"], ["plan"], ["migrate"], ["damage"], ["serve"], ["salvage"], ["kit"],
+    ["kit", "create"],
     ["kit", "show"], ["quarantine"],
     ["quarantine", "list"],
     ["backup"], ["backup", "create"], ["backup", "list"], ["backup", "verify"],

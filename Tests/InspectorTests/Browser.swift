@@ -1,13 +1,12 @@
+import Foundation
 import HTTPServer
 import Inspector
-import StoreFiles
-import SystemPackage
-import TestSupport
+import Testing
 
 /// A browser without a window: it keeps the cookie and the token, and asks the inspector directly.
 struct Browser {
   let inspector: Inspector
-  private let cookie: String
+  let cookie: String
   let token: String
 
   /// Opens the inspector's one-time link.
@@ -25,6 +24,13 @@ struct Browser {
     inspector.respond(to: try Request(.get, address, headers: ["Cookie": cookie]))
   }
 
+  /// Asks for the twin of a page.
+  func json(_ address: String) throws -> [String: Any] {
+    let response = try get(address)
+    #expect(response.status == .ok, "\(address)")
+    return try JSONSerialization.jsonObject(with: Data(response.bytes ?? [])) as? [String: Any] ?? [:]
+  }
+
   /// Sends a form, with its token.
   func post(_ address: String, _ fields: [(String, String)] = [], token: String? = nil) throws -> Response {
     let query = Query((fields + [("csrf", token ?? self.token)]).map { Query.Item($0.0, $0.1) })
@@ -33,9 +39,61 @@ struct Browser {
         .post, address, headers: ["Cookie": cookie, "Content-Type": "application/x-www-form-urlencoded"],
         body: Array(query.text.dropFirst().utf8)))
   }
+
+  /// Sends a form, and waits for the job that it begins.
+  func run(_ address: String, _ fields: [(String, String)] = []) throws -> RunningWork.Job {
+    let response = try post(address, fields)
+    #expect(response.status == .seeOther, "\(response.text)")
+    let id = try #require(response.headers["Location"]?.split(separator: "/").last.map(String.init))
+    for _ in 0..<4000 {
+      let job = try #require(inspector.work.job(id))
+      if !job.isRunning { return job }
+      Thread.sleep(forTimeInterval: 0.005)
+    }
+    return try #require(inspector.work.job(id))
+  }
+
+  /// The stores of a kind with a name, by the list's twin.
+  func id(_ kind: String, _ name: String) throws -> String {
+    let stores = try json("/stores.json")[kind] as? [[String: Any]] ?? []
+    return try #require(stores.first { $0["name"] as? String == name }?["id"] as? String, "\(kind) \(name)")
+  }
+
+  /// Everything that can be reached by links from an address, each page with its response; at most so many.
+  func crawl(from start: String, limit: Int = 1500) throws -> [(address: String, response: Response)] {
+    var seen: Set<String> = [start]
+    var waiting = [start]
+    var found: [(String, Response)] = []
+    while !waiting.isEmpty, found.count < limit {
+      let address = waiting.removeFirst()
+      var response = try get(address)
+      // What is being made to be looked at is there in a moment.
+      for _ in 0..<200 where response.text.contains("data-reload") {
+        Thread.sleep(forTimeInterval: 0.01)
+        response = try get(address)
+      }
+      found.append((address, response))
+      guard response.headers["Content-Type"]?.hasPrefix("text/html") == true else { continue }
+      for link in response.links where !link.hasPrefix("#") && !link.hasPrefix("/public/") {
+        if seen.insert(link).inserted { waiting.append(link) }
+      }
+    }
+    return found
+  }
 }
 
 extension Response {
   /// The body as text; empty for a stream.
   var text: String { bytes.map { String(decoding: $0, as: UTF8.self) } ?? "" }
+
+  /// The addresses of its links, as a browser reads them.
+  var links: [String] {
+    text.components(separatedBy: "href=\"").dropFirst().compactMap { piece in
+      piece.split(separator: "\"", maxSplits: 1, omittingEmptySubsequences: false).first.map(String.init)
+    }.map { link in
+      [("&#39;", "'"), ("&quot;", "\""), ("&lt;", "<"), ("&gt;", ">"), ("&#96;", "`"), ("&amp;", "&")].reduce(link) {
+        $0.replacingOccurrences(of: $1.0, with: $1.1)
+      }
+    }
+  }
 }

@@ -9,8 +9,7 @@ import Testing
 struct DoorTests {
   @Test("without the link there is nothing but the way in")
   func closed() throws {
-    let folder = try TemporaryFolder()
-    let inspector = try Scene(in: folder.path).inspector
+    let inspector = try Scene().inspector()
     for address in ["/", "/stores", "/stores.json", "/work", "/events", "/session.json"] {
       #expect(inspector.respond(to: try Request(.get, address)).status == .unauthorized, "\(address)")
     }
@@ -18,8 +17,7 @@ struct DoorTests {
 
   @Test("the link is good for one use")
   func link() throws {
-    let folder = try TemporaryFolder()
-    let inspector = try Scene(in: folder.path).inspector
+    let inspector = try Scene().inspector()
     let link = inspector.sessions.makeLink().text
     #expect(inspector.respond(to: try Request(.head, "/open/\(link)")).status == .methodNotAllowed)
     let opened = inspector.respond(to: try Request(.get, "/open/\(link)"))
@@ -31,8 +29,7 @@ struct DoorTests {
 
   @Test("with it, pages and their twins are answered")
   func pages() throws {
-    let folder = try TemporaryFolder()
-    let browser = try Browser(try Scene(in: folder.path).inspector)
+    let browser = try Browser(try Scene().inspector())
     #expect(browser.token.count == 64)
     let page = try browser.get("/stores")
     #expect(page.status == .ok)

@@ -86,7 +86,7 @@ struct RecordsScene {
       _ = try Row.fetchAll(database, sql: "PRAGMA wal_checkpoint(TRUNCATE)")
     }
     try changed.close()
-    inspector = try Scene(in: home).inspector
+    inspector = try Scene.inspector(of: home)
     browser = try Browser(inspector)
     let catalogue = inspector.catalogue
     guard let one = try catalogue.quarantined().first, let two = try catalogue.live().first,

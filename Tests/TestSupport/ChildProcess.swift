@@ -70,6 +70,9 @@ package final class ChildProcess {
   /// Gives it a text to read.
   package func tell(_ text: String) { input.fileHandleForWriting.write(Data(text.utf8)) }
 
+  /// Presses Ctrl-C.
+  package func interrupt() { signal(process.processIdentifier, SIGINT) }
+
   /// Ends it by SIGKILL.
   package func kill() { signal(process.processIdentifier, SIGKILL) }
 

@@ -1,4 +1,6 @@
 import ArgumentParser
+import HTTPServer
+import Inspector
 import Lazaret
 
 /// `lazaret demo`: example stores, broken in several ways, taken through the main flow.
@@ -7,7 +9,8 @@ struct DemoCommand: ParsableCommand {
     commandName: "demo",
     abstract: "Makes example stores, breaks them in several ways, and opens each as an app would.",
     discussion: """
-      Everything happens in a folder of its own, which is left for you to look at.
+      Everything happens in a folder of its own, which is left for you to look at. On a terminal it ends in the browser, on a \
+      store that was rescued; Ctrl-C ends it.
 
       \(ExitStatus.help)
       """)
@@ -17,6 +20,9 @@ struct DemoCommand: ParsableCommand {
 
   @Option(help: ArgumentHelp("The folder with Garage.xcdatamodeld.", valueName: "dir"))
   var examples: PathArgument?
+
+  @Flag(help: "Do not end in the browser; say how to get there.")
+  var noBrowser = false
 
   @OptionGroup var output: OutputOptions
 
@@ -48,8 +54,25 @@ struct DemoCommand: ParsableCommand {
           if !output.json { say("   → left as it is: \(error.detail).\n     \(error.hint)\n") }
         }
       }
-      if output.json { say(JSONText.pretty(listing)) } else { say(try epilogue(stage)) }
+      if output.json { return say(JSONText.pretty(listing)) }
+      say(try epilogue(stage))
+      // Where nobody looks, nothing waits.
+      if !noBrowser, Terminal.standardOutput.isInteractive { try show(stage, model) }
     }
+  }
+
+  /// Serves the inspector, with a link to the store of which the most was rescued while something was lost.
+  private func show(_ stage: DemoStage, _ model: AppModel) throws {
+    var options = InspectorOptions(home: stage.home, publicFolder: try PublicFolder.find())
+    options.models = InspectorModel.named([("Garage", model)])
+    try InspectorRun(options, ListeningPlace(), opensBrowser: true, json: false) { inspector in
+      let stores = try inspector.catalogue.quarantined()
+      func score(_ store: ListedStore) -> Int {
+        let score = store.quarantined?.receipt?.salvage?.result?.score ?? 0
+        return score == 100 ? 0 : score
+      }
+      return stores.max { score($0) < score($1) }.map { .store($0.id) } ?? .to("stores")
+    }.run()
   }
 
   private func say(_ text: String) { Terminal.standardOutput.write(text) }
@@ -91,6 +114,7 @@ struct DemoCommand: ParsableCommand {
     text += """
 
       Look further:
+        \(tool) serve --home \(home)
         \(tool) quarantine list --home \(home)
         \(tool) quarantine show \(stores.first?.id ?? "ID") --home \(home)
         \(tool) inspect \(shellQuoted(stage.stores.appending("Healthy.sqlite").string)) --check full

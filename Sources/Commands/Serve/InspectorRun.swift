@@ -7,15 +7,15 @@ import Synchronization
 /// An inspector that serves until Ctrl-C.
 struct InspectorRun {
   private let options: InspectorOptions
-  private let listening: ListeningOptions
+  private let listening: ListeningPlace
   private let opensBrowser: Bool
   private let json: Bool
-  private let start: RequestTarget
+  private let start: (Inspector) throws -> RequestTarget
 
   /// - Parameter start: the page that the link leads to.
   init(
-    _ options: InspectorOptions, _ listening: ListeningOptions, opensBrowser: Bool, json: Bool,
-    start: RequestTarget = .to("stores")
+    _ options: InspectorOptions, _ listening: ListeningPlace, opensBrowser: Bool, json: Bool,
+    start: @escaping (Inspector) throws -> RequestTarget = { _ in .to("stores") }
   ) {
     self.options = options
     self.listening = listening
@@ -34,36 +34,33 @@ struct InspectorRun {
   ///
   /// - Throws: where nothing can listen at that address, or the files of the pages are missing.
   func run() throws {
-    let isSecure = listening.tlsCert != nil
+    let isSecure = listening.tls != nil
     // Servers at different ports of one host share their cookies, so each has a name of its own.
     let sessions = Sessions(cookieName: "lazaret-\(Token.random().text.prefix(8))", isSecure: isSecure)
     let inspector = try Inspector(options, sessions: sessions)
     Interruption.listen()
-    var server = try listening.options()
-    if server.port != 0 { server.hosts = listening.hosts(at: server.port) }
+    let server = try listening.options()
+    let target = try start(inspector)
     let running: Server
     do throws(ServerError) {
       running = try Server(server) { inspector.respond(to: $0) }
     } catch {
       throw ServingError(error)
     }
-    announce(inspector.sessions, port: running.port, isSecure: isSecure)
+    announce(sessions.makeLink(to: target), port: running.port)
     while !Interruption.isRequested { Thread.sleep(forTimeInterval: 0.1) }
     if !json { Terminal.standardError.write("Ending …\n") }
     inspector.work.stop()
     running.stop()
   }
 
-  private func announce(_ sessions: Sessions, port: UInt16, isSecure: Bool) {
-    let isAny = listening.listen == "0.0.0.0" || listening.listen == "::"
-    let address = isAny ? "127.0.0.1" : listening.listen
-    let host = listening.host.first ?? (address.contains(":") ? "[\(address)]" : address)
-    let link = "\(isSecure ? "https" : "http")://\(host):\(port)/open/\(sessions.makeLink(to: start).text)"
+  private func announce(_ token: Token, port: UInt16) {
+    let link = "\(listening.origin(at: port))/open/\(token.text)"
     if json {
       Terminal.standardOutput.write(
         JSONText.line(Announcement(url: link, port: port, home: PathText(options.home))))
     } else {
-      if !listening.isLoopback, !isSecure {
+      if !listening.isLoopback, listening.tls == nil {
         Terminal.standardError.write(
           "lazaret: this is not encrypted: whoever is on the way can read every record, and the link.\n")
       }

@@ -44,8 +44,6 @@ struct ServeCommand: ParsableCommand {
 
   @OptionGroup var output: OutputOptions
 
-  func validate() throws { try listening.check() }
-
   func run() throws {
     try report(json: output.json) {
       var options = InspectorOptions(
@@ -55,7 +53,7 @@ struct ServeCommand: ParsableCommand {
           (path.path.stem ?? "Model", try AppModel.load(path.path, order: versionOrder.order))
         })
       options.allowsActions = !readOnly
-      try InspectorRun(options, listening, opensBrowser: !noBrowser, json: output.json).run()
+      try InspectorRun(options, listening.place, opensBrowser: !noBrowser, json: output.json).run()
     }
   }
 }

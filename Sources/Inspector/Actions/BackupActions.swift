@@ -23,7 +23,7 @@ struct BackupActions: Sendable {
     .init("full", "\"yes\" to pack the whole store, even where little has changed.")
   ]
 
-  @Sendable func createForm(_ store: ListedStore) throws -> ActionForm {
+  @Sendable func createForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
     let files = try live(store)
     let place = parts.backups.place(of: files.main)
     var form = ActionForm(
@@ -63,7 +63,7 @@ struct BackupActions: Sendable {
     .init("model", "The name of the model that the app has now; what the store says of itself if empty."),
   ]
 
-  @Sendable func quarantineForm(_ store: ListedStore) throws -> ActionForm {
+  @Sendable func quarantineForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
     let files = try live(store)
     var form = ActionForm(
       "Quarantine", of: store, "quarantine",
@@ -74,7 +74,7 @@ struct BackupActions: Sendable {
       ], button: "Quarantine")
     form.choices = [
       .flag(name: "salvage", label: "Salvage it at once", about: "A clean store is made beside it.", isRequired: false),
-      .pick(name: "model", label: "Model", options: parts.modelOptions),
+      .pick(name: "model", label: "Model", options: parts.modelOptions(for: files)),
     ]
     return form
   }
@@ -103,7 +103,7 @@ struct BackupActions: Sendable {
     .init("depth", "\"files\" to read it back only, \"restored\" to restore it aside and count its records.")
   ]
 
-  @Sendable func verifyForm(_ store: ListedStore) throws -> ActionForm {
+  @Sendable func verifyForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
     _ = try backup(store)
     var form = ActionForm(
       "Verify", of: store, "verify",
@@ -157,7 +157,7 @@ struct BackupActions: Sendable {
     return path
   }
 
-  @Sendable func restoreForm(_ store: ListedStore) throws -> ActionForm {
+  @Sendable func restoreForm(_ store: ListedStore, isShown: Bool) throws -> ActionForm {
     let (backup, place) = try backup(store)
     let path = try destination(backup, place)
     let present = try parts.present(StoreFileSet(main: path))
@@ -176,7 +176,7 @@ struct BackupActions: Sendable {
         hint: "Restore another backup.")
       return form
     }
-    guard present != nil else { return form }
+    guard isShown, present != nil else { return form }
     guard let bytes = backup.manifest?.contentBytes, bytes <= Self.maximumPreview else {
       form.preview = (
         "<p class=\"soft\">The store is too large to be compared on this page; <code>lazaret backup restore --preview</code> does.</p>",

@@ -59,14 +59,15 @@ extension InspectorRoutes {
   /// Adds an action on a store, and the page that asks for it.
   private mutating func add(
     _ name: String, _ about: String, _ catalogue: StoreCatalogue,
-    _ form: @escaping @Sendable (ListedStore) throws -> ActionForm, _ fields: [DocumentedRoute.Field],
+    _ form: @escaping @Sendable (ListedStore, Bool) throws -> ActionForm, _ fields: [DocumentedRoute.Field],
     _ perform: @escaping @Sendable (ListedStore, FormData) throws -> ActionAnswer
   ) {
-    page("/stores/{id}/\(name)", about: "Asks before: \(about)", .store) { _, id in try form(catalogue.store(id)) }
+    page("/stores/{id}/\(name)", about: "Asks before: \(about)", .store) { _, id in try form(catalogue.store(id), true)
+    }
     action("/stores/{id}/\(name)", about: about, .store, fields: fields) { _, data, id in
       let store = try catalogue.store(id)
       // What the page would refuse to offer is not done either.
-      if let obstacle = try form(store).obstacle { throw obstacle.refusal }
+      if let obstacle = try form(store, false).obstacle { throw obstacle.refusal }
       return try perform(store, data)
     }
   }

@@ -20,7 +20,7 @@ struct QuarantineActions: Sendable {
     .init("backup", "The identifier of a backup that lost records are taken from."),
   ]
 
-  @Sendable func salvageForm(_ store: ListedStore) throws -> ActionForm {
+  @Sendable func salvageForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
     let stored = try stored(store)
     var form = ActionForm(
       "Salvage", of: store, "salvage",
@@ -32,7 +32,7 @@ struct QuarantineActions: Sendable {
           : "What was salvaged before is replaced, once the new store has passed every check.",
       ], button: "Salvage")
     form.choices = [
-      .pick(name: "model", label: "Model", options: parts.modelOptions),
+      .pick(name: "model", label: "Model", options: parts.modelOptions(for: stored.files)),
       .flag(
         name: "deleted", label: "Look for deleted records too",
         about: "They are kept apart from the others, and never put into the app's place.", isRequired: false),
@@ -98,7 +98,7 @@ struct QuarantineActions: Sendable {
 
   // MARK: Install
 
-  @Sendable func installForm(_ store: ListedStore) throws -> ActionForm {
+  @Sendable func installForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
     let stored = try stored(store)
     let place = stored.receipt?.originalPath.path
     let present = try place.map { try parts.present(StoreFileSet(main: $0)) } ?? nil
@@ -147,7 +147,7 @@ struct QuarantineActions: Sendable {
     .init("replace", "\"yes\" to quarantine the store that is in its place now.")
   ]
 
-  @Sendable func releaseForm(_ store: ListedStore) throws -> ActionForm {
+  @Sendable func releaseForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
     let stored = try stored(store)
     let place = stored.receipt?.originalPath.path
     var form = ActionForm(
@@ -191,7 +191,7 @@ struct QuarantineActions: Sendable {
     .init("understood", "\"yes\": that it is gone for good is understood.", isRequired: true)
   ]
 
-  @Sendable func discardForm(_ store: ListedStore) throws -> ActionForm {
+  @Sendable func discardForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
     let stored = try stored(store)
     var does = [
       "Removes the quarantined store, its receipt, and everything that was salvaged of it. Nothing brings them back."

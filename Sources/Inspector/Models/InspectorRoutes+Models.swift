@@ -23,7 +23,7 @@ extension InspectorRoutes {
         }
         return model
       }
-      return PlanPage(store, model ?? parts.models.first, parts)
+      return PlanPage(store, model, parts)
     }
   }
 }

@@ -15,7 +15,7 @@ struct ModelChange {
       rows.isEmpty
       ? "<p>No entity is stored in another way.</p>"
       : .table(
-        "Entities that change",
+        "Entities that change, \(printable(change.from)) → \(printable(change.to))",
         head: "<th scope=\"col\">Entity</th><th scope=\"col\">What becomes of it</th><th scope=\"col\">Properties</th>",
         rows)
     let rest: HTML =

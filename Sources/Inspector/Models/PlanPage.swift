@@ -13,11 +13,12 @@ struct PlanPage: InspectorPage {
 
   init(_ store: ListedStore, _ model: InspectorModel?, _ parts: InspectorParts) {
     self.store = store
-    self.model = model
     models = parts.models
     // What was salvaged is what an app would go on with; the evidence itself is only looked at in a copy.
     let files = store.salvage?.store ?? store.files
     isOfSalvaged = store.salvage != nil
+    let model = model ?? files.flatMap { parts.examined($0).model } ?? parts.models.first
+    self.model = model
     guard let files, case .coreData(let bundle)? = model?.model else {
       plan = nil
       return
@@ -138,7 +139,7 @@ struct PlanPage: InspectorPage {
     return .panel(
       printable(step.name),
       """
-      \(reason)\(HTML.table("Entities of the step", head: "<th scope=\"col\">Entity</th><th scope=\"col\">Becomes</th><th scope=\"col\">How</th><th scope=\"col\" class=\"number\">Records</th>", rows))\
+      \(reason)\(HTML.table("Entities of \(printable(step.name))", head: "<th scope=\"col\">Entity</th><th scope=\"col\">Becomes</th><th scope=\"col\">How</th><th scope=\"col\" class=\"number\">Records</th>", rows))\
       \(list("Would be lost", step.losses))\(list("Would fail on", step.failures))
       """)
   }

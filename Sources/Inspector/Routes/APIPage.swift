@@ -12,7 +12,7 @@ struct APIPage: InspectorPage {
     let rows = routes.filter { !$0.pattern.hasPrefix("/public/") }.map { route -> HTML in
       let twin: HTML = route.kind == .other ? .empty : "<code>\(OpenAPIDescription.twin(route.pattern))</code>"
       return """
-        <tr><th scope="row"><code>\(route.method.rawValue) \(route.pattern)</code></th><td>\(route.about)</td><td>\(twin)</td></tr>
+        <tr><th scope="row" class="wrap"><code>\(route.method.rawValue) \(route.pattern)</code></th><td>\(route.about)</td><td class="wrap">\(twin)</td></tr>
         """
     }
     return """

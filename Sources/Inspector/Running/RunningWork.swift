@@ -22,6 +22,9 @@ package final class RunningWork: Sendable {
   private static let maximumRunning = 4
   private static let maximumKept = 50
 
+  /// The most browsers that are told of events; of more, the first is left to ask again.
+  private static let maximumListeners = 64
+
   private let state = Mutex(State())
   private let threads = DispatchGroup()
   private let surroundings: Surroundings
@@ -122,6 +125,7 @@ package final class RunningWork: Sendable {
     let running = state.withLock { state in
       state.listeners.removeAll(where: \.isClosed)
       state.listeners.append(channel)
+      if state.listeners.count > Self.maximumListeners { state.listeners.removeFirst().close() }
       return state.entries.map(\.job).filter(\.isRunning)
     }
     // A page that shows a job which is not named here was made before its end.

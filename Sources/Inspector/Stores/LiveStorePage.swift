@@ -10,9 +10,7 @@ struct LiveStorePage: InspectorPage {
   init(_ store: ListedStore, _ files: StoreFileSet, _ parts: InspectorParts) {
     self.store = store
     self.files = files
-    examination = PagePart {
-      try Examiner(fileSystem: parts.surroundings.fileSystem).examine(files.main, model: parts.models.first?.model)
-    }
+    examination = parts.examined(files, countsRecords: true).examination
   }
 
   var title: String { store.name }
@@ -104,12 +102,21 @@ struct LiveStorePage: InspectorPage {
     facts.append(("Size", HTML(escaping: Words.size(store.bytes))))
     facts.append(("Changed", store.date.map { Words.time($0, now: frame.now) }))
     facts.append(("Pages", pages))
-    facts.append(("Encoding", health.encoding.map { HTML(escaping: "\($0)") }))
+    facts.append(("Encoding", health.encoding.map { HTML(escaping: Self.words($0)) }))
     facts.append(("Written by", health.writtenBySQLite.map { "SQLite \($0)" }))
     facts.append(("Log", log))
     let uuid: HTML? = examination.metadata.map { "<code>\(printable($0.uuid))</code>" }
     facts.append(("Store UUID", uuid))
     return facts
+  }
+
+  private static func words(_ encoding: TextEncoding) -> String {
+    switch "\(encoding)" {
+    case "utf8": "UTF-8"
+    case "utf16LittleEndian": "UTF-16, little-endian"
+    case "utf16BigEndian": "UTF-16, big-endian"
+    default: "\(encoding)"
+    }
   }
 
   private static func words(_ kind: ExaminedKind) -> String {

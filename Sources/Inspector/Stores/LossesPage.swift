@@ -46,23 +46,24 @@ struct LossesPage: InspectorPage {
   }
 
   private func verdict(_ report: SalvageReport) -> HTML {
-    let all = report.recovered + report.lost
+    let counts = report.recordCounts
+    let all = counts.recovered + counts.lost
     if report.isComplete {
       return .note(.good, "<p><strong>You lost nothing.</strong> All \(Words.counted(all, "record")) are safe.</p>")
     }
-    if report.lost == 0 {
+    if counts.lost == 0 {
       return .note(
         .good,
         """
-        <p><strong>As far as can be told, no record is lost.</strong> \(Words.counted(report.recovered, "record")) were \
+        <p><strong>As far as can be told, no record is lost.</strong> \(Words.counted(counts.recovered, "record")) were \
         saved; some of them deserve a look, see below.</p>
         """)
     }
     return .note(
       .warn,
       """
-      <p><strong>\(report.isLostExact ? "" : "About ")\(Words.counted(report.lost, "record")) of \(Words.number(all)) could not be \
-      saved.</strong> The other \(Words.number(report.recovered)) are safe.</p>
+      <p><strong>\(report.isLostExact ? "" : "About ")\(Words.counted(counts.lost, "record")) of \(Words.number(all)) could not be \
+      saved.</strong> The other \(Words.number(counts.recovered)) are safe.</p>
       """)
   }
 
@@ -73,7 +74,7 @@ struct LossesPage: InspectorPage {
 
   /// What is missing, a sentence for each entity, then for links and files.
   static func sentences(_ report: SalvageReport) -> [String] {
-    var sentences = report.entities.filter { $0.lost > 0 }.map { entity -> String in
+    var sentences = report.records.filter { $0.lost > 0 }.map { entity -> String in
       let all = entity.recovered + entity.lost
       var words =
         "\(printable(entity.name)): \(entity.isLostExact ? "" : "about ")\(Words.number(entity.lost)) of \(Words.number(all))"
@@ -92,7 +93,7 @@ struct LossesPage: InspectorPage {
 
   /// What was saved and may not be as it was.
   static func doubts(_ report: SalvageReport) -> [String] {
-    var sentences = report.entities.filter { $0.doubtful > 0 }.map { entity in
+    var sentences = report.records.filter { $0.doubtful > 0 }.map { entity in
       """
       \(printable(entity.name)): \(Words.number(entity.doubtful)) of \(Words.number(entity.recovered)) were saved, but it is not \
       certain that they are as you left them. They may be older versions, or lack a value.

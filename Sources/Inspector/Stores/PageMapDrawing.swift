@@ -5,7 +5,6 @@ import Lazaret
 struct PageMapDrawing: Sendable {
   let pages: PageStates
   let store: StoreID
-  let isLarge: Bool
 
   /// The most cells of the drawing without scripts; of more pages, several share a cell and the worst state shows.
   private static let maximumCells = 4000
@@ -35,8 +34,8 @@ struct PageMapDrawing: Sendable {
     """
     <div class="map" data-map="\(RequestTarget.store(store, "map").twin)">
     <div class="map-still">\(drawing)</div>
-    <div class="row no-print"><button data-zoom="2" hidden aria-label="Enlarge">＋</button>\
-    <button data-zoom="0.5" hidden aria-label="Shrink">－</button>\
+    <div class="row no-print"><button data-zoom="2" hidden aria-label="Enlarge">+</button>\
+    <button data-zoom="0.5" hidden aria-label="Shrink">−</button>\
     <button data-colour hidden>Colour by table</button></div>
     \(legend)
     </div>

@@ -20,7 +20,7 @@ struct PageMapPage: InspectorPage {
       """
       <p class="soft">\(Words.counted(report.pages.total, "page")) of \(Words.number(report.pages.pageSize)) bytes. Each cell is a \
       page; Enter or a click opens its bytes, N goes to the next damage.</p>
-      \(PageMapDrawing(pages: report.pages, store: store.id, isLarge: true).html)
+      \(PageMapDrawing(pages: report.pages, store: store.id).html)
       <h2>Tables and indexes</h2>\(owners(report.pages))
       """
     }

@@ -12,7 +12,7 @@ struct QuarantinedStorePage: InspectorPage {
   init(_ store: ListedStore, _ stored: QuarantinedStore, _ parts: InspectorParts) {
     self.store = store
     self.stored = stored
-    summary = StoreSummary(store, parts.surroundings.fileSystem, model: nil)
+    summary = StoreSummary(store, parts)
     report = store.salvage == nil ? nil : PagePart { try store.report(parts.surroundings.fileSystem) }
     hasPlace = stored.receipt?.originalPath.path != nil
   }
@@ -79,7 +79,7 @@ struct QuarantinedStorePage: InspectorPage {
       let account = SalvageAccount(report: report, store: store)
       return HTML.panel(
         "Page map",
-        PageMapDrawing(pages: report.pages, store: store.id, isLarge: false).html
+        PageMapDrawing(pages: report.pages, store: store.id).html
           + "<p><a href=\"\(RequestTarget.store(store.id, "map"))\">The map with its tables</a></p>")
         + .panel("What most likely happened", account.causes)
     }
@@ -105,11 +105,12 @@ struct QuarantinedStorePage: InspectorPage {
   private var score: HTML {
     guard let report = report?.value else { return .empty }
     let words = receipt?.salvage?.result?.words ?? ""
+    let counts = report.recordCounts
     return .panel(
       "Saved",
       """
       <p class="score"><b>\(report.score)</b><span class="soft">of 100</span></p>\
-      \(HTML.bar(recovered: report.recovered, doubtful: report.doubtful, lost: report.lost))<p>\(printable(words))</p>\
+      \(HTML.bar(recovered: counts.recovered, doubtful: counts.doubtful, lost: counts.lost))<p>\(printable(words))</p>\
       <p><a href="\(RequestTarget.store(store.id, "losses"))">What did I lose?</a></p>
       """)
   }
@@ -123,7 +124,7 @@ struct QuarantinedStorePage: InspectorPage {
     ].compactMap(\.self).joined(separator: ", ")
     let rows = receipt.files.map { file -> HTML in
       """
-      <tr><th scope="row">\(printable(file.name.text))</th><td class="number">\(Words.size(file.bytes))</td>\
+      <tr><th scope="row" class="wrap">\(printable(file.name.text))</th><td class="number">\(Words.size(file.bytes))</td>\
       <td><code>\(printable(String(file.sha256.prefix(12))))…</code></td></tr>
       """
     }

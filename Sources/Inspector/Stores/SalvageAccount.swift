@@ -45,10 +45,20 @@ struct SalvageAccount: Sendable {
 
   /// The entities with what was recovered, is doubtful, and was lost.
   var entities: HTML {
+    let records = report.records
+    let others = report.entities.filter { !records.contains($0) }
+    let rest: HTML =
+      others.isEmpty
+      ? .empty
+      : "<details><summary>\(Words.counted(others.count, "table")) that Core Data needs for itself</summary>\(table(others))</details>"
+    return table(records) + rest
+  }
+
+  private func table(_ accounts: [SalvageReport.Entity]) -> HTML {
     let hasBackup = report.entities.contains { $0.fromBackup > 0 }
     let hasDeleted = report.entities.contains { $0.deleted > 0 }
     let hasApart = report.entities.contains { $0.keptApart > 0 }
-    let rows = report.entities.map { entity -> HTML in
+    let rows = accounts.map { entity -> HTML in
       let target = StoreLinks.records(store, entity: entity.name)
       let name: HTML =
         target.map { "<a href=\"\($0)\">\(printable(entity.name))</a>" } ?? HTML(escaping: printable(entity.name))
@@ -70,5 +80,26 @@ struct SalvageAccount: Sendable {
         \(head("Doubtful"))\(head("Lost"))\(hasApart ? head("Kept apart") : .empty)\(hasBackup ? head("From backup") : .empty)\
         \(hasDeleted ? head("Deleted") : .empty)
         """, rows)
+  }
+}
+
+extension SalvageReport {
+  /// The accounts of what holds records of the app's, and not what Core Data itself needs: its lists, pairs, and history.
+  var records: [Entity] {
+    guard isCoreData else { return entities }
+    return entities.filter { entity in
+      let name = entity.table.uppercased()
+      let isOwn = name.hasPrefix("Z_") || ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"].contains(name)
+      return entity.name != entity.table || !isOwn
+    }
+  }
+
+  /// Records recovered, doubtful and lost, in all; pairs and bookkeeping are no records.
+  var recordCounts: (recovered: Int64, doubtful: Int64, lost: Int64) {
+    records.reduce(into: (0, 0, 0)) { sum, entity in
+      sum.0 += entity.recovered
+      sum.1 += entity.doubtful
+      sum.2 += entity.lost
+    }
   }
 }

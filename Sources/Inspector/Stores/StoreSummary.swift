@@ -9,12 +9,10 @@ struct StoreSummary: Sendable {
   let examination: PagePart<Examination>?
 
   /// A live store is looked at; any other tells by its receipt or manifest.
-  init(_ store: ListedStore, _ fileSystem: FileSystem, model: AppModel?) {
+  init(_ store: ListedStore, _ parts: InspectorParts) {
     self.store = store
     if case .live(let files) = store.kind {
-      examination = PagePart {
-        try Examiner(fileSystem: fileSystem).examine(files.main, model: model, options: .init(countsRecords: false))
-      }
+      examination = parts.examined(files).examination
     } else {
       examination = nil
     }

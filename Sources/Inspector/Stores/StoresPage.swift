@@ -13,9 +13,8 @@ struct StoresPage: InspectorPage {
 
   init(_ parts: InspectorParts, filter: String) {
     self.filter = filter
-    let model = parts.models.first?.model
     func summaries(_ list: () throws -> [ListedStore]) throws -> [StoreSummary] {
-      try list().map { StoreSummary($0, parts.surroundings.fileSystem, model: model) }.filter { $0.matches(filter) }
+      try list().map { StoreSummary($0, parts) }.filter { $0.matches(filter) }
     }
     quarantined = PagePart { try summaries(parts.catalogue.quarantined) }
     live = PagePart { try summaries(parts.catalogue.live) }
@@ -48,13 +47,13 @@ struct StoresPage: InspectorPage {
       Nothing is in quarantine here\(filter.isEmpty ? "" : " that has these words in it"). A store that an app cannot open \
       is moved there, whole and unchanged, before anything else is done.
       """))
-    \(section("In their place", live, frame, nothing: "No store was found in the home, or beside a quarantine."))
-    \(section("Backups", backups, frame, nothing: "No backups are kept in this home."))
+    \(section("In their place", live, frame, style: "compact", nothing: "No store was found in the home, or beside a quarantine."))
+    \(section("Backups", backups, frame, style: "compact", nothing: "No backups are kept in this home."))
     """
   }
 
   private func section(
-    _ heading: String, _ part: PagePart<[StoreSummary]>, _ frame: PageFrame, nothing: String
+    _ heading: String, _ part: PagePart<[StoreSummary]>, _ frame: PageFrame, style: String = "", nothing: String
   ) -> HTML {
     let list = part.html { stores in
       guard !stores.isEmpty else { return "<p class=\"soft\">\(nothing)</p>" }
@@ -62,7 +61,7 @@ struct StoresPage: InspectorPage {
         stores.count > Self.maximumShown
         ? "<p class=\"soft\">\(Words.counted(stores.count - Self.maximumShown, "more")); search to find them.</p>"
         : .empty
-      return "<ul class=\"stores\">\(stores.prefix(Self.maximumShown).map { $0.item(frame) })</ul>\(more)"
+      return "<ul class=\"stores \(style)\">\(stores.prefix(Self.maximumShown).map { $0.item(frame) })</ul>\(more)"
     }
     let count: HTML = part.value.map { "<span class=\"soft\"> \($0.count)</span>" } ?? .empty
     return "<section><h2>\(heading)\(count)</h2>\(list)</section>"
