@@ -67,6 +67,28 @@ struct RecordsTests {
     }
   }
 
+  @Test("Deleted records are shown when they are asked for, and are none of the store's")
+  func deleted() throws {
+    let scene = try RecordsScene(
+      damage: "none", change: "PRAGMA secure_delete = OFF; DELETE FROM ZPERSON WHERE Z_PK BETWEEN 100 AND 120")
+    let list = try scene.json("/original/entities/Person/records?_state=deleted")
+    let rows = try #require(list["rows"] as? [[String: Any]])
+    #expect(!rows.isEmpty)
+    #expect(rows.allSatisfy { $0["state"] as? String == "deleted" })
+    #expect(list["total"] as? Int == 229)
+    let page = try scene.get("/original/entities/Person/records?_state=deleted").text
+    #expect(page.contains("; the store has 229 records"))
+    for row in rows.prefix(5) {
+      let key = try #require(row["key"] as? String)
+      let record = try scene.json("/original/entities/Person/records/\(key)")
+      let provenance = try #require(record["provenance"] as? [String: Any])
+      #expect(provenance["state"] as? String == "deleted")
+      let number = try #require(provenance["page"] as? Int)
+      #expect(try scene.get("/pages/\(number)").status == .ok)
+    }
+    #expect(try scene.get("/salvaged/entities/Person/records?_state=deleted").status == .ok)
+  }
+
   @Test("Relationships lead on, in both directions, and records lead back to all of them")
   func relationships() throws {
     let scene = try RecordsScene()

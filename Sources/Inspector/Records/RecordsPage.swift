@@ -108,6 +108,11 @@ struct RecordsPage: InspectorPage {
     let noun = collection.isEntity ? "record" : "row"
     let total: HTML = page.total.map { HTML(escaping: Words.counted($0, noun)) } ?? "Many \(noun)s"
     guard !query.filters.isEmpty || query.search != nil || query.states != nil else { return total }
+    if let states = query.states, states.contains(where: { !$0.isLive }) {
+      // Rows that are no records of the store are not some of them.
+      let found: HTML = page.matching.map { HTML(escaping: Words.counted($0, "row")) } ?? "Many rows"
+      return "\(found); the store has \(total)"
+    }
     if let matching = page.matching {
       return "\(Words.number(matching)) of \(total)"
     }

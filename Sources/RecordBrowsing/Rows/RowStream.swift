@@ -31,13 +31,15 @@ public final class RowStream: Sendable {
   private let state = Mutex(State())
   private let beginning: Mutex<Beginning?>
   private let filled = DispatchSemaphore(value: 0)
-  private let free = DispatchSemaphore(value: RowStream.capacity)
+  private let free = DispatchSemaphore(value: 0)
 
   fileprivate init(
     _ columns: [RecordColumn], _ begin: @escaping @Sendable (RowStream) throws(RecordBrowsingError) -> Void
   ) {
     self.columns = columns
     beginning = Mutex(begin)
+    // A semaphore that begins with places must have them all back when it goes, which one that was cancelled has not.
+    for _ in 0..<Self.capacity { free.signal() }
   }
 
   /// The next rows; nil behind the last ones.

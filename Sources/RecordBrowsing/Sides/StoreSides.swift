@@ -31,7 +31,7 @@ package final class StoreSides: Sendable {
     var clock: UInt64 = 0
 
     /// The last copies of stores in use: the name of the side, and when it was begun.
-    var live: [FilePath: (name: String, time: Timestamp)] = [:]
+    var live: [String: (name: String, time: Timestamp)] = [:]
   }
 
   /// How many sides are open at a time.
@@ -147,22 +147,29 @@ package final class StoreSides: Sendable {
   /// The name of a side, which changes with its content: letters, digits and dashes.
   private func name(of side: StoreSide, isFresh: Bool) throws -> String {
     switch side {
-    case .evidence(let files, let sums): return "original-\(digest(try facts(files) + sums))"
+    case .evidence(let files, let sums):
+      return sums.isEmpty
+        ? try lasting("original", files, isFresh: isFresh) : "original-\(digest(try facts(files) + sums))"
     case .file(let files): return "file-\(digest(try facts(files)))"
     case .backup(let id, let place):
       return "backup-\(digest([place.location, id.description]))"
-    case .live(let files):
-      let now = surroundings.now()
-      let name = "live-\(digest(try facts(files)))"
-      return state.withLock { state in
-        if let last = state.live[files.main], !isFresh || last.name == name,
-          now.secondsSince1970 - last.time.secondsSince1970 < Self.liveSeconds
-        {
-          return last.name
-        }
-        state.live[files.main] = (name, now)
-        return name
+    case .live(let files): return try lasting("live", files, isFresh: isFresh)
+    }
+  }
+
+  /// The name of what is made of a store that may be in use: for some minutes that of the last one, whatever was written since.
+  private func lasting(_ kind: String, _ files: StoreFileSet, isFresh: Bool) throws -> String {
+    let now = surroundings.now()
+    let name = "\(kind)-\(digest(try facts(files)))"
+    let place = "\(kind) \(files.main)"
+    return state.withLock { state in
+      if let last = state.live[place], !isFresh || last.name == name,
+        now.secondsSince1970 - last.time.secondsSince1970 < Self.liveSeconds
+      {
+        return last.name
       }
+      state.live[place] = (name, now)
+      return name
     }
   }
 
@@ -185,9 +192,10 @@ package final class StoreSides: Sendable {
 
   private func make(_ side: StoreSide, _ name: String, _ preparation: SidePreparation) throws -> OpenedSide {
     switch side {
-    case .evidence(let files, _):
+    case .evidence(let files, let sums):
+      let time = surroundings.now()
       let folder = try cache.entry(name) { try salvage(files, into: $0, preparation) }
-      return try opened(folder, external: files, takenAt: nil)
+      return try opened(folder, external: files, takenAt: sums.isEmpty ? time : nil)
     case .file(let files):
       let log = try fileSystem.status(of: files.path(of: .wal))
       guard let log, log.size > 0 else {
