@@ -86,7 +86,9 @@ class Visit:
 
     def __init__(self, browser, server, failures, artifacts):
         self.server, self.failures, self.artifacts = server, failures, artifacts
-        self.context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+        # The checker of rules puts a script into the page, which the page's policy refuses, as it must; a page of its own
+        # that heeds the policy sees to that below.
+        self.context = browser.new_context(viewport={"width": 1280, "height": 900}, bypass_csp=True)
         self.page = self.context.new_page()
         self.axe = Axe()
         self.shots = 0
@@ -164,83 +166,103 @@ def crawl(visit, start, limit=60):
     return seen
 
 
+def ready(page):
+    """Waits until what is being made to be looked at is there."""
+    page.wait_for_function("!document.querySelector('[data-reload]')", timeout=30_000)
+
+
 def walk(visit):
-    """The way of a person whose store broke."""
+    """The way of a person whose store broke: its map, what is lost, its records, their relationships and bytes, a table."""
     page = visit.page
     visit.go("/stores")
-    page.get_by_role("link", name="Truncated.sqlite").first.click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("Truncated")
-    expect(page.locator("body")).to_contain_text(re.compile("recovered", re.I))
-    # The map: as a picture that a keyboard can walk over.
-    page.get_by_role("link", name=re.compile("map", re.I)).first.click()
-    drawing = page.locator("canvas, svg[role=img], [data-page-map], [data-pages]").first
-    expect(drawing).to_be_visible()
-    page.go_back()
-    # What is lost, in words.
-    page.get_by_role("link", name=re.compile("lose|lost", re.I)).first.click()
-    expect(page.locator("main")).to_contain_text(re.compile("lost", re.I))
-
-    # Records of a store that was salvaged, a filter, a record, a relationship, its bytes.
-    visit.go("/stores")
-    page.get_by_role("link", name="Overwritten.sqlite").first.click()
+    page.get_by_role("link", name="WrongLog.sqlite").first.click()
+    expect(page.get_by_role("heading", name="Page map")).to_be_visible()
     store = urllib.parse.urlsplit(page.url).path
-    visit.go(store + "/salvaged/entities")
-    page.locator("main a[href*='/entities/']").filter(has_text=re.compile("Car")).first.click()
-    expect(page.locator("table").first).to_be_visible()
+    canvas = page.locator(".map canvas")
+    canvas.focus()
+    canvas.press("ArrowRight")
+    expect(page.locator(".map-tip")).to_contain_text("Page 2")
+    page.get_by_role("link", name="What did I lose?").first.click()
+    expect(page.locator("main h1")).to_contain_text("lose")
+    page.go_back()
+
+    page.get_by_role("link", name="Records", exact=True).click()
+    ready(page)
+    page.get_by_role("link", name="Car", exact=True).click()
+    ready(page)
     listing = urllib.parse.urlsplit(page.url).path
-    rows = page.locator("table tbody tr").count()
-    if rows == 0:
-        visit.failures.add(listing, "shows no record")
-    page.locator("table tbody tr a[href*='/records/'], table tbody tr a").first.click()
-    expect(page.get_by_role("heading", level=1)).to_be_visible()
-    related = page.locator("main a[href*='/records/']")
-    if related.count() == 0:
-        visit.failures.add(page.url, "a car leads to no other record")
-    else:
-        related.first.click()
-        expect(page.get_by_role("heading", level=1)).to_be_visible()
+    rows = page.locator("tbody tr").count()
+    if rows <= 10:
+        visit.failures.add(listing, f"shows {rows} cars of more than a hundred")
+    page.goto(visit.server.origin + listing + "?plate__contains=1003")
+    ready(page)
+    filtered = page.locator("tbody tr").count()
+    if not 0 < filtered < rows:
+        visit.failures.add(page.url, f"a filter leaves {filtered} of {rows} rows")
+    page.locator("tbody tr a").first.click()
+    ready(page)
+    visit.look("record-of-a-car")
+    page.locator("main a[href*='/Owner/records/']").first.click()
+    ready(page)
+    expect(page.locator("h1")).to_be_visible()
 
-    # The original, as far as it can be read, and the very bytes of a record.
-    visit.go(store + "/original/entities")
-    page.wait_for_url(re.compile("entities"))
-    link = page.locator("main a[href*='/entities/']").filter(has_text=re.compile("Car")).first
-    expect(link).to_be_visible(timeout=30_000)
-    link.click()
-    page.locator("table tbody tr a").first.click()
-    page.locator("main a[href*='/pages/']").first.click()
-    expect(page.locator("main")).to_contain_text(re.compile("cell", re.I))
+    # The very bytes of a record of the original, and those of a page.
+    visit.go(store + "/original/entities/Car/records")
+    ready(page)
+    page.locator("tbody tr a").first.click()
+    ready(page)
+    page.locator("main a[href*='/pages/'], main a[href*='/frames/']").first.click()
+    expect(page.locator(".hex, pre").first).to_be_visible()
+    visit.look("bytes-of-a-record")
 
-    # What is filtered, as a file.
-    answer = visit.context.request.get(visit.server.origin + listing + ".csv")
-    if answer.status != 200 or "text/csv" not in answer.headers.get("content-type", "") or answer.text().count("\n") <= rows:
-        visit.failures.add(listing + ".csv", f"the table is not to be had as CSV: {answer.status}")
+    answer = visit.context.request.get(visit.server.origin + listing.removesuffix("/records") + "/export/csv")
+    if not answer.ok or len(answer.text().splitlines()) < rows:
+        visit.failures.add(listing, f"cannot be had as a table: {answer.status}")
 
 
 def act(visit):
-    """Actions ask before they do anything, are reported, and need the token of the page."""
+    """Actions ask before they do anything, show how far they are, and need the token of the page."""
     page = visit.page
     visit.go("/stores")
-    page.get_by_role("link", name="Healthy.sqlite").first.click()
-    page.get_by_role("link", name=re.compile("back ?up", re.I)).first.click()
-    expect(page.locator("main form")).to_be_visible()
-    visit.look("asks-back-up")
-    page.locator("main form button[type=submit], main form button:not([type])").last.click()
-    expect(page.locator("main")).to_contain_text(re.compile("done|finished|backed up", re.I), timeout=30_000)
+    page.get_by_role("link", name="WrongLog.sqlite").first.click()
+    store = urllib.parse.urlsplit(page.url).path
+    visit.go(store + "/salvage")
+    page.get_by_role("button", name="Salvage").click()
+    page.get_by_role("link", name="See what came of it").wait_for(timeout=60_000)
     visit.look("work-done")
-    for method, path in (("post", "/stores"), ("post", "/work/x/cancel")):
-        answer = getattr(visit.context.request, method)(visit.server.origin + path)
-        if answer.status < 400:
-            visit.failures.add(path, f"{method} without a token answers {answer.status}")
+
     visit.go("/stores")
-    backup = page.locator("a[href*='/stores/b-']")
-    expect(backup.first).to_be_visible()
-    backup.first.click()
-    page.get_by_role("link", name=re.compile("restore", re.I)).first.click()
-    expect(page.locator("main form")).to_be_visible()
-    expect(page.locator("main")).to_contain_text(re.compile("added|changed|lost|same", re.I), timeout=30_000)
+    page.locator("section", has_text="In their place").get_by_role("link", name="Healthy.sqlite").first.click()
+    live = urllib.parse.urlsplit(page.url).path
+    visit.go(live + "/backup")
+    page.locator("main form button").first.click()
+    page.get_by_role("link", name="See what came of it").wait_for(timeout=60_000)
+    visit.go("/stores")
+    page.locator("section", has_text="Backups").get_by_role("link", name="Healthy.sqlite").last.click()
+    visit.look("backup")
+    page.get_by_role("link", name="Restore").click()
+    expect(page.get_by_role("heading", name="What would change")).to_be_visible()
     visit.look("asks-restore")
-    page.locator("main form button[type=submit], main form button:not([type])").last.click()
-    expect(page.locator("main")).to_contain_text(re.compile("done|finished|restored", re.I), timeout=30_000)
+    page.get_by_role("button", name="Restore").click()
+    page.get_by_role("link", name="See what came of it").wait_for(timeout=60_000)
+
+    for path in (store + "/discard", store + "/salvage", live + "/backup"):
+        answer = visit.context.request.post(visit.server.origin + path)
+        if answer.status != 403:
+            visit.failures.add(path, f"an action without a token answers {answer.status}")
+
+
+def strict(browser, visit):
+    """The pages work under their own policy: with it heeded, nothing of theirs is refused."""
+    context = browser.new_context(storage_state=visit.context.storage_state())
+    page = context.new_page()
+    visit.watch(page)
+    for path in ("/stores", "/models", "/work", "/api"):
+        page.goto(visit.server.origin + path)
+    page.goto(visit.server.origin + "/stores")
+    page.get_by_role("link", name="Truncated.sqlite").first.click()
+    expect(page.locator(".map canvas")).to_be_visible()
+    context.close()
 
 
 def without_scripts(browser, visit):
@@ -251,10 +273,9 @@ def without_scripts(browser, visit):
         response = page.goto(visit.server.origin + path)
         if response.status != 200 or not page.locator("main h1").first.is_visible():
             visit.failures.add(path, "cannot be read without JavaScript")
-    link = page.goto(visit.server.origin + "/stores") and page.get_by_role("link", name="Truncated.sqlite").first
-    link.click()
-    page.get_by_role("link", name=re.compile("map", re.I)).first.click()
-    if page.locator("main svg, main table").count() == 0:
+    page.goto(visit.server.origin + "/stores")
+    page.get_by_role("link", name="Truncated.sqlite").first.click()
+    if page.locator(".map-still svg rect").count() == 0:
         visit.failures.add("the map", "shows nothing without JavaScript")
     context.close()
 
@@ -286,6 +307,7 @@ def main():
             # The store with the most to show comes first, so that its pages are those that are looked at.
             visit.go("/stores")
             shown = visit.page.get_by_role("link", name="Truncated.sqlite").first.get_attribute("href")
+            strict(browser, visit)
             kinds = crawl(visit, ["/stores", shown])
             if before != server.evidence():
                 failures.add("evidence", "looking changed it")
