@@ -73,15 +73,21 @@ struct SalvageRun {
       done += Int64(pages)
       try tell(.rows, done, total)
     }
+    // Each of these may take a while, and whoever waits may want it to end.
     try harvest.harvestBroken()
+    try tell(.rows, done, total)
     try harvest.rebuildFromIndexes()
+    try tell(.rows, done, total)
     try harvest.harvestBehindEnd()
     try harvest.writeUnplaced()
+    try tell(.rows, done, total)
     if options.findsDeleted {
       try harvest.writeDeleted()
       try harvest.harvestUncommitted()
+      try tell(.rows, done, total)
     }
     try find.kit?.verify(harvest, evidence)
+    try tell(.rows, done, total)
     if let donor = options.donor {
       var rows = try DonorHarvest(
         donor, uuid: find.identity.metadata?.uuid ?? find.kit?.kit.storeUUID, kit: find.kit, in: evidence.fileSystem)

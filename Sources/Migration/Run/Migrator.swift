@@ -42,8 +42,9 @@ public struct Migrator: Sendable {
     /// Called before each step with its name, its number from 1, and their number; false ends the migration.
     public var progress: @Sendable (_ step: String, _ number: Int, _ count: Int) -> Bool = { _, _, _ in true }
 
-    /// Asked twice a second, on another thread, while SQLite works on a statement, which may take minutes; true ends the
-    /// migration. Nil asks nobody.
+    /// Whether the migration is to end; nil asks nobody.
+    ///
+    /// Asked twice a second, on another thread, while SQLite works on a statement, which may take minutes.
     public var isCancelled: (@Sendable () -> Bool)?
 
     /// Whether the home (or the store's folder) keeps records of it: a report in `Reports/` where it fails, a line in
