@@ -74,7 +74,8 @@ struct Browser {
       }
       found.append((address, response))
       guard response.headers["Content-Type"]?.hasPrefix("text/html") == true else { continue }
-      for link in response.links where !link.hasPrefix("#") && !link.hasPrefix("/public/") {
+      for link in response.links.map({ String($0.prefix { $0 != "#" }) })
+      where !link.isEmpty && !link.hasPrefix("/public/") {
         if seen.insert(link).inserted { waiting.append(link) }
       }
     }
