@@ -75,7 +75,9 @@ struct Browser {
       found.append((address, response))
       guard response.headers["Content-Type"]?.hasPrefix("text/html") == true else { continue }
       for link in response.links where !link.hasPrefix("#") && !link.hasPrefix("/public/") {
-        if seen.insert(link).inserted { waiting.append(link) }
+        // A place within a page is no page of its own.
+        let page = String(link.prefix { $0 != "#" })
+        if seen.insert(page).inserted { waiting.append(page) }
       }
     }
     return found
