@@ -59,9 +59,24 @@ struct Browser {
     return try #require(stores.first { $0["name"] as? String == name }?["id"] as? String, "\(kind) \(name)")
   }
 
+  /// How many pages of one shape are looked at.
+  private static let alike = 12
+
+  /// An address without its numbers and the values of its query.
+  private static func shape(of address: String) -> String {
+    let parts = address.split(separator: "?", maxSplits: 1)
+    let path = (parts.first ?? "").split(separator: "/").map { segment in
+      segment.allSatisfy { $0.isNumber || $0 == "-" } ? "0" : String(segment)
+    }
+    let names = (parts.count > 1 ? parts[1] : "").split(separator: "&").map { $0.prefix { $0 != "=" } }
+    return path.joined(separator: "/") + "?" + names.joined(separator: "&")
+  }
+
+
   /// Everything that can be reached by links from an address, each page with its response; at most so many.
   func crawl(from start: String, limit: Int = 1500) throws -> [(address: String, response: Response)] {
     var seen: Set<String> = [start]
+    var shapes: [String: Int] = [:]
     var waiting = [start]
     var found: [(String, Response)] = []
     while !waiting.isEmpty, found.count < limit {
@@ -77,7 +92,10 @@ struct Browser {
       for link in response.links where !link.hasPrefix("#") && !link.hasPrefix("/public/") {
         // A place within a page is no page of its own.
         let page = String(link.prefix { $0 != "#" })
-        if seen.insert(page).inserted { waiting.append(page) }
+        guard seen.insert(page).inserted else { continue }
+        // Of hundreds of records, pages of a file or orders of a list some stand for all.
+        shapes[Self.shape(of: page), default: 0] += 1
+        if shapes[Self.shape(of: page), default: 0] <= Self.alike { waiting.append(page) }
       }
     }
     return found
