@@ -72,7 +72,6 @@ struct Browser {
     return path.joined(separator: "/") + "?" + names.joined(separator: "&")
   }
 
-
   /// Everything that can be reached by links from an address, each page with its response; at most so many.
   func crawl(from start: String, limit: Int = 1500) throws -> [(address: String, response: Response)] {
     var seen: Set<String> = [start]
@@ -89,13 +88,12 @@ struct Browser {
       }
       found.append((address, response))
       guard response.headers["Content-Type"]?.hasPrefix("text/html") == true else { continue }
-      for link in response.links where !link.hasPrefix("#") && !link.hasPrefix("/public/") {
-        // A place within a page is no page of its own.
-        let page = String(link.prefix { $0 != "#" })
-        guard seen.insert(page).inserted else { continue }
+      for link in response.links.map({ String($0.prefix { $0 != "#" }) })
+      where !link.isEmpty && !link.hasPrefix("/public/") {
+        guard seen.insert(link).inserted else { continue }
         // Of hundreds of records, pages of a file or orders of a list some stand for all.
-        shapes[Self.shape(of: page), default: 0] += 1
-        if shapes[Self.shape(of: page), default: 0] <= Self.alike { waiting.append(page) }
+        shapes[Self.shape(of: link), default: 0] += 1
+        if shapes[Self.shape(of: link), default: 0] <= Self.alike { waiting.append(link) }
       }
     }
     return found

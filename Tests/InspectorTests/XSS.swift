@@ -7,11 +7,11 @@ enum XSS {
     "<svg/onload=alert(1)>", "\" onmouseover=\"alert(1)", "' onfocus='alert(1)' autofocus='", "javascript:alert(1)",
     "</title><script>alert(1)</script>", "</textarea><script>alert(1)</script>", "<!--<img src=x onerror=alert(1)>-->",
     "<iframe src=javascript:alert(1)>", "`onclick=alert(1)`", "{{constructor.constructor('alert(1)')()}}",
-    "<a href=\"javascript:alert(1)\">x</a>", "\u{2028}alert(1)", "<scr\u{0}ipt>alert(1)</scr\u{0}ipt>",
+    "<a href=\"javascript:alert(1)\">x</a>", "\u{2028}alert(1)", "<scr\u{1}ipt>alert(1)</scr\u{1}ipt>",
     "\u{202E}<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;", "<math><mi//xlink:href=\"data:x\">",
     "</svg><script>alert(1)</script>", "]]><script>alert(1)</script>", "<style>*{x:expression(alert(1))}</style>",
     "<base href=//evil.example>", "<meta http-equiv=refresh content=0;url=//evil.example>",
-  ].map { $0.replacingOccurrences(of: "\u{0}", with: "") }
+  ]
 
   /// The elements that our own pages have.
   private static let elements: Set<String> = [
