@@ -60,7 +60,7 @@ struct Browser {
   }
 
   /// How many pages of one shape are looked at.
-  private static let alike = 12
+  private static let alike = 3
 
   /// An address without its numbers and the values of its query.
   private static func shape(of address: String) -> String {
@@ -68,8 +68,10 @@ struct Browser {
     let path = (parts.first ?? "").split(separator: "/").map { segment in
       segment.allSatisfy { $0.isNumber || $0 == "-" } ? "0" : String(segment)
     }
-    let names = (parts.count > 1 ? parts[1] : "").split(separator: "&").map { $0.prefix { $0 != "=" } }
-    return path.joined(separator: "/") + "?" + names.joined(separator: "&")
+    let names = (parts.count > 1 ? parts[1] : "").split(separator: "&").map { item in
+      item.hasPrefix("_") ? String(item.prefix { $0 != "=" }) : "property"
+    }
+    return path.joined(separator: "/") + "?" + Set(names).sorted().joined(separator: "&")
   }
 
   /// Everything that can be reached by links from an address, each page with its response; at most so many.
