@@ -59,9 +59,25 @@ struct Browser {
     return try #require(stores.first { $0["name"] as? String == name }?["id"] as? String, "\(kind) \(name)")
   }
 
+  /// How many pages of one shape are looked at.
+  private static let alike = 3
+
+  /// An address without its numbers and the values of its query.
+  private static func shape(of address: String) -> String {
+    let parts = address.split(separator: "?", maxSplits: 1)
+    let path = (parts.first ?? "").split(separator: "/").map { segment in
+      segment.allSatisfy { $0.isNumber || $0 == "-" } ? "0" : String(segment)
+    }
+    let names = (parts.count > 1 ? parts[1] : "").split(separator: "&").map { item in
+      item.hasPrefix("_") ? String(item.prefix { $0 != "=" }) : "property"
+    }
+    return path.joined(separator: "/") + "?" + Set(names).sorted().joined(separator: "&")
+  }
+
   /// Everything that can be reached by links from an address, each page with its response; at most so many.
   func crawl(from start: String, limit: Int = 1500) throws -> [(address: String, response: Response)] {
     var seen: Set<String> = [start]
+    var shapes: [String: Int] = [:]
     var waiting = [start]
     var found: [(String, Response)] = []
     while !waiting.isEmpty, found.count < limit {
@@ -76,7 +92,10 @@ struct Browser {
       guard response.headers["Content-Type"]?.hasPrefix("text/html") == true else { continue }
       for link in response.links.map({ String($0.prefix { $0 != "#" }) })
       where !link.isEmpty && !link.hasPrefix("/public/") {
-        if seen.insert(link).inserted { waiting.append(link) }
+        guard seen.insert(link).inserted else { continue }
+        // Of hundreds of records, pages of a file or orders of a list some stand for all.
+        shapes[Self.shape(of: link), default: 0] += 1
+        if shapes[Self.shape(of: link), default: 0] <= Self.alike { waiting.append(link) }
       }
     }
     return found

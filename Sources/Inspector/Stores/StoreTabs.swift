@@ -53,6 +53,8 @@ enum StoreLinks {
     let isPlain = entity.unicodeScalars.allSatisfy { scalar in
       scalar.value >= 0x20 && scalar.value != 0x7F && scalar != "/" && scalar != "\\"
     }
+    // Core Data's own tables are not among the records.
+    guard !StoreLayout.bookkeepingTableNames.contains(entity.uppercased()) else { return nil }
     guard isPlain, !entity.isEmpty, entity != ".", entity != "..", !entity.hasPrefix("~"), entity.utf8.count <= 200
     else { return nil }
     return records(store).appending(entity, "records")
