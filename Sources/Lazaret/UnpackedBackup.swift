@@ -129,7 +129,7 @@ public final class UnpackedBackup: Sendable {
       return try restored(id, from: place)
     }
 
-    func restored(_ id: BackupIdentifier, from place: FolderPlace) throws(BackupError) -> Store {
+    func restored(_ id: BackupIdentifier, from place: any BackupPlace) throws(BackupError) -> Store {
       let folder = try privateFolder(needing: 0)
       let main = folder.path.appending("Backup.sqlite")
       let options = BackupRestorer.Options { [isCancelled] _, _, _ in !isCancelled() }
