@@ -31,7 +31,7 @@ struct SessionPage: InspectorPage {
     <h1>\(title)</h1>
     <p>Scripts that perform actions send this token in the header field <code>X-CSRF-Token</code>, or as the field \
     <code>csrf</code> of a form. It is only good together with the cookie of this session.</p>
-    <pre>\(token)</pre>
+    <pre tabindex="0">\(token)</pre>
     """
   }
 }
