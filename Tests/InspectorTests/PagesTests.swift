@@ -15,7 +15,7 @@ struct PagesTests {
     // Copies to look at are made in the home's cache, and never beside a store.
     let cache: Set<String> = [".lazaret-browsing"]
     let before = try FolderContents(of: scene.home, ignoring: cache)
-    let pages = try browser.crawl(from: "/stores")
+    let pages = try browser.crawl(from: "/stores", limit: 500)
     for (address, response) in pages {
       #expect([.ok, .seeOther].contains(response.status), "\(address): \(response.status.rawValue)")
       if address.hasSuffix(".json"), case .bytes(let bytes) = response.body {
@@ -142,7 +142,7 @@ struct PagesTests {
       _ = try quarantines.salvage(stored.files.main)
     }
     let browser = try Browser(try scene.inspector())
-    let pages = try browser.crawl(from: "/stores", limit: 400)
+    let pages = try browser.crawl(from: "/stores", limit: 150)
     for (address, response) in pages where response.headers["Content-Type"]?.hasPrefix("text/html") == true {
       #expect(XSS.findings(in: response.text).isEmpty, "\(address): \(XSS.findings(in: response.text))")
     }

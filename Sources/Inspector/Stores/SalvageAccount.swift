@@ -50,16 +50,16 @@ struct SalvageAccount: Sendable {
     let rest: HTML =
       others.isEmpty
       ? .empty
-      : "<details><summary>\(Words.counted(others.count, "table")) that Core Data needs for itself</summary>\(table(others))</details>"
-    return table(records) + rest
+      : "<details><summary>\(Words.counted(others.count, "table")) that Core Data needs for itself</summary>\(table(others, isLinked: false))</details>"
+    return table(records, isLinked: true) + rest
   }
 
-  private func table(_ accounts: [SalvageReport.Entity]) -> HTML {
+  private func table(_ accounts: [SalvageReport.Entity], isLinked: Bool) -> HTML {
     let hasBackup = report.entities.contains { $0.fromBackup > 0 }
     let hasDeleted = report.entities.contains { $0.deleted > 0 }
     let hasApart = report.entities.contains { $0.keptApart > 0 }
     let rows = accounts.map { entity -> HTML in
-      let target = StoreLinks.records(store, entity: entity.name)
+      let target = isLinked ? StoreLinks.records(store, entity: entity.name) : nil
       let name: HTML =
         target.map { "<a href=\"\($0)\">\(printable(entity.name))</a>" } ?? HTML(escaping: printable(entity.name))
       let lost: HTML =
