@@ -31,6 +31,13 @@ def note(page, name):
     visited[name] = page.url
 
 
+def ended(page):
+    """Waits until a job has ended, and says what came of it where it did not end well."""
+    page.get_by_role("link", name="See what came of it").or_(page.get_by_role("link", name="Back")).first.wait_for(
+        timeout=30000)
+    assert page.get_by_role("link", name="See what came of it").count() == 1, page.locator("main").inner_text()
+
+
 def ready(page):
     """Waits until what is being made to be looked at is there."""
     page.wait_for_function("!document.querySelector('[data-reload]')", timeout=20000)
@@ -86,7 +93,7 @@ def main_path(page):
     page.goto(store + "/salvage")
     note(page, "salvage")
     page.get_by_role("button", name="Salvage").click()
-    page.get_by_role("link", name="See what came of it").wait_for(timeout=30000)
+    ended(page)
     note(page, "job")
 
     # A backup, restored with a preview.
@@ -97,7 +104,7 @@ def main_path(page):
     expect(page.get_by_role("heading", name="What would change")).to_be_visible()
     note(page, "restore")
     page.get_by_role("button", name="Restore").click()
-    page.get_by_role("link", name="See what came of it").wait_for(timeout=30000)
+    ended(page)
     for name in ("models", "models/Garage", "work", "api", "session"):
         page.goto(f"{origin}/{name}")
         note(page, name.replace("/", "-"))

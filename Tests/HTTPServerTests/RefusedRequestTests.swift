@@ -148,6 +148,16 @@ struct RefusedRequestTests {
       "foreign origin",
       "POST /actions HTTP/1.1\r\nHost: HOST\r\nOrigin: http://evil.example\r\nContent-Length: 0\r\n\r\n", [403]
     ),
+    (
+      "no origin, in a frame of another site",
+      "POST /actions HTTP/1.1\r\nHost: HOST\r\nOrigin: null\r\nSec-Fetch-Site: cross-site\r\nContent-Length: 0\r\n\r\n",
+      [403]
+    ),
+    (
+      "no origin, from another server of this host",
+      "POST /actions HTTP/1.1\r\nHost: HOST\r\nOrigin: null\r\nSec-Fetch-Site: same-site\r\nContent-Length: 0\r\n\r\n",
+      [403]
+    ),
     ("no origin at all", "POST /actions HTTP/1.1\r\nHost: HOST\r\nOrigin: null\r\nContent-Length: 0\r\n\r\n", [403]),
     (
       "other port's origin",

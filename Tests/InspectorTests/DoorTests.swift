@@ -39,4 +39,16 @@ struct DoorTests {
     #expect(try browser.get("/nothing").status == .notFound)
     #expect(try browser.get("/nothing.json").headers["Content-Type"] == "application/problem+json; charset=utf-8")
   }
+
+  @Test("a form of our own pages is let through, though they tell no origin")
+  func ownForms() throws {
+    let rules = RequestRules(hosts: ["127.0.0.1:8080"])
+    let own: HeaderFields = ["Host": "127.0.0.1:8080", "Origin": "null", "Sec-Fetch-Site": "same-origin"]
+    let checked = try rules.check(method: "POST", target: "/stores/q-1/salvage", version: "HTTP/1.1", headers: own)
+    #expect(checked.method == .post)
+    let other: HeaderFields = ["Host": "127.0.0.1:8080", "Origin": "null", "Sec-Fetch-Site": "cross-site"]
+    #expect(throws: Refusal.self) {
+      _ = try rules.check(method: "POST", target: "/stores/q-1/salvage", version: "HTTP/1.1", headers: other)
+    }
+  }
 }

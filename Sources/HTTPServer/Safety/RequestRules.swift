@@ -111,6 +111,9 @@ package struct RequestRules: Sendable {
     if let site = headers["Sec-Fetch-Site"], site != "same-origin", site != "none" {
       throw Refusal(.forbidden, "the request comes from another site")
     }
+    // A page that tells nobody where it leads from (`Referrer-Policy: no-referrer`) posts its own forms with the origin
+    // `null`; only the browser's word that it is this very site tells it from a frame of somebody else's.
+    if headers["Origin"] == "null", headers["Sec-Fetch-Site"] == "same-origin" { return }
     if let origin = headers["Origin"] {
       let parts = origin.lowercased().split(separator: "://", maxSplits: 1, omittingEmptySubsequences: false)
       guard parts.count == 2, parts[0] == "http" || parts[0] == "https", hosts.contains(String(parts[1])) else {

@@ -19,7 +19,10 @@ package struct PagePart<Value: Sendable>: Sendable {
   }
 
   /// The value; nil where the part failed.
-  package var value: Value? { try? result.get() }
+  package var value: Value? {
+    guard case .success(let value) = result else { return nil }
+    return value
+  }
 
   /// Why the part failed; nil where it did not.
   package var problem: Problem? {

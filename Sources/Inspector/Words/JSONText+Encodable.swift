@@ -32,6 +32,7 @@ private struct DecodedJSON: Decodable {
   }
 
   init(from decoder: any Decoder) throws {
+    // What a value is not is no error here: it is asked for one kind after the other.
     if let object = try? decoder.container(keyedBy: Key.self) {
       value = .object(
         try object.allKeys.sorted { $0.stringValue < $1.stringValue }.map { key in
