@@ -66,7 +66,8 @@ struct SalvageWork {
         isCancelled: observer.isCancelled)
     }
     let salvaging = Salvager.Options(
-      findsDeleted: options.findsDeleted, fitsModel: true, ignoresLog: try hasForeignLog(stored), kit: .any([.folders(kits), backup?.kit ?? .none]),
+      findsDeleted: options.findsDeleted, fitsModel: true, ignoresLog: try hasForeignLog(stored),
+      kit: .any([.folders(kits), backup?.kit ?? .none]),
       donor: backup?.donor
     ) { [observer] in
       observer.progress(clock.progress($0, $1, $2))

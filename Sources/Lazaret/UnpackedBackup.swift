@@ -41,16 +41,20 @@ public final class UnpackedBackup: Sendable {
     let unpacking = Unpacking(surroundings: surroundings, isCancelled: isCancelled)
     let backups = Backups(home: home, surroundings: surroundings)
     let found: Unpacking.Store
+    // What lies in the store's own place is its own, as far as nothing speaks against it.
+    var isOwn = false
     switch source {
-    case .newest: found = try unpacking.newest(in: backups.place(of: store))
+    case .newest:
+      found = try unpacking.newest(in: backups.place(of: store))
+      isOwn = true
     case .backup(let id):
       let own = try backups.catalog(of: store)
-      let catalog = own.backups.contains { $0.id == id } ? own : try backups.find(id).catalog
-      found = try unpacking.restored(id, from: catalog.place)
+      isOwn = own.backups.contains { $0.id == id }
+      found = try unpacking.restored(id, from: isOwn ? own.place : try backups.find(id).catalog.place)
     case .file(let path): found = try unpacking.file(path)
     }
-    let isOwn = source == .newest && trust == .sameStore
-    donor = SalvageDonor(path: found.path, date: found.date, trust: isOwn ? .noOtherStore : trust)
+    let isTrusted = isOwn && trust == .sameStore
+    donor = SalvageDonor(path: found.path, date: found.date, trust: isTrusted ? .noOtherStore : trust)
     id = found.id
     kit = found.kit
     folder = found.folder

@@ -91,7 +91,6 @@ internal import CMicrohttpd
         MHD_OPTION.CONNECTION_MEMORY_LIMIT.rawValue, options.headerLimit,
         MHD_OPTION.THREAD_STACK_SIZE.rawValue, 2 << 20,
         MHD_OPTION.STRICT_FOR_CLIENT.rawValue, CInt(1),
-        MHD_OPTION.LISTENING_ADDRESS_REUSE.rawValue, UInt32(1),
         MHD_OPTION.URI_LOG_CALLBACK.rawValue, unsafeBitCast(began, to: Int.self), own,
         MHD_OPTION.NOTIFY_COMPLETED.rawValue, unsafeBitCast(completed, to: Int.self), own,
         MHD_OPTION.NOTIFY_CONNECTION.rawValue, unsafeBitCast(notified, to: Int.self), own,

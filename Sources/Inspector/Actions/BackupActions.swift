@@ -150,7 +150,15 @@ struct BackupActions: Sendable {
   private static let maximumPreview: Int64 = 256 << 20
 
   /// Where a backup is restored to: the place of the store that it was taken of.
-  private func destination(_ backup: StoredBackup, _ place: FolderPlace) throws(Refusal) -> FilePath {
+  ///
+  /// What a migration kept does not say where it was; the one store of the home that has its name is it.
+  private func destination(_ backup: StoredBackup, _ place: FolderPlace) throws -> FilePath {
+    if backup.manifest?.kind == .original {
+      let places = try parts.catalogue.live().compactMap(\.files?.main).filter {
+        $0.stem == place.path.lastComponent?.string
+      }
+      if places.count == 1 { return places[0] }
+    }
     guard let path = backup.manifest?.store.path.path, path.isAbsolute, path.lexicallyNormalized() == path,
       path.stem == place.path.lastComponent?.string
     else { throw Refusal(.conflict, "the backup does not say which store of this home it is of") }

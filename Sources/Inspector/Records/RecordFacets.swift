@@ -24,14 +24,14 @@ struct RecordFacets {
       "<li><a class=\"tag\" href=\"\(page.target { $0.facets.append(column.name) })\">\(column.name)</a></li>"
     }
     let offer: HTML =
-      more.isEmpty ? .empty : "<div><h3>Count the values of</h3><ul class=\"chips\">\(more)</ul></div>"
+      more.isEmpty ? .empty : "<div><h2>Count the values of</h2><ul class=\"chips\">\(more)</ul></div>"
     return "<aside class=\"panel facets no-print\" aria-label=\"Counts\">\(counted)\(offer)</aside>"
   }
 
   private func facet(_ facet: RecordPage.Facet) -> HTML {
     let close = page.target { query in query.facets.removeAll { $0 == facet.column } }
     let head: HTML = """
-      <h3>\(facet.column) <a class="soft" href="\(close)" aria-label="Do not count \(facet.column)">×</a></h3>
+      <h2>\(facet.column) <a class="soft" href="\(close)" aria-label="Do not count \(facet.column)">×</a></h2>
       """
     guard let values = facet.values else {
       return "<div>\(head)<p class=\"soft\">Counting took too long; narrow the list first.</p></div>"

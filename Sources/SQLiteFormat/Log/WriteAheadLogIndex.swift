@@ -35,8 +35,9 @@ package struct WriteAheadLogIndex: Sendable, Hashable {
     }
     let size = Int(bytes[14]) | Int(bytes[15]) << 8
     pageSize = size & 0xfe00 | (size & 1) << 16
-    guard DatabaseHeader.isPageSize(pageSize) else { return nil }
     lastFrame = word(16)
+    // An index that was made anew, before anything is in the log, says no page size yet.
+    guard DatabaseHeader.isPageSize(pageSize) || lastFrame == 0 && size == 0 else { return nil }
     pageCount = word(20)
     salts = Array(bytes[32..<40])
     readMarks = (0..<5).map { word(100 + 4 * $0) }
