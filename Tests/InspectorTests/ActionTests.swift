@@ -133,7 +133,9 @@ struct ActionTests {
     let backup = try browser.id("backups", "App.sqlite")
     let job = try browser.run("/stores/\(id)/salvage", [("model", "App"), ("backup", backup)])
     #expect(job.state == .done, "\(job)")
-    #expect(try lostCars() < without)
+    let with = try lostCars()
+    let report = try browser.json("/stores/\(id).json")["report"]
+    #expect(with < without, "\(with) of \(without): \(report ?? "nothing")")
     #expect(try browser.post("/stores/\(id)/salvage", [("backup", "b-no-such")]).status == .badRequest)
     #expect(try browser.post("/stores/\(id)/salvage", [("model", "no-such")]).status == .badRequest)
   }

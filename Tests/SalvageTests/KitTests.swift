@@ -47,17 +47,24 @@ struct KitTests {
     try FileSystem().writeAtomically(try RecoveryKit(of: scene.store).bytes(), to: kit, replacing: false)
     let copy = try RealMaterial.copy(scene.store, into: scene.folder, as: "Truth.sqlite")
     let truth = try Self.keys(of: copy, truth: copy)
+    let damaged = try scene.damaged(kind, seed: seed)
     let out = scene.folder.appending("Raw.sqlite")
     let report = try Salvager().salvageRaw(
-      scene.damaged(kind, seed: seed), to: out, model: .coreData(scene.bundle), options: .init(kit: .file(kit)))
+      damaged, to: out, model: .coreData(scene.bundle), options: .init(kit: .file(kit)))
     let use = try #require(report.kit, "\(report.remarks)")
     #expect(use.isCurrent, "\(kind), seed \(seed)")
     let found = try Self.keys(of: out, truth: copy)
+    // Rows that go straight into a new store are there too.
+    let rebuilt = try Salvager().salvage(
+      damaged, to: scene.folder.appending("Rebuilt.sqlite"), model: .coreData(scene.bundle),
+      options: .init(migrates: false, kit: .file(kit)))
     for (entity, keys) in truth {
       let account = try #require(report.entities.first { $0.name == entity })
       let lost = keys.subtracting(found[entity] ?? KeyRanges())
       #expect(account.lostKeys == lost, "\(entity), \(kind), seed \(seed)")
       #expect(account.lost == lost.count)
+      let own = try #require(rebuilt.entities.first { $0.name == entity })
+      #expect(own.lostKeys == lost, "rebuilt: \(entity), \(kind), seed \(seed)")
       #expect(account.isLostExact)
       #expect((found[entity] ?? KeyRanges()).subtracting(keys).isEmpty, "\(entity), \(kind), seed \(seed)")
     }

@@ -12,13 +12,15 @@ extension KitEvidence {
   ) throws(SalvageError) -> EntityAccounts.Losses? {
     let tree = harvest.crawl.trees[index]
     guard let table = kit.table(named: tree.name), table.hasRowids == tree.hasRowids else { return nil }
-    guard tree.hasRowids, table.groups.allSatisfy({ $0.keys != nil }) else {
+    // Most rows of a store that is rebuilt are no rows of the output's tables.
+    let taken = tree.hasRowids ? harvest.liveTables[index]?.takenKeys : nil
+    guard tree.hasRowids, table.groups.allSatisfy({ $0.keys != nil }), let taken else {
       guard use.isCurrent else { return nil }
       let lost = max(0, table.rows - harvest.tallies[index].recovered)
       return EntityAccounts.Losses(count: lost, basis: lost == 0 ? .none : .kit)
     }
     var missing: [Int64: KeyRanges] = [:]
-    let present = try presentKeys(of: tree, in: harvest.database)
+    let present = try presentKeys(of: tree, in: harvest.database).union(taken)
     for group in table.groups {
       let keys = (group.keys ?? KeyRanges()).subtracting(present)
       if !keys.isEmpty { missing[group.entity] = keys }

@@ -66,6 +66,19 @@ struct KeySet {
     return true
   }
 
+  /// The keys in ascending order, as far as there was memory to keep them.
+  func forEachKey(_ body: (Int64) -> Void) {
+    for (piece, place) in places.sorted(by: { $0.key < $1.key }) {
+      for index in 0..<Self.wordsPerPiece {
+        var word = words[place + index]
+        while word != 0 {
+          body(piece << 15 + Int64(index * 64 + word.trailingZeroBitCount))
+          word &= word - 1
+        }
+      }
+    }
+  }
+
   /// The number of keys in a range, as far as there was memory to keep them.
   func count(above: Int64, upTo: Int64) -> Int64 {
     guard above < upTo else { return 0 }

@@ -1,4 +1,5 @@
 internal import PersistentStore
+internal import RecoveryKit
 internal import SQLiteFormat
 
 /// A table of the result: the live rows of one table of the store, or rows that are kept apart from them.
@@ -123,6 +124,15 @@ final class OutputTable {
 
   /// The number of rows with rowids in a range that went straight into the new store, as far as their keys are kept.
   func takenCount(above: Int64, upTo: Int64) -> Int64 { direct?.count(above: above, upTo: upTo) ?? 0 }
+
+  /// The keys of the rows that went straight into the new store; nil where not all of them could be kept.
+  var takenKeys: KeyRanges? {
+    guard let direct else { return KeyRanges() }
+    guard direct.keys.isExact else { return nil }
+    var keys = KeyRanges()
+    direct.keys.forEachKey { keys.append($0) }
+    return keys
+  }
 
   /// Whether the live table has a row of that rowid.
   func hasRow(_ rowid: Int64) throws(SalvageError) -> Bool {
