@@ -125,7 +125,9 @@ package struct OpenAPIDescription: Sendable {
       "content": .object([
         .init(
           asJSON ? "application/problem+json" : "text/html",
-          ["schema": asJSON ? ["$ref": "#/components/schemas/Problem"] : [:]])
+          ["schema": asJSON ? ["$ref": "#/components/schemas/Problem"] : [:]]),
+        // What breaks the rules of HTTP is refused before any route is asked.
+        .init("text/plain", ["schema": [:]]),
       ]),
     ]
     var members: [JSONText.Member] = []
