@@ -9,13 +9,21 @@ internal import CZlib
   private var taken: Int64 = 0
   private var made: Int64 = 0
   private var isWithinMember = false
+  private var members = 0
+  private var hasEnded = false
+  private let ignoresRest: Bool
   private var buffer = [UInt8](repeating: 0, count: 128 << 10)
 
   /// A reader.
   ///
+  /// - Parameters:
+  ///   - limits: how much is unpacked at most.
+  ///   - ignoresRest: whether what follows the last member, such as padding, is left out; it is an error otherwise.
   /// - Throws: ``ArchiveError`` where memory is short.
-  public init(limits: UnpackingLimits = UnpackingLimits()) throws(ArchiveError) {
+  public init(limits: UnpackingLimits = UnpackingLimits(), ignoringRest ignoresRest: Bool = false) throws(ArchiveError)
+  {
     self.limits = limits
+    self.ignoresRest = ignoresRest
     unsafe stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
     unsafe stream.initialize(to: z_stream())
     // 16 more than the window's size: a gzip header and trailer, and nothing else.
@@ -41,7 +49,11 @@ internal import CZlib
     taken += Int64(bytes.count)
     var input = bytes
     var position = 0
-    while position < input.count {
+    while position < input.count, !hasEnded {
+      if ignoresRest, members > 0, !isWithinMember, input[position] != 0x1f {
+        hasEnded = true
+        return
+      }
       let (status, used, count) = step(&input, from: position)
       position += used
       isWithinMember = status != Z_STREAM_END
@@ -52,17 +64,14 @@ internal import CZlib
       made += Int64(count)
       try limits.check(made: made, of: taken)
       if count > 0 { try visit(buffer[..<count]) }
-      if status == Z_STREAM_END { unsafe inflateReset(stream) }
+      if status == Z_STREAM_END { endMember() }
       // Neither read nor made anything: more input is needed.
       if used == 0, count == 0 { break }
     }
     // What was put into the buffer of the library comes out without new input.
     while isWithinMember {
       let (status, _, count) = step(&input, from: input.count)
-      if status == Z_STREAM_END {
-        isWithinMember = false
-        unsafe inflateReset(stream)
-      }
+      if status == Z_STREAM_END { endMember() }
       guard count > 0 else { break }
       made += Int64(count)
       try limits.check(made: made, of: taken)
@@ -73,6 +82,12 @@ internal import CZlib
   /// Checks that the last member is whole.
   public consuming func finish() throws(ArchiveError) {
     guard taken > 0, !isWithinMember else { throw ArchiveError(.cutOff, "the packed bytes end too early") }
+  }
+
+  private mutating func endMember() {
+    isWithinMember = false
+    members += 1
+    unsafe inflateReset(stream)
   }
 
   /// One call of the library: its status, the bytes it took and the bytes it made.

@@ -37,6 +37,11 @@ struct GzipReaderTests {
       #expect(throws: ArchiveError.self) { try unpack(Array(packed.prefix(cut))) }
     }
     #expect(throws: ArchiveError.self) { try unpack(packed + [1, 2, 3]) }
+    var lenient = try GzipReader(ignoringRest: true)
+    var made: [UInt8] = []
+    try lenient.read(packed + [0, 0, 0] + packed) { made += $0 }
+    try lenient.finish()
+    #expect(made == content)
     var flipped = packed
     flipped[packed.count - 5] ^= 1
     #expect(throws: ArchiveError.self) { try unpack(flipped) }

@@ -1,3 +1,4 @@
+import Archives
 package import StoreFiles
 package import SystemPackage
 
@@ -32,34 +33,42 @@ package struct GzipUnpacking {
     let source: any ByteSource
     do throws(FileError) { source = try fileSystem.open(packed) } catch { throw BackupError(error) }
     let target = try ExtractedFile(path, in: fileSystem)
-    guard let stream = GzipStream() else {
-      throw BackupError(
-        .packing, operation: Self.operation, path: packed, detail: "memory is short", hint: "Free some, then try again."
-      )
-    }
     var read: Int64 = 0
     var written: Int64 = 0
     var looked = -Self.stride
-    while true {
-      let input: [UInt8]
-      do throws(FileError) { input = try source.bytes(at: read, length: Self.piece) } catch { throw BackupError(error) }
-      guard !input.isEmpty else { break }
-      read += Int64(input.count)
-      stream.feed(input)
-      while let bytes = stream.next(Self.piece) {
-        if written - looked >= Self.stride {
-          looked = written
-          try requireSpace(for: path)
+    do {
+      // The room on the disk is the only limit: whoever gives a file to restore trusts it that far.
+      let limits = UnpackingLimits(bytes: .max, ratio: .max)
+      var reader = try GzipReader(limits: limits, ignoringRest: true)
+      while true {
+        let input = try source.bytes(at: read, length: Self.piece)
+        guard !input.isEmpty else { break }
+        read += Int64(input.count)
+        try reader.read(input) { bytes in
+          if written - looked >= Self.stride {
+            looked = written
+            try requireSpace(for: path)
+          }
+          try target.write(bytes, at: written)
+          written += Int64(bytes.count)
         }
-        try target.write(bytes[...], at: written)
-        written += Int64(bytes.count)
-        guard progress(.unpacking, read, source.count) else { throw .cancelled(Self.operation) }
+        guard progress(.unpacking, read, source.count) else { throw BackupError.cancelled(Self.operation) }
       }
-      guard !stream.isBroken else { break }
+      try reader.finish()
+    } catch {
+      throw Self.told(error, packed)
     }
-    guard stream.isWhole else {
-      throw BackupError(
-        .damaged, operation: Self.operation, path: packed, detail: "it is not a whole gzip file",
+  }
+
+  private static func told(_ error: any Error, _ packed: FilePath) -> BackupError {
+    switch error {
+    case let error as BackupError: return error
+    case let error as FileError: return BackupError(error)
+    case let error as ArchiveError where error.kind == .memory:
+      return BackupError(.packing, operation: operation, path: packed, detail: error.detail, hint: error.hint)
+    default:
+      return BackupError(
+        .damaged, operation: operation, path: packed, detail: "it is not a whole gzip file",
         hint: "Use another backup, or none.")
     }
   }
