@@ -76,7 +76,7 @@ public struct BundleReader: Sendable {
         }
         try gzip.finish()
         let bag = try unpacking.finish()
-        let sum = hasher.finalize().map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        let sum = hasher.finalize().hexadecimal
         return try bag.checked(path, sha256: sum, bytes: file.count, isEncrypted: isEncrypted)
       } catch {
         // The first error is the one that counts; a folder that is left is hidden from nobody and holds nothing unchecked
@@ -149,7 +149,7 @@ public struct BundleReader: Sendable {
         guard let ended = current.take() else { return }
         bag.add(
           ended.name, bytes: ended.bytes,
-          sha256: ended.hasher.finalize().map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined())
+          sha256: ended.hasher.finalize().hexadecimal)
       }
     }
   }

@@ -106,7 +106,7 @@ public struct BundleWriter: Sendable {
         done += Int64(bytes.count)
         guard progress(done / 2, size) else { throw SupportBundleError.cancelled(Self.operation) }
       }
-      let sum = Self.text(hasher.finalize())
+      let sum = hasher.finalize().hexadecimal
       manifest.add("data/\(item.name)", sha256: sum)
       sums.append(sum)
       content.append(BundleItem("data/\(item.name)", item.content, words: item.words))
@@ -212,10 +212,6 @@ public struct BundleWriter: Sendable {
     }
   }
 
-  private static func text(_ digest: SHA256.Digest) -> String {
-    digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-  }
-
   /// Packs, encrypts, writes and sums up what it is given.
   private struct Output: ~Copyable {
     private var gzip: GzipWriter
@@ -248,7 +244,7 @@ public struct BundleWriter: Sendable {
       try write(try gzip.finish())
       if let sealer { try put(try sealer.finish()) }
       try file.synchronize()
-      return (bytes, BundleWriter.text(hasher.finalize()))
+      return (bytes, hasher.finalize().hexadecimal)
     }
   }
 }
