@@ -29,6 +29,12 @@ extension Receipt {
       /// It was exported for debugging.
       public static let exported = Kind(rawValue: "exported")
 
+      /// A bundle of it was sent.
+      public static let sent = Kind(rawValue: "sent")
+
+      /// It came in with a bundle that somebody sent.
+      public static let received = Kind(rawValue: "received")
+
       /// It was put back.
       public static let released = Kind(rawValue: "released")
 

@@ -151,6 +151,12 @@ public struct Receipt: Sendable, Hashable, Codable {
   /// What has happened to the store, oldest first; nil in receipts of earlier versions of this software.
   public var timeline: [Moment]?
 
+  /// The bundles that were made of it, oldest first; nil for none.
+  public var exports: [Export]?
+
+  /// The bundles of it that were sent, oldest first; nil for none.
+  public var deliveries: [Delivery]?
+
   /// The size of all files together, in bytes.
   ///
   /// A receipt is not to be trusted: a sum beyond the largest number is that number.
