@@ -124,10 +124,17 @@ let package = Package(
     floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
+      "StoreExport",
+      knows: [
+        "AgeEncryption", "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
+        "Examination", "RecoveryKit", "Salvage", "Scrubbing", "SupportBundle", "Quarantine", grdb, systemPackage,
+      ]),
+    floor(
       "Lazaret",
       knows: [
         "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration", "Salvage",
-        "Backup", "Quarantine", "RecoveryKit", systemPackage, logging,
+        "Backup", "Quarantine", "RecoveryKit", "AgeEncryption", "Scrubbing", "SupportBundle", "StoreExport",
+        systemPackage, logging,
       ]),
     floor(
       "Inspector",
@@ -197,6 +204,12 @@ let package = Package(
     tests(of: "Archives", needs: ["StoreFiles"]),
     tests(of: "SupportBundle", needs: ["AgeEncryption", "Archives", "StoreFiles"]),
     tests(of: "Quarantine"),
+    tests(
+      of: "StoreExport",
+      needs: [
+        "AgeEncryption", "Damage", "Examination", "Lazaret", "LazaretTesting", "LazaretTool", "ManagedObjectModel",
+        "PersistentStore", "Salvage", "Scrubbing", "StoreFiles", "SupportBundle", grdb,
+      ]),
     tests(
       of: "Lazaret",
       needs: ["LazaretTool", "Damage", "LazaretTesting", "Migration", "RecoveryKit", "Salvage", grdb, logging]),

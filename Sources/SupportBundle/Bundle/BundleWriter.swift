@@ -113,8 +113,7 @@ public struct BundleWriter: Sendable {
     }
     let list = Array(manifest.text.utf8)
     let identity = String(FileDigest(of: list).hexadecimal.prefix(8))
-    let parts = [subject.app, subject.store, subject.date.fileName, identity].compactMap { $0 }
-    let name = parts.map(Self.plain).joined(separator: "-")
+    let name = Self.prefix(of: subject) + identity
 
     var info = BagTags()
     info.add("Bagging-Software", "lazaret \(LibraryVersion.current)")
@@ -141,6 +140,11 @@ public struct BundleWriter: Sendable {
       if case .bytes(let bytes) = tag.content { FileDigest(of: bytes).hexadecimal } else { "" }
     }
     return Bag(name: name, items: tags + content, sums: tagSums + sums, date: subject.date)
+  }
+
+  /// How the names of all bundles about a subject begin.
+  package static func prefix(of subject: Subject) -> String {
+    [subject.app, subject.store, subject.date.fileName].compactMap { $0 }.map { plain($0) + "-" }.joined()
   }
 
   /// What of a name can be part of a file's name everywhere.
