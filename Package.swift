@@ -110,7 +110,7 @@ let package = Package(
       "Backup",
       knows: [
         "Archives", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
-        "Examination", "Migration", "Salvage", "RecoveryKit", grdb, grdbSQLite, crypto, systemPackage,
+        "Examination", "Migration", "Salvage", "RecoveryKit", grdb, grdbSQLite, systemPackage,
       ]),
     floor(
       "RecordBrowsing",
@@ -120,7 +120,7 @@ let package = Package(
       ]),
     floor(
       "SupportBundle",
-      knows: ["AgeEncryption", "Archives", "StoreFiles", crypto, systemPackage]),
+      knows: ["AgeEncryption", "Archives", "StoreFiles", systemPackage]),
     floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
