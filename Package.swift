@@ -116,6 +116,12 @@ let package = Package(
     floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
+      "Scrubbing",
+      knows: [
+        "CZlib", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Salvage", crypto,
+        systemPackage,
+      ]),
+    floor(
       "Lazaret",
       knows: [
         "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration", "Salvage",
@@ -172,6 +178,11 @@ let package = Package(
       ],
       leavingOut: ["Recorded"]),
     tests(of: "RecordBrowsing", needs: ["LazaretTesting", "ManagedObjectModel", "PersistentStore", grdb]),
+    tests(
+      of: "Scrubbing",
+      needs: [
+        "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "Salvage", "SQLiteFormat", grdb,
+      ]),
     tests(of: "AgeEncryption", needs: ["StoreFiles"]),
     tests(of: "Quarantine"),
     tests(

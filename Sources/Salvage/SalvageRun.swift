@@ -26,30 +26,10 @@ struct SalvageRun {
     to output: FilePath, store: (path: FilePath, fileSystem: FileSystem)? = nil
   ) throws(SalvageError) -> RawSalvage {
     let (kits, kitRemarks) = options.kit.kits(in: evidence.fileSystem)
-    var find = try walk(ignoringLog: options.ignoresLog, kits)
-    if options.ignoresLog, evidence.log != nil {
-      find.isLogForeign = true
-      find.remarks.append("the write-ahead log belongs to another database, and was left out")
-    }
-    if find.crawl.damage > 0, find.reader.overlay?.source == .log {
-      // Another database's log makes nonsense of a sound file: then the file alone is better.
-      let alone = try walk(ignoringLog: true, kits)
-      if alone.crawl.damage * 4 < find.crawl.damage {
-        find = alone
-        find.isLogForeign = true
-        find.remarks.append("the write-ahead log seems to belong to another database, and was left out")
-      }
-    }
+    var find = try found(kits)
     let reader = find.reader
     var crawl = find.crawl
-    guard crawl.map.pageCount > 0, crawl.trees.count > 1 || Self.hasLeaves(crawl.map) else {
-      throw Self.nothing(evidence)
-    }
-    try tell(.placement, 0, 1)
-    crawl.buryCutOffPages()
-    try crawl.markFreePages()
-    try crawl.buryPagesBehindEnd()
-    try crawl.placeOrphans()
+    try place(&crawl)
 
     let database = try OutputDatabase(output, pageSize: max(4096, reader.pageSize), encoding: reader.layout.encoding)
     try database.execute("BEGIN")
@@ -101,6 +81,46 @@ struct SalvageRun {
       report: report, metadata: find.identity.metadata, layout: find.expected?.layout, basis: find.basis,
       foreignModel: find.foreignModel, entries: find.entries, header: reader.layout.header,
       encoding: reader.layout.encoding, pageSize: reader.pageSize, store: newStore)
+  }
+
+  /// What is to be found, with the log or without it.
+  private func found(_ kits: [RecoveryKit]) throws(SalvageError) -> Find {
+    var find = try walk(ignoringLog: options.ignoresLog, kits)
+    if options.ignoresLog, evidence.log != nil {
+      find.isLogForeign = true
+      find.remarks.append("the write-ahead log belongs to another database, and was left out")
+    }
+    if find.crawl.damage > 0, find.reader.overlay?.source == .log {
+      // Another database's log makes nonsense of a sound file: then the file alone is better.
+      let alone = try walk(ignoringLog: true, kits)
+      if alone.crawl.damage * 4 < find.crawl.damage {
+        find = alone
+        find.isLogForeign = true
+        find.remarks.append("the write-ahead log seems to belong to another database, and was left out")
+      }
+    }
+    return find
+  }
+
+  /// Finds a place for the pages that no tree leads to.
+  private func place(_ crawl: inout Crawl) throws(SalvageError) {
+    guard crawl.map.pageCount > 0, crawl.trees.count > 1 || Self.hasLeaves(crawl.map) else {
+      throw Self.nothing(evidence)
+    }
+    try tell(.placement, 0, 1)
+    crawl.buryCutOffPages()
+    try crawl.markFreePages()
+    try crawl.buryPagesBehindEnd()
+    try crawl.placeOrphans()
+  }
+
+  /// What the store's pages are, without reading their rows.
+  func survey() throws(SalvageError) -> StoreSurvey {
+    let (kits, _) = options.kit.kits(in: evidence.fileSystem)
+    let find = try found(kits)
+    var crawl = find.crawl
+    try place(&crawl)
+    return StoreSurvey(crawl: crawl, layout: find.expected?.layout, entries: find.entries, metadata: find.identity.metadata)
   }
 
   /// What was found on the way from the bytes to the trees.

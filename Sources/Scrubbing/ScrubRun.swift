@@ -1,0 +1,187 @@
+internal import SQLiteFormat
+internal import Salvage
+internal import StoreFiles
+
+/// One passage through all page images of a store: the first takes note of every value, the second replaces them.
+///
+/// Not for use from several threads at once.
+final class ScrubRun {
+  let survey: StoreSurvey
+  let images: PageImages
+  let rules: ColumnRules
+  let pseudonyms: Pseudonyms
+
+  /// Where the result goes; nil while notes are taken.
+  let outputs: ScrubbedSet?
+  var isReplacing: Bool { outputs != nil }
+
+  var tally = ScrubTally()
+
+  /// Single places that were changed because an original value lay across two pseudonyms.
+  var changedPlaces: Int64 = 0
+
+  let pageSize: Int
+  let usableSize: Int
+  let geometry: PayloadGeometry
+  let encoding: TextEncoding
+
+  private var mainDone = PageSet()
+  private var logDone: [Bool]
+  private var journalDone: [Bool]
+
+  // Buffers that are used again for every page.
+  var mask: PageMask
+  var fields = RecordFields()
+  var payload: [UInt8] = []
+  var overflow: [UInt8]
+  var output: [UInt8]
+
+  private let progress: (Int64, Int64) -> Bool
+
+  init(
+    _ survey: StoreSurvey, _ images: PageImages, _ rules: ColumnRules, _ pseudonyms: Pseudonyms, into outputs: ScrubbedSet?,
+    progress: @escaping (Int64, Int64) -> Bool
+  ) {
+    self.survey = survey
+    self.images = images
+    self.rules = rules
+    self.pseudonyms = pseudonyms
+    self.outputs = outputs
+    self.progress = progress
+    pageSize = survey.pageSize
+    usableSize = survey.usableSize
+    geometry = PayloadGeometry(usableSize: survey.usableSize)
+    encoding = survey.encoding
+    logDone = [Bool](repeating: false, count: images.frames.count)
+    journalDone = [Bool](repeating: false, count: images.records.count)
+    mask = PageMask(count: survey.pageSize)
+    overflow = [UInt8](repeating: 0, count: survey.pageSize)
+    output = [UInt8](repeating: 0, count: survey.pageSize)
+    // The last row stands for values that belong to no known table.
+    tally.fields =
+      rules.rules.map { [ScrubReport.Counts](repeating: ScrubReport.Counts(), count: $0.count) } + [
+        [ScrubReport.Counts()]
+      ]
+  }
+
+  /// Goes through all images: live pages first, as they know best whose the overflow pages are.
+  func run() throws(ScrubbingError) {
+    let total = 2 * Int64(images.pageCount) + Int64(images.frames.count + images.records.count)
+    var done: Int64 = 0
+    var buffer = [UInt8](repeating: 0, count: pageSize)
+    func visit(_ image: PageImage, onlyTrees: Bool) throws(ScrubbingError) {
+      done += 1
+      if done % 256 == 0, !progress(done, total) { throw .cancelled() }
+      guard !isDone(image) else { return }
+      do throws(FileError) {
+        let present = try images.read(image, into: &buffer)
+        if present == 0 { return }
+        if let kind = treeKind(buffer, image) {
+          try treePage(image, buffer, present: present, kind: kind.kind, start: kind.start)
+        } else if !onlyTrees {
+          try otherPage(image, buffer, present: present)
+        }
+      } catch {
+        throw ScrubbingError(error)
+      }
+    }
+    if images.pageCount > 0 {
+      for page in 1...images.pageCount where survey.standing(of: page) == .live {
+        try visit(.main(page), onlyTrees: true)
+      }
+    }
+    for index in images.frames.indices { try visit(.log(index), onlyTrees: true) }
+    for index in images.records.indices { try visit(.journal(index), onlyTrees: true) }
+    if images.pageCount > 0 {
+      for page in 1...images.pageCount { try visit(.main(page), onlyTrees: true) }
+      for page in 1...images.pageCount { try visit(.main(page), onlyTrees: false) }
+    }
+    for index in images.frames.indices { try visit(.log(index), onlyTrees: false) }
+    for index in images.records.indices { try visit(.journal(index), onlyTrees: false) }
+  }
+
+  /// The kind of b-tree page that an image is, and where its header begins; nil where its first byte is that of none.
+  private func treeKind(_ bytes: [UInt8], _ image: PageImage) -> (kind: PageKind, start: Int)? {
+    let number = images.page(of: image)
+    if number == 1, bytes[0] != 13, bytes[0] != 10 {
+      return PageKind(rawValue: bytes[DatabaseHeader.length]).map { ($0, DatabaseHeader.length) }
+    }
+    return PageKind(rawValue: bytes[0]).map { ($0, 0) }
+  }
+
+  // MARK: Accounts
+
+  /// Whether an image was dealt with.
+  func isDone(_ image: PageImage) -> Bool {
+    switch image {
+    case .main(let page): mainDone.contains(page)
+    case .log(let index): logDone[index]
+    case .journal(let index): journalDone[index]
+    }
+  }
+
+  /// Takes an image off the list.
+  func setDone(_ image: PageImage) {
+    switch image {
+    case .main(let page): _ = mainDone.insert(page)
+    case .log(let index): logDone[index] = true
+    case .journal(let index): journalDone[index] = true
+    }
+  }
+
+  /// Ends an image: what nobody claimed is overwritten, and the page goes out.
+  func finish(_ image: PageImage, _ page: inout [UInt8], present: Int) throws(FileError) {
+    setDone(image)
+    guard let outputs else { return }
+    var gap: Int?
+    for index in 0..<page.count {
+      if mask.marks[index] == PageMask.free, page[index] != 0 {
+        page[index] = 0xff
+        if gap == nil { gap = index }
+      } else if let start = gap, mask.marks[index] != PageMask.free {
+        note(gapFrom: start, to: index, in: image)
+        gap = nil
+      }
+    }
+    if let gap { note(gapFrom: gap, to: page.count, in: image) }
+    separate(&page)
+    try outputs.write(image, page, count: present, at: images.offset(of: image))
+  }
+
+  private func note(gapFrom start: Int, to end: Int, in image: PageImage) {
+    tally.gap(image.file, images.offset(of: image) + Int64(start), end - start)
+  }
+
+  /// Changes text where an original value happens to lie across two values.
+  private func separate(_ page: inout [UInt8]) {
+    var offset = 0
+    var rounds = 0
+    while rounds < 4096, let hit = pseudonyms.firstHit(page.span, from: offset, before: page.count) {
+      rounds += 1
+      offset = hit.lowerBound + 1
+      for index in hit where mask.marks[index] == PageMask.text {
+        let byte = page[index]
+        switch byte {
+        case 0x30...0x39: page[index] = 0x30 + (byte - 0x30 + 3) % 10
+        case 0x41...0x5a: page[index] = 0x41 + (byte - 0x41 + 11) % 26
+        case 0x61...0x7a: page[index] = 0x61 + (byte - 0x61 + 11) % 26
+        default: continue
+        }
+        changedPlaces += 1
+        offset = max(0, hit.lowerBound - WatchedValues.longest)
+        break
+      }
+    }
+  }
+}
+
+extension PageImage {
+  /// The part of the store that it is in.
+  var file: String {
+    switch self {
+    case .main: "main"
+    case .log: "wal"
+    case .journal: "journal"
+    }
+  }
+}
