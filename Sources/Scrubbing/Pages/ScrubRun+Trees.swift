@@ -123,7 +123,7 @@ extension ScrubRun {
     mask.mark(cell.payload..<(cell.payload + header), PageMask.kept)
     treatFields(before: end, tree: tree) { range, mark in
       let low = cell.payload + range.lowerBound
-      self.mask.mark(low..<min(localEnd, cell.payload + range.upperBound), mark)
+      if low < localEnd { self.mask.mark(low..<min(localEnd, cell.payload + range.upperBound), mark) }
     }
     guard isReplacing else {
       for piece in pieces { setDone(piece.image) }
@@ -216,10 +216,11 @@ extension ScrubRun {
     payload.append(contentsOf: remain.record)
     guard fields.read(payload.span, at: 0, before: payload.count, length: remain.length) else { return }
     let header = fields.headerEnd
-    mask.mark(remain.range.lowerBound..<(remain.payload + header), PageMask.kept)
+    mask.mark(remain.range.lowerBound..<max(remain.range.lowerBound, remain.payload + header), PageMask.kept)
     let end = remain.payload + payload.count
     treatFields(before: payload.count, tree: tree) { range, mark in
-      self.mask.mark((remain.payload + range.lowerBound)..<min(end, remain.payload + range.upperBound), mark)
+      let low = remain.payload + range.lowerBound
+      if low < end { self.mask.mark(low..<min(end, remain.payload + range.upperBound), mark) }
     }
     mask.mark(end..<max(end, remain.range.upperBound), PageMask.kept)
     guard isReplacing else { return }

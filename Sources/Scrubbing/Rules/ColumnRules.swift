@@ -31,7 +31,6 @@ struct ColumnRules {
       for place in definition.storedColumns {
         let column = definition.columns[place]
         var rule = FieldRule(kind: Self.kind(of: column, in: definition, survey.layout))
-        rule.isReal = column.affinity == .real || column.affinity == .numeric
         let attribute = Self.attribute(column.name, tree.name, survey.layout)
         let spellings = [attribute, "\(tree.name).\(column.name)"].compactMap(\.self)
           + Self.inherited(column.name, tree.name, survey.layout)

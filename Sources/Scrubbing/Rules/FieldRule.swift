@@ -25,7 +25,4 @@ struct FieldRule: Sendable, Hashable {
 
   /// Whether an index has the column, so that its values keep their order.
   var isOrdered = false
-
-  /// Whether its numbers may be reals.
-  var isReal = false
 }

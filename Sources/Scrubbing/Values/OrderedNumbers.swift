@@ -25,13 +25,21 @@ struct OrderedNumbers {
     if found.insert(UInt64(bitPattern: number) &* 2) { originals.append(number) }
   }
 
-  /// Adds a real, or an integer of a column that has reals.
+  /// Adds a real.
   mutating func insert(real number: Double) {
     guard number.isFinite, reals.count < Self.limit else {
       leftOut += 1
       return
     }
-    if found.insert(number.bitPattern | 1 << 63 ^ 0x5555) { reals.append(number) }
+    guard found.insert(number.bitPattern | 1 << 63 ^ 0x5555) else { return }
+    reals.append(number)
+    // The whole number below it is replaced like any other.
+    if let whole = Self.whole(number), NumberRegion.isLong(whole) { insert(whole) }
+  }
+
+  /// The whole number below a real; nil where reals have no fractions any more.
+  private static func whole(_ number: Double) -> Int64? {
+    abs(number) < 4_503_599_627_370_496 ? Int64(number.rounded(.down)) : nil
   }
 
   /// Puts the numbers in order and gives each its pseudonym.
@@ -66,26 +74,18 @@ struct OrderedNumbers {
     return place < originals.count && originals[place] == number ? replaced[place] : nil
   }
 
-  /// The pseudonym of a real: a number between it and the next one, in the same power of two.
+  /// The pseudonym of a real: that of the whole number below it, and a fraction between its own and the next one's.
   func pseudonym(real number: Double, _ function: KeyedFunction) -> Double? {
-    guard !reals.isEmpty else { return nil }
     let place = Self.place(of: number, in: reals)
     guard place < reals.count, reals[place] == number, number != 0 else { return nil }
-    // Numbers of one sign and power of two are in the order of their bits.
-    let bits = number.bitPattern
-    var limit = (bits | (1 << 52 - 1)) &+ 1
-    var low = bits
-    if number > 0 {
-      if place + 1 < reals.count { limit = min(limit, reals[place + 1].bitPattern) }
-    } else {
-      // Of negative numbers the next one has smaller bits.
-      low = bits & ~(1 << 52 - 1)
-      if place + 1 < reals.count, reals[place + 1] < 0 { low = max(low, reals[place + 1].bitPattern &+ 1) }
-      limit = bits &+ 1
-    }
-    guard limit > low else { return number }
-    var stream = KeyStream(function, seed: bits)
-    return Double(bitPattern: low &+ stream.below64(limit &- low))
+    guard let whole = Self.whole(number) else { return number }
+    let base = NumberRegion.isLong(whole) ? pseudonym(whole) ?? whole : whole
+    let fraction = number - Double(whole)
+    var next = 1.0
+    if place + 1 < reals.count, Self.whole(reals[place + 1]) == whole { next = reals[place + 1] - Double(whole) }
+    var stream = KeyStream(function, seed: number.bitPattern)
+    let share = Double(stream.below64(1 << 20)) / Double(1 << 20)
+    return Double(base) + fraction + (next - fraction) * share
   }
 
   private static func place<Number: Comparable>(of number: Number, in numbers: [Number]) -> Int {

@@ -59,6 +59,11 @@ struct OrderedTexts {
     return arena[Int(entry.offset)..<(Int(entry.offset) + Int(entry.length))]
   }
 
+  /// Calls `body` with each value, or with each pseudonym once they are made.
+  func forEach(_ body: (Span<UInt8>, Range<Int>) -> Void) {
+    for entry in entries { body(arena.span, Int(entry.offset)..<(Int(entry.offset) + Int(entry.length))) }
+  }
+
   // MARK: Making the pseudonyms
 
   /// Replaces every value by its pseudonym.

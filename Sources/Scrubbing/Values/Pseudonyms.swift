@@ -61,7 +61,6 @@ final class Pseudonyms {
     case 0: return
     case 8, 9:
       if rule.kind == .date { dates.note(Double(code - 8), limit: nil) }
-      if rule.isOrdered, rule.isReal, rule.kind == .replace { orderedNumbers.insert(real: Double(code - 8)) }
     case 1...6:
       guard rule.kind != .keep, rule.kind != .key,
         let number = bytes.signedInteger(at: range.lowerBound, length: range.count)
@@ -71,9 +70,8 @@ final class Pseudonyms {
         dates.note(Double(number), limit: Double(sign: .plus, exponent: Int(bits), significand: 1))
         return
       }
-      if rule.isOrdered, rule.isReal { orderedNumbers.insert(real: Double(number)) }
       guard NumberRegion.isLong(number) else { return }
-      if rule.isOrdered, !rule.isReal { orderedNumbers.insert(number) }
+      if rule.isOrdered { orderedNumbers.insert(number) }
       watched.insert(number: UInt64(bitPattern: number))
       let text = Array(String(number).utf8)
       watched.insert(text.span, 0..<text.count)
@@ -98,7 +96,10 @@ final class Pseudonyms {
       keep(bytes, range)
       return
     }
-    if rule.kind == .metadata { return }
+    if rule.kind == .metadata {
+      keep(bytes, range)
+      return
+    }
     if isText {
       if rule.isOrdered {
         orderedTexts.insert(bytes, range, isBlob: false, seed: seed(bytes, range, isText: true))
@@ -181,6 +182,16 @@ final class Pseudonyms {
         replaceText(&value, 0..<value.count, from: from, seed: seed)
       }
     }
+    // Where the order leaves no other choice a pseudonym may contain a value.
+    orderedTexts.forEach { bytes, range in
+      if encoding == .utf8 {
+        watched.exemptAll(in: bytes, range)
+      } else {
+        var text: [UInt8] = []
+        TextCoding.appendUTF8(bytes, range, encoding, to: &text)
+        watched.exemptAll(in: text.span, 0..<text.count)
+      }
+    }
   }
 
   // MARK: Replacing
@@ -223,14 +234,6 @@ final class Pseudonyms {
       guard shifted != number, NumberRegion.width(shifted) <= range.count else { return .kept }
       Self.write(shifted, &bytes, range)
       return .shifted
-    }
-    if rule.isOrdered, rule.isReal {
-      if let real = orderedNumbers.pseudonym(real: Double(number), function), abs(real) < 9e15 {
-        // Rounded down it is still at least the number itself, and below the next.
-        let integer = Int64(real.rounded(.down))
-        if NumberRegion.isLong(number) { Self.write(max(integer, number), &bytes, range) }
-      }
-      return NumberRegion.isLong(number) ? .replaced : .kept
     }
     guard NumberRegion.isLong(number) else { return .kept }
     if rule.kind == .drop, !rule.isOrdered {
@@ -438,6 +441,8 @@ final class Pseudonyms {
       }
     }
     if rounds > 0 { changedCount += 1 }
+    // Where every pseudonym of that form is a value of the store, this one may stay.
+    if rounds == 256 { watched.exemptAll(in: bytes.span, range) }
   }
 
   private func changeWideHits(_ bytes: inout [UInt8], _ range: Range<Int>, from start: Int) {
