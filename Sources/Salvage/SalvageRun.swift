@@ -120,7 +120,8 @@ struct SalvageRun {
     let find = try found(kits)
     var crawl = find.crawl
     try place(&crawl)
-    return StoreSurvey(crawl: crawl, layout: find.expected?.layout, entries: find.entries, metadata: find.identity.metadata)
+    return StoreSurvey(
+      crawl: crawl, layout: find.expected?.layout, entries: find.entries, metadata: find.identity.metadata)
   }
 
   /// What was found on the way from the bytes to the trees.

@@ -39,7 +39,8 @@ final class ScrubRun {
   private let progress: (Int64, Int64) -> Bool
 
   init(
-    _ survey: StoreSurvey, _ images: PageImages, _ rules: ColumnRules, _ pseudonyms: Pseudonyms, into outputs: ScrubbedSet?,
+    _ survey: StoreSurvey, _ images: PageImages, _ rules: ColumnRules, _ pseudonyms: Pseudonyms,
+    into outputs: ScrubbedSet?,
     progress: @escaping (Int64, Int64) -> Bool
   ) {
     self.survey = survey

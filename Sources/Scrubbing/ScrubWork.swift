@@ -113,7 +113,8 @@ struct ScrubWork {
       throw ScrubbingError(error)
     }
     if external.count > 0 {
-      report.remarks.append("\(external.count) values in files of their own were overwritten with noise; their names stayed")
+      report.remarks.append(
+        "\(external.count) values in files of their own were overwritten with noise; their names stayed")
     }
     report.keeping = wanted.keeping.sorted()
     report.dropping = wanted.dropping.sorted()
@@ -166,7 +167,9 @@ struct ScrubWork {
     try outputs.write(.wal, header, at: 0)
     var frameLength = images.pageSize + WriteAheadLog.frameHeaderLength
     let isOther = images.frames.isEmpty
-    if isOther, let size = WriteAheadLog.Header(header)?.pageSize { frameLength = size + WriteAheadLog.frameHeaderLength }
+    if isOther, let size = WriteAheadLog.Header(header)?.pageSize {
+      frameLength = size + WriteAheadLog.frameHeaderLength
+    }
     var offset = headerLength
     while offset < log.count {
       let head = try log.bytes(at: offset, length: WriteAheadLog.frameHeaderLength)

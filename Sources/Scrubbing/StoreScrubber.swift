@@ -54,7 +54,8 @@ public struct StoreScrubber: Sendable {
   ///   - model: what is known of the store; nil for what it says itself.
   ///   - rules: which columns stay or are emptied.
   public init(
-    key: ScrubbingKey, model: SalvageModel? = nil, rules: ScrubRules = ScrubRules(), fileSystem: FileSystem = FileSystem()
+    key: ScrubbingKey, model: SalvageModel? = nil, rules: ScrubRules = ScrubRules(),
+    fileSystem: FileSystem = FileSystem()
   ) {
     self.key = key
     self.model = model

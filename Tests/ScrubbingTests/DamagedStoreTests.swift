@@ -31,7 +31,8 @@ struct DamagedStoreTests {
       let finish =
         isLog
         ? ["UPDATE people SET note = note || ' more' WHERE id % 5 = 0", "DELETE FROM words WHERE uses % 9 = 0"]
-        : isJournal ? ["PRAGMA cache_size = 3; PRAGMA cache_spill = 3; BEGIN; UPDATE people SET note = 'back ' || note"] : []
+        : isJournal
+          ? ["PRAGMA cache_size = 3; PRAGMA cache_spill = 3; BEGIN; UPDATE people SET note = 'back ' || note"] : []
       let vacuum = kind == "pointer-maps" ? "; PRAGMA auto_vacuum = FULL" : ""
       let plain = try ScrubScene.plain(
         seed: seed, setup: "PRAGMA page_size = \(pageSize)\(vacuum)", journal: isLog ? "WAL" : "DELETE", finish: finish)

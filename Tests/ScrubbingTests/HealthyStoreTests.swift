@@ -85,7 +85,8 @@ struct HealthyStoreTests {
       defer { try? queue.close() }
       return try queue.read { db in
         try Int.fetchAll(
-          db, sql: "SELECT count(*) FROM people WHERE length(\(column)) > 7 GROUP BY \(column) COLLATE BINARY ORDER BY 1")
+          db,
+          sql: "SELECT count(*) FROM people WHERE length(\(column)) > 7 GROUP BY \(column) COLLATE BINARY ORDER BY 1")
       }
     }
     for column in ["name", "nick", "note", "picture", "uuid", "phone"] {
@@ -96,7 +97,8 @@ struct HealthyStoreTests {
       let queue = try DatabaseQueue(path: scene.store.string)
       defer { try? queue.close() }
       return try queue.read { db in
-        try Int.fetchOne(db, sql: "SELECT count(*) FROM people p JOIN notes n ON p.name = n.who WHERE length(p.name) > 7")
+        try Int.fetchOne(
+          db, sql: "SELECT count(*) FROM people p JOIN notes n ON p.name = n.who WHERE length(p.name) > 7")
       }
     }
     #expect(try shared(scene) == shared(first))

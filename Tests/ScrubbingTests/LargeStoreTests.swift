@@ -12,7 +12,8 @@ struct LargeStoreTests {
     let store = FilePath(environment("LAZARET_SCRUB_STORE") ?? "")
     let target = try TemporaryFolder(in: FilePath(environment("LAZARET_SCRUB_PLACE") ?? "/tmp"))
     let start = Date()
-    let result = try StoreScrubber(key: .random()).scrub(StoreFileSet(main: store), into: target.path) { phase, done, total in
+    let result = try StoreScrubber(key: .random()).scrub(StoreFileSet(main: store), into: target.path) {
+      phase, done, total in
       if done % 65536 == 0 { print(phase, done, total, Date().timeIntervalSince(start)) }
       return true
     }

@@ -17,12 +17,15 @@ struct OriginalValues {
     var values: Set<[UInt8]> = []
     var words: [UInt8] = []
     try queue.read { db in
-      for sql in try String.fetchAll(db, sql: "SELECT sql FROM sqlite_master WHERE sql NOT NULL") { words += Array(sql.utf8) }
+      for sql in try String.fetchAll(db, sql: "SELECT sql FROM sqlite_master WHERE sql NOT NULL") {
+        words += Array(sql.utf8)
+      }
       let tables = try String.fetchAll(
         db, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND rootpage > 0")
       let own: Set<String> = ["Z_METADATA", "Z_PRIMARYKEY", "Z_MODELCACHE"]
       for table in tables where !own.contains(table) && !table.hasPrefix("Z_") {
-        let cursor = try Row.fetchCursor(db, sql: "SELECT * FROM \"\(table.replacingOccurrences(of: "\"", with: "\"\""))\"")
+        let name = table.replacingOccurrences(of: "\"", with: "\"\"")
+        let cursor = try Row.fetchCursor(db, sql: "SELECT * FROM \"\(name)\"")
         while let row = try cursor.next() {
           for (column, value) in row where !leavingOut.contains("\(table).\(column)") {
             switch value.storage {

@@ -46,7 +46,8 @@ struct ScrubScene {
   ///   - setup: what is done before the first table, such as the page size and encoding.
   ///   - finish: what is done last, in a transaction of its own; then the files are copied, with the log.
   static func plain(
-    seed: UInt64, rows: Int = 400, setup: String = "PRAGMA page_size = 4096", journal: String = "DELETE", finish: [String] = []
+    seed: UInt64, rows: Int = 400, setup: String = "PRAGMA page_size = 4096", journal: String = "DELETE",
+    finish: [String] = []
   ) throws -> ScrubScene {
     let folder = try TemporaryFolder()
     let path = folder.appending("Made.sqlite")
@@ -74,7 +75,8 @@ struct ScrubScene {
       for index in 1...rows { try insertPerson(index, db, &random) }
       for index in 1...(rows / 2) {
         try db.execute(
-          sql: "INSERT INTO words VALUES (?, ?, ?)", arguments: ["\(text(&random, 1))-\(index)", index, text(&random, 8)])
+          sql: "INSERT INTO words VALUES (?, ?, ?)",
+          arguments: ["\(text(&random, 1))-\(index)", index, text(&random, 8)])
         try db.execute(
           sql: "INSERT INTO notes VALUES (?, ?, ?, ?)",
           arguments: [
@@ -110,7 +112,8 @@ struct ScrubScene {
         Int64.random(in: 1_000_000...9_999_999_999, using: &random), Double(index % 40) + 1.5,
         Data((0..<16).map { _ in UInt8.random(in: 0...255, using: &random) }),
         index % 25 == 0 ? text(&random, 1000) : text(&random, 6),
-        index % 11 == 0 ? Data((0..<3000).map { _ in UInt8.random(in: 0...255, using: &random) }) : Data([0xff, 0xd8, 0xff]),
+        index % 11 == 0
+          ? Data((0..<3000).map { _ in UInt8.random(in: 0...255, using: &random) }) : Data([0xff, 0xd8, 0xff]),
         mixed[index % mixed.count],
       ])
   }

@@ -125,7 +125,7 @@ struct PageImages {
     }
   }
 
-  /// Reads an image; the bytes that a cut-off file lacks are zeros. Returns how many there were.
+  /// Reads an image and returns how many bytes of it there were; the others are zeros.
   func read(_ image: PageImage, into buffer: inout [UInt8]) throws(FileError) -> Int {
     let (source, offset): ((any ByteSource)?, Int64)
     switch image {

@@ -101,7 +101,8 @@ extension ScrubRun {
       overflow = page
       end += 4
     }
-    return Cell(start: start, payload: offset, local: local, length: length, overflow: overflow, end: max(end, start + 4))
+    return Cell(
+      start: start, payload: offset, local: local, length: length, overflow: overflow, end: max(end, start + 4))
   }
 
   /// Deals with the record of a cell; false where it is none.

@@ -32,7 +32,8 @@ struct ColumnRules {
         let column = definition.columns[place]
         var rule = FieldRule(kind: Self.kind(of: column, in: definition, survey.layout))
         let attribute = Self.attribute(column.name, tree.name, survey.layout)
-        let spellings = [attribute, "\(tree.name).\(column.name)"].compactMap(\.self)
+        let spellings =
+          [attribute, "\(tree.name).\(column.name)"].compactMap(\.self)
           + Self.inherited(column.name, tree.name, survey.layout)
         for spelling in spellings {
           if wanted.keeping.contains(spelling) {

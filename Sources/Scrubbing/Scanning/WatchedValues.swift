@@ -85,7 +85,9 @@ struct WatchedValues: Sendable {
     let last = min(end, bytes.count) &- 4
     while offset <= last {
       let lengths = starts[Self.start(bytes, offset)]
-      if lengths != 0, let length = hit(bytes, at: offset, before: end, lengths) { return offset..<(offset &+ length) }
+      if lengths != 0, let length = hit(bytes, at: offset, before: end, lengths) {
+        return offset..<(offset &+ length)
+      }
       offset &+= 1
     }
     return nil
@@ -96,7 +98,8 @@ struct WatchedValues: Sendable {
     for length in 4...7 where lengths & 1 << UInt8(length &- 4) != 0 && offset &+ length <= end {
       if isWatched(fingerprint(bytes, offset, length)) { return length }
     }
-    guard lengths & 16 != 0, offset &+ 8 <= end, let longer = beginnings.number(of: Self.beginning(bytes, offset)) else {
+    guard lengths & 16 != 0, offset &+ 8 <= end, let longer = beginnings.number(of: Self.beginning(bytes, offset))
+    else {
       return nil
     }
     for length in 8...Self.longest where longer & 1 << UInt32(length &- 8) != 0 && offset &+ length <= end {

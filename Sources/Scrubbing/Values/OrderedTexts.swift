@@ -60,7 +60,7 @@ struct OrderedTexts {
   }
 
   /// Calls `body` with each value, or with each pseudonym once they are made.
-  func forEach(_ body: (Span<UInt8>, Range<Int>) -> Void) {
+  func visit(_ body: (Span<UInt8>, Range<Int>) -> Void) {
     for entry in entries { body(arena.span, Int(entry.offset)..<(Int(entry.offset) + Int(entry.length))) }
   }
 
@@ -112,7 +112,7 @@ struct OrderedTexts {
           groups.append((symbol, index..<(index + 1)))
         }
       }
-      let isFixed = encoding == .utf16LittleEndian && !isBlob && groups.contains { $0.symbol.key > 0xffff || $0.symbol.isWide }
+      let isFixed = encoding == .utf16LittleEndian && !isBlob && groups.contains { $0.symbol.isWide }
       let replaced = isFixed ? groups.map(\.symbol.key) : Self.replacements(groups.map(\.symbol), &stream)
       for (number, group) in groups.enumerated() {
         for index in group.range {

@@ -183,7 +183,7 @@ final class Pseudonyms {
       }
     }
     // Where the order leaves no other choice a pseudonym may contain a value.
-    orderedTexts.forEach { bytes, range in
+    orderedTexts.visit { bytes, range in
       if encoding == .utf8 {
         watched.exemptAll(in: bytes, range)
       } else {
@@ -391,7 +391,8 @@ final class Pseudonyms {
     func isWord(_ bytes: Span<UInt8>, _ place: Int) -> Bool {
       if isNarrow { return bytes[place] >= 0x80 || Self.isAlphanumeric(bytes[place]) }
       guard place &+ 1 < end else { return false }
-      let (low, high) = encoding == .utf16LittleEndian ? (bytes[place], bytes[place &+ 1]) : (bytes[place &+ 1], bytes[place])
+      let isLittle = encoding == .utf16LittleEndian
+      let (low, high) = isLittle ? (bytes[place], bytes[place &+ 1]) : (bytes[place &+ 1], bytes[place])
       return high != 0 || low >= 0x80 || Self.isAlphanumeric(low)
     }
     let unit = isNarrow ? 1 : 2
