@@ -145,7 +145,9 @@ final class ScrubRun {
       }
     }
     if let gap { note(gapFrom: gap, to: page.count, in: image) }
-    separate(&page)
+    let isLive: Bool
+    if case .main(let number) = image { isLive = survey.standing(of: number) == .live } else { isLive = false }
+    separate(&page, isSure: isLive)
     try outputs.write(image, page, count: present, at: images.offset(of: image))
   }
 
@@ -153,26 +155,67 @@ final class ScrubRun {
     tally.gap(image.file, images.offset(of: image) + Int64(start), end - start)
   }
 
-  /// Changes text where an original value happens to lie across two values.
-  private func separate(_ page: inout [UInt8]) {
+  /// Changes what was written where an original value happens to lie across two of them, or in what seemed to be structure.
+  ///
+  /// - Parameters:
+  ///   - isOverflow: whether it is an overflow page, all of it text but for the first four bytes.
+  ///   - isSure: whether the page's structure is beyond doubt, so that a value in it is there by chance.
+  func separate(_ page: inout [UInt8], isOverflow: Bool = false, isSure: Bool) {
     var offset = 0
     var rounds = 0
     while rounds < 4096, let hit = pseudonyms.firstHit(page.span, from: offset, before: page.count) {
       rounds += 1
-      offset = hit.lowerBound + 1
-      for index in hit where mask.marks[index] == PageMask.text {
-        let byte = page[index]
-        switch byte {
-        case 0x30...0x39: page[index] = 0x30 + (byte - 0x30 + 3) % 10
-        case 0x41...0x5a: page[index] = 0x41 + (byte - 0x41 + 11) % 26
-        case 0x61...0x7a: page[index] = 0x61 + (byte - 0x61 + 11) % 26
-        default: continue
-        }
-        changedPlaces += 1
-        offset = max(0, hit.lowerBound - WatchedValues.longest)
-        break
-      }
+      let isChanged = change(&page, Array(hit), isOverflow: isOverflow, isSure: isSure, round: rounds)
+      offset = isChanged ? max(0, hit.lowerBound - WatchedValues.longest) : hit.lowerBound + 1
     }
+    guard encoding != .utf8 else { return }
+    for _ in 0..<64 {
+      var isChanged = false
+      for run in ValueScanner.narrowed(page.span) {
+        guard let hit = pseudonyms.firstHit(run.bytes.span, from: 0, before: run.bytes.count) else { continue }
+        let places = hit.map { run.start + 2 * $0 }
+        rounds += 1
+        if change(&page, places, isOverflow: isOverflow, isSure: isSure, round: rounds) { isChanged = true }
+      }
+      if !isChanged { return }
+    }
+  }
+
+  /// Changes one of some bytes, characters of text first; false where all of them must stay.
+  private func change(_ page: inout [UInt8], _ places: [Int], isOverflow: Bool, isSure: Bool, round: Int) -> Bool {
+    func mark(_ place: Int) -> UInt8 {
+      isOverflow ? (place < 4 ? PageMask.kept : PageMask.text) : mask.marks[place]
+    }
+    let count = places.count
+    for step in 0..<count {
+      let place = places[(step + round) % count]
+      guard mark(place) == PageMask.text else { continue }
+      let byte = page[place]
+      switch byte {
+      case 0x30...0x39: page[place] = 0x30 + (byte - 0x30 + 3) % 10
+      case 0x41...0x5a: page[place] = 0x41 + (byte - 0x41 + 11) % 26
+      case 0x61...0x7a: page[place] = 0x61 + (byte - 0x61 + 11) % 26
+      default: continue
+      }
+      changedPlaces += 1
+      return true
+    }
+    for step in 0..<count {
+      let place = places[(step + round) % count]
+      guard mark(place) == PageMask.value, page[place] != 0 else { continue }
+      page[place] = page[place] == 255 ? 1 : page[place] + 1
+      changedPlaces += 1
+      return true
+    }
+    if places.contains(where: { mark($0) == PageMask.stays }) || isSure {
+      if let first = places.first, let last = places.last { pseudonyms.exempt(page.span, first..<(last + 1)) }
+      return false
+    }
+    for place in places where mark(place) == PageMask.kept && page[place] != 0xff {
+      page[place] = 0xff
+      changedPlaces += 1
+    }
+    return true
   }
 }
 

@@ -115,7 +115,7 @@ struct HealthyStoreTests {
       defer { try? queue.close() }
       return try queue.read { db in try String.fetchAll(db, sql: sql) }
     }
-    let weights = "SELECT CAST(ZWEIGHT AS TEXT) FROM ZREADER ORDER BY Z_PK"
+    let weights = "SELECT ifnull(CAST(ZWEIGHT AS TEXT), '') FROM ZREADER ORDER BY Z_PK"
     #expect(try column(scene, weights) == column(scrubbed, weights))
     let letters = try column(scrubbed, "SELECT ZTEXT FROM ZBOOK WHERE ZTEXT NOT NULL").joined()
     #expect(letters.allSatisfy { !$0.isASCII || !$0.isLetter || $0 == "x" || $0 == "X" })

@@ -30,7 +30,9 @@ struct OriginalValues {
           for (column, value) in row where !leavingOut.contains("\(table).\(column)") {
             switch value.storage {
             case .string(let text) where text.unicodeScalars.count >= 4: values.insert(Array(text.utf8))
-            case .blob(let data) where data.count >= 8: values.insert(Array(data))
+            // References to files stay, as the files keep their names.
+            case .blob(let data) where data.count >= 8 && !(data.count == 38 && data[0] == 2):
+              values.insert(Array(data))
             case .int64(let number) where abs(number) > 999_999 && !column.hasPrefix("Z_"):
               values.insert(Array(String(number).utf8))
             default: break

@@ -88,16 +88,16 @@ struct ScrubScene {
       try db.execute(sql: "DELETE FROM people WHERE id % 7 = 3; DELETE FROM notes WHERE rowid BETWEEN 30 AND 60")
       if journal == "WAL" { try db.checkpoint(.truncate) }
       for statement in finish { try db.execute(sql: statement) }
-    }
-    let scene = ScrubScene(folder, folder.appending("Store.sqlite"))
-    for suffix in ["", "-wal", "-journal"] {
-      let from = FilePath(path.string + suffix)
-      if try FileSystem().status(of: from) != nil {
-        try folder.write(try FileSystem().contents(of: from, limit: 1 << 28), to: "Store.sqlite" + suffix)
+      for suffix in ["", "-wal", "-journal"] {
+        let from = FilePath(path.string + suffix)
+        if try FileSystem().status(of: from) != nil {
+          try folder.write(try FileSystem().contents(of: from, limit: 1 << 28), to: "Store.sqlite" + suffix)
+        }
       }
+      if db.isInsideTransaction { try db.execute(sql: "ROLLBACK") }
     }
     try queue.close()
-    return scene
+    return ScrubScene(folder, folder.appending("Store.sqlite"))
   }
 
   private static func insertPerson(_ index: Int, _ db: GRDB.Database, _ random: inout SeededGenerator) throws {

@@ -137,18 +137,21 @@ package struct StoreSurvey {
   ///
   /// - Parameter start: where the page's header begins.
   package func owner(of bytes: Span<UInt8>, page: UInt32, kind: PageKind, start: Int) -> Int? {
+    var known: Int?
     if let owner = crawl.map.owner(page), owner < trees.count {
       if kind == .tableInterior { return owner }
       if crawl.trees[owner].hasRowids == kind.isTable {
-        if !crawl.isThorough, crawl.reader.overlay == nil, standing(of: page) == .live { return owner }
+        let isLive = standing(of: page) == .live
+        if isLive, !crawl.isThorough, crawl.reader.overlay == nil { return owner }
         if PageScore.score(bytes, start: start, crawl.trees[owner].shape, geometry: crawl.reader.geometry) != nil {
           return owner
         }
+        if isLive { known = owner }
       }
     }
-    if page == 1, kind.isTable { return 0 }
+    if page == 1, kind.isTable, start > 0 { return 0 }
     guard kind != .tableInterior else { return nil }
-    return crawl.choice(of: bytes, start: start, hasRowids: kind.isTable) { _ in true }?.tree
+    return crawl.choice(of: bytes, start: start, hasRowids: kind.isTable) { _ in true }?.tree ?? known
   }
 
   /// The rows that are left in the free space of a table's leaf.

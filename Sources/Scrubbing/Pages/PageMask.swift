@@ -12,6 +12,9 @@ struct PageMask {
   /// It is part of text that can be changed once more.
   static let text: UInt8 = 3
 
+  /// It is a value that stays by a rule.
+  static let stays: UInt8 = 4
+
   private(set) var marks: [UInt8]
 
   init(count: Int) { marks = [UInt8](repeating: PageMask.free, count: count) }

@@ -53,6 +53,7 @@ extension ScrubRun {
       if let gap {
         tally.gap(piece.image.file, images.offset(of: piece.image) + Int64(gap), pageSize - gap)
       }
+      separate(&overflow, isOverflow: true, isSure: true)
       setDone(piece.image)
       tally.pages.overflow += 1
       try outputs.write(piece.image, overflow, count: present, at: images.offset(of: piece.image))

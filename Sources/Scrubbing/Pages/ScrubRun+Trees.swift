@@ -28,7 +28,6 @@ extension ScrubRun {
     let pointers = start + kind.headerLength
     var covered: [Range<Int>] = [0..<min(usableSize, pointers + 2 * count)]
     covered.reserveCapacity(count + 1)
-    let isSchema = tree == 0
     if kind != .tableInterior {
       // Structure first, so that no value is written over it where cells overlap.
       var cells: [Cell] = []
@@ -44,9 +43,9 @@ extension ScrubRun {
           covered.append(cell.start..<cell.end)
         }
       }
-      if kind == .tableLeaf, let tree {
+      if kind == .tableLeaf {
         covered.sort { $0.lowerBound < $1.lowerBound }
-        remains(bytes, &page, covered, tree: tree, start: start, isSchema: isSchema)
+        remains(bytes, &page, covered, tree: tree, start: start)
       }
     } else {
       for index in 0..<count {
@@ -68,6 +67,7 @@ extension ScrubRun {
     let stored = bytes.uint16(at: start + 3) ?? 0
     guard stored <= (usableSize - 8) / 6 else { return 0 }
     let count = min(stored, max(0, (usableSize - pointers) / 2))
+    if isText(bytes, pointers: pointers, count: count) { return 0 }
     mask.mark(pointers..<(pointers + 2 * count), PageMask.kept)
     var block = bytes.uint16(at: start + 1) ?? 0
     var steps = 0
@@ -79,6 +79,19 @@ extension ScrubRun {
       steps += 1
     }
     return count
+  }
+
+  /// Whether what should be pointers is text: few of them lead anywhere, and nearly all bytes are characters.
+  private func isText(_ bytes: Span<UInt8>, pointers: Int, count: Int) -> Bool {
+    guard count >= 2 else { return false }
+    var inRange = 0
+    var characters = 0
+    for index in 0..<count {
+      let pointer = bytes.uint16(at: pointers + 2 * index) ?? 0
+      if pointer >= pointers + 2 * count, pointer <= usableSize - 4 { inRange += 1 }
+    }
+    for index in pointers..<(pointers + 2 * count) where bytes[index] >= 0x20 && bytes[index] < 0x7f { characters += 1 }
+    return inRange * 2 < count && characters * 10 >= 2 * count * 7
   }
 
   /// Marks a cell's header, and what it leads to; nil where its content is impossible.
@@ -121,6 +134,7 @@ extension ScrubRun {
     // Fields are counted from the beginning of the record from here on.
     _ = fields.read(payload.span, at: 0, before: payload.count, length: cell.length)
     let end = min(payload.count, cell.length)
+    let tree = rowTree(tree)
     mask.mark(cell.payload..<(cell.payload + header), PageMask.kept)
     treatFields(before: end, tree: tree) { range, mark in
       let low = cell.payload + range.lowerBound
@@ -139,16 +153,36 @@ extension ScrubRun {
     return true
   }
 
+  /// The tree whose rules hold for the record in `payload`: rows of the schema tell themselves, and nothing else stays on
+  /// the schema's pages.
+  private func rowTree(_ tree: Int?) -> Int? {
+    guard fields.codes.count == 5, let kind = text(0, limit: 8), ["table", "index", "view", "trigger"].contains(kind)
+    else { return tree == 0 ? nil : tree }
+    if fields.codes[4] == 0 { return kind == "index" ? 0 : tree == 0 ? nil : tree }
+    guard let sql = text(4, limit: 8), sql.uppercased().hasPrefix("CREATE") else { return tree == 0 ? nil : tree }
+    return 0
+  }
+
+  /// The first characters of a field that is text.
+  private func text(_ field: Int, limit: Int) -> String? {
+    guard fields.codes[field] >= 13, fields.codes[field] & 1 == 1,
+      let range = fields.range(field, before: payload.count)
+    else { return nil }
+    let end = min(range.upperBound, range.lowerBound + limit * (encoding == .utf8 ? 1 : 2))
+    var text: [UInt8] = []
+    TextCoding.appendUTF8(payload.span, range.lowerBound..<end, encoding, to: &text)
+    return String(decoding: text, as: UTF8.self)
+  }
+
   /// Notes or replaces the fields of the record in `payload`, and says what becomes of the bytes of each.
   func treatFields(before end: Int, tree: Int?, _ place: (Range<Int>, UInt8) -> Void) {
-    let isSchema = tree == 0
     for field in fields.codes.indices {
       let code = fields.codes[field]
       let rule: FieldRule
       if let tree, field < rules.rules[tree].count {
         rule = rules.rules[tree][field]
       } else {
-        rule = FieldRule(kind: isSchema ? .keep : .replace)
+        rule = FieldRule()
       }
       guard let range = fields.range(field, before: end) else {
         // A number that is cut off says nothing any more.
@@ -167,7 +201,7 @@ extension ScrubRun {
       if !range.isEmpty { tally.count(outcome, tree, field) }
       switch outcome {
       case .nothing: break
-      case .kept: place(range, PageMask.kept)
+      case .kept: place(range, code >= 12 ? PageMask.stays : PageMask.kept)
       case .replaced where code & 1 == 1 && code >= 13 && !rule.isOrdered && rule.kind != .metadata:
         place(range, PageMask.text)
       case .replaced, .shifted, .dropped: place(range, PageMask.value)
@@ -177,19 +211,22 @@ extension ScrubRun {
 
   /// Deals with rows that no pointer leads to: deleted ones, and those of a page whose pointers are lost.
   private func remains(
-    _ bytes: [UInt8], _ page: inout [UInt8], _ covered: [Range<Int>], tree: Int, start: Int, isSchema: Bool
+    _ bytes: [UInt8], _ page: inout [UInt8], _ covered: [Range<Int>], tree: Int?, start: Int
   ) {
     var taken = covered
     let gaps = Self.gaps(bytes.span, between: covered, before: usableSize)
-    guard !gaps.isEmpty else { return }
-    for remain in survey.remains(bytes.span, start: start, tree: tree)
-    where !taken.contains(where: { $0.overlaps(remain.range) }) {
+    guard !gaps.isEmpty,
+      let tree = tree ?? survey.remains(bytes.span, in: min(start + 8, usableSize)..<usableSize)?.tree
+    else { return }
+    func take(_ remain: StoreSurvey.Remain) {
+      guard !taken.contains(where: { $0.overlaps(remain.range) }) else { return }
       treat(remain, bytes, &page, tree: tree)
       taken.append(remain.range)
     }
+    for remain in survey.remains(bytes.span, start: start, tree: tree) { take(remain) }
     taken.sort { $0.lowerBound < $1.lowerBound }
     for gap in Self.gaps(bytes.span, between: taken, before: usableSize) {
-      for remain in survey.remains(bytes.span, in: gap, tree: tree) { treat(remain, bytes, &page, tree: tree) }
+      for remain in survey.remains(bytes.span, in: gap, tree: tree) { take(remain) }
     }
   }
 
@@ -216,6 +253,7 @@ extension ScrubRun {
     payload.removeAll(keepingCapacity: true)
     payload.append(contentsOf: remain.record)
     guard fields.read(payload.span, at: 0, before: payload.count, length: remain.length) else { return }
+    let tree = rowTree(tree)
     let header = fields.headerEnd
     mask.mark(remain.range.lowerBound..<max(remain.range.lowerBound, remain.payload + header), PageMask.kept)
     let end = remain.payload + payload.count

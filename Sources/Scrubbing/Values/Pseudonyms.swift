@@ -75,7 +75,7 @@ final class Pseudonyms {
       watched.insert(number: UInt64(bitPattern: number))
       let text = Array(String(number).utf8)
       watched.insert(text.span, 0..<text.count)
-      if range.count >= 6 { watched.insert(bytes, range) }
+      if range.count >= 6, Self.isTellingNoise(bytes, range) { watched.insert(bytes, range) }
     case 7:
       guard let bits = bytes.signedInteger(at: range.lowerBound, length: 8), rule.kind != .keep else { return }
       let number = Double(bitPattern: UInt64(bitPattern: bits))
@@ -83,7 +83,7 @@ final class Pseudonyms {
         dates.note(number, limit: nil)
       } else if number.isFinite, number != 0 {
         if rule.isOrdered { orderedNumbers.insert(real: number) }
-        watched.insert(bytes, range)
+        if Self.isTellingNoise(bytes, range) { watched.insert(bytes, range) }
       }
     default:
       guard code >= 12, !range.isEmpty else { return }
@@ -110,17 +110,18 @@ final class Pseudonyms {
         orderedTexts.insert(bytes, range, isBlob: true, seed: seed(bytes, range, isText: false))
       }
       let kept = BlobForm.keptPrefix(bytes, range)
-      guard range.count >= 8, kept < min(range.count, WatchedValues.longest) else {
-        if kept == range.count { keep(bytes, range) }
-        return
-      }
-      // What is zero stays zero.
-      for index in (range.lowerBound + kept)..<min(range.upperBound, range.lowerBound + WatchedValues.longest)
-      where bytes[index] != 0 {
-        watched.insert(bytes, range)
-        return
-      }
+      if kept == range.count { keep(bytes, range) }
+      guard range.count >= 8, kept < min(range.count, WatchedValues.longest) else { return }
+      let end = min(range.upperBound, range.lowerBound + WatchedValues.longest)
+      if Self.isTellingNoise(bytes, (range.lowerBound + kept)..<end) { watched.insert(bytes, range) }
     }
+  }
+
+  /// Whether bytes are not ones that structure is full of: zeros and ones, and little else.
+  private static func isTellingNoise(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+    var count = 0
+    for index in range where bytes[index] > 0x0f && bytes[index] != 0xff { count += 1 }
+    return count >= 4
   }
 
   /// Watches for text of four characters and more of which something can change.
@@ -395,14 +396,20 @@ final class Pseudonyms {
       let (low, high) = isLittle ? (bytes[place], bytes[place &+ 1]) : (bytes[place &+ 1], bytes[place])
       return high != 0 || low >= 0x80 || Self.isAlphanumeric(low)
     }
+    func isDigit(_ bytes: Span<UInt8>, _ place: Int) -> Bool {
+      let byte = encoding == .utf16BigEndian && place &+ 1 < end ? bytes[place &+ 1] : bytes[place]
+      return byte >= 0x30 && byte <= 0x39
+    }
     let unit = isNarrow ? 1 : 2
     while index < end {
       guard isWord(bytes.span, index) else {
         index &+= unit
         continue
       }
+      // Numbers within words are words of their own, so that what is common in a text stays so.
+      let isNumber = isDigit(bytes.span, index)
       var next = index &+ unit
-      while next < end, isWord(bytes.span, next) { next &+= unit }
+      while next < end, isWord(bytes.span, next), isDigit(bytes.span, next) == isNumber { next &+= unit }
       next = min(next, end)
       var stream = KeyStream(function, seed: function(bytes.span, index..<next, tweak: 0x77_6f72))
       replaceCharacters(&bytes, index..<next, &stream)
@@ -447,15 +454,47 @@ final class Pseudonyms {
   }
 
   private func changeWideHits(_ bytes: inout [UInt8], _ range: Range<Int>, from start: Int) {
-    for round in 1..<64 {
-      canonical.removeAll(keepingCapacity: true)
-      TextCoding.appendUTF8(bytes.span, range, encoding, to: &canonical)
-      let text = canonical
-      guard watched.firstHit(text.span, from: 0, before: text.count) != nil else { return }
-      if round == 1 { changedCount += 1 }
-      var stream = KeyStream(function, seed: function(text.span, 0..<text.count, tweak: UInt64(round)))
-      replaceCharacters(&bytes, start..<range.upperBound, &stream)
+    for round in 0..<256 {
+      var text: [UInt8] = []
+      TextCoding.appendUTF8(bytes.span, range, encoding, to: &text)
+      guard let hit = watched.firstHit(text.span, from: 0, before: text.count) else { return }
+      if round == 0 { changedCount += 1 }
+      // The characters of the hit, by their places in both encodings.
+      var place = 0
+      var index = range.lowerBound
+      var candidates: [Candidate] = []
+      while index < range.upperBound, place < hit.upperBound {
+        let character = TextCoding.read(bytes.span, at: index, before: range.upperBound, encoding)
+        if let scalar = character.scalar, place >= hit.lowerBound, index >= start, let block = Self.block(of: scalar),
+          block.upperBound > block.lowerBound
+        {
+          candidates.append(Candidate(offset: index, scalar: scalar, length: character.length, block: block))
+        }
+        let scalar = character.scalar ?? 0x20
+        place += scalar < 0x80 ? 1 : scalar < 0x800 ? 2 : scalar < 0x10000 ? 3 : 4
+        index += character.length
+      }
+      guard !candidates.isEmpty else {
+        watched.exemptAll(in: text.span, hit)
+        continue
+      }
+      change(&bytes, candidates[round % candidates.count], round: round, encoding)
     }
+  }
+
+  /// A character that may be replaced by another of its block.
+  private struct Candidate {
+    var offset: Int
+    var scalar: UInt32
+    var length: Int
+    var block: ClosedRange<UInt32>
+  }
+
+  private func change(_ bytes: inout [UInt8], _ chosen: Candidate, round: Int, _ encoding: TextEncoding) {
+    let size = chosen.block.upperBound - chosen.block.lowerBound + 1
+    let step = 1 + UInt32(truncatingIfNeeded: function(UInt64(round), UInt64(chosen.scalar))) % (size - 1)
+    let other = chosen.block.lowerBound + (chosen.scalar - chosen.block.lowerBound + step) % size
+    TextCoding.write(other, length: chosen.length, into: &bytes, at: chosen.offset, encoding)
   }
 
   /// Replaces one character of a range by the next of its block; false where none can be.
@@ -463,22 +502,18 @@ final class Pseudonyms {
     // Characters of several bytes may begin before the hit.
     var index = hit.lowerBound
     while index > range.lowerBound, bytes[index] & 0xc0 == 0x80 { index -= 1 }
-    var candidates: [(offset: Int, scalar: UInt32, length: Int, block: ClosedRange<UInt32>)] = []
+    var candidates: [Candidate] = []
     while index < hit.upperBound {
       let character = TextCoding.read(bytes.span, at: index, before: range.upperBound, .utf8)
       if let scalar = character.scalar, index >= hit.lowerBound, let block = Self.block(of: scalar),
         block.upperBound > block.lowerBound
       {
-        candidates.append((index, scalar, character.length, block))
+        candidates.append(Candidate(offset: index, scalar: scalar, length: character.length, block: block))
       }
       index += character.length
     }
     guard !candidates.isEmpty else { return false }
-    let chosen = candidates[round % candidates.count]
-    let size = chosen.block.upperBound - chosen.block.lowerBound + 1
-    let step = 1 + UInt32(truncatingIfNeeded: function(UInt64(round), UInt64(chosen.scalar))) % (size - 1)
-    let other = chosen.block.lowerBound + (chosen.scalar - chosen.block.lowerBound + step) % size
-    TextCoding.write(other, length: chosen.length, into: &bytes, at: chosen.offset, .utf8)
+    change(&bytes, candidates[round % candidates.count], round: round, .utf8)
     return true
   }
 
@@ -545,6 +580,9 @@ final class Pseudonyms {
       }
     }
   }
+
+  /// Lets the values in a range be found, because they are there by chance.
+  func exempt(_ bytes: Span<UInt8>, _ range: Range<Int>) { watched.exemptAll(in: bytes, range) }
 
   /// Whether bytes on a page contain an original value.
   func firstHit(_ bytes: Span<UInt8>, from start: Int, before end: Int) -> Range<Int>? {
