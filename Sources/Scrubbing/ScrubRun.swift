@@ -134,21 +134,28 @@ final class ScrubRun {
   func finish(_ image: PageImage, _ page: inout [UInt8], present: Int) throws(FileError) {
     setDone(image)
     guard let outputs else { return }
+    fillGaps(image, &page)
+    let isLive: Bool
+    if case .main(let number) = image { isLive = survey.standing(of: number) == .live } else { isLive = false }
+    separate(&page, isSure: isLive)
+    try outputs.write(image, page, count: present, at: images.offset(of: image))
+  }
+
+  /// Overwrites what nobody claimed and what is not zero.
+  private func fillGaps(_ image: PageImage, _ page: inout [UInt8]) {
+    // Taken out of the object, which would be asked for leave at every byte.
+    let marks = mask.marks
     var gap: Int?
-    for index in 0..<page.count {
-      if mask.marks[index] == PageMask.free, page[index] != 0 {
+    for index in 0..<min(page.count, marks.count) {
+      if marks[index] == PageMask.free, page[index] != 0 {
         page[index] = 0xff
         if gap == nil { gap = index }
-      } else if let start = gap, mask.marks[index] != PageMask.free {
+      } else if let start = gap, marks[index] != PageMask.free {
         note(gapFrom: start, to: index, in: image)
         gap = nil
       }
     }
     if let gap { note(gapFrom: gap, to: page.count, in: image) }
-    let isLive: Bool
-    if case .main(let number) = image { isLive = survey.standing(of: number) == .live } else { isLive = false }
-    separate(&page, isSure: isLive)
-    try outputs.write(image, page, count: present, at: images.offset(of: image))
   }
 
   private func note(gapFrom start: Int, to end: Int, in image: PageImage) {

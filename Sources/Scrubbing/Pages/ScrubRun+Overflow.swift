@@ -39,24 +39,26 @@ extension ScrubRun {
 
   /// Writes the pieces of a replaced payload over their pages.
   func write(_ pieces: [Piece]) throws(FileError) {
-    guard let outputs else { return }
+    guard let outputs, !pieces.isEmpty else { return }
+    var page: [UInt8] = []
+    swap(&page, &overflow)
+    defer { swap(&page, &overflow) }
+    let content = payload
     for piece in pieces where !isDone(piece.image) {
-      let present = try images.read(piece.image, into: &overflow)
-      for index in 0..<piece.count where overflow[4 + index] != payload[piece.start + index] {
-        overflow[4 + index] = payload[piece.start + index]
-      }
+      let present = try images.read(piece.image, into: &page)
+      for index in 0..<piece.count { page[4 &+ index] = content[piece.start &+ index] }
       var gap: Int?
-      for index in (4 + piece.count)..<max(4 + piece.count, pageSize) where overflow[index] != 0 {
-        overflow[index] = 0xff
+      for index in (4 + piece.count)..<max(4 + piece.count, pageSize) where page[index] != 0 {
+        page[index] = 0xff
         if gap == nil { gap = index }
       }
       if let gap {
         tally.gap(piece.image.file, images.offset(of: piece.image) + Int64(gap), pageSize - gap)
       }
-      separate(&overflow, isOverflow: true, isSure: true)
+      separate(&page, isOverflow: true, isSure: true)
       setDone(piece.image)
       tally.pages.overflow += 1
-      try outputs.write(piece.image, overflow, count: present, at: images.offset(of: piece.image))
+      try outputs.write(piece.image, page, count: present, at: images.offset(of: piece.image))
     }
   }
 }

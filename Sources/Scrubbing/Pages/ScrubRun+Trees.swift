@@ -144,11 +144,7 @@ extension ScrubRun {
       for piece in pieces { setDone(piece.image) }
       return true
     }
-    var index = cell.payload + header
-    while index < localEnd {
-      if mask.marks[index] >= PageMask.value { page[index] = payload[index &- cell.payload] }
-      index &+= 1
-    }
+    copyValues(to: &page, (cell.payload + header)..<max(localEnd, cell.payload + header), record: cell.payload)
     try write(pieces)
     return true
   }
@@ -263,11 +259,15 @@ extension ScrubRun {
     }
     mask.mark(end..<max(end, remain.range.upperBound), PageMask.kept)
     guard isReplacing else { return }
-    var index = max(remain.payload + header, remain.range.lowerBound)
-    while index < end {
-      if mask.marks[index] >= PageMask.value { page[index] = payload[index &- remain.payload] }
-      index &+= 1
-    }
+    let low = max(remain.payload + header, remain.range.lowerBound)
+    if low < end { copyValues(to: &page, low..<end, record: remain.payload) }
+  }
+
+  /// Puts the values of the record in `payload` into its place on the page, where nothing else has the byte.
+  private func copyValues(to page: inout [UInt8], _ range: Range<Int>, record: Int) {
+    // Taken out of the object, which would be asked for leave at every byte.
+    let (marks, content) = (mask.marks, payload)
+    for index in range where marks[index] >= PageMask.value { page[index] = content[index &- record] }
   }
 }
 
