@@ -166,7 +166,8 @@ extension ScrubRun {
     else { return nil }
     let end = min(range.upperBound, range.lowerBound + limit * (encoding == .utf8 ? 1 : 2))
     var text: [UInt8] = []
-    TextCoding.appendUTF8(payload.span, range.lowerBound..<end, encoding, to: &text)
+    let content = payload
+    TextCoding.appendUTF8(content.span, range.lowerBound..<end, encoding, to: &text)
     return String(decoding: text, as: UTF8.self)
   }
 
