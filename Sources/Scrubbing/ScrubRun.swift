@@ -175,16 +175,39 @@ final class ScrubRun {
       let isChanged = change(&page, Array(hit), isOverflow: isOverflow, isSure: isSure, round: rounds)
       offset = isChanged ? max(0, hit.lowerBound - WatchedValues.longest) : hit.lowerBound + 1
     }
-    guard encoding != .utf8 else { return }
-    for _ in 0..<64 {
-      var isChanged = false
-      for run in ValueScanner.narrowed(page.span) {
-        guard let hit = pseudonyms.firstHit(run.bytes.span, from: 0, before: run.bytes.count) else { continue }
-        let places = hit.map { run.start + 2 * $0 }
-        rounds += 1
-        if change(&page, places, isOverflow: isOverflow, isSure: isSure, round: rounds) { isChanged = true }
+    if encoding != .utf8 { separateWide(&page, isOverflow: isOverflow, isSure: isSure) }
+  }
+
+  /// The same for text in UTF-16, whose characters may begin at even and at odd places.
+  private func separateWide(_ page: inout [UInt8], isOverflow: Bool, isSure: Bool) {
+    for start in 0...1 {
+      var text: [UInt8] = []
+      var places: [Int] = []
+      for round in 0..<64 {
+        text.removeAll(keepingCapacity: true)
+        places.removeAll(keepingCapacity: true)
+        var index = start
+        while index < page.count {
+          let character = TextCoding.read(page.span, at: index, before: page.count, encoding)
+          TextCoding.appendUTF8(page.span, index..<(index + character.length), encoding, to: &text)
+          let place = encoding == .utf16LittleEndian ? index : min(index + 1, page.count - 1)
+          while places.count < text.count { places.append(place) }
+          index += max(2, character.length)
+        }
+        var isChanged = false
+        var offset = 0
+        while let hit = pseudonyms.firstHit(text.span, from: offset, before: text.count) {
+          offset = hit.upperBound
+          var bytes: [Int] = []
+          for place in places[hit] where bytes.last != place { bytes.append(place) }
+          if change(&page, bytes, isOverflow: isOverflow, isSure: isSure, round: round + 1) {
+            isChanged = true
+          } else {
+            pseudonyms.exempt(text.span, hit)
+          }
+        }
+        if !isChanged { break }
       }
-      if !isChanged { return }
     }
   }
 
@@ -218,11 +241,13 @@ final class ScrubRun {
       if let first = places.first, let last = places.last { pseudonyms.exempt(page.span, first..<(last + 1)) }
       return false
     }
-    for place in places where mark(place) == PageMask.kept && page[place] != 0xff {
+    var isChanged = false
+    for place in places where page[place] != 0xff {
       page[place] = 0xff
-      changedPlaces += 1
+      isChanged = true
     }
-    return true
+    if isChanged { changedPlaces += 1 }
+    return isChanged
   }
 }
 

@@ -33,7 +33,7 @@ struct OriginalValues {
             // References to files stay, as the files keep their names.
             case .blob(let data) where data.count >= 8 && !(data.count == 38 && data[0] == 2):
               values.insert(Array(data))
-            case .int64(let number) where abs(number) > 999_999 && !column.hasPrefix("Z_"):
+            case .int64(let number) where (number > 999_999 || number < -999_999) && !column.hasPrefix("Z_"):
               values.insert(Array(String(number).utf8))
             default: break
             }

@@ -52,8 +52,13 @@ extension ScrubRun {
         guard let offset = bytes.span.uint16(at: pointers + 2 * index), offset >= pointers, offset + 4 < usableSize
         else { continue }
         var end = offset + 4
-        if Varint.read(bytes.span, at: &end, before: usableSize) != nil { mask.mark(offset..<end, PageMask.kept) }
+        guard Varint.read(bytes.span, at: &end, before: usableSize) != nil else { continue }
+        mask.mark(offset..<end, PageMask.kept)
+        covered.append(offset..<end)
       }
+      // What was a leaf when the table was small has rows of that time left, and page 1 those of the schema.
+      covered.sort { $0.lowerBound < $1.lowerBound }
+      remains(bytes, &page, covered, tree: tree, start: start)
     }
     if isReplacing { tally.pages.rewritten += 1 }
     try finish(image, &page, present: present)
@@ -216,7 +221,8 @@ extension ScrubRun {
       let tree = tree ?? survey.remains(bytes.span, in: min(start + 8, usableSize)..<usableSize)?.tree
     else { return }
     func take(_ remain: StoreSurvey.Remain) {
-      guard !taken.contains(where: { $0.overlaps(remain.range) }) else { return }
+      // It may reach into what overwrote it; then only the bytes that nobody has are its.
+      guard !taken.contains(where: { $0.contains(remain.range.lowerBound) }) else { return }
       treat(remain, bytes, &page, tree: tree)
       taken.append(remain.range)
     }
@@ -252,6 +258,7 @@ extension ScrubRun {
     guard fields.read(payload.span, at: 0, before: payload.count, length: remain.length) else { return }
     let tree = rowTree(tree)
     let header = fields.headerEnd
+    let before = mask.marks
     mask.mark(remain.range.lowerBound..<max(remain.range.lowerBound, remain.payload + header), PageMask.kept)
     let end = remain.payload + payload.count
     treatFields(before: payload.count, tree: tree) { range, mark in
@@ -261,7 +268,9 @@ extension ScrubRun {
     mask.mark(end..<max(end, remain.range.upperBound), PageMask.kept)
     guard isReplacing else { return }
     let low = max(remain.payload + header, remain.range.lowerBound)
-    if low < end { copyValues(to: &page, low..<end, record: remain.payload) }
+    for index in low..<max(low, end) where before[index] == PageMask.free && index < page.count {
+      page[index] = payload[index - remain.payload]
+    }
   }
 
   /// Puts the values of the record in `payload` into its place on the page, where nothing else has the byte.

@@ -141,7 +141,7 @@ public struct ValueScanner: Sendable {
   }
 
   /// Runs of bytes with a zero behind or before each, without the zeros: ASCII in UTF-16 of either order.
-  static func narrowed(_ bytes: Span<UInt8>) -> [(start: Int, bytes: [UInt8])] {
+  private static func narrowed(_ bytes: Span<UInt8>) -> [(start: Int, bytes: [UInt8])] {
     var runs: [(start: Int, bytes: [UInt8])] = []
     var index = 0
     let end = bytes.count &- 7
