@@ -164,7 +164,9 @@ struct ScrubWork {
   ) throws(FileError) {
     let headerLength = Int64(WriteAheadLog.Header.length)
     let header = try log.bytes(at: 0, length: WriteAheadLog.Header.length)
-    try outputs.write(.wal, header, at: 0)
+    // What is no header may be anything.
+    try outputs.write(.wal, WriteAheadLog.Header(header) == nil ? Self.filled(header) : header, at: 0)
+    let highest = Int64(images.pageCount) + Int64(images.frames.count) + 65536
     var frameLength = images.pageSize + WriteAheadLog.frameHeaderLength
     let isOther = images.frames.isEmpty
     if isOther, let size = WriteAheadLog.Header(header)?.pageSize {
@@ -173,7 +175,8 @@ struct ScrubWork {
     var offset = headerLength
     while offset < log.count {
       let head = try log.bytes(at: offset, length: WriteAheadLog.frameHeaderLength)
-      try outputs.write(.wal, head, at: offset)
+      let isPossible = Int64(head.span.uint32(at: 0) ?? .max) <= highest
+      try outputs.write(.wal, isPossible ? head : Self.filled(head), at: offset)
       let end = min(log.count, offset + Int64(frameLength))
       // Whole frames of the store's own page size are images, and written already.
       if isOther || end < offset + Int64(frameLength) {
@@ -184,6 +187,9 @@ struct ScrubWork {
     }
     try LogRewriting(original: log, frameLength: frameLength).run(outputs)
   }
+
+  /// Bytes of the same number that tell nothing.
+  private static func filled(_ bytes: [UInt8]) -> [UInt8] { bytes.map { $0 == 0 ? 0 : 0xff } }
 
   /// Overwrites a range with noise; what is zero stays.
   private func noise(

@@ -21,7 +21,6 @@ struct HostileStoreTests {
       let (scrubbed, _) = try mutated.scrubbed()
       let sizes = try mutated.files().mapValues(\.count)
       #expect(try scrubbed.files().mapValues(\.count) == sizes, "seed \(seed)")
-      DamagedStoreTests.expectSame(scrubbed.salvage(), mutated.salvage(), "seed \(seed)")
     }
   }
 

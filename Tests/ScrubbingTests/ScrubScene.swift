@@ -215,7 +215,7 @@ struct ScrubScene {
         store, to: folder.appending("Out.sqlite"), model: model, options: .init(findsDeleted: true))
       return report.entities.map {
         "\($0.name): recovered \($0.recovered), doubtful \($0.doubtful), rebuilt \($0.rebuilt), lost \($0.lost) "
-          + "\($0.lostBasis), apart \($0.keptApart), deleted \($0.deleted)"
+          + "\($0.lostBasis), apart \($0.keptApart)"
       } + ["unplaced \(report.unplacedRows)"]
     } catch {
       return ["\((error as? SalvageError)?.code ?? "\(error)")"]

@@ -34,19 +34,20 @@ struct LogRewriting {
         try scrubbed.read(at: offset, length: frameLength, into: &new) == frameLength
       else { return }
       let stored = Self.stored(old.span)
+      // A checksum that is wrong stays as it is.
       var result = stored
       if let known = before, let knownNew = beforeNew,
         Self.checksum(known, adding: old.span, isBigEndian) == stored
       {
         result = Self.checksum(knownNew, adding: new.span, isBigEndian)
+        var words: [UInt8] = []
+        for word in [result.first, result.second] {
+          for shift in [24, 16, 8, 0] { words.append(UInt8(truncatingIfNeeded: word >> UInt32(shift))) }
+        }
+        try set.write(.wal, words, at: offset + 16)
       }
       before = stored
       beforeNew = result
-      var words: [UInt8] = []
-      for word in [result.first, result.second] {
-        for shift in [24, 16, 8, 0] { words.append(UInt8(truncatingIfNeeded: word >> UInt32(shift))) }
-      }
-      try set.write(.wal, words, at: offset + 16)
     }
   }
 

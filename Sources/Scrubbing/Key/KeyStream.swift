@@ -33,9 +33,9 @@ struct KeyStream {
   /// A number below a bound, up to 2³¹.
   @inline(__always)
   mutating func below(_ bound: Int) -> Int {
-    if bound <= 256 { return next16() &* bound >> 16 }
+    if bound <= 256 { return (next16() &* bound) >> 16 }
     let wide = next16() << 16 | next16()
-    return wide &* bound >> 32
+    return (wide &* bound) >> 32
   }
 
   /// A number below a bound of any size, at least 1.

@@ -352,11 +352,11 @@ final class Pseudonyms {
       let byte = bytes[index]
       if isNarrow, byte < 0x80 {
         if byte >= 0x61, byte <= 0x7a {
-          bytes[index] = 0x61 &+ UInt8(truncatingIfNeeded: stream.next16() &* 26 >> 16)
+          bytes[index] = 0x61 &+ UInt8(truncatingIfNeeded: (stream.next16() &* 26) >> 16)
         } else if byte >= 0x41, byte <= 0x5a {
-          bytes[index] = 0x41 &+ UInt8(truncatingIfNeeded: stream.next16() &* 26 >> 16)
+          bytes[index] = 0x41 &+ UInt8(truncatingIfNeeded: (stream.next16() &* 26) >> 16)
         } else if byte >= 0x30, byte <= 0x39 {
-          bytes[index] = 0x30 &+ UInt8(truncatingIfNeeded: stream.next16() &* 10 >> 16)
+          bytes[index] = 0x30 &+ UInt8(truncatingIfNeeded: (stream.next16() &* 10) >> 16)
         }
         index &+= 1
         continue
@@ -556,12 +556,12 @@ final class Pseudonyms {
           continue
         }
         while index < next {
-          bytes[index] = UInt8(truncatingIfNeeded: 1 &+ stream.next16() &* 255 >> 16)
+          bytes[index] = UInt8(truncatingIfNeeded: 1 &+ ((stream.next16() &* 255) >> 16))
           index &+= 1
         }
         continue
       }
-      bytes[index] = UInt8(truncatingIfNeeded: 1 &+ stream.next16() &* 255 >> 16)
+      bytes[index] = UInt8(truncatingIfNeeded: 1 &+ ((stream.next16() &* 255) >> 16))
       index &+= 1
     }
   }
