@@ -95,6 +95,13 @@ struct HealthyStoreTests {
       let (theirs, ours) = (try groups(scene, column), try groups(first, column))
       #expect(theirs == ours, "\(column)")
     }
+    // Every letter comes about as often as any other.
+    let queue = try DatabaseQueue(path: first.store.string)
+    let text = try queue.read { db in try String.fetchAll(db, sql: "SELECT note FROM people WHERE length(note) < 60") }
+    try queue.close()
+    let letters = Dictionary(text.joined().unicodeScalars.map { ($0, 1) }, uniquingKeysWith: +)
+    let counts = "abcdefghijklmnopqrstuvwxyz".unicodeScalars.map { letters[$0] ?? 0 }
+    #expect((counts.min() ?? 0) * 3 > (counts.max() ?? 1))
     // The same text in another table has the same pseudonym.
     func shared(_ scene: ScrubScene) throws -> Int? {
       let queue = try DatabaseQueue(path: scene.store.string)
