@@ -124,6 +124,12 @@ let package = Package(
     floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
+      "Scrubbing",
+      knows: [
+        "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Salvage", crypto,
+        systemPackage,
+      ]),
+    floor(
       "Lazaret",
       knows: [
         "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration", "Salvage",
@@ -191,6 +197,11 @@ let package = Package(
       of: "RecordBrowsing",
       needs: [
         "Backup", "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", "Salvage", grdb,
+      ]),
+    tests(
+      of: "Scrubbing",
+      needs: [
+        "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "Salvage", "SQLiteFormat", grdb,
       ]),
     tests(of: "AgeEncryption", needs: ["StoreFiles"]),
     tests(of: "TusProtocol"),
