@@ -110,7 +110,7 @@ let package = Package(
       "Backup",
       knows: [
         "Archives", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
-        "Examination", "Migration", "Salvage", "RecoveryKit", grdb, grdbSQLite, crypto, systemPackage,
+        "Examination", "Migration", "Salvage", "RecoveryKit", grdb, grdbSQLite, systemPackage,
       ]),
     floor(
       "RecordBrowsing",
@@ -120,9 +120,15 @@ let package = Package(
       ]),
     floor(
       "SupportBundle",
-      knows: ["AgeEncryption", "Archives", "StoreFiles", crypto, systemPackage]),
+      knows: ["AgeEncryption", "Archives", "StoreFiles", systemPackage]),
     floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
+    floor(
+      "Scrubbing",
+      knows: [
+        "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Salvage", crypto,
+        systemPackage,
+      ]),
     floor(
       "StoreExport",
       knows: [
@@ -198,6 +204,11 @@ let package = Package(
       of: "RecordBrowsing",
       needs: [
         "Backup", "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", "Salvage", grdb,
+      ]),
+    tests(
+      of: "Scrubbing",
+      needs: [
+        "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "Salvage", "SQLiteFormat", grdb,
       ]),
     tests(of: "AgeEncryption", needs: ["StoreFiles"]),
     tests(of: "TusProtocol"),

@@ -26,32 +26,12 @@ struct SalvageRun {
     to output: FilePath, store: (path: FilePath, fileSystem: FileSystem)? = nil
   ) throws(SalvageError) -> RawSalvage {
     let (kits, kitRemarks) = options.kit.kits(in: evidence.fileSystem)
-    var find = try walk(ignoringLog: options.ignoresLog, kits)
-    if options.ignoresLog, evidence.log != nil {
-      find.isLogForeign = true
-      find.remarks.append("the write-ahead log belongs to another database, and was left out")
-    }
-    if find.crawl.damage > 0, find.reader.overlay?.source == .log {
-      // Another database's log makes nonsense of a sound file: then the file alone is better.
-      let alone = try walk(ignoringLog: true, kits)
-      if alone.crawl.damage * 4 < find.crawl.damage {
-        find = alone
-        find.isLogForeign = true
-        find.remarks.append("the write-ahead log seems to belong to another database, and was left out")
-      }
-    }
+    var find = try found(kits)
     let reader = find.reader
     // There is one map of the pages, and it is handed on.
     var crawl = find.crawl
     find.crawl = Crawl(reader: reader, map: PageMap(pageCount: 0), trees: [])
-    guard crawl.map.pageCount > 0, crawl.trees.count > 1 || Self.hasLeaves(crawl.map) else {
-      throw Self.nothing(evidence)
-    }
-    try tell(.placement, 0, 1)
-    crawl.buryCutOffPages()
-    try crawl.markFreePages()
-    try crawl.buryPagesBehindEnd()
-    try crawl.placeOrphans()
+    try place(&crawl)
 
     let database = try OutputDatabase(output, pageSize: max(4096, reader.pageSize), encoding: reader.layout.encoding)
     try database.execute("BEGIN")
@@ -111,6 +91,47 @@ struct SalvageRun {
       foreignModel: find.foreignModel, numbering: find.numbering,
       names: try find.names(), entries: find.entries, header: reader.layout.header,
       encoding: reader.layout.encoding, pageSize: reader.pageSize, store: newStore)
+  }
+
+  /// What is to be found, with the log or without it.
+  private func found(_ kits: [RecoveryKit]) throws(SalvageError) -> Find {
+    var find = try walk(ignoringLog: options.ignoresLog, kits)
+    if options.ignoresLog, evidence.log != nil {
+      find.isLogForeign = true
+      find.remarks.append("the write-ahead log belongs to another database, and was left out")
+    }
+    if find.crawl.damage > 0, find.reader.overlay?.source == .log {
+      // Another database's log makes nonsense of a sound file: then the file alone is better.
+      let alone = try walk(ignoringLog: true, kits)
+      if alone.crawl.damage * 4 < find.crawl.damage {
+        find = alone
+        find.isLogForeign = true
+        find.remarks.append("the write-ahead log seems to belong to another database, and was left out")
+      }
+    }
+    return find
+  }
+
+  /// Finds a place for the pages that no tree leads to.
+  private func place(_ crawl: inout Crawl) throws(SalvageError) {
+    guard crawl.map.pageCount > 0, crawl.trees.count > 1 || Self.hasLeaves(crawl.map) else {
+      throw Self.nothing(evidence)
+    }
+    try tell(.placement, 0, 1)
+    crawl.buryCutOffPages()
+    try crawl.markFreePages()
+    try crawl.buryPagesBehindEnd()
+    try crawl.placeOrphans()
+  }
+
+  /// What the store's pages are, without reading their rows.
+  func survey() throws(SalvageError) -> StoreSurvey {
+    let (kits, _) = options.kit.kits(in: evidence.fileSystem)
+    let find = try found(kits)
+    var crawl = find.crawl
+    try place(&crawl)
+    return StoreSurvey(
+      crawl: crawl, layout: find.expected?.layout, entries: find.entries, metadata: find.identity.metadata)
   }
 
   /// What was found on the way from the bytes to the trees.

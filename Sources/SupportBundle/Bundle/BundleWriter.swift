@@ -1,6 +1,5 @@
 public import AgeEncryption
 internal import Archives
-internal import Crypto
 public import StoreFiles
 public import SystemPackage
 
@@ -100,13 +99,13 @@ public struct BundleWriter: Sendable {
     var (manifest, sums, done) = (BagManifest(), [String](), Int64(0))
     var content: [BundleItem] = []
     for item in items.sorted(by: { $0.name < $1.name }) {
-      var hasher = SHA256()
+      var digest = RunningDigest()
       try read(item) { bytes in
-        hasher.update(data: bytes)
+        digest.add(bytes)
         done += Int64(bytes.count)
         guard progress(done / 2, size) else { throw SupportBundleError.cancelled(Self.operation) }
       }
-      let sum = hasher.finalize().hexadecimal
+      let sum = digest.hexadecimal
       manifest.add("data/\(item.name)", sha256: sum)
       sums.append(sum)
       content.append(BundleItem("data/\(item.name)", item.content, words: item.words))
@@ -221,7 +220,7 @@ public struct BundleWriter: Sendable {
     private var gzip: GzipWriter
     private var sealer: AgeSealer?
     private var file: WritableFile
-    private var hasher = SHA256()
+    private var digest = RunningDigest()
     private var bytes: Int64 = 0
 
     init(_ file: consuming WritableFile, _ gzip: consuming GzipWriter, _ sealer: AgeSealer?) {
@@ -239,7 +238,7 @@ public struct BundleWriter: Sendable {
 
     private mutating func put(_ content: [UInt8]) throws {
       guard !content.isEmpty else { return }
-      hasher.update(data: content)
+      digest.add(content)
       bytes += Int64(content.count)
       try file.write(content)
     }
@@ -248,7 +247,7 @@ public struct BundleWriter: Sendable {
       try write(try gzip.finish())
       if let sealer { try put(try sealer.finish()) }
       try file.synchronize()
-      return (bytes, hasher.finalize().hexadecimal)
+      return (bytes, digest.hexadecimal)
     }
   }
 }
