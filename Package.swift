@@ -124,10 +124,13 @@ let package = Package(
     floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
+      "Sending",
+      knows: ["TusProtocol", "SupportBundle", "StoreFiles", "Quarantine", crypto, systemPackage]),
+    floor(
       "Lazaret",
       knows: [
         "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration", "Salvage",
-        "Backup", "Quarantine", "RecoveryKit", systemPackage, logging,
+        "Backup", "Quarantine", "Sending", "RecoveryKit", systemPackage, logging,
       ]),
     floor(
       "Inspector",
@@ -140,7 +143,7 @@ let package = Package(
       "Commands",
       knows: [
         "Lazaret", "Inspector", "HTTPServer", "Backup", "Damage", "Migration", "LazaretTesting", "RecoveryKit",
-        "Salvage", argumentParser, grdb,
+        "Salvage", "Sending", argumentParser, grdb,
         systemPackage, logging,
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
@@ -153,7 +156,8 @@ let package = Package(
       name: "FuzzTargets",
       dependencies: [
         "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
-        "Migration", "LazaretTesting", "Salvage", "Quarantine", "RecoveryKit", "HTTPServer", grdb, systemPackage,
+        "Migration", "LazaretTesting", "Salvage", "Quarantine", "RecoveryKit", "HTTPServer", "AgeEncryption",
+        "Archives", "SupportBundle", "TusProtocol", "Sending", grdb, systemPackage,
       ], path: "Fuzz/Targets", swiftSettings: settings),
 
     .target(
@@ -198,6 +202,9 @@ let package = Package(
     tests(of: "SupportBundle", needs: ["AgeEncryption", "Archives", "StoreFiles"]),
     tests(of: "Quarantine"),
     tests(
+      of: "Sending",
+      needs: ["AgeEncryption", "HTTPServer", "Quarantine", "StoreFiles", "SupportBundle", "TusProtocol"]),
+    tests(
       of: "Lazaret",
       needs: ["LazaretTool", "Damage", "LazaretTesting", "Migration", "RecoveryKit", "Salvage", grdb, logging]),
     tests(
@@ -206,7 +213,7 @@ let package = Package(
         "HTTPServer", "Lazaret", "Backup", "Quarantine", "Salvage", "Damage", "LazaretTesting", "ManagedObjectModel",
         "PersistentStore", "RecordBrowsing", "StoreFiles", grdb,
       ]),
-    tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
+    tests(of: "Commands", needs: ["HTTPServer", "Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
     tests(of: "FuzzTargets"),
   ] + fuzzer
 )

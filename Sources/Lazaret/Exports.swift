@@ -7,5 +7,6 @@
 @_exported public import Quarantine
 @_exported public import SQLiteFormat
 @_exported public import Salvage
+@_exported public import Sending
 @_exported public import StoreFiles
 @_exported public import SystemPackage
