@@ -49,6 +49,12 @@ public struct Outbox: Sendable {
 
     /// The names of entries that cannot be read.
     public var unreadable: [String]
+
+    /// A listing.
+    public init(entries: [OutboxEntry], unreadable: [String]) {
+      self.entries = entries
+      self.unreadable = unreadable
+    }
   }
 
   /// What lies in the outbox; nothing is changed.

@@ -28,12 +28,13 @@ public struct Sender: Sendable {
   /// - Parameters:
   ///   - token: what the receiver knows the sender by; the file that the entry remembers is read if nil.
   ///   - address: where it goes, where the entry holds only a part of that.
+  ///   - progress: called as bytes go out.
   ///   - isStopped: asked between parts, and while it pauses.
   /// - Throws: ``SendingError``; environmental where the entry waits for another time, `cancelled` where it was stopped.
   public func send(
     _ id: String, as token: AccessToken? = nil, to address: ReceiverAddress? = nil,
-    isStopped: @escaping @Sendable () -> Bool = { false },
-    progress: @escaping @Sendable (SendingProgress) -> Void = { _ in }
+    progress: @escaping @Sendable (SendingProgress) -> Void = { _ in },
+    isStopped: @escaping @Sendable () -> Bool = { false }
   ) throws(SendingError) -> SendingOutcome {
     do {
       var held = try HeldEntry(id, of: outbox)

@@ -23,4 +23,11 @@ public struct SendingProgress: Sendable, Hashable {
 
   /// How many there are in all.
   public var total: Int64
+
+  /// A state of things.
+  public init(phase: Phase, done: Int64, total: Int64) {
+    self.phase = phase
+    self.done = done
+    self.total = total
+  }
 }
