@@ -136,10 +136,13 @@ let package = Package(
         "Examination", "RecoveryKit", "Salvage", "Scrubbing", "SupportBundle", "Quarantine", grdb, systemPackage,
       ]),
     floor(
+      "Sending",
+      knows: ["TusProtocol", "SupportBundle", "StoreFiles", "Quarantine", crypto, systemPackage]),
+    floor(
       "Lazaret",
       knows: [
         "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration", "Salvage",
-        "Backup", "Quarantine", "RecoveryKit", "AgeEncryption", "Scrubbing", "SupportBundle", "StoreExport",
+        "Backup", "Quarantine", "RecoveryKit", "AgeEncryption", "Scrubbing", "SupportBundle", "StoreExport", "Sending",
         systemPackage, logging,
       ]),
     floor(
@@ -153,7 +156,7 @@ let package = Package(
       "Commands",
       knows: [
         "Lazaret", "Inspector", "HTTPServer", "Backup", "Damage", "Migration", "LazaretTesting", "RecoveryKit",
-        "Salvage", argumentParser, grdb,
+        "Salvage", "Sending", argumentParser, grdb,
         systemPackage, logging,
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
@@ -166,7 +169,8 @@ let package = Package(
       name: "FuzzTargets",
       dependencies: [
         "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
-        "Migration", "LazaretTesting", "Salvage", "Quarantine", "RecoveryKit", "HTTPServer", grdb, systemPackage,
+        "Migration", "LazaretTesting", "Salvage", "Quarantine", "RecoveryKit", "HTTPServer", "AgeEncryption",
+        "Archives", "SupportBundle", "TusProtocol", "Sending", grdb, systemPackage,
       ], path: "Fuzz/Targets", swiftSettings: settings),
 
     .target(
@@ -222,6 +226,9 @@ let package = Package(
         "PersistentStore", "Salvage", "Scrubbing", "StoreFiles", "SupportBundle", grdb,
       ]),
     tests(
+      of: "Sending",
+      needs: ["AgeEncryption", "HTTPServer", "Quarantine", "StoreFiles", "SupportBundle", "TusProtocol"]),
+    tests(
       of: "Lazaret",
       needs: ["LazaretTool", "Damage", "LazaretTesting", "Migration", "RecoveryKit", "Salvage", grdb, logging]),
     tests(
@@ -230,7 +237,8 @@ let package = Package(
         "HTTPServer", "Lazaret", "Backup", "Quarantine", "Salvage", "Damage", "LazaretTesting", "ManagedObjectModel",
         "PersistentStore", "RecordBrowsing", "StoreFiles", grdb,
       ]),
-    tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
+    tests(
+      of: "Commands", needs: ["HTTPServer", "Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
     tests(of: "FuzzTargets"),
   ] + fuzzer
 )
