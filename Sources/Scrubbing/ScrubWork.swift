@@ -121,6 +121,28 @@ struct ScrubWork {
     return StoreScrubber.Result(report: report, scanner: ValueScanner(watched: pseudonyms.watched), files: target)
   }
 
+  /// Takes note of every value, and writes nothing.
+  func scanner() throws(ScrubbingError) -> ValueScanner {
+    let pseudonyms = Pseudonyms(key: key, attempt: 0, encoding: survey?.encoding ?? .utf8)
+    var external = ExternalValues(
+      store.path(of: .externalData), to: target.path(of: .externalData), in: fileSystem)
+    let images: PageImages?
+    do throws(FileError) {
+      try external.note(pseudonyms)
+      images = try survey.map { survey throws(FileError) in
+        try PageImages(main: main, log: log, journal: journal, survey: survey)
+      }
+    } catch {
+      throw ScrubbingError(error)
+    }
+    if let survey, let images {
+      let columns = try ColumnRules(survey, wanted)
+      try ScrubRun(survey, images, columns, pseudonyms, into: nil) { progress(.notes, $0, $1) }.run()
+    }
+    pseudonyms.finishNotes()
+    return ValueScanner(watched: pseudonyms.watched)
+  }
+
   private func fill(_ report: inout ScrubReport, _ run: ScrubRun, _ columns: ColumnRules, _ pseudonyms: Pseudonyms) {
     let tally = run.tally
     for (tree, facts) in run.survey.trees.enumerated() {

@@ -39,10 +39,10 @@ public struct StoreScrubber: Sendable {
   /// Called with the work done and the work in all; false ends the scrub with `cancelled`.
   public typealias Progress = @Sendable (_ phase: Phase, _ done: Int64, _ total: Int64) -> Bool
 
-  private let key: ScrubbingKey
-  private let model: SalvageModel?
-  private let rules: ScrubRules
-  private let fileSystem: FileSystem
+  let key: ScrubbingKey
+  let model: SalvageModel?
+  let rules: ScrubRules
+  let fileSystem: FileSystem
 
   /// How often the scrub is done again with other pseudonyms where the check finds that two of them make a value.
   private static let attempts = 4

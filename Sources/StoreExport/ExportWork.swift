@@ -89,7 +89,7 @@ struct ExportWork {
     items += texts.items(options.level)
     let scanner = try scrubbed?.scanner ?? factsScanner(evidence, analysis)
     if let scanner, options.level == .facts || options.level == .scrubbed {
-      try check(items.filter { !$0.name.hasPrefix("store/") }, by: scanner)
+      try check(items, by: scanner, analysis)
     }
 
     // The sizes of all levels.
@@ -173,18 +173,26 @@ struct ExportWork {
 
   // MARK: The check
 
+  /// Texts that hold nothing of the store's, or only what its developer wrote.
+  private static func isOthers(_ name: String) -> Bool {
+    name.hasPrefix("store/") || name.hasPrefix("model/") || ["README.txt", "system.json", "schema.sql"].contains(name)
+  }
+
   /// Looks for values of the store in files that are to hold none.
-  private func check(_ items: [BundleItem], by scanner: ValueScanner) throws {
+  private func check(_ items: [BundleItem], by scanner: ValueScanner, _ analysis: ExportAnalysis) throws {
+    var names = [source.name, options.app ?? "", options.appVersion ?? "", bundledName]
+    for item in items where item.name == "schema.sql" || item.name.hasSuffix("/model.json") {
+      if case .bytes(let bytes) = item.content { names.append(String(decoding: bytes, as: UTF8.self)) }
+    }
+    for entity in analysis.report?.entities ?? [] { names += [entity.name, entity.table] }
+    for owner in analysis.report?.pages.owners ?? [] { names += [owner.name, owner.table] }
+    for entity in analysis.examination.entities { names += [entity.name, entity.table] }
+    let check = ExportCheck(scanner, names: names)
     for (number, item) in items.enumerated() {
       guard progress(.checking, Int64(number), Int64(items.count)) else { throw StoreExporter.cancelled() }
-      let findings: ValueScanner.Findings
-      switch item.content {
-      case .bytes(let bytes): findings = scanner.scan(bytes, named: FilePath(item.name))
-      case .file(let path, _): findings = try scanner.scan(path, in: fileSystem)
-      }
-      guard findings.isEmpty else {
-        throw SupportBundleErrors.notScrubbed(
-          source.originalPath, count: findings.count, in: item.name, at: findings.places.first?.offset ?? 0)
+      guard !Self.isOthers(item.name), case .bytes(let bytes) = item.content else { continue }
+      if let (count, first) = check.leaks(in: bytes, named: item.name) {
+        throw SupportBundleErrors.notScrubbed(source.originalPath, count: count, in: first.name, at: first.offset)
       }
     }
   }
