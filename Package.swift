@@ -130,7 +130,7 @@ let package = Package(
       "Lazaret",
       knows: [
         "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration", "Salvage",
-        "Backup", "Quarantine", "Sending", "RecoveryKit", systemPackage, logging,
+        "Backup", "Quarantine", "SupportBundle", "Sending", "RecoveryKit", systemPackage, logging,
       ]),
     floor(
       "Inspector",
@@ -143,7 +143,7 @@ let package = Package(
       "Commands",
       knows: [
         "Lazaret", "Inspector", "HTTPServer", "Backup", "Damage", "Migration", "LazaretTesting", "RecoveryKit",
-        "Salvage", "Sending", argumentParser, grdb,
+        "Salvage", "Sending", "SupportBundle", argumentParser, grdb,
         systemPackage, logging,
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),

@@ -9,4 +9,5 @@
 @_exported public import Salvage
 @_exported public import Sending
 @_exported public import StoreFiles
+@_exported public import SupportBundle
 @_exported public import SystemPackage
