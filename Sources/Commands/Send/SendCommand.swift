@@ -15,7 +15,7 @@ struct SendCommand: ParsableCommand {
       not kept. Ctrl-C stops after the part that is on its way; go on with: lazaret outbox send
 
       EXAMPLE
-        lazaret send App.lazaret.tar.gz.age --to https://support.example.com/inbox/uploads
+        lazaret send App.tar.gz.age --to https://support.example.com/inbox
 
       \(ExitStatus.help)
       """)
