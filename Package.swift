@@ -156,7 +156,7 @@ let package = Package(
       "Commands",
       knows: [
         "Lazaret", "Inspector", "HTTPServer", "Backup", "Damage", "Migration", "LazaretTesting", "RecoveryKit",
-        "Salvage", "Sending", argumentParser, grdb,
+        "Salvage", "Sending", "SupportBundle", argumentParser, grdb,
         systemPackage, logging,
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),

@@ -90,6 +90,16 @@ public struct Outbox: Sendable {
     return entry
   }
 
+  /// The entry of a bundle that a receiver has already, as far as this outbox knows; nil for none.
+  public func sent(
+    _ preview: BundlePreview, to receiver: ReceiverAddress, by method: OutboxEntry.Method = .tus
+  ) throws(SendingError) -> OutboxEntry? {
+    try listing().entries.first { entry in
+      entry.state == .sent && entry.sha256 == preview.sha256 && entry.bytes == preview.bytes
+        && entry.endpoint == receiver.withoutQuery && entry.method == method
+    }
+  }
+
   static func notFound(_ path: FilePath, _ detail: String) -> SendingError {
     SendingError(
       .notFound, operation: "find the entry of the outbox", path: path, detail: detail,
