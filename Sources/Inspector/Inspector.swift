@@ -53,13 +53,17 @@ package final class Inspector: Sendable {
       now: surroundings.now)
     var routes = InspectorRoutes(gate)
     let parts = InspectorParts(
-      home: options.home, surroundings: surroundings, models: options.models, catalogue: catalogue, work: work)
+      home: options.home, surroundings: surroundings, models: options.models, catalogue: catalogue, work: work,
+      receiver: options.receiver,
+      sender: Sender(
+        of: Outbox(home: options.home, surroundings: surroundings), over: options.transport ?? URLSessionTransport()))
     routes.addDoor(sessions)
     routes.addFiles(files)
     routes.addStores(parts)
     routes.addRecords(parts)
     routes.addModels(parts)
     routes.addActions(parts)
+    routes.addBundles(parts)
     routes.addAPI()
     self.routes = routes
   }

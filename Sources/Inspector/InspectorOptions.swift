@@ -14,6 +14,12 @@ package struct InspectorOptions: Sendable {
   /// Whether actions are offered.
   package var allowsActions = true
 
+  /// Who receives bundles that are sent from here; nobody if nil.
+  package var receiver: InspectorReceiver?
+
+  /// Over what they are sent; URLSession if nil.
+  package var transport: (any UploadTransport)?
+
   /// An inspector of a home.
   package init(home: FilePath, publicFolder: FilePath) {
     self.home = home

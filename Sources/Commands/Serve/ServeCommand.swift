@@ -36,6 +36,8 @@ struct ServeCommand: ParsableCommand {
   @OptionGroup var versionOrder: VersionOrderOptions
   @OptionGroup var listening: ListeningOptions
 
+  @OptionGroup var receiver: ReceiverOptions
+
   @Flag(help: "Show and export only; offer no action.")
   var readOnly = false
 
@@ -53,6 +55,7 @@ struct ServeCommand: ParsableCommand {
           (path.path.stem ?? "Model", try AppModel.load(path.path, order: versionOrder.order))
         })
       options.allowsActions = !readOnly
+      options.receiver = try receiver.receiver
       try InspectorRun(options, listening.place, opensBrowser: !noBrowser, json: output.json).run()
     }
   }

@@ -57,6 +57,7 @@ package struct Crumb: Sendable, Hashable {
 package enum PageSection: String, Sendable, CaseIterable {
   case stores
   case models
+  case bundles
   case work
   case api
 
@@ -65,6 +66,7 @@ package enum PageSection: String, Sendable, CaseIterable {
     switch self {
     case .stores: "Stores"
     case .models: "Models"
+    case .bundles: "Bundles"
     case .work: "Running"
     case .api: "API"
     }
