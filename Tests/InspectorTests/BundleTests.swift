@@ -60,6 +60,10 @@ struct BundleTests {
     let timeline = try #require(try browser.json("/stores/\(id).json")["timeline"] as? [[String: Any]])
     #expect(timeline.last?["kind"] as? String == "exported")
     #expect(try browser.get("/bundles").text.contains(name))
+    #expect(try browser.get("/bundles/\(name)/discard").text.contains("Remove it"))
+    #expect(try browser.post("/bundles/\(name)/discard").headers["Location"] == "/bundles")
+    #expect(try browser.get("/bundles/\(name)").status == .notFound)
+    #expect(try FileSystem().status(of: scene.home.appending("Exports").appending(name)) == nil)
     #expect(try browser.get("/bundles/.hidden.lazaret.tar.gz").status == .notFound)
     #expect(try browser.get("/bundles/%2e%2e%2fCatalogue.json").status == .notFound)
   }

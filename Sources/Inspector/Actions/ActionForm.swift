@@ -115,7 +115,7 @@ package struct ActionForm: InspectorPage {
     case .text(let name, let label, let about):
       let small: HTML = about.isEmpty ? .empty : "<small class=\"soft\">\(about)</small>"
       return """
-        <p><label><span>\(label)</span><input type="text" name="\(name)" autocomplete="off" spellcheck="false"></label>\(small)</p>
+        <p class="line-of-text"><label><span>\(label)</span><input type="text" name="\(name)" autocomplete="off" spellcheck="false"></label>\(small)</p>
         """
     }
   }

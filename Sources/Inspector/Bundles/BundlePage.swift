@@ -35,13 +35,16 @@ struct BundlePage: InspectorPage {
   }
 
   func content(_ frame: PageFrame) -> HTML {
+    let remove: HTML =
+      frame.allowsActions
+      ? "<a class=\"button\" href=\"\(bundle.target.appending("discard"))\">Remove …</a>" : .empty
     let send: HTML =
       frame.allowsActions
       ? "<a class=\"button main\" href=\"\(bundle.target.appending("send"))\">Send …</a>" : .empty
     return """
       <div data-events="\(frame.events)"><div class="head"><div><h1 class="wrap">\(title)</h1></div>\
       <nav class="row no-print" aria-label="Actions">\(send)\
-      <a class="button" href="\(bundle.target.appending("file"))" download>Download</a></nav></div>
+      <a class="button" href="\(bundle.target.appending("file"))" download>Download</a>\(remove)</nav></div>
       \(preview.html { HTML.panel("Facts", facts($0, frame)) })
       \(sendings.html { HTML.panel("Sent", sent($0, frame)) })</div>
       """

@@ -38,6 +38,13 @@ extension InspectorRoutes {
       return Response.ranges(file, tag: tag, type: "application/octet-stream", for: request)
         .downloaded(as: bundle.name)
     }
+    page("/bundles/{bundle}/discard", about: "Asks before: Removes a bundle from this machine.", .text) { _, name in
+      BundleRemovalPage(bundle: try catalogue.bundle(name))
+    }
+    action("/bundles/{bundle}/discard", about: "Removes a bundle from this machine.", .text) { _, _, name in
+      try parts.surroundings.fileSystem.unlink(try catalogue.bundle(name).path)
+      return .done(.to("bundles"))
+    }
     addSending(SendActions(parts, catalogue))
   }
 

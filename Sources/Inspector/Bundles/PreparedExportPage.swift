@@ -23,8 +23,7 @@ struct PreparedExportPage: InspectorPage {
   func content(_ frame: PageFrame) -> HTML {
     """
     <h1>\(title)</h1><p class="soft">\(entry.name) · level <b>\(preview.level.rawValue)</b>: \(preview.level.words)</p>
-    \(consent(frame))
-    <div class="columns"><div>\(files)\(scrub)</div><div>\(levels)\(remarks)</div></div>
+    \(consent(frame))\(levels)\(remarks)\(files)\(scrub)
     """
   }
 
@@ -89,7 +88,8 @@ struct PreparedExportPage: InspectorPage {
     guard let report = preview.scrub else { return .empty }
     let rows = report.columns.prefix(Self.maximumRows).map { column -> HTML in
       """
-      <tr><th scope="row" class="wrap">\(printable(column.name))</th>\(HTML.number(column.counts.replaced))\
+      <tr><th scope="row" class="wrap">\(printable(column.name))</th><td class="wrap">\(printable(column.table))</td>\
+      \(HTML.number(column.counts.replaced))\
       \(HTML.number(column.counts.shifted))\(HTML.number(column.counts.kept))\(HTML.number(column.counts.dropped))</tr>
       """
     }
@@ -106,7 +106,7 @@ struct PreparedExportPage: InspectorPage {
     return .panel(
       "What was done to the values",
       """
-      \(HTML.table("What was done to the values", head: "<th scope=\"col\">Column</th>\(heads)", Array(rows)))\
+      \(HTML.table("What was done to the values", head: "<th scope=\"col\">Column</th><th scope=\"col\">Table or index</th>\(heads)", Array(rows)))\
       <p>\(Words.counted(report.watchedValues, "different value")) of the store were looked for in the result, and none was found.</p>\
       \(gaps)\(notes)
       """)
