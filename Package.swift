@@ -130,8 +130,15 @@ let package = Package(
         "Backup", "Quarantine", "RecoveryKit", systemPackage, logging,
       ]),
     floor(
+      "Inbox",
+      knows: [
+        "AgeEncryption", "Archives", "StoreFiles", "ManagedObjectModel", "Examination", "Salvage", "Quarantine",
+        "SupportBundle", "TusProtocol", "Lazaret", "HTTPServer", grdb, crypto, systemPackage,
+      ]),
+    floor(
       "Inspector",
       knows: [
+        "Inbox", "SupportBundle",
         "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
         "Migration", "RecoveryKit", "Salvage", "Backup", "Quarantine", "Lazaret", "RecordBrowsing", "HTTPServer", grdb,
         systemPackage,
@@ -139,7 +146,7 @@ let package = Package(
     floor(
       "Commands",
       knows: [
-        "Lazaret", "Inspector", "HTTPServer", "Backup", "Damage", "Migration", "LazaretTesting", "RecoveryKit",
+        "Lazaret", "Inbox", "Inspector", "HTTPServer", "Backup", "Damage", "Migration", "LazaretTesting", "RecoveryKit",
         "Salvage", argumentParser, grdb,
         systemPackage, logging,
       ]),
@@ -197,6 +204,12 @@ let package = Package(
     tests(of: "Archives", needs: ["StoreFiles"]),
     tests(of: "SupportBundle", needs: ["AgeEncryption", "Archives", "StoreFiles"]),
     tests(of: "Quarantine"),
+    tests(
+      of: "Inbox",
+      needs: [
+        "AgeEncryption", "Archives", "Damage", "HTTPServer", "Lazaret", "LazaretTesting", "ManagedObjectModel", "Quarantine",
+        "StoreFiles", "SupportBundle", "TusProtocol", grdb, crypto,
+      ]),
     tests(
       of: "Lazaret",
       needs: ["LazaretTool", "Damage", "LazaretTesting", "Migration", "RecoveryKit", "Salvage", grdb, logging]),
