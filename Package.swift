@@ -146,7 +146,7 @@ let package = Package(
     floor(
       "Commands",
       knows: [
-        "Lazaret", "Inbox", "Inspector", "HTTPServer", "Backup", "Damage", "Migration", "LazaretTesting", "RecoveryKit",
+        "AgeEncryption", "Lazaret", "Inbox", "Inspector", "HTTPServer", "Backup", "Damage", "Migration", "LazaretTesting", "RecoveryKit",
         "Salvage", argumentParser, grdb,
         systemPackage, logging,
       ]),

@@ -16,7 +16,7 @@ public struct LazaretCommand: ParsableCommand {
     subcommands: [
       OpenCommand.self, InspectCommand.self, PlanCommand.self, MigrateCommand.self, SalvageCommand.self,
       KitCommand.self, QuarantineCommand.self, BackupCommand.self, ModelCommand.self, DamageCommand.self,
-      ServeCommand.self, DemoCommand.self,
+      ServeCommand.self, InboxCommand.self, DemoCommand.self, InboxWorkerCommand.self,
     ])
 
   /// A command without arguments, as the parser needs it.

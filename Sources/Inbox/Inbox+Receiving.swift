@@ -87,7 +87,7 @@ extension Inbox {
     for name in try fileSystem.entries(of: folders.uploads) where !open.contains(name.string) {
       try fileSystem.unlink(folders.uploads.appending(name))
     }
-    for name in try fileSystem.entries(of: folders.work) { try fileSystem.unlink(folders.work.appending(name)) }
+    for name in try fileSystem.entries(of: folders.work) { try fileSystem.removeTree(folders.work.appending(name)) }
     for name in try fileSystem.entries(of: folders.bundles) {
       guard InboxFolders.isID(name.string), try records.bundle(name.string) == nil else { continue }
       try fileSystem.removeTree(folders.bundles.appending(name))

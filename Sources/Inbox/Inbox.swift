@@ -141,6 +141,7 @@ package final class Inbox: Sendable {
     // First it is known no more: files that a kill leaves are removed at the next start.
     try records.remove(id)
     try fileSystem.removeTree(folders.bundle(id))
+    try fileSystem.removeTree(folders.work.appending(id))
     changes.tell()
   }
 

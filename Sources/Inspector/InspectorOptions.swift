@@ -1,3 +1,4 @@
+package import Inbox
 package import Lazaret
 
 /// What an inspector is about.
@@ -13,6 +14,9 @@ package struct InspectorOptions: Sendable {
 
   /// Whether actions are offered.
   package var allowsActions = true
+
+  /// The inbox that bundles arrive in; nil where none is received.
+  package var inbox: Inbox?
 
   /// An inspector of a home.
   package init(home: FilePath, publicFolder: FilePath) {

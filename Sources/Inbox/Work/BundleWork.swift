@@ -30,8 +30,10 @@ package struct BundleWork: Sendable {
           .worker, operation: Self.operation, detail: "the order makes no sense", hint: "Please report this.")
       }
       let folder = InboxFolders(home: home).bundle(order.bundle)
-      // One worker at a time: one that is given up may not be dead yet.
-      let lock = try FolderLock(folder, in: fileSystem)
+      // One worker at a time: one that is given up may not be dead yet. The folder's own lock is taken by the quarantine.
+      let guarded = InboxFolders(home: home).work.appending(order.bundle)
+      try fileSystem.makeDirectory(guarded, permissions: .ownerReadWriteExecute)
+      let lock = try FolderLock(guarded, in: fileSystem)
       let result = try work(home, folder)
       _ = consume lock
       return result
