@@ -216,8 +216,8 @@ let package = Package(
     tests(
       of: "Inspector",
       needs: [
-        "HTTPServer", "Lazaret", "Backup", "Quarantine", "Salvage", "Damage", "LazaretTesting", "ManagedObjectModel",
-        "PersistentStore", "RecordBrowsing", "StoreFiles", grdb,
+        "AgeEncryption", "HTTPServer", "Inbox", "Lazaret", "Backup", "Quarantine", "Salvage", "Damage", "LazaretTesting",
+        "ManagedObjectModel", "SupportBundle", "PersistentStore", "RecordBrowsing", "StoreFiles", grdb,
       ]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
     tests(of: "FuzzTargets"),

@@ -89,7 +89,7 @@ package struct BundleWork: Sendable {
 
   /// What the bundle says of its store; nil where it says nothing that can be read.
   private func facts(in data: FilePath) throws -> BundleFacts? {
-    guard let bytes = try contents("facts.json", in: data) else { return nil }
+    guard let bytes = try contents("facts.json", upTo: 1 << 20, in: data) else { return nil }
     // A bundle whose facts cannot be read is shown without them.
     guard var facts = try? JSONDecoder().decode(BundleFacts.self, from: Data(bytes)) else { return nil }
     facts.app = bounded(facts.app)
@@ -115,18 +115,18 @@ package struct BundleWork: Sendable {
 
   /// What the salvage report in the bundle says; nil where there is none that can be read.
   private func account(in data: FilePath) throws -> BundleAccount? {
-    guard let bytes = try contents("salvage.json", in: data) else { return nil }
+    guard let bytes = try contents("salvage.json", upTo: 32 << 20, in: data) else { return nil }
     // A report of another version, or of nobody's, is left to whoever looks into the bag.
     guard let report = try? JSONDecoder().decode(SalvageReport.self, from: Data(bytes)) else { return nil }
     return BundleAccount(report)
   }
 
-  private func contents(_ name: String, in data: FilePath) throws -> [UInt8]? {
+  private func contents(_ name: String, upTo limit: Int, in data: FilePath) throws -> [UInt8]? {
     let path = data.appending(name)
     guard let status = try fileSystem.status(of: path, followingLinks: false), status.kind == .regular,
-      status.size <= 64 << 20
+      status.size <= limit
     else { return nil }
-    return try fileSystem.contents(of: path, limit: 64 << 20)
+    return try fileSystem.contents(of: path, limit: limit)
   }
 
   /// The main file of the store, one of those that were unpacked.

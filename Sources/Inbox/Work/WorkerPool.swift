@@ -156,6 +156,8 @@ package final class WorkerPool: Sendable {
       outcome = error.isEnvironmental ? .tryAgain(failure) : worth(job, failure)
     }
     guard try queue.end(job, outcome, at: now) else { return }
+    // Nobody holds the lock of this job any more; where that cannot be removed, the next start does it.
+    try? inbox.surroundings.fileSystem.removeTree(inbox.folders.work.appending(job.bundle))
     if case .failed(let failure) = outcome, job.kind == .open { try refuse(job.bundle, failure) }
     if case .tryAgain(let failure) = outcome, job.kind == .open,
       try queue.jobs(of: job.bundle).contains(where: { $0.id == job.id && $0.state == .failed })

@@ -66,9 +66,11 @@ struct InboxBundlePage: InspectorPage {
     guard frame.allowsActions else {
       return "<nav class=\"row no-print\" aria-label=\"Actions\">\(open)\(download)</nav>"
     }
+    let hasFailed = bundle.state == .refused || summary.jobs.contains { $0.state == .failed }
+    let retry: HTML =
+      hasFailed ? "<a class=\"button\" href=\"\(RequestTarget.bundle(bundle.id, "retry"))\">Try again …</a>" : .empty
     return """
-      <nav class="row no-print" aria-label="Actions">\(open)\(download)\
-      <a class="button" href="\(RequestTarget.bundle(bundle.id, "retry"))">Try again …</a>\
+      <nav class="row no-print" aria-label="Actions">\(open)\(download)\(retry)\
       <a class="button" href="\(RequestTarget.bundle(bundle.id, "discard"))">Discard …</a></nav>
       """
   }

@@ -18,7 +18,7 @@ struct InboxSummary: Sendable {
     let state = InboxWords.state(bundle)
     let version: HTML =
       bundle.facts?.versions.app.map { "<span>Version \(printable($0))</span>" } ?? .empty
-    let level: HTML = bundle.level.map { "<span>\(printable($0))</span>" } ?? .empty
+    let level: HTML = bundle.level.map { "<span>level \(printable($0))</span>" } ?? .empty
     let running = jobs.first { $0.state == .running || $0.state == .waiting }
     let work: HTML = running.map { job in
       let told = InboxWords.state(job)
@@ -64,8 +64,10 @@ struct InboxGroupSummary: Sendable {
   /// The damage as an item of a list.
   func item(_ frame: PageFrame) -> HTML {
     let app: HTML = group.fingerprint.app.map { "<span>\(printable($0))</span>" } ?? .empty
+    let words = InboxWords.states(group.fingerprint)
+    let states: HTML = words.isEmpty ? .empty : "<p class=\"why\">\(words)</p>"
     return """
-      <li><div><h3><a href="\(RequestTarget.damage(group.id))">\(InboxWords.about(group.fingerprint))</a></h3>\
+      <li><div><h3><a href="\(RequestTarget.damage(group.id))">\(InboxWords.about(group.fingerprint))</a></h3>\(states)\
       <p class="meta">\(app)<span>\(printable(group.words))</span><span>last \(Words.time(group.last, now: frame.now))</span></p></div>\
       <div><p class="score"><b>\(Words.number(group.count))</b><span class="soft">\(group.count == 1 ? "store" : "stores")</span></p></div></li>
       """

@@ -70,16 +70,29 @@ enum InboxWords {
 
   /// What a fingerprint stands for, in a few words.
   static func about(_ fingerprint: DamageFingerprint) -> String {
-    var parts = [printable(fingerprint.verdict)]
-    let states = fingerprint.states.sorted { $0.key < $1.key }.map { "\($0.value.rawValue) \(printable($0.key))" }
-    if !states.isEmpty { parts.append(states.joined(separator: ", ")) }
+    var text = printable(fingerprint.verdict)
+    if text.isEmpty { text = "unknown" }
     if !fingerprint.entities.isEmpty {
       let names = fingerprint.entities.prefix(4).map(printable).joined(separator: ", ")
       let more = fingerprint.entities.count > 4 ? " and \(fingerprint.entities.count - 4) more" : ""
-      parts.append("in \(names)\(more)")
+      text += " in \(names)\(more)"
     }
-    let text = parts.filter { !$0.isEmpty }.joined(separator: ": ")
     return text.prefix(1).uppercased() + text.dropFirst()
+  }
+
+  /// The states of pages of a fingerprint, in a few words: `a few damaged, one unreadable`.
+  static func states(_ fingerprint: DamageFingerprint) -> String {
+    fingerprint.states.sorted { $0.key < $1.key }.map { state, share in
+      let words =
+        switch share {
+        case .one: "one page"
+        case .few: "few pages"
+        case .some: "some pages"
+        case .many: "many pages"
+        case .most: "most pages"
+        }
+      return "\(words) \(printable(state))"
+    }.joined(separator: ", ")
   }
 
   /// The states of pages as they are called, in the order of a bar.
