@@ -146,8 +146,15 @@ let package = Package(
         systemPackage, logging,
       ]),
     floor(
+      "Inbox",
+      knows: [
+        "AgeEncryption", "Archives", "StoreFiles", "ManagedObjectModel", "Examination", "Salvage", "Quarantine",
+        "SupportBundle", "TusProtocol", "Lazaret", "HTTPServer", grdb, crypto, systemPackage,
+      ]),
+    floor(
       "Inspector",
       knows: [
+        "Inbox", "SupportBundle",
         "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
         "Migration", "RecoveryKit", "Salvage", "Backup", "Quarantine", "Lazaret", "RecordBrowsing", "HTTPServer", grdb,
         systemPackage,
@@ -155,8 +162,8 @@ let package = Package(
     floor(
       "Commands",
       knows: [
-        "Lazaret", "Inspector", "HTTPServer", "Backup", "Damage", "Migration", "LazaretTesting", "RecoveryKit",
-        "Salvage", "Sending", "SupportBundle", argumentParser, grdb,
+        "AgeEncryption", "Lazaret", "Inbox", "Inspector", "HTTPServer", "Backup", "Damage", "Migration",
+        "LazaretTesting", "RecoveryKit", "Salvage", "Sending", argumentParser, grdb,
         systemPackage, logging,
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
@@ -220,6 +227,13 @@ let package = Package(
     tests(of: "SupportBundle", needs: ["AgeEncryption", "Archives", "StoreFiles"]),
     tests(of: "Quarantine"),
     tests(
+      of: "Inbox",
+      needs: [
+        "AgeEncryption", "Archives", "Damage", "HTTPServer", "Lazaret", "LazaretTesting", "ManagedObjectModel",
+        "Quarantine",
+        "StoreFiles", "SupportBundle", "TusProtocol", grdb, crypto,
+      ]),
+    tests(
       of: "StoreExport",
       needs: [
         "AgeEncryption", "Damage", "Examination", "Lazaret", "LazaretTesting", "LazaretTool", "ManagedObjectModel",
@@ -234,8 +248,9 @@ let package = Package(
     tests(
       of: "Inspector",
       needs: [
-        "HTTPServer", "Lazaret", "Backup", "Quarantine", "Salvage", "Damage", "LazaretTesting", "ManagedObjectModel",
-        "PersistentStore", "RecordBrowsing", "StoreFiles", grdb,
+        "AgeEncryption", "HTTPServer", "Inbox", "Lazaret", "Backup", "Quarantine", "Salvage", "Damage",
+        "LazaretTesting",
+        "ManagedObjectModel", "SupportBundle", "PersistentStore", "RecordBrowsing", "StoreFiles", grdb,
       ]),
     tests(
       of: "Commands", needs: ["HTTPServer", "Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),

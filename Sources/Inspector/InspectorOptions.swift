@@ -1,3 +1,4 @@
+package import Inbox
 package import Lazaret
 
 /// What an inspector is about.
@@ -19,6 +20,9 @@ package struct InspectorOptions: Sendable {
 
   /// Over what they are sent; URLSession if nil.
   package var transport: (any UploadTransport)?
+
+  /// The inbox that bundles arrive in; nil where none is received.
+  package var inbox: Inbox?
 
   /// An inspector of a home.
   package init(home: FilePath, publicFolder: FilePath) {

@@ -1,3 +1,4 @@
+package import Inbox
 package import Lazaret
 
 /// What the routes of every part of the inspector work with.
@@ -22,6 +23,9 @@ package struct InspectorParts: Sendable {
 
   /// What sends bundles.
   let sender: Sender
+
+  /// The inbox; nil where there is none.
+  package var inbox: Inbox?
 
   /// The quarantined stores of the home, for actions.
   var quarantines: Quarantines { Quarantines(home: home, surroundings: surroundings) }

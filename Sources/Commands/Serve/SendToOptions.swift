@@ -3,7 +3,7 @@ import Inspector
 import Lazaret
 
 /// Who receives the bundles that are sent from the inspector, as it is said on the command line.
-struct ReceiverOptions: ParsableArguments {
+struct SendToOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Where bundles may be sent from the pages, such as https://support.example.com/inbox/uploads.", valueName: "url"))
