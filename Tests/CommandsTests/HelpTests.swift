@@ -18,6 +18,7 @@ struct HelpTests {
     ["backup", "restore"], ["backup", "prune"], ["backup", "undelete"],
     ["quarantine", "show"], ["quarantine", "add"], ["quarantine", "salvage"], ["quarantine", "release"],
     ["quarantine", "discard"],
+    ["export"], ["key"], ["key", "new"], ["key", "public"], ["bundle"], ["bundle", "check"], ["bundle", "unpack"],
   ]
 
   @Test(arguments: verbs)
