@@ -19,6 +19,7 @@ struct HelpTests {
     ["quarantine", "show"], ["quarantine", "add"], ["quarantine", "salvage"], ["quarantine", "release"],
     ["quarantine", "discard"], ["send"], ["outbox"], ["outbox", "list"], ["outbox", "send"], ["outbox", "retry"],
     ["outbox", "cancel"], ["outbox", "prune"],
+    ["export"], ["key"], ["key", "new"], ["key", "public"], ["bundle"], ["bundle", "check"], ["bundle", "unpack"],
   ]
 
   @Test(arguments: verbs)

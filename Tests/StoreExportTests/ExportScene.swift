@@ -26,7 +26,9 @@ struct ExportScene {
   }
 
   /// A plain store with trees of two levels, long values, free pages, pointer maps, and a log or a journal.
-  static func plain(log: Bool = true, journal: Bool = false, rows: Int = 600) throws -> ExportScene {
+  static func plain(
+    log: Bool = true, journal: Bool = false, rows: Int = 600, hasLongValues: Bool = true
+  ) throws -> ExportScene {
     let scene = try ExportScene()
     let made = scene.folder.appending("Made.sqlite")
     var configuration = Configuration()
@@ -38,7 +40,7 @@ struct ExportScene {
           PRAGMA page_size = 1024; PRAGMA auto_vacuum = 2; PRAGMA journal_mode = DELETE;
           CREATE TABLE cars (id INTEGER PRIMARY KEY, name TEXT, image BLOB); CREATE INDEX byName ON cars (name);
           WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))
-          INSERT INTO cars SELECT i, 'vehicle number ' || i, zeroblob(CASE WHEN i % 50 = 0 THEN 5000 ELSE 20 END) FROM n;
+          INSERT INTO cars SELECT i, 'vehicle number ' || i, zeroblob(CASE WHEN i % \(hasLongValues ? 50 : 10_000) = 0 THEN 5000 ELSE 20 END) FROM n;
           DELETE FROM cars WHERE id BETWEEN 300 AND 400
           """)
       if log {

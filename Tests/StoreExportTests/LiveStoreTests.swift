@@ -33,10 +33,9 @@ struct LiveStoreTests {
 
   @Test func aWriterThatHasTheStoreToItselfIsWeather() throws {
     let scene = try ExportScene()
-    let path = scene.folder.appending("held")
-    try scene.folder.write("", to: "held")
-    _ = path
-    let queue = try DatabaseQueue(path: scene.store.string)
+    var configuration = Configuration()
+    configuration.allowsUnsafeTransactions = true
+    let queue = try DatabaseQueue(path: scene.store.string, configuration: configuration)
     try queue.writeWithoutTransaction { database in
       try database.execute(sql: "CREATE TABLE t (a); PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE")
     }

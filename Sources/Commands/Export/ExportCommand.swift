@@ -11,9 +11,9 @@ struct ExportCommand: ParsableCommand {
       Shows what the bundle would hold, with the sizes of all levels, and asks before it writes it. The store is only read.
 
       LEVELS
-        facts          numbers, names of tables and columns, what is damaged; none of the data
-        damaged-pages  the facts, and the damaged pages as they are, which can hold some of the data
-        scrubbed       the facts, and the store with the same damage, every value replaced
+        facts          what is damaged, in numbers and names of tables; no data
+        damaged-pages  the facts, and the damaged pages, which can hold some data
+        scrubbed       the facts, and the store with every value replaced
         full           everything, byte for byte
 
       Pseudonyms follow from Keys/scrubbing.key of the home, which never goes into a bundle: whoever has it can test \
@@ -25,7 +25,7 @@ struct ExportCommand: ParsableCommand {
       EXAMPLES
         lazaret export 2026-11-21-10-11-12 -o . --encrypt-to age1…
         lazaret export Stores/App.sqlite --level facts --dry-run
-        lazaret export Stores/App.sqlite -o Report.lazaret.tar.gz --keep Car.color --yes
+        lazaret export Stores/App.sqlite -o Report.tar.gz --keep Car.color --yes
 
       \(ExitStatus.help)
       """)

@@ -61,12 +61,12 @@ enum OwnWords {
     from frombackup fromindex full function gain gapbytes gapcount gaps gave generated generation generator geometry
     ghost ghosts give given goes goesbehindend gone group groups grown gzip hadmark half halfpair halves hand happened
     happens hard harvest hasalias hasaside haschanged hascleantails hascommittedframes hascrossedlinks hasdamage
-    hasdescendingkey hasended hasentitynumbers hasexternal hasextra hasforeignvalues hash hasher hashes haskeyword
-    hasleftover haslogfile haslostend hasmagic hasmain hasmark hasrowid hasrowids hasstore hasstuck hassubentities
-    hassums hasunsaved hasusualfractions have having head header headercontradicted headerdestroyed headerend
-    headerlength headeroffset headertruncated heads health healthy held helps here hexadecimal hidden high highest
-    highestgone highestpage hint histories history hold holder holds hole holes home html icloud identifier identifiers
-    identities identity ifdir iflnk ifnull ifreg ignore ignores ignoreslog image images immutable impossible
+    hasdescendingkey hasdigits hasended hasentitynumbers hasexternal hasextra hasforeignvalues hash hasher hashes
+    haskeyword hasleftover haslogfile haslostend hasmagic hasmain hasmark hasrowid hasrowids hasstore hasstuck
+    hassubentities hassums hasunsaved hasusualfractions have having head header headercontradicted headerdestroyed
+    headerend headerlength headeroffset headertruncated heads health healthy held helps here hexadecimal hidden high
+    highest highestgone highestpage hint histories history hold holder holds hole holes home html icloud identifier
+    identifiers identities identity ifdir iflnk ifnull ifreg ignore ignores ignoreslog image images immutable impossible
     improperlink included incompatible incomplete increment incremental incrementalvacuum index indexcountdiffers
     indexdefinition indexedcolumns indexes indexesonly indexinterior indexleaf indexleftout inferred infile info inherit
     init injournal inlog inner innerpages inode inpages input inputoutput inrange inresult insert inserted insertedcount

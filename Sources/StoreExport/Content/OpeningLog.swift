@@ -4,7 +4,9 @@ internal import SQLiteFormat
 internal import StoreFiles
 internal import SystemPackage
 
-/// The log of looking at the store and of opening a copy of it: `data/log.txt`. It holds no value of any record.
+/// The log of looking at the store and of opening a copy of it, `data/log.txt`.
+///
+/// It holds no value of any record.
 struct OpeningLog {
   private let now: @Sendable () -> Timestamp
   private(set) var lines: [String] = []

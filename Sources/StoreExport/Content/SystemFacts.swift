@@ -11,7 +11,9 @@ internal import SystemPackage
   internal import Darwin
 #endif
 
-/// What the software ran on: `data/system.json`. No name of a user, a machine or a folder is in it.
+/// What the software ran on, `data/system.json`.
+///
+/// No name of a user, a machine or a folder is in it.
 struct SystemFacts: Encodable {
   var formatVersion = 1
   var operatingSystem: String
