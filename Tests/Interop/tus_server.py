@@ -75,6 +75,7 @@ async def cut(lazaret, folder, port, seed, size, count):
     start = time.monotonic()
     result = await send(lazaret, bundle, proxy.port, os.path.join(folder, f"home-{seed}"))
     seconds = time.monotonic() - start
+    await proxy.stop()
     files = [path for path in arrived(os.path.join(folder, "files")) if digest(path) == sum]
     assert proxy.made == count, f"only {proxy.made} of {count} cuts were made"
     assert len(files) == 1, f"{len(files)} whole files arrived"

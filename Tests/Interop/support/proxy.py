@@ -13,16 +13,31 @@ class CuttingProxy:
         self.sent = 0
         self.made = 0
         self.port = None
+        self.tasks = set()
 
     async def start(self):
         self.server = await asyncio.start_server(self.serve, "127.0.0.1", 0)
         self.port = self.server.sockets[0].getsockname()[1]
 
+    async def stop(self):
+        self.server.close()
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+
     async def serve(self, reader, writer):
+        task = asyncio.current_task()
+        self.tasks.add(task)
+        try:
+            await self.pass_on(reader, writer)
+        finally:
+            self.tasks.discard(task)
+            writer.transport.abort()
+
+    async def pass_on(self, reader, writer):
         try:
             upstream_reader, upstream_writer = await asyncio.open_connection("127.0.0.1", self.target)
         except OSError:
-            writer.transport.abort()
             return
         loses_answer = asyncio.Event()
 
@@ -56,9 +71,10 @@ class CuttingProxy:
             raise ConnectionAbortedError
 
         tasks = [asyncio.ensure_future(client_to_server()), asyncio.ensure_future(server_to_client())]
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for one in (writer, upstream_writer):
-            one.transport.abort()
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            upstream_writer.transport.abort()
