@@ -163,7 +163,7 @@ enum ArchiveReading {
   /// The archives of bundles that our own writer made.
   static func seeds() throws -> [FuzzSeed] {
     var seeds: [FuzzSeed] = []
-    let long = String(repeating: "folder/", count: 30) + "file"
+    let long = String(repeating: "folder/", count: 8) + String(repeating: "long", count: 40)
     for (name, items) in [
       ("facts", [("facts.json", Array("{\"level\": \"facts\"}".utf8))]),
       ("store", [("facts.json", Array("{}".utf8)), ("store/App.sqlite", Array(repeating: 7, count: 700))]),
