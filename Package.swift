@@ -213,7 +213,8 @@ let package = Package(
         "HTTPServer", "Lazaret", "Backup", "Quarantine", "Salvage", "Damage", "LazaretTesting", "ManagedObjectModel",
         "PersistentStore", "RecordBrowsing", "StoreFiles", grdb,
       ]),
-    tests(of: "Commands", needs: ["HTTPServer", "Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
+    tests(
+      of: "Commands", needs: ["HTTPServer", "Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
     tests(of: "FuzzTargets"),
   ] + fuzzer
 )

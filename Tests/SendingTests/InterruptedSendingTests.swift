@@ -28,7 +28,8 @@ struct InterruptedSendingTests {
   }
 
   private func atEveryStep(
-    of kinds: [Trouble.Kind] = troubles, _ prepare: (SendingDesk) throws -> Void = { _ in }, job: (SendingDesk, FileSystem) throws -> Void,
+    of kinds: [Trouble.Kind] = troubles, _ prepare: (SendingDesk) throws -> Void = { _ in },
+    job: (SendingDesk, FileSystem) throws -> Void,
     check: (SendingDesk, Comment) throws -> Void
   ) throws {
     let rehearsal = Trouble(.death, atStep: 0)
