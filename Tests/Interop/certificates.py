@@ -91,6 +91,13 @@ def main():
             assert code == "send-untrusted", (name, code)
             assert not Receiver.seen, (name, Receiver.seen)
             print(f"  a certificate {name}: refused, nothing went out")
+        refused = subprocess.run(
+            [lazaret, "send", bundle, "--put", "--to", "http://127.0.0.1:9/x", "--home", tempfile.mkdtemp(dir=folder), "--yes",
+             "--json"],
+            capture_output=True, timeout=60, env=dict(os.environ, http_proxy="http://127.0.0.1:9"),
+        )
+        assert json.loads(refused.stderr)["error"]["code"] == "send-request", refused
+        print("  plain http through a proxy of the environment: refused")
         if len(cases) == 1:
             print("  SKIPPED: no process can be made to trust another certificate here")
             return

@@ -6,13 +6,15 @@ import asyncio
 class CuttingProxy:
     """Passes everything on to a port of this machine, until the bytes that clients have sent reach the next cut."""
 
-    def __init__(self, target, cuts):
+    def __init__(self, target, cuts=(), rate=None):
         # A cut is an offset into all that clients send, and whether what is behind it gets there and only the answer is lost.
         self.target = target
         self.cuts = sorted(cuts)
         self.sent = 0
         self.made = 0
         self.port = None
+        # How many bytes a second get through; all there are if None.
+        self.rate = rate
         self.tasks = set()
 
     async def start(self):
@@ -59,6 +61,8 @@ class CuttingProxy:
                 self.sent += len(data)
                 upstream_writer.write(data)
                 await upstream_writer.drain()
+                if self.rate:
+                    await asyncio.sleep(len(data) / self.rate)
             upstream_writer.write_eof()
 
         async def server_to_client():
