@@ -75,6 +75,7 @@ async def cut(lazaret, folder, port, seed, size, count):
     start = time.monotonic()
     result = await send(lazaret, bundle, proxy.port, os.path.join(folder, f"home-{seed}"))
     seconds = time.monotonic() - start
+    await proxy.stop()
     files = [path for path in arrived(os.path.join(folder, "files")) if digest(path) == sum]
     assert proxy.made == count, f"only {proxy.made} of {count} cuts were made"
     assert len(files) == 1, f"{len(files)} whole files arrived"
@@ -83,6 +84,47 @@ async def cut(lazaret, folder, port, seed, size, count):
     assert not result["receipt"]["byReceiver"] and not result["alreadyThere"]
     again = proxy.sent - os.path.getsize(bundle)
     print(f"  seed {seed}: {size} bytes whole after {count} cuts in {seconds:.1f} s; {again} bytes besides, fields included")
+
+
+async def kill(lazaret, folder, port, seed, size):
+    """The sender is killed again and again, at whatever it is doing, until it gets through."""
+    from bundles import digest, make_bundle
+    from proxy import CuttingProxy
+
+    bundle, home = os.path.join(folder, "killed.lazaret.tar.gz"), os.path.join(folder, "home-killed")
+    sum = make_bundle(bundle, size, seed)
+    source = random.Random(seed)
+    proxy = CuttingProxy(port, rate=8 << 20)
+    await proxy.start()
+    first = [lazaret, "send", bundle, "--to", f"http://127.0.0.1:{proxy.port}/files/", "--home", home, "--yes"]
+    command, kills = first, 0
+    while True:
+        process = await asyncio.create_subprocess_exec(
+            *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE)
+        try:
+            _, errors = await asyncio.wait_for(process.communicate(), source.uniform(0.02, 0.5) if kills < 20 else 120)
+        except asyncio.TimeoutError:
+            process.kill()
+            await process.wait()
+            kills += 1
+            if os.path.isdir(os.path.join(home, "Outbox")) and os.listdir(os.path.join(home, "Outbox")):
+                command = [lazaret, "outbox", "send", "--home", home]
+            continue
+        if process.returncode != 0:
+            raise SystemExit(f"lazaret ended with {process.returncode}: {errors.decode()}")
+        listing = subprocess.run([lazaret, "outbox", "list", "--home", home, "--json"], capture_output=True, check=True)
+        states = [entry["state"] for entry in json.loads(listing.stdout)["entries"]]
+        if states == ["sent"]:
+            break
+        # Killed before it was in the outbox, or all of it: it is sent afresh.
+        assert states in ([], ["waiting"]), states
+        command = first
+    await proxy.stop()
+    files = [path for path in arrived(os.path.join(folder, "files")) if digest(path) == sum]
+    assert len(files) == 1, f"{len(files)} whole files arrived"
+    assert os.listdir(os.path.join(home, "Outbox", *os.listdir(os.path.join(home, "Outbox")))) == ["entry.json"]
+    again = proxy.sent - os.path.getsize(bundle)
+    print(f"  {size} bytes whole after {kills} kills of the sender; {again} bytes besides")
 
 
 async def measure(lazaret, folder, port, size):
@@ -126,6 +168,7 @@ def main():
             else:
                 for seed in options.seeds:
                     asyncio.run(cut(lazaret, folder, port, seed, options.size, 20))
+                asyncio.run(kill(lazaret, folder, port, 99, options.size))
         finally:
             server.kill()
             server.wait()

@@ -141,7 +141,7 @@ struct TransportTests {
 
   private enum Thread {
     static func pause() -> [UInt8]? {
-      let end = ContinuousClock.now + .seconds(3)
+      let end = ContinuousClock.now + .milliseconds(1800)
       while ContinuousClock.now < end { _ = try? ChildProcess.run("sleep", ["0.2"]) }
       return nil
     }

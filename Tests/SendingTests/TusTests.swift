@@ -243,6 +243,16 @@ struct TusTests {
     #expect(try other.failure(second.id).code == "send-answer")
   }
 
+  @Test func whoTakesOneByteAtATimeIsGivenUp() throws {
+    let desk = try SendingDesk()
+    let entry = try desk.add()
+    for number in 1...3000 {
+      desk.receiver.order(.patch, .answer(UploadResponse(204, fields: ["Upload-Offset": "\(number)"])))
+    }
+    #expect(try desk.failure(entry.id).code == "send-answer")
+    #expect(desk.receiver.requests.count < 1100)
+  }
+
   static let elsewhere = [
     "https://evil.example.com/u1", "//evil.example.com/u1", "http://support.example.com/u1",
     "https://support.example.com:444/u1", "https://a@support.example.com/u1", "\\\\evil", "",

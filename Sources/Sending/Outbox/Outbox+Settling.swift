@@ -65,7 +65,7 @@ extension Outbox {
         stored.receipt?.exports?.contains { $0.sha256 == receipt.sha256 } ?? false
       }
       guard !stores.isEmpty else { continue }
-      let lock = try folder.salvageLock(patience: 2000)
+      let lock = try folder.salvageLock(patience: 300)
       for stored in stores {
         try folder.update(stored.id) { $0.add(receipt.delivery, at: surroundings.now()) }
         noted.append(stored.id)

@@ -6,6 +6,7 @@ internal import TusProtocol
 extension SendingRun {
   private static let announcementLimit = 4
   private static let conflictLimit = 8
+  private static let shortPartLimit = 1000
 
   /// One try by tus 1.0: goes on where the receiver is, or announces the bundle.
   mutating func upload() throws -> DeliveryReceipt {
@@ -163,6 +164,12 @@ extension SendingRun {
     // It need not take all of a part, but never less than nothing, and never what it was not given.
     guard let now = response.number(TusField.offset), now > offset, now <= offset + Int64(bytes.count) else {
       return .conflict
+    }
+    if now < offset + Int64(bytes.count) {
+      shortParts += 1
+      guard shortParts <= Self.shortPartLimit else {
+        throw TryFailure.final(requester.nonsense("it keeps taking only a little of what it is given"))
+      }
     }
     try reached(now, response)
     size.arrived(in: clock.elapsed() - start)

@@ -22,6 +22,8 @@ struct SendingRun: ~Copyable {
   var best: Int64 = -1
   /// How often an upload was announced anew.
   var announcements = 0
+  /// How many parts the receiver took only a beginning of.
+  var shortParts = 0
   /// Whether a byte went out in this run.
   var hasSent = false
 

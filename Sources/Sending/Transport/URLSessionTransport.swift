@@ -177,7 +177,7 @@ private final class TransportFlights: NSObject, URLSessionDataDelegate, @uncheck
     case .serverCertificateUntrusted, .serverCertificateHasBadDate, .serverCertificateHasUnknownRoot,
       .serverCertificateNotYetValid, .clientCertificateRejected, .clientCertificateRequired:
       return TransportError(.untrusted, "its certificate is not to be trusted")
-    case .secureConnectionFailed: return TransportError(.untrusted, "no secure connection came about")
+    case .secureConnectionFailed, .unknown: return told(unknown: error)
     case .timedOut: return TransportError(.connection, "it took too long")
     case .cannotFindHost, .dnsLookupFailed: return TransportError(.connection, "there is no such host, or no network")
     case .cannotConnectToHost: return TransportError(.connection, "nothing answers there")
@@ -186,7 +186,19 @@ private final class TransportFlights: NSObject, URLSessionDataDelegate, @uncheck
     case .badURL, .unsupportedURL: return TransportError(.request, "the address cannot be used")
     case .fileDoesNotExist, .noPermissionsToReadFile, .cannotOpenFile:
       return TransportError(.file, "the file cannot be read")
-    default: return TransportError(.connection, "the connection failed (\(error.code.rawValue))")
+    default: return told(unknown: error)
     }
+  }
+
+  /// What an error without a code of its own is: on Linux only libcurl's words tell an untrusted certificate from a broken line.
+  private static func told(unknown error: URLError) -> TransportError {
+    let words = error.localizedDescription.lowercased()
+    if words.contains("certificate") { return TransportError(.untrusted, "its certificate is not to be trusted") }
+    let isCut = ["eof", "reset", "syscall", "timed out", "failure:"].contains { words.contains($0) }
+    let isTLS = ["ssl routines", "handshake", "wrong version", "tls alert"].contains { words.contains($0) }
+    if error.code == .secureConnectionFailed || isTLS, !isCut {
+      return TransportError(.untrusted, "no secure connection came about")
+    }
+    return TransportError(.connection, "the connection failed (\(error.code.rawValue))")
   }
 }

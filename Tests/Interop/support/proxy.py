@@ -6,23 +6,40 @@ import asyncio
 class CuttingProxy:
     """Passes everything on to a port of this machine, until the bytes that clients have sent reach the next cut."""
 
-    def __init__(self, target, cuts):
+    def __init__(self, target, cuts=(), rate=None):
         # A cut is an offset into all that clients send, and whether what is behind it gets there and only the answer is lost.
         self.target = target
         self.cuts = sorted(cuts)
         self.sent = 0
         self.made = 0
         self.port = None
+        # How many bytes a second get through; all there are if None.
+        self.rate = rate
+        self.tasks = set()
 
     async def start(self):
         self.server = await asyncio.start_server(self.serve, "127.0.0.1", 0)
         self.port = self.server.sockets[0].getsockname()[1]
 
+    async def stop(self):
+        self.server.close()
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+
     async def serve(self, reader, writer):
+        task = asyncio.current_task()
+        self.tasks.add(task)
+        try:
+            await self.pass_on(reader, writer)
+        finally:
+            self.tasks.discard(task)
+            writer.transport.abort()
+
+    async def pass_on(self, reader, writer):
         try:
             upstream_reader, upstream_writer = await asyncio.open_connection("127.0.0.1", self.target)
         except OSError:
-            writer.transport.abort()
             return
         loses_answer = asyncio.Event()
 
@@ -44,6 +61,8 @@ class CuttingProxy:
                 self.sent += len(data)
                 upstream_writer.write(data)
                 await upstream_writer.drain()
+                if self.rate:
+                    await asyncio.sleep(len(data) / self.rate)
             upstream_writer.write_eof()
 
         async def server_to_client():
@@ -56,9 +75,10 @@ class CuttingProxy:
             raise ConnectionAbortedError
 
         tasks = [asyncio.ensure_future(client_to_server()), asyncio.ensure_future(server_to_client())]
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for one in (writer, upstream_writer):
-            one.transport.abort()
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            upstream_writer.transport.abort()
