@@ -146,7 +146,8 @@ let package = Package(
     floor(
       "Commands",
       knows: [
-        "AgeEncryption", "Lazaret", "Inbox", "Inspector", "HTTPServer", "Backup", "Damage", "Migration", "LazaretTesting", "RecoveryKit",
+        "AgeEncryption", "Lazaret", "Inbox", "Inspector", "HTTPServer", "Backup", "Damage", "Migration",
+        "LazaretTesting", "RecoveryKit",
         "Salvage", argumentParser, grdb,
         systemPackage, logging,
       ]),
@@ -207,7 +208,8 @@ let package = Package(
     tests(
       of: "Inbox",
       needs: [
-        "AgeEncryption", "Archives", "Damage", "HTTPServer", "Lazaret", "LazaretTesting", "ManagedObjectModel", "Quarantine",
+        "AgeEncryption", "Archives", "Damage", "HTTPServer", "Lazaret", "LazaretTesting", "ManagedObjectModel",
+        "Quarantine",
         "StoreFiles", "SupportBundle", "TusProtocol", grdb, crypto,
       ]),
     tests(
@@ -216,7 +218,8 @@ let package = Package(
     tests(
       of: "Inspector",
       needs: [
-        "AgeEncryption", "HTTPServer", "Inbox", "Lazaret", "Backup", "Quarantine", "Salvage", "Damage", "LazaretTesting",
+        "AgeEncryption", "HTTPServer", "Inbox", "Lazaret", "Backup", "Quarantine", "Salvage", "Damage",
+        "LazaretTesting",
         "ManagedObjectModel", "SupportBundle", "PersistentStore", "RecordBrowsing", "StoreFiles", grdb,
       ]),
     tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
