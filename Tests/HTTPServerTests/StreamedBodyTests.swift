@@ -83,7 +83,8 @@ struct StreamedBodyTests {
     let largest = answer.split(separator: "at most ").last.flatMap { Int($0.prefix { $0.isNumber }) } ?? .max
     #expect(largest <= 64 << 10)
     // The connection goes on.
-    connection.send(Self.head(server, "Transfer-Encoding: chunked\r\n", method: "POST") + "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
+    connection.send(
+      Self.head(server, "Transfer-Encoding: chunked\r\n", method: "POST") + "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
     #expect(connection.receive(until: "at a time").contains("took 5,"))
     connection.send(Self.head(server, "Content-Length: 4\r\n", method: "POST", path: "/form") + "abcd")
     #expect(connection.receive(until: "form 4").contains("200"))
@@ -98,7 +99,10 @@ struct StreamedBodyTests {
       ("PATCH /streams/7 HTTP/1.1\r\nHost: HOST\r\nContent-Length: 100000\r\n\r\n", "401"),
       ("PATCH /streams/x HTTP/1.1\r\nHost: HOST\r\nContent-Length: 100000\r\n\r\n", "413"),
       ("POST /form HTTP/1.1\r\nHost: HOST\r\nContent-Length: 100000\r\n\r\n", "413"),
-      ("PATCH /streams/7 HTTP/1.1\r\nHost: HOST\r\nAuthorization: Bearer good\r\nContent-Length: 9000000\r\n\r\n", "413"),
+      (
+        "PATCH /streams/7 HTTP/1.1\r\nHost: HOST\r\nAuthorization: Bearer good\r\nContent-Length: 9000000\r\n\r\n",
+        "413"
+      ),
       ("PATCH /streams/7 HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 10\r\n\r\n", "421"),
       ("PATCH /streams/7 HTTP/1.1\r\nHost: HOST\r\nOrigin: http://evil.example\r\nContent-Length: 10\r\n\r\n", "403"),
       (

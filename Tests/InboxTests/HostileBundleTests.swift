@@ -1,6 +1,8 @@
+import AgeEncryption
 import Foundation
 import Inbox
 import StoreFiles
+import SupportBundle
 import SystemPackage
 import TestSupport
 import Testing

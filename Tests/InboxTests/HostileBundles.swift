@@ -137,7 +137,9 @@ struct HostileBundles {
     var other = try AgeSealer(to: [identity.recipient])
     add("encrypted, no bag", try other.seal(Array("hello".utf8)) + other.finish(), "gzip-damaged")
     var strange = try AgeSealer(to: [AgeIdentity().recipient])
-    add("for somebody else", try strange.seal(bundle) + strange.finish(), "age-no-key", "age-not-for-us", "age-no-identity")
+    add(
+      "for somebody else", try strange.seal(bundle) + strange.finish(), "age-no-key", "age-not-for-us",
+      "age-no-identity")
     return cases
   }
 }

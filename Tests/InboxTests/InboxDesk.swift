@@ -31,7 +31,8 @@ struct InboxDesk {
   let token: String
 
   init(
-    limits: InboxLimits = InboxLimits(), quota: Int64 = 1 << 30, hasIdentity: Bool = false, in folder: TemporaryFolder? = nil
+    limits: InboxLimits = InboxLimits(), quota: Int64 = 1 << 30, hasIdentity: Bool = false,
+    in folder: TemporaryFolder? = nil
   ) throws {
     let known = folder
     self.folder = try known ?? TemporaryFolder()

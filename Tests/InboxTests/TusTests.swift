@@ -32,7 +32,10 @@ struct TusTests {
       // Who asks
       ("no token", .post, all, ["Upload-Length": "5"], [], "1.0.0", "", 401, "token-needed"),
       ("wrong token", .post, all, ["Upload-Length": "5"], [], "1.0.0", "lzi_0", 401, "token-needed"),
-      ("token of another kind", .post, all, ["Upload-Length": "5", "Authorization": "Basic YTpi"], [], "1.0.0", nil, 401, nil),
+      (
+        "token of another kind", .post, all, ["Upload-Length": "5", "Authorization": "Basic YTpi"], [], "1.0.0", nil,
+        401, nil
+      ),
       ("token twice", .post, all, ["Upload-Length": "5", "Authorization": "Bearer a b"], [], "1.0.0", nil, 401, nil),
       ("HEAD without token", .head, one, [:], [], "1.0.0", "", 401, nil),
       ("PATCH without token", .patch, one, part(), abc, "1.0.0", "", 401, nil),
@@ -54,14 +57,37 @@ struct TusTests {
       ("nothing", .post, all, ["Upload-Length": "0"], [], "1.0.0", nil, 400, "empty"),
       ("too large", .post, all, ["Upload-Length": "1000001"], [], "1.0.0", nil, 413, "bundle-too-large"),
       ("later length", .post, all, ["Upload-Defer-Length": "1"], [], "1.0.0", nil, 400, "extension-unknown"),
-      ("part of a whole", .post, all, ["Upload-Length": "5", "Upload-Concat": "partial"], [], "1.0.0", nil, 400, "extension-unknown"),
-      ("bad metadata", .post, all, ["Upload-Length": "5", "Upload-Metadata": "a b c"], [], "1.0.0", nil, 400, "metadata-malformed"),
-      ("doubled metadata", .post, all, ["Upload-Length": "5", "Upload-Metadata": "a YQ==,a YQ=="], [], "1.0.0", nil, 400, nil),
-      ("sum of words", .post, all, ["Upload-Length": "5", "Upload-Metadata": "sha256 YWJj"], [], "1.0.0", nil, 400, nil),
-      ("body of another type", .post, all, ["Upload-Length": "5", "Content-Type": "text/plain"], abc, "1.0.0", nil, 415, "type-unknown"),
-      ("body longer than the upload", .post, all, type.merging(["Upload-Length": "2"]) { $1 }, abc, "1.0.0", nil, 413, nil),
-      ("wrong sum of the first part", .post, all, type.merging(["Upload-Length": "5", "Upload-Checksum": sum]) { $1 }, [1], "1.0.0", nil, 460, nil),
-      ("in place of", .post, one, ["X-HTTP-Method-Override": "PATCH", "Upload-Offset": "0"], abc, "1.0.0", nil, 405, nil),
+      (
+        "part of a whole", .post, all, ["Upload-Length": "5", "Upload-Concat": "partial"], [], "1.0.0", nil, 400,
+        "extension-unknown"
+      ),
+      (
+        "bad metadata", .post, all, ["Upload-Length": "5", "Upload-Metadata": "a b c"], [], "1.0.0", nil, 400,
+        "metadata-malformed"
+      ),
+      (
+        "doubled metadata", .post, all, ["Upload-Length": "5", "Upload-Metadata": "a YQ==,a YQ=="], [], "1.0.0", nil,
+        400, nil
+      ),
+      (
+        "sum of words", .post, all, ["Upload-Length": "5", "Upload-Metadata": "sha256 YWJj"], [], "1.0.0", nil, 400, nil
+      ),
+      (
+        "body of another type", .post, all, ["Upload-Length": "5", "Content-Type": "text/plain"], abc, "1.0.0", nil,
+        415, "type-unknown"
+      ),
+      (
+        "body longer than the upload", .post, all, type.merging(["Upload-Length": "2"]) { $1 }, abc, "1.0.0", nil, 413,
+        nil
+      ),
+      (
+        "wrong sum of the first part", .post, all, type.merging(["Upload-Length": "5", "Upload-Checksum": sum]) { $1 },
+        [1], "1.0.0", nil, 460, nil
+      ),
+      (
+        "in place of", .post, one, ["X-HTTP-Method-Override": "PATCH", "Upload-Offset": "0"], abc, "1.0.0", nil, 405,
+        nil
+      ),
       ("PUT", .put, one, [:], abc, "1.0.0", nil, 405, nil),
       // Addresses
       ("no such upload", .head, all + "/" + other, [:], [], "1.0.0", nil, 404, "no-such-upload"),
@@ -74,22 +100,31 @@ struct TusTests {
       ("offset ahead", .patch, one, part(["Upload-Offset": "1"]), abc, "1.0.0", nil, 409, "offset-wrong"),
       ("no type", .patch, one, ["Upload-Offset": "0"], abc, "1.0.0", nil, 415, nil),
       ("another type", .patch, one, part(["Content-Type": "application/octet-stream"]), abc, "1.0.0", nil, 415, nil),
-      ("more than is missing", .patch, one, part(), [UInt8](repeating: 0, count: 100), "1.0.0", nil, 413, "upload-too-long"),
+      (
+        "more than is missing", .patch, one, part(), [UInt8](repeating: 0, count: 100), "1.0.0", nil, 413,
+        "upload-too-long"
+      ),
       ("wrong sum", .patch, one, part(["Upload-Checksum": sum]), [1, 2, 3], "1.0.0", nil, 460, "checksum-mismatch"),
       ("wrong SHA-1", .patch, one, part(["Upload-Checksum": sha1]), [1, 2, 3], "1.0.0", nil, 460, nil),
-      ("unknown sum", .patch, one, part(["Upload-Checksum": "md5 kAFQmDzST7DWlj99KOF/cg=="]), abc, "1.0.0", nil, 400, "checksum-unknown"),
+      (
+        "unknown sum", .patch, one, part(["Upload-Checksum": "md5 kAFQmDzST7DWlj99KOF/cg=="]), abc, "1.0.0", nil, 400,
+        "checksum-unknown"
+      ),
       ("malformed sum", .patch, one, part(["Upload-Checksum": "sha256"]), abc, "1.0.0", nil, 400, "checksum-malformed"),
       ("short sum", .patch, one, part(["Upload-Checksum": "sha256 YWJj"]), abc, "1.0.0", nil, 400, nil),
       // Receipts
       ("no receipt yet", .get, one, [:], [], nil, nil, 409, "upload-unfinished"),
       // What is done
-      ("options", .options, all, [:], [], nil, "", 204, nil), ("options of one", .options, one, [:], [], nil, "", 204, nil),
+      ("options", .options, all, [:], [], nil, "", 204, nil),
+      ("options of one", .options, one, [:], [], nil, "", 204, nil),
       ("how far", .head, one, [:], [], "1.0.0", nil, 200, nil),
       ("a new one", .post, all, ["Upload-Length": "5"], [], "1.0.0", nil, 201, nil),
       ("no bytes", .patch, one, part(), [], "1.0.0", nil, 204, nil),
       ("a part", .patch, one, part(["Upload-Checksum": sum]), abc, "1.0.0", nil, 204, nil),
       ("the same part again", .patch, one, part(), abc, "1.0.0", nil, 409, "offset-wrong"),
-      ("another part", .patch, one, part(["Upload-Offset": "3", "Upload-Checksum": sha1]), abc, "1.0.0", nil, 204, nil),
+      (
+        "another part", .patch, one, part(["Upload-Offset": "3", "Upload-Checksum": sha1]), abc, "1.0.0", nil, 204, nil
+      ),
       ("the end of it", .delete, one, [:], [], "1.0.0", nil, 204, nil),
       ("a part of what was ended", .patch, one, part(["Upload-Offset": "6"]), abc, "1.0.0", nil, 410, "upload-gone"),
       ("how far what was ended", .head, one, [:], [], "1.0.0", nil, 410, nil),
@@ -180,7 +215,9 @@ struct TusTests {
     #expect(try desk.append(Array(bytes[5...]), to: location, at: 5).status == .noContent)
     let whole = try desk.ask(.post, TusServer.path, fields, body: bytes)
     #expect(whole.headers["Upload-Offset"] == "\(bytes.count)")
-    #expect(try desk.receipt(location)["id"] as? String == desk.receipt(try #require(whole.headers["Location"]))["id"] as? String)
+    #expect(
+      try desk.receipt(location)["id"] as? String == desk.receipt(try #require(whole.headers["Location"]))["id"]
+        as? String)
   }
 
   @Test func whatIsNotWhatItsSumSaysIsDropped() throws {

@@ -89,14 +89,17 @@ struct InboxPagesTests {
     #expect((json["bundles"] as? [[String: Any]])?.count == 3)
     #expect(((json["senders"] as? [[String: Any]])?.first?["used"] as? Int ?? 0) > 0)
     let page = try browser.get("/inbox").text
-    #expect(page.contains("seen twice since 2.3") && page.contains("Garage 2") && page.contains("garage.tar.gz") == false)
+    #expect(
+      page.contains("seen twice since 2.3") && page.contains("Garage 2") && page.contains("garage.tar.gz") == false)
     let one = try browser.get("/inbox/bundles/\(id)").text
     #expect(one.contains("garage.tar.gz") && one.contains("Open the store") && one.contains("store/App.sqlite"))
     #expect(try browser.get("/inbox/bundles/\(refused)").text.contains("bundle-unreadable"))
     #expect(try browser.json("/inbox.json?state=refused")["bundles"] as? [[String: Any]] != nil)
     #expect((try browser.json("/inbox.json?q=GARAGE.TAR")["bundles"] as? [[String: Any]])?.count == 1)
     #expect(try browser.get("/inbox?state=nothing").status == .badRequest)
-    for address in ["/inbox/groups/000000000000", "/inbox/bundles/\(UUID().uuidString.lowercased())", "/inbox/bundles/x"] {
+    for address in [
+      "/inbox/groups/000000000000", "/inbox/bundles/\(UUID().uuidString.lowercased())", "/inbox/bundles/x",
+    ] {
       #expect(try browser.get(address).status == .notFound, "\(address)")
     }
     // Everything that can be reached from there can be looked at, the store's own pages too.

@@ -37,7 +37,8 @@ struct ReceivingRun: ~Copyable {
     limits.bundleBytes = options.maxBundle.bytes
     limits.totalBytes = options.quota.bytes
     guard let executable = PublicFolder.executable(fileSystem) else {
-      throw FileError(.notFound, operation: "find this program", path: nil, detail: "the system does not tell where it is")
+      throw FileError(
+        .notFound, operation: "find this program", path: nil, detail: "the system does not tell where it is")
     }
     let models = try models.map { try fileSystem.realPath($0) }
     let inbox = try Inbox(home: home, limits: limits, hasIdentity: identity != nil)

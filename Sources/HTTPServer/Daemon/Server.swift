@@ -20,7 +20,11 @@ internal import CMicrohttpd
 
   /// Starts a server that answers by routes.
   package init(_ options: ServerOptions = ServerOptions(), router: Router) throws(ServerError) {
-    try self.init(options) { router.intake(of: $0, length: $1) } handler: { router.respond(to: $0) }
+    try self.init(options) {
+      router.intake(of: $0, length: $1)
+    } handler: {
+      router.respond(to: $0)
+    }
   }
 
   /// Starts a server.

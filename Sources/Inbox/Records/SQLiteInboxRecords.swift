@@ -15,7 +15,8 @@ package struct SQLiteInboxRecords: InboxRecords {
     guard InboxSender.isName(sender.name) else {
       throw InboxError(
         .senderName, operation: "add a sender", detail: "that is no name for a sender",
-        hint: "Give 1 to \(InboxSender.maximumNameLength) bytes without control characters, and no space at either end.")
+        hint: "Give 1 to \(InboxSender.maximumNameLength) bytes without control characters, and no space at either end."
+      )
     }
     try database.write("add a sender") { database in
       guard
@@ -33,7 +34,8 @@ package struct SQLiteInboxRecords: InboxRecords {
 
   package func senders() throws(InboxError) -> [InboxSender] {
     try database.read("list the senders") { database in
-      try Row.fetchAll(database, sql: "SELECT name, quota, created, revoked FROM senders ORDER BY name").map(Self.sender)
+      try Row.fetchAll(database, sql: "SELECT name, quota, created, revoked FROM senders ORDER BY name").map(
+        Self.sender)
     }
   }
 
@@ -275,7 +277,8 @@ package struct SQLiteInboxRecords: InboxRecords {
       let latest = try Row.fetchOne(
         database, sql: "SELECT content FROM sightings WHERE damage = ? ORDER BY date DESC LIMIT 1", arguments: [id]),
       let sum = try Row.fetchOne(
-        database, sql: "SELECT count(*) AS count, min(date) AS first, max(date) AS last FROM sightings WHERE damage = ?",
+        database,
+        sql: "SELECT count(*) AS count, min(date) AS first, max(date) AS last FROM sightings WHERE damage = ?",
         arguments: [id])
     else { return nil }
     let versions = try Row.fetchAll(

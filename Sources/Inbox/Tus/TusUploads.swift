@@ -22,7 +22,8 @@ final class TusUploads: Sendable {
   /// - Throws: 401 without a token that is good.
   private func sender(of request: Request) throws -> InboxSender {
     let parts = (request.headers["Authorization"] ?? "").split(separator: " ")
-    guard parts.count == 2, parts[0].lowercased() == "bearer", let sender = try inbox.sender(of: String(parts[1])) else {
+    guard parts.count == 2, parts[0].lowercased() == "bearer", let sender = try inbox.sender(of: String(parts[1]))
+    else {
       throw TusRefusal(
         .unauthorized, "token-needed", "A token of this inbox is needed.", headers: ["WWW-Authenticate": "Bearer"])
     }
@@ -90,7 +91,8 @@ final class TusUploads: Sendable {
     case .known(let known):
       var response = Self.created(known)
       response.headers.set(TusField.offset, String(known.length))
-      return hasBody ? .refused(TusServer.stamped(response)) : .stream(limit: 0, AnswerConsumer(TusServer.stamped(response)))
+      return hasBody
+        ? .refused(TusServer.stamped(response)) : .stream(limit: 0, AnswerConsumer(TusServer.stamped(response)))
     case .tooMany:
       throw TusRefusal(
         .tooManyRequests, "too-many-uploads", "Finish or end other uploads first.", headers: ["Retry-After": "60"])

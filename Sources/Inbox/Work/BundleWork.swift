@@ -134,7 +134,8 @@ package struct BundleWork: Sendable {
     if let name = facts?.storePath, name.hasPrefix("store/"), bundle.files.contains(where: { $0.name == name }) {
       return data.pushing(FilePath(name))
     }
-    return bundle.storePath
+    let name = bundle.files.first { $0.name.hasPrefix("store/") && $0.name.hasSuffix(".sqlite") }?.name
+    return name.map { data.pushing(FilePath($0)) }
   }
 
   /// Moves the store of the bag into quarantine beside it, with a receipt of our own.

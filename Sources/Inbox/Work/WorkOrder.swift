@@ -51,6 +51,29 @@ package struct WorkOrder: Sendable, Hashable, Codable {
   /// Where the result goes.
   package var result: PathText
 
+  /// An order.
+  package init(
+    kind: InboxJob.Kind, home: PathText, bundle: String, sender: String, date: String, isEncrypted: Bool,
+    identity: PathText? = nil, models: [PathText] = [], versionOrder: [String]? = nil, quarantineID: String? = nil,
+    unpackedBytes: Int64, unpackedRatio: Int64, unpackedEntries: Int, resources: WorkLimits, result: PathText
+  ) {
+    self.kind = kind
+    self.home = home
+    self.bundle = bundle
+    self.sender = sender
+    self.date = date
+    self.isEncrypted = isEncrypted
+    self.identity = identity
+    self.models = models
+    self.versionOrder = versionOrder
+    self.quarantineID = quarantineID
+    self.unpackedBytes = unpackedBytes
+    self.unpackedRatio = unpackedRatio
+    self.unpackedEntries = unpackedEntries
+    self.resources = resources
+    self.result = result
+  }
+
   /// How much is unpacked.
   var unpacking: UnpackingLimits {
     UnpackingLimits(bytes: unpackedBytes, ratio: unpackedRatio, entries: unpackedEntries)

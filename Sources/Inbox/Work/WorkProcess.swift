@@ -90,7 +90,8 @@ package struct WorkProcess: WorkRunner {
       if start.duration(to: .now) > .seconds(order.resources.seconds) { isLate = true }
       if isStopped || isLate {
         _ = kill(process.processIdentifier, SIGKILL)
-        ended.wait()
+        // Whatever it may have started is not waited for.
+        _ = ended.wait(timeout: .now() + .seconds(5))
         break
       }
       beat()
@@ -121,7 +122,9 @@ package struct WorkProcess: WorkRunner {
 
   /// Why a process has ended as it has.
   private func cause(of process: Process, _ errors: FilePath) throws -> InboxError {
-    let status = process.terminationStatus
+    // Some systems add a mark that there is a dump.
+    let status =
+      process.terminationReason == .uncaughtSignal ? process.terminationStatus & 0x7F : process.terminationStatus
     let said = String(
       decoding: try surroundings.fileSystem.open(errors).bytes(at: 0, length: 64 << 10), as: UTF8.self)
     let isOutOfMemory =

@@ -60,7 +60,7 @@ package struct WorkResult: Sendable, Hashable, Codable {
 
     private static func bounded(_ detail: String) -> String {
       let text = String(printable(detail).prefix(500))
-      return text.prefix(1).uppercased() + text.dropFirst() + "."
+      return text.prefix(1).uppercased() + text.dropFirst() + (text.hasSuffix(".") ? "" : ".")
     }
   }
 

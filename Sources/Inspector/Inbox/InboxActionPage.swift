@@ -19,7 +19,9 @@ struct InboxActionPage: InspectorPage {
     InboxActionPage(
       title: "Try again", bundle: bundle, target: .bundle(bundle.id, "retry"),
       does: bundle.quarantineID == nil
-        ? ["Checks and unpacks the bundle anew, from what was received.", "Its store, if it has one, is then salvaged."]
+        ? [
+          "Checks and unpacks the bundle anew, from what was received.", "Its store, if it has one, is then salvaged.",
+        ]
         : ["Salvages the store of the bundle anew. Not a byte of it changes."],
       button: "Try again", isFinal: false)
   }
@@ -39,7 +41,12 @@ struct InboxActionPage: InspectorPage {
       "title": .string(title), "bundle": .string(bundle.id), "does": .array(does.map { .string($0) }),
       "final": .boolean(isFinal),
       "choices": isFinal
-        ? [["name": "understood", "label": "I understand that this cannot be taken back", "required": true, "options": ["yes"]]]
+        ? [
+          [
+            "name": "understood", "label": "I understand that this cannot be taken back", "required": true,
+            "options": ["yes"],
+          ]
+        ]
         : [], "action": .string(target.path),
     ]
   }

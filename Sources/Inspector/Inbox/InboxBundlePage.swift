@@ -168,7 +168,8 @@ struct InboxBundlePage: InspectorPage {
         ("System", HTML(escaping: printable(facts.versions.operatingSystem))),
         ("Made", HTML(escaping: printable(facts.date))),
         (
-          "Damaged", facts.damagedTables.isEmpty
+          "Damaged",
+          facts.damagedTables.isEmpty
             ? nil : HTML(escaping: facts.damagedTables.map(printable).joined(separator: ", "))
         ),
         (

@@ -20,12 +20,14 @@ struct InboxSummary: Sendable {
       bundle.facts?.versions.app.map { "<span>Version \(printable($0))</span>" } ?? .empty
     let level: HTML = bundle.level.map { "<span>level \(printable($0))</span>" } ?? .empty
     let running = jobs.first { $0.state == .running || $0.state == .waiting }
-    let work: HTML = running.map { job in
-      let told = InboxWords.state(job)
-      return "<p>\(HTML.tag("\(InboxWords.job(job.kind)): \(told.words)", told.tone))</p>"
-    } ?? .empty
+    let work: HTML =
+      running.map { job in
+        let told = InboxWords.state(job)
+        return "<p>\(HTML.tag("\(InboxWords.job(job.kind)): \(told.words)", told.tone))</p>"
+      } ?? .empty
     let failed: HTML =
-      jobs.contains { $0.state == .failed && $0.kind == .salvage } ? "<p>\(HTML.tag("salvage failed", .bad))</p>" : .empty
+      jobs.contains { $0.state == .failed && $0.kind == .salvage }
+      ? "<p>\(HTML.tag("salvage failed", .bad))</p>" : .empty
     return """
       <li><div><h3><a href="\(RequestTarget.bundle(bundle.id))">\(InboxWords.title(bundle))</a></h3>\
       <p class="why">\(InboxWords.about(bundle))</p>\
@@ -81,7 +83,8 @@ struct InboxGroupSummary: Sendable {
       "versions": .array(
         group.versions.map { version in
           .members(("version", version.version.map { .string($0) }), ("count", .integer(version.count)))
-        }), "fingerprint": JSONText(encoding: group.fingerprint), "location": .string(RequestTarget.damage(group.id).path),
+        }), "fingerprint": JSONText(encoding: group.fingerprint),
+      "location": .string(RequestTarget.damage(group.id).path),
     ]
   }
 }

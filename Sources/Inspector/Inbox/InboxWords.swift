@@ -57,7 +57,8 @@ enum InboxWords {
   static func about(_ bundle: InboxBundle) -> String {
     if let failure = bundle.failure { return printable(failure.words) }
     if bundle.state == .encrypted {
-      return "Encrypted, \(Words.size(bundle.bytes)), from \(printable(bundle.sender)). The key was not given to this process."
+      return
+        "Encrypted, \(Words.size(bundle.bytes)), from \(printable(bundle.sender)). The key was not given to this process."
     }
     guard let facts = bundle.facts else {
       return bundle.state == .received ? "It has just arrived." : "It says nothing of its store."

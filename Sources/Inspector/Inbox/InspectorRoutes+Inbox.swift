@@ -14,7 +14,9 @@ extension InspectorRoutes {
     ) { request in
       let state = try request.query["state"].flatMap { text -> InboxBundle.State? in
         guard !text.isEmpty else { return nil }
-        guard let state = InboxBundle.State(rawValue: text) else { throw Refusal(.badRequest, "there is no such state") }
+        guard let state = InboxBundle.State(rawValue: text) else {
+          throw Refusal(.badRequest, "there is no such state")
+        }
         return state
       }
       return try InboxPage(inbox, filter: request.query["q"] ?? "", state: state)
