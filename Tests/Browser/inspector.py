@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.parse
 
 from axe_playwright_python.sync_playwright import Axe
@@ -37,27 +38,56 @@ class Failures:
             print("FAILED", text, file=sys.stderr, flush=True)
 
 
-class Server:
-    """`lazaret serve` over the demonstration's stores, at any free port."""
+def serve(options, *arguments):
+    """Starts `lazaret serve` at any free port; the process, the link and the origin."""
+    process = subprocess.Popen(
+        [options.lazaret, "serve", *arguments, "--port", "0", "--no-browser", "--json"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={"LAZARET_PUBLIC": options.public, "PATH": "/usr/bin:/bin"})
+    line = process.stdout.readline()
+    if not line:
+        raise SystemExit(f"the server did not start: {process.stderr.read()}")
+    link = json.loads(line)["url"]
+    parts = urllib.parse.urlsplit(link)
+    return process, link, f"{parts.scheme}://{parts.netloc}"
+
+
+class Inbox:
+    """The vendor's side: `lazaret serve --inbox` over a home of its own, with a key and a sender's token."""
 
     def __init__(self, options, folder):
+        home = pathlib.Path(folder) / "vendor"
+        home.mkdir()
+        run = lambda *arguments: subprocess.run(
+            [options.lazaret, *arguments], capture_output=True, text=True, timeout=60, check=True).stdout
+        self.key = home / "vendor.key"
+        run("key", "new", "-o", str(self.key))
+        self.recipient = run("key", "public", str(self.key)).strip()
+        self.token = home / "token"
+        self.token.write_text(json.loads(run("inbox", "token", "new", "Garage", "--home", str(home), "--json"))["token"])
+        model = str(pathlib.Path(options.examples) / "Garage.xcdatamodeld")
+        self.process, self.link, self.origin = serve(
+            options, "--inbox", "--home", str(home), "--identity", str(self.key), "--model", model)
+        self.uploads = self.origin + "/inbox/uploads"
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(timeout=20)
+
+
+class Server:
+    """`lazaret serve` over the demonstration's stores, which sends to an inbox."""
+
+    def __init__(self, options, folder, inbox):
         self.folder = folder
         run = subprocess.run(
             [options.lazaret, "demo", "--folder", folder, "--examples", options.examples, "--no-browser"],
             capture_output=True, text=True, timeout=300)
         if run.returncode != 0:
             raise SystemExit(f"the demonstration failed: {run.stderr}")
-        self.home = str(next(path for path in pathlib.Path(folder).iterdir() if path.is_dir()))
+        self.home = str(next(path for path in pathlib.Path(folder).iterdir() if path.is_dir() and path.name != "vendor"))
         model = str(pathlib.Path(options.examples) / "Garage.xcdatamodeld")
-        self.process = subprocess.Popen(
-            [options.lazaret, "serve", "--home", self.home, "--model", model, "--port", "0", "--no-browser", "--json"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={"LAZARET_PUBLIC": options.public, "PATH": "/usr/bin:/bin"})
-        line = self.process.stdout.readline()
-        if not line:
-            raise SystemExit(f"the server did not start: {self.process.stderr.read()}")
-        self.link = json.loads(line)["url"]
-        parts = urllib.parse.urlsplit(self.link)
-        self.origin = f"{parts.scheme}://{parts.netloc}"
+        self.process, self.link, self.origin = serve(
+            options, "--home", self.home, "--model", model, "--send-to", inbox.uploads, "--token-file", str(inbox.token))
 
     def evidence(self):
         """The sum of every file in quarantine that is evidence: no receipt, nothing that was salvaged."""
@@ -79,6 +109,7 @@ def pattern(path):
     path = re.sub(r"/backup-[^/]+", "/backup", path)
     path = re.sub(r"/compare/[^/]+/[^/]+", "/compare/*/*", path)
     path = re.sub(r"/entities/[^/]+", "/entities/*", path)
+    path = re.sub(r"/(bundles|exports|groups|outbox|related)/[^/]+", r"/\1/*", path)
     path = re.sub(r"/(records|pages|frames|work|models|versions|attributes|values|tables)/[^/]+", r"/\1/*", path)
     return path
 
@@ -141,7 +172,7 @@ class Visit:
         return response.json()
 
 
-def crawl(visit, start, limit=60):
+def crawl(visit, start, limit=60, prefix=""):
     """One page of each kind that links lead to, looked at in every way; nothing is changed by it."""
     seen, queue, names = set(), list(start), set()
     while queue and len(seen) < limit:
@@ -154,6 +185,7 @@ def crawl(visit, start, limit=60):
         if response is None or "text/html" not in response.headers.get("content-type", ""):
             continue
         name = re.sub(r"[^a-z0-9]+", "-", kind.lower()).strip("-") or "start"
+        name = prefix + name
         if name in names:
             name += f"-{len(names)}"
         names.add(name)
@@ -254,12 +286,61 @@ def act(visit):
             visit.failures.add(path, f"an action without a token answers {answer.status}")
 
 
+def support(browser, visit, inbox, failures, artifacts):
+    """A bundle is looked at, agreed to, written and sent; the vendor sees it come in, opens it, and finds the store."""
+    page = visit.page
+    visit.go("/stores")
+    page.get_by_role("link", name="WrongLog.sqlite").first.click()
+    store = urllib.parse.urlsplit(page.url).path
+    visit.go(store + "/export")
+    visit.look("asks-export")
+    page.get_by_label("Encrypt to these keys").fill(inbox.recipient)
+    page.get_by_role("button", name="Make it ready").click()
+    page.get_by_role("link", name="See what came of it").click(timeout=60_000)
+    expect(page.get_by_role("heading", name="Do you agree?")).to_be_visible()
+    expect(page.locator("main")).to_contain_text("store/WrongLog.sqlite")
+    visit.look("what-the-bundle-would-hold")
+    page.get_by_role("button", name="Write the bundle").click()
+    page.get_by_role("link", name="See what came of it").click(timeout=60_000)
+    digest = page.locator("dl code.wrap").first.inner_text()
+    visit.look("a-bundle")
+    page.get_by_role("link", name="Send …").click()
+    expect(page.locator("main")).to_contain_text(digest)
+    visit.look("asks-send")
+    page.get_by_role("button", name="Send it").click()
+    page.get_by_role("link", name="See what came of it").click(timeout=60_000)
+    expect(page.locator("main")).to_contain_text("sent")
+    visit.look("a-bundle-that-was-sent")
+    visit.go("/bundles")
+    visit.look("bundles")
+    visit.go(store)
+    expect(page.locator(".timeline")).to_contain_text("Sent")
+
+    vendor = Visit(browser, inbox, failures, artifacts)
+    vendor.page.goto(inbox.link)
+    if vendor.page.url != inbox.origin + "/inbox":
+        failures.add("the inbox's link", f"leads to {vendor.page.url}")
+    bundle = None
+    for _ in range(120):
+        listed = vendor.context.request.get(inbox.origin + "/inbox.json").json()
+        bundle = next((one for one in listed["bundles"] if one["sha256"] == digest), None)
+        if bundle and bundle.get("store"):
+            break
+        time.sleep(0.5)
+    if not bundle or not bundle.get("store"):
+        failures.add("the inbox", f"did not open the bundle: {bundle}")
+        return
+    crawl(vendor, ["/inbox", "/stores"], limit=24, prefix="vendor-")
+    visit.shots += vendor.shots
+    vendor.context.close()
+
+
 def strict(browser, visit):
     """The pages work under their own policy: with it heeded, nothing of theirs is refused."""
     context = browser.new_context(storage_state=visit.context.storage_state())
     page = context.new_page()
     visit.watch(page)
-    for path in ("/stores", "/models", "/work", "/api"):
+    for path in ("/stores", "/models", "/bundles", "/work", "/api"):
         page.goto(visit.server.origin + path)
     page.goto(visit.server.origin + "/stores")
     page.get_by_role("link", name="Truncated.sqlite").first.click()
@@ -271,7 +352,7 @@ def without_scripts(browser, visit):
     """Reading works with JavaScript off."""
     context = browser.new_context(java_script_enabled=False, storage_state=visit.context.storage_state())
     page = context.new_page()
-    for path in ("/stores", "/models", "/work"):
+    for path in ("/stores", "/models", "/bundles", "/work"):
         response = page.goto(visit.server.origin + path)
         if response.status != 200 or not page.locator("main h1").first.is_visible():
             visit.failures.add(path, "cannot be read without JavaScript")
@@ -295,7 +376,8 @@ def main():
         SIZES.pop("narrow")
     failures = Failures()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        server = Server(options, folder)
+        inbox = Inbox(options, folder)
+        server = Server(options, folder, inbox)
         before = server.evidence()
         browser = playwright.chromium.launch(executable_path=options.chromium, args=["--no-sandbox"])
         try:
@@ -313,12 +395,16 @@ def main():
             kinds = crawl(visit, ["/stores", shown])
             if before != server.evidence():
                 failures.add("evidence", "looking changed it")
-            for step in (walk, act):
+            steps = {
+                "walk": lambda: walk(visit), "act": lambda: act(visit),
+                "support": lambda: support(browser, visit, inbox, failures, artifacts),
+            }
+            for name, step in steps.items():
                 try:
-                    step(visit)
+                    step()
                 except Exception as error:
-                    failures.add(step.__name__, f"at {visit.page.url}: {str(error).splitlines()[0]}")
-                    visit.page.screenshot(path=str(artifacts / f"failed-{step.__name__}.png"), full_page=True)
+                    failures.add(name, f"at {visit.page.url}: {str(error).splitlines()[0]}")
+                    visit.page.screenshot(path=str(artifacts / f"failed-{name}.png"), full_page=True)
             try:
                 without_scripts(browser, visit)
             except Exception as error:
@@ -330,6 +416,7 @@ def main():
         finally:
             browser.close()
             server.stop()
+            inbox.stop()
     print(f"{len(kinds)} kinds of pages, {visit.shots} pictures in {artifacts}, {len(failures.all)} failures")
     for kind in sorted(kinds):
         print("  ", kind)

@@ -43,7 +43,7 @@ struct SendCommand: ParsableCommand {
   @Option(
     help: ArgumentHelp(
       "How much the outbox may hold, such as 500MB or 4GiB; 2GiB if not given.", valueName: "size"))
-  var outboxLimit: SizeArgument?
+  var outboxLimit: ByteCount?
 
   @OptionGroup var output: OutputOptions
 
