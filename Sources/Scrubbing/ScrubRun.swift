@@ -32,6 +32,9 @@ final class ScrubRun {
   /// How many bytes of each overflow page were somebody's.
   var overflowEnds: [UInt16]
 
+  /// Pages of the main file whose structure is not beyond doubt, so that anything on them may be overwritten.
+  private(set) var unsurePages = PageSet()
+
   /// Where content was written that is nobody's tree, by its digest, so that copies of it stay copies.
   var written: [UInt64: PageImage] = [:]
 
@@ -155,6 +158,7 @@ final class ScrubRun {
     guard let outputs else { return }
     fillGaps(image, &page)
     separate(&page, mask, isSure: isSure)
+    if !isSure, case .main(let number) = image { _ = unsurePages.insert(number) }
     try outputs.write(image, page, count: present, at: images.offset(of: image))
   }
 

@@ -90,6 +90,7 @@ struct ScrubWork {
       try run.run()
       do throws(FileError) {
         try writeRest(images, outputs, pseudonyms, &run.tally)
+        try separatePages(run, images, outputs, pseudonyms)
         try outputs.finish()
       } catch {
         throw ScrubbingError(error)
@@ -192,6 +193,35 @@ struct ScrubWork {
     report.dateShiftHasSeconds = pseudonyms.dates.hasSeconds
     report.datesRanked = pseudonyms.ranksDates
     report.remarks += columns.remarks
+  }
+
+  /// Overwrites values that lie across two pages, one of which may be overwritten.
+  private func separatePages(
+    _ run: ScrubRun, _ images: PageImages, _ outputs: ScrubbedSet, _ pseudonyms: Pseudonyms
+  ) throws(FileError) {
+    guard run.unsurePages.count > 0 else { return }
+    let written = try outputs.open(.main)
+    let reach = WatchedValues.longestForm
+    for page in 1...images.pageCount where run.unsurePages.contains(page) {
+      let start = images.offset(of: .main(page))
+      for border in [start, start + Int64(images.pageSize)] where border >= Int64(reach) {
+        var bytes = try written.bytes(at: border - Int64(reach), length: 2 * reach)
+        // Only the bytes on this page change.
+        let own = border == start ? reach..<max(reach, bytes.count) : 0..<min(reach, bytes.count)
+        var offset = 0
+        var isChanged = false
+        while let hit = pseudonyms.firstHit(bytes.span, from: offset, before: bytes.count) {
+          offset = hit.range.lowerBound + 1
+          for place in hit.range where own.contains(place) {
+            bytes[place] = 0xff
+            isChanged = true
+          }
+        }
+        guard isChanged else { continue }
+        run.changedPlaces += 1
+        try outputs.write(.main, Array(bytes[own]), at: border - Int64(reach) + Int64(own.lowerBound))
+      }
+    }
   }
 
   // MARK: What is no page

@@ -25,6 +25,9 @@ enum PackedDigits {
     }
   }
 
+  /// For each byte 0 where it is no digit, 1 for a digit of base64, 2 for one of hexadecimal numbers too.
+  static let kinds: [UInt8] = (0...255).map { base64[$0] == none ? 0 : hexadecimal[$0] == none ? 1 : 2 }
+
   private static func table(_ number: (UInt8) -> UInt8) -> [UInt8] { (0...255).map { number(UInt8($0)) } }
 
   /// What digits decode to, up to the first character that is none.

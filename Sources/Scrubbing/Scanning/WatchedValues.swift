@@ -30,13 +30,15 @@ struct WatchedValues: Sendable {
   /// Numbers, by value.
   private var numbers = FingerprintSet()
 
-  // What nearly all places are dismissed by: the first four bytes of short values, the first eight of long ones, the first
-  // four of all, and the first four characters in UTF-16.
-  private var shortStarts = BlockFilter(bits: 15)
+  // What nearly all places are dismissed by: the first two bytes of all values, then the first four, then those of short ones
+  // and the first eight of long ones; and the first unit of text in UTF-16, then the first four. They are small, so that
+  // they stay near the processor.
+  private var pairs = [UInt64](repeating: 0, count: 1024)
+  private var units = [UInt64](repeating: 0, count: 1024)
+  private var starts = BlockFilter(bits: 16)
+  private var shortStarts = BlockFilter(bits: 14)
   private var longStarts = BlockFilter(bits: 18)
-  private var allStarts = BlockFilter(bits: 17)
-  private var narrowStarts = BlockFilter(bits: 16)
-  private var wideStarts = BlockFilter(bits: 17)
+  private var wideStarts = BlockFilter(bits: 15)
 
   /// For a hash of the first eight bytes the lengths that such values have, from 8 to 24, as bits.
   private var lengths = [UInt32](repeating: 0, count: 1 << 20)
@@ -55,7 +57,7 @@ struct WatchedValues: Sendable {
   /// The bytes that it takes.
   var memory: Int {
     values.memory + shortValues.memory + exempt.memory + numbers.memory + shortStarts.memory + longStarts.memory
-      + allStarts.memory + narrowStarts.memory + wideStarts.memory + lengths.count * 4
+      + starts.memory + wideStarts.memory + lengths.count * 4
   }
 
   // MARK: Values
@@ -81,17 +83,18 @@ struct WatchedValues: Sendable {
       longStarts.insert(word)
       lengths[Self.place(word)] |= 1 << UInt32(length - 8)
     }
-    allStarts.insert(word & 0xffff_ffff)
+    starts.insert(word & 0xffff_ffff)
+    pairs[Int(word & 0xffff) >> 6] |= 1 << (word & 63)
     if isText { insertWide(bytes, range) }
   }
 
   /// Notes the first four units of a text in UTF-16.
   private mutating func insertWide(_ bytes: Span<UInt8>, _ range: Range<Int>) {
-    var units: UInt64 = 0
+    var first: UInt64 = 0
     var count: UInt64 = 0
     var index = range.lowerBound
     func add(_ unit: UInt32) {
-      if count < 4 { units |= UInt64(unit & 0xffff) << (16 * count) }
+      if count < 4 { first |= UInt64(unit & 0xffff) << (16 * count) }
       count += 1
     }
     while index < range.upperBound, count < 4 {
@@ -106,7 +109,8 @@ struct WatchedValues: Sendable {
       }
     }
     guard count >= 4 else { return }
-    if units & 0xff00_ff00_ff00_ff00 == 0 { narrowStarts.insert(units) } else { wideStarts.insert(units) }
+    wideStarts.insert(first)
+    units[Int(first & 0xffff) >> 6] |= 1 << (first & 63)
   }
 
   /// Watches for a number of more than six digits; whether it is new.
@@ -154,12 +158,10 @@ struct WatchedValues: Sendable {
   /// any place, in base64 or in hexadecimal digits.
   func firstHit(_ bytes: Span<UInt8>, from start: Int, before limit: Int) -> Hit? {
     let end = min(limit, bytes.count)
-    let (base64, hexadecimal) = (PackedDigits.base64, PackedDigits.hexadecimal)
-    let hasWide = !wideStarts.isEmpty
-    // The eight bytes from `index` on, the first one lowest, and the digits that they are.
+    let kinds = PackedDigits.kinds.span
+    let (pairs, units) = (pairs.span, units.span)
+    // The eight bytes from `index` on, the first one lowest, and how many digits of either kind the last ones are.
     var word: UInt64 = 0
-    var digits64: UInt64 = 0
-    var digits16: UInt32 = 0
     var run64 = 0
     var run16 = 0
     var next = start
@@ -167,49 +169,42 @@ struct WatchedValues: Sendable {
     let stop = end &- 4
     while index < stop {
       index &+= 1
-      var byte: UInt8 = 0
+      word >>= 8
       if next < end {
-        byte = bytes[next]
+        let byte = bytes[next]
         next &+= 1
-        let digit = base64[Int(byte)]
-        if digit == PackedDigits.none {
-          run64 = 0
-          run16 = 0
-        } else {
-          digits64 = digits64 << 6 | UInt64(digit)
-          run64 &+= 1
-          let nibble = hexadecimal[Int(byte)]
-          digits16 = digits16 << 4 | UInt32(nibble & 15)
-          run16 = nibble == PackedDigits.none ? 0 : run16 &+ 1
-        }
+        word |= UInt64(byte) << 56
+        let kind = kinds[Int(byte)]
+        run64 = kind == 0 ? 0 : run64 &+ 1
+        run16 = kind == 2 ? run16 &+ 1 : 0
       } else {
         run64 = 0
         run16 = 0
       }
-      word = word >> 8 | UInt64(byte) << 56
-      guard index >= start, word & 0xffff_ffff != 0 else { continue }
-      if shortStarts.mayContain(word & 0xffff_ffff), let hit = shortHit(bytes, at: index, before: end, word) {
-        return hit
-      }
-      if longStarts.mayContain(word), index &+ 8 <= end, let hit = longHit(bytes, at: index, before: end, word) {
-        return hit
-      }
-      if word & 0xff00_ff00_ff00_ff00 == 0 || word & 0x00ff_00ff_00ff_00ff == 0 || hasWide,
-        let hit = wideHit(bytes, at: index, before: end, word, hasWide: hasWide)
+      guard index >= start else { continue }
+      let pair = Int(truncatingIfNeeded: word & 0xffff)
+      if pairs[pair >> 6] >> UInt64(pair & 63) & 1 != 0, starts.mayContain(word & 0xffff_ffff),
+        let hit = plainHit(bytes, at: index, before: end, word)
       {
         return hit
       }
-      if run64 >= 8, let hit = base64Hit(bytes, at: index, before: end, digits64 & 0xffff_ffff_ffff) { return hit }
-      if run16 >= 8, allStarts.mayContain(UInt64(digits16.byteSwapped)),
-        let hit = packedHit(bytes, at: index, before: end, bits: 4, skipping: 0)
+      if units[pair >> 6] >> UInt64(pair & 63) & 1 != 0, wideStarts.mayContain(word),
+        let hit = wideHit(bytes, at: index, before: end, .utf16LittleEndian)
       {
         return hit
       }
+      let swapped = (pair & 0xff) << 8 | pair >> 8
+      if units[swapped >> 6] >> UInt64(swapped & 63) & 1 != 0,
+        wideStarts.mayContain((word & 0x00ff_00ff_00ff_00ff) << 8 | (word & 0xff00_ff00_ff00_ff00) >> 8),
+        let hit = wideHit(bytes, at: index, before: end, .utf16BigEndian)
+      {
+        return hit
+      }
+      if run64 >= 8, let hit = packedHit(bytes, at: index, before: end, isHexadecimal: run16 >= 8) { return hit }
     }
     return nil
   }
 
-  @inline(never)
   private func shortHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ word: UInt64) -> Hit? {
     for length in 4...7 where offset &+ length <= end {
       let key = Self.shortKey(word, length)
@@ -220,7 +215,6 @@ struct WatchedValues: Sendable {
     return nil
   }
 
-  @inline(never)
   private func longHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ word: UInt64) -> Hit? {
     var wanted = lengths[Self.place(word)]
     while wanted != 0 {
@@ -233,45 +227,49 @@ struct WatchedValues: Sendable {
     return nil
   }
 
-  private func wideHit(
-    _ bytes: Span<UInt8>, at offset: Int, before end: Int, _ word: UInt64, hasWide: Bool
-  ) -> Hit? {
-    let swapped = (word & 0x00ff_00ff_00ff_00ff) << 8 | (word & 0xff00_ff00_ff00_ff00) >> 8
-    for isBigEndian in [false, true] {
-      let units = isBigEndian ? swapped : word
-      let isNarrow = units & 0xff00_ff00_ff00_ff00 == 0
-      guard isNarrow ? narrowStarts.mayContain(units) : hasWide && wideStarts.mayContain(units) else { continue }
-      let encoding: TextEncoding = isBigEndian ? .utf16BigEndian : .utf16LittleEndian
-      // The characters, and where each of their bytes came from.
-      var text: [UInt8] = []
-      var ends: [Int] = []
-      var index = offset
-      while index &+ 2 <= end, text.count < Self.longest {
-        let character = TextCoding.read(bytes, at: index, before: end, encoding)
-        guard character.scalar != nil else { break }
-        TextCoding.appendUTF8(bytes, index..<(index &+ character.length), encoding, to: &text)
-        index &+= character.length
-        while ends.count < text.count { ends.append(index) }
-      }
-      if let hit = hit(in: text.span, at: 0, shortest: 4) {
-        return Hit(range: offset..<ends[hit.range.upperBound &- 1], key: hit.key)
-      }
+  @inline(never)
+  private func plainHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ word: UInt64) -> Hit? {
+    if shortStarts.mayContain(word & 0xffff_ffff), let hit = shortHit(bytes, at: offset, before: end, word) {
+      return hit
     }
+    if offset &+ 8 <= end, longStarts.mayContain(word) { return longHit(bytes, at: offset, before: end, word) }
     return nil
   }
 
-  /// A value that begins with one of the first three bytes that eight digits of base64 stand for.
-  @inline(__always)
-  private func base64Hit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ digits: UInt64) -> Hit? {
+  /// A value that begins at a place in UTF-16.
+  @inline(never)
+  private func wideHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ encoding: TextEncoding) -> Hit? {
+    // The characters, and where each of their bytes came from.
+    var text: [UInt8] = []
+    var ends: [Int] = []
+    var index = offset
+    while index &+ 2 <= end, text.count < Self.longest {
+      let character = TextCoding.read(bytes, at: index, before: end, encoding)
+      guard character.scalar != nil else { break }
+      TextCoding.appendUTF8(bytes, index..<(index &+ character.length), encoding, to: &text)
+      index &+= character.length
+      while ends.count < text.count { ends.append(index) }
+    }
+    guard let hit = hit(in: text.span, at: 0, shortest: 4) else { return nil }
+    return Hit(range: offset..<ends[hit.range.upperBound &- 1], key: hit.key)
+  }
+
+  /// A value that begins at a place in digits: with one of the first three bytes that eight of base64 stand for, or with the
+  /// first of hexadecimal ones.
+  @inline(never)
+  private func packedHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, isHexadecimal: Bool) -> Hit? {
+    let digits = PackedDigits.base64.span
+    var word: UInt64 = 0
+    for index in offset..<(offset &+ 8) { word = word << 6 | UInt64(digits[Int(bytes[index])]) }
     for skipped in 0..<3 {
-      let start = UInt32(truncatingIfNeeded: digits >> UInt64(16 &- 8 &* skipped)).byteSwapped
-      if allStarts.mayContain(UInt64(start)),
+      let start = UInt32(truncatingIfNeeded: word >> UInt64(16 &- 8 &* skipped)).byteSwapped
+      if starts.mayContain(UInt64(start)),
         let hit = packedHit(bytes, at: offset, before: end, bits: 6, skipping: skipped)
       {
         return hit
       }
     }
-    return nil
+    return isHexadecimal ? packedHit(bytes, at: offset, before: end, bits: 4, skipping: 0) : nil
   }
 
   @inline(never)

@@ -80,6 +80,22 @@ struct OrderedSymbol {
     return isLittle ? swapped(high) << 16 | swapped(low) : UInt64(high) << 16 | UInt64(low)
   }
 
+  /// Lower bytes between which no letter of ASCII begins or ends, so that a character keeps its place beside all of them.
+  private static func zone(of byte: UInt32) -> ClosedRange<UInt32> {
+    switch byte {
+    case 0x00...0x40: 0x00...0x40
+    case 0x41...0x5a: 0x41...0x5a
+    case 0x5b...0x60: 0x5b...0x60
+    case 0x61...0x7a: 0x61...0x7a
+    default: 0x7b...0xff
+    }
+  }
+
+  /// Whether it is a character outside of ASCII whose lower byte is that of a capital letter.
+  private var isAmongCapitals: Bool { (0x41...0x5a).contains(key >> 24) && key >> 16 & 0xff != 0 }
+
+  private var isLetter: Bool { (0x61...0x7a).contains(key >> 24) && key >> 16 & 0xff == 0 }
+
   /// The characters of a block whose keys are the same distance apart.
   private static func choice(_ block: ClosedRange<UInt32>, around scalar: UInt32, _ encoding: TextEncoding) -> Choice {
     var (low, high) = (block.lowerBound, block.upperBound)
@@ -87,7 +103,9 @@ struct OrderedSymbol {
     case .utf8: break
     case .utf16BigEndian:
       if scalar >= 0x10000 { (low, high) = (max(low, scalar & ~0x3ff), min(high, scalar | 0x3ff)) }
-    case .utf16LittleEndian: (low, high) = (max(low, scalar & ~0xff), min(high, scalar | 0xff))
+    case .utf16LittleEndian:
+      let zone = zone(of: scalar & 0xff)
+      (low, high) = (max(low, scalar & ~0xff | zone.lowerBound), min(high, scalar & ~0xff | zone.upperBound))
     }
     let first = key(low, encoding)
     let step = high > low ? key(low + 1, encoding) - first : 1
@@ -106,6 +124,13 @@ struct OrderedSymbol {
     if symbols.contains(where: { !$0.isValid }) {
       // Bytes that are no characters have no place among them: only ASCII is sure to come first, and in UTF-8 alone.
       for (index, symbol) in symbols.enumerated() where encoding != .utf8 || symbol.key >= 0x80 {
+        choices[index] = Choice(first: symbol.key, count: 1, step: 1)
+      }
+    } else if encoding == .utf16LittleEndian, symbols.contains(where: \.isUpper),
+      symbols.contains(where: \.isAmongCapitals)
+    {
+      // Their order among capital letters is another one than among small ones: then both stay.
+      for (index, symbol) in symbols.enumerated() where symbol.isAmongCapitals || symbol.isLetter {
         choices[index] = Choice(first: symbol.key, count: 1, step: 1)
       }
     } else if freedom > 0 {
