@@ -27,9 +27,9 @@ def free_port():
         return one.getsockname()[1]
 
 
-async def send(lazaret, bundle, port, home, token):
+async def send(lazaret, bundle, port, home, token, host="127.0.0.1"):
     process = await asyncio.create_subprocess_exec(
-        lazaret, "send", bundle, "--to", f"http://127.0.0.1:{port}/inbox/uploads", "--home", home, "--yes", "--wait", "--json",
+        lazaret, "send", bundle, "--to", f"http://{host}:{port}/inbox/uploads", "--home", home, "--yes", "--wait", "--json",
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env=dict(os.environ, LAZARET_TOKEN=token),
     )
     output, errors = await asyncio.wait_for(process.communicate(), 600)
@@ -37,7 +37,7 @@ async def send(lazaret, bundle, port, home, token):
     return json.loads(output)
 
 
-async def cut(lazaret, folder, port, through, token, seed, size, count):
+async def cut(lazaret, folder, port, host, token, seed, size, count):
     from bundles import make_bundle
     from proxy import CuttingProxy
 
@@ -45,9 +45,9 @@ async def cut(lazaret, folder, port, through, token, seed, size, count):
     sum = make_bundle(bundle, size, seed)
     source = random.Random(seed)
     proxy = CuttingProxy(port, [(source.randrange(200, size), source.random() < 0.25) for _ in range(count)])
-    await proxy.start(through)
+    await proxy.start(host, port)
     start = time.monotonic()
-    result = await send(lazaret, bundle, proxy.port, os.path.join(folder, f"home-{seed}"), token)
+    result = await send(lazaret, bundle, port, os.path.join(folder, f"home-{seed}"), token, host)
     seconds = time.monotonic() - start
     await proxy.stop()
     receipt = result["receipt"]
@@ -110,21 +110,22 @@ def main():
         words = subprocess.run(
             [receiver, "inbox", "token", "new", "interop", "--home", home, "--json"], capture_output=True, text=True, check=True)
         token = json.loads(words.stdout)["token"]
-        # The server looks at the name that it is called by, and has to know those of the proxies.
-        ports = [free_port() for _ in options.seeds]
-        names = [word for one in ports for word in ("--host", f"127.0.0.1:{one}")]
+        port = free_port()
+        # The server looks at the name and the port that it is called by: proxies have its port, and other names.
+        hosts = [f"127.0.0.{number + 2}" for number in range(len(options.seeds))]
+        names = [word for host in hosts for word in ("--host", host)]
         server = subprocess.Popen(
-            [receiver, "serve", "--inbox", "--home", home, "--port", "0", "--no-browser", "--json"] + names,
+            [receiver, "serve", "--inbox", "--home", home, "--port", str(port), "--no-browser", "--json"] + names,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         )
         try:
-            port = json.loads(server.stdout.readline())["port"]
+            assert json.loads(server.stdout.readline())["port"] == port
             if options.bytes:
                 asyncio.run(measure(lazaret, folder, port, token, options.bytes, server))
                 return
             asyncio.run(refused(lazaret, folder, port))
-            for seed, through in zip(options.seeds, ports):
-                asyncio.run(cut(lazaret, folder, port, through, token, seed, options.size, 20))
+            for seed, host in zip(options.seeds, hosts):
+                asyncio.run(cut(lazaret, folder, port, host, token, seed, options.size, 20))
         finally:
             server.kill()
             server.wait()
