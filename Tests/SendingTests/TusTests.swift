@@ -87,6 +87,8 @@ struct TusTests {
     let outcome = try desk.sender(waits: true).send(entry.id)
     try desk.expectArrived()
     #expect(outcome.receipt.bytes == entry.bytes)
+    let sent = try desk.outbox().entry(entry.id)
+    #expect(sent.state == .sent && sent.receipt == outcome.receipt && sent.tries > 0 && sent.lastError == nil)
     #expect(desk.time.pauses.contains { $0 >= .seconds(250) })
     // What had arrived was not sent again.
     #expect(desk.receiver.state.withLock { $0.received } == entry.bytes)
@@ -288,8 +290,11 @@ struct TusTests {
   }
 
   @Test func aReceiptIsChecked() throws {
+    let sum = FileDigest(of: try SendingDesk().bytes()).hexadecimal
+    let count = try SendingDesk().bytes().count
     for text in [
-      "{\"id\": \"1\", \"sha256\": \"00\", \"bytes\": 5}",
+      "{\"id\": \"1\", \"sha256\": \"00\", \"bytes\": \(count)}",
+      "{\"id\": \"1\", \"sha256\": \"\(sum)\", \"bytes\": 5}",
       "{\"id\": \"1\", \"sha256\": \"\(String(repeating: "0", count: 64))\", \"bytes\": 5, \"date\": \"x\"}",
     ] {
       let desk = try SendingDesk()

@@ -17,8 +17,8 @@ class CuttingProxy:
         self.rate = rate
         self.tasks = set()
 
-    async def start(self):
-        self.server = await asyncio.start_server(self.serve, "127.0.0.1", 0)
+    async def start(self, host="127.0.0.1", port=0):
+        self.server = await asyncio.start_server(self.serve, host, port)
         self.port = self.server.sockets[0].getsockname()[1]
 
     async def stop(self):
@@ -32,6 +32,9 @@ class CuttingProxy:
         self.tasks.add(task)
         try:
             await self.pass_on(reader, writer)
+        except asyncio.CancelledError:
+            # The proxy is stopping.
+            pass
         finally:
             self.tasks.discard(task)
             writer.transport.abort()

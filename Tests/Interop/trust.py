@@ -1,4 +1,4 @@
-"""`lazaret send` to receivers whose certificates are not to be trusted: nothing at all goes to them."""
+"""`lazaret send` to receivers that are not to be trusted, and with an environment that would give things away: nothing goes out."""
 
 import http.server
 import json
@@ -98,6 +98,16 @@ def main():
         )
         assert json.loads(refused.stderr)["error"]["code"] == "send-request", refused
         print("  plain http through a proxy of the environment: refused")
+        home = tempfile.mkdtemp(dir=folder)
+        for address in ("https://one.invalid/x", "https://two.invalid/x"):
+            subprocess.run(
+                [lazaret, "send", bundle, "--to", address, "--home", home, "--yes", "--no-send"], check=True, capture_output=True)
+        refused = subprocess.run(
+            [lazaret, "outbox", "send", "--home", home, "--json"],
+            capture_output=True, timeout=60, env=dict(os.environ, LAZARET_TOKEN="s3cret"),
+        )
+        assert json.loads(refused.stderr)["error"]["code"] == "send-request", refused
+        print("  one token of the environment for two receivers: refused")
         if len(cases) == 1:
             print("  SKIPPED: no process can be made to trust another certificate here")
             return
