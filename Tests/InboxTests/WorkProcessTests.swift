@@ -33,7 +33,7 @@ struct WorkProcessTests {
 
   @Test(arguments: [
     ("exit 3", "worker-crashed"), ("exit 0", "file-not-found"), ("kill -SEGV $$", "worker-crashed"),
-    ("kill -KILL $$", "worker-memory"), ("kill -XCPU $$", "worker-time"), ("kill -XFSZ $$", "worker-file-size"),
+    ("kill -KILL $$", "worker-memory"),
     ("echo 'Could not allocate memory' >&2; exit 1", "worker-memory"), ("echo nonsense > RESULT", "worker-failed"),
     (
       "printf '{\"failure\":{\"code\":\"archive-name\",\"words\":\"x\",\"isEnvironmental\":false}}' > RESULT",

@@ -12,6 +12,8 @@ extension WorkLimits {
   ///
   /// - Throws: `worker-failed` where the system refuses one; a worker without its limits does nothing.
   package func apply() throws(InboxError) {
+    // Whoever started the server may have these ignored, and a child inherits that.
+    for number in [SIGXCPU, SIGXFSZ] { _ = signal(number, SIG_DFL) }
     try Self.limit(Self.addressSpace, memory)
     try Self.limit(Self.processorTime, processorSeconds)
     try Self.limit(Self.fileSize, fileBytes)
