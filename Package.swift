@@ -110,7 +110,7 @@ let package = Package(
       "Backup",
       knows: [
         "Archives", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
-        "Examination", "Migration", "Salvage", "RecoveryKit", grdb, grdbSQLite, crypto, systemPackage,
+        "Examination", "Migration", "Salvage", "RecoveryKit", grdb, grdbSQLite, systemPackage,
       ]),
     floor(
       "RecordBrowsing",
@@ -120,14 +120,30 @@ let package = Package(
       ]),
     floor(
       "SupportBundle",
-      knows: ["AgeEncryption", "Archives", "StoreFiles", crypto, systemPackage]),
+      knows: ["AgeEncryption", "Archives", "StoreFiles", systemPackage]),
     floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
+    floor(
+      "Scrubbing",
+      knows: [
+        "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Salvage", crypto,
+        systemPackage,
+      ]),
+    floor(
+      "StoreExport",
+      knows: [
+        "AgeEncryption", "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
+        "Examination", "RecoveryKit", "Salvage", "Scrubbing", "SupportBundle", "Quarantine", grdb, systemPackage,
+      ]),
+    floor(
+      "Sending",
+      knows: ["TusProtocol", "SupportBundle", "StoreFiles", "Quarantine", crypto, systemPackage]),
     floor(
       "Lazaret",
       knows: [
         "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration", "Salvage",
-        "Backup", "Quarantine", "RecoveryKit", systemPackage, logging,
+        "Backup", "Quarantine", "RecoveryKit", "AgeEncryption", "Scrubbing", "SupportBundle", "StoreExport", "Sending",
+        systemPackage, logging,
       ]),
     floor(
       "Inbox",
@@ -147,8 +163,7 @@ let package = Package(
       "Commands",
       knows: [
         "AgeEncryption", "Lazaret", "Inbox", "Inspector", "HTTPServer", "Backup", "Damage", "Migration",
-        "LazaretTesting", "RecoveryKit",
-        "Salvage", argumentParser, grdb,
+        "LazaretTesting", "RecoveryKit", "Salvage", "Sending", argumentParser, grdb,
         systemPackage, logging,
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
@@ -161,7 +176,8 @@ let package = Package(
       name: "FuzzTargets",
       dependencies: [
         "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
-        "Migration", "LazaretTesting", "Salvage", "Quarantine", "RecoveryKit", "HTTPServer", grdb, systemPackage,
+        "Migration", "LazaretTesting", "Salvage", "Quarantine", "RecoveryKit", "HTTPServer", "AgeEncryption",
+        "Archives", "SupportBundle", "TusProtocol", "Sending", grdb, systemPackage,
       ], path: "Fuzz/Targets", swiftSettings: settings),
 
     .target(
@@ -200,6 +216,11 @@ let package = Package(
       needs: [
         "Backup", "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", "Salvage", grdb,
       ]),
+    tests(
+      of: "Scrubbing",
+      needs: [
+        "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "Salvage", "SQLiteFormat", grdb,
+      ]),
     tests(of: "AgeEncryption", needs: ["StoreFiles"]),
     tests(of: "TusProtocol"),
     tests(of: "Archives", needs: ["StoreFiles"]),
@@ -214,6 +235,15 @@ let package = Package(
         "StoreFiles", "SupportBundle", "TusProtocol", grdb, crypto,
       ]),
     tests(
+      of: "StoreExport",
+      needs: [
+        "AgeEncryption", "Damage", "Examination", "Lazaret", "LazaretTesting", "LazaretTool", "ManagedObjectModel",
+        "PersistentStore", "Salvage", "Scrubbing", "StoreFiles", "SupportBundle", grdb,
+      ]),
+    tests(
+      of: "Sending",
+      needs: ["AgeEncryption", "HTTPServer", "Quarantine", "StoreFiles", "SupportBundle", "TusProtocol"]),
+    tests(
       of: "Lazaret",
       needs: ["LazaretTool", "Damage", "LazaretTesting", "Migration", "RecoveryKit", "Salvage", grdb, logging]),
     tests(
@@ -223,7 +253,8 @@ let package = Package(
         "LazaretTesting",
         "ManagedObjectModel", "SupportBundle", "PersistentStore", "RecordBrowsing", "StoreFiles", grdb,
       ]),
-    tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
+    tests(
+      of: "Commands", needs: ["HTTPServer", "Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
     tests(of: "FuzzTargets"),
   ] + fuzzer
 )

@@ -55,6 +55,9 @@ package final class Inspector: Sendable {
     var routes = InspectorRoutes(gate)
     let parts = InspectorParts(
       home: options.home, surroundings: surroundings, models: options.models, catalogue: catalogue, work: work,
+      receiver: options.receiver,
+      sender: Sender(
+        of: Outbox(home: options.home, surroundings: surroundings), over: options.transport ?? URLSessionTransport()),
       inbox: options.inbox)
     routes.addDoor(sessions)
     routes.addFiles(files)
@@ -62,6 +65,7 @@ package final class Inspector: Sendable {
     routes.addRecords(parts)
     routes.addModels(parts)
     routes.addActions(parts)
+    routes.addBundles(parts)
     if let inbox = options.inbox {
       routes.addInbox(inbox, parts)
       inbox.changes.listen { [work] in work.tell("inbox") }

@@ -18,6 +18,12 @@ package struct InspectorParts: Sendable {
   /// What is running.
   package let work: RunningWork
 
+  /// Who receives bundles that are sent from here; nobody if nil.
+  package let receiver: InspectorReceiver?
+
+  /// What sends bundles.
+  let sender: Sender
+
   /// The inbox; nil where there is none.
   package var inbox: Inbox?
 
@@ -26,4 +32,10 @@ package struct InspectorParts: Sendable {
 
   /// The backups of the home, for actions.
   var backups: Backups { Backups(home: home, surroundings: surroundings) }
+
+  /// Bundles for support, of the stores of the home.
+  var exports: SupportExports { SupportExports(home: home, surroundings: surroundings) }
+
+  /// The bundles that are to be sent, are being sent, or were.
+  var outbox: Outbox { Outbox(home: home, surroundings: surroundings) }
 }

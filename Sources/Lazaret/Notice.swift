@@ -27,7 +27,7 @@ public struct Notice: Sendable, Hashable, Codable {
   public var report: PathText?
 
   private static let usualActions = [
-    Action(key: "lazaret.action.continue", title: "Continue"),
+    Action(key: "lazaret.action.continue", title: "Continue"), sendReport,
     Action(key: "lazaret.action.contact-support", title: "Contact Support"),
   ]
 
@@ -46,7 +46,7 @@ public struct Notice: Sendable, Hashable, Codable {
           "\(cause(of: reason.code)) It was not deleted: all of it was set aside, and you start with an empty one. Your data can be recovered from it later.",
         actions: [
           Action(key: "lazaret.action.continue", title: "Continue"),
-          Action(key: "lazaret.action.recover", title: "Recover My Data"),
+          Action(key: "lazaret.action.recover", title: "Recover My Data"), sendReport,
           Action(key: "lazaret.action.contact-support", title: "Contact Support"),
         ], report: report)
     }

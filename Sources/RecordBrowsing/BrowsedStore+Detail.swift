@@ -8,9 +8,6 @@ extension BrowsedStore {
   /// The most bytes of a single value that are given.
   private static let valueLimit: Int64 = 64 << 20
 
-  /// The most destinations of a relationship that are listed.
-  private static let listedDestinations = 20
-
   /// The most characters of a label.
   private static let labelLimit = 80
 
@@ -108,59 +105,6 @@ extension BrowsedStore {
         StoredValue(value), type: type, allowsExternalStorage: isMarked)
     else { return nil }
     return name
-  }
-
-  /// A record that something leads to.
-  private func reference(_ key: RecordKey, named name: String) throws(RecordBrowsingError) -> RecordDetail.Reference {
-    guard let collection = collections.first(where: { $0.name == name && $0.isEntity }) else {
-      return RecordDetail.Reference(collection: name, key: key, label: nil, exists: false)
-    }
-    let own = try read(limits.page) { database in
-      try Int.fetchAll(
-        database, sql: "SELECT coalesce(Z_ENT, 0) FROM \(collection.tableSQL) WHERE Z_PK = ?",
-        arguments: StatementArguments(key.values)
-      ).first
-    }
-    guard let own else { return RecordDetail.Reference(collection: name, key: key, label: nil, exists: false) }
-    return RecordDetail.Reference(
-      collection: entityNames[own] ?? name, key: key, label: try label(of: key, in: collection), exists: true)
-  }
-
-  private func related(
-    _ relationship: RecordCollection.ToMany, _ key: DatabaseValue
-  ) throws(RecordBrowsingError) -> RecordDetail.Related {
-    let condition = (["\(relationship.ownSQL) = ?"] + [relationship.liveSQL].compactMap(\.self))
-      .joined(separator: " AND ")
-    let count = try timed(limits.count) { database in
-      try Int64.fetchOne(
-        database, sql: "SELECT count(*) FROM \(relationship.table) WHERE \(condition)",
-        arguments: StatementArguments([key])) ?? 0
-    }
-    let order = [relationship.orderSQL, relationship.destinationSQL].compactMap(\.self).joined(separator: ", ")
-    let keys = try timed(limits.count) { database in
-      try Int64.fetchAll(
-        database,
-        sql: """
-          SELECT \(relationship.destinationSQL) FROM \(relationship.table) WHERE \(condition)
-          AND typeof(\(relationship.destinationSQL)) = 'integer' ORDER BY \(order) LIMIT \(Self.listedDestinations)
-          """, arguments: StatementArguments([key]))
-    }
-    var first: [RecordDetail.Reference] = []
-    for key in keys ?? [] { first.append(try reference(RecordKey(key), named: relationship.destination)) }
-    return RecordDetail.Related(
-      name: relationship.name, isIncoming: relationship.isIncoming, collection: relationship.destination, count: count,
-      inverse: inverse(of: relationship), first: first)
-  }
-
-  /// The to-one property of the destination whose column the relationship is followed by.
-  private func inverse(of relationship: RecordCollection.ToMany) -> String? {
-    guard let destination = collections.first(where: { $0.name == relationship.destination && $0.isEntity }),
-      destination.tableSQL == relationship.table
-    else { return nil }
-    return destination.columns.first { column in
-      guard case .toOne = column.kind else { return false }
-      return column.sql == relationship.ownSQL
-    }?.name
   }
 
   /// The name or title of a record, cut to a line.

@@ -26,32 +26,12 @@ struct SalvageRun {
     to output: FilePath, store: (path: FilePath, fileSystem: FileSystem)? = nil
   ) throws(SalvageError) -> RawSalvage {
     let (kits, kitRemarks) = options.kit.kits(in: evidence.fileSystem)
-    var find = try walk(ignoringLog: options.ignoresLog, kits)
-    if options.ignoresLog, evidence.log != nil {
-      find.isLogForeign = true
-      find.remarks.append("the write-ahead log belongs to another database, and was left out")
-    }
-    if find.crawl.damage > 0, find.reader.overlay?.source == .log {
-      // Another database's log makes nonsense of a sound file: then the file alone is better.
-      let alone = try walk(ignoringLog: true, kits)
-      if alone.crawl.damage * 4 < find.crawl.damage {
-        find = alone
-        find.isLogForeign = true
-        find.remarks.append("the write-ahead log seems to belong to another database, and was left out")
-      }
-    }
+    var find = try found(kits)
     let reader = find.reader
     // There is one map of the pages, and it is handed on.
     var crawl = find.crawl
     find.crawl = Crawl(reader: reader, map: PageMap(pageCount: 0), trees: [])
-    guard crawl.map.pageCount > 0, crawl.trees.count > 1 || Self.hasLeaves(crawl.map) else {
-      throw Self.nothing(evidence)
-    }
-    try tell(.placement, 0, 1)
-    crawl.buryCutOffPages()
-    try crawl.markFreePages()
-    try crawl.buryPagesBehindEnd()
-    try crawl.placeOrphans()
+    try place(&crawl)
 
     let database = try OutputDatabase(output, pageSize: max(4096, reader.pageSize), encoding: reader.layout.encoding)
     try database.execute("BEGIN")
@@ -111,6 +91,66 @@ struct SalvageRun {
       foreignModel: find.foreignModel, numbering: find.numbering,
       names: try find.names(), entries: find.entries, header: reader.layout.header,
       encoding: reader.layout.encoding, pageSize: reader.pageSize, store: newStore)
+  }
+
+  /// What is to be found, with the log or without it.
+  private func found(_ kits: [RecoveryKit]) throws(SalvageError) -> Find {
+    var find = try walk(ignoringLog: options.ignoresLog, kits)
+    if options.ignoresLog, evidence.log != nil {
+      find.isLogForeign = true
+      find.remarks.append("the write-ahead log belongs to another database, and was left out")
+    }
+    if find.crawl.damage > 0, find.reader.overlay?.source == .log {
+      // Another database's log makes nonsense of a sound file: then the file alone is better.
+      let alone = try walk(ignoringLog: true, kits)
+      if alone.crawl.damage * 4 < find.crawl.damage {
+        find = alone
+        find.isLogForeign = true
+        find.remarks.append("the write-ahead log seems to belong to another database, and was left out")
+      }
+    }
+    return find
+  }
+
+  /// Finds a place for the pages that no tree leads to.
+  private func place(_ crawl: inout Crawl) throws(SalvageError) {
+    guard crawl.map.pageCount > 0, crawl.trees.count > 1 || Self.hasLeaves(crawl.map) else {
+      throw Self.nothing(evidence)
+    }
+    try tell(.placement, 0, 1)
+    crawl.buryCutOffPages()
+    try crawl.markFreePages()
+    try crawl.buryPagesBehindEnd()
+    try crawl.placeOrphans()
+  }
+
+  /// What the store's pages are. Rows are only read where pages seem to have changed places, or two rows lead to one.
+  func survey() throws(SalvageError) -> StoreSurvey {
+    let (kits, _) = options.kit.kits(in: evidence.fileSystem)
+    var find = try found(kits)
+    var crawl = find.crawl
+    let reader = find.reader
+    // There is one map of the pages, and it is handed on.
+    find.crawl = Crawl(reader: reader, map: PageMap(pageCount: 0), trees: [])
+    try place(&crawl)
+    let isDamaged =
+      crawl.damage > 0 || crawl.map.hasCrossedLinks || crawl.map.contested.count > 0 || !reader.moved.isEmpty
+    var apart: Set<CellPlace> = []
+    if isDamaged {
+      // A file without a name, which is gone when it is closed.
+      let database = try OutputDatabase("", pageSize: max(4096, reader.pageSize), encoding: reader.layout.encoding)
+      try database.execute("BEGIN")
+      let harvest = try RowHarvest(consume crawl, database: database)
+      harvest.apartChains = []
+      try harvest.makeTables()
+      try harvest.harvest { _ throws(SalvageError) in try tell(.rows, 0, 1) }
+      try harvest.harvestBroken()
+      apart = harvest.apartChains ?? []
+      crawl = harvest.crawl
+    }
+    return StoreSurvey(
+      crawl: crawl, layout: find.expected?.layout, entries: find.entries, metadata: find.identity.metadata,
+      isDamaged: isDamaged, apart: apart)
   }
 
   /// What was found on the way from the bytes to the trees.

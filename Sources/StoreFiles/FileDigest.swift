@@ -14,23 +14,27 @@ public struct FileDigest: Sendable, Hashable {
   ///
   /// - Parameter progress: called with the number of bytes done after each piece; what it throws ends the reading.
   public init(of source: some ByteSource, progress: (Int64) throws -> Void = { _ in }) throws {
-    var hasher = SHA256()
+    var digest = RunningDigest()
     var buffer = [UInt8](repeating: 0, count: 1 << 20)
     var done: Int64 = 0
     while done < source.count {
       let got = try source.read(at: done, length: buffer.count, into: &buffer)
       if got == 0 { break }
-      hasher.update(data: buffer[..<got])
+      digest.add(buffer[..<got])
       done += Int64(got)
       try progress(done)
     }
-    self.init(hasher.finalize())
+    self = digest.value
   }
 
-  private init(_ digest: SHA256.Digest) {
-    hexadecimal = digest.map { byte in
-      let digits = String(byte, radix: 16)
-      return digits.count == 1 ? "0" + digits : digits
-    }.joined()
+  init(_ digest: SHA256.Digest) {
+    let digits = Array("0123456789abcdef".utf8)
+    var text: [UInt8] = []
+    text.reserveCapacity(64)
+    for byte in digest {
+      text.append(digits[Int(byte >> 4)])
+      text.append(digits[Int(byte & 15)])
+    }
+    hexadecimal = String(decoding: text, as: UTF8.self)
   }
 }

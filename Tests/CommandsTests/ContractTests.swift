@@ -1,4 +1,5 @@
 import Foundation
+import HTTPServer
 import StoreFiles
 import SystemPackage
 import TestSupport
@@ -68,6 +69,15 @@ struct ContractTests {
     try desk.makeDamagedStore("Nothing.sqlite")
     try output("quarantine", "add", "Stores/Nothing.sqlite")
     try errors("quarantine", "salvage", try desk.quarantinedID())
+    try output("key", "new", "-o", "support.key")
+    try output("key", "public", "support.key")
+    try output("export", sound, "--model", desk.model, "--dry-run")
+    try output("export", sound, "-o", "Report.tar.gz.age", "--encrypt-to", "support.key", "--yes")
+    try output("export", try desk.quarantinedID(), "--level", "facts", "-o", "Facts.tar.gz", "--yes")
+    try errors("export", sound, "-o", "Never.tar.gz")
+    try output("bundle", "check", "Report.tar.gz.age", "--identity", "support.key")
+    try output("bundle", "unpack", "Facts.tar.gz", "-o", "Facts")
+    try errors("bundle", "check", "Report.tar.gz.age")
     try output("backup", "restore", "--home", "Sound", "--preview")
     try output("backup", "restore", "--home", "Sound", "--to", "Back.sqlite")
     try output("backup", "restore", "--home", "Sound", "--entity", "Car", "--records", "1,77", "--to", "Cars.sqlite")
@@ -76,7 +86,32 @@ struct ContractTests {
     try output("backup", "prune", "--home", "Sound", "--keep-tag", "none", "--dry-run")
     try output("backup", "prune", "--home", "Sound", "--keep-tag", "none")
     try output("backup", "undelete", "--home", "Sound")
+    try sending(desk, output, errors)
     return result
+  }
+
+  private func sending(
+    _ desk: Desk, _ output: (String...) throws -> Void, _ errors: (String...) throws -> Void
+  ) throws {
+    let server = try Server { _ in Response(Status(rawValue: 201)) }
+    let place = "http://127.0.0.1:\(server.port)"
+    let bundle = try desk.makeBundle()
+    try desk.folder.write("token", to: "token")
+    try output(
+      "send", bundle, "--to", "\(place)/a", "--put", "--token-file", "token", "--yes")
+    try output("send", bundle, "--to", "\(place)/b?key=1", "--put", "--yes", "--no-send")
+    try output("outbox", "list")
+    try output("outbox", "send")
+    let entries = try json(try desk.lazaret("outbox", "list", "--json").output) as? [String: Any]
+    let waiting = (entries?["entries"] as? [[String: Any]])?.first { $0["state"] as? String == "waiting" }
+    let id = try #require(waiting?["id"] as? String)
+    try output("outbox", "retry", id, "--to", "\(place)/b?key=1")
+    try output("send", bundle, "--to", "https://support.example.com/", "--yes", "--no-send")
+    let other = try json(try desk.lazaret("outbox", "list", "--json").output) as? [String: Any]
+    let third = (other?["entries"] as? [[String: Any]])?.first { $0["state"] as? String == "waiting" }
+    try output("outbox", "cancel", try #require(third?["id"] as? String))
+    try errors("outbox", "cancel", "1970")
+    try output("outbox", "prune")
   }
 
   /// Keys that are names out of a model and not the contract's.

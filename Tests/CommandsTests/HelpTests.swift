@@ -18,7 +18,9 @@ struct HelpTests {
     ["backup"], ["backup", "create"], ["backup", "list"], ["backup", "verify"],
     ["backup", "restore"], ["backup", "prune"], ["backup", "undelete"],
     ["quarantine", "show"], ["quarantine", "add"], ["quarantine", "salvage"], ["quarantine", "release"],
-    ["quarantine", "discard"],
+    ["quarantine", "discard"], ["send"], ["outbox"], ["outbox", "list"], ["outbox", "send"], ["outbox", "retry"],
+    ["outbox", "cancel"], ["outbox", "prune"],
+    ["export"], ["key"], ["key", "new"], ["key", "public"], ["bundle"], ["bundle", "check"], ["bundle", "unpack"],
   ]
 
   @Test(arguments: verbs)

@@ -51,4 +51,19 @@ struct DoorTests {
       _ = try rules.check(method: "POST", target: "/stores/q-1/salvage", version: "HTTP/1.1", headers: other)
     }
   }
+  @Test("where browsers name no site, only the form's token tells; a foreign site is refused all the same")
+  func unnamedOrigin() throws {
+    let unnamed: HeaderFields = ["Host": "10.0.0.5:8080", "Origin": "null"]
+    func check(_ headers: HeaderFields, isAccepted: Bool) throws {
+      let rules = RequestRules(hosts: ["10.0.0.5:8080"], acceptsUnnamedOrigin: isAccepted)
+      _ = try rules.check(method: "POST", target: "/stores/q-1/salvage", version: "HTTP/1.1", headers: headers)
+    }
+    try check(unnamed, isAccepted: true)
+    #expect(throws: Refusal.self) { try check(unnamed, isAccepted: false) }
+    var foreign = unnamed
+    foreign.add("Sec-Fetch-Site", "cross-site")
+    #expect(throws: Refusal.self) { try check(foreign, isAccepted: true) }
+    let named: HeaderFields = ["Host": "10.0.0.5:8080", "Origin": "http://evil.example"]
+    #expect(throws: Refusal.self) { try check(named, isAccepted: true) }
+  }
 }

@@ -99,6 +99,12 @@ struct RecordsTests {
     #expect((crew["first"] as? [[String: Any]])?.count == 20)
     #expect(try scene.get("/live/entities/Ship/records/1").text.contains("/live/entities/Person/records?ship=1"))
     #expect(try scene.json("/live/entities/Person/records?ship=1")["matching"] as? Int == count)
+    let all = try scene.json("/live/entities/Ship/records/1/related/crew")
+    #expect(all["count"] as? Int == count)
+    #expect((all["records"] as? [[String: Any]])?.count == min(count, 100))
+    #expect(try scene.get("/live/entities/Ship/records/1/related/crew").status == .ok)
+    #expect(try scene.get("/live/entities/Ship/records/1/related/cargo").status == .notFound)
+    #expect(try scene.get("/live/entities/Ship/records/1/related/crew?_next=zz").status == .badRequest)
     let person = try scene.json("/live/entities/Person/records/2")
     #expect(((person["toOne"] as? [String: Any])?["ship"] as? [String: Any])?["key"] as? String == "1")
   }

@@ -76,7 +76,7 @@ struct OpeningTests {
     #expect(event.reason?.code == "not-sqlite")
     let notice = try #require(opening.notice)
     #expect(notice.key == (remedy == .salvageLater ? "lazaret.notice.salvage-later" : "lazaret.notice.damaged"))
-    #expect(notice.actions.count == (remedy == .salvageLater ? 3 : 2))
+    #expect(notice.actions.count == (remedy == .salvageLater ? 4 : 3))
     #expect(!notice.message.isEmpty)
     try opening.store.close()
     try scene.expectGoodStore(scene.store())

@@ -128,6 +128,30 @@ struct BrowsedStoreTests {
     #expect(throws: RecordBrowsingError.self) { try browsed.detail(of: RecordKey(99), in: ship) }
   }
 
+  @Test("Everything that a relationship leads to is listed page by page, in its order", arguments: ["crew", "ports"])
+  func related(_ name: String) throws {
+    let fleet = try Fleet()
+    let expected = try fleet.addRelated(count: 45)
+    let browsed = try fleet.browse()
+    let ship = try browsed.collection("Ship")
+    let index = try #require(ship.toMany.firstIndex { $0.name == name })
+    var (keys, next, pages) = ([String](), String?.none, 0)
+    repeat {
+      let page = try browsed.related(at: index, of: RecordKey(2), in: ship, after: next, size: 7)
+      #expect(page.count == 45)
+      #expect(page.references.allSatisfy { $0.exists && $0.label != nil })
+      keys += page.references.map(\.key.description)
+      next = page.next
+      pages += 1
+    } while next != nil && pages < 20
+    #expect(pages == 7)
+    #expect(keys == (name == "crew" ? expected.crew : expected.ports).map(String.init))
+    #expect(throws: RecordBrowsingError.self) {
+      _ = try browsed.related(at: index, of: RecordKey(2), in: ship, after: "n~zz")
+    }
+    #expect(throws: RecordBrowsingError.self) { _ = try browsed.related(at: 9, of: RecordKey(2), in: ship) }
+  }
+
   @Test("Facets and searches count")
   func facets() throws {
     let browsed = try Fleet().browse()

@@ -94,6 +94,33 @@ struct Fleet {
     try queue.close()
   }
 
+  /// Gives the second ship a crew and ports.
+  ///
+  /// - Returns: the keys of the crew in the order of the relationship, in which several have no place or the same, and those of the ports.
+  func addRelated(count: Int) throws -> (crew: [Int], ports: [Int]) {
+    let layout = try StoreLayout(model)
+    guard case .toOne(let column, _, let order?) = layout.storage(of: "ship", in: "Person"),
+      let person = layout.entity(named: "Person")?.number, let port = layout.entity(named: "Port")?.number,
+      case .toManyByJoinTable(let join, let own, let other, _) = layout.storage(of: "ports", in: "Ship")
+    else { throw FleetError() }
+    let keys = Array(100..<(100 + count))
+    let places = keys.map { key -> Int? in key % 5 == 0 ? nil : key * 7 % 11 }
+    let queue = try DatabaseQueue(path: path.string)
+    try queue.write { database in
+      for (key, place) in zip(keys, places) {
+        try database.execute(
+          sql: "INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZNAME, \(column), \(order)) VALUES (?, ?, 1, 'hand', 2, ?)",
+          arguments: [key, person, place])
+        try database.execute(
+          sql: "INSERT INTO ZPORT (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (?, ?, 1, 'harbour')", arguments: [key, port])
+        try database.execute(sql: "INSERT INTO \(join) (\(own), \(other)) VALUES (2, ?)", arguments: [key])
+      }
+    }
+    try queue.close()
+    let crew = zip(keys, places).sorted { ($0.1 ?? -1, $0.0) < ($1.1 ?? -1, $1.0) }.map(\.0)
+    return (crew, keys)
+  }
+
   func browse(limits: BrowsedStore.Limits = .init()) throws -> BrowsedStore {
     try BrowsedStore(path, model: model, limits: limits, connections: 2)
   }

@@ -1,4 +1,5 @@
 public import RecoveryKit
+import StoreFiles
 
 extension BackupCatalog {
   /// The largest kit that is read, in bytes.
@@ -12,7 +13,7 @@ extension BackupCatalog {
       backup.objects.contains(where: { $0.name == file.name })
     else { return nil }
     let bytes = try place.read(file.name, in: section, at: 0, length: Int(file.bytes))
-    guard RunningDigest.hexadecimal(bytes) == file.sha256 else { return nil }
+    guard FileDigest(of: bytes).hexadecimal == file.sha256 else { return nil }
     // Its digest is right, so that it can only be of a later version, and no use here.
     return try? RecoveryKit(bytes: bytes)
   }

@@ -24,7 +24,7 @@ extension BackupJob {
     let upload = try place.begin(name)
     try upload.append(bytes[...])
     let file = BackupManifest.File(
-      role: .recoveryKit, name: name, bytes: Int64(bytes.count), sha256: RunningDigest.hexadecimal(bytes))
+      role: .recoveryKit, name: name, bytes: Int64(bytes.count), sha256: FileDigest(of: bytes).hexadecimal)
     return BlockPacker.Packed(file: file, upload: upload)
   }
 }

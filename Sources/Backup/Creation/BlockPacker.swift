@@ -47,7 +47,7 @@ struct BlockPacker {
       return { (index) throws(BackupError) -> Block in
         let bytes = try snapshot.block(index, of: source)
         return Block(
-          content: bytes, digest: RunningDigest.hexadecimal(bytes),
+          content: bytes, digest: FileDigest(of: bytes).hexadecimal,
           member: try GzipMember.pack(bytes, number: index, with: deflate),
           hashes: pageSize.map { PageHash.hashes(of: bytes, pageSize: $0) } ?? [])
       }

@@ -56,7 +56,7 @@ extension BlockPacker {
         // A block of which no page changed has the digest it had; the digest of the whole would show it if not.
         let length = min(Int64(length), database.bytes - Int64(index) * Int64(length))
         let digest =
-          own == theirs && length == Int64(bytes.count) ? database.blocks[index] : RunningDigest.hexadecimal(bytes)
+          own == theirs && length == Int64(bytes.count) ? database.blocks[index] : FileDigest(of: bytes).hexadecimal
         return Compared(
           content: bytes, digest: digest, hashes: own,
           changed: own == theirs ? [] : Self.runs(own, theirs, firstPage: UInt32(index * pagesPerBlock + 1)))

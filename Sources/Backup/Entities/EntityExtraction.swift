@@ -142,14 +142,7 @@ struct EntityExtraction {
   private func fillSpatialIndexes() throws {
     for index in layout.spatialIndexes {
       try database.execute(sql: index.statement)
-      let columns = index.columns.map(SQLText.identifier)
-      let numbers = layout.entity(named: index.entityName)?.numbers ?? 0...0
-      let conditions =
-        columns.map { "\($0) IS NOT NULL" } + ["Z_ENT BETWEEN \(numbers.lowerBound) AND \(numbers.upperBound)"]
-      try database.execute(
-        sql: "INSERT INTO main.\(SQLText.identifier(index.name)) SELECT Z_PK, "
-          + columns.flatMap { [$0, $0] }.joined(separator: ", ")
-          + " FROM main.\(SQLText.identifier(index.tableName)) WHERE \(conditions.joined(separator: " AND "))")
+      try database.execute(sql: layout.fillingStatement(of: index))
     }
   }
 

@@ -176,7 +176,7 @@ package struct BackupExtraction: Sendable {
       for (index, digest) in content.blocks.enumerated() {
         let bytes = try file.bytes(at: offset, length: BackupManifest.blockLength)
         whole.add(bytes)
-        if RunningDigest.hexadecimal(bytes) != digest { result.lostBlocks.append(index) }
+        if FileDigest(of: bytes).hexadecimal != digest { result.lostBlocks.append(index) }
         offset += Int64(bytes.count)
       }
       result.isDigestRight = result.lostBlocks.isEmpty && whole.hexadecimal == content.sha256

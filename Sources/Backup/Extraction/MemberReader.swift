@@ -69,7 +69,7 @@ struct MemberReader: Sendable {
   func unpack(_ member: [UInt8], _ block: Int) -> [UInt8]? {
     guard content.blocks.indices.contains(block),
       let bytes = Inflate.unpack(member: member, count: length(of: block)),
-      RunningDigest.hexadecimal(bytes) == content.blocks[block]
+      FileDigest(of: bytes).hexadecimal == content.blocks[block]
     else { return nil }
     return bytes
   }

@@ -14,6 +14,9 @@ struct Terminal: Sendable {
   static let standardOutput = Terminal(descriptor: 1)
   static let standardError = Terminal(descriptor: 2)
 
+  /// Whether a person can be asked.
+  static var standardInputIsInteractive: Bool { isatty(0) == 1 }
+
   let descriptor: Int32
 
   /// Whether a person is looking at it.

@@ -32,6 +32,7 @@ struct ListeningPlace {
     let own = isLoopback || isAny ? [] : [Self.host(address)]
     let usual: UInt16 = tls == nil ? 80 : 443
     options.hosts = Set((names + own).flatMap { port == usual ? [$0, "\($0):\(port)"] : ["\($0):\(port)"] })
+    options.acceptsUnnamedOrigin = tls == nil && !isLoopback
     if let tls {
       let files = FileSystem()
       func text(_ path: FilePath) throws -> String {

@@ -41,6 +41,7 @@ struct ServeCommand: ParsableCommand {
   @OptionGroup var versionOrder: VersionOrderOptions
   @OptionGroup var listening: ListeningOptions
   @OptionGroup var receiving: ReceivingOptions
+  @OptionGroup var sendTo: SendToOptions
 
   @Flag(help: "Show and export only; offer no action.")
   var readOnly = false
@@ -59,6 +60,7 @@ struct ServeCommand: ParsableCommand {
           (path.path.stem ?? "Model", try AppModel.load(path.path, order: versionOrder.order))
         })
       options.allowsActions = !readOnly
+      options.receiver = try sendTo.receiver
       guard receiving.inbox else {
         try InspectorRun(options, listening.place, opensBrowser: !noBrowser, json: output.json).run()
         return

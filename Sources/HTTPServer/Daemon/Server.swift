@@ -63,7 +63,7 @@ internal import CMicrohttpd
     self.texts = texts
     shared.rules = RequestRules(
       hosts: RequestRules.loopbackHosts(port: port).union(options.hosts.map { $0.lowercased() }),
-      bodyLimit: options.bodyLimit)
+      bodyLimit: options.bodyLimit, acceptsUnnamedOrigin: options.acceptsUnnamedOrigin)
     shared.watch()
   }
 

@@ -24,6 +24,9 @@ package struct ServerOptions: Sendable {
   /// Names besides those of the loopback that `Host` may have, with the port where the browser says it.
   package var hosts: Set<String> = []
 
+  /// Whether forms are taken whose browser names no site at all; see ``RequestRules/acceptsUnnamedOrigin``.
+  package var acceptsUnnamedOrigin = false
+
   /// TLS, where it is spoken.
   package var tls: TLS?
 

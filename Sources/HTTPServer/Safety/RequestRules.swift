@@ -11,11 +11,20 @@ package struct RequestRules: Sendable {
   /// The most header fields.
   package var fieldLimit: Int
 
+  /// Whether `Origin: null` is let through where no `Sec-Fetch-Site` comes with it.
+  ///
+  /// Browsers send that field only to places that they hold for trustworthy (Fetch Metadata, "Set the Sec-Fetch-Site header"): with TLS,
+  /// or at the loopback. Elsewhere nothing but the token of a form tells that it is of this server's own pages.
+  package var acceptsUnnamedOrigin: Bool
+
   /// Rules.
-  package init(hosts: Set<String>, bodyLimit: Int = 1 << 20, fieldLimit: Int = 100) {
+  package init(
+    hosts: Set<String>, bodyLimit: Int = 1 << 20, fieldLimit: Int = 100, acceptsUnnamedOrigin: Bool = false
+  ) {
     self.hosts = hosts
     self.bodyLimit = bodyLimit
     self.fieldLimit = fieldLimit
+    self.acceptsUnnamedOrigin = acceptsUnnamedOrigin
   }
 
   /// The hosts by which this machine calls itself, at a port.
@@ -128,7 +137,8 @@ package struct RequestRules: Sendable {
     if let origin = headers["Origin"] {
       // A page that tells nobody where it is (`Referrer-Policy: no-referrer`) sends its own forms with `Origin: null`
       // (Fetch, "append a request Origin header"); the browser's word for where they come from is then the other field.
-      if origin == "null", headers["Sec-Fetch-Site"] == "same-origin" { return }
+      let site = headers["Sec-Fetch-Site"]
+      if origin == "null", site == "same-origin" || (site == nil && acceptsUnnamedOrigin) { return }
       let parts = origin.lowercased().split(separator: "://", maxSplits: 1, omittingEmptySubsequences: false)
       guard parts.count == 2, parts[0] == "http" || parts[0] == "https", hosts.contains(String(parts[1])) else {
         throw Refusal(.forbidden, "the request comes from another site")

@@ -58,6 +58,7 @@ package enum PageSection: String, Sendable, CaseIterable {
   case stores
   case inbox
   case models
+  case bundles
   case work
   case api
 
@@ -67,6 +68,7 @@ package enum PageSection: String, Sendable, CaseIterable {
     case .stores: "Stores"
     case .inbox: "Inbox"
     case .models: "Models"
+    case .bundles: "Bundles"
     case .work: "Running"
     case .api: "API"
     }

@@ -85,6 +85,19 @@ extension InspectorRoutes {
       }
     }
     page(
+      "/stores/{id}/{side}/entities/{entity}/records/{key}/related/{relationship}",
+      about: "The records that a to-many relationship of a record leads to.", .store, .side, .text, .text, .text,
+      query: [.init("_next", "The token of the page, as the page before gave it.")]
+    ) { request, id, side, entity, key, relationship in
+      switch try source.side(id, side, request) {
+      case .ready(let place):
+        let collection = try place.opened.store.collection(segment: entity)
+        return try RelatedRecordsPage(
+          place, collection, RecordKey(key, of: collection), relationship, next: request.query["_next"])
+      case .preparing(let page): return page
+      }
+    }
+    page(
       "/stores/{id}/{side}/entities/{entity}/records/{key}/values/{property}/view",
       about: "One value of a record, shown by what it looks like.", .store, .side, .text, .text, .text
     ) { request, id, side, entity, key, property in

@@ -39,6 +39,12 @@ struct RecordPlace: Sendable {
     records(collection).appending(key.description)
   }
 
+  /// All records that a relationship of a record leads to.
+  func related(at index: Int, of key: RecordKey, in collection: RecordCollection) -> RequestTarget {
+    let name = SegmentName.segment(collection.toMany[index].name, at: index)
+    return record(key, in: collection.name).appending("related", name)
+  }
+
   /// A value of a record, on a page of its own or as bytes.
   func value(_ column: String, of key: RecordKey, in collection: RecordCollection, _ form: String) -> RequestTarget {
     record(key, in: collection.name).appending("values", collection.segment(column), form)

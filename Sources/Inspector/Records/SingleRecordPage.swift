@@ -87,7 +87,7 @@ struct SingleRecordPage: InspectorPage {
     members.append(
       .init("values", .object(zip(detail.columns, detail.row.values).map { JSONText.Member($0.name, $1.json) })))
     members.append(
-      .init("toOne", .object(detail.toOne.sorted { $0.key < $1.key }.map { .init($0.key, reference($0.value)) })))
+      .init("toOne", .object(detail.toOne.sorted { $0.key < $1.key }.map { .init($0.key, $0.value.json) })))
     members.append(
       .init(
         "toMany",
@@ -96,7 +96,7 @@ struct SingleRecordPage: InspectorPage {
             [
               "name": .string(related.name), "incoming": .boolean(related.isIncoming),
               "entity": .string(related.collection), "count": related.count.map { .integer($0) } ?? .null,
-              "first": .array(related.first.map(reference)),
+              "first": .array(related.first.map(\.json)),
             ]
           })))
     if let provenance { members.append(.init("provenance", Self.json(provenance))) }
@@ -116,13 +116,6 @@ struct SingleRecordPage: InspectorPage {
             })
         }))
     return .object(members)
-  }
-
-  private func reference(_ reference: RecordDetail.Reference) -> JSONText {
-    [
-      "entity": .string(reference.collection), "key": .string(reference.key.description),
-      "label": reference.label.map { .string($0) } ?? .null, "exists": .boolean(reference.exists),
-    ]
   }
 
   static func json(_ provenance: RowProvenance) -> JSONText {
@@ -168,7 +161,7 @@ struct SingleRecordPage: InspectorPage {
   }
 
   private func shown(_ column: RecordColumn, _ value: PresentedValue) -> HTML {
-    if let reference = detail.toOne[column.name] { return link(reference) }
+    if let reference = detail.toOne[column.name] { return reference.html(at: place) }
     let view = place.value(column.name, of: key, in: collection, "view")
     switch value.form {
     case .bytes:
@@ -186,23 +179,12 @@ struct SingleRecordPage: InspectorPage {
     }
   }
 
-  private func link(_ reference: RecordDetail.Reference) -> HTML {
-    let name = reference.label ?? "\(reference.collection) \(reference.key.description)"
-    guard reference.exists else {
-      return """
-        <span class="odd">\(reference.collection) \(reference.key.description)</span> <span class="tag bad">not there</span>
-        """
-    }
-    let target = place.record(reference.key, in: reference.collection)
-    return "<a href=\"\(target)\">\(name)</a> <span class=\"soft\">\(reference.collection)</span>"
-  }
-
   private var relationships: HTML {
-    let lists = detail.toMany.map { related -> HTML in
+    let lists = detail.toMany.enumerated().map { index, related -> HTML in
       let count: HTML = related.count.map { HTML(escaping: Words.number($0)) } ?? "many"
-      let items = related.first.map { "<li>\(link($0))</li>" as HTML }
+      let items = related.first.map { "<li>\($0.html(at: place))</li>" as HTML }
       let isMore = related.count.map { $0 > Int64(related.first.count) } ?? true
-      let more: HTML = isMore ? more(related) : .empty
+      let more: HTML = isMore ? more(related, at: index) : .empty
       let incoming: HTML = related.isIncoming ? " <span class=\"soft\">leads here</span>" : .empty
       let list: HTML = items.isEmpty ? "<p class=\"soft\">None.</p>" : "<ul class=\"links\">\(items)\(more)</ul>"
       return "<h3>\(related.name) <span class=\"soft\">\(count)</span>\(incoming)</h3>\(list)"
@@ -210,10 +192,11 @@ struct SingleRecordPage: InspectorPage {
     return lists.isEmpty ? .empty : "<section class=\"panel\"><h2>Related records</h2>\(lists)</section>"
   }
 
-  /// The way to all records of a relationship, where a property of theirs leads back.
-  private func more(_ related: RecordDetail.Related) -> HTML {
-    guard let inverse = related.inverse else { return "<li class=\"soft\">and more</li>" }
-    let target = place.records(related.collection, [.init(inverse, key.description)])
+  /// The way to all records of a relationship: as a list with filters where a property of theirs leads back.
+  private func more(_ related: RecordDetail.Related, at index: Int) -> HTML {
+    let target =
+      related.inverse.map { place.records(related.collection, [.init($0, key.description)]) }
+      ?? place.related(at: index, of: key, in: collection)
     return "<li><a href=\"\(target)\">All of them</a></li>"
   }
 

@@ -194,14 +194,7 @@ struct StoreRebuild {
     }
     for index in layout.destination.spatialIndexes {
       try database.execute(sql: index.statement)
-      let columns = index.columns.map(SQLText.identifier)
-      let numbers = layout.destination.entity(named: index.entityName)?.numbers ?? 0...0
-      let conditions =
-        columns.map { "\($0) IS NOT NULL" } + ["Z_ENT BETWEEN \(numbers.lowerBound) AND \(numbers.upperBound)"]
-      try database.execute(
-        sql: "INSERT INTO \(SQLText.identifier(index.name)) SELECT Z_PK, "
-          + columns.flatMap { [$0, $0] }.joined(separator: ", ")
-          + " FROM \(SQLText.identifier(index.tableName)) WHERE \(conditions.joined(separator: " AND "))")
+      try database.execute(sql: layout.destination.fillingStatement(of: index))
     }
   }
 

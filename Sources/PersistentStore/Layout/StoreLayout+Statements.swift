@@ -25,4 +25,17 @@ extension StoreLayout {
   public func role(ofColumn column: String, table: String) -> ColumnRole? {
     self.table(named: table)?.column(named: column)?.role
   }
+
+  /// The statement that fills a spatial index, just created and still empty, from the rows of its table.
+  ///
+  /// The table and the index are in the schema `main`.
+  package func fillingStatement(of index: SpatialIndexLayout) -> String {
+    let columns = index.columns.map(SQLText.identifier)
+    let numbers = entity(named: index.entityName)?.numbers ?? 0...0
+    let conditions =
+      columns.map { "\($0) IS NOT NULL" } + ["Z_ENT BETWEEN \(numbers.lowerBound) AND \(numbers.upperBound)"]
+    return "INSERT INTO main.\(SQLText.identifier(index.name)) SELECT Z_PK, "
+      + columns.flatMap { [$0, $0] }.joined(separator: ", ")
+      + " FROM main.\(SQLText.identifier(index.tableName)) WHERE \(conditions.joined(separator: " AND "))"
+  }
 }

@@ -1,6 +1,5 @@
 public import AgeEncryption
 public import Archives
-internal import Crypto
 public import StoreFiles
 public import SystemPackage
 
@@ -60,13 +59,13 @@ public struct BundleReader: Sendable {
         var unpacking = try Unpacking(folder, fileSystem, limits)
         var opener = isEncrypted ? AgeOpener(with: identities) : nil
         var gzip = try GzipReader(limits: limits)
-        var hasher = SHA256()
+        var digest = RunningDigest()
         var position: Int64 = 0
         while position < file.count {
           let bytes = try file.bytes(at: position, length: Self.piece)
           guard !bytes.isEmpty else { break }
           position += Int64(bytes.count)
-          hasher.update(data: bytes)
+          digest.add(bytes)
           let packed = opener != nil ? try opener?.open(bytes) ?? [] : bytes
           try gzip.read(packed) { try unpacking.add($0) }
           guard progress(position, file.count) else { throw SupportBundleError.cancelled(Self.operation) }
@@ -76,7 +75,7 @@ public struct BundleReader: Sendable {
         }
         try gzip.finish()
         let bag = try unpacking.finish()
-        let sum = hasher.finalize().hexadecimal
+        let sum = digest.hexadecimal
         return try bag.checked(path, sha256: sum, bytes: file.count, isEncrypted: isEncrypted)
       } catch {
         // The first error is the one that counts; a folder that is left is hidden from nobody and holds nothing unchecked
@@ -101,7 +100,7 @@ public struct BundleReader: Sendable {
     private struct Current: ~Copyable {
       var name: String
       var file: WritableFile
-      var hasher = SHA256()
+      var digest = RunningDigest()
       var bytes: Int64 = 0
     }
 
@@ -142,14 +141,14 @@ public struct BundleReader: Sendable {
         current = Current(
           name: parts.joined(separator: "/"), file: try fileSystem.create(path, permissions: .ownerReadWrite))
       case .content(let bytes):
-        current?.hasher.update(data: bytes)
+        current?.digest.add(bytes)
         current?.bytes += Int64(bytes.count)
         try current?.file.write(bytes)
       case .end:
         guard let ended = current.take() else { return }
         bag.add(
           ended.name, bytes: ended.bytes,
-          sha256: ended.hasher.finalize().hexadecimal)
+          sha256: ended.digest.hexadecimal)
       }
     }
   }

@@ -1,6 +1,5 @@
 public import AgeEncryption
 internal import Archives
-internal import Crypto
 public import StoreFiles
 public import SystemPackage
 
@@ -100,21 +99,20 @@ public struct BundleWriter: Sendable {
     var (manifest, sums, done) = (BagManifest(), [String](), Int64(0))
     var content: [BundleItem] = []
     for item in items.sorted(by: { $0.name < $1.name }) {
-      var hasher = SHA256()
+      var digest = RunningDigest()
       try read(item) { bytes in
-        hasher.update(data: bytes)
+        digest.add(bytes)
         done += Int64(bytes.count)
         guard progress(done / 2, size) else { throw SupportBundleError.cancelled(Self.operation) }
       }
-      let sum = hasher.finalize().hexadecimal
+      let sum = digest.hexadecimal
       manifest.add("data/\(item.name)", sha256: sum)
       sums.append(sum)
       content.append(BundleItem("data/\(item.name)", item.content, words: item.words))
     }
     let list = Array(manifest.text.utf8)
     let identity = String(FileDigest(of: list).hexadecimal.prefix(8))
-    let parts = [subject.app, subject.store, subject.date.fileName, identity].compactMap { $0 }
-    let name = parts.map(Self.plain).joined(separator: "-")
+    let name = Self.prefix(of: subject) + identity
 
     var info = BagTags()
     info.add("Bagging-Software", "lazaret \(LibraryVersion.current)")
@@ -141,6 +139,11 @@ public struct BundleWriter: Sendable {
       if case .bytes(let bytes) = tag.content { FileDigest(of: bytes).hexadecimal } else { "" }
     }
     return Bag(name: name, items: tags + content, sums: tagSums + sums, date: subject.date)
+  }
+
+  /// How the names of all bundles about a subject begin.
+  package static func prefix(of subject: Subject) -> String {
+    [subject.app, subject.store, subject.date.fileName].compactMap { $0 }.map { plain($0) + "-" }.joined()
   }
 
   /// What of a name can be part of a file's name everywhere.
@@ -217,7 +220,7 @@ public struct BundleWriter: Sendable {
     private var gzip: GzipWriter
     private var sealer: AgeSealer?
     private var file: WritableFile
-    private var hasher = SHA256()
+    private var digest = RunningDigest()
     private var bytes: Int64 = 0
 
     init(_ file: consuming WritableFile, _ gzip: consuming GzipWriter, _ sealer: AgeSealer?) {
@@ -235,7 +238,7 @@ public struct BundleWriter: Sendable {
 
     private mutating func put(_ content: [UInt8]) throws {
       guard !content.isEmpty else { return }
-      hasher.update(data: content)
+      digest.add(content)
       bytes += Int64(content.count)
       try file.write(content)
     }
@@ -244,7 +247,7 @@ public struct BundleWriter: Sendable {
       try write(try gzip.finish())
       if let sealer { try put(try sealer.finish()) }
       try file.synchronize()
-      return (bytes, hasher.finalize().hexadecimal)
+      return (bytes, digest.hexadecimal)
     }
   }
 }

@@ -1,11 +1,20 @@
-import Lazaret
+internal import PersistentStore
+internal import SQLiteFormat
+internal import StoreFiles
+package import SystemPackage
 
 /// An examination as `inspect --json` prints it.
 ///
 /// Keys may be added, never changed.
-struct ExaminationJSON: Encodable {
-  let examination: Examination
-  let path: FilePath
+package struct ExaminationJSON: Encodable {
+  private let examination: Examination
+  private let path: FilePath
+
+  /// An examination of the store at a path.
+  package init(examination: Examination, path: FilePath) {
+    self.examination = examination
+    self.path = path
+  }
 
   private enum Key: String, CodingKey {
     case path
@@ -18,7 +27,8 @@ struct ExaminationJSON: Encodable {
     case health
   }
 
-  func encode(to encoder: any Encoder) throws {
+  /// Writes the keys of the contract.
+  package func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: Key.self)
     try values.encode(PathText(path), forKey: .path)
     try values.encode(examination.verdict, forKey: .verdict)
@@ -33,14 +43,15 @@ struct ExaminationJSON: Encodable {
 }
 
 /// The reason of a verdict.
-struct ReasonJSON: Encodable {
+package struct ReasonJSON: Encodable {
   var code: String
   var words: String
   var hint: String
   var coreDataCode: Int?
   var sqliteCode: Int?
 
-  init(_ reason: VerdictReason) {
+  /// The reason as JSON.
+  package init(_ reason: VerdictReason) {
     code = reason.code
     words = reason.words
     hint = reason.hint
@@ -112,7 +123,7 @@ struct HealthJSON: Encodable {
     fileKind = health.fileKind?.rawValue
     pageSize = health.pageSize
     pageCount = health.pageCount
-    encoding = health.encoding.map { "\($0.name)" }
+    encoding = health.encoding?.jsonName
     writtenBySQLite = health.writtenBySQLite
     wal = health.log.map { WriteAheadLog(frames: $0.frames, committedFrames: $0.committedFrames) }
     journal = health.journal?.rawValue
@@ -121,7 +132,7 @@ struct HealthJSON: Encodable {
 
 extension TextEncoding {
   /// The name that SQLite uses.
-  var name: String {
+  fileprivate var jsonName: String {
     switch self {
     case .utf8: "UTF-8"
     case .utf16LittleEndian: "UTF-16le"

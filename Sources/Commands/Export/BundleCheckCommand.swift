@@ -1,0 +1,41 @@
+import ArgumentParser
+import Lazaret
+
+/// `lazaret bundle check`: proves that a bundle is whole.
+struct BundleCheckCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "check", abstract: "Checks that a bundle is whole and is what it says, and lists what is in it.",
+    usage: "lazaret bundle check <bundle> [--identity <file>] [--home <dir>] [--json]",
+    discussion: """
+      It is unpacked into a private folder of the home, which goes at the end.
+
+      EXAMPLE
+        lazaret bundle check com.example.Garage-App-2026-11-21-10-11-12-0a1b2c3d.lazaret.tar.gz.age --identity support.key
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "The bundle.")
+  var bundle: PathArgument
+
+  @OptionGroup var identity: IdentityOptions
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var output: OutputOptions
+
+  func run() throws {
+    try report(json: output.json) {
+      let reader = try identity.reader()
+      Interruption.listen()
+      let line = ProgressLine()
+      let folder = try ExportFolder(home: home.path, surroundings: .machine)
+      let received = try reader.unpack(bundle.path, into: folder.path.appending("bundle")) { done, total in
+        line.show("Checking", done, of: total)
+        return !Interruption.isRequested
+      }
+      line.clear()
+      let told = ReceivedBundleJSON(received, isKept: false)
+      withExtendedLifetime(folder) {}
+      Terminal.standardOutput.write(output.json ? JSONText.pretty(told) : told.text)
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import ArgumentParser
+import Lazaret
+
+/// `lazaret bundle unpack`: opens a bundle into a folder.
+struct BundleUnpackCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "unpack", abstract: "Decrypts, unpacks and checks a bundle, into a new folder.",
+    usage: "lazaret bundle unpack <bundle> -o <folder> [--identity <file>] [--json]",
+    discussion: """
+      Every sum is checked. Where anything is not as it should be, nothing is left.
+
+      EXAMPLE
+        lazaret bundle unpack Report.lazaret.tar.gz.age -o Report --identity support.key
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "The bundle.")
+  var bundle: PathArgument
+
+  @Option(name: .shortAndLong, help: ArgumentHelp("The new folder; nothing may have its name.", valueName: "folder"))
+  var output: PathArgument
+
+  @OptionGroup var identity: IdentityOptions
+  @OptionGroup var format: OutputOptions
+
+  func run() throws {
+    try report(json: format.json) {
+      let reader = try identity.reader()
+      Interruption.listen()
+      let line = ProgressLine()
+      let received = try reader.unpack(bundle.path, into: output.path) { done, total in
+        line.show("Unpacking", done, of: total)
+        return !Interruption.isRequested
+      }
+      line.clear()
+      let told = ReceivedBundleJSON(received, isKept: true)
+      Terminal.standardOutput.write(format.json ? JSONText.pretty(told) : told.text)
+    }
+  }
+}

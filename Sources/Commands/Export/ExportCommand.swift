@@ -1,0 +1,142 @@
+public import ArgumentParser
+public import Lazaret
+
+/// `lazaret export`: makes a support bundle of a store.
+struct ExportCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "export",
+    abstract: "Makes a bundle for support: what is wrong with a store, and as much of it as you agree to.",
+    usage: "lazaret export <store or id> -o <bundle> [--level <level>] [--encrypt-to <key>] [<options>]",
+    discussion: """
+      Shows what the bundle would hold, with the sizes of all levels, and asks before it writes it. The store is only read.
+
+      LEVELS
+        facts          what is damaged, in numbers and names of tables; no data
+        damaged-pages  the facts, and the damaged pages, which can hold some data
+        scrubbed       the facts, and the store with every value replaced
+        full           everything, byte for byte
+
+      Pseudonyms follow from Keys/scrubbing.key of the home, which never goes into a bundle: whoever has it can test \
+      guesses. Before a scrubbed bundle is written all of it is searched for values of the store; where one is found \
+      nothing is written.
+
+      Exits with 1 where nobody agreed. Ctrl-C ends it in good order and leaves nothing.
+
+      EXAMPLES
+        lazaret export 2026-11-21-10-11-12 -o . --encrypt-to age1…
+        lazaret export Stores/App.sqlite --level facts --dry-run
+        lazaret export Stores/App.sqlite -o Report.tar.gz --keep Car.color --yes
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "The store's main file, or the name of a quarantined store.")
+  var store: PathArgument
+
+  @Option(name: .shortAndLong, help: ArgumentHelp("A folder, or the path of the new bundle.", valueName: "bundle"))
+  var output: PathArgument?
+
+  @Option(help: ArgumentHelp("facts, damaged-pages, scrubbed or full.", valueName: "level"))
+  var level: BundleLevel = .scrubbed
+
+  @Option(
+    help: ArgumentHelp(
+      "Encrypt to this key, age1…, or to those in a file, one a line; may be given several times.", valueName: "key"))
+  var encryptTo: [String] = []
+
+  @Flag(help: "Write an encrypted bundle as text.")
+  var armor = false
+
+  @Option(help: ArgumentHelp("Leave the values of Entity.attribute; may be given several times.", valueName: "name"))
+  var keep: [String] = []
+
+  @Option(help: ArgumentHelp("Overwrite the values of Entity.attribute with filling.", valueName: "name"))
+  var drop: [String] = []
+
+  @Flag(help: "Use a new scrubbing key, and throw it away.")
+  var freshKey = false
+
+  @Option(help: "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema.")
+  var model: PathArgument?
+
+  @OptionGroup var versionOrder: VersionOrderOptions
+
+  @Option(help: ArgumentHelp("The app's identifier, such as com.example.Garage.", valueName: "id"))
+  var app: String?
+
+  @Option(help: ArgumentHelp("The app's own version.", valueName: "version"))
+  var appVersion: String?
+
+  @Flag(help: "Do not ask.")
+  var yes = false
+
+  @Flag(help: "Only show what the bundle would hold.")
+  var dryRun = false
+
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var format: OutputOptions
+
+  func validate() throws {
+    guard dryRun || output != nil else { throw ValidationError("Say where the bundle goes with -o, or --dry-run.") }
+    guard !(dryRun && yes) else { throw ValidationError("--dry-run writes nothing that --yes could be said to.") }
+    guard !armor || !encryptTo.isEmpty else { throw ValidationError("--armor needs --encrypt-to.") }
+    guard level == .scrubbed || (keep.isEmpty && drop.isEmpty && !freshKey) else {
+      throw ValidationError("--keep, --drop and --fresh-key belong to --level scrubbed.")
+    }
+    if let both = Set(keep).intersection(drop).min() {
+      throw ValidationError("\(both) cannot be both kept and dropped.")
+    }
+  }
+
+  func run() throws {
+    try report(json: format.json) {
+      // A mistyped key is told of before the work.
+      let recipients = try KeyFiles.recipients(encryptTo)
+      let exports = SupportExports(home: home.path)
+      let options = ExportOptions(
+        level: level, app: app, appVersion: appVersion,
+        model: try model.map { try AppModel.load($0.path, order: versionOrder.order) }, keeping: Set(keep),
+        dropping: Set(drop), usesFreshKey: freshKey)
+      Interruption.listen()
+      let line = ProgressLine()
+      let progress: ExportProgress = { phase, done, total in
+        line.show(phase.words, done, of: total)
+        return !Interruption.isRequested
+      }
+      let prepared = try exports.prepare(store.path, options, progress: progress)
+      line.clear()
+      let text = ExportText(prepared.preview, recipients: recipients)
+      if dryRun {
+        Terminal.standardOutput.write(format.json ? JSONText.pretty(prepared.preview) : text.preview)
+        return
+      }
+      guard let output else { return }
+      if !yes {
+        // What is asked is shown where it is asked.
+        guard !format.json, Terminal.standardInputIsInteractive else {
+          throw ExportNotConfirmed(path: store.path, isAsked: false)
+        }
+        Terminal.standardError.write(text.preview + "\nWrite the bundle? Type yes: ")
+        guard readLine() == "yes" else { throw ExportNotConfirmed(path: store.path, isAsked: true) }
+      }
+      let summary = try exports.write(
+        prepared, to: recipients, armored: armor, at: output.path, progress: progress)
+      line.clear()
+      Terminal.standardOutput.write(format.json ? JSONText.pretty(summary) : ExportText.summary(summary))
+    }
+  }
+}
+
+extension BundleLevel: ExpressibleByArgument {}
+
+/// The answer was not yes, or nobody could be asked.
+struct ExportNotConfirmed: ReportableError {
+  var path: FilePath?
+  var isAsked: Bool
+  var code: String { "not-confirmed" }
+  var operation: String { "export the store" }
+  var detail: String {
+    isAsked ? "nobody agreed, and nothing was written" : "nobody can be asked here, and nothing was written"
+  }
+  var hint: String { "Look at it with --dry-run, then say --yes to write it without being asked." }
+}

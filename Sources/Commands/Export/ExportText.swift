@@ -1,0 +1,68 @@
+import Lazaret
+
+/// What an export tells on a terminal.
+struct ExportText {
+  private let content: ExportPreview
+  private let recipients: [AgeRecipient]
+
+  init(_ preview: ExportPreview, recipients: [AgeRecipient]) {
+    content = preview
+    self.recipients = recipients
+  }
+
+  /// What the bundle would hold.
+  var preview: String {
+    var text =
+      "A bundle about \(printable(content.store)), level \(content.level.rawValue): \(content.level.words).\n\n"
+    var levels = TextTable(["level", "files", "unpacked", "packed"], numericColumns: [1, 2, 3])
+    for level in content.levels {
+      levels.append([
+        (level.level == content.level ? "* " : "  ") + level.level.rawValue, "\(level.files)",
+        (level.isExact ? "" : "about ") + readableSize(level.bytes), "about " + readableSize(level.packedBytes),
+      ])
+    }
+    text += levels.text() + "\n"
+    var files = TextTable(["file", "size", "what it is"], numericColumns: [1])
+    for file in content.files.prefix(60) { files.append([printable(file.name), readableSize(file.bytes), file.words]) }
+    text += files.text()
+    if content.files.count > 60 { text += "  and \(content.files.count - 60) more\n" }
+    if let scrub = content.scrub { text += "\n" + Self.words(scrub) }
+    for remark in content.remarks { text += "\n  \(printable(remark))\n" }
+    text +=
+      recipients.isEmpty
+      ? "\nIt is not encrypted: whoever gets the file can read it.\n"
+      : "\nOnly the holders of these keys can open it:\n" + recipients.map { "  \($0)\n" }.joined()
+    return text
+  }
+
+  /// What was replaced, in a few lines.
+  private static func words(_ scrub: ScrubReport) -> String {
+    var table = TextTable(["column", "replaced", "shifted", "kept", "dropped"], numericColumns: [1, 2, 3, 4])
+    for column in scrub.columns.prefix(40) {
+      table.append([
+        printable(column.name), "\(column.counts.replaced)", "\(column.counts.shifted)", "\(column.counts.kept)",
+        "\(column.counts.dropped)",
+      ])
+    }
+    var text = "What was done to the values:\n" + table.text()
+    if scrub.columns.count > 40 { text += "  and \(scrub.columns.count - 40) more columns; scrub.json has all\n" }
+    text +=
+      "  \(counted(Int64(scrub.watchedValues), "different value")) were looked for in the result; none was found.\n"
+    if scrub.gapCount > 0 {
+      text +=
+        "  \(counted(Int64(scrub.gapCount), "range")) with \(readableSize(scrub.gapBytes)) could not be understood and were overwritten.\n"
+    }
+    for remark in scrub.remarks { text += "  \(printable(remark))\n" }
+    return text
+  }
+
+  /// What was written.
+  static func summary(_ summary: ExportSummary) -> String {
+    let bundle = summary.bundle
+    var text = "\(printable(bundle.path.text)): \(readableSize(bundle.bytes)), level \(bundle.level.rawValue)\n"
+    text += "  SHA-256   \(bundle.sha256)\n"
+    for recipient in bundle.recipients { text += "  for       \(recipient)\n" }
+    if let id = summary.quarantineID { text += "  noted in the receipt of \(id)\n" }
+    return text
+  }
+}

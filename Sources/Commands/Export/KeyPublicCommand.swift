@@ -1,0 +1,32 @@
+import ArgumentParser
+import Lazaret
+
+/// `lazaret key public`: the public keys of a file of secret ones.
+struct KeyPublicCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "public", abstract: "Prints the public keys of a file of secret keys.",
+    usage: "lazaret key public <file> [--json]",
+    discussion: """
+      EXAMPLE
+        lazaret key public support.key
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "A file that lazaret key new or age-keygen wrote.")
+  var file: PathArgument
+
+  @OptionGroup var output: OutputOptions
+
+  private struct Keys: Encodable {
+    var publicKeys: [String]
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      let keys = try KeyFiles.identities([file.path]).map(\.recipient.description)
+      Terminal.standardOutput.write(
+        output.json ? JSONText.pretty(Keys(publicKeys: keys)) : keys.joined(separator: "\n") + "\n")
+    }
+  }
+}

@@ -1,0 +1,68 @@
+internal import SQLiteFormat
+internal import StoreFiles
+internal import SystemPackage
+
+/// The files of the result: as many bytes as the store's, and where nobody wrote, zeros.
+final class ScrubbedSet {
+  let files: StoreFileSet
+  private let fileSystem: FileSystem
+  private let main: ScrubbedFile
+  private let log: ScrubbedFile?
+  private let journal: ScrubbedFile?
+
+  /// Makes the files beside each other.
+  init(
+    _ files: StoreFileSet, main: any ByteSource, log: (any ByteSource)?, journal: (any ByteSource)?,
+    in fileSystem: FileSystem
+  ) throws(FileError) {
+    self.files = files
+    self.fileSystem = fileSystem
+    self.main = try ScrubbedFile(files.main, size: main.count, in: fileSystem)
+    self.log = try log.map { source throws(FileError) in
+      try ScrubbedFile(files.path(of: .wal), size: source.count, in: fileSystem)
+    }
+    self.journal = try journal.map { source throws(FileError) in
+      try ScrubbedFile(files.path(of: .journal), size: source.count, in: fileSystem)
+    }
+  }
+
+  /// Writes a page image.
+  func write(_ image: PageImage, _ bytes: [UInt8], count: Int, at offset: Int64) throws(FileError) {
+    switch image {
+    case .main: try main.write(bytes, count: count, at: offset)
+    case .log: try log?.write(bytes, count: count, at: offset)
+    case .journal: try journal?.write(bytes, count: count, at: offset)
+    }
+  }
+
+  /// Reads back what was written of a page image, and returns how many bytes of it there are.
+  func read(_ image: PageImage, at offset: Int64, into buffer: inout [UInt8]) throws(FileError) -> Int {
+    let part: StoreFileSet.Part =
+      switch image {
+      case .main: .main
+      case .log: .wal
+      case .journal: .journal
+      }
+    return try open(part).read(at: offset, length: buffer.count, into: &buffer)
+  }
+
+  /// Writes bytes into a part.
+  func write(_ part: StoreFileSet.Part, _ bytes: [UInt8], at offset: Int64) throws(FileError) {
+    switch part {
+    case .main: try main.write(bytes, count: bytes.count, at: offset)
+    case .wal: try log?.write(bytes, count: bytes.count, at: offset)
+    case .journal: try journal?.write(bytes, count: bytes.count, at: offset)
+    case .sharedMemory, .externalData: break
+    }
+  }
+
+  /// Opens a part that was written.
+  func open(_ part: StoreFileSet.Part) throws(FileError) -> ReadableFile { try fileSystem.open(files.path(of: part)) }
+
+  /// Pushes everything to the disk.
+  func finish() throws(FileError) {
+    try main.finish()
+    try log?.finish()
+    try journal?.finish()
+  }
+}

@@ -1,0 +1,93 @@
+/// SipHash-2-4: a pseudorandom function for short inputs under a key of 128 bits (Aumasson and Bernstein, 2012).
+struct KeyedFunction: Sendable {
+  private let key0: UInt64
+  private let key1: UInt64
+
+  init(_ key0: UInt64, _ key1: UInt64) {
+    self.key0 = key0
+    self.key1 = key1
+  }
+
+  /// The function of a range of bytes and a number that tells uses apart.
+  @inline(__always)
+  func callAsFunction(_ bytes: Span<UInt8>, _ range: Range<Int>, tweak: UInt64) -> UInt64 {
+    var state = State(key0, key1)
+    state.add(tweak)
+    var index = range.lowerBound
+    let end = range.upperBound
+    while index &+ 8 <= end {
+      var word = UInt64(bytes[index]) | UInt64(bytes[index &+ 1]) << 8
+      word |= UInt64(bytes[index &+ 2]) << 16 | UInt64(bytes[index &+ 3]) << 24
+      word |= UInt64(bytes[index &+ 4]) << 32 | UInt64(bytes[index &+ 5]) << 40
+      word |= UInt64(bytes[index &+ 6]) << 48 | UInt64(bytes[index &+ 7]) << 56
+      state.add(word)
+      index &+= 8
+    }
+    var last = UInt64(truncatingIfNeeded: range.count &+ 8) << 56
+    var shift: UInt64 = 0
+    while index < end {
+      last |= UInt64(bytes[index]) << shift
+      shift &+= 8
+      index &+= 1
+    }
+    state.add(last)
+    return state.finish()
+  }
+
+  /// The function of two numbers.
+  @inline(__always)
+  func callAsFunction(_ first: UInt64, _ second: UInt64) -> UInt64 {
+    var state = State(key0, key1)
+    state.add(first)
+    state.add(second)
+    state.add(16 << 56)
+    return state.finish()
+  }
+
+  private struct State {
+    var v0: UInt64
+    var v1: UInt64
+    var v2: UInt64
+    var v3: UInt64
+
+    @inline(__always)
+    init(_ key0: UInt64, _ key1: UInt64) {
+      v0 = key0 ^ 0x736f_6d65_7073_6575
+      v1 = key1 ^ 0x646f_7261_6e64_6f6d
+      v2 = key0 ^ 0x6c79_6765_6e65_7261
+      v3 = key1 ^ 0x7465_6462_7974_6573
+    }
+
+    @inline(__always)
+    mutating func add(_ word: UInt64) {
+      v3 ^= word
+      round()
+      round()
+      v0 ^= word
+    }
+
+    @inline(__always)
+    mutating func finish() -> UInt64 {
+      v2 ^= 0xff
+      round()
+      round()
+      round()
+      round()
+      return v0 ^ v1 ^ v2 ^ v3
+    }
+
+    @inline(__always)
+    private mutating func round() {
+      v0 = v0 &+ v1
+      v1 = (v1 << 13 | v1 >> 51) ^ v0
+      v0 = v0 << 32 | v0 >> 32
+      v2 = v2 &+ v3
+      v3 = (v3 << 16 | v3 >> 48) ^ v2
+      v0 = v0 &+ v3
+      v3 = (v3 << 21 | v3 >> 43) ^ v0
+      v2 = v2 &+ v1
+      v1 = (v1 << 17 | v1 >> 47) ^ v2
+      v2 = v2 << 32 | v2 >> 32
+    }
+  }
+}

@@ -1,0 +1,55 @@
+internal import SQLiteFormat
+
+/// The fields of one record: its serial types, and where their bytes are.
+struct RecordFields {
+  /// The serial types.
+  private(set) var codes: [Int64] = []
+
+  /// Where each field's bytes begin.
+  private(set) var starts: [Int] = []
+
+  /// Where the header ends.
+  private(set) var headerEnd = 0
+
+  /// Whether header and length agree.
+  private(set) var isWellFormed = false
+
+  /// Reads a record's header; false where it is none.
+  ///
+  /// - Parameters:
+  ///   - start: where the record begins.
+  ///   - end: where its bytes that are at hand end.
+  ///   - length: the bytes of the whole record.
+  mutating func read(_ bytes: Span<UInt8>, at start: Int, before end: Int, length: Int) -> Bool {
+    codes.removeAll(keepingCapacity: true)
+    starts.removeAll(keepingCapacity: true)
+    isWellFormed = false
+    var offset = start
+    guard let header = Varint.read(bytes, at: &offset, before: end), header > 0, header <= Int64(end &- start) else {
+      return false
+    }
+    headerEnd = start &+ Int(header)
+    var body = headerEnd
+    while offset < headerEnd {
+      guard let code = Varint.read(bytes, at: &offset, before: headerEnd), let width = SerialType.length(of: code),
+        width <= Cell.maximumPayloadLength, codes.count < 32768
+      else { return false }
+      codes.append(code)
+      starts.append(body)
+      body &+= width
+    }
+    isWellFormed = body &- start == length
+    return true
+  }
+
+  /// The bytes of a field that are at hand; nil where a number is not whole.
+  @inline(__always)
+  func range(_ field: Int, before end: Int) -> Range<Int>? {
+    let start = starts[field]
+    let code = codes[field]
+    let width = SerialType.length(of: code) ?? 0
+    if width <= end &- start { return start..<(start &+ width) }
+    guard code >= 12, start < end else { return nil }
+    return start..<end
+  }
+}

@@ -1,0 +1,302 @@
+internal import SQLiteFormat
+internal import Salvage
+internal import StoreFiles
+
+extension ScrubRun {
+  /// A cell whose record was read.
+  private struct Cell {
+    var start: Int
+    var payload: Int
+    var local: Int
+    var length: Int
+    var overflow: UInt32
+    var end: Int
+  }
+
+  /// Deals with a page of a tree, whoever's it is.
+  func treePage(
+    _ image: PageImage, _ bytes: [UInt8], present: Int, kind: PageKind, start: Int
+  ) throws(FileError) {
+    mask.clear()
+    var page: [UInt8] = []
+    swap(&page, &output)
+    page.withReplacedContent(bytes)
+    let number = images.page(of: image)
+    let tree = survey.owner(of: bytes.span, page: number, kind: kind, start: start)
+    if start > 0 { mask.mark(0..<start, PageMask.kept) }
+    let count = markStructure(bytes.span, kind: kind, start: start)
+    let pointers = start + kind.headerLength
+    var covered: [Range<Int>] = [0..<min(usableSize, pointers + 2 * count)]
+    covered.reserveCapacity(count + 1)
+    if kind != .tableInterior {
+      // Structure first, so that no value is written over it where cells overlap.
+      var cells: [Cell] = []
+      cells.reserveCapacity(count)
+      for index in 0..<count {
+        // As SQLite reads it, which takes no more bits than a page has places.
+        guard let offset = bytes.span.uint16(at: pointers + 2 * index).map({ $0 & (pageSize - 1) }),
+          let cell = markCell(bytes.span, at: offset, before: pointers + 2 * count, kind: kind)
+        else { continue }
+        cells.append(cell)
+      }
+      for cell in cells {
+        if try cellContent(image, bytes, &page, cell, tree: tree, kind: kind) {
+          covered.append(cell.start..<cell.end)
+        }
+      }
+      if kind == .tableLeaf {
+        covered.sort { $0.lowerBound < $1.lowerBound }
+        remains(bytes, &page, covered, tree: tree, start: start)
+      }
+    } else {
+      for index in 0..<count {
+        guard let offset = bytes.span.uint16(at: pointers + 2 * index).map({ $0 & (pageSize - 1) }), offset >= pointers,
+          offset + 4 < usableSize
+        else { continue }
+        var end = offset + 4
+        guard Varint.read(bytes.span, at: &end, before: usableSize) != nil else { continue }
+        mask.mark(offset..<end, PageMask.kept)
+        covered.append(offset..<end)
+      }
+      // What was a leaf when the table was small has rows of that time left, and page 1 those of the schema.
+      covered.sort { $0.lowerBound < $1.lowerBound }
+      remains(bytes, &page, covered, tree: tree, start: start)
+    }
+    if isReplacing { tally.pages.rewritten += 1 }
+    var isSure = tree != nil
+    if case .main(let number) = image { isSure = survey.standing(of: number) == .live }
+    try finish(image, &page, present: present, isSure: isSure)
+    output = page
+  }
+
+  /// Marks the header, the pointers and the chain of free blocks; returns how many cells there can be.
+  private func markStructure(_ bytes: Span<UInt8>, kind: PageKind, start: Int) -> Int {
+    let pointers = start + kind.headerLength
+    mask.mark(start..<pointers, PageMask.kept)
+    let stored = bytes.uint16(at: start + 3) ?? 0
+    guard stored <= (usableSize - 8) / 6 else { return 0 }
+    let count = min(stored, max(0, (usableSize - pointers) / 2))
+    if isText(bytes, pointers: pointers, count: count) { return 0 }
+    mask.mark(pointers..<(pointers + 2 * count), PageMask.kept)
+    var block = bytes.uint16(at: start + 1) ?? 0
+    var steps = 0
+    while block >= pointers, block <= usableSize - 4, steps < usableSize / 4 {
+      mask.mark(block..<(block + 4), PageMask.kept)
+      let next = bytes.uint16(at: block) ?? 0
+      guard next > block else { break }
+      block = next
+      steps += 1
+    }
+    return count
+  }
+
+  /// Whether what should be pointers is text: few of them lead anywhere, and nearly all bytes are characters.
+  private func isText(_ bytes: Span<UInt8>, pointers: Int, count: Int) -> Bool {
+    guard count >= 2 else { return false }
+    var inRange = 0
+    var characters = 0
+    for index in 0..<count {
+      let pointer = bytes.uint16(at: pointers + 2 * index) ?? 0
+      if pointer >= pointers + 2 * count, pointer <= usableSize - 4 { inRange += 1 }
+    }
+    for index in pointers..<(pointers + 2 * count) where bytes[index] >= 0x20 && bytes[index] < 0x7f { characters += 1 }
+    return inRange * 2 < count && characters * 10 >= 2 * count * 7
+  }
+
+  /// Marks a cell's header, and what it leads to; nil where its content is impossible.
+  private func markCell(_ bytes: Span<UInt8>, at start: Int, before pointersEnd: Int, kind: PageKind) -> Cell? {
+    guard start >= pointersEnd, start <= usableSize - 4 else { return nil }
+    var offset = start
+    if !kind.isLeaf { offset += 4 }
+    guard let size = Varint.read(bytes, at: &offset, before: usableSize) else { return nil }
+    if kind.isTable, Varint.read(bytes, at: &offset, before: usableSize) == nil { return nil }
+    mask.mark(start..<offset, PageMask.kept)
+    guard size > 0, size <= Int64(SQLiteFormat.Cell.maximumPayloadLength) else { return nil }
+    let length = Int(size)
+    let local = geometry.localLength(of: length, onTableLeaf: kind == .tableLeaf)
+    guard local <= usableSize - offset else { return nil }
+    var end = offset + local
+    var overflow: UInt32 = 0
+    if local < length {
+      guard end + 4 <= usableSize, let page = bytes.uint32(at: end) else { return nil }
+      mask.mark(end..<(end + 4), PageMask.kept)
+      overflow = page
+      end += 4
+    }
+    return Cell(
+      start: start, payload: offset, local: local, length: length, overflow: overflow, end: max(end, start + 4))
+  }
+
+  /// Deals with the record of a cell; false where it is none.
+  private func cellContent(
+    _ image: PageImage, _ bytes: [UInt8], _ page: inout [UInt8], _ cell: Cell, tree: Int?, kind: PageKind
+  ) throws(FileError) -> Bool {
+    let localEnd = cell.payload + cell.local
+    guard fields.read(bytes.span, at: cell.payload, before: localEnd, length: cell.length) else { return false }
+    let expected = tree.map { rules.rules[$0].count } ?? 0
+    guard fields.isWellFormed || fields.codes.count == expected else { return false }
+    payload.removeAll(keepingCapacity: true)
+    payload.append(contentsOf: bytes[cell.payload..<localEnd])
+    var pieces: [Piece] = []
+    if cell.overflow != 0 { pieces = try follow(cell.overflow, from: image, length: cell.length) }
+    var isApart = false
+    if !pieces.isEmpty, isDeferring, case .main(let number) = image,
+      survey.isApart(page: number, payload: cell.payload)
+    {
+      isApart = true
+      if deferred.last != image { deferred.append(image) }
+    }
+    // Fields are counted from the beginning of the record from here on.
+    _ = fields.read(payload.span, at: 0, before: payload.count, length: cell.length)
+    let end = min(payload.count, cell.length)
+    treatFields(before: end, tree: rowTree(tree))
+    mask.mark(from: payloadMask, 0..<cell.local, at: cell.payload)
+    guard isReplacing else {
+      if !isApart { for piece in pieces { setDone(piece.image) } }
+      return true
+    }
+    copyValues(to: &page, (cell.payload + fields.headerEnd)..<max(localEnd, cell.payload + fields.headerEnd), record: cell.payload)
+    if !isApart { try write(pieces) }
+    return true
+  }
+
+  /// The tree whose rules hold for the record in `payload`: rows of the schema tell themselves, and nothing else stays on
+  /// the schema's pages.
+  private func rowTree(_ tree: Int?) -> Int? {
+    guard fields.codes.count == 5, let kind = text(0, limit: 8), ["table", "index", "view", "trigger"].contains(kind)
+    else { return tree == 0 ? nil : tree }
+    if fields.codes[4] == 0 { return kind == "index" ? 0 : tree == 0 ? nil : tree }
+    guard let sql = text(4, limit: 8), sql.uppercased().hasPrefix("CREATE") else { return tree == 0 ? nil : tree }
+    return 0
+  }
+
+  /// The first characters of a field that is text.
+  private func text(_ field: Int, limit: Int) -> String? {
+    guard fields.codes[field] >= 13, fields.codes[field] & 1 == 1,
+      let range = fields.range(field, before: payload.count)
+    else { return nil }
+    let end = min(range.upperBound, range.lowerBound + limit * (encoding == .utf8 ? 1 : 2))
+    var text: [UInt8] = []
+    let content = payload
+    TextCoding.appendUTF8(content.span, range.lowerBound..<end, encoding, to: &text)
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Notes or replaces the fields of the record in `payload`, and says in its mask what becomes of each byte.
+  func treatFields(before end: Int, tree: Int?) {
+    payloadMask.clear(count: payload.count)
+    payloadMask.mark(0..<min(fields.headerEnd, payload.count), PageMask.kept)
+    for field in fields.codes.indices {
+      let code = fields.codes[field]
+      let rule: FieldRule
+      if let tree, field < rules.rules[tree].count {
+        rule = rules.rules[tree][field]
+      } else {
+        rule = FieldRule()
+      }
+      guard let range = fields.range(field, before: end) else {
+        // A number that is cut off says nothing any more.
+        let start = fields.starts[field]
+        if start < end {
+          for index in start..<end where isReplacing { payload[index] = payload[index] == 0 ? 0 : 0xff }
+          payloadMask.mark(start..<end, PageMask.value)
+        }
+        continue
+      }
+      guard isReplacing else {
+        pseudonyms.note(code, payload.span, range, rule)
+        continue
+      }
+      let outcome = pseudonyms.replace(code, &payload, range, rule)
+      if !range.isEmpty, isDeferring { tally.count(outcome, tree, field) }
+      mark(range, code, outcome)
+    }
+  }
+
+  /// Marks what became of a field of the record in `payload`.
+  private func mark(_ range: Range<Int>, _ code: Int64, _ outcome: Pseudonyms.Outcome) {
+    let isText = code >= 13 && code & 1 == 1
+    switch outcome {
+    case .nothing: break
+    case .kept: payloadMask.mark(range, code >= 12 ? PageMask.stays : PageMask.kept)
+    case .replaced where isText && encoding != .utf8:
+      payloadMask.markWide(range, isBigEndian: encoding == .utf16BigEndian)
+    case .replaced: payloadMask.mark(range, isText ? PageMask.text : PageMask.value)
+    case .ordered, .shifted, .dropped: payloadMask.mark(range, code >= 12 ? PageMask.fixed : PageMask.number)
+    }
+  }
+
+  /// Deals with rows that no pointer leads to: deleted ones, and those of a page whose pointers are lost.
+  private func remains(
+    _ bytes: [UInt8], _ page: inout [UInt8], _ covered: [Range<Int>], tree: Int?, start: Int
+  ) {
+    var taken = covered
+    let gaps = Self.gaps(bytes.span, between: covered, before: usableSize)
+    guard !gaps.isEmpty,
+      let tree = tree ?? survey.remains(bytes.span, in: min(start + 8, usableSize)..<usableSize)?.tree
+    else { return }
+    func take(_ remain: StoreSurvey.Remain) {
+      // It may reach into what overwrote it; then only the bytes that nobody has are its.
+      guard !taken.contains(where: { $0.contains(remain.range.lowerBound) }) else { return }
+      treat(remain, bytes, &page, tree: tree)
+      taken.append(remain.range)
+    }
+    for remain in survey.remains(bytes.span, start: start, tree: tree) { take(remain) }
+    taken.sort { $0.lowerBound < $1.lowerBound }
+    for gap in Self.gaps(bytes.span, between: taken, before: usableSize) {
+      for remain in survey.remains(bytes.span, in: gap, tree: tree) { take(remain) }
+    }
+  }
+
+  /// Ranges between others that hold anything but zeros.
+  static func gaps(_ bytes: Span<UInt8>, between covered: [Range<Int>], before end: Int) -> [Range<Int>] {
+    var gaps: [Range<Int>] = []
+    var offset = 0
+    func add(_ range: Range<Int>) {
+      guard range.count > 4 else { return }
+      var index = range.lowerBound
+      while index < range.upperBound, bytes[index] == 0 { index &+= 1 }
+      if index < range.upperBound { gaps.append(max(range.lowerBound, index &- 8)..<range.upperBound) }
+    }
+    for range in covered {
+      if range.lowerBound > offset { add(offset..<min(end, range.lowerBound)) }
+      offset = max(offset, range.upperBound)
+    }
+    if offset < end { add(offset..<end) }
+    return gaps
+  }
+
+  /// Deals with a row that was found without a pointer to it.
+  func treat(_ remain: StoreSurvey.Remain, _ bytes: [UInt8], _ page: inout [UInt8], tree: Int) {
+    payload.removeAll(keepingCapacity: true)
+    payload.append(contentsOf: remain.record)
+    guard fields.read(payload.span, at: 0, before: payload.count, length: remain.length) else { return }
+    let tree = rowTree(tree)
+    let before = mask
+    treatFields(before: payload.count, tree: tree)
+    mask.mark(from: payloadMask, 0..<payload.count, at: remain.payload)
+    let end = remain.payload + payload.count
+    mask.mark(remain.range.lowerBound..<max(remain.range.lowerBound, remain.payload), PageMask.kept)
+    mask.mark(end..<max(end, remain.range.upperBound), PageMask.kept)
+    guard isReplacing else { return }
+    let low = max(remain.payload + fields.headerEnd, remain.range.lowerBound)
+    for index in low..<max(low, end) where index < page.count && before[index] == PageMask.free {
+      page[index] = payload[index - remain.payload]
+    }
+  }
+
+  /// Puts the values of the record in `payload` into its place on the page, where nothing else has the byte.
+  private func copyValues(to page: inout [UInt8], _ range: Range<Int>, record: Int) {
+    // Taken out of the object, which would be asked for leave at every byte.
+    let (marks, content) = (mask.marks, payload)
+    for index in range where marks[index] >= PageMask.value { page[index] = content[index &- record] }
+  }
+}
+
+extension [UInt8] {
+  /// Takes over bytes of the same number without new memory.
+  mutating func withReplacedContent(_ bytes: [UInt8]) {
+    removeAll(keepingCapacity: true)
+    append(contentsOf: bytes)
+  }
+}

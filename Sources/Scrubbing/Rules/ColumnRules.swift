@@ -1,0 +1,156 @@
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import SQLiteFormat
+internal import Salvage
+internal import StoreFiles
+
+/// What happens to each field of each table's and index's records, in the order in which they are stored.
+struct ColumnRules {
+  /// For each tree of the survey, the rules of its fields.
+  private(set) var rules: [[FieldRule]] = []
+
+  /// For each tree, the names of its fields as the report gives them: attributes where there is a model, else columns.
+  private(set) var names: [[String]] = []
+
+  /// Indexes of which something is to be said: those of expressions, and those with a condition.
+  private(set) var remarks: [String] = []
+
+  /// Makes the rules.
+  ///
+  /// - Throws: `unknown-column` where the caller's rules name something that is not there.
+  init(_ survey: StoreSurvey, _ wanted: ScrubRules) throws(ScrubbingError) {
+    var used: Set<String> = []
+    for tree in survey.trees {
+      guard !tree.isIndex, let definition = tree.definition else {
+        rules.append(tree.isIndex ? [] : [FieldRule](repeating: FieldRule(kind: .keep), count: 5))
+        names.append(tree.isIndex ? [] : ["type", "name", "tbl_name", "rootpage", "sql"])
+        continue
+      }
+      var fields: [FieldRule] = []
+      var labels: [String] = []
+      for place in definition.storedColumns {
+        let column = definition.columns[place]
+        var rule = FieldRule(kind: Self.kind(of: column, in: definition, survey.layout))
+        let attribute = Self.attribute(column.name, tree.name, survey.layout)
+        let spellings =
+          [attribute, "\(tree.name).\(column.name)"].compactMap(\.self)
+          + Self.inherited(column.name, tree.name, survey.layout)
+        for spelling in spellings {
+          if wanted.keeping.contains(spelling) {
+            rule.kind = .keep
+            used.insert(spelling)
+          } else if wanted.dropping.contains(spelling) {
+            if rule.kind == .replace || rule.kind == .date { rule.kind = .drop }
+            used.insert(spelling)
+          }
+        }
+        fields.append(rule)
+        labels.append(attribute ?? column.name)
+      }
+      rules.append(fields)
+      names.append(labels)
+    }
+    guard let unknown = wanted.keeping.union(wanted.dropping).subtracting(used).min() else {
+      orderColumns(survey)
+      return
+    }
+    throw ScrubbingError(
+      .unknownColumn, detail: "there is no attribute \"\(printable(unknown))\"",
+      hint: "Name attributes as Entity.attribute, or columns as table.column where there is no model.")
+  }
+
+  /// Marks the columns that indexes have, and makes the rules of the indexes' own fields.
+  private mutating func orderColumns(_ survey: StoreSurvey) {
+    for (place, tree) in survey.trees.enumerated() {
+      if let definition = tree.definition, definition.isWithoutRowid {
+        for field in 0..<min(definition.primaryKey.count, rules[place].count) { rules[place][field].isOrdered = true }
+      }
+      guard tree.isIndex, let table = tree.table, let definition = survey.trees[table].definition else { continue }
+      for name in tree.indexedColumns {
+        guard let name else {
+          remarks.append("the index \"\(printable(tree.name))\" is of an expression, whose order is not kept")
+          continue
+        }
+        if let field = Self.field(name, definition) { rules[table][field].isOrdered = true }
+      }
+    }
+    for entry in survey.entries where entry.indexDefinition?.isPartial == true {
+      remarks.append("the index \"\(printable(entry.name))\" has a condition, which pseudonyms may meet differently")
+    }
+    for entry in survey.entries where entry.tableDefinition?.isVirtual == true {
+      remarks.append("the tables behind the virtual table \"\(printable(entry.name))\" hold noise for blobs")
+    }
+    for (place, tree) in survey.trees.enumerated() where tree.isIndex {
+      guard let table = tree.table, let definition = survey.trees[table].definition else { continue }
+      var fields: [FieldRule] = []
+      var labels: [String] = []
+      for name in tree.indexedColumns {
+        let field = name.flatMap { Self.field($0, definition) }
+        fields.append(field.map { rules[table][$0] } ?? FieldRule(kind: name == nil ? .replace : .key))
+        labels.append(field.map { names[table][$0] } ?? "rowid")
+      }
+      if definition.isWithoutRowid {
+        for name in definition.primaryKey where !tree.indexedColumns.contains(where: { $0 == name }) {
+          guard let field = Self.field(name, definition) else { continue }
+          fields.append(rules[table][field])
+          labels.append(names[table][field])
+        }
+      } else {
+        fields.append(FieldRule(kind: .key))
+        labels.append("rowid")
+      }
+      rules[place] = fields
+      names[place] = labels
+    }
+  }
+
+  /// The field of a record that holds a column; nil for the alias of the rowid, which records do not hold.
+  private static func field(_ name: String, _ definition: TableDefinition) -> Int? {
+    guard let column = definition.column(named: name), column != definition.rowidAlias else { return nil }
+    return definition.storedColumns.firstIndex(of: column)
+  }
+
+  /// The attribute that a column holds, as `Entity.attribute`.
+  private static func attribute(_ column: String, _ table: String, _ layout: StoreLayout?) -> String? {
+    layout?.table(named: table)?.column(named: column)?.role.property?.description
+  }
+
+  /// The same attribute, by the names of the entities that inherit it.
+  private static func inherited(_ column: String, _ table: String, _ layout: StoreLayout?) -> [String] {
+    guard let layout, let key = layout.table(named: table)?.column(named: column)?.role.property else { return [] }
+    return layout.entities.filter { layout.lineage(of: $0.name).contains(key.entityName) }
+      .map { "\($0.name).\(key.name)" }
+  }
+
+  private static func kind(
+    of column: ColumnDefinition, in definition: TableDefinition, _ layout: StoreLayout?
+  ) -> FieldRule.Kind {
+    let table = definition.name.uppercased()
+    let name = column.name.uppercased()
+    let isInteger = column.affinity == .integer
+    switch table {
+    case "Z_PRIMARYKEY", "Z_MODELCACHE", "SQLITE_SEQUENCE", "SQLITE_STAT1": return .keep
+    case "Z_METADATA": return name == "Z_PLIST" ? .metadata : .keep
+    case "SQLITE_STAT4", "SQLITE_STAT3": return name == "SAMPLE" ? .replace : .keep
+    case "ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING":
+      return isInteger ? .key : column.declaredType.uppercased() == "TIMESTAMP" ? .date : .replace
+    default: break
+    }
+    if let found = layout?.table(named: definition.name)?.column(named: column.name) {
+      switch found.role {
+      case .attribute(_, let type), .compositeLeaf(_, _, let type): return type == .date ? .date : .replace
+      case .primaryKey, .entityNumber, .saveCount, .toOne, .toOneEntity, .toOneOrder, .owner, .ownerOrder: return .key
+      }
+    }
+    if isInteger, table.hasPrefix("Z_") || table.hasPrefix("ANSCK") { return .key }
+    if column.referencedTable != nil { return .key }
+    if definition.column(named: "Z_ENT") != nil, isInteger {
+      // Without a model: what Core Data names itself.
+      let second = name.dropFirst().first
+      if ["Z_PK", "Z_ENT", "Z_OPT"].contains(name) || name.hasPrefix("Z_FOK") || second?.isNumber == true {
+        return .key
+      }
+    }
+    return column.declaredType.uppercased() == "TIMESTAMP" ? .date : .replace
+  }
+}

@@ -1,0 +1,140 @@
+internal import Archives
+public import StoreFiles
+public import SystemPackage
+
+/// Looks for a store's original values in files: as they are, in UTF-16 of either order, in base64 and in hexadecimal digits,
+/// and all of that in what a gzip file unpacks to.
+///
+/// It holds fingerprints of the values under a secret key; what it finds it gives by place and count alone. Numbers are
+/// looked for as decimal digits, and in the form that SQLite's records give them where that has six bytes or more: three or
+/// four bytes are found by chance in any file, so that those are compared field by field while a store is written.
+public struct ValueScanner: Sendable {
+  /// A place where an original value was found.
+  public struct Place: Sendable, Hashable, Codable {
+    /// The file.
+    public var file: PathText
+
+    /// The offset of its first byte: in the file, or in what it unpacks to.
+    public var offset: Int64
+
+    /// The bytes of it that were compared.
+    public var length: Int
+  }
+
+  /// What was found.
+  public struct Findings: Sendable, Hashable, Codable {
+    /// How many places there are in all.
+    public var count = 0
+
+    /// The first hundred.
+    public var places: [Place] = []
+
+    /// The bytes that were looked through, unpacked ones included.
+    public var bytes: Int64 = 0
+
+    /// Nothing yet.
+    public init() {}
+
+    /// Whether nothing was found.
+    public var isEmpty: Bool { count == 0 }
+
+    /// Adds what was found elsewhere.
+    public mutating func add(_ other: Findings) {
+      count += other.count
+      bytes += other.bytes
+      places += other.places.prefix(100 - places.count)
+    }
+  }
+
+  let watched: WatchedValues
+
+  private static let pieceLength = 1 << 18
+
+  /// Looks through a file.
+  ///
+  /// - Throws: `ScrubbingError` where it cannot be read.
+  public func scan(_ path: FilePath, in fileSystem: FileSystem = FileSystem()) throws(ScrubbingError) -> Findings {
+    var findings = Findings()
+    do throws(FileError) {
+      let file = try fileSystem.open(path)
+      try scan(file, 0..<file.count, path, &findings)
+      if GzipReader.isGzip(try file.bytes(at: 0, length: 2)) { try scanPacked(file, path, &findings) }
+    } catch {
+      throw ScrubbingError(error)
+    }
+    return findings
+  }
+
+  /// Looks through bytes in memory.
+  public func scan(_ bytes: [UInt8], named name: FilePath) -> Findings {
+    var findings = Findings()
+    var window = ScanWindow()
+    window.append(bytes[...])
+    search(window, in: name, &findings)
+    return findings
+  }
+
+  /// Looks through a part of a file; what begins in it may end behind it.
+  func scan(
+    _ file: ReadableFile, _ range: Range<Int64>, _ path: FilePath, _ findings: inout Findings
+  ) throws(FileError) {
+    var window = ScanWindow()
+    var buffer = [UInt8](repeating: 0, count: Self.pieceLength)
+    var offset = range.lowerBound
+    let end = min(file.count, range.upperBound + Int64(WatchedValues.longestForm))
+    while offset < end {
+      let got = try file.read(at: offset, length: Int(min(Int64(buffer.count), end - offset)), into: &buffer)
+      if got == 0 { return }
+      offset += Int64(got)
+      window.append(buffer[..<got])
+      search(window, from: range.lowerBound, in: path, &findings)
+    }
+  }
+
+  /// Looks through what a file unpacks to, as far as it can be unpacked.
+  private func scanPacked(_ file: ReadableFile, _ path: FilePath, _ findings: inout Findings) throws(FileError) {
+    // Its size is the file's own affair, as nothing is kept; DEFLATE itself can do no more than 1,032 to 1.
+    let limits = UnpackingLimits(bytes: .max, ratio: 1100, entries: 1)
+    var reader: GzipReader
+    do throws(ArchiveError) {
+      reader = try GzipReader(limits: limits, ignoringRest: true)
+    } catch {
+      throw FileError(.other, operation: "unpack", path: path, detail: error.detail)
+    }
+    var unpacked = ScanWindow()
+    var buffer = [UInt8](repeating: 0, count: Self.pieceLength)
+    var offset: Int64 = 0
+    while offset < file.count {
+      let got = try file.read(at: offset, length: buffer.count, into: &buffer)
+      if got == 0 { return }
+      offset += Int64(got)
+      do {
+        try reader.read(Array(buffer[..<got])) { bytes in
+          unpacked.append(bytes)
+          search(unpacked, in: path, &findings)
+        }
+      } catch {
+        // What cannot be unpacked was looked through as it is; nobody else can unpack it either.
+        return
+      }
+    }
+  }
+
+  private func search(
+    _ window: ScanWindow, from base: Int64 = 0, in path: FilePath, _ findings: inout Findings
+  ) {
+    findings.bytes += Int64(window.bytes.count - window.seen)
+    let span = window.bytes.span
+    var offset = max(0, window.seen - WatchedValues.longestForm)
+    while let hit = watched.firstHit(span, from: offset, before: span.count) {
+      offset = hit.range.lowerBound + 1
+      // What ends within the part that was seen before was found before.
+      guard hit.range.upperBound > window.seen else { continue }
+      findings.count += 1
+      guard findings.places.count < 100 else { continue }
+      findings.places.append(
+        Place(
+          file: PathText(path), offset: base + window.offset + Int64(hit.range.lowerBound), length: hit.range.count))
+    }
+  }
+}

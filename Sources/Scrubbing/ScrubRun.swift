@@ -1,0 +1,192 @@
+internal import SQLiteFormat
+internal import Salvage
+internal import StoreFiles
+
+/// One passage through all page images of a store: the first takes note of every value, the second replaces them.
+///
+/// Not for use from several threads at once.
+final class ScrubRun {
+  let survey: StoreSurvey
+  let images: PageImages
+  let rules: ColumnRules
+  let pseudonyms: Pseudonyms
+
+  /// Where the result goes; nil while notes are taken.
+  let outputs: ScrubbedSet?
+  var isReplacing: Bool { outputs != nil }
+
+  var tally = ScrubTally()
+
+  /// Single places that were changed because an original value lay across two pseudonyms.
+  var changedPlaces: Int64 = 0
+
+  let pageSize: Int
+  let usableSize: Int
+  let geometry: PayloadGeometry
+  let encoding: TextEncoding
+
+  /// Images with cells whose long values may be others'; they come last, and take what is left.
+  var deferred: [PageImage] = []
+  var isDeferring = true
+
+  /// How many bytes of each overflow page were somebody's.
+  var overflowEnds: [UInt16]
+
+  /// Where content was written that is nobody's tree, by its digest, so that copies of it stay copies.
+  var written: [UInt64: PageImage] = [:]
+
+  private var mainDone = PageSet()
+  private var logDone: [Bool]
+  private var journalDone: [Bool]
+
+  // Buffers that are used again for every page.
+  var mask: PageMask
+  var fields = RecordFields()
+  var payload: [UInt8] = []
+  var payloadMask = PageMask(count: 0)
+  var overflowMask = PageMask(count: 0)
+  var overflow: [UInt8]
+  var output: [UInt8]
+
+  private let progress: (Int64, Int64) -> Bool
+
+  init(
+    _ survey: StoreSurvey, _ images: PageImages, _ rules: ColumnRules, _ pseudonyms: Pseudonyms,
+    into outputs: ScrubbedSet?,
+    progress: @escaping (Int64, Int64) -> Bool
+  ) {
+    self.survey = survey
+    self.images = images
+    self.rules = rules
+    self.pseudonyms = pseudonyms
+    self.outputs = outputs
+    self.progress = progress
+    pageSize = survey.pageSize
+    usableSize = survey.usableSize
+    geometry = PayloadGeometry(usableSize: survey.usableSize)
+    encoding = survey.encoding
+    logDone = [Bool](repeating: false, count: images.frames.count)
+    journalDone = [Bool](repeating: false, count: images.records.count)
+    mask = PageMask(count: survey.pageSize)
+    overflow = [UInt8](repeating: 0, count: survey.pageSize)
+    output = [UInt8](repeating: 0, count: survey.pageSize)
+    overflowEnds = [UInt16](repeating: 0, count: Int(survey.pageCount) + 1)
+    // The last row stands for values that belong to no known table.
+    tally.fields =
+      rules.rules.map { [ScrubReport.Counts](repeating: ScrubReport.Counts(), count: $0.count) } + [
+        [ScrubReport.Counts()]
+      ]
+  }
+
+  /// Goes through all images: live pages first, as they know best whose the overflow pages are.
+  func run() throws(ScrubbingError) {
+    let total = 2 * Int64(images.pageCount) + Int64(images.frames.count + images.records.count)
+    var done: Int64 = 0
+    var buffer = [UInt8](repeating: 0, count: pageSize)
+    func visit(_ image: PageImage, onlyTrees: Bool, isAgain: Bool = false) throws(ScrubbingError) {
+      done += 1
+      if done % 256 == 0, !progress(done, total) { throw .cancelled() }
+      guard isAgain || !isDone(image) else { return }
+      do throws(FileError) {
+        let present = try images.read(image, into: &buffer)
+        if present == 0 { return }
+        if let kind = treeKind(buffer, image) {
+          try treePage(image, buffer, present: present, kind: kind.kind, start: kind.start)
+        } else if !onlyTrees {
+          try otherPage(image, buffer, present: present)
+        }
+      } catch {
+        throw ScrubbingError(error)
+      }
+    }
+    if images.pageCount > 0 {
+      for page in 1...images.pageCount where survey.standing(of: page) == .live {
+        try visit(.main(page), onlyTrees: true)
+      }
+    }
+    for index in images.frames.indices { try visit(.log(index), onlyTrees: true) }
+    for index in images.records.indices { try visit(.journal(index), onlyTrees: true) }
+    if images.pageCount > 0 {
+      for page in 1...images.pageCount { try visit(.main(page), onlyTrees: true) }
+    }
+    isDeferring = false
+    for image in deferred { try visit(image, onlyTrees: true, isAgain: true) }
+    if images.pageCount > 0 {
+      for page in 1...images.pageCount { try visit(.main(page), onlyTrees: false) }
+    }
+    for index in images.frames.indices { try visit(.log(index), onlyTrees: false) }
+    for index in images.records.indices { try visit(.journal(index), onlyTrees: false) }
+  }
+
+  /// The kind of b-tree page that an image is, and where its header begins; nil where its first byte is that of none.
+  private func treeKind(_ bytes: [UInt8], _ image: PageImage) -> (kind: PageKind, start: Int)? {
+    let number = images.page(of: image)
+    if number == 1, bytes[0] != 13, bytes[0] != 10 {
+      return PageKind(rawValue: bytes[DatabaseHeader.length]).map { ($0, DatabaseHeader.length) }
+    }
+    return PageKind(rawValue: bytes[0]).map { ($0, 0) }
+  }
+
+  // MARK: Accounts
+
+  /// Whether an image was dealt with.
+  func isDone(_ image: PageImage) -> Bool {
+    switch image {
+    case .main(let page): mainDone.contains(page)
+    case .log(let index): logDone[index]
+    case .journal(let index): journalDone[index]
+    }
+  }
+
+  /// Takes an image off the list.
+  func setDone(_ image: PageImage) {
+    switch image {
+    case .main(let page): _ = mainDone.insert(page)
+    case .log(let index): logDone[index] = true
+    case .journal(let index): journalDone[index] = true
+    }
+  }
+
+  /// Ends an image: what nobody claimed is overwritten, and the page goes out.
+  ///
+  /// - Parameter isSure: whether its structure is beyond doubt.
+  func finish(_ image: PageImage, _ page: inout [UInt8], present: Int, isSure: Bool) throws(FileError) {
+    setDone(image)
+    guard let outputs else { return }
+    fillGaps(image, &page)
+    separate(&page, mask, isSure: isSure)
+    try outputs.write(image, page, count: present, at: images.offset(of: image))
+  }
+
+  /// Overwrites what nobody claimed and what is not zero.
+  private func fillGaps(_ image: PageImage, _ page: inout [UInt8]) {
+    // Taken out of the object, which would be asked for leave at every byte.
+    let marks = mask.marks
+    var gap: Int?
+    for index in 0..<min(page.count, marks.count) {
+      if marks[index] == PageMask.free, page[index] != 0 {
+        page[index] = 0xff
+        if gap == nil { gap = index }
+      } else if let start = gap, marks[index] != PageMask.free {
+        note(gapFrom: start, to: index, in: image)
+        gap = nil
+      }
+    }
+    if let gap { note(gapFrom: gap, to: page.count, in: image) }
+  }
+
+  private func note(gapFrom start: Int, to end: Int, in image: PageImage) {
+    tally.gap(image.file, images.offset(of: image) + Int64(start), end - start)
+  }
+}
+
+extension PageImage {
+  /// The part of the store that it is in.
+  var file: String {
+    switch self {
+    case .main: "main"
+    case .log: "wal"
+    case .journal: "journal"
+    }
+  }
+}

@@ -1,0 +1,315 @@
+internal import PersistentStore
+internal import SQLiteFormat
+internal import Salvage
+internal import StoreFiles
+internal import SystemPackage
+
+/// One scrub from the survey to the check.
+struct ScrubWork {
+  let store: StoreFileSet
+  let target: StoreFileSet
+  let key: ScrubbingKey
+  let wanted: ScrubRules
+  let fileSystem: FileSystem
+  let progress: StoreScrubber.Progress
+
+  private let main: ReadableFile
+  private let log: (any ByteSource)?
+  private let journal: (any ByteSource)?
+
+  /// What the pages are; nil where nothing of a database was found.
+  private let survey: StoreSurvey?
+
+  init(
+    store: StoreFileSet, target: StoreFileSet, key: ScrubbingKey, model: SalvageModel?, rules: ScrubRules,
+    fileSystem: FileSystem, progress: @escaping StoreScrubber.Progress
+  ) throws(ScrubbingError) {
+    self.store = store
+    self.target = target
+    self.key = key
+    wanted = rules
+    self.fileSystem = fileSystem
+    self.progress = progress
+    do throws(FileError) {
+      main = try fileSystem.open(store.main)
+      log = try Self.part(.wal, of: store, in: fileSystem)
+      journal = try Self.part(.journal, of: store, in: fileSystem)
+    } catch {
+      throw ScrubbingError(error)
+    }
+    do throws(SalvageError) {
+      survey = try StoreSurvey.of(store.main, model: model, in: fileSystem) { _, done, total in
+        progress(.survey, done, total)
+      }
+    } catch {
+      guard error.kind == .nothingFound else { throw ScrubbingError(error) }
+      survey = nil
+    }
+  }
+
+  private static func part(
+    _ part: StoreFileSet.Part, of files: StoreFileSet, in fileSystem: FileSystem
+  ) throws(FileError) -> (any ByteSource)? {
+    guard try fileSystem.status(of: files.path(of: part)) != nil else { return nil }
+    return try fileSystem.open(files.path(of: part))
+  }
+
+  /// Writes the scrubbed files.
+  ///
+  /// - Parameter ranksDates: whether dates are replaced like other numbers; without that it is done where nothing else will do.
+  func run(attempt: Int, ranksDates: Bool = false) throws(ScrubbingError) -> StoreScrubber.Result {
+    let pseudonyms = Pseudonyms(
+      key: key, attempt: attempt, encoding: survey?.encoding ?? .utf8, ranksDates: ranksDates)
+    var external = ExternalValues(
+      store.path(of: .externalData), to: target.path(of: .externalData), in: fileSystem)
+    var report = ScrubReport()
+    do throws(FileError) {
+      try external.note(pseudonyms)
+    } catch {
+      throw ScrubbingError(error)
+    }
+    if let survey {
+      let columns = try ColumnRules(survey, wanted)
+      let images: PageImages
+      let outputs: ScrubbedSet
+      do throws(FileError) {
+        images = try PageImages(main: main, log: log, journal: journal, survey: survey)
+      } catch {
+        throw ScrubbingError(error)
+      }
+      try ScrubRun(survey, images, columns, pseudonyms, into: nil) { progress(.notes, $0, $1) }.run()
+      keepWords(of: survey, pseudonyms)
+      pseudonyms.finishNotes()
+      if pseudonyms.dates.isImpossible, !ranksDates { return try run(attempt: attempt, ranksDates: true) }
+      do throws(FileError) {
+        outputs = try ScrubbedSet(target, main: main, log: log, journal: journal, in: fileSystem)
+      } catch {
+        throw ScrubbingError(error)
+      }
+      let run = ScrubRun(survey, images, columns, pseudonyms, into: outputs) { progress(.writing, $0, $1) }
+      try run.run()
+      do throws(FileError) {
+        try writeRest(images, outputs, pseudonyms, &run.tally)
+        try outputs.finish()
+      } catch {
+        throw ScrubbingError(error)
+      }
+      fill(&report, run, columns, pseudonyms)
+    } else {
+      pseudonyms.finishNotes()
+      do throws(FileError) {
+        let outputs = try ScrubbedSet(target, main: main, log: log, journal: journal, in: fileSystem)
+        var tally = ScrubTally()
+        let parts: [(StoreFileSet.Part, (any ByteSource)?)] = [(.main, main), (.wal, log), (.journal, journal)]
+        for (part, source) in parts {
+          if let source { try noise(part, source, 0..<source.count, outputs, pseudonyms, &tally) }
+        }
+        try outputs.finish()
+        report.gaps = tally.gaps
+        report.gapCount = tally.gapCount
+        report.gapBytes = tally.gapBytes
+      } catch {
+        throw ScrubbingError(error)
+      }
+      report.remarks.append("no page of a database was found; everything was overwritten with noise")
+    }
+    do throws(FileError) {
+      try external.write(pseudonyms)
+    } catch {
+      throw ScrubbingError(error)
+    }
+    if external.count > 0 {
+      report.remarks.append(
+        "\(external.count) values in files of their own were overwritten with noise; their names stayed")
+    }
+    report.keeping = wanted.keeping.sorted()
+    report.dropping = wanted.dropping.sorted()
+    return StoreScrubber.Result(report: report, scanner: ValueScanner(watched: pseudonyms.watched), files: target)
+  }
+
+  /// Takes note of every value, and writes nothing.
+  func scanner() throws(ScrubbingError) -> ValueScanner {
+    let pseudonyms = Pseudonyms(key: key, attempt: 0, encoding: survey?.encoding ?? .utf8)
+    var external = ExternalValues(
+      store.path(of: .externalData), to: target.path(of: .externalData), in: fileSystem)
+    let images: PageImages?
+    do throws(FileError) {
+      try external.note(pseudonyms)
+      images = try survey.map { survey throws(FileError) in
+        try PageImages(main: main, log: log, journal: journal, survey: survey)
+      }
+    } catch {
+      throw ScrubbingError(error)
+    }
+    if let survey, let images {
+      let columns = try ColumnRules(survey, wanted)
+      try ScrubRun(survey, images, columns, pseudonyms, into: nil) { progress(.notes, $0, $1) }.run()
+      keepWords(of: survey, pseudonyms)
+    }
+    pseudonyms.finishNotes()
+    return ValueScanner(watched: pseudonyms.watched)
+  }
+
+  /// Takes note of the names of the schema and the model, which are not the user's.
+  private func keepWords(of survey: StoreSurvey, _ pseudonyms: Pseudonyms) {
+    for entry in survey.entries { pseudonyms.keep(word: entry.name) }
+    for tree in survey.trees {
+      pseudonyms.keep(word: tree.name)
+      for column in tree.definition?.columns ?? [] { pseudonyms.keep(word: column.name) }
+    }
+    for entity in survey.layout?.entities ?? [] { pseudonyms.keep(word: entity.name) }
+    for table in survey.layout?.tables ?? [] {
+      for column in table.columns {
+        if let property = column.role.property { pseudonyms.keep(word: property.description) }
+      }
+    }
+  }
+
+  private func fill(_ report: inout ScrubReport, _ run: ScrubRun, _ columns: ColumnRules, _ pseudonyms: Pseudonyms) {
+    let tally = run.tally
+    for (tree, facts) in run.survey.trees.enumerated() {
+      for (field, counts) in tally.fields[tree].enumerated() where !counts.isEmpty {
+        report.columns.append(
+          ScrubReport.Column(
+            table: facts.name, name: columns.names[tree][field], isOrdered: columns.rules[tree][field].isOrdered,
+            counts: counts))
+      }
+    }
+    report.elsewhere = tally.fields.last?.first ?? ScrubReport.Counts()
+    report.pages = tally.pages
+    report.gaps = tally.gaps
+    report.gapCount = tally.gapCount
+    report.gapBytes = tally.gapBytes
+    report.watchedValues = pseudonyms.watched.count
+    report.exemptValues = pseudonyms.watched.exemptCount
+    report.keptMatches = tally.keptMatches
+    report.chanceMatches = tally.chanceMatches
+    report.unwatchedValues = pseudonyms.watched.unwatched
+    report.unorderedValues = pseudonyms.orderedTexts.leftOut + pseudonyms.orderedNumbers.leftOut
+    report.tightValues = pseudonyms.orderedTexts.unclean
+    report.changedPlaces = run.changedPlaces
+    report.datesShifted = pseudonyms.dates.seconds != 0
+    report.dateShiftHasSeconds = pseudonyms.dates.hasSeconds
+    report.datesRanked = pseudonyms.ranksDates
+    report.remarks += columns.remarks
+  }
+
+  // MARK: What is no page
+
+  private func writeRest(
+    _ images: PageImages, _ outputs: ScrubbedSet, _ pseudonyms: Pseudonyms, _ tally: inout ScrubTally
+  ) throws(FileError) {
+    try noise(.main, main, 0..<min(images.base, main.count), outputs, pseudonyms, &tally)
+    let end = images.base + Int64(images.pageCount) * Int64(images.pageSize)
+    if end < main.count { try noise(.main, main, end..<main.count, outputs, pseudonyms, &tally) }
+    if let log, log.count > 0 { try writeLog(log, images, outputs, pseudonyms, &tally) }
+    try JournalRewriting(images: images).run(outputs)
+  }
+
+  private func writeLog(
+    _ log: any ByteSource, _ images: PageImages, _ outputs: ScrubbedSet, _ pseudonyms: Pseudonyms,
+    _ tally: inout ScrubTally
+  ) throws(FileError) {
+    let headerLength = Int64(WriteAheadLog.Header.length)
+    let header = try log.bytes(at: 0, length: WriteAheadLog.Header.length)
+    // What is no header may be anything.
+    try outputs.write(.wal, WriteAheadLog.Header(header) == nil ? Self.filled(header) : header, at: 0)
+    let highest = Int64(images.pageCount) + Int64(images.frames.count) + 65536
+    var frameLength = images.pageSize + WriteAheadLog.frameHeaderLength
+    let isOther = images.frames.isEmpty
+    if isOther, let size = WriteAheadLog.Header(header)?.pageSize {
+      frameLength = size + WriteAheadLog.frameHeaderLength
+    }
+    var offset = headerLength
+    while offset < log.count {
+      let head = try log.bytes(at: offset, length: WriteAheadLog.frameHeaderLength)
+      let isPossible = Int64(head.span.uint32(at: 0) ?? .max) <= highest
+      try outputs.write(.wal, isPossible ? head : Self.filled(head), at: offset)
+      let end = min(log.count, offset + Int64(frameLength))
+      // Whole frames of the store's own page size are images, and written already.
+      if isOther || end < offset + Int64(frameLength) {
+        let start = min(end, offset + Int64(WriteAheadLog.frameHeaderLength))
+        try noise(.wal, log, start..<end, outputs, pseudonyms, &tally)
+      }
+      offset = end
+    }
+    try LogRewriting(original: log, frameLength: frameLength).run(outputs)
+  }
+
+  /// Bytes of the same number that tell nothing.
+  private static func filled(_ bytes: [UInt8]) -> [UInt8] { bytes.map { $0 == 0 ? 0 : 0xff } }
+
+  /// Overwrites a range with noise; what is zero stays.
+  private func noise(
+    _ part: StoreFileSet.Part, _ source: any ByteSource, _ range: Range<Int64>, _ outputs: ScrubbedSet,
+    _ pseudonyms: Pseudonyms, _ tally: inout ScrubTally
+  ) throws(FileError) {
+    var offset = range.lowerBound
+    while offset < range.upperBound {
+      var bytes = try source.bytes(at: offset, length: Int(min(65536, range.upperBound - offset)))
+      if bytes.isEmpty { return }
+      var stream = KeyStream(pseudonyms.function, seed: pseudonyms.function(bytes.span, 0..<bytes.count, tweak: 11))
+      pseudonyms.replaceNoise(&bytes, 0..<bytes.count, &stream)
+      try outputs.write(part, bytes, at: offset)
+      tally.gap(part.rawValue, offset, bytes.count)
+      offset += Int64(bytes.count)
+    }
+  }
+
+  // MARK: The check
+
+  /// Looks for original values in every file of the result.
+  func check(_ result: StoreScrubber.Result) throws(ScrubbingError) -> ValueScanner.Findings {
+    var findings = ValueScanner.Findings()
+    let paths = try written()
+    for (number, path) in paths.enumerated() {
+      guard progress(.check, Int64(number), Int64(paths.count)) else { throw .cancelled() }
+      let found = try result.scanner.scan(path, in: fileSystem)
+      findings.add(found)
+    }
+    return findings
+  }
+
+  /// Lists the files, and makes sure that the store is still what was read.
+  func finish(_ result: inout StoreScrubber.Result) throws(ScrubbingError) {
+    var changed = false
+    do throws(FileError) {
+      let now = try main.currentStatus()
+      let isUnchanged = now.size == main.status.size && now.modified == main.status.modified
+      for path in try writtenFiles() {
+        let size = try fileSystem.status(of: path)?.size ?? 0
+        let name = path.string.dropFirst(target.folder.string.count).drop { $0 == "/" }
+        result.report.files.append(ScrubReport.File(name: PathText(FilePath(String(name))), size: size))
+      }
+      changed = !isUnchanged
+    } catch {
+      throw ScrubbingError(error)
+    }
+    if changed {
+      throw ScrubbingError(
+        .storeChanged, path: store.main, detail: "it was written to meanwhile", hint: "Close the app, or try again.")
+    }
+  }
+
+  func discard() { StoreScrubber.discard(target, in: fileSystem) }
+
+  private func written() throws(ScrubbingError) -> [FilePath] {
+    do throws(FileError) {
+      return try writtenFiles()
+    } catch {
+      throw ScrubbingError(error)
+    }
+  }
+
+  private func writtenFiles() throws(FileError) -> [FilePath] {
+    var paths: [FilePath] = []
+    for member in try target.members(in: fileSystem) {
+      if member.status.kind == .regular {
+        paths.append(member.path)
+      } else if member.status.kind == .directory {
+        paths += try fileSystem.descendants(of: member.path).files.map(\.path)
+      }
+    }
+    return paths
+  }
+}

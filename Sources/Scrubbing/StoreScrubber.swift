@@ -1,0 +1,115 @@
+internal import Crypto
+public import Salvage
+public import StoreFiles
+public import SystemPackage
+
+/// Makes a scrubbed copy of a store: the same pages with the same damage, and pseudonyms in the place of values.
+///
+/// The store is only read. Two passes go over all page images of its files: the first takes note of every value, so that no
+/// pseudonym is one and so that what is indexed can keep its order; the second writes. Then every file that was written is
+/// looked through for the original values. Memory is bounded: about 100 MB at most, whatever the size of the store.
+public struct StoreScrubber: Sendable {
+  /// What a scrub is doing.
+  public enum Phase: String, Sendable {
+    /// Finding out what the pages are.
+    case survey
+
+    /// Taking note of values.
+    case notes
+
+    /// Writing.
+    case writing
+
+    /// Looking for original values in what was written.
+    case check
+  }
+
+  /// What a scrub made.
+  public struct Result: Sendable {
+    /// What was replaced and what was not.
+    public var report: ScrubReport
+
+    /// What looks for the store's values in other files.
+    public var scanner: ValueScanner
+
+    /// The files that were written.
+    public var files: StoreFileSet
+  }
+
+  /// Called with the work done and the work in all; false ends the scrub with `cancelled`.
+  public typealias Progress = @Sendable (_ phase: Phase, _ done: Int64, _ total: Int64) -> Bool
+
+  let key: ScrubbingKey
+  let model: SalvageModel?
+  let rules: ScrubRules
+  let fileSystem: FileSystem
+
+  /// How often the scrub is done again with other pseudonyms where the check finds that two of them make a value.
+  private static let attempts = 4
+
+  /// A scrubber.
+  ///
+  /// - Parameters:
+  ///   - key: what pseudonyms follow from; it stays with the owner.
+  ///   - model: what is known of the store; nil for what it says itself.
+  ///   - rules: which columns stay or are emptied.
+  public init(
+    key: ScrubbingKey, model: SalvageModel? = nil, rules: ScrubRules = ScrubRules(),
+    fileSystem: FileSystem = FileSystem()
+  ) {
+    self.key = key
+    self.model = model
+    self.rules = rules
+    self.fileSystem = fileSystem
+  }
+
+  /// Scrubs a store into a folder, under the same names; the index of its log is left out.
+  ///
+  /// - Parameters:
+  ///   - store: the store's files.
+  ///   - folder: where the result goes; no file of these names may be there.
+  /// - Throws: ``ScrubbingError``; what was written is removed then.
+  public func scrub(
+    _ store: StoreFileSet, into folder: FilePath, progress: @escaping Progress = { _, _, _ in true }
+  ) throws(ScrubbingError) -> Result {
+    let target = StoreFileSet(main: folder.appending(store.main.lastComponent ?? "Store"))
+    do throws(FileError) {
+      for member in try target.members(in: fileSystem) {
+        throw FileError(.alreadyExists, operation: "scrub the store", path: member.path)
+      }
+    } catch {
+      throw ScrubbingError(error)
+    }
+    do throws(ScrubbingError) {
+      let work = try ScrubWork(
+        store: store, target: target, key: key, model: model, rules: rules, fileSystem: fileSystem, progress: progress)
+      for attempt in 0..<Self.attempts {
+        var result = try work.run(attempt: attempt)
+        let findings = try work.check(result)
+        if findings.isEmpty {
+          try work.finish(&result)
+          return result
+        }
+        work.discard()
+        guard attempt + 1 < Self.attempts else {
+          throw ScrubbingError(
+            .valuesFound, path: store.main,
+            detail: "\(findings.count) original values were found in what was written, the first at byte "
+              + "\(findings.places.first?.offset ?? 0) of \(printable(findings.places.first?.file.text ?? ""))",
+            hint: "Nothing was kept of it. Export another level, and report this with the store's schema.")
+        }
+      }
+      throw ScrubbingError.cancelled()
+    } catch {
+      Self.discard(target, in: fileSystem)
+      throw error
+    }
+  }
+
+  /// Removes what was written of a set.
+  static func discard(_ target: StoreFileSet, in fileSystem: FileSystem) {
+    // The first error is the one to report.
+    for part in [StoreFileSet.Part.main, .wal, .journal] { try? fileSystem.unlink(target.path(of: part)) }
+    try? fileSystem.removeTree(target.path(of: .externalData))
+  }
+}

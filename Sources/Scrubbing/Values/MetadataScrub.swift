@@ -1,0 +1,162 @@
+internal import SQLiteFormat
+
+/// Replaces what apps put into the metadata of a store, in place, and leaves Core Data's own entries.
+///
+/// Only binary property lists are understood; any other form stays as it is where it has no entry of an app's, and becomes
+/// noise where it has.
+enum MetadataScrub {
+  private static let limit = 1 << 20
+
+  /// Replaces the values of a property list that do not belong to Core Data.
+  static func replace(_ bytes: inout [UInt8], _ range: Range<Int>, _ pseudonyms: Pseudonyms) {
+    guard let list = BinaryList(bytes.span, range) else { return }
+    var places: [(kind: UInt8, range: Range<Int>)] = []
+    list.collect(bytes.span, &places)
+    for place in places {
+      switch place.kind {
+      case 0x50: pseudonyms.replaceAscii(&bytes, place.range)
+      case 0x60: pseudonyms.replaceWide(&bytes, place.range)
+      case 0x40:
+        var stream = KeyStream(pseudonyms.function, seed: pseudonyms.function(bytes.span, place.range, tweak: 3))
+        pseudonyms.replaceNoise(&bytes, place.range, &stream)
+      default: break
+      }
+    }
+  }
+
+  /// The objects of a binary property list, as far as they are needed.
+  private struct BinaryList {
+    let range: Range<Int>
+    let offsetSize: Int
+    let referenceSize: Int
+    let count: Int
+    let top: Int
+    let table: Int
+
+    init?(_ bytes: Span<UInt8>, _ range: Range<Int>) {
+      guard range.count >= 40, bytes[range.lowerBound] == 0x62, bytes[range.lowerBound + 6] == 0x30 else { return nil }
+      let trailer = range.upperBound - 32
+      self.range = range
+      offsetSize = Int(bytes[trailer + 6])
+      referenceSize = Int(bytes[trailer + 7])
+      guard (1...4).contains(offsetSize), (1...4).contains(referenceSize),
+        let count = bytes.signedInteger(at: trailer + 8, length: 8),
+        let top = bytes.signedInteger(at: trailer + 16, length: 8),
+        let table = bytes.signedInteger(at: trailer + 24, length: 8), count > 0, count < Int64(range.count), top >= 0,
+        top < count, table >= 8, table < Int64(range.count)
+      else { return nil }
+      self.count = Int(count)
+      self.top = Int(top)
+      self.table = range.lowerBound + Int(table)
+    }
+
+    func number(_ bytes: Span<UInt8>, _ offset: Int, _ size: Int) -> Int? {
+      guard offset >= range.lowerBound, offset + size <= range.upperBound else { return nil }
+      var value = 0
+      for index in offset..<(offset + size) { value = value << 8 | Int(bytes[index]) }
+      return value
+    }
+
+    /// The kind of an object, its count and where its content begins.
+    func object(_ bytes: Span<UInt8>, _ index: Int) -> (kind: UInt8, count: Int, content: Int)? {
+      guard index < count, let place = number(bytes, table + index * offsetSize, offsetSize) else { return nil }
+      let offset = range.lowerBound + place
+      guard offset < range.upperBound else { return nil }
+      let kind = bytes[offset] & 0xf0
+      var length = Int(bytes[offset] & 0x0f)
+      var content = offset + 1
+      if length == 15, kind >= 0x40 {
+        guard content < range.upperBound, bytes[content] & 0xf0 == 0x10 else { return nil }
+        let size = 1 << Int(bytes[content] & 3)
+        guard let long = number(bytes, content + 1, size) else { return nil }
+        length = long
+        content += 1 + size
+      }
+      guard length >= 0, length <= range.count else { return nil }
+      return (kind, length, content)
+    }
+
+    func text(_ bytes: Span<UInt8>, _ index: Int) -> String? {
+      guard let object = object(bytes, index), object.kind == 0x50, object.content + object.count <= range.upperBound
+      else { return nil }
+      var text = ""
+      for place in object.content..<(object.content + object.count) {
+        text.unicodeScalars.append(Unicode.Scalar(bytes[place]))
+      }
+      return text
+    }
+
+    /// The strings and data below the entries that are an app's.
+    func collect(_ bytes: Span<UInt8>, _ places: inout [(kind: UInt8, range: Range<Int>)]) {
+      guard let root = object(bytes, top), root.kind == 0xd0 else { return }
+      var visited: Set<Int> = []
+      var waiting: [Int] = []
+      // What Core Data's own entries share with an app's stays.
+      for isOwn in [true, false] {
+        for entry in 0..<root.count {
+          guard let key = number(bytes, root.content + entry * referenceSize, referenceSize),
+            let value = number(bytes, root.content + (root.count + entry) * referenceSize, referenceSize)
+          else { return }
+          visited.insert(key)
+          let name = text(bytes, key) ?? ""
+          let isCoreData = name.hasPrefix("NS") || name.hasPrefix("_NS")
+          guard isCoreData == isOwn else { continue }
+          waiting = [value]
+          while let next = waiting.popLast() {
+            guard visited.count < MetadataScrub.limit, visited.insert(next).inserted,
+              let object = object(bytes, next)
+            else { continue }
+            switch object.kind {
+            case 0xa0, 0xc0, 0xd0:
+              let references = object.kind == 0xd0 ? 2 * object.count : object.count
+              guard object.content + references * referenceSize <= range.upperBound else { continue }
+              for index in 0..<references {
+                if let reference = number(bytes, object.content + index * referenceSize, referenceSize) {
+                  waiting.append(reference)
+                }
+              }
+            case 0x40, 0x50, 0x60:
+              let length = object.kind == 0x60 ? 2 * object.count : object.count
+              guard !isCoreData, object.content + length <= range.upperBound else { continue }
+              places.append((object.kind, object.content..<(object.content + length)))
+            default: break
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+extension Pseudonyms {
+  /// Replaces ASCII text, whatever the encoding of the database.
+  func replaceAscii(_ bytes: inout [UInt8], _ range: Range<Int>) {
+    var stream = KeyStream(function, seed: function(bytes.span, range, tweak: 4))
+    for index in range {
+      switch bytes[index] {
+      case 0x30...0x39: bytes[index] = 0x30 + UInt8(stream.below(10))
+      case 0x41...0x5a: bytes[index] = 0x41 + UInt8(stream.below(26))
+      case 0x61...0x7a: bytes[index] = 0x61 + UInt8(stream.below(26))
+      default: break
+      }
+    }
+  }
+
+  /// Replaces big-endian UTF-16, whatever the encoding of the database.
+  func replaceWide(_ bytes: inout [UInt8], _ range: Range<Int>) {
+    var stream = KeyStream(function, seed: function(bytes.span, range, tweak: 5))
+    var index = range.lowerBound
+    while index + 2 <= range.upperBound {
+      let character = TextCoding.read(bytes.span, at: index, before: range.upperBound, .utf16BigEndian)
+      if let scalar = character.scalar,
+        let block = scalar < 0x80
+          ? (scalar >= 0x61 && scalar <= 0x7a ? 0x61...0x7a : scalar >= 0x41 && scalar <= 0x5a ? 0x41...0x5a : nil)
+          : CharacterBlock.block(of: scalar)
+      {
+        let other = block.lowerBound + UInt32(stream.below(Int(block.upperBound - block.lowerBound) + 1))
+        TextCoding.write(other, length: character.length, into: &bytes, at: index, .utf16BigEndian)
+      }
+      index += max(2, character.length)
+    }
+  }
+}

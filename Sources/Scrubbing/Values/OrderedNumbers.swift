@@ -1,0 +1,115 @@
+/// Pseudonyms that keep the order of the numbers of indexed columns, each in its region of the same sign and width.
+///
+/// Whole numbers of up to six digits stay; a number with a fraction keeps its whole part where that has no more digits, and
+/// its fraction becomes another one, in the order of all fractions above the same whole number.
+struct OrderedNumbers {
+  /// The numbers that are held at most.
+  static let limit = 4_000_000
+
+  private var found = FingerprintSet()
+  private var originals: [Int64] = []
+  private var replaced: [Int64] = []
+  private var reals: [Double] = []
+
+  /// The numbers that found no room, whose order is not kept.
+  private(set) var leftOut: Int64 = 0
+
+  /// The bytes that it takes.
+  var memory: Int { found.memory + (originals.capacity + replaced.capacity + reals.capacity) * 8 }
+
+  /// Adds an integer of more than six digits.
+  mutating func insert(_ number: Int64) {
+    guard originals.count < Self.limit else {
+      leftOut += 1
+      return
+    }
+    if found.insert(UInt64(bitPattern: number) &* 2) { originals.append(number) }
+  }
+
+  /// Adds a real.
+  mutating func insert(real number: Double) {
+    guard number.isFinite, reals.count < Self.limit else {
+      leftOut += 1
+      return
+    }
+    guard found.insert(number.bitPattern | 1 << 63 ^ 0x5555) else { return }
+    reals.append(number)
+    // The whole number below it is replaced like any other.
+    if let whole = Self.whole(number), NumberRegion.isLong(whole) { insert(whole) }
+  }
+
+  /// The whole number below a real; nil where reals have no fractions any more.
+  private static func whole(_ number: Double) -> Int64? {
+    abs(number) < 4_503_599_627_370_496 ? Int64(number.rounded(.down)) : nil
+  }
+
+  /// Puts the numbers in order and gives each its pseudonym.
+  ///
+  /// - Parameter isFree: whether a number, of a width in bytes, can be a pseudonym; where none is, any will do.
+  mutating func assign(_ function: KeyedFunction, isFree: (_ number: Int64, _ width: Int) -> Bool) {
+    found = FingerprintSet()
+    originals.sort()
+    reals.sort()
+    replaced.reserveCapacity(originals.count)
+    var index = 0
+    while index < originals.count {
+      let region = NumberRegion.region(of: originals[index])
+      let bytes = NumberRegion.width(region.lowerBound > 0 ? region.upperBound : region.lowerBound)
+      var end = index
+      while end < originals.count, region.contains(originals[end]) { end += 1 }
+      var next = region.lowerBound
+      var free = UInt64(bitPattern: region.upperBound &- region.lowerBound) - UInt64(end - index - 1)
+      var stream = KeyStream(function, seed: UInt64(bitPattern: region.lowerBound))
+      while index < end {
+        let gap = stream.below64(free / UInt64(end - index) * 2 + 1)
+        next = next &+ Int64(bitPattern: min(gap, free))
+        free -= min(gap, free)
+        var tries = 0
+        while tries < 256, free > 0, !isFree(next, bytes) {
+          next = next &+ 1
+          free -= 1
+          tries += 1
+        }
+        replaced.append(next)
+        next = next &+ 1
+        index += 1
+      }
+    }
+  }
+
+  /// The pseudonym of an integer; nil where it is not among those.
+  func pseudonym(_ number: Int64) -> Int64? {
+    guard !originals.isEmpty else { return nil }
+    let place = Self.place(of: number, in: originals)
+    return place < originals.count && originals[place] == number ? replaced[place] : nil
+  }
+
+  /// Where a real is in the order of all; nil where it is not among those.
+  func place(of number: Double) -> Int? {
+    let place = Self.place(of: number, in: reals)
+    return place < reals.count && reals[place] == number ? place : nil
+  }
+
+  /// A pseudonym of the real at a place, another one each time.
+  func pseudonym(_ place: Int, _ stream: inout KeyStream) -> Double {
+    let number = reals[place]
+    guard let whole = Self.whole(number) else { return number }
+    let base = NumberRegion.isLong(whole) ? pseudonym(whole) ?? whole : whole
+    guard number != Double(whole) else { return Double(base) }
+    var low = Self.place(of: Double(whole), in: reals)
+    if reals[low] == Double(whole) { low += 1 }
+    let high = Self.place(of: Double(whole) + 1, in: reals)
+    let share = 0.05 + 0.9 * Double(stream.below64(1 << 30)) / Double(1 << 30)
+    return Double(base) + (Double(place - low) + share) / Double(max(1, high - low))
+  }
+
+  private static func place<Number: Comparable>(of number: Number, in numbers: [Number]) -> Int {
+    var low = 0
+    var high = numbers.count
+    while low < high {
+      let middle = (low + high) / 2
+      if numbers[middle] < number { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+}

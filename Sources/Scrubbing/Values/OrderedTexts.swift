@@ -1,0 +1,230 @@
+internal import SQLiteFormat
+
+/// Pseudonyms that keep the order of the values of indexed columns, text and blobs.
+///
+/// The values form a tree of characters. At each node the characters that occur are replaced by others of their kind in the
+/// same order, letters of both cases alike, so that BINARY, NOCASE and RTRIM keep their order; where only one value is
+/// left, what remains of it is replaced freely. What this gives away is the shape of that tree, and for columns with a
+/// great many values their first characters.
+struct OrderedTexts {
+  /// The bytes of values that are held at most.
+  static let limit = 96 << 20
+
+  /// How many values are held at most.
+  static let countLimit = 5_000_000
+
+  /// How much of a value is put in order; the rest of longer ones is replaced freely.
+  static let longest = 256
+
+  /// A value.
+  struct Entry {
+    var offset: UInt32
+    var length: UInt16
+    var isBlob: Bool
+    var seed: UInt64
+  }
+
+  private var arena: [UInt8] = []
+  private var entries: [Entry] = []
+
+  /// The places of the entries by their seeds; 0 for none.
+  private var places = [UInt32](repeating: 0, count: 1 << 12)
+
+  private let encoding: TextEncoding
+
+  /// The values that found no room, whose order is not kept.
+  private(set) var leftOut: Int64 = 0
+
+  /// The values for which every pseudonym in their order is one of the store's values.
+  private(set) var unclean: Int64 = 0
+
+  init(encoding: TextEncoding) { self.encoding = encoding }
+
+  /// The number of different values.
+  var count: Int { entries.count }
+
+  /// The bytes that it takes.
+  var memory: Int { arena.capacity + entries.capacity * 16 + places.count * 4 }
+
+  /// The place in the table of a seed, or of the gap where it would be.
+  private func slot(_ seed: UInt64) -> Int {
+    let mask = places.count &- 1
+    var index = Int(truncatingIfNeeded: seed ^ seed >> 32) & mask
+    while places[index] != 0, entries[Int(places[index]) &- 1].seed != seed { index = (index &+ 1) & mask }
+    return index
+  }
+
+  /// Adds a value.
+  ///
+  /// - Parameter seed: its fingerprint, which differs between text and blobs.
+  mutating func insert(_ bytes: Span<UInt8>, _ range: Range<Int>, isBlob: Bool, seed: UInt64) {
+    let slot = slot(seed)
+    guard places[slot] == 0 else { return }
+    let length = min(range.count, Self.longest)
+    guard arena.count + length <= Self.limit, entries.count < Self.countLimit else {
+      leftOut += 1
+      return
+    }
+    entries.append(Entry(offset: UInt32(arena.count), length: UInt16(length), isBlob: isBlob, seed: seed))
+    places[slot] = UInt32(entries.count)
+    for index in range.lowerBound..<(range.lowerBound + length) { arena.append(bytes[index]) }
+    if entries.count * 2 > places.count {
+      places = [UInt32](repeating: 0, count: places.count * 2)
+      for (place, entry) in entries.enumerated() { places[self.slot(entry.seed)] = UInt32(place + 1) }
+    }
+  }
+
+  /// The pseudonym of a value, or of its beginning; nil where the value is not among those.
+  func pseudonym(seed: UInt64) -> ArraySlice<UInt8>? {
+    guard !entries.isEmpty else { return nil }
+    let place = places[slot(seed)]
+    guard place != 0 else { return nil }
+    let entry = entries[Int(place) - 1]
+    return arena[Int(entry.offset)..<(Int(entry.offset) + Int(entry.length))]
+  }
+
+  // MARK: Making the pseudonyms
+
+  /// Values that are the same up to some character.
+  private struct Node {
+    var range: Range<Int>
+    var depth: Int
+    var path: UInt64
+  }
+
+  /// Replaces every value by its pseudonym.
+  ///
+  /// - Parameters:
+  ///   - isClean: whether a pseudonym, as far as it is made, has no value of the store in it.
+  ///   - finish: replaces the rest of a value freely, from an offset on; given the whole value, replaced up to there.
+  mutating func assign(
+    _ function: KeyedFunction, isClean: (_ value: Span<UInt8>, _ range: Range<Int>) -> Bool,
+    finish: (_ value: inout [UInt8], _ from: Int, _ isBlob: Bool, _ seed: UInt64) -> Void
+  ) {
+    guard !entries.isEmpty else { return }
+    var order = Array(0..<UInt32(entries.count))
+    let (arena, entries, encoding) = (arena, entries, encoding)
+    order.sort { Self.isBefore(entries[Int($0)], entries[Int($1)], arena, encoding) }
+    var result = arena
+    var waiting: [Node] = []
+    // Text and blobs are trees of their own.
+    let firstBlob = order.firstIndex { entries[Int($0)].isBlob } ?? order.count
+    if firstBlob > 0 { waiting.append(Node(range: 0..<firstBlob, depth: 0, path: 1)) }
+    if firstBlob < order.count { waiting.append(Node(range: firstBlob..<order.count, depth: 0, path: 2)) }
+    var value: [UInt8] = []
+    while let node = waiting.popLast() {
+      let first = entries[Int(order[node.range.lowerBound])]
+      if node.range.count == 1 || Self.areSame(order[node.range], from: node.depth, entries, arena, encoding) {
+        let group = node.range.map { entries[Int(order[$0])] }
+        // Values that only differ in the case of letters have the same rest.
+        let seed = group.count == 1 ? first.seed : function(node.path, UInt64(node.depth))
+        var isDone = false
+        for attempt in UInt64(0)..<64 where !isDone {
+          isDone = true
+          for entry in group {
+            let place = Int(entry.offset)..<(Int(entry.offset) + Int(entry.length))
+            value.removeAll(keepingCapacity: true)
+            value.append(contentsOf: result[place.lowerBound..<min(place.upperBound, place.lowerBound + node.depth)])
+            if value.count < place.count { value.append(contentsOf: arena[(place.lowerBound + value.count)..<place.upperBound]) }
+            finish(&value, node.depth, entry.isBlob, attempt == 0 ? seed : function(seed, attempt))
+            if isDone, !isClean(value.span, 0..<value.count) { isDone = false }
+            for offset in node.depth..<max(node.depth, place.count) { result[place.lowerBound + offset] = value[offset] }
+          }
+          if node.depth >= Int(first.length) { break }
+        }
+        if !isDone { unclean += Int64(group.count) }
+        continue
+      }
+      var groups: [(symbol: OrderedSymbol, range: Range<Int>)] = []
+      for index in node.range {
+        let entry = entries[Int(order[index])]
+        guard node.depth < Int(entry.length) else { continue }
+        let symbol = OrderedSymbol(entry, at: node.depth, arena.span, encoding)
+        if let last = groups.last, last.symbol.key == symbol.key {
+          groups[groups.count - 1].range = last.range.lowerBound..<(index + 1)
+        } else {
+          groups.append((symbol, index..<(index + 1)))
+        }
+      }
+      let symbols = groups.map(\.symbol)
+      var isDone = false
+      for attempt in UInt64(0)..<16 where !isDone {
+        var stream = KeyStream(function, seed: node.path ^ attempt << 32)
+        guard let replaced = OrderedSymbol.replacements(symbols, freedom: Int(attempt / 4), encoding, &stream) else {
+          continue
+        }
+        isDone = true
+        for (number, group) in groups.enumerated() {
+          for index in group.range {
+            let entry = entries[Int(order[index])]
+            OrderedSymbol(entry, at: node.depth, arena.span, encoding).write(
+              replaced[number], into: &result, at: Int(entry.offset) + node.depth, encoding)
+          }
+          let entry = entries[Int(order[group.range.lowerBound])]
+          let end = Int(entry.offset) + node.depth + group.symbol.length
+          let start = max(Int(entry.offset), end - WatchedValues.longestForm)
+          if !isClean(result.span, start..<end) { isDone = false }
+        }
+      }
+      for group in groups {
+        waiting.append(
+          Node(
+            range: group.range, depth: node.depth + group.symbol.length,
+            path: function(node.path, group.symbol.key << 1 | 1)))
+      }
+    }
+    self.arena = result
+  }
+
+  /// The order of the tree: blobs behind text, ASCII letters without their case.
+  private static func isBefore(_ first: Entry, _ second: Entry, _ arena: [UInt8], _ encoding: TextEncoding) -> Bool {
+    if first.isBlob != second.isBlob { return second.isBlob }
+    let bytes = arena.span
+    let count = Int(min(first.length, second.length))
+    let (left, right) = (Int(first.offset), Int(second.offset))
+    for index in 0..<count {
+      var one = bytes[left &+ index]
+      var other = bytes[right &+ index]
+      if one == other { continue }
+      if !first.isBlob {
+        one = folded(one, index, left, Int(first.length), bytes, encoding)
+        other = folded(other, index, right, Int(second.length), bytes, encoding)
+      }
+      if one != other { return one < other }
+    }
+    if first.length != second.length { return first.length < second.length }
+    return first.offset < second.offset
+  }
+
+  /// Whether values are the same from an offset on but for the case of letters.
+  private static func areSame(
+    _ order: ArraySlice<UInt32>, from depth: Int, _ entries: [Entry], _ arena: [UInt8], _ encoding: TextEncoding
+  ) -> Bool {
+    guard let first = order.first, order.count <= 8, !entries[Int(first)].isBlob else { return false }
+    let bytes = arena.span
+    let entry = entries[Int(first)]
+    for place in order.dropFirst() {
+      let other = entries[Int(place)]
+      guard other.length == entry.length else { return false }
+      for index in depth..<max(depth, Int(entry.length)) {
+        let one = folded(
+          bytes[Int(entry.offset) + index], index, Int(entry.offset), Int(entry.length), bytes, encoding)
+        let two = folded(
+          bytes[Int(other.offset) + index], index, Int(other.offset), Int(other.length), bytes, encoding)
+        if one != two { return false }
+      }
+    }
+    return true
+  }
+
+  @inline(__always)
+  private static func folded(
+    _ byte: UInt8, _ index: Int, _ start: Int, _ length: Int, _ bytes: Span<UInt8>, _ encoding: TextEncoding
+  ) -> UInt8 {
+    guard byte >= 0x41, byte <= 0x5a else { return byte }
+    if encoding == .utf8 { return byte | 0x20 }
+    let isLow = (index & 1 == 0) == (encoding == .utf16LittleEndian)
+    let other = index ^ 1
+    return isLow && other < length && bytes[start + other] == 0 ? byte | 0x20 : byte
+  }
+}

@@ -1,0 +1,137 @@
+internal import SQLiteFormat
+
+/// Makes the pseudonyms of a store's values: first takes note of all of them, then replaces them in place.
+///
+/// A pseudonym follows from the value and the key alone, so that equal values have equal ones. Those of indexed columns
+/// keep their order besides and are made when all values are known. Not for use from several threads at once.
+final class Pseudonyms {
+  /// What became of a value.
+  enum Outcome {
+    /// It was replaced by what follows from it alone.
+    case replaced
+
+    /// It was replaced by what keeps its order, and must stay exactly so.
+    case ordered
+
+    /// It is a date and was shifted.
+    case shifted
+
+    /// It stays by a rule: small numbers, keys, references to files.
+    case kept
+
+    /// It was overwritten with filling.
+    case dropped
+
+    /// There is nothing in it: NULL, constants, empty text.
+    case nothing
+  }
+
+  /// Text up to this many characters is replaced as a whole; longer text word by word, so that its pieces on different
+  /// pages can still be told to belong together.
+  static let longestWhole = 64
+
+  let encoding: TextEncoding
+  let function: KeyedFunction
+  var watched: WatchedValues
+  var orderedTexts: OrderedTexts
+  var orderedNumbers = OrderedNumbers()
+  var dates = DateShift()
+
+  /// Whether dates are replaced like other numbers, in their order, because no shift fits them all.
+  let ranksDates: Bool
+
+  /// What is kept and may be found, as far as there is room for it.
+  var keptBytes: [UInt8] = []
+  static let keptLimit = 4 << 20
+
+  /// Buffers for text in UTF-8 and for the digits of a number.
+  var canonical: [UInt8] = []
+
+  init(key: ScrubbingKey, attempt: Int, encoding: TextEncoding, ranksDates: Bool = false) {
+    self.encoding = encoding
+    self.ranksDates = ranksDates
+    function = key.function(for: "values", attempt: attempt)
+    watched = WatchedValues(key.function(for: "watch", attempt: 0))
+    orderedTexts = OrderedTexts(encoding: encoding)
+  }
+
+  /// The bytes that the fingerprints and orders take.
+  var memory: Int { watched.memory + orderedTexts.memory + orderedNumbers.memory }
+
+  /// Ends the taking of notes: pseudonyms with an order are made, and the shift of dates is chosen.
+  func finishNotes() {
+    let kept = keptBytes
+    keptBytes = []
+    watched.exemptAll(in: kept.span, 0..<kept.count)
+    let watched = watched
+    dates.choose(function) { watched.contains(number: Self.bits(of: $0)) }
+    orderedNumbers.assign(function) { number, width in
+      Self.isClean(number, width, watched) && !watched.contains(number: UInt64(bitPattern: number))
+    }
+    orderedTexts.assign(
+      function, isClean: { watched.firstHit($0, from: $1.lowerBound, before: $1.upperBound) == nil },
+      finish: { value, from, isBlob, seed in
+        guard from < value.count else { return }
+        if isBlob {
+          replaceBlob(&value, 0..<value.count, from: from, seed: seed)
+        } else {
+          replaceText(&value, 0..<value.count, from: from, seed: seed)
+        }
+      })
+  }
+
+  // MARK: Replacing
+
+  /// Replaces a value in place.
+  func replace(_ code: Int64, _ bytes: inout [UInt8], _ range: Range<Int>, _ rule: FieldRule) -> Outcome {
+    switch code {
+    case 1...6: return replaceInteger(&bytes, range, rule)
+    case 7: return replaceReal(&bytes, range, rule)
+    case 12...:
+      guard !range.isEmpty else { return .nothing }
+      switch rule.kind {
+      case .keep: return .kept
+      case .metadata:
+        MetadataScrub.replace(&bytes, range, self)
+        return .kept
+      case .drop where !rule.isOrdered:
+        Self.drop(&bytes, range, isText: code & 1 == 1, encoding)
+        return .dropped
+      default: break
+      }
+      if code & 1 == 1 { return replaceWholeText(&bytes, range) }
+      if BlobForm.isReference(bytes.span, range) { return .kept }
+      return replaceWholeBlob(&bytes, range)
+    default: return .nothing
+    }
+  }
+
+  func seed(_ bytes: Span<UInt8>, _ range: Range<Int>, isText: Bool) -> UInt64 {
+    function(bytes, range, tweak: isText ? 0x74_6578 : 0x62_6c6f)
+  }
+
+  private static func drop(_ bytes: inout [UInt8], _ range: Range<Int>, isText: Bool, _ encoding: TextEncoding) {
+    for index in range where bytes[index] != 0 {
+      guard isText else {
+        bytes[index] = 0xdd
+        continue
+      }
+      switch bytes[index] {
+      case 0x30...0x39: bytes[index] = 0x30
+      case 0x41...0x5a: bytes[index] = 0x58
+      case 0x61...0x7a, 0x80...0xff: bytes[index] = 0x78
+      default: break
+      }
+    }
+  }
+
+  // MARK: What was found after all
+
+  /// Lets the values in a range be found.
+  func exempt(_ hit: WatchedValues.Hit) { watched.exempt(hit) }
+
+  /// Where bytes on a page contain an original value.
+  func firstHit(_ bytes: Span<UInt8>, from start: Int, before end: Int) -> WatchedValues.Hit? {
+    watched.firstHit(bytes, from: start, before: end)
+  }
+}

@@ -1,0 +1,103 @@
+internal import Examination
+internal import Foundation
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import Quarantine
+internal import Salvage
+internal import StoreFiles
+internal import SupportBundle
+internal import SystemPackage
+
+/// The files that every bundle has, whatever its level.
+struct ExportTexts {
+  private let shared: [BundleItem]
+  private let facts: [BundleLevel: BundleItem]
+  private let readmes: [BundleLevel: BundleItem]
+
+  init(
+    _ work: ExportWork, _ evidence: ExportEvidence, _ analysis: ExportAnalysis, _ reduction: PathReduction,
+    date: Timestamp, _ log: inout OpeningLog
+  ) throws {
+    let fileSystem = work.fileSystem
+    var items: [BundleItem] = []
+    func add(_ name: String, _ bytes: [UInt8], _ words: String) {
+      items.append(BundleItem(name, .bytes(bytes), words: words))
+    }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+
+    if let receipt = work.source.receipt {
+      add(
+        "receipt.json", try reduction.json(try receipt.json()),
+        "the receipt of the quarantine, without the names of folders")
+      add(
+        "timeline.json", try reduction.json(Array(try encoder.encode(receipt.history))),
+        "what happened to the store, and when")
+    }
+    add("salvage.json", try analysis.salvage(reduction), "what can be recovered, what not, and the likely causes")
+    let examination = ExaminationJSON(examination: analysis.examination, path: FilePath(work.source.name))
+    add(
+      "examination.json", try reduction.json(Array(try encoder.encode(examination)), without: ["storeUUID"]),
+      "what was found in the store's header, pages and metadata")
+    if let states = analysis.report?.pages {
+      let map = try PageMapFile(states, pages: analysis.pages) { !work.progress(.analysing, 1, 1) }
+      add("page-map.json", map.text, "the state of every page")
+    }
+    if evidence.hasMain {
+      add(
+        "schema.sql", try SchemaListing(of: evidence.files, in: fileSystem).text,
+        "the statements of the schema: tables, indexes, views, triggers")
+    }
+    items += ModelFiles.items(given: work.options.model, found: analysis.examination, &log)
+    let system = SystemFacts(
+      store: work.source.originalPath.folder, appVersion: work.options.appVersion, in: fileSystem)
+    add("system.json", Array(try encoder.encode(system)) + [10], "the system that it is on")
+    let text = reduction.reduced(String(decoding: log.text, as: UTF8.self))
+    add("log.txt", Array(text.utf8), "the log of looking at the store and of opening a copy of it")
+    shared = items
+
+    var facts: [BundleLevel: BundleItem] = [:]
+    var readmes: [BundleLevel: BundleItem] = [:]
+    for level in BundleLevel.allCases {
+      let hasStore = (level == .scrubbed || level == .full) && evidence.hasMain
+      let path = hasStore ? "store/\(work.bundledName)" : nil
+      let value = Self.facts(work, evidence, analysis, level, date: date, storePath: path)
+      facts[level] = BundleItem(
+        BundleFacts.name, .bytes(Array(try encoder.encode(value)) + [10]), words: "what was found, in numbers and words"
+      )
+      readmes[level] = BundleItem(
+        "README.txt", .bytes(BundleReadme.text(level, name: printable(work.source.name), storePath: path)),
+        words: "what the bundle is and how to look at it")
+    }
+    self.facts = facts
+    self.readmes = readmes
+  }
+
+  /// The files for a level.
+  func items(_ level: BundleLevel) -> [BundleItem] {
+    shared + [facts[level], readmes[level]].compactMap(\.self)
+  }
+
+  private static func facts(
+    _ work: ExportWork, _ evidence: ExportEvidence, _ analysis: ExportAnalysis, _ level: BundleLevel, date: Timestamp,
+    storePath: String?
+  ) -> BundleFacts {
+    let (examination, pages) = (analysis.examination, analysis.report?.pages)
+    let receipt = work.source.receipt
+    let hashes = examination.metadata?.versionHashes ?? [:]
+    var damaged = Set<String>()
+    for run in pages?.runs ?? [] where run.state == .damaged {
+      if let owner = run.owner, let pages { damaged.insert(pages.owners[owner].table) }
+    }
+    let versions = SoftwareVersions(examination, app: work.options.appVersion ?? receipt?.versions.app)
+    return BundleFacts(
+      level: level, date: date, app: work.options.app, store: work.source.name,
+      quarantineID: work.source.quarantineID, verdict: examination.verdict.rawValue,
+      reason: receipt?.reason.code ?? examination.reason.code, cause: analysis.report?.causes.first?.code.rawValue,
+      pageStates: Dictionary(uniqueKeysWithValues: (pages?.counts ?? [:]).map { ($0.key.rawValue, Int64($0.value)) }),
+      damagedTables: damaged.sorted(), pageSize: pages?.pageSize ?? examination.health.pageSize,
+      bytes: evidence.allBytes, modelVersion: examination.modelVersion ?? receipt?.model?.version,
+      modelChecksum: hashes.isEmpty ? receipt?.model?.checksum : ManagedObjectModel.versionChecksum(of: hashes),
+      versions: versions, storePath: storePath)
+  }
+}

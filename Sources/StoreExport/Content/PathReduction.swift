@@ -1,0 +1,78 @@
+internal import Foundation
+internal import StoreFiles
+internal import SystemPackage
+
+/// Takes the folders out of paths in JSON, since their names tell of the user: of each path the last component stays.
+struct PathReduction {
+  /// Folders that may be named within sentences, the longest first.
+  private let folders: [String]
+
+  /// A reduction that knows some folders and files; every other absolute path is told by its looks.
+  init(knowing paths: [FilePath]) {
+    var known = Set<String>()
+    for path in paths {
+      var folder = path.folder
+      while folder.isAbsolute, folder.components.count > 0 {
+        known.insert(folder.string + "/")
+        folder = folder.folder
+      }
+    }
+    folders = known.sorted { ($0.utf8.count, $0) > ($1.utf8.count, $1) }
+  }
+
+  /// JSON text with paths reduced and some keys left out, wherever they are.
+  ///
+  /// - Throws: what reading the JSON throws.
+  func json(_ bytes: [UInt8], without keys: Set<String> = []) throws -> [UInt8] {
+    let value = reduced(try JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed), keys)
+    let data = try JSONSerialization.data(
+      withJSONObject: value, options: [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes, .fragmentsAllowed])
+    return [UInt8](data) + [UInt8(ascii: "\n")]
+  }
+
+  private func reduced(_ value: Any, _ keys: Set<String>) -> Any {
+    switch value {
+    case let text as String: return reduced(text)
+    case let list as [Any]: return list.map { reduced($0, keys) }
+    case let object as [String: Any]:
+      // A path whose bytes are not UTF-8.
+      if object.count == 2, let text = object["text"] as? String, object["bytes"] is String { return reduced(text) }
+      return object.filter { !keys.contains($0.key) }.mapValues { reduced($0, keys) }
+    default: return value
+    }
+  }
+
+  /// Text with the folders of its paths left out.
+  func reduced(_ text: String) -> String {
+    if text.hasPrefix("/"), !text.contains("\n") {
+      return FilePath(text).lastComponent?.string ?? "/"
+    }
+    var result = text
+    for folder in folders where result.contains(folder) { result = result.replacing(folder, with: "") }
+    guard result.contains("/") else { return result }
+    return Self.withoutFolders(result)
+  }
+
+  /// Takes `/a/b/` out of `"/a/b/c"`; addresses such as `https://host` stay.
+  private static func withoutFolders(_ text: String) -> String {
+    var result = ""
+    var rest = text[...]
+    while let slash = rest.firstIndex(of: "/") {
+      let before = rest[..<slash].last
+      result += rest[..<slash]
+      let isStart = before.map { $0 == " " || $0 == "\"" || $0 == "'" || $0 == "(" || $0 == "“" } ?? result.isEmpty
+      guard isStart else {
+        result += "/"
+        rest = rest[rest.index(after: slash)...]
+        continue
+      }
+      let end = rest[slash...].firstIndex {
+        $0 == "\"" || $0 == " " || $0 == "\n" || $0 == "'" || $0 == ")" || $0 == "”"
+      }
+      let path = rest[slash..<(end ?? rest.endIndex)]
+      result += path.split(separator: "/").last ?? ""
+      rest = rest[(end ?? rest.endIndex)...]
+    }
+    return result + rest
+  }
+}

@@ -1,0 +1,108 @@
+internal import Examination
+internal import Foundation
+internal import Salvage
+internal import Scrubbing
+internal import StoreFiles
+internal import SupportBundle
+internal import SystemPackage
+
+/// The level `scrubbed`: the store with every value replaced, and the account of it.
+struct ScrubbedStore {
+  /// The files.
+  let items: [BundleItem]
+
+  /// What was replaced.
+  let report: ScrubReport
+
+  /// What looks for the store's values in other files.
+  let scanner: ValueScanner
+
+  init(
+    _ work: ExportWork, _ evidence: ExportEvidence, _ analysis: ExportAnalysis, in folder: ExportFolder
+  ) throws {
+    guard evidence.hasMain else {
+      throw SupportBundleErrors.store(
+        work.source.originalPath, "its main file is missing, so that nothing can be scrubbed")
+    }
+    try folder.requireRoom(evidence.allBytes)
+    let target = folder.path.appending("scrubbed")
+    try work.fileSystem.makeDirectory(target, permissions: .ownerReadWriteExecute)
+    let key = try Self.key(work)
+    let result: StoreScrubber.Result
+    do throws(ScrubbingError) {
+      result = try Self.scrubber(work, key: key).scrub(evidence.files, into: target) {
+        [progress = work.progress] phase, done, total in
+        progress(phase == .check ? .checking : .scrubbing, done, total)
+      }
+    } catch {
+      throw Self.told(error, work)
+    }
+    report = result.report
+    scanner = result.scanner
+    var items: [BundleItem] = []
+    let stem = String(work.bundledName.dropLast(".sqlite".count))
+    let written = try ExportEvidence(resting: result.files, in: work.fileSystem)
+    for member in written.members where member.status.kind == .regular {
+      let suffix =
+        switch member.part {
+        case .main, .externalData: ""
+        case .wal: "-wal"
+        case .sharedMemory: "-shm"
+        case .journal: "-journal"
+        }
+      items.append(
+        BundleItem(
+          "store/\(work.bundledName)\(suffix)", .file(member.path, size: member.status.size),
+          words: "the store's \(member.part == .main ? "pages" : member.part.rawValue), every value replaced"))
+    }
+    for file in written.external {
+      let rest = file.name.split(separator: "/").dropFirst().joined(separator: "/")
+      items.append(
+        BundleItem(
+          "store/.\(stem)_SUPPORT/\(rest)", .file(file.path, size: file.size),
+          words: "a large value in a file of its own, replaced"))
+    }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    items.append(
+      BundleItem(
+        "scrub.json", .bytes(Array(try encoder.encode(result.report)) + [10]),
+        words: "what was replaced, and what was overwritten because nobody could read it"))
+    self.items = items
+  }
+
+  private static func key(_ work: ExportWork) throws -> ScrubbingKey {
+    work.options.usesFreshKey ? .random() : try ScrubbingKeyFile(home: work.home, in: work.fileSystem).key()
+  }
+
+  private static func scrubber(_ work: ExportWork, key: ScrubbingKey) -> StoreScrubber {
+    StoreScrubber(
+      key: key, model: work.options.model.map(SalvageModel.init),
+      rules: ScrubRules(keeping: work.options.keeping, dropping: work.options.dropping), fileSystem: work.fileSystem)
+  }
+
+  private static func told(_ error: ScrubbingError, _ work: ExportWork) -> any Error {
+    switch error.kind {
+    case .cancelled: return StoreExporter.cancelled()
+    case .valuesFound:
+      return SupportBundleError(
+        .notScrubbed, operation: SupportBundleErrors.operation, path: work.source.originalPath, detail: error.detail,
+        hint: error.hint)
+    default: return error
+    }
+  }
+}
+
+extension ScrubbedStore {
+  /// What looks for the values of a store that is not scrubbed.
+  static func scanner(_ work: ExportWork, _ evidence: ExportEvidence) throws -> ValueScanner? {
+    do throws(ScrubbingError) {
+      return try scrubber(work, key: .random()).scanner(of: evidence.files) {
+        [progress = work.progress] _, done, total in
+        progress(.checking, done, total)
+      }
+    } catch {
+      throw told(error, work)
+    }
+  }
+}

@@ -1,0 +1,112 @@
+internal import Foundation
+package import StoreFiles
+package import SystemPackage
+
+/// The private folder of one export: `.lazaret-exporting/UUID` of the home, locked as long as this value lives, and removed
+/// with it.
+///
+/// What a killed export left, there and where its bundle was to be, is removed by the next one.
+package final class ExportFolder: Sendable {
+  /// The name of the folder that holds those of all running exports.
+  package static let name: FilePath.Component = ".lazaret-exporting"
+
+  /// The folder.
+  package let path: FilePath
+
+  private let fileSystem: FileSystem
+  private let lock: FolderLock
+
+  private static let operation = "make room for the export"
+  private static let note = "unfinished.json"
+
+  /// A file that has not got its name yet: in a folder, by how its hidden name begins.
+  private struct Unfinished: Codable {
+    var folder: PathText
+    var prefix: String
+  }
+
+  /// Makes the folder, and removes what killed exports left.
+  package init(home: FilePath, surroundings: Surroundings) throws(FileError) {
+    fileSystem = surroundings.fileSystem
+    let root = home.appending(Self.name)
+    try fileSystem.makeDirectory(home)
+    try Self.removeRemains(in: root, fileSystem)
+    path = root.appending("\(surroundings.makeUUID())")
+    lock = try Self.make(path, in: root, fileSystem)
+  }
+
+  /// Makes the folder and locks it; another export may take it for a remainder before it is locked.
+  private static func make(
+    _ path: FilePath, in root: FilePath, _ fileSystem: FileSystem
+  ) throws(FileError) -> FolderLock {
+    var tries = 0
+    while true {
+      tries += 1
+      try fileSystem.makeDirectory(root, permissions: .ownerReadWriteExecute)
+      try fileSystem.makeDirectory(path, permissions: .ownerReadWriteExecute)
+      do throws(FileError) {
+        let lock = try FolderLock(path, in: fileSystem)
+        if try fileSystem.status(of: path, followingLinks: false)?.kind == .directory { return lock }
+      } catch {
+        guard error.kind == .notFound, tries < 100 else { throw error }
+      }
+    }
+  }
+
+  deinit {
+    // What cannot be removed now is removed by the next export.
+    try? fileSystem.removeTree(path)
+    // It holds the folders of other exports, or it goes.
+    try? fileSystem.removeDirectory(path.folder)
+  }
+
+  /// Notes where the bundle is about to be written, so that the next export removes it should this one be killed.
+  package func noteBundle(in folder: FilePath, prefix: String) throws {
+    let note = Unfinished(folder: PathText(try fileSystem.realPath(folder)), prefix: prefix)
+    try fileSystem.writeAtomically(
+      [UInt8](try JSONEncoder().encode(note)), to: path.appending(Self.note), replacing: true)
+  }
+
+  /// Makes sure that there is room.
+  package func requireRoom(_ bytes: Int64) throws(FileError) {
+    try Self.requireRoom(bytes, at: path, fileSystem)
+  }
+
+  /// Makes sure that there is room in a folder.
+  package static func requireRoom(_ bytes: Int64, at folder: FilePath, _ fileSystem: FileSystem) throws(FileError) {
+    let free = try fileSystem.freeSpace(at: folder)
+    guard free >= bytes else {
+      throw FileError(
+        .noSpace, operation: operation, path: folder, detail: "it needs \(bytes) bytes and \(free) are free",
+        hint: "Free \(bytes - free) bytes there, or give another folder.")
+    }
+  }
+
+  private static func removeRemains(in root: FilePath, _ fileSystem: FileSystem) throws(FileError) {
+    guard try fileSystem.status(of: root, followingLinks: false)?.kind == .directory else { return }
+    for name in try fileSystem.entries(of: root) {
+      let folder = root.appending(name)
+      do throws(FileError) {
+        let lock = try FolderLock(folder, patience: 0, in: fileSystem)
+        removeUnfinished(of: folder, fileSystem)
+        try fileSystem.removeTree(folder)
+        _ = consume lock
+      } catch {
+        // Locked: that export is running. Gone: it has just ended.
+        guard error.kind == .locked || error.kind == .notFound else { throw error }
+      }
+    }
+  }
+
+  /// Removes the half bundle that a killed export left; what cannot be read or removed harms nothing.
+  private static func removeUnfinished(of folder: FilePath, _ fileSystem: FileSystem) {
+    guard let bytes = try? fileSystem.contents(of: folder.appending(note), limit: 1 << 16),
+      let unfinished = try? JSONDecoder().decode(Unfinished.self, from: Data(bytes)),
+      let place = unfinished.folder.path, !unfinished.prefix.isEmpty,
+      let names = try? fileSystem.entries(of: place)
+    else { return }
+    for name in names where name.string.hasPrefix(".\(unfinished.prefix)") && name.string.hasSuffix(".unfinished") {
+      try? fileSystem.unlink(place.appending(name))
+    }
+  }
+}

@@ -1,0 +1,40 @@
+public import Examination
+public import SupportBundle
+
+/// What goes into a bundle.
+public struct ExportOptions: Sendable {
+  /// How much of the store.
+  public var level: BundleLevel
+
+  /// The identifier of the app, such as `com.example.Garage`; nil where it is not known.
+  public var app: String?
+
+  /// The app's own version, as its makers write it.
+  public var appVersion: String?
+
+  /// The app's model; what the store says of itself if nil.
+  public var model: AppModel?
+
+  /// The attributes whose values stay as they are in a scrubbed store: `Entity.attribute`, or `table.column`.
+  public var keeping: Set<String>
+
+  /// The attributes whose values are overwritten with filling in a scrubbed store.
+  public var dropping: Set<String>
+
+  /// Whether a new scrubbing key is used and thrown away, so that no pseudonym is that of another bundle.
+  public var usesFreshKey: Bool
+
+  /// A scrubbed store, unless told otherwise.
+  public init(
+    level: BundleLevel = .scrubbed, app: String? = nil, appVersion: String? = nil, model: AppModel? = nil,
+    keeping: Set<String> = [], dropping: Set<String> = [], usesFreshKey: Bool = false
+  ) {
+    self.level = level
+    self.app = app
+    self.appVersion = appVersion
+    self.model = model
+    self.keeping = keeping
+    self.dropping = dropping
+    self.usesFreshKey = usesFreshKey
+  }
+}

@@ -1,0 +1,35 @@
+public import Quarantine
+internal import StoreFiles
+public import SystemPackage
+
+/// The store that a bundle is made of.
+public enum ExportSource: Sendable {
+  /// A store in its place; it may be in use, so that a private copy of it is what is looked at.
+  case store(FilePath)
+
+  /// A store in quarantine, which nobody writes to, and the report of its salvage where there is one.
+  case quarantined(QuarantinedStore, report: FilePath?)
+
+  /// What it is called for people: the name of its file where the app had it, without the extension.
+  public var name: String { originalPath.stem ?? "Store" }
+
+  /// The identifier of the store in quarantine; nil where it is in its place.
+  public var quarantineID: String? {
+    if case .quarantined(let stored, _) = self { return stored.id }
+    return nil
+  }
+
+  /// Where the app had it.
+  var originalPath: FilePath {
+    switch self {
+    case .store(let path): path
+    case .quarantined(let stored, _): stored.receipt?.originalPath.path ?? stored.files.main
+    }
+  }
+
+  /// The receipt; nil for a store in its place, and where there is none.
+  var receipt: Receipt? {
+    if case .quarantined(let stored, _) = self { return stored.receipt }
+    return nil
+  }
+}

@@ -1,0 +1,205 @@
+internal import Examination
+internal import Foundation
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import Quarantine
+internal import Salvage
+internal import Scrubbing
+internal import StoreFiles
+internal import SupportBundle
+internal import SystemPackage
+
+/// One export, from the evidence to the files of the bundle.
+struct ExportWork {
+  let source: ExportSource
+  let options: ExportOptions
+  let home: FilePath
+  let surroundings: Surroundings
+  let progress: ExportProgress
+
+  var fileSystem: FileSystem { surroundings.fileSystem }
+
+  init(
+    _ source: ExportSource, _ options: ExportOptions, home: FilePath, surroundings: Surroundings,
+    progress: @escaping ExportProgress
+  ) {
+    self.source = source
+    self.options = options
+    self.home = home
+    self.surroundings = surroundings
+    self.progress = progress
+  }
+
+  /// The name of the store's main file in a bundle.
+  var bundledName: String {
+    let stem = ModelFiles.plain(source.name)
+    return "\(stem).sqlite"
+  }
+
+  func prepare() throws -> PreparedExport {
+    let date = surroundings.now()
+    let folder = try ExportFolder(home: home, surroundings: surroundings)
+    let evidence: ExportEvidence
+    switch source {
+    case .store(let path):
+      evidence = try ExportEvidence(copying: path, into: folder, fileSystem: fileSystem, progress: progress)
+    case .quarantined(let stored, _):
+      evidence = try ExportEvidence(resting: stored.files, in: fileSystem)
+    }
+    var log = OpeningLog(now: surroundings.now)
+    log.add("info", "export", "lazaret \(LibraryVersion.current), SQLite \(SQLiteLibrary.version)")
+    let analysis = try ExportAnalysis.make(
+      evidence, of: source, options, home: home, in: folder, surroundings, progress)
+    log.add(analysis.examination)
+    if let failure = analysis.failure { log.add("error", "salvage", failure) }
+    for remark in analysis.report?.remarks ?? [] { log.add("info", "salvage", remark) }
+    for cause in analysis.report?.causes ?? [] {
+      log.add("info", "salvage", "cause \(cause.code.rawValue), \(cause.confidence.rawValue): \(cause.words)")
+    }
+    for remark in evidence.remarks { log.add("info", "export", remark) }
+    try open(evidence, in: folder, &log)
+
+    let reduction = PathReduction(knowing: [
+      source.originalPath, evidence.files.main, home, folder.path, FilePath(NSHomeDirectory()).appending("x"),
+      FilePath(NSTemporaryDirectory()).appending("x"),
+    ])
+    let texts = try ExportTexts(self, evidence, analysis, reduction, date: date, &log)
+    let pages = try DamagedPages(analysis.report?.pages, analysis.pages, of: evidence)
+    var sizing = ExportSizing(fileSystem: fileSystem)
+
+    // What the level that was asked for takes besides the facts.
+    var items: [BundleItem] = []
+    var scrubbed: ScrubbedStore?
+    switch options.level {
+    case .facts: break
+    case .damagedPages:
+      try folder.requireRoom(pages.size)
+      let path = folder.path.appending("pages.bin")
+      try pages.write(to: path, from: evidence.files, in: fileSystem) { !progress(.packing, 0, 1) }
+      items += [
+        BundleItem("pages/index.json", .bytes(pages.index), words: "what each of the pages is"),
+        BundleItem("pages/pages.bin", .file(path, size: pages.size), words: "the damaged pages, as they are"),
+      ]
+    case .scrubbed:
+      let made = try ScrubbedStore(self, evidence, analysis, in: folder)
+      items += made.items
+      scrubbed = made
+    case .full: items += fullItems(evidence)
+    }
+    items += texts.items(options.level)
+    let scanner = try scrubbed?.scanner ?? factsScanner(evidence, analysis)
+    if let scanner, options.level == .facts || options.level == .scrubbed {
+      try check(items, by: scanner, analysis)
+    }
+
+    // The sizes of all levels.
+    let full = fullItems(evidence)
+    var levels: [ExportPreview.Level] = []
+    for level in BundleLevel.allCases {
+      let facts = texts.items(level)
+      let isAsked = level == options.level
+      let others: [BundleItem]
+      switch level {
+      case _ where isAsked: others = items.filter { item in !facts.contains { $0.name == item.name } }
+      case .facts: others = []
+      case .damagedPages:
+        others = [
+          BundleItem("pages/index.json", .bytes(pages.index), words: ""),
+          // Only its size counts; what it packs to is told by the whole file.
+          BundleItem("pages/pages.bin", .file(evidence.files.main, size: pages.size), words: ""),
+        ]
+      case .scrubbed: others = full.filter { !$0.name.hasSuffix("-shm") }
+      case .full: others = full
+      }
+      levels.append(
+        ExportPreview.Level(
+          level: level, words: level.words,
+          files: facts.count + others.count + (level == .scrubbed && !isAsked ? 1 : 0),
+          bytes: (facts + others).reduce(0) { $0 + $1.size }, isExact: isAsked || level != .scrubbed,
+          packedBytes: try sizing.packed(facts + others)))
+    }
+    let preview = ExportPreview(
+      level: options.level, store: source.name, levels: levels,
+      files: items.sorted { $0.name < $1.name }.map { .init(name: $0.name, bytes: $0.size, words: $0.words) },
+      scrub: scrubbed?.report, remarks: evidence.remarks + (analysis.failure.map { [$0] } ?? []))
+    return PreparedExport(
+      preview, items: items,
+      subject: BundleWriter.Subject(app: options.app, store: source.name, date: date),
+      source: source, in: folder, surroundings)
+  }
+
+  // MARK: Opening a copy
+
+  private func open(_ evidence: ExportEvidence, in folder: ExportFolder, _ log: inout OpeningLog) throws {
+    guard evidence.hasMain else { return }
+    guard evidence.bytes <= OpeningLog.limit else {
+      log.add("info", "open", "the store is too large for opening a copy of it")
+      return
+    }
+    let copy = try PrivateCopy(of: evidence.files, in: folder.path, surroundings: surroundings)
+    log.open(copy.files)
+    _ = consume copy
+  }
+
+  // MARK: All of it
+
+  private func fullItems(_ evidence: ExportEvidence) -> [BundleItem] {
+    let name = bundledName
+    let stem = String(name.dropLast(".sqlite".count))
+    var items: [BundleItem] = []
+    for member in evidence.members where member.status.kind == .regular {
+      let (suffix, words) =
+        switch member.part {
+        case .main: ("", "the store")
+        case .wal: ("-wal", "its write-ahead log")
+        case .sharedMemory: ("-shm", "the index of the log")
+        case .journal: ("-journal", "its rollback journal")
+        case .externalData: ("", "")
+        }
+      items.append(
+        BundleItem(
+          "store/\(name)\(suffix)", .file(member.path, size: member.status.size), words: words + ", byte for byte"))
+    }
+    for file in evidence.external {
+      let rest = file.name.split(separator: "/").dropFirst().joined(separator: "/")
+      items.append(
+        BundleItem(
+          "store/.\(stem)_SUPPORT/\(rest)", .file(file.path, size: file.size),
+          words: "a large value in a file of its own"
+        ))
+    }
+    return items
+  }
+
+  // MARK: The check
+
+  /// Texts that hold nothing of the store's, or only what its developer wrote.
+  private static func isOthers(_ name: String) -> Bool {
+    name.hasPrefix("store/") || name.hasPrefix("model/") || ["README.txt", "system.json", "schema.sql"].contains(name)
+  }
+
+  /// Looks for values of the store in files that are to hold none.
+  private func check(_ items: [BundleItem], by scanner: ValueScanner, _ analysis: ExportAnalysis) throws {
+    var names = [source.name, options.app ?? "", options.appVersion ?? "", bundledName]
+    for item in items where item.name == "schema.sql" || item.name.hasSuffix("/model.json") {
+      if case .bytes(let bytes) = item.content { names.append(String(decoding: bytes, as: UTF8.self)) }
+    }
+    for entity in analysis.report?.entities ?? [] { names += [entity.name, entity.table] }
+    for owner in analysis.report?.pages.owners ?? [] { names += [owner.name, owner.table] }
+    for entity in analysis.examination.entities { names += [entity.name, entity.table] }
+    let check = ExportCheck(scanner, names: names)
+    for (number, item) in items.enumerated() {
+      guard progress(.checking, Int64(number), Int64(items.count)) else { throw StoreExporter.cancelled() }
+      guard !Self.isOthers(item.name), case .bytes(let bytes) = item.content else { continue }
+      if let (count, first) = check.leaks(in: bytes, named: item.name) {
+        throw SupportBundleErrors.notScrubbed(source.originalPath, count: count, in: first.name, at: first.offset)
+      }
+    }
+  }
+
+  /// What looks for the values of a store that can be read; nil where there is nothing to read.
+  private func factsScanner(_ evidence: ExportEvidence, _ analysis: ExportAnalysis) throws -> ValueScanner? {
+    guard options.level == .facts, evidence.hasMain, analysis.report != nil else { return nil }
+    return try ScrubbedStore.scanner(self, evidence)
+  }
+}

@@ -1,0 +1,67 @@
+public import AgeEncryption
+public import StoreFiles
+internal import SupportBundle
+public import SystemPackage
+
+/// Makes a support bundle of a store: looks at it, tells what would leave the machine, and writes it.
+///
+/// The store is only read. What is made on the way lies in a private folder of the home, which goes at the end.
+///
+/// ```swift
+/// let exporter = StoreExporter(.store("Stores/App.sqlite"), home: home)
+/// let prepared = try exporter.prepare(ExportOptions(level: .scrubbed))
+/// // Show prepared.preview, and ask.
+/// let summary = try prepared.write(to: [recipient], into: folder)
+/// ```
+public struct StoreExporter: Sendable {
+  private let source: ExportSource
+  private let home: FilePath
+  private let surroundings: Surroundings
+
+  /// An exporter.
+  ///
+  /// - Parameters:
+  ///   - source: the store.
+  ///   - home: the folder with the scrubbing key, in which everything is made ready.
+  public init(_ source: ExportSource, home: FilePath, surroundings: Surroundings = .machine) {
+    self.source = source
+    self.home = home
+    self.surroundings = surroundings
+  }
+
+  /// Makes everything ready that a bundle holds, and writes nothing but in a private folder.
+  ///
+  /// - Throws: ``SupportBundleError``: `bundle-not-scrubbed` where a value would have left the machine, `bundle-store` where
+  ///   the store has nothing for the level, `bundle-request`, `cancelled`; else what the surroundings say.
+  public func prepare(
+    _ options: ExportOptions, progress: @escaping ExportProgress = { _, _, _ in true }
+  ) throws -> PreparedExport {
+    try ExportWork(source, options, home: home, surroundings: surroundings, progress: progress).prepare()
+  }
+
+  /// What a bundle would hold.
+  public func preview(
+    _ options: ExportOptions, progress: @escaping ExportProgress = { _, _, _ in true }
+  ) throws -> ExportPreview {
+    try prepare(options, progress: progress).preview
+  }
+
+  /// Makes everything ready and writes the bundle, for callers that have asked already.
+  ///
+  /// - Parameters:
+  ///   - recipients: who alone can open it; nobody in particular if empty.
+  ///   - path: a folder that is there, in which it gets a name of its own; else the bundle's path.
+  public func export(
+    _ options: ExportOptions, to recipients: [AgeRecipient] = [], armored isArmored: Bool = false,
+    at path: FilePath, progress: @escaping ExportProgress = { _, _, _ in true }
+  ) throws -> ExportSummary {
+    try prepare(options, progress: progress).write(
+      to: recipients, armored: isArmored, at: path, progress: progress)
+  }
+
+  static func cancelled() -> SupportBundleError {
+    SupportBundleError(
+      .cancelled, operation: SupportBundleErrors.operation, detail: "it was cancelled",
+      hint: "Run it again when there is time.")
+  }
+}

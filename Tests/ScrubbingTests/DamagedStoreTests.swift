@@ -1,0 +1,67 @@
+import Damage
+import LazaretTesting
+import Scrubbing
+import StoreFiles
+import TestSupport
+import Testing
+
+/// Every kind of damage: what fails on the original fails alike on the scrubbed store.
+@Suite("Scrubbing damaged stores")
+struct DamagedStoreTests {
+  static var kinds: [String] {
+    DamageKind.Name.allCases.flatMap { name -> [String] in
+      switch name {
+      case .zero, .random: ["\(name.rawValue):4", "\(name.rawValue):20"]
+      case .header: ["header:zero", "header:rand"]
+      case .firstPage: ["page1:zero", "page1:rand", "page1:stale"]
+      case .truncated: ["trunc:10", "trunc:50"]
+      case .prefix: ["prefix:1000"]
+      case .embedded: ["embed:12288"]
+      default: [name.rawValue]
+      }
+    }
+  }
+
+  @Test("Every kind", arguments: kinds)
+  func kind(_ kind: String) throws {
+    for seed in UInt64(1)...3 {
+      let pageSize = seed % 2 == 0 ? 1024 : 4096
+      let isLog = kind.hasPrefix("wal")
+      let isJournal = kind.hasPrefix("journal")
+      let finish =
+        isLog
+        ? ["UPDATE people SET note = note || ' more' WHERE id % 5 = 0", "DELETE FROM words WHERE uses % 9 = 0"]
+        : isJournal
+          ? ["PRAGMA cache_size = 3; PRAGMA cache_spill = 3; BEGIN; UPDATE people SET note = 'back ' || note"] : []
+      let vacuum = kind == "pointer-maps" ? "; PRAGMA auto_vacuum = FULL" : ""
+      let plain = try ScrubScene.plain(
+        seed: seed, setup: "PRAGMA page_size = \(pageSize)\(vacuum)", journal: isLog ? "WAL" : "DELETE", finish: finish)
+      try Self.compare(plain, kind, seed)
+      if !isJournal, kind != "pointer-maps" {
+        try Self.compare(try ScrubScene.coreData(seed: seed, journal: isLog ? .log : .none), kind, seed)
+      }
+    }
+  }
+
+  static func compare(_ sound: ScrubScene, _ kind: String, _ seed: UInt64) throws {
+    guard let scene = try sound.damaged(kind, seed: seed) else { return }
+    let name = "\(kind), seed \(seed)"
+    let before = try FolderContents(of: scene.folder.path)
+    let (scrubbed, _) = try scene.scrubbed()
+    #expect(try FolderContents(of: scene.folder.path) == before, "\(name): the evidence was changed")
+    expectSame(scrubbed.salvage(), scene.salvage(), "\(name): salvage")
+    expectSame(try scrubbed.integrityCheck(), try scene.integrityCheck(), "\(name): integrity_check")
+    let originals = try OriginalValues(sound.store)
+    for (part, bytes) in try scrubbed.files() {
+      let found = originals.found(in: bytes)
+      #expect(found == 0, "\(name): \(part)")
+    }
+  }
+
+  /// Lines are the same; if not, the first that differ are shown.
+  static func expectSame(_ ours: [String], _ theirs: [String], _ name: String) {
+    guard ours != theirs else { return }
+    let differences = zip(ours, theirs).filter { $0 != $1 }.prefix(4).map { "\($1)  →  \($0)" }
+    Issue.record("\(name): \(theirs.count) → \(ours.count) lines; \(differences.joined(separator: " | "))")
+  }
+}
