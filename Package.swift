@@ -229,7 +229,8 @@ let package = Package(
     tests(
       of: "Inbox",
       needs: [
-        "AgeEncryption", "Archives", "Damage", "HTTPServer", "Lazaret", "LazaretTesting", "ManagedObjectModel",
+        "AgeEncryption", "Archives", "Damage", "HTTPServer", "Lazaret", "LazaretTesting", "LazaretTool",
+        "ManagedObjectModel",
         "Quarantine",
         "StoreFiles", "SupportBundle", "TusProtocol", grdb, crypto,
       ]),

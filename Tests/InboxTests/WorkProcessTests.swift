@@ -33,7 +33,7 @@ struct WorkProcessTests {
 
   @Test(arguments: [
     ("exit 3", "worker-crashed"), ("exit 0", "file-not-found"), ("kill -SEGV $$", "worker-crashed"),
-    ("kill -KILL $$", "worker-memory"), ("kill -XCPU $$", "worker-time"), ("kill -XFSZ $$", "worker-file-size"),
+    ("kill -KILL $$", "worker-memory"),
     ("echo 'Could not allocate memory' >&2; exit 1", "worker-memory"), ("echo nonsense > RESULT", "worker-failed"),
     (
       "printf '{\"failure\":{\"code\":\"archive-name\",\"words\":\"x\",\"isEnvironmental\":false}}' > RESULT",
@@ -49,6 +49,29 @@ struct WorkProcessTests {
 
   @Test func anAnswerWithoutEndIsNotRead() throws {
     #expect(try code("head -c 20000000 /dev/zero > RESULT") == "worker-failed")
+  }
+
+  /// A bundle whose report is so many numbers that reading it takes hundreds of megabytes.
+  private static let large: Result<[UInt8], any Error> = Result {
+    let report = "[" + String(repeating: "0,", count: 15_000_000) + "0]"
+    return try InboxDesk().bundle([("salvage.json", Array(report.utf8))], level: .facts)
+  }
+
+  @Test(
+    arguments: [
+      ("none", 1 << 30, 16 << 30), ("worker-memory", 300 << 20, 16 << 30), ("worker-memory", 64 << 20, 16 << 30),
+      ("worker-file-size", 1 << 30, 1 << 20),
+    ] as [(String, UInt64, UInt64)])
+  func limitsHold(_ expected: String, memory: UInt64, fileBytes: UInt64) throws {
+    let desk = try InboxDesk()
+    let id = try desk.send(try Self.large.get())
+    var options = WorkerPool.Options(unpackedRatio: 2000)
+    options.resources = WorkLimits(memory: memory, fileBytes: fileBytes)
+    let pool = desk.pool(options: options, runner: WorkProcess(FilePath(ChildProcess.tool), ["inbox-worker"]))
+    while try pool.workOnce() { desk.clock.pass(1000) }
+    let bundle = try #require(try desk.inbox.records.bundle(id))
+    #expect((bundle.failure?.code ?? "none") == expected, "\(bundle.failure?.words ?? "")")
+    #expect(try FileSystem().entries(of: desk.folders.work).isEmpty)
   }
 
   @Test func onesThatAreNotWantedAreKilled() throws {

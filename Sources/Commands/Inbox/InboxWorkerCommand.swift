@@ -28,8 +28,14 @@ struct InboxWorkerCommand: ParsableCommand {
   /// Whoever started this process holds its input open: when that ends, nobody waits for the result.
   private static func endWithItsMaster() {
     let thread = Thread {
-      while !FileHandle.standardInput.availableData.isEmpty {}
-      _exit(1)
+      while true {
+        do {
+          guard let bytes = try FileHandle.standardInput.read(upToCount: 4096), !bytes.isEmpty else { _exit(1) }
+        } catch {
+          // A signal interrupted it.
+          Thread.sleep(forTimeInterval: 0.05)
+        }
+      }
     }
     thread.name = "lazaret.master"
     thread.start()

@@ -12,8 +12,11 @@ extension WorkLimits {
   ///
   /// - Throws: `worker-failed` where the system refuses one; a worker without its limits does nothing.
   package func apply() throws(InboxError) {
+    // Whoever started the server may have these ignored, and a child inherits that.
+    for number in [SIGXCPU, SIGXFSZ] { _ = signal(number, SIG_DFL) }
     try Self.limit(Self.addressSpace, memory)
-    try Self.limit(Self.processorTime, processorSeconds)
+    // The signal first, which tells what the matter is; the kill a little later.
+    try Self.limit(Self.processorTime, processorSeconds, most: processorSeconds + 5)
     try Self.limit(Self.fileSize, fileBytes)
     try Self.limit(Self.files, openFiles)
     try Self.limit(Self.dump, 0)
@@ -35,12 +38,12 @@ extension WorkLimits {
     private static let dump = RLIMIT_CORE
   #endif
 
-  private static func limit(_ resource: Resource, _ value: UInt64) throws(InboxError) {
+  private static func limit(_ resource: Resource, _ value: UInt64, most hard: UInt64? = nil) throws(InboxError) {
     var limit = rlimit()
     let known = unsafe getrlimit(resource, &limit)
     // Never more than this process was allowed already.
-    let most = known == 0 ? min(rlim_t(value), limit.rlim_max) : rlim_t(value)
-    limit.rlim_cur = most
+    let most = known == 0 ? min(rlim_t(hard ?? value), limit.rlim_max) : rlim_t(hard ?? value)
+    limit.rlim_cur = min(rlim_t(value), most)
     limit.rlim_max = most
     guard unsafe setrlimit(resource, &limit) == 0 else {
       throw InboxError(

@@ -128,7 +128,9 @@ package struct WorkProcess: WorkRunner {
     let said = String(
       decoding: try surroundings.fileSystem.open(errors).bytes(at: 0, length: 64 << 10), as: UTF8.self)
     let isOutOfMemory =
-      ["allocate memory", "out of memory", "bad_alloc"].contains { said.lowercased().contains($0) }
+      ["allocate memory", "failed to allocate", "out of memory", "bad_alloc"].contains {
+        said.lowercased().contains($0)
+      }
     if process.terminationReason == .uncaughtSignal {
       switch status {
       case SIGXCPU: return Self.tooLong

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import StoreFiles
 package import SupportBundle
+internal import SystemPackage
 
 /// What a worker answers.
 ///
@@ -47,6 +48,10 @@ package struct WorkResult: Sendable, Hashable, Codable {
     /// An error.
     package init(_ error: any Error) {
       switch error {
+      case let error as FileError where error.errno == .noMemory:
+        code = InboxError.Kind.memory.rawValue
+        words = "It needed more memory than it may have."
+        isEnvironmental = false
       case let error as any ReportableError:
         code = error.code
         words = Self.bounded(error.detail)

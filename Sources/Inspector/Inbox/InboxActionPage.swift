@@ -2,7 +2,9 @@ import HTTPServer
 import Inbox
 import Lazaret
 
-/// The page on which something is asked for that is done to a bundle. Nothing is done by looking at it.
+/// The page on which something is asked for that is done to a bundle.
+///
+/// Nothing is done by looking at it.
 struct InboxActionPage: InspectorPage {
   let title: String
   let bundle: InboxBundle

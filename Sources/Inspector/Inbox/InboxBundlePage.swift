@@ -39,8 +39,19 @@ struct InboxBundlePage: InspectorPage {
       <div data-events="\(frame.events)" data-inbox>
       <div class="head"><div><h1>\(title)</h1><p>\(HTML.tag(state.words, state.tone)) \(seen)</p></div>\(actions(frame))</div>
       \(why)
-      <div class="columns"><div>\(damage)\(entities)\(files)</div><div>\(work(frame))\(arrival(frame))\(facts)</div></div>
+      \(columns(frame))
       </div>
+      """
+  }
+
+  /// What is in it beside how it came; of a bundle that was not opened there is only the latter.
+  private func columns(_ frame: PageFrame) -> HTML {
+    let content = damage + entities + files
+    if content == .empty {
+      return "<div class=\"columns\"><div>\(arrival(frame))</div><div>\(work(frame))</div></div>"
+    }
+    return """
+      <div class="columns"><div>\(content)</div><div>\(work(frame))\(arrival(frame))\(facts)</div></div>
       """
   }
 
