@@ -84,7 +84,7 @@ struct ExportWork {
       let made = try ScrubbedStore(self, evidence, analysis, in: folder)
       items += made.items
       scrubbed = made
-    case .full: items += fullItems(evidence)
+    case .full: items += StoreItems.items(of: evidence, named: bundledName, "byte for byte")
     }
     items += texts.items(options.level)
     let scanner = try scrubbed?.scanner ?? factsScanner(evidence, analysis)
@@ -93,7 +93,7 @@ struct ExportWork {
     }
 
     // The sizes of all levels.
-    let full = fullItems(evidence)
+    let full = StoreItems.items(of: evidence, named: bundledName, "byte for byte")
     var levels: [ExportPreview.Level] = []
     for level in BundleLevel.allCases {
       let facts = texts.items(level)
@@ -139,36 +139,6 @@ struct ExportWork {
     let copy = try PrivateCopy(of: evidence.files, in: folder.path, surroundings: surroundings)
     log.open(copy.files)
     _ = consume copy
-  }
-
-  // MARK: All of it
-
-  private func fullItems(_ evidence: ExportEvidence) -> [BundleItem] {
-    let name = bundledName
-    let stem = String(name.dropLast(".sqlite".count))
-    var items: [BundleItem] = []
-    for member in evidence.members where member.status.kind == .regular {
-      let (suffix, words) =
-        switch member.part {
-        case .main: ("", "the store")
-        case .wal: ("-wal", "its write-ahead log")
-        case .sharedMemory: ("-shm", "the index of the log")
-        case .journal: ("-journal", "its rollback journal")
-        case .externalData: ("", "")
-        }
-      items.append(
-        BundleItem(
-          "store/\(name)\(suffix)", .file(member.path, size: member.status.size), words: words + ", byte for byte"))
-    }
-    for file in evidence.external {
-      let rest = file.name.split(separator: "/").dropFirst().joined(separator: "/")
-      items.append(
-        BundleItem(
-          "store/.\(stem)_SUPPORT/\(rest)", .file(file.path, size: file.size),
-          words: "a large value in a file of its own"
-        ))
-    }
-    return items
   }
 
   // MARK: The check
