@@ -106,7 +106,7 @@ struct ExportWork {
         others = [
           BundleItem("pages/index.json", .bytes(pages.index), words: ""),
           // Only its size counts; what it packs to is told by the whole file.
-          BundleItem("pages/pages.bin", .file(evidence.files.main, size: pages.size), words: ""),
+          BundleItem("pages/pages.bin", evidence.hasMain ? .file(evidence.files.main, size: pages.size) : .bytes([]), words: ""),
         ]
       case .scrubbed: others = full.filter { !$0.name.hasSuffix("-shm") }
       case .full: others = full
@@ -150,7 +150,12 @@ struct ExportWork {
 
   /// Looks for values of the store in files that are to hold none.
   private func check(_ items: [BundleItem], by scanner: ValueScanner, _ analysis: ExportAnalysis) throws {
-    var names = [source.name, options.app ?? "", options.appVersion ?? "", bundledName]
+    let versions = SoftwareVersions(analysis.examination, app: options.appVersion ?? source.receipt?.versions.app)
+    var names = [
+      source.name, options.app ?? "", bundledName, versions.app, versions.library, versions.sqlite,
+      versions.storeWrittenBySQLite, versions.operatingSystem, source.receipt?.versions.storeWrittenBySQLite,
+      source.receipt?.versions.operatingSystem, source.receipt?.versions.sqlite, source.receipt?.versions.library,
+    ].compactMap(\.self)
     for item in items where item.name == "schema.sql" || item.name.hasSuffix("/model.json") {
       if case .bytes(let bytes) = item.content { names.append(String(decoding: bytes, as: UTF8.self)) }
     }

@@ -28,6 +28,7 @@ package struct ExportCheck {
     self.scanner = scanner
     var names = Set<String>()
     for text in texts {
+      if text.utf8.count < 100 { names.insert(text.lowercased()) }
       for word in Self.words(Array(text.utf8)[...]) { names.insert(word) }
     }
     self.names = names
