@@ -136,15 +136,25 @@ let package = Package(
         "Examination", "RecoveryKit", "Salvage", "Scrubbing", "SupportBundle", "Quarantine", grdb, systemPackage,
       ]),
     floor(
+      "Sending",
+      knows: ["TusProtocol", "SupportBundle", "StoreFiles", "Quarantine", crypto, systemPackage]),
+    floor(
       "Lazaret",
       knows: [
         "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration", "Salvage",
-        "Backup", "Quarantine", "RecoveryKit", "AgeEncryption", "Scrubbing", "SupportBundle", "StoreExport",
+        "Backup", "Quarantine", "RecoveryKit", "AgeEncryption", "Scrubbing", "SupportBundle", "StoreExport", "Sending",
         systemPackage, logging,
+      ]),
+    floor(
+      "Inbox",
+      knows: [
+        "AgeEncryption", "Archives", "StoreFiles", "ManagedObjectModel", "Examination", "Salvage", "Quarantine",
+        "SupportBundle", "TusProtocol", "Lazaret", "HTTPServer", grdb, crypto, systemPackage,
       ]),
     floor(
       "Inspector",
       knows: [
+        "Inbox", "SupportBundle",
         "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
         "Migration", "RecoveryKit", "Salvage", "Backup", "Quarantine", "Lazaret", "RecordBrowsing", "HTTPServer", grdb,
         systemPackage,
@@ -152,8 +162,8 @@ let package = Package(
     floor(
       "Commands",
       knows: [
-        "Lazaret", "Inspector", "HTTPServer", "Backup", "Damage", "Migration", "LazaretTesting", "RecoveryKit",
-        "Salvage", argumentParser, grdb,
+        "AgeEncryption", "Lazaret", "Inbox", "Inspector", "HTTPServer", "Backup", "Damage", "Migration",
+        "LazaretTesting", "RecoveryKit", "Salvage", "Sending", argumentParser, grdb,
         systemPackage, logging,
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
@@ -166,7 +176,8 @@ let package = Package(
       name: "FuzzTargets",
       dependencies: [
         "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
-        "Migration", "LazaretTesting", "Salvage", "Quarantine", "RecoveryKit", "HTTPServer", grdb, systemPackage,
+        "Migration", "LazaretTesting", "Salvage", "Quarantine", "RecoveryKit", "HTTPServer", "AgeEncryption",
+        "Archives", "SupportBundle", "TusProtocol", "Sending", grdb, systemPackage,
       ], path: "Fuzz/Targets", swiftSettings: settings),
 
     .target(
@@ -216,21 +227,33 @@ let package = Package(
     tests(of: "SupportBundle", needs: ["AgeEncryption", "Archives", "StoreFiles"]),
     tests(of: "Quarantine"),
     tests(
+      of: "Inbox",
+      needs: [
+        "AgeEncryption", "Archives", "Damage", "HTTPServer", "Lazaret", "LazaretTesting", "ManagedObjectModel",
+        "Quarantine",
+        "StoreFiles", "SupportBundle", "TusProtocol", grdb, crypto,
+      ]),
+    tests(
       of: "StoreExport",
       needs: [
         "AgeEncryption", "Damage", "Examination", "Lazaret", "LazaretTesting", "LazaretTool", "ManagedObjectModel",
         "PersistentStore", "Salvage", "Scrubbing", "StoreFiles", "SupportBundle", grdb,
       ]),
     tests(
+      of: "Sending",
+      needs: ["AgeEncryption", "HTTPServer", "Quarantine", "StoreFiles", "SupportBundle", "TusProtocol"]),
+    tests(
       of: "Lazaret",
       needs: ["LazaretTool", "Damage", "LazaretTesting", "Migration", "RecoveryKit", "Salvage", grdb, logging]),
     tests(
       of: "Inspector",
       needs: [
-        "HTTPServer", "Lazaret", "Backup", "Quarantine", "Salvage", "Damage", "LazaretTesting", "ManagedObjectModel",
-        "PersistentStore", "RecordBrowsing", "StoreFiles", grdb,
+        "AgeEncryption", "HTTPServer", "Inbox", "Lazaret", "Backup", "Quarantine", "Salvage", "Damage",
+        "LazaretTesting",
+        "ManagedObjectModel", "SupportBundle", "PersistentStore", "RecordBrowsing", "StoreFiles", grdb,
       ]),
-    tests(of: "Commands", needs: ["Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
+    tests(
+      of: "Commands", needs: ["HTTPServer", "Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
     tests(of: "FuzzTargets"),
   ] + fuzzer
 )

@@ -36,6 +36,17 @@ if (source && "EventSource" in window) {
       return;
     }
   });
+  let waiting;
+  events.addEventListener("inbox", () => {
+    if (!document.querySelector("[data-inbox]")) return;
+    // Several changes come at once; and nobody's typing is interrupted.
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      if (document.activeElement?.matches("input, select, textarea")) return;
+      events.close();
+      window.location.reload();
+    }, 700);
+  });
   events.addEventListener("done", () => {
     events.close();
     window.location.reload();

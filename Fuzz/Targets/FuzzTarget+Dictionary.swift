@@ -52,6 +52,19 @@ extension FuzzTarget {
         "%2e", "%2f", "%00", "%5c", "..", "//", "\r\n", "Range: bytes=", "Content-Type: multipart/form-data; boundary=",
         "Content-Length: ", "Transfer-Encoding: chunked", "Cookie: ", "If-Range: ",
         "Content-Disposition: form-data; name=\"")
+    case .tar, .bag:
+      Self.words(
+        "ustar\u{0}00", "data/", "bagit.txt", "bag-info.txt", "manifest-sha256.txt", "tagmanifest-sha256.txt", "../",
+        "30 path=", "30 linkpath=", "20 size=", "BagIt-Version: 1.0", "Lazaret-Bundle-Version: 1", "Payload-Oxum: ",
+        "%0A", "%25", "\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}")
+    case .age, .ageHeader, .ageArmor, .agePayload:
+      Self.words(
+        "age-encryption.org/v1\n", "-> X25519 ", "-> scrypt ", "--- ", "-----BEGIN AGE ENCRYPTED FILE-----\n",
+        "-----END AGE ENCRYPTED FILE-----", "\r\n", "==")
+    case .upload:
+      Self.words(
+        "filename ", "sha256 ", "https://", "http://127.0.0.1", "//", "@", "\\", "%2f", ", 06 Nov 1994 08:49:37 GMT",
+        "\"id\"", "\"bytes\"", "\"sha256\"", "9223372036854775807", "?", "#", "[::1]")
     case .modelArchive: [[0, 1, 0, 1, 0, 5], [0, 20, 1, 2, 16]]
     }
   }

@@ -42,6 +42,13 @@ extension FuzzTarget {
     case .receipt: return [FuzzSeed("receipt", SeedModels.receipt)]
     case .recoveryKit: return [FuzzSeed("kit", try SeedStores.recoveryKit())]
     case .request: return RequestReading.seeds
+    case .tar, .bag: return try ArchiveReading.seeds()
+    case .age: return try AgeReading.files()
+    case .ageArmor: return try AgeReading.armors()
+    case .ageHeader: return try AgeReading.headers()
+    case .agePayload:
+      return [FuzzSeed("short", "some text"), FuzzSeed("two-chunks", [UInt8](repeating: 5, count: 70_000))]
+    case .upload: return UploadReading.seeds
     case .examination, .salvage: return try SeedStores.coreData() + Self.database.seeds()
     case .rebuild: return try SeedStores.coreData()
     }

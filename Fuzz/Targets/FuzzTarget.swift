@@ -60,6 +60,27 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   /// The address, the fields and the form of a request.
   case request
 
+  /// A tar archive, in one piece and in many.
+  case tar
+
+  /// The archive of a bundle: packed, unpacked and checked; also with its sums put right.
+  case bag
+
+  /// An encrypted file, armoured or not.
+  case age
+
+  /// The header of an encrypted file.
+  case ageHeader = "age-header"
+
+  /// The content of an encrypted file: sealed, altered, opened.
+  case agePayload = "age-payload"
+
+  /// The armour of an encrypted file.
+  case ageArmor = "age-armor"
+
+  /// What a sender and a receiver of bundles say to each other.
+  case upload
+
   /// Examining a store.
   case examination
 
@@ -96,6 +117,12 @@ extension FuzzTarget {
     case .receipt: try StoreReading.run(receipt: bytes)
     case .recoveryKit: try StoreReading.run(recoveryKit: bytes)
     case .request: try RequestReading.run(bytes)
+    case .tar: try ArchiveReading.run(tar: bytes)
+    case .bag: try ArchiveReading.run(bag: bytes)
+    case .age, .ageArmor: try AgeReading.run(file: bytes)
+    case .ageHeader: try AgeReading.run(header: bytes)
+    case .agePayload: try AgeReading.run(content: bytes)
+    case .upload: try UploadReading.run(bytes)
     case .examination: try StoreReading.run(examination: bytes)
     case .salvage: try StoreReading.run(salvage: bytes)
     case .rebuild: try StoreReading.run(rebuild: bytes)
@@ -107,8 +134,11 @@ extension FuzzTarget {
     switch self {
     case .page: 4096
     case .record, .predicate: 1024
-    case .schema, .metadata, .mappingFile, .receipt, .recoveryKit, .request, .xml, .modelArchive: 8192
-    case .log, .journal, .database, .propertyList, .archive: 32_768
+    case .schema, .metadata, .mappingFile, .receipt, .recoveryKit, .request, .xml, .modelArchive,
+      .age, .ageHeader, .ageArmor, .upload:
+      8192
+    case .log, .journal, .database, .propertyList, .archive, .tar, .bag: 32_768
+    case .agePayload: 200_000
     case .examination, .salvage, .rebuild, .modelSource, .compiledModel, .editorModel, .mappingModel: 65_536
     }
   }

@@ -5,7 +5,7 @@ enum ArchiveName {
   /// The parts of a name; a slash at its end is dropped.
   ///
   /// - Throws: `archive-name` for absolute names, dot segments, backslashes, control characters, names of more than 255 bytes
-  ///   a part or 64 parts, names that Windows keeps for devices, and names that are not UTF-8.
+  ///   a part or 16 parts (what is made of them must be easy to remove again), names that Windows keeps for devices, and names that are not UTF-8.
   static func components(_ bytes: [UInt8]) throws(ArchiveError) -> [String] {
     guard let name = String(validating: bytes, as: UTF8.self) else {
       throw ArchiveError(.name, "a name is not UTF-8")
@@ -13,7 +13,7 @@ enum ArchiveName {
     var parts = name.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     if parts.count > 1, parts.last == "" { parts.removeLast() }
     if parts.count > 1, parts.first == "." { parts.removeFirst() }
-    guard parts.count <= 64 else { throw ArchiveError(.name, "a name has more than 64 parts") }
+    guard parts.count <= 16 else { throw ArchiveError(.name, "a name has more than 16 parts") }
     for part in parts {
       guard !part.isEmpty, part != ".", part != "..", part.utf8.count <= 255 else { throw refusal(name) }
       let isPlain = part.unicodeScalars.allSatisfy { scalar in

@@ -25,3 +25,8 @@ static inline size_t lazaret_mhd_header_size(struct MHD_Connection *connection) 
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
   return info ? info->header_size : 0;
 }
+
+/// Sets after how many seconds without a byte a connection is closed.
+static inline void lazaret_mhd_set_timeout(struct MHD_Connection *connection, unsigned int seconds) {
+  MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, seconds);
+}

@@ -16,7 +16,8 @@ public struct LazaretCommand: ParsableCommand {
     subcommands: [
       OpenCommand.self, InspectCommand.self, PlanCommand.self, MigrateCommand.self, SalvageCommand.self,
       KitCommand.self, QuarantineCommand.self, BackupCommand.self, ModelCommand.self, ExportCommand.self,
-      BundleCommand.self, KeyCommand.self, DamageCommand.self, ServeCommand.self, DemoCommand.self,
+      BundleCommand.self, KeyCommand.self, SendCommand.self, OutboxCommand.self, InboxCommand.self,
+      DamageCommand.self, ServeCommand.self, DemoCommand.self, InboxWorkerCommand.self,
     ])
 
   /// A command without arguments, as the parser needs it.

@@ -1,4 +1,5 @@
 package import HTTPServer
+import Inbox
 package import Lazaret
 
 /// The inspector: quarantined stores, their damage and their records, as pages and as JSON.
@@ -50,16 +51,25 @@ package final class Inspector: Sendable {
     files = try StaticFiles(in: options.publicFolder, surroundings.fileSystem)
     let gate = PageGate(
       sessions: sessions, work: work, home: options.home, allowsActions: options.allowsActions,
-      now: surroundings.now)
+      hasInbox: options.inbox != nil, now: surroundings.now)
     var routes = InspectorRoutes(gate)
     let parts = InspectorParts(
-      home: options.home, surroundings: surroundings, models: options.models, catalogue: catalogue, work: work)
+      home: options.home, surroundings: surroundings, models: options.models, catalogue: catalogue, work: work,
+      receiver: options.receiver,
+      sender: Sender(
+        of: Outbox(home: options.home, surroundings: surroundings), over: options.transport ?? URLSessionTransport()),
+      inbox: options.inbox)
     routes.addDoor(sessions)
     routes.addFiles(files)
     routes.addStores(parts)
     routes.addRecords(parts)
     routes.addModels(parts)
     routes.addActions(parts)
+    routes.addBundles(parts)
+    if let inbox = options.inbox {
+      routes.addInbox(inbox, parts)
+      inbox.changes.listen { [work] in work.tell("inbox") }
+    }
     routes.addAPI()
     self.routes = routes
   }

@@ -1,3 +1,4 @@
+package import Inbox
 package import Lazaret
 
 /// What an inspector is about.
@@ -13,6 +14,15 @@ package struct InspectorOptions: Sendable {
 
   /// Whether actions are offered.
   package var allowsActions = true
+
+  /// Who receives bundles that are sent from here; nobody if nil.
+  package var receiver: InspectorReceiver?
+
+  /// Over what they are sent; URLSession if nil.
+  package var transport: (any UploadTransport)?
+
+  /// The inbox that bundles arrive in; nil where none is received.
+  package var inbox: Inbox?
 
   /// An inspector of a home.
   package init(home: FilePath, publicFolder: FilePath) {

@@ -1,3 +1,4 @@
+package import Inbox
 package import Lazaret
 
 /// What the routes of every part of the inspector work with.
@@ -17,9 +18,24 @@ package struct InspectorParts: Sendable {
   /// What is running.
   package let work: RunningWork
 
+  /// Who receives bundles that are sent from here; nobody if nil.
+  package let receiver: InspectorReceiver?
+
+  /// What sends bundles.
+  let sender: Sender
+
+  /// The inbox; nil where there is none.
+  package var inbox: Inbox?
+
   /// The quarantined stores of the home, for actions.
   var quarantines: Quarantines { Quarantines(home: home, surroundings: surroundings) }
 
   /// The backups of the home, for actions.
   var backups: Backups { Backups(home: home, surroundings: surroundings) }
+
+  /// Bundles for support, of the stores of the home.
+  var exports: SupportExports { SupportExports(home: home, surroundings: surroundings) }
+
+  /// The bundles that are to be sent, are being sent, or were.
+  var outbox: Outbox { Outbox(home: home, surroundings: surroundings) }
 }

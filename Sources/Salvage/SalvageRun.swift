@@ -124,14 +124,33 @@ struct SalvageRun {
     try crawl.placeOrphans()
   }
 
-  /// What the store's pages are, without reading their rows.
+  /// What the store's pages are. Rows are only read where pages seem to have changed places, or two rows lead to one.
   func survey() throws(SalvageError) -> StoreSurvey {
     let (kits, _) = options.kit.kits(in: evidence.fileSystem)
-    let find = try found(kits)
+    var find = try found(kits)
     var crawl = find.crawl
+    let reader = find.reader
+    // There is one map of the pages, and it is handed on.
+    find.crawl = Crawl(reader: reader, map: PageMap(pageCount: 0), trees: [])
     try place(&crawl)
+    let isDamaged =
+      crawl.damage > 0 || crawl.map.hasCrossedLinks || crawl.map.contested.count > 0 || !reader.moved.isEmpty
+    var apart: Set<CellPlace> = []
+    if isDamaged {
+      // A file without a name, which is gone when it is closed.
+      let database = try OutputDatabase("", pageSize: max(4096, reader.pageSize), encoding: reader.layout.encoding)
+      try database.execute("BEGIN")
+      let harvest = try RowHarvest(consume crawl, database: database)
+      harvest.apartChains = []
+      try harvest.makeTables()
+      try harvest.harvest { _ throws(SalvageError) in try tell(.rows, 0, 1) }
+      try harvest.harvestBroken()
+      apart = harvest.apartChains ?? []
+      crawl = harvest.crawl
+    }
     return StoreSurvey(
-      crawl: crawl, layout: find.expected?.layout, entries: find.entries, metadata: find.identity.metadata)
+      crawl: crawl, layout: find.expected?.layout, entries: find.entries, metadata: find.identity.metadata,
+      isDamaged: isDamaged, apart: apart)
   }
 
   /// What was found on the way from the bytes to the trees.

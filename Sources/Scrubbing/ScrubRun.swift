@@ -25,6 +25,16 @@ final class ScrubRun {
   let geometry: PayloadGeometry
   let encoding: TextEncoding
 
+  /// Images with cells whose long values may be others'; they come last, and take what is left.
+  var deferred: [PageImage] = []
+  var isDeferring = true
+
+  /// How many bytes of each overflow page were somebody's.
+  var overflowEnds: [UInt16]
+
+  /// Where content was written that is nobody's tree, by its digest, so that copies of it stay copies.
+  var written: [UInt64: PageImage] = [:]
+
   private var mainDone = PageSet()
   private var logDone: [Bool]
   private var journalDone: [Bool]
@@ -33,6 +43,8 @@ final class ScrubRun {
   var mask: PageMask
   var fields = RecordFields()
   var payload: [UInt8] = []
+  var payloadMask = PageMask(count: 0)
+  var overflowMask = PageMask(count: 0)
   var overflow: [UInt8]
   var output: [UInt8]
 
@@ -58,6 +70,7 @@ final class ScrubRun {
     mask = PageMask(count: survey.pageSize)
     overflow = [UInt8](repeating: 0, count: survey.pageSize)
     output = [UInt8](repeating: 0, count: survey.pageSize)
+    overflowEnds = [UInt16](repeating: 0, count: Int(survey.pageCount) + 1)
     // The last row stands for values that belong to no known table.
     tally.fields =
       rules.rules.map { [ScrubReport.Counts](repeating: ScrubReport.Counts(), count: $0.count) } + [
@@ -70,10 +83,10 @@ final class ScrubRun {
     let total = 2 * Int64(images.pageCount) + Int64(images.frames.count + images.records.count)
     var done: Int64 = 0
     var buffer = [UInt8](repeating: 0, count: pageSize)
-    func visit(_ image: PageImage, onlyTrees: Bool) throws(ScrubbingError) {
+    func visit(_ image: PageImage, onlyTrees: Bool, isAgain: Bool = false) throws(ScrubbingError) {
       done += 1
       if done % 256 == 0, !progress(done, total) { throw .cancelled() }
-      guard !isDone(image) else { return }
+      guard isAgain || !isDone(image) else { return }
       do throws(FileError) {
         let present = try images.read(image, into: &buffer)
         if present == 0 { return }
@@ -95,6 +108,10 @@ final class ScrubRun {
     for index in images.records.indices { try visit(.journal(index), onlyTrees: true) }
     if images.pageCount > 0 {
       for page in 1...images.pageCount { try visit(.main(page), onlyTrees: true) }
+    }
+    isDeferring = false
+    for image in deferred { try visit(image, onlyTrees: true, isAgain: true) }
+    if images.pageCount > 0 {
       for page in 1...images.pageCount { try visit(.main(page), onlyTrees: false) }
     }
     for index in images.frames.indices { try visit(.log(index), onlyTrees: false) }
@@ -131,13 +148,13 @@ final class ScrubRun {
   }
 
   /// Ends an image: what nobody claimed is overwritten, and the page goes out.
-  func finish(_ image: PageImage, _ page: inout [UInt8], present: Int) throws(FileError) {
+  ///
+  /// - Parameter isSure: whether its structure is beyond doubt.
+  func finish(_ image: PageImage, _ page: inout [UInt8], present: Int, isSure: Bool) throws(FileError) {
     setDone(image)
     guard let outputs else { return }
     fillGaps(image, &page)
-    let isLive: Bool
-    if case .main(let number) = image { isLive = survey.standing(of: number) == .live } else { isLive = false }
-    separate(&page, isSure: isLive)
+    separate(&page, mask, isSure: isSure)
     try outputs.write(image, page, count: present, at: images.offset(of: image))
   }
 
@@ -160,94 +177,6 @@ final class ScrubRun {
 
   private func note(gapFrom start: Int, to end: Int, in image: PageImage) {
     tally.gap(image.file, images.offset(of: image) + Int64(start), end - start)
-  }
-
-  /// Changes what was written where an original value happens to lie across two of them, or in what seemed to be structure.
-  ///
-  /// - Parameters:
-  ///   - isOverflow: whether it is an overflow page, all of it text but for the first four bytes.
-  ///   - isSure: whether the page's structure is beyond doubt, so that a value in it is there by chance.
-  func separate(_ page: inout [UInt8], isOverflow: Bool = false, isSure: Bool) {
-    var offset = 0
-    var rounds = 0
-    while rounds < 4096, let hit = pseudonyms.firstHit(page.span, from: offset, before: page.count) {
-      rounds += 1
-      let isChanged = change(&page, Array(hit), isOverflow: isOverflow, isSure: isSure, round: rounds)
-      offset = isChanged ? max(0, hit.lowerBound - WatchedValues.longest) : hit.lowerBound + 1
-    }
-    if encoding != .utf8 { separateWide(&page, isOverflow: isOverflow, isSure: isSure) }
-  }
-
-  /// The same for text in UTF-16, whose characters may begin at even and at odd places.
-  private func separateWide(_ page: inout [UInt8], isOverflow: Bool, isSure: Bool) {
-    for start in 0...1 {
-      var text: [UInt8] = []
-      var places: [Int] = []
-      for round in 0..<64 {
-        text.removeAll(keepingCapacity: true)
-        places.removeAll(keepingCapacity: true)
-        var index = start
-        while index < page.count {
-          let character = TextCoding.read(page.span, at: index, before: page.count, encoding)
-          TextCoding.appendUTF8(page.span, index..<(index + character.length), encoding, to: &text)
-          let place = encoding == .utf16LittleEndian ? index : min(index + 1, page.count - 1)
-          while places.count < text.count { places.append(place) }
-          index += max(2, character.length)
-        }
-        var isChanged = false
-        var offset = 0
-        while let hit = pseudonyms.firstHit(text.span, from: offset, before: text.count) {
-          offset = hit.upperBound
-          var bytes: [Int] = []
-          for place in places[hit] where bytes.last != place { bytes.append(place) }
-          if change(&page, bytes, isOverflow: isOverflow, isSure: isSure, round: round + 1) {
-            isChanged = true
-          } else {
-            pseudonyms.exempt(text.span, hit)
-          }
-        }
-        if !isChanged { break }
-      }
-    }
-  }
-
-  /// Changes one of some bytes, characters of text first; false where all of them must stay.
-  private func change(_ page: inout [UInt8], _ places: [Int], isOverflow: Bool, isSure: Bool, round: Int) -> Bool {
-    func mark(_ place: Int) -> UInt8 {
-      isOverflow ? (place < 4 ? PageMask.kept : PageMask.text) : mask.marks[place]
-    }
-    let count = places.count
-    for step in 0..<count {
-      let place = places[(step + round) % count]
-      guard mark(place) == PageMask.text else { continue }
-      let byte = page[place]
-      switch byte {
-      case 0x30...0x39: page[place] = 0x30 + (byte - 0x30 + 3) % 10
-      case 0x41...0x5a: page[place] = 0x41 + (byte - 0x41 + 11) % 26
-      case 0x61...0x7a: page[place] = 0x61 + (byte - 0x61 + 11) % 26
-      default: continue
-      }
-      changedPlaces += 1
-      return true
-    }
-    for step in 0..<count {
-      let place = places[(step + round) % count]
-      guard mark(place) == PageMask.value, page[place] != 0 else { continue }
-      page[place] = page[place] == 255 ? 1 : page[place] + 1
-      changedPlaces += 1
-      return true
-    }
-    if places.contains(where: { mark($0) == PageMask.stays }) || isSure {
-      if let first = places.first, let last = places.last { pseudonyms.exempt(page.span, first..<(last + 1)) }
-      return false
-    }
-    var isChanged = false
-    for place in places where page[place] != 0xff {
-      page[place] = 0xff
-      isChanged = true
-    }
-    if isChanged { changedPlaces += 1 }
-    return isChanged
   }
 }
 

@@ -1,3 +1,4 @@
+internal import PersistentStore
 internal import SQLiteFormat
 internal import Salvage
 internal import StoreFiles
@@ -54,8 +55,11 @@ struct ScrubWork {
   }
 
   /// Writes the scrubbed files.
-  func run(attempt: Int) throws(ScrubbingError) -> StoreScrubber.Result {
-    let pseudonyms = Pseudonyms(key: key, attempt: attempt, encoding: survey?.encoding ?? .utf8)
+  ///
+  /// - Parameter ranksDates: whether dates are replaced like other numbers; without that it is done where nothing else will do.
+  func run(attempt: Int, ranksDates: Bool = false) throws(ScrubbingError) -> StoreScrubber.Result {
+    let pseudonyms = Pseudonyms(
+      key: key, attempt: attempt, encoding: survey?.encoding ?? .utf8, ranksDates: ranksDates)
     var external = ExternalValues(
       store.path(of: .externalData), to: target.path(of: .externalData), in: fileSystem)
     var report = ScrubReport()
@@ -74,7 +78,9 @@ struct ScrubWork {
         throw ScrubbingError(error)
       }
       try ScrubRun(survey, images, columns, pseudonyms, into: nil) { progress(.notes, $0, $1) }.run()
+      keepWords(of: survey, pseudonyms)
       pseudonyms.finishNotes()
+      if pseudonyms.dates.isImpossible, !ranksDates { return try run(attempt: attempt, ranksDates: true) }
       do throws(FileError) {
         outputs = try ScrubbedSet(target, main: main, log: log, journal: journal, in: fileSystem)
       } catch {
@@ -138,9 +144,25 @@ struct ScrubWork {
     if let survey, let images {
       let columns = try ColumnRules(survey, wanted)
       try ScrubRun(survey, images, columns, pseudonyms, into: nil) { progress(.notes, $0, $1) }.run()
+      keepWords(of: survey, pseudonyms)
     }
     pseudonyms.finishNotes()
     return ValueScanner(watched: pseudonyms.watched)
+  }
+
+  /// Takes note of the names of the schema and the model, which are not the user's.
+  private func keepWords(of survey: StoreSurvey, _ pseudonyms: Pseudonyms) {
+    for entry in survey.entries { pseudonyms.keep(word: entry.name) }
+    for tree in survey.trees {
+      pseudonyms.keep(word: tree.name)
+      for column in tree.definition?.columns ?? [] { pseudonyms.keep(word: column.name) }
+    }
+    for entity in survey.layout?.entities ?? [] { pseudonyms.keep(word: entity.name) }
+    for table in survey.layout?.tables ?? [] {
+      for column in table.columns {
+        if let property = column.role.property { pseudonyms.keep(word: property.description) }
+      }
+    }
   }
 
   private func fill(_ report: inout ScrubReport, _ run: ScrubRun, _ columns: ColumnRules, _ pseudonyms: Pseudonyms) {
@@ -160,11 +182,15 @@ struct ScrubWork {
     report.gapBytes = tally.gapBytes
     report.watchedValues = pseudonyms.watched.count
     report.exemptValues = pseudonyms.watched.exemptCount
+    report.keptMatches = tally.keptMatches
+    report.chanceMatches = tally.chanceMatches
     report.unwatchedValues = pseudonyms.watched.unwatched
     report.unorderedValues = pseudonyms.orderedTexts.leftOut + pseudonyms.orderedNumbers.leftOut
-    report.changedPseudonyms = pseudonyms.changedCount
+    report.tightValues = pseudonyms.orderedTexts.unclean
     report.changedPlaces = run.changedPlaces
-    report.datesStayed = pseudonyms.dates.seconds == 0 && report.columns.contains { $0.counts.shifted > 0 }
+    report.datesShifted = pseudonyms.dates.seconds != 0
+    report.dateShiftHasSeconds = pseudonyms.dates.hasSeconds
+    report.datesRanked = pseudonyms.ranksDates
     report.remarks += columns.remarks
   }
 
@@ -239,9 +265,7 @@ struct ScrubWork {
     for (number, path) in paths.enumerated() {
       guard progress(.check, Int64(number), Int64(paths.count)) else { throw .cancelled() }
       let found = try result.scanner.scan(path, in: fileSystem)
-      findings.count += found.count
-      findings.bytes += found.bytes
-      findings.places += found.places.prefix(100 - findings.places.count)
+      findings.add(found)
     }
     return findings
   }

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPServer
 import StoreFiles
 import SystemPackage
 import TestSupport
@@ -45,6 +46,10 @@ struct ContractTests {
     try output("damage", "--list")
     try output("damage", try desk.makeOldStore(), "-o", "Broken.sqlite", "--kind", "zero:50", "--seed", "7")
     try output("model", "verify", desk.model, "--rows", "3")
+    try output("inbox", "token", "new", "Garage 2")
+    try output("inbox", "token", "revoke", "Garage 2")
+    try output("inbox", "token", "list")
+    try errors("inbox", "token", "new", "Garage 2")
     try output("quarantine", "list")
     let id = try desk.quarantinedID()
     try output("quarantine", "show", id)
@@ -81,7 +86,32 @@ struct ContractTests {
     try output("backup", "prune", "--home", "Sound", "--keep-tag", "none", "--dry-run")
     try output("backup", "prune", "--home", "Sound", "--keep-tag", "none")
     try output("backup", "undelete", "--home", "Sound")
+    try sending(desk, output, errors)
     return result
+  }
+
+  private func sending(
+    _ desk: Desk, _ output: (String...) throws -> Void, _ errors: (String...) throws -> Void
+  ) throws {
+    let server = try Server { _ in Response(Status(rawValue: 201)) }
+    let place = "http://127.0.0.1:\(server.port)"
+    let bundle = try desk.makeBundle()
+    try desk.folder.write("token", to: "token")
+    try output(
+      "send", bundle, "--to", "\(place)/a", "--put", "--token-file", "token", "--yes")
+    try output("send", bundle, "--to", "\(place)/b?key=1", "--put", "--yes", "--no-send")
+    try output("outbox", "list")
+    try output("outbox", "send")
+    let entries = try json(try desk.lazaret("outbox", "list", "--json").output) as? [String: Any]
+    let waiting = (entries?["entries"] as? [[String: Any]])?.first { $0["state"] as? String == "waiting" }
+    let id = try #require(waiting?["id"] as? String)
+    try output("outbox", "retry", id, "--to", "\(place)/b?key=1")
+    try output("send", bundle, "--to", "https://support.example.com/", "--yes", "--no-send")
+    let other = try json(try desk.lazaret("outbox", "list", "--json").output) as? [String: Any]
+    let third = (other?["entries"] as? [[String: Any]])?.first { $0["state"] as? String == "waiting" }
+    try output("outbox", "cancel", try #require(third?["id"] as? String))
+    try errors("outbox", "cancel", "1970")
+    try output("outbox", "prune")
   }
 
   /// Keys that are names out of a model and not the contract's.

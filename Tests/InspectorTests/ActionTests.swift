@@ -18,6 +18,8 @@ struct ActionTests {
     let before = try FolderContents(of: scene.home)
     for route in inspector.documentedRoutes where route.kind == .action {
       let address = route.pattern.replacing("{id}", with: id).replacing("{job}", with: "job-1")
+        .replacing("{export}", with: "export-1").replacing("{bundle}", with: "a.lazaret.tar.gz")
+        .replacing("{entry}", with: "2026-11-21-10-11-12-0a1b2c3d")
       #expect(try browser.post(address, token: "").status == .forbidden, "\(address)")
       #expect(try browser.post(address, token: other.token).status == .forbidden, "\(address)")
       #expect(try browser.post(address + ".json", token: other.token).status == .forbidden, "\(address)")

@@ -11,7 +11,7 @@ struct DescriptionTests {
 
   @Test("the file in the documentation is what the routes say")
   func file() throws {
-    let browser = try Browser(try Scene().inspector())
+    let browser = try Browser(try Scene().inspector(receives: true))
     let served = try JSONSerialization.jsonObject(with: Data(try browser.get("/api.json").bytes ?? []))
     let pretty = try JSONSerialization.data(
       withJSONObject: served, options: [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
@@ -26,7 +26,7 @@ struct DescriptionTests {
 
   @Test("every page has a twin, every action is a POST, and no pattern ends with any text")
   func routes() throws {
-    let inspector = try Scene().inspector()
+    let inspector = try Scene().inspector(receives: true)
     let browser = try Browser(inspector)
     let paths = try #require(try browser.json("/api.json")["paths"] as? [String: [String: Any]])
     for route in inspector.documentedRoutes where !route.pattern.hasPrefix("/public/") {
@@ -50,7 +50,7 @@ struct DescriptionTests {
     let text = String(
       decoding: try FileSystem().contents(
         of: RealMaterial.projectRoot.appending("Documentation/API.md"), limit: 1 << 20), as: UTF8.self)
-    for route in try Scene().inspector().documentedRoutes where !route.pattern.hasPrefix("/public/") {
+    for route in try Scene().inspector(receives: true).documentedRoutes where !route.pattern.hasPrefix("/public/") {
       #expect(text.contains("`\(route.pattern)`"), "\(route.pattern)")
     }
   }

@@ -2,6 +2,7 @@ import Damage
 import Foundation
 import GRDB
 import HTTPServer
+import Inbox
 import Inspector
 import Lazaret
 import LazaretTesting
@@ -95,19 +96,23 @@ struct Scene {
 
   /// An inspector of the home.
   func inspector(
-    _ models: [ModelBundle] = [], allowsActions: Bool = true, surroundings: Surroundings = .machine
+    _ models: [ModelBundle] = [], allowsActions: Bool = true, receives: Bool = false,
+    surroundings: Surroundings = .machine
   ) throws -> Inspector {
-    try Self.inspector(of: home, models, allowsActions: allowsActions, surroundings: surroundings)
+    try Self.inspector(
+      of: home, models, allowsActions: allowsActions, receives: receives, surroundings: surroundings)
   }
 
   /// An inspector of a folder as it is.
   static func inspector(
-    of home: FilePath, _ models: [ModelBundle] = [], allowsActions: Bool = true, surroundings: Surroundings = .machine
+    of home: FilePath, _ models: [ModelBundle] = [], allowsActions: Bool = true, receives: Bool = false,
+    surroundings: Surroundings = .machine
   ) throws -> Inspector {
     var options = InspectorOptions(
       home: home, publicFolder: RealMaterial.projectRoot.appending("Public"))
     options.models = InspectorModel.named(models.map { ($0.name, AppModel.coreData($0)) })
     options.allowsActions = allowsActions
+    if receives { options.inbox = try Inbox(home: home, surroundings: surroundings) }
     return try Inspector(options, sessions: Sessions(cookieName: "lazaret"), surroundings: surroundings)
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPServer
+import Inbox
 import Inspector
 import Lazaret
 import Synchronization
@@ -10,17 +11,21 @@ struct InspectorRun {
   private let listening: ListeningPlace
   private let opensBrowser: Bool
   private let json: Bool
+  private let uploads: TusServer?
   private let start: (Inspector) throws -> RequestTarget
 
-  /// - Parameter start: the page that the link leads to.
+  /// - Parameters:
+  ///   - uploads: what answers the senders of bundles; nil where none are received.
+  ///   - start: the page that the link leads to.
   init(
-    _ options: InspectorOptions, _ listening: ListeningPlace, opensBrowser: Bool, json: Bool,
+    _ options: InspectorOptions, _ listening: ListeningPlace, opensBrowser: Bool, json: Bool, uploads: TusServer? = nil,
     start: @escaping (Inspector) throws -> RequestTarget = { _ in .to("stores") }
   ) {
     self.options = options
     self.listening = listening
     self.opensBrowser = opensBrowser
     self.json = json
+    self.uploads = uploads
     self.start = start
   }
 
@@ -43,7 +48,12 @@ struct InspectorRun {
     let target = try start(inspector)
     let running: Server
     do throws(ServerError) {
-      running = try Server(server) { inspector.respond(to: $0) }
+      running = try Server(server) { [uploads] request, length in
+        uploads?.intake(of: request, length: length)
+      } handler: { [uploads] request in
+        if let uploads, uploads.isAsked(request) { return uploads.respond(to: request) }
+        return inspector.respond(to: request)
+      }
     } catch {
       throw ServingError(error)
     }

@@ -32,7 +32,7 @@ enum PublicFolder {
   }
 
   /// The executable of this process, links resolved; nil where the system does not tell.
-  private static func executable(_ system: FileSystem) -> FilePath? {
+  static func executable(_ system: FileSystem) -> FilePath? {
     for candidate in ["/proc/self/exe", CommandLine.arguments.first].compactMap(\.self) {
       // A name without a folder was found by PATH; where that is, only the system can tell.
       if let path = try? system.realPath(FilePath(candidate)) { return path }

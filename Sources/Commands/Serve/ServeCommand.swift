@@ -19,8 +19,13 @@ struct ServeCommand: ParsableCommand {
       The files of its pages are looked for in LAZARET_PUBLIC, in ../share/lazaret/Public beside the executable, in Public \
       above the executable, and in the folder that it was built from.
 
-      EXAMPLE
+      With --inbox it also receives bundles from whoever has a token, by tus 1.0 at /inbox/uploads: they are checked, unpacked \
+      and salvaged by processes of their own, with limits on memory and time.
+
+      EXAMPLES
         lazaret serve --home /var/lib/app --model App.xcdatamodeld
+        lazaret serve --home /srv/support --inbox --identity support.key --listen 0.0.0.0 --port 443 \
+          --host support.example --tls-cert cert.pem --tls-key key.pem
 
       \(ExitStatus.help)
       """)
@@ -35,6 +40,8 @@ struct ServeCommand: ParsableCommand {
 
   @OptionGroup var versionOrder: VersionOrderOptions
   @OptionGroup var listening: ListeningOptions
+  @OptionGroup var receiving: ReceivingOptions
+  @OptionGroup var sendTo: SendToOptions
 
   @Flag(help: "Show and export only; offer no action.")
   var readOnly = false
@@ -53,7 +60,21 @@ struct ServeCommand: ParsableCommand {
           (path.path.stem ?? "Model", try AppModel.load(path.path, order: versionOrder.order))
         })
       options.allowsActions = !readOnly
-      try InspectorRun(options, listening.place, opensBrowser: !noBrowser, json: output.json).run()
+      options.receiver = try sendTo.receiver
+      guard receiving.inbox else {
+        try InspectorRun(options, listening.place, opensBrowser: !noBrowser, json: output.json).run()
+        return
+      }
+      let running = try ReceivingRun(
+        receiving, home: options.home, models: model.map(\.path), order: versionOrder.order)
+      options.inbox = running.inbox
+      let result = Result {
+        try InspectorRun(
+          options, listening.place, opensBrowser: !noBrowser, json: output.json, uploads: running.uploads
+        ) { _ in .to("inbox") }.run()
+      }
+      running.stop()
+      try result.get()
     }
   }
 }

@@ -33,10 +33,11 @@ func httpCompleted(
   _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, _: MHD_RequestTerminationCode
 ) {
   if let pointer = unsafe state?.pointee {
-    unsafe Unmanaged<Exchange>.fromOpaque(pointer).release()
+    unsafe Unmanaged<Exchange>.fromOpaque(pointer).takeRetainedValue().end()
     unsafe state?.pointee = nil
   }
   guard let context = unsafe context(own) else { return }
+  unsafe lazaret_mhd_set_timeout(connection, UInt32(context.options.idleSeconds))
   unsafe context.expect(key(connection), within: context.options.headerSeconds)
 }
 
@@ -72,7 +73,11 @@ func httpAnswer(
     }
     let refusal = unsafe exchange.begin(
       method: String(cString: method), version: String(cString: version), headers: headers,
-      size: lazaret_mhd_header_size(connection), rules: rules)
+      size: lazaret_mhd_header_size(connection), rules: rules, intake: context.intake)
+    // What a consumer does with the last piece may take longer than a client may be silent.
+    if exchange.isStreamed {
+      unsafe lazaret_mhd_set_timeout(connection, UInt32(context.options.streamSeconds))
+    }
     unsafe context.expect(key(connection), within: refusal == nil ? context.options.bodySeconds : nil)
     // An answer now means that no body is read and that the connection ends.
     return refusal.map { unsafe queue($0, on: connection, context) } ?? .YES
@@ -80,7 +85,13 @@ func httpAnswer(
   if let count = unsafe pieceLength?.pointee, count > 0 {
     let bytes = unsafe Array(UnsafeRawBufferPointer(start: piece, count: count))
     unsafe pieceLength?.pointee = 0
-    return exchange.append(bytes, rules: rules) ? .YES : .NO
+    switch exchange.append(bytes, rules: rules) {
+    case .yes: return .YES
+    case .progressed:
+      unsafe context.expect(key(connection), within: context.options.bodySeconds)
+      return .YES
+    case .tooMuch: return .NO
+    }
   }
   unsafe context.expect(key(connection), within: nil)
   return unsafe queue(exchange.finish(context.handler), on: connection, context)

@@ -24,12 +24,17 @@ final class DaemonContext: Sendable {
 
   let options: ServerOptions
   let handler: @Sendable (Request) -> Response
+  let intake: @Sendable (Request, Int64?) -> BodyIntake?
   private let state = Mutex(State())
   private let watchEnds = DispatchSemaphore(value: 0)
   private let watchEnded = DispatchSemaphore(value: 0)
 
-  init(_ options: ServerOptions, handler: @escaping @Sendable (Request) -> Response) {
+  init(
+    _ options: ServerOptions, intake: @escaping @Sendable (Request, Int64?) -> BodyIntake?,
+    handler: @escaping @Sendable (Request) -> Response
+  ) {
     self.options = options
+    self.intake = intake
     self.handler = handler
   }
 

@@ -6,20 +6,60 @@ final class Exchange {
   private var request: Request?
   private var length: Int? = 0
   private var excess = 0
+  private var stream: Stream?
+
+  /// A body that is not collected.
+  fileprivate struct Stream {
+    var consumer: any BodyConsumer
+    var limit: Int64
+    var count: Int64 = 0
+
+    /// How many bytes had come when the client was last given time for more.
+    var counted: Int64 = 0
+    var failure: Response?
+    var isOver = false
+  }
+
+  /// Within the time that a body has, at least so many bytes of a stream must come.
+  private static let progress: Int64 = 64 << 10
+
+  /// The most bytes that are read and dropped so that a client that sends on still gets its answer.
+  private static let dropLimit = 32 << 20
 
   init(target: String) { self.target = target }
 
   /// Whether the header has been looked at.
   var hasBegun: Bool { request != nil }
 
+  /// Whether the body goes to a consumer.
+  var isStreamed: Bool { stream != nil }
+
   /// Takes the header; a response where the request is refused, and its body not read.
   ///
-  /// - Parameter size: the bytes of the header as they came.
-  func begin(method: String, version: String, headers: HeaderFields, size: Int, rules: RequestRules) -> Response? {
+  /// - Parameters:
+  ///   - size: the bytes of the header as they came.
+  ///   - intake: says for a request, and the length of its body, who takes the body; nil where it is collected.
+  func begin(
+    method: String, version: String, headers: HeaderFields, size: Int, rules: RequestRules,
+    intake: (Request, Int64?) -> BodyIntake?
+  ) -> Response? {
     do throws(Refusal) {
       try rules.checkSize(size, method: method, target: target, version: version, headers: headers)
-      let checked = try rules.check(method: method, target: target, version: version, headers: headers)
-      request = Request(checked.method, checked.target, headers: headers)
+      let checked = try rules.checkHeader(method: method, target: target, version: version, headers: headers)
+      let request = Request(checked.method, checked.target, headers: headers)
+      switch intake(request, checked.length.map(Int64.init)) {
+      case nil:
+        try rules.checkLength(checked.length)
+      case .refused(let response):
+        return response
+      case .stream(let limit, let consumer):
+        if let length = checked.length, Int64(length) > limit {
+          consumer.abandon()
+          throw Refusal(.contentTooLarge, "the body is too large")
+        }
+        stream = Stream(consumer: consumer, limit: limit)
+      }
+      self.request = request
       length = checked.length
       return nil
     } catch {
@@ -27,21 +67,72 @@ final class Exchange {
     }
   }
 
-  /// Takes a piece of the body; false where it is so much that the connection is better cut.
-  func append(_ bytes: [UInt8], rules: RequestRules) -> Bool {
+  /// What became of a piece of the body.
+  enum Taken {
+    /// It was taken.
+    case yes
+
+    /// It was taken, and enough has come since for the client to get more time.
+    case progressed
+
+    /// There is so much that the connection is better cut.
+    case tooMuch
+  }
+
+  /// Takes a piece of the body.
+  func append(_ bytes: [UInt8], rules: RequestRules) -> Taken {
+    guard stream == nil else { return pass(bytes) }
     let room = rules.bodyLimit - (request?.body.count ?? 0)
     guard bytes.count <= room, excess == 0 else {
       // A client only looks for the answer when it has sent everything, so a little more is read and dropped.
       excess += bytes.count
-      return excess <= 8 * rules.bodyLimit
+      return excess <= 8 * rules.bodyLimit ? .yes : .tooMuch
     }
     request?.body += bytes
-    return true
+    return .yes
+  }
+
+  private func pass(_ bytes: [UInt8]) -> Taken {
+    guard var current = stream else { return .tooMuch }
+    defer { stream = current }
+    current.count += Int64(bytes.count)
+    if !current.isOver {
+      if current.count > current.limit {
+        current.fail(Refusal(.contentTooLarge, "the body is too large").response)
+      } else {
+        do {
+          try current.consumer.take(bytes)
+        } catch let refusal as Refusal {
+          current.fail(refusal.response)
+        } catch {
+          // What went wrong is for the log, and never for the client.
+          current.fail(Refusal(.internalServerError, "the body could not be kept").response)
+        }
+      }
+    }
+    if current.isOver {
+      excess += bytes.count
+      return excess <= Self.dropLimit ? .yes : .tooMuch
+    }
+    guard current.count - current.counted >= Self.progress else { return .yes }
+    current.counted = current.count
+    return .progressed
   }
 
   /// The answer, when the body is there.
   func finish(_ handler: (Request) -> Response) -> Response {
     guard let request else { return Refusal(.badRequest, "the request has no header").response }
+    if var current = stream {
+      defer { stream = current }
+      if let failure = current.failure { return failure }
+      guard !current.isOver else { return Refusal(.badRequest, "the body has ended already").response }
+      if let length, Int64(length) != current.count {
+        current.fail(Refusal(.badRequest, "the body has another length than it should").response)
+        return current.failure ?? Refusal(.badRequest, "the body has another length than it should").response
+      }
+      current.isOver = true
+      return current.consumer.finish()
+    }
     guard excess == 0 else { return Refusal(.contentTooLarge, "the body is too large").response }
     if let length, length != request.body.count {
       return Refusal(.badRequest, "the body has another length than it should").response
@@ -53,5 +144,22 @@ final class Exchange {
       response.body = .bytes([])
     }
     return response
+  }
+
+  /// The request is over, whether it was answered or not.
+  func end() {
+    guard stream?.isOver == false else { return }
+    stream?.isOver = true
+    stream?.consumer.abandon()
+  }
+}
+
+extension Exchange.Stream {
+  /// Ends the taking; what is still to come is dropped.
+  fileprivate mutating func fail(_ response: Response) {
+    guard !isOver else { return }
+    isOver = true
+    failure = response
+    consumer.abandon()
   }
 }

@@ -20,19 +20,27 @@ internal import CMicrohttpd
 
   /// Starts a server that answers by routes.
   package init(_ options: ServerOptions = ServerOptions(), router: Router) throws(ServerError) {
-    try self.init(options) { router.respond(to: $0) }
+    try self.init(options) {
+      router.intake(of: $0, length: $1)
+    } handler: {
+      router.respond(to: $0)
+    }
   }
 
   /// Starts a server.
   ///
   /// - Parameters:
   ///   - options: where it listens, and its limits.
-  ///   - handler: answers each request, from many threads at once.
+  ///   - intake: says for a request's header, and the length of its body where it is known, who takes the body; where it says
+  ///     nil the body is collected, up to the limit of the options.
+  ///   - handler: answers each other request, from many threads at once.
   /// - Throws: ``ServerError`` where it cannot listen there.
   package init(
-    _ options: ServerOptions = ServerOptions(), handler: @escaping @Sendable (Request) -> Response
+    _ options: ServerOptions = ServerOptions(),
+    intake: @escaping @Sendable (Request, Int64?) -> BodyIntake? = { _, _ in nil },
+    handler: @escaping @Sendable (Request) -> Response
   ) throws(ServerError) {
-    let shared = DaemonContext(options, handler: handler)
+    let shared = DaemonContext(options, intake: intake, handler: handler)
     let context = unsafe Unmanaged.passRetained(shared)
     let texts = options.tls.map { [CText($0.key), CText($0.certificate)] } ?? []
     guard let address = SocketAddress(options.address, port: options.port) else {

@@ -39,8 +39,11 @@ package struct ServerOptions: Sendable {
   /// Within how many seconds the header of a request must be there, however it trickles in.
   package var headerSeconds = 15
 
-  /// Within how many seconds the body must be there.
+  /// Within how many seconds the body must be there; of one that is streamed, the next 64 KiB.
   package var bodySeconds = 60
+
+  /// How many seconds the consumer of a streamed body may take for one piece, and for its answer.
+  package var streamSeconds = 900
 
   /// The most bytes of a body.
   package var bodyLimit = 1 << 20

@@ -27,6 +27,9 @@ package struct Router: Sendable {
     /// What answers; nil where a parameter is not of its type.
     var handler: @Sendable (Request, [String]) throws -> Response?
 
+    /// Who takes the body as it comes; nil where it is collected, or where a parameter is not of its type.
+    var intake: (@Sendable (Request, Int64?, [String]) throws -> BodyIntake?)?
+
     /// The segments that parameters stand for; nil where the path is another.
     func values(of path: [String]) -> [String]? {
       guard path.count == segments.count else { return nil }
@@ -52,7 +55,7 @@ package struct Router: Sendable {
   /// Adds a route.
   ///
   /// - Parameters:
-  ///   - method: the method; GET stands for HEAD too.
+  ///   - method: the method; GET stands for HEAD too, where no route for HEAD was added before.
   ///   - pattern: the address, with one `{name}` as a segment for each parameter.
   ///   - parameters: what the parameters are, in their order. A route whose count differs fits no address.
   ///   - handler: gets the request and the values.
@@ -60,28 +63,93 @@ package struct Router: Sendable {
     _ method: Method, _ pattern: String, _ parameters: repeat PathParameter<each Value>,
     handler: @escaping @Sendable (Request, repeat each Value) throws -> Response
   ) {
-    let segments = pattern.split(separator: "/").map { part -> Segment in
-      part.hasPrefix("{") && part.hasSuffix("}") ? .parameter : .literal(String(part))
-    }
     entries.append(
-      Entry(route: Route(method: method, pattern: pattern), segments: segments) { request, texts in
-        var rest = texts[...]
-        func value<T>(_ parameter: PathParameter<T>) throws(Misfit) -> T {
-          guard let text = rest.popFirst(), let value = parameter.read(text) else { throw Misfit() }
-          return value
-        }
-        let values: (repeat each Value)
-        do throws(Misfit) {
-          values = (repeat try value(each parameters))
-        } catch {
-          return nil
-        }
-        guard rest.isEmpty else { return nil }
+      Entry(route: Route(method: method, pattern: pattern), segments: Self.segments(pattern)) { request, texts in
+        guard let values = Self.values(texts, repeat each parameters) else { return nil }
         return try handler(request, repeat each values)
       })
   }
 
+  /// Adds a route that takes the body of a request as it comes.
+  ///
+  /// - Parameters:
+  ///   - open: gets the request without its body, the length of that where it is known, and the values; says who takes the body, or
+  ///     throws what is answered in place of reading it.
+  package mutating func addStream<each Value: Sendable>(
+    _ method: Method, _ pattern: String, _ parameters: repeat PathParameter<each Value>,
+    open: @escaping @Sendable (Request, Int64?, repeat each Value) throws -> BodyIntake
+  ) {
+    var entry = Entry(route: Route(method: method, pattern: pattern), segments: Self.segments(pattern)) {
+      request, texts in
+      // Only where nobody asked for the intake before, as a test without a server does: the body is one piece.
+      guard let values = Self.values(texts, repeat each parameters) else { return nil }
+      switch try open(request, Int64(request.body.count), repeat each values) {
+      case .refused(let response): return response
+      case .stream(let limit, let consumer):
+        guard Int64(request.body.count) <= limit else {
+          consumer.abandon()
+          throw Refusal(.contentTooLarge, "the body is too large")
+        }
+        do {
+          if !request.body.isEmpty { try consumer.take(request.body) }
+        } catch {
+          consumer.abandon()
+          throw error
+        }
+        return consumer.finish()
+      }
+    }
+    entry.intake = { request, length, texts in
+      guard let values = Self.values(texts, repeat each parameters) else { return nil }
+      return try open(request, length, repeat each values)
+    }
+    entries.append(entry)
+  }
+
+  private static func segments(_ pattern: String) -> [Segment] {
+    pattern.split(separator: "/").map { part in
+      part.hasPrefix("{") && part.hasSuffix("}") ? .parameter : .literal(String(part))
+    }
+  }
+
+  /// The values that segments stand for; nil where one is not of its type, or their number is another.
+  private static func values<each Value: Sendable>(
+    _ texts: [String], _ parameters: repeat PathParameter<each Value>
+  ) -> (repeat each Value)? {
+    var rest = texts[...]
+    func value<T>(_ parameter: PathParameter<T>) throws(Misfit) -> T {
+      guard let text = rest.popFirst(), let value = parameter.read(text) else { throw Misfit() }
+      return value
+    }
+    let values: (repeat each Value)
+    do throws(Misfit) {
+      values = (repeat try value(each parameters))
+    } catch {
+      return nil
+    }
+    return rest.isEmpty ? values : nil
+  }
+
   private struct Misfit: Error {}
+
+  /// Who takes the body of a request as it comes; nil where no route wants that.
+  ///
+  /// - Parameters:
+  ///   - request: the request without its body.
+  ///   - length: how many bytes the body has; nil where the header does not say.
+  package func intake(of request: Request, length: Int64?) -> BodyIntake? {
+    for entry in entries where entry.route.method == request.method {
+      guard let intake = entry.intake, let values = entry.values(of: request.target.segments) else { continue }
+      do {
+        if let found = try intake(request, length, values) { return found }
+      } catch let refusal as Refusal {
+        return .refused(refusal.response)
+      } catch {
+        return .refused(Refusal(.internalServerError, "the request could not be answered").response)
+      }
+    }
+    return nil
+  }
 
   /// The answer to a request; errors of handlers become responses.
   package func respond(to request: Request) -> Response {

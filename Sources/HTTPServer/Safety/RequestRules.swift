@@ -38,6 +38,20 @@ package struct RequestRules: Sendable {
   package func check(
     method: String, target: String, version: String, headers: HeaderFields
   ) throws(Refusal) -> (method: Method, target: RequestTarget, length: Int?) {
+    let checked = try checkHeader(method: method, target: target, version: version, headers: headers)
+    try checkLength(checked.length)
+    return checked
+  }
+
+  /// Checks the length of a body that is to be collected in memory.
+  func checkLength(_ length: Int?) throws(Refusal) {
+    guard length ?? 0 <= bodyLimit else { throw Refusal(.contentTooLarge, "the body is too large") }
+  }
+
+  /// The same as ``check(method:target:version:headers:)`` for a body of any length.
+  func checkHeader(
+    method: String, target: String, version: String, headers: HeaderFields
+  ) throws(Refusal) -> (method: Method, target: RequestTarget, length: Int?) {
     guard version == "HTTP/1.1" || version == "HTTP/1.0" else {
       throw Refusal(.versionNotSupported, "only HTTP/1.1 is spoken here")
     }
@@ -109,7 +123,7 @@ package struct RequestRules: Sendable {
     guard !text.isEmpty, text.utf8.count <= 19, text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else {
       throw Refusal(.badRequest, "the length is no number")
     }
-    guard let length = Int(text), length <= bodyLimit else { throw Refusal(.contentTooLarge, "the body is too large") }
+    guard let length = Int(text) else { throw Refusal(.contentTooLarge, "the body is too large") }
     guard length == 0 || method.allowsBody else { throw Refusal(.badRequest, "the method has no body") }
     return length
   }

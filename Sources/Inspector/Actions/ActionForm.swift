@@ -12,6 +12,9 @@ package struct ActionForm: InspectorPage {
 
     /// Yes or no; one that is required has to be ticked before anything is done.
     case flag(name: String, label: String, about: String, isRequired: Bool)
+
+    /// A line of text, which may stay empty.
+    case text(name: String, label: String, about: String)
   }
 
   package let title: String
@@ -70,6 +73,8 @@ package struct ActionForm: InspectorPage {
         "name": .string(name), "label": .string(label), "about": .string(about), "required": .boolean(isRequired),
         "options": ["yes"],
       ]
+    case .text(let name, let label, let about):
+      ["name": .string(name), "label": .string(label), "about": .string(about), "required": .boolean(false)]
     }
   }
 
@@ -106,6 +111,11 @@ package struct ActionForm: InspectorPage {
       return """
         <div class="choices"><label><input type="checkbox" name="\(name)" value="yes"\(required)>\
         <span class="said">\(label)\(small)</span></label></div>
+        """
+    case .text(let name, let label, let about):
+      let small: HTML = about.isEmpty ? .empty : "<small class=\"soft\">\(about)</small>"
+      return """
+        <p class="line-of-text"><label><span>\(label)</span><input type="text" name="\(name)" autocomplete="off" spellcheck="false"></label>\(small)</p>
         """
     }
   }

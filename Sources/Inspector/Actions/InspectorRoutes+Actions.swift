@@ -57,7 +57,7 @@ extension InspectorRoutes {
   }
 
   /// Adds an action on a store, and the page that asks for it.
-  private mutating func add(
+  mutating func add(
     _ name: String, _ about: String, _ catalogue: StoreCatalogue,
     _ form: @escaping @Sendable (ListedStore, Bool) throws -> ActionForm, _ fields: [DocumentedRoute.Field],
     _ perform: @escaping @Sendable (ListedStore, FormData) throws -> ActionAnswer

@@ -56,7 +56,9 @@ package struct Crumb: Sendable, Hashable {
 /// A part of the navigation.
 package enum PageSection: String, Sendable, CaseIterable {
   case stores
+  case inbox
   case models
+  case bundles
   case work
   case api
 
@@ -64,7 +66,9 @@ package enum PageSection: String, Sendable, CaseIterable {
   var title: String {
     switch self {
     case .stores: "Stores"
+    case .inbox: "Inbox"
     case .models: "Models"
+    case .bundles: "Bundles"
     case .work: "Running"
     case .api: "API"
     }

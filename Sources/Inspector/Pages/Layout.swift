@@ -46,7 +46,7 @@ struct Layout {
 
   private var navigation: HTML {
     guard hasSession else { return .empty }
-    let links = PageSection.allCases.map { section -> HTML in
+    let links = PageSection.allCases.filter { $0 != .inbox || frame.hasInbox }.map { section -> HTML in
       let current: HTML = section == page.section ? " aria-current=\"page\"" : ""
       return "<a href=\"\(section.target)\"\(current)>\(section.title)</a>\n"
     }

@@ -12,6 +12,9 @@ package struct PageFrame: Sendable {
   /// Whether actions are offered.
   package let allowsActions: Bool
 
+  /// Whether bundles are received here.
+  package let hasInbox: Bool
+
   /// What is running now, newest first.
   package let running: [RunningWork.Job]
 

@@ -7,12 +7,13 @@ struct PageGate: Sendable {
   let work: RunningWork
   let home: FilePath
   let allowsActions: Bool
+  let hasInbox: Bool
   let now: @Sendable () -> Timestamp
 
   /// The frame for a request; its forms only where it has a session.
   func frame(_ request: Request, _ session: Sessions.Session?) -> PageFrame {
     PageFrame(
-      formToken: session?.form.text, now: now(), allowsActions: allowsActions,
+      formToken: session?.form.text, now: now(), allowsActions: allowsActions, hasInbox: hasInbox,
       running: session == nil ? [] : work.jobs, target: request.target,
       home: session == nil ? "" : printable(home.string))
   }

@@ -74,4 +74,26 @@ package final class JobObserver: Sendable {
       return !self.isCancelled
     }
   }
+
+  /// A watcher of an export.
+  ///
+  /// - Parameter writes: whether the bundle is being written; else it is made ready.
+  func export(writes: Bool) -> ExportProgress {
+    let shares: [(ExportPhase, Double)] =
+      writes
+      ? [(.packing, 1)]
+      : [(.copying, 0.05), (.examining, 0.1), (.analysing, 0.25), (.scrubbing, 0.4), (.checking, 0.2)]
+    return { phase, done, total in
+      var start = 0.0
+      for (known, length) in shares {
+        if known == phase {
+          let part = total > 0 ? min(1, max(0, Double(done) / Double(total))) : 0
+          self.report(phase.words, start + part * length)
+          break
+        }
+        start += length
+      }
+      return !self.isCancelled
+    }
+  }
 }

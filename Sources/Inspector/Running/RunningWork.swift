@@ -135,6 +135,15 @@ package final class RunningWork: Sendable {
     return channel.response
   }
 
+  /// Tells every browser that something has changed that is no job of theirs.
+  package func tell(_ name: String) {
+    let listeners = state.withLock { state in
+      state.listeners.removeAll(where: \.isClosed)
+      return state.listeners
+    }
+    for listener in listeners { listener.send(EventChannel.Event("{}", name: name)) }
+  }
+
   private func report(_ progress: JobObserver.Progress, of id: String) {
     let now = ContinuousClock.now
     let told = state.withLock { state -> (Job, [EventChannel])? in

@@ -49,6 +49,7 @@ struct LiveStorePage: InspectorPage {
       frame.allowsActions
       ? """
       <nav class="row no-print" aria-label="Actions"><a class="button main" href="\(RequestTarget.store(store.id, "backup"))">Back up …</a>\
+      <a class="button" href="\(RequestTarget.store(store.id, "export"))">Export …</a>\
       <a class="button" href="\(RequestTarget.store(store.id, "quarantine"))">Quarantine …</a></nav>
       """ : .empty
     return """

@@ -56,6 +56,7 @@ struct QuarantinedStorePage: InspectorPage {
     return """
       <nav class="row no-print" aria-label="Actions">\(install)\
       <a class="button" href="\(RequestTarget.store(store.id, "salvage"))">\(salvage) …</a>\
+      <a class="button" href="\(RequestTarget.store(store.id, "export"))">Export …</a>\
       <a class="button" href="\(RequestTarget.store(store.id, "release"))">Release …</a>\
       <a class="button" href="\(RequestTarget.store(store.id, "discard"))">Discard …</a></nav>
       """

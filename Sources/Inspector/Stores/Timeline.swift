@@ -26,6 +26,8 @@ struct Timeline: Sendable {
     case .installed: "Put into the app's place"
     case .replaced: "An empty store took its place"
     case .exported: "Exported"
+    case .sent: "Sent"
+    case .received: "Received with a bundle"
     case .released: "Put back"
     default: sentence(printable(kind.rawValue.replacing("-", with: " ")))
     }

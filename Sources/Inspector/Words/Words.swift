@@ -87,4 +87,14 @@ package enum Words {
     case .checking: "checking"
     }
   }
+
+  /// What is being done to send a bundle.
+  static func sending(_ phase: SendingProgress.Phase) -> String {
+    switch phase {
+    case .asking: "asking the receiver"
+    case .sending: "sending"
+    case .pausing(let span, let code): "waiting \(span.components.seconds) s to try again (\(code))"
+    case .finishing: "waiting for the receipt"
+    }
+  }
 }

@@ -1,6 +1,15 @@
 internal import SQLiteFormat
 internal import StoreFiles
 
+/// Where a cell is.
+struct CellPlace: Hashable {
+  /// The page.
+  var page: UInt32
+
+  /// The offset of its payload on it.
+  var payload: Int
+}
+
 /// Takes the rows from the pages of each table and writes them into the result.
 final class RowHarvest {
   let reader: PageReader
@@ -55,6 +64,9 @@ final class RowHarvest {
 
   /// Whether rows in free space are told from those that were only moved: once the live rows are known.
   var isNotingMoves = false
+
+  /// Where the cells are whose long values were not put together, or have pages of another row; nil where nobody asks.
+  var apartChains: Set<CellPlace>?
 
   /// The digests of deleted candidates; live rows that are the same strike them out.
   var ghosts: GhostList?
@@ -309,6 +321,7 @@ final class RowHarvest {
     source: String, reason: String
   ) throws(SalvageError) {
     guard let definition = crawl.trees[index].definition else { return }
+    if cell.overflow != 0 { apartChains?.insert(CellPlace(page: page, payload: cell.payload)) }
     if otherTables[index] == nil {
       otherTables[index] = try OutputTable(definition, role: .other, in: database)
     }

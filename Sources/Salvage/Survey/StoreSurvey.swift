@@ -73,10 +73,19 @@ package struct StoreSurvey {
   /// The store's metadata; nil where they are lost.
   package let metadata: StoreMetadata?
 
-  private let crawl: Crawl
+  /// Whether anything is known to be wrong with the pages: then copies and strangers are looked out for.
+  package let isDamaged: Bool
 
-  init(crawl: Crawl, layout: StoreLayout?, entries: [SchemaEntry], metadata: StoreMetadata?) {
+  private let crawl: Crawl
+  private let apart: Set<CellPlace>
+
+  init(
+    crawl: Crawl, layout: StoreLayout?, entries: [SchemaEntry], metadata: StoreMetadata?, isDamaged: Bool,
+    apart: Set<CellPlace>
+  ) {
     self.crawl = crawl
+    self.isDamaged = isDamaged
+    self.apart = apart
     self.layout = layout
     self.entries = entries
     self.metadata = metadata
@@ -128,6 +137,16 @@ package struct StoreSurvey {
     case .special: .special
     case .unclaimed, .damaged, .overflow, .dead: .other
     }
+  }
+
+  /// Where in the file the page is that belongs at the place of another one.
+  package func place(of page: UInt32) -> UInt32 { crawl.reader.moved.isEmpty ? page : crawl.reader.moved[page] ?? page }
+
+  /// Whether a row's long value is not to be believed: its pages may be another row's.
+  ///
+  /// - Parameter payload: the offset on the page of the row's payload.
+  package func isApart(page: UInt32, payload: Int) -> Bool {
+    !apart.isEmpty && apart.contains(CellPlace(page: page, payload: payload))
   }
 
   /// Whether a page holds the list of free pages.

@@ -35,6 +35,17 @@ final class ScrubbedSet {
     }
   }
 
+  /// Reads back what was written of a page image, and returns how many bytes of it there are.
+  func read(_ image: PageImage, at offset: Int64, into buffer: inout [UInt8]) throws(FileError) -> Int {
+    let part: StoreFileSet.Part =
+      switch image {
+      case .main: .main
+      case .log: .wal
+      case .journal: .journal
+      }
+    return try open(part).read(at: offset, length: buffer.count, into: &buffer)
+  }
+
   /// Writes bytes into a part.
   func write(_ part: StoreFileSet.Part, _ bytes: [UInt8], at offset: Int64) throws(FileError) {
     switch part {

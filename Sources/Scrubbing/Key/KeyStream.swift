@@ -1,20 +1,22 @@
-/// Pseudorandom numbers that follow from a seed under a key: the keyed function in counter mode.
+/// Pseudorandom numbers that follow from a seed under a key.
+///
+/// The keyed function gives the beginning, and SplitMix64 (Steele, Lea and Flood, 2014) goes on from there: whoever sees the
+/// numbers can go back to the beginning, which says nothing of the seed without the key.
 struct KeyStream {
-  private let function: KeyedFunction
-  private let seed: UInt64
-  private var counter: UInt64 = 0
+  private var state: UInt64
   private var word: UInt64 = 0
   private var left = 0
 
-  init(_ function: KeyedFunction, seed: UInt64) {
-    self.function = function
-    self.seed = seed
-  }
+  init(_ function: KeyedFunction, seed: UInt64) { state = function(seed, 0x73_7472_6561_6d) }
 
   /// The next 64 bits.
+  @inline(__always)
   mutating func next64() -> UInt64 {
-    counter &+= 1
-    return function(seed, counter)
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var mixed = state
+    mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
+    mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
+    return mixed ^ mixed >> 31
   }
 
   /// The next 16 bits.
@@ -25,7 +27,7 @@ struct KeyStream {
       left = 4
     }
     left &-= 1
-    let result = Int(word & 0xffff)
+    let result = Int(truncatingIfNeeded: word & 0xffff)
     word >>= 16
     return result
   }

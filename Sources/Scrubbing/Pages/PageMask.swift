@@ -6,23 +6,33 @@ struct PageMask {
   /// It is structure, or stays for other reasons.
   static let kept: UInt8 = 1
 
-  /// It is part of a value that must stay as it was made.
+  /// It is part of a value that can be changed once more.
   static let value: UInt8 = 2
 
-  /// It is part of text that can be changed once more.
+  /// It is a character of text that can be changed once more, or the lower half of one.
   static let text: UInt8 = 3
 
   /// It is a value that stays by a rule.
   static let stays: UInt8 = 4
 
+  /// It is part of text or of a blob that must stay as it was made, because it keeps an order.
+  static let fixed: UInt8 = 5
+
+  /// It is the upper half of a character.
+  static let rest: UInt8 = 6
+
+  /// It is part of a number, which must stay as it was made.
+  static let number: UInt8 = 7
+
   private(set) var marks: [UInt8]
 
   init(count: Int) { marks = [UInt8](repeating: PageMask.free, count: count) }
 
-  /// Forgets everything.
-  mutating func clear() {
-    var span = marks.mutableSpan
-    for index in span.indices { span[index] = PageMask.free }
+  /// Forgets everything, for so many bytes.
+  mutating func clear(count: Int? = nil) {
+    let count = count ?? marks.count
+    marks.removeAll(keepingCapacity: true)
+    marks.append(contentsOf: repeatElement(PageMask.free, count: count))
   }
 
   @inline(__always)
@@ -31,14 +41,37 @@ struct PageMask {
     set { marks[index] = newValue }
   }
 
-  /// Marks a range, as far as it is on the page; structure is never unmarked.
+  /// Marks a range, as far as it is there; structure is never unmarked.
   @inline(__always)
   mutating func mark(_ range: Range<Int>, _ mark: UInt8) {
-    let low = max(0, range.lowerBound)
+    var index = max(0, range.lowerBound)
     let high = min(marks.count, range.upperBound)
-    var index = low
     while index < high {
       if marks[index] == PageMask.free || mark == PageMask.kept { marks[index] = mark }
+      index &+= 1
+    }
+  }
+
+  /// Marks a range of UTF-16 of which the lower bytes may be changed.
+  mutating func markWide(_ range: Range<Int>, isBigEndian: Bool) {
+    var index = max(0, range.lowerBound)
+    let high = min(marks.count, range.upperBound)
+    while index < high {
+      if marks[index] == PageMask.free {
+        marks[index] = ((index - range.lowerBound) & 1 == 0) == isBigEndian ? PageMask.rest : PageMask.text
+      }
+      index &+= 1
+    }
+  }
+
+  /// Takes over marks from another one, where nobody has claimed the bytes.
+  mutating func mark(from other: PageMask, _ range: Range<Int>, at place: Int) {
+    var index = range.lowerBound
+    while index < range.upperBound {
+      let target = place &+ index &- range.lowerBound
+      if target >= 0, target < marks.count, marks[target] == PageMask.free || other.marks[index] == PageMask.kept {
+        marks[target] = other.marks[index]
+      }
       index &+= 1
     }
   }

@@ -11,6 +11,12 @@ extension ScrubRun {
     page.withReplacedContent(bytes)
     let number = images.page(of: image)
     let span = bytes.span
+    if isReplacing, !isZero(span), try copyWritten(image, bytes, present: present, used: 0) {
+      setDone(image)
+      tally.pages.pieces += 1
+      output = page
+      return
+    }
     if isZero(span) {
       if isReplacing { tally.pages.structural += 1 }
     } else if number != 1, isPointerMap(number) {
@@ -32,7 +38,7 @@ extension ScrubRun {
       }
       if !remainsAnywhere(bytes, &page, from: max(from, 8)) { unknownContent(image, &page, from: from) }
     }
-    try finish(image, &page, present: present)
+    try finish(image, &page, present: present, isSure: false)
     output = page
   }
 
@@ -64,8 +70,12 @@ extension ScrubRun {
     guard end > from else { return }
     let textEnd = textLength(page.span, from..<end)
     if textEnd - from >= 64 || textEnd == end {
-      pseudonyms.replacePiece(&page, from..<textEnd)
-      mask.mark(from..<textEnd, PageMask.text)
+      pseudonyms.replaceWords(&page, from..<textEnd)
+      if encoding == .utf8 {
+        mask.mark(from..<textEnd, PageMask.text)
+      } else {
+        mask.markWide(from..<textEnd, isBigEndian: encoding == .utf16BigEndian)
+      }
       tally.pages.pieces += 1
     } else {
       tally.pages.noise += 1

@@ -33,7 +33,8 @@ extension ScrubRun {
       var cells: [Cell] = []
       cells.reserveCapacity(count)
       for index in 0..<count {
-        guard let offset = bytes.span.uint16(at: pointers + 2 * index),
+        // As SQLite reads it, which takes no more bits than a page has places.
+        guard let offset = bytes.span.uint16(at: pointers + 2 * index).map({ $0 & (pageSize - 1) }),
           let cell = markCell(bytes.span, at: offset, before: pointers + 2 * count, kind: kind)
         else { continue }
         cells.append(cell)
@@ -49,7 +50,8 @@ extension ScrubRun {
       }
     } else {
       for index in 0..<count {
-        guard let offset = bytes.span.uint16(at: pointers + 2 * index), offset >= pointers, offset + 4 < usableSize
+        guard let offset = bytes.span.uint16(at: pointers + 2 * index).map({ $0 & (pageSize - 1) }), offset >= pointers,
+          offset + 4 < usableSize
         else { continue }
         var end = offset + 4
         guard Varint.read(bytes.span, at: &end, before: usableSize) != nil else { continue }
@@ -61,7 +63,9 @@ extension ScrubRun {
       remains(bytes, &page, covered, tree: tree, start: start)
     }
     if isReplacing { tally.pages.rewritten += 1 }
-    try finish(image, &page, present: present)
+    var isSure = tree != nil
+    if case .main(let number) = image { isSure = survey.standing(of: number) == .live }
+    try finish(image, &page, present: present, isSure: isSure)
     output = page
   }
 
@@ -135,22 +139,24 @@ extension ScrubRun {
     payload.append(contentsOf: bytes[cell.payload..<localEnd])
     var pieces: [Piece] = []
     if cell.overflow != 0 { pieces = try follow(cell.overflow, from: image, length: cell.length) }
-    let header = fields.headerEnd - cell.payload
+    var isApart = false
+    if !pieces.isEmpty, isDeferring, case .main(let number) = image,
+      survey.isApart(page: number, payload: cell.payload)
+    {
+      isApart = true
+      if deferred.last != image { deferred.append(image) }
+    }
     // Fields are counted from the beginning of the record from here on.
     _ = fields.read(payload.span, at: 0, before: payload.count, length: cell.length)
     let end = min(payload.count, cell.length)
-    let tree = rowTree(tree)
-    mask.mark(cell.payload..<(cell.payload + header), PageMask.kept)
-    treatFields(before: end, tree: tree) { range, mark in
-      let low = cell.payload + range.lowerBound
-      if low < localEnd { self.mask.mark(low..<min(localEnd, cell.payload + range.upperBound), mark) }
-    }
+    treatFields(before: end, tree: rowTree(tree))
+    mask.mark(from: payloadMask, 0..<cell.local, at: cell.payload)
     guard isReplacing else {
-      for piece in pieces { setDone(piece.image) }
+      if !isApart { for piece in pieces { setDone(piece.image) } }
       return true
     }
-    copyValues(to: &page, (cell.payload + header)..<max(localEnd, cell.payload + header), record: cell.payload)
-    try write(pieces)
+    copyValues(to: &page, (cell.payload + fields.headerEnd)..<max(localEnd, cell.payload + fields.headerEnd), record: cell.payload)
+    if !isApart { try write(pieces) }
     return true
   }
 
@@ -176,8 +182,10 @@ extension ScrubRun {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// Notes or replaces the fields of the record in `payload`, and says what becomes of the bytes of each.
-  func treatFields(before end: Int, tree: Int?, _ place: (Range<Int>, UInt8) -> Void) {
+  /// Notes or replaces the fields of the record in `payload`, and says in its mask what becomes of each byte.
+  func treatFields(before end: Int, tree: Int?) {
+    payloadMask.clear(count: payload.count)
+    payloadMask.mark(0..<min(fields.headerEnd, payload.count), PageMask.kept)
     for field in fields.codes.indices {
       let code = fields.codes[field]
       let rule: FieldRule
@@ -191,7 +199,7 @@ extension ScrubRun {
         let start = fields.starts[field]
         if start < end {
           for index in start..<end where isReplacing { payload[index] = payload[index] == 0 ? 0 : 0xff }
-          place(start..<end, PageMask.value)
+          payloadMask.mark(start..<end, PageMask.value)
         }
         continue
       }
@@ -200,14 +208,21 @@ extension ScrubRun {
         continue
       }
       let outcome = pseudonyms.replace(code, &payload, range, rule)
-      if !range.isEmpty { tally.count(outcome, tree, field) }
-      switch outcome {
-      case .nothing: break
-      case .kept: place(range, code >= 12 ? PageMask.stays : PageMask.kept)
-      case .replaced where code & 1 == 1 && code >= 13 && !rule.isOrdered && rule.kind != .metadata:
-        place(range, PageMask.text)
-      case .replaced, .shifted, .dropped: place(range, PageMask.value)
-      }
+      if !range.isEmpty, isDeferring { tally.count(outcome, tree, field) }
+      mark(range, code, outcome)
+    }
+  }
+
+  /// Marks what became of a field of the record in `payload`.
+  private func mark(_ range: Range<Int>, _ code: Int64, _ outcome: Pseudonyms.Outcome) {
+    let isText = code >= 13 && code & 1 == 1
+    switch outcome {
+    case .nothing: break
+    case .kept: payloadMask.mark(range, code >= 12 ? PageMask.stays : PageMask.kept)
+    case .replaced where isText && encoding != .utf8:
+      payloadMask.markWide(range, isBigEndian: encoding == .utf16BigEndian)
+    case .replaced: payloadMask.mark(range, isText ? PageMask.text : PageMask.value)
+    case .ordered, .shifted, .dropped: payloadMask.mark(range, code >= 12 ? PageMask.fixed : PageMask.number)
     }
   }
 
@@ -257,18 +272,15 @@ extension ScrubRun {
     payload.append(contentsOf: remain.record)
     guard fields.read(payload.span, at: 0, before: payload.count, length: remain.length) else { return }
     let tree = rowTree(tree)
-    let header = fields.headerEnd
-    let before = mask.marks
-    mask.mark(remain.range.lowerBound..<max(remain.range.lowerBound, remain.payload + header), PageMask.kept)
+    let before = mask
+    treatFields(before: payload.count, tree: tree)
+    mask.mark(from: payloadMask, 0..<payload.count, at: remain.payload)
     let end = remain.payload + payload.count
-    treatFields(before: payload.count, tree: tree) { range, mark in
-      let low = remain.payload + range.lowerBound
-      if low < end { self.mask.mark(low..<min(end, remain.payload + range.upperBound), mark) }
-    }
+    mask.mark(remain.range.lowerBound..<max(remain.range.lowerBound, remain.payload), PageMask.kept)
     mask.mark(end..<max(end, remain.range.upperBound), PageMask.kept)
     guard isReplacing else { return }
-    let low = max(remain.payload + header, remain.range.lowerBound)
-    for index in low..<max(low, end) where before[index] == PageMask.free && index < page.count {
+    let low = max(remain.payload + fields.headerEnd, remain.range.lowerBound)
+    for index in low..<max(low, end) where index < page.count && before[index] == PageMask.free {
       page[index] = payload[index - remain.payload]
     }
   }

@@ -23,7 +23,7 @@ public struct ScrubReport: Sendable, Hashable, Codable {
 
     mutating func add(_ outcome: Pseudonyms.Outcome) {
       switch outcome {
-      case .replaced: replaced += 1
+      case .replaced, .ordered: replaced += 1
       case .shifted: shifted += 1
       case .kept: kept += 1
       case .dropped: dropped += 1
@@ -124,8 +124,14 @@ public struct ScrubReport: Sendable, Hashable, Codable {
   /// The different values that the check looked for.
   public var watchedValues = 0
 
-  /// Those that are also words of what stays, and so may be found.
+  /// Those that may be found after all, for one of the two reasons below.
   public var exemptValues = 0
+
+  /// Places where a value is also a word of the schema, of the model, of Core Data's own, or of a column that stays.
+  public var keptMatches: Int64 = 0
+
+  /// Places where bytes of structure or of numbers happen to spell a value.
+  public var chanceMatches: Int64 = 0
 
   /// Values that found no room in the check.
   public var unwatchedValues: Int64 = 0
@@ -133,14 +139,22 @@ public struct ScrubReport: Sendable, Hashable, Codable {
   /// Values of indexed columns that found no room, so that their order was not kept.
   public var unorderedValues: Int64 = 0
 
-  /// Pseudonyms that were changed because an original value happened to be in them.
-  public var changedPseudonyms: Int64 = 0
+  /// Values of indexed columns for which no pseudonym in their order is free of original values; there is one only where the
+  /// check found nothing all the same.
+  public var tightValues: Int64 = 0
 
-  /// Single places that were changed because an original value happened to lie across two pseudonyms.
+  /// Single places that were changed because an original value happened to be in one pseudonym or across two.
   public var changedPlaces: Int64 = 0
 
-  /// Whether no number of days was found by which all dates could be shifted, so that they stayed.
-  public var datesStayed = false
+  /// Whether all dates were shifted by the same time.
+  public var datesShifted = false
+
+  /// Whether that time is no whole number of days, because every such number makes one date of another.
+  public var dateShiftHasSeconds = false
+
+  /// Whether no time was found by which all dates could be shifted, so that they were replaced like other numbers, in their
+  /// order.
+  public var datesRanked = false
 
   /// What else is to be said.
   public var remarks: [String] = []

@@ -13,6 +13,10 @@ struct ScrubTally {
   var gapCount = 0
   var gapBytes: Int64 = 0
 
+  /// Values that were found in what stays by a rule, and in structure or numbers by chance.
+  var keptMatches: Int64 = 0
+  var chanceMatches: Int64 = 0
+
   static let gapLimit = 10_000
 
   mutating func gap(_ file: String, _ offset: Int64, _ length: Int) {

@@ -2,9 +2,12 @@ internal import Archives
 public import StoreFiles
 public import SystemPackage
 
-/// Looks for a store's original values in files: raw, in UTF-16, and in what is packed with gzip.
+/// Looks for a store's original values in files: as they are, in UTF-16 of either order, in base64 and in hexadecimal digits,
+/// and all of that in what a gzip file unpacks to.
 ///
-/// It holds fingerprints under a secret key and none of the values; what it finds it gives by place and count alone.
+/// It holds fingerprints of the values under a secret key; what it finds it gives by place and count alone. Numbers are
+/// looked for as decimal digits, and in the form that SQLite's records give them where that has six bytes or more: three or
+/// four bytes are found by chance in any file, so that those are compared field by field while a store is written.
 public struct ValueScanner: Sendable {
   /// A place where an original value was found.
   public struct Place: Sendable, Hashable, Codable {
@@ -34,9 +37,18 @@ public struct ValueScanner: Sendable {
 
     /// Whether nothing was found.
     public var isEmpty: Bool { count == 0 }
+
+    /// Adds what was found elsewhere.
+    public mutating func add(_ other: Findings) {
+      count += other.count
+      bytes += other.bytes
+      places += other.places.prefix(100 - places.count)
+    }
   }
 
   let watched: WatchedValues
+
+  private static let pieceLength = 1 << 18
 
   /// Looks through a file.
   ///
@@ -45,16 +57,38 @@ public struct ValueScanner: Sendable {
     var findings = Findings()
     do throws(FileError) {
       let file = try fileSystem.open(path)
-      let start = try file.bytes(at: 0, length: 2)
-      try pass(file) { piece in
-        search(piece, in: path, &findings)
-        return true
-      }
-      if GzipReader.isGzip(start) { try scanPacked(file, path, &findings) }
+      try scan(file, 0..<file.count, path, &findings)
+      if GzipReader.isGzip(try file.bytes(at: 0, length: 2)) { try scanPacked(file, path, &findings) }
     } catch {
       throw ScrubbingError(error)
     }
     return findings
+  }
+
+  /// Looks through bytes in memory.
+  public func scan(_ bytes: [UInt8], named name: FilePath) -> Findings {
+    var findings = Findings()
+    var window = ScanWindow()
+    window.append(bytes[...])
+    search(window, in: name, &findings)
+    return findings
+  }
+
+  /// Looks through a part of a file; what begins in it may end behind it.
+  func scan(
+    _ file: ReadableFile, _ range: Range<Int64>, _ path: FilePath, _ findings: inout Findings
+  ) throws(FileError) {
+    var window = ScanWindow()
+    var buffer = [UInt8](repeating: 0, count: Self.pieceLength)
+    var offset = range.lowerBound
+    let end = min(file.count, range.upperBound + Int64(WatchedValues.longestForm))
+    while offset < end {
+      let got = try file.read(at: offset, length: Int(min(Int64(buffer.count), end - offset)), into: &buffer)
+      if got == 0 { return }
+      offset += Int64(got)
+      window.append(buffer[..<got])
+      search(window, from: range.lowerBound, in: path, &findings)
+    }
   }
 
   /// Looks through what a file unpacks to, as far as it can be unpacked.
@@ -67,8 +101,8 @@ public struct ValueScanner: Sendable {
     } catch {
       throw FileError(.other, operation: "unpack", path: path, detail: error.detail)
     }
-    var unpacked = Window()
-    var buffer = [UInt8](repeating: 0, count: 1 << 18)
+    var unpacked = ScanWindow()
+    var buffer = [UInt8](repeating: 0, count: Self.pieceLength)
     var offset: Int64 = 0
     while offset < file.count {
       let got = try file.read(at: offset, length: buffer.count, into: &buffer)
@@ -86,93 +120,21 @@ public struct ValueScanner: Sendable {
     }
   }
 
-  /// Looks through bytes in memory.
-  public func scan(_ bytes: [UInt8], named name: FilePath) -> Findings {
-    var findings = Findings()
-    var window = Window()
-    window.append(bytes[...])
-    search(window, in: name, &findings)
-    return findings
-  }
-
-  /// Pieces of a stream, each with the end of the one before.
-  private struct Window {
-    var bytes: [UInt8] = []
-
-    /// How many bytes at the beginning were there before.
-    var seen = 0
-
-    /// The offset of the first byte.
-    var offset: Int64 = 0
-
-    mutating func append(_ piece: ArraySlice<UInt8>) {
-      let keep = min(bytes.count, 2 * WatchedValues.longest)
-      offset += Int64(bytes.count - keep)
-      bytes = Array(bytes.suffix(keep)) + piece
-      seen = keep
-    }
-  }
-
-  private func pass(_ file: ReadableFile, _ body: (Window) -> Bool) throws(FileError) {
-    var window = Window()
-    var buffer = [UInt8](repeating: 0, count: 1 << 18)
-    var offset: Int64 = 0
-    while offset < file.count {
-      let got = try file.read(at: offset, length: buffer.count, into: &buffer)
-      if got == 0 { return }
-      offset += Int64(got)
-      window.append(buffer[..<got])
-      if !body(window) { return }
-    }
-  }
-
-  private func search(_ window: Window, in path: FilePath, _ findings: inout Findings) {
-    let span = window.bytes.span
+  private func search(
+    _ window: ScanWindow, from base: Int64 = 0, in path: FilePath, _ findings: inout Findings
+  ) {
     findings.bytes += Int64(window.bytes.count - window.seen)
-    var offset = 0
+    let span = window.bytes.span
+    var offset = max(0, window.seen - WatchedValues.longestForm)
     while let hit = watched.firstHit(span, from: offset, before: span.count) {
-      offset = hit.lowerBound + 1
+      offset = hit.range.lowerBound + 1
       // What ends within the part that was seen before was found before.
-      if hit.upperBound > window.seen { note(hit, window, path, &findings) }
+      guard hit.range.upperBound > window.seen else { continue }
+      findings.count += 1
+      guard findings.places.count < 100 else { continue }
+      findings.places.append(
+        Place(
+          file: PathText(path), offset: base + window.offset + Int64(hit.range.lowerBound), length: hit.range.count))
     }
-    for squeezed in Self.narrowed(span) {
-      var offset = 0
-      while let hit = watched.firstHit(squeezed.bytes.span, from: offset, before: squeezed.bytes.count) {
-        offset = hit.lowerBound + 1
-        let range = (squeezed.start + 2 * hit.lowerBound)..<(squeezed.start + 2 * hit.upperBound)
-        if range.upperBound > window.seen { note(range, window, path, &findings) }
-      }
-    }
-  }
-
-  private func note(_ hit: Range<Int>, _ window: Window, _ path: FilePath, _ findings: inout Findings) {
-    findings.count += 1
-    guard findings.places.count < 100 else { return }
-    findings.places.append(
-      Place(file: PathText(path), offset: window.offset + Int64(hit.lowerBound), length: hit.count))
-  }
-
-  /// Runs of bytes with a zero behind or before each, without the zeros: ASCII in UTF-16 of either order.
-  private static func narrowed(_ bytes: Span<UInt8>) -> [(start: Int, bytes: [UInt8])] {
-    var runs: [(start: Int, bytes: [UInt8])] = []
-    var index = 0
-    let end = bytes.count &- 7
-    while index < end {
-      guard bytes[index &+ 1] == 0, bytes[index &+ 3] == 0, bytes[index] != 0, bytes[index &+ 2] != 0,
-        bytes[index &+ 4] != 0, bytes[index &+ 6] != 0
-      else {
-        index &+= 1
-        continue
-      }
-      var run: [UInt8] = []
-      var place = index
-      while place < bytes.count, bytes[place] != 0, place &+ 1 >= bytes.count || bytes[place &+ 1] == 0 {
-        run.append(bytes[place])
-        place &+= 2
-      }
-      if run.count >= 4 { runs.append((index, run)) }
-      index = max(index &+ 1, place &- 1)
-    }
-    return runs
   }
 }

@@ -1,30 +1,45 @@
-/// What must not be found any more: fingerprints of a store's values under a key, in bounded memory, and none of the values.
+internal import SQLiteFormat
+
+/// What must not be found any more: fingerprints of a store's values under a key, in bounded memory.
 ///
-/// A value is watched by its first 24 bytes at most, text in UTF-8. Values of fewer than four characters are not watched,
-/// blobs of fewer than eight bytes neither.
+/// A value is watched by its first 24 bytes at most, text in UTF-8. Values of fewer than four bytes are not watched.
 struct WatchedValues: Sendable {
   /// The longest beginning of a value that is compared.
   static let longest = 24
 
+  /// The most bytes that such a beginning takes in any form: as UTF-16, in base64 or as hexadecimal digits.
+  static let longestForm = 2 * longest + 4
+
   /// How many values are watched at most; what is behind that is counted.
-  static let limit = 2_900_000
+  static let limit = 6_000_000
+
+  /// Values of fewer bytes are not looked for in base64: as little as that is found by chance.
+  static let shortestInBase64 = 6
 
   private let function: KeyedFunction
 
-  /// The fingerprints of the values.
+  /// The fingerprints of the values of eight bytes and more.
   private var values = FingerprintSet()
 
-  /// For each beginning of four bytes, which lengths of values have it: a bit for 4 to 7 each, one for longer ones.
-  private var starts = [UInt8](repeating: 0, count: 1 << 22)
+  /// The values of four to seven bytes as they are, the length in the highest byte.
+  private var shortValues = FingerprintSet()
 
-  /// For each beginning of eight bytes, the lengths from 8 to 24 as bits.
-  private var beginnings = FingerprintSet(hasExtra: true)
-
-  /// Values that are also words of the schema, the model or Core Data, and may be found.
+  /// Values that may be found.
   private var exempt = FingerprintSet()
 
   /// Numbers, by value.
   private var numbers = FingerprintSet()
+
+  // What nearly all places are dismissed by: the first four bytes of short values, the first eight of long ones, the first
+  // four of all, and the first four characters in UTF-16.
+  private var shortStarts = BlockFilter(bits: 15)
+  private var longStarts = BlockFilter(bits: 18)
+  private var allStarts = BlockFilter(bits: 17)
+  private var narrowStarts = BlockFilter(bits: 16)
+  private var wideStarts = BlockFilter(bits: 17)
+
+  /// For a hash of the first eight bytes the lengths that such values have, from 8 to 24, as bits.
+  private var lengths = [UInt32](repeating: 0, count: 1 << 20)
 
   /// The values that found no room.
   private(set) var unwatched: Int64 = 0
@@ -32,84 +47,252 @@ struct WatchedValues: Sendable {
   init(_ function: KeyedFunction) { self.function = function }
 
   /// The number of different values that are watched.
-  var count: Int { values.count + numbers.count }
+  var count: Int { values.count + shortValues.count + numbers.count }
 
   /// The number of values that are exempt.
   var exemptCount: Int { exempt.count }
 
   /// The bytes that it takes.
-  var memory: Int { values.memory + beginnings.memory + exempt.memory + numbers.memory + starts.count }
+  var memory: Int {
+    values.memory + shortValues.memory + exempt.memory + numbers.memory + shortStarts.memory + longStarts.memory
+      + allStarts.memory + narrowStarts.memory + wideStarts.memory + lengths.count * 4
+  }
 
   // MARK: Values
 
   /// Watches for a value, given as bytes.
-  mutating func insert(_ bytes: Span<UInt8>, _ range: Range<Int>) {
+  ///
+  /// - Parameter isText: whether it is text in UTF-8, which is looked for as UTF-16 too.
+  mutating func insert(_ bytes: Span<UInt8>, _ range: Range<Int>, isText: Bool) {
     guard range.count >= 4 else { return }
     let length = min(range.count, Self.longest)
-    let fingerprint = fingerprint(bytes, range.lowerBound, length)
-    guard values.count < Self.limit || values.contains(fingerprint) else {
-      unwatched += 1
-      return
+    let start = range.lowerBound
+    let word = Self.word(bytes, start, length)
+    if length < 8 {
+      guard shortValues.insert(Self.shortKey(word, length)) else { return }
+      shortStarts.insert(word & 0xffff_ffff)
+    } else {
+      let fingerprint = fingerprint(bytes, start, length)
+      guard values.count < Self.limit else {
+        if !values.contains(fingerprint) { unwatched += 1 }
+        return
+      }
+      guard values.insert(fingerprint) else { return }
+      longStarts.insert(word)
+      lengths[Self.place(word)] |= 1 << UInt32(length - 8)
     }
-    guard values.insert(fingerprint) else { return }
-    starts[Self.start(bytes, range.lowerBound)] |= length < 8 ? 1 << UInt8(length - 4) : 16
-    if length >= 8 {
-      beginnings.insert(Self.beginning(bytes, range.lowerBound), adding: 1 << UInt32(length - 8))
-    }
+    allStarts.insert(word & 0xffff_ffff)
+    if isText { insertWide(bytes, range) }
   }
 
-  /// Watches for a number of more than six digits.
-  mutating func insert(number bits: UInt64) {
+  /// Notes the first four units of a text in UTF-16.
+  private mutating func insertWide(_ bytes: Span<UInt8>, _ range: Range<Int>) {
+    var units: UInt64 = 0
+    var count: UInt64 = 0
+    var index = range.lowerBound
+    func add(_ unit: UInt32) {
+      if count < 4 { units |= UInt64(unit & 0xffff) << (16 * count) }
+      count += 1
+    }
+    while index < range.upperBound, count < 4 {
+      let character = TextCoding.read(bytes, at: index, before: range.upperBound, .utf8)
+      index += character.length
+      guard let scalar = character.scalar else { return }
+      if scalar < 0x10000 {
+        add(scalar)
+      } else {
+        add(0xd800 + (scalar - 0x10000) >> 10)
+        add(0xdc00 + (scalar - 0x10000) & 0x3ff)
+      }
+    }
+    guard count >= 4 else { return }
+    if units & 0xff00_ff00_ff00_ff00 == 0 { narrowStarts.insert(units) } else { wideStarts.insert(units) }
+  }
+
+  /// Watches for a number of more than six digits; whether it is new.
+  @discardableResult
+  mutating func insert(number bits: UInt64) -> Bool {
     guard numbers.count < Self.limit / 2 else {
       unwatched += 1
-      return
+      return true
     }
-    numbers.insert(function(bits, 0x6e75_6d62))
+    return numbers.insert(function(bits, 0x6e75_6d62))
   }
 
   /// Whether a number is one of the store's.
   func contains(number bits: UInt64) -> Bool { numbers.contains(function(bits, 0x6e75_6d62)) }
 
-  /// Exempts every value that is found in the bytes.
-  mutating func exemptAll(in bytes: Span<UInt8>, _ range: Range<Int>) {
+  // MARK: Exemptions
+
+  /// Exempts every value that is found in the bytes; returns how many were not exempt before.
+  @discardableResult
+  mutating func exemptAll(in bytes: Span<UInt8>, _ range: Range<Int>) -> Int {
     var offset = range.lowerBound
+    let before = exempt.count
     while let hit = firstHit(bytes, from: offset, before: range.upperBound) {
-      exempt.insert(fingerprint(bytes, hit.lowerBound, hit.count))
-      offset = hit.lowerBound
+      exempt.insert(hit.key)
+      offset = hit.range.lowerBound
     }
+    return exempt.count - before
   }
 
-  /// The first value that begins in a range and ends in it, exempt ones left out.
-  func firstHit(_ bytes: Span<UInt8>, from start: Int, before end: Int) -> Range<Int>? {
-    var offset = start
-    let last = min(end, bytes.count) &- 4
-    while offset <= last {
-      let lengths = starts[Self.start(bytes, offset)]
-      if lengths != 0, let length = hit(bytes, at: offset, before: end, lengths) {
-        return offset..<(offset &+ length)
+  /// Exempts the value of a hit.
+  mutating func exempt(_ hit: Hit) { exempt.insert(hit.key) }
+
+  // MARK: Looking for them
+
+  /// A value that was found.
+  struct Hit {
+    /// Where it is, in whatever form.
+    var range: Range<Int>
+
+    /// What tells it from other values.
+    fileprivate var key: UInt64
+  }
+
+  /// The first value that begins in a range and ends in it, exempt ones left out: as it is, in UTF-16 of either order and at
+  /// any place, in base64 or in hexadecimal digits.
+  func firstHit(_ bytes: Span<UInt8>, from start: Int, before limit: Int) -> Hit? {
+    let end = min(limit, bytes.count)
+    let (base64, hexadecimal) = (PackedDigits.base64, PackedDigits.hexadecimal)
+    let hasWide = !wideStarts.isEmpty
+    // The eight bytes from `index` on, the first one lowest, and the digits that they are.
+    var word: UInt64 = 0
+    var digits64: UInt64 = 0
+    var digits16: UInt32 = 0
+    var run64 = 0
+    var run16 = 0
+    var next = start
+    var index = start &- 8
+    let stop = end &- 4
+    while index < stop {
+      index &+= 1
+      var byte: UInt8 = 0
+      if next < end {
+        byte = bytes[next]
+        next &+= 1
+        let digit = base64[Int(byte)]
+        if digit == PackedDigits.none {
+          run64 = 0
+          run16 = 0
+        } else {
+          digits64 = digits64 << 6 | UInt64(digit)
+          run64 &+= 1
+          let nibble = hexadecimal[Int(byte)]
+          digits16 = digits16 << 4 | UInt32(nibble & 15)
+          run16 = nibble == PackedDigits.none ? 0 : run16 &+ 1
+        }
+      } else {
+        run64 = 0
+        run16 = 0
       }
-      offset &+= 1
+      word = word >> 8 | UInt64(byte) << 56
+      guard index >= start, word & 0xffff_ffff != 0 else { continue }
+      if shortStarts.mayContain(word & 0xffff_ffff), let hit = shortHit(bytes, at: index, before: end, word) {
+        return hit
+      }
+      if longStarts.mayContain(word), index &+ 8 <= end, let hit = longHit(bytes, at: index, before: end, word) {
+        return hit
+      }
+      if word & 0xff00_ff00_ff00_ff00 == 0 || word & 0x00ff_00ff_00ff_00ff == 0 || hasWide,
+        let hit = wideHit(bytes, at: index, before: end, word, hasWide: hasWide)
+      {
+        return hit
+      }
+      if run64 >= 8, let hit = base64Hit(bytes, at: index, before: end, digits64 & 0xffff_ffff_ffff) { return hit }
+      if run16 >= 8, allStarts.mayContain(UInt64(digits16.byteSwapped)),
+        let hit = packedHit(bytes, at: index, before: end, bits: 4, skipping: 0)
+      {
+        return hit
+      }
     }
     return nil
   }
 
   @inline(never)
-  private func hit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ lengths: UInt8) -> Int? {
-    for length in 4...7 where lengths & 1 << UInt8(length &- 4) != 0 && offset &+ length <= end {
-      if isWatched(fingerprint(bytes, offset, length)) { return length }
-    }
-    guard lengths & 16 != 0, offset &+ 8 <= end, let longer = beginnings.number(of: Self.beginning(bytes, offset))
-    else {
-      return nil
-    }
-    for length in 8...Self.longest where longer & 1 << UInt32(length &- 8) != 0 && offset &+ length <= end {
-      if isWatched(fingerprint(bytes, offset, length)) { return length }
+  private func shortHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ word: UInt64) -> Hit? {
+    for length in 4...7 where offset &+ length <= end {
+      let key = Self.shortKey(word, length)
+      if shortValues.contains(key), !exempt.contains(key) {
+        return Hit(range: offset..<(offset &+ length), key: key)
+      }
     }
     return nil
   }
 
-  private func isWatched(_ fingerprint: UInt64) -> Bool {
-    values.contains(fingerprint) && !exempt.contains(fingerprint)
+  @inline(never)
+  private func longHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ word: UInt64) -> Hit? {
+    var wanted = lengths[Self.place(word)]
+    while wanted != 0 {
+      let length = 8 &+ wanted.trailingZeroBitCount
+      wanted &= wanted &- 1
+      guard offset &+ length <= end else { return nil }
+      let key = fingerprint(bytes, offset, length)
+      if values.contains(key), !exempt.contains(key) { return Hit(range: offset..<(offset &+ length), key: key) }
+    }
+    return nil
+  }
+
+  private func wideHit(
+    _ bytes: Span<UInt8>, at offset: Int, before end: Int, _ word: UInt64, hasWide: Bool
+  ) -> Hit? {
+    let swapped = (word & 0x00ff_00ff_00ff_00ff) << 8 | (word & 0xff00_ff00_ff00_ff00) >> 8
+    for isBigEndian in [false, true] {
+      let units = isBigEndian ? swapped : word
+      let isNarrow = units & 0xff00_ff00_ff00_ff00 == 0
+      guard isNarrow ? narrowStarts.mayContain(units) : hasWide && wideStarts.mayContain(units) else { continue }
+      let encoding: TextEncoding = isBigEndian ? .utf16BigEndian : .utf16LittleEndian
+      // The characters, and where each of their bytes came from.
+      var text: [UInt8] = []
+      var ends: [Int] = []
+      var index = offset
+      while index &+ 2 <= end, text.count < Self.longest {
+        let character = TextCoding.read(bytes, at: index, before: end, encoding)
+        guard character.scalar != nil else { break }
+        TextCoding.appendUTF8(bytes, index..<(index &+ character.length), encoding, to: &text)
+        index &+= character.length
+        while ends.count < text.count { ends.append(index) }
+      }
+      if let hit = hit(in: text.span, at: 0, shortest: 4) {
+        return Hit(range: offset..<ends[hit.range.upperBound &- 1], key: hit.key)
+      }
+    }
+    return nil
+  }
+
+  /// A value that begins with one of the first three bytes that eight digits of base64 stand for.
+  @inline(__always)
+  private func base64Hit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ digits: UInt64) -> Hit? {
+    for skipped in 0..<3 {
+      let start = UInt32(truncatingIfNeeded: digits >> UInt64(16 &- 8 &* skipped)).byteSwapped
+      if allStarts.mayContain(UInt64(start)),
+        let hit = packedHit(bytes, at: offset, before: end, bits: 6, skipping: skipped)
+      {
+        return hit
+      }
+    }
+    return nil
+  }
+
+  @inline(never)
+  private func packedHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, bits: Int, skipping: Int) -> Hit? {
+    let text = PackedDigits.decode(
+      bytes, from: offset, before: end, bits: bits, count: skipping &+ Self.longest)
+    guard let hit = hit(in: text.span, at: skipping, shortest: bits == 6 ? Self.shortestInBase64 : 4) else {
+      return nil
+    }
+    let low = offset &+ 8 &* skipping / bits
+    let high = offset &+ (8 &* hit.range.upperBound &+ bits &- 1) / bits
+    return Hit(range: low..<min(end, high), key: hit.key)
+  }
+
+  /// The value that begins at a place of unpacked bytes, of at least so many bytes.
+  private func hit(in bytes: Span<UInt8>, at offset: Int, shortest: Int) -> Hit? {
+    let rest = bytes.count &- offset
+    guard rest >= shortest else { return nil }
+    let word = Self.word(bytes, offset, min(8, rest))
+    if let hit = shortHit(bytes, at: offset, before: bytes.count, word), hit.range.count >= shortest { return hit }
+    return rest >= 8 ? longHit(bytes, at: offset, before: bytes.count, word) : nil
   }
 
   @inline(__always)
@@ -118,15 +301,20 @@ struct WatchedValues: Sendable {
   }
 
   @inline(__always)
-  private static func start(_ bytes: Span<UInt8>, _ offset: Int) -> Int {
-    var word = UInt32(bytes[offset]) | UInt32(bytes[offset &+ 1]) << 8
-    word |= UInt32(bytes[offset &+ 2]) << 16 | UInt32(bytes[offset &+ 3]) << 24
-    return Int((word &* 0x9e37_79b1) >> 10)
+  private static func shortKey(_ word: UInt64, _ length: Int) -> UInt64 {
+    word & (1 << UInt64(8 &* length) &- 1) | UInt64(length) << 56
   }
 
-  private static func beginning(_ bytes: Span<UInt8>, _ offset: Int) -> UInt64 {
+  @inline(__always)
+  private static func place(_ word: UInt64) -> Int {
+    Int(truncatingIfNeeded: ((word ^ word >> 31) &* 0xd6e8_feb8_6659_fd93) >> 44)
+  }
+
+  /// Up to eight bytes, the first one lowest.
+  @inline(__always)
+  private static func word(_ bytes: Span<UInt8>, _ offset: Int, _ length: Int) -> UInt64 {
     var word: UInt64 = 0
-    for index in 0..<8 { word = word << 8 | UInt64(bytes[offset &+ index]) }
+    for index in 0..<min(8, length) { word |= UInt64(bytes[offset &+ index]) << UInt64(8 &* index) }
     return word
   }
 }

@@ -1,12 +1,16 @@
-/// The one number of days by which all dates of a store are shifted, found so that every date still fits where it is.
+/// The one time by which all dates of a store are shifted: a secret number of whole days, found so that every date still fits
+/// where it is and none falls on another.
 ///
-/// Dates within 97 days of 2001-01-01 are stored in fewer bytes than others and stay; where there are any, later dates are
-/// shifted one way and earlier ones the other, so that the order of all is kept.
+/// Dates within 97 days of 2001-01-01 are stored in fewer bytes than others and are replaced like other numbers; where there
+/// are any, later dates are shifted one way and earlier ones the other, so that the order of all is kept.
 struct DateShift: Sendable {
-  /// The seconds from 2001-01-01 up to which dates stay.
-  static let stuck = 8_388_608.0
+  /// The seconds from 2001-01-01 up to which dates are not shifted.
+  private static let stuck = 8_388_608.0
 
   private static let day = 86400.0
+
+  /// The dates that are held to see whether a shift makes one of another.
+  private static let limit = 1_000_000
 
   /// The seconds that later dates are shifted by; earlier ones by the opposite where ``isSplit``.
   private(set) var seconds = 0.0
@@ -14,6 +18,16 @@ struct DateShift: Sendable {
   /// Whether dates before 2001 go the other way.
   private(set) var isSplit = false
 
+  /// Whether there are dates that are to be shifted.
+  private(set) var hasDates = false
+
+  /// Whether no whole number of days would do, so that some seconds were added.
+  private(set) var hasSeconds = false
+
+  /// Whether dates are left as they are because none of any kind would do.
+  var isImpossible: Bool { hasDates && seconds == 0 }
+
+  private var dates: [Double] = []
   private var hasStuck = false
   private var roomUp = Double.infinity
   private var roomDown = Double.infinity
@@ -21,6 +35,9 @@ struct DateShift: Sendable {
   private var roomIn = Double.infinity
   private var low = Double.infinity
   private var high = -Double.infinity
+
+  /// Whether a date is stored in so few bytes that it cannot be shifted.
+  static func isStuck(_ date: Double) -> Bool { !(abs(date) > stuck) || abs(date) >= 1e12 }
 
   /// Takes note of a date.
   ///
@@ -31,6 +48,8 @@ struct DateShift: Sendable {
       hasStuck = true
       return
     }
+    hasDates = true
+    if dates.count < Self.limit { dates.append(date) }
     roomIn = min(roomIn, abs(date) - Self.stuck - 1)
     if abs(date) < 5e9 {
       low = min(low, date)
@@ -43,15 +62,18 @@ struct DateShift: Sendable {
   }
 
   /// Chooses the number of days.
-  mutating func choose(_ function: KeyedFunction) {
+  ///
+  /// - Parameter isTaken: whether a number is one of the store's.
+  mutating func choose(_ function: KeyedFunction, isTaken: (Double) -> Bool) {
+    defer { dates = [] }
     isSplit = hasStuck
     let (up, down) = isSplit ? (roomOut, roomIn) : (roomUp, roomDown)
     let isUp = up >= 30 * 365 * Self.day ? function(1, 2) & 1 == 0 || down < up / 4 : up >= down
-    let room = min((isUp ? up : down) / Self.day, 200_000)
-    guard room >= 1 else { return }
+    let room = min((isUp ? up : down) / Self.day, 200_000).rounded(.down)
+    guard hasDates, room >= 1 else { return }
     // Beyond the span of all dates no shifted one falls on another.
     let span = high > low ? (high - low) / Self.day : 0
-    var least = 30.0
+    var least = min(30, room)
     var most = min(room, 20 * 365)
     if !isSplit, span + 3650 < room {
       least = max(least, span + 1)
@@ -60,20 +82,34 @@ struct DateShift: Sendable {
     most = min(most, room)
     least = min(least, most)
     var stream = KeyStream(function, seed: 7)
-    let days = least.rounded(.down) + Double(stream.below64(UInt64(max(0, most - least)) + 1))
-    seconds = (isUp ? 1 : -1) * max(1, min(days, room.rounded(.down))) * Self.day
+    var best = (seconds: 0.0, taken: Int.max)
+    for attempt in 0..<64 where best.taken > 0 {
+      // The first tries are whole days; then a part of a day is added, as far as there is room.
+      var days = (least + Double(stream.below64(UInt64(max(0, most - least)) + 1))).rounded(.down)
+      if attempt >= 32 { days = min(days, room - 1) + Double(1 + stream.below64(86398)) / Self.day }
+      seconds = (isUp ? 1 : -1) * (days * Self.day).rounded()
+      guard seconds != 0 else { continue }
+      var taken = 0
+      for date in dates where isTaken(self(date)) {
+        taken += 1
+        if taken >= best.taken { break }
+      }
+      if taken < best.taken { best = (seconds, taken) }
+    }
+    seconds = best.seconds
+    hasSeconds = seconds.truncatingRemainder(dividingBy: Self.day) != 0
   }
 
   /// A date, shifted.
   func callAsFunction(_ date: Double) -> Double {
-    guard abs(date) > Self.stuck, abs(date) < 1e12 else { return date }
+    guard !Self.isStuck(date) else { return date }
     return isSplit && date < 0 ? date - seconds : date + seconds
   }
 
   /// A date that is stored as an integer, shifted.
   func callAsFunction(_ date: Int64) -> Int64 {
-    guard abs(Double(date)) > Self.stuck, abs(Double(date)) < 1e12 else { return date }
-    let days = Int64(seconds)
-    return isSplit && date < 0 ? date - days : date + days
+    guard !Self.isStuck(Double(date)) else { return date }
+    let whole = Int64(seconds)
+    return isSplit && date < 0 ? date - whole : date + whole
   }
 }

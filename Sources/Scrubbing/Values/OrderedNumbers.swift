@@ -1,9 +1,10 @@
 /// Pseudonyms that keep the order of the numbers of indexed columns, each in its region of the same sign and width.
 ///
-/// Numbers of up to six digits stay.
+/// Whole numbers of up to six digits stay; a number with a fraction keeps its whole part where that has no more digits, and
+/// its fraction becomes another one, in the order of all fractions above the same whole number.
 struct OrderedNumbers {
   /// The numbers that are held at most.
-  static let limit = 2_000_000
+  static let limit = 4_000_000
 
   private var found = FingerprintSet()
   private var originals: [Int64] = []
@@ -43,7 +44,9 @@ struct OrderedNumbers {
   }
 
   /// Puts the numbers in order and gives each its pseudonym.
-  mutating func assign(_ function: KeyedFunction) {
+  ///
+  /// - Parameter isFree: whether a number, of a width in bytes, can be a pseudonym; where none is, any will do.
+  mutating func assign(_ function: KeyedFunction, isFree: (_ number: Int64, _ width: Int) -> Bool) {
     found = FingerprintSet()
     originals.sort()
     reals.sort()
@@ -51,15 +54,22 @@ struct OrderedNumbers {
     var index = 0
     while index < originals.count {
       let region = NumberRegion.region(of: originals[index])
+      let bytes = NumberRegion.width(region.lowerBound > 0 ? region.upperBound : region.lowerBound)
       var end = index
       while end < originals.count, region.contains(originals[end]) { end += 1 }
       var next = region.lowerBound
-      let width = UInt64(bitPattern: region.upperBound &- region.lowerBound)
-      let free = width - UInt64(end - index - 1)
+      var free = UInt64(bitPattern: region.upperBound &- region.lowerBound) - UInt64(end - index - 1)
       var stream = KeyStream(function, seed: UInt64(bitPattern: region.lowerBound))
-      let step = free / UInt64(end - index)
       while index < end {
-        next = next &+ Int64(bitPattern: stream.below64(step + 1))
+        let gap = stream.below64(free / UInt64(end - index) * 2 + 1)
+        next = next &+ Int64(bitPattern: min(gap, free))
+        free -= min(gap, free)
+        var tries = 0
+        while tries < 256, free > 0, !isFree(next, bytes) {
+          next = next &+ 1
+          free -= 1
+          tries += 1
+        }
         replaced.append(next)
         next = next &+ 1
         index += 1
@@ -74,18 +84,23 @@ struct OrderedNumbers {
     return place < originals.count && originals[place] == number ? replaced[place] : nil
   }
 
-  /// The pseudonym of a real: that of the whole number below it, and a fraction between its own and the next one's.
-  func pseudonym(real number: Double, _ function: KeyedFunction) -> Double? {
+  /// Where a real is in the order of all; nil where it is not among those.
+  func place(of number: Double) -> Int? {
     let place = Self.place(of: number, in: reals)
-    guard place < reals.count, reals[place] == number, number != 0 else { return nil }
+    return place < reals.count && reals[place] == number ? place : nil
+  }
+
+  /// A pseudonym of the real at a place, another one each time.
+  func pseudonym(_ place: Int, _ stream: inout KeyStream) -> Double {
+    let number = reals[place]
     guard let whole = Self.whole(number) else { return number }
     let base = NumberRegion.isLong(whole) ? pseudonym(whole) ?? whole : whole
-    let fraction = number - Double(whole)
-    var next = 1.0
-    if place + 1 < reals.count, Self.whole(reals[place + 1]) == whole { next = reals[place + 1] - Double(whole) }
-    var stream = KeyStream(function, seed: number.bitPattern)
-    let share = Double(stream.below64(1 << 20)) / Double(1 << 20)
-    return Double(base) + fraction + (next - fraction) * share
+    guard number != Double(whole) else { return Double(base) }
+    var low = Self.place(of: Double(whole), in: reals)
+    if reals[low] == Double(whole) { low += 1 }
+    let high = Self.place(of: Double(whole) + 1, in: reals)
+    let share = 0.05 + 0.9 * Double(stream.below64(1 << 30)) / Double(1 << 30)
+    return Double(base) + (Double(place - low) + share) / Double(max(1, high - low))
   }
 
   private static func place<Number: Comparable>(of number: Number, in numbers: [Number]) -> Int {

@@ -1,0 +1,17 @@
+import ArgumentParser
+import Lazaret
+
+/// `lazaret inbox`: who may send bundles to this home.
+struct InboxCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "inbox", abstract: "Says who may send bundles here; lazaret serve --inbox receives them.",
+    discussion: ExitStatus.help, subcommands: [InboxTokenCommand.self])
+}
+
+/// `lazaret inbox token`.
+struct InboxTokenCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "token", abstract: "Makes, lists and revokes the tokens of senders.", discussion: ExitStatus.help,
+    subcommands: [InboxTokenNewCommand.self, InboxTokenListCommand.self, InboxTokenRevokeCommand.self],
+    defaultSubcommand: InboxTokenListCommand.self)
+}

@@ -1,0 +1,49 @@
+import ArgumentParser
+import Inbox
+import Lazaret
+
+/// `lazaret inbox token new`.
+struct InboxTokenNewCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "new", abstract: "Lets somebody send bundles, and prints their token, once.",
+    discussion: """
+      Only the token's SHA-256 is kept: nobody can show it again. Give it to the sender by a way that nobody else reads.
+
+      EXAMPLE
+        lazaret inbox token new "Garage 2, released" --quota 20GiB
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "What the sender is called, on pages and in receipts.")
+  var name: String
+
+  @Option(help: ArgumentHelp("The most bytes of bundles that are kept of this sender.", valueName: "size"))
+  var quota = ByteCount(10 << 30)
+
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var output: OutputOptions
+
+  private struct Made: Encodable {
+    var sender: String
+    var token: String
+    var quota: Int64
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      let inbox = try Inbox(home: home.path)
+      let token = try inbox.addSender(name, quota: quota.bytes)
+      Terminal.standardOutput.write(
+        output.json
+          ? JSONText.pretty(Made(sender: name, token: token.text, quota: quota.bytes))
+          : """
+          The token of \(printable(name)), which is not shown again:
+
+            \(token.text)
+
+
+          """)
+    }
+  }
+}

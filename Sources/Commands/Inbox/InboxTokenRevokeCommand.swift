@@ -1,0 +1,31 @@
+import ArgumentParser
+import Inbox
+import Lazaret
+
+/// `lazaret inbox token revoke`.
+struct InboxTokenRevokeCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "revoke", abstract: "Makes a sender's token good for nothing; what was sent stays.",
+    discussion: ExitStatus.help)
+
+  @Argument(help: "What the sender is called.")
+  var name: String
+
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var output: OutputOptions
+
+  private struct Revoked: Encodable {
+    var sender: String
+    var revoked: Bool
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      let inbox = try Inbox(home: home.path)
+      try inbox.records.revokeSender(name, at: inbox.surroundings.now())
+      Terminal.standardOutput.write(
+        output.json
+          ? JSONText.pretty(Revoked(sender: name, revoked: true)) : "\(printable(name)) cannot send any more.\n")
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import ArgumentParser
+import Lazaret
+
+/// `lazaret outbox list`.
+struct OutboxListCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "Lists the bundles of the outbox, newest first.",
+    discussion: """
+      Those that were sent are listed for 90 days, with their receipts. Exits with 2 where an entry cannot be read.
+
+      \(ExitStatus.help)
+      """)
+
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var output: OutputOptions
+
+  private struct ListingJSON: Encodable {
+    var entries: [OutboxEntry]
+    var unreadable: [String]
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      let listing = try Outbox(home: home.path).listing()
+      if output.json {
+        Terminal.standardOutput.write(
+          JSONText.pretty(ListingJSON(entries: listing.entries, unreadable: listing.unreadable)))
+      } else {
+        write(listing)
+      }
+      if !listing.unreadable.isEmpty { throw ExitStatus.doubtful }
+    }
+  }
+
+  private func write(_ listing: Outbox.Listing) {
+    guard !listing.entries.isEmpty || !listing.unreadable.isEmpty else {
+      Terminal.standardOutput.write("The outbox is empty. Another home is given with --home.\n")
+      return
+    }
+    var table = TextTable(["id", "state", "size", "there", "receiver", "receipt or reason"], numericColumns: [2, 3])
+    for entry in listing.entries {
+      let share = entry.bytes > 0 ? Int(Double(entry.offset) / Double(entry.bytes) * 100) : 100
+      var note = entry.receipt?.id ?? entry.lastError ?? ""
+      if entry.state == .waiting, let next = entry.nextTry { note += " (not before \(next))" }
+      table.append([
+        entry.id, entry.state.rawValue, readableSize(entry.bytes), entry.state == .cancelled ? "" : "\(share) %",
+        printable(entry.endpoint), printable(note),
+      ])
+    }
+    var text = listing.entries.isEmpty ? "" : table.text(indent: "")
+    for id in listing.unreadable { text += "\(printable(id)): it cannot be read\n" }
+    Terminal.standardOutput.write(text)
+  }
+}

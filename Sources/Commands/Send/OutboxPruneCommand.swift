@@ -1,0 +1,30 @@
+import ArgumentParser
+import Lazaret
+
+/// `lazaret outbox prune`: what nothing more happens to.
+struct OutboxPruneCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "prune", abstract: "Removes what was sent or taken back more than 90 days ago.",
+    discussion: """
+      Also ends what killed runs left. Receipts that were noted with quarantined stores stay there. What waits, or was \
+      refused, stays until it is sent or taken back.
+
+      \(ExitStatus.help)
+      """)
+
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var output: OutputOptions
+
+  private struct PrunedJSON: Encodable {
+    var removed: Int
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      let removed = try Outbox(home: home.path).settle()
+      Terminal.standardOutput.write(
+        output.json
+          ? JSONText.pretty(PrunedJSON(removed: removed)) : "\(counted(Int64(removed), "entry", "entries")) removed.\n")
+    }
+  }
+}

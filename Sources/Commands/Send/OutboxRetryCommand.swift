@@ -1,0 +1,47 @@
+import ArgumentParser
+import Lazaret
+
+/// `lazaret outbox retry`: one entry, whatever ended its last try.
+struct OutboxRetryCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "retry", abstract: "Sends one bundle of the outbox now, whatever ended its last try.",
+    discussion: ExitStatus.help)
+
+  @Argument(help: "The entry's name, or how it or its SHA-256 begins.")
+  var id: String
+
+  @Option(
+    help: ArgumentHelp(
+      "The whole address, where it has a secret part behind its path, which is not kept.", valueName: "url"))
+  var to: String?
+
+  @OptionGroup var token: TokenOptions
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var persistence: PersistenceOptions
+  @OptionGroup var output: OutputOptions
+
+  func run() throws {
+    try report(json: output.json) {
+      let outbox = Outbox(home: home.path)
+      try outbox.settle()
+      let entry = try outbox.entry(id)
+      let address = try to.map { try ReceiverAddress($0) }
+      // A file that is named goes before the one that is remembered, and that before the environment.
+      let isRemembered = token.tokenFile == nil && entry.tokenFile != nil
+      let given = isRemembered ? nil : try token.token()
+      let progress = TransferLine()
+      Interruption.listen()
+      let sender = Sender(of: outbox, over: URLSessionTransport(), options: persistence.options)
+      let outcome: SendingOutcome
+      do {
+        outcome = try sender.send(
+          entry.id, as: given, to: address, progress: { progress.show($0) }, isStopped: { Interruption.isRequested })
+      } catch {
+        progress.clear()
+        throw error
+      }
+      progress.clear()
+      SendingPresentation(json: output.json).tell(try outbox.entry(entry.id), outcome)
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import ArgumentParser
+import Lazaret
+
+/// `lazaret outbox send`: everything whose time has come.
+struct OutboxSendCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "send", abstract: "Sends what waits in the outbox, one bundle after another.",
+    discussion: """
+      What a receiver asked to have later is left until then, unless told to wait. Each bundle goes with the token of the \
+      file that was named when it was put there. The token of LAZARET_TOKEN goes with those that have none, and only \
+      where they are all for one receiver.
+
+      \(ExitStatus.help)
+      """)
+
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var persistence: PersistenceOptions
+  @OptionGroup var output: OutputOptions
+
+  private struct FailureJSON: Encodable {
+    var id: String
+    var error: ErrorJSON.Body
+  }
+
+  private struct ResultJSON: Encodable {
+    var sent: [SendingPresentation.SentJSON]
+    var failed: [FailureJSON]
+    var waiting: [OutboxEntry]
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      let outbox = Outbox(home: home.path)
+      try outbox.settle()
+      let all = try outbox.listing().entries.filter { $0.state == .waiting }.reversed()
+      let now = Surroundings.machine.now()
+      let due = all.filter { entry in
+        persistence.wait || (entry.nextTry.flatMap { Timestamp($0) } ?? now) <= now
+      }
+      let token = try sharedToken(for: due)
+      let progress = TransferLine()
+      Interruption.listen()
+      let sender = Sender(of: outbox, over: URLSessionTransport(), options: persistence.options)
+      let presentation = SendingPresentation(json: output.json)
+      var result = ResultJSON(sent: [], failed: [], waiting: Array(all.filter { !due.contains($0) }))
+      var isPassing = true
+      for entry in due {
+        do throws(SendingError) {
+          if let next = entry.nextTry.flatMap({ Timestamp($0) }) { wait(until: next, entry, progress) }
+          let outcome = try sender.send(
+            entry.id, as: entry.tokenFile == nil ? token : nil, progress: { progress.show($0) },
+            isStopped: { Interruption.isRequested })
+          progress.clear()
+          let sent = try outbox.entry(entry.id)
+          if !output.json { presentation.tell(sent, outcome) }
+          result.sent.append(
+            .init(
+              entry: sent, receipt: outcome.receipt, alreadyThere: outcome.wasThere, quarantined: outcome.quarantined))
+        } catch {
+          progress.clear()
+          if error.kind == .cancelled { throw error }
+          isPassing = isPassing && error.isEnvironmental
+          if !output.json { Terminal.standardError.write("lazaret: \(entry.id): \(error.description)\n") }
+          result.failed.append(FailureJSON(id: entry.id, error: ErrorJSON(error).error))
+        }
+      }
+      if output.json {
+        Terminal.standardOutput.write(JSONText.pretty(result))
+      } else {
+        for entry in result.waiting {
+          Terminal.standardOutput.write("\(entry.id) waits until \(entry.nextTry ?? "later").\n")
+        }
+        if all.isEmpty { Terminal.standardOutput.write("Nothing waits in the outbox.\n") }
+      }
+      if !result.failed.isEmpty { throw isPassing ? ExitStatus.unavailable : ExitStatus.failed }
+    }
+  }
+
+  /// Lets the time pass that a receiver asked for.
+  private func wait(until next: Timestamp, _ entry: OutboxEntry, _ progress: TransferLine) {
+    let seconds = next.secondsSince1970 - Surroundings.machine.now().secondsSince1970
+    guard seconds > 0 else { return }
+    progress.show(
+      SendingProgress(
+        phase: .pausing(.seconds(seconds), code: entry.lastError ?? "waiting"), done: entry.offset,
+        total: entry.bytes))
+    SendingClock.machine.pause(.seconds(seconds)) { Interruption.isRequested }
+  }
+
+  /// The token of the environment, for entries without one of their own.
+  private func sharedToken(for entries: [OutboxEntry]) throws -> AccessToken? {
+    guard let token = try TokenOptions.surroundings() else { return nil }
+    let receivers = Set(try entries.filter { $0.tokenFile == nil }.map { try ReceiverAddress($0.endpoint).origin })
+    guard receivers.count <= 1 else {
+      throw SendingError(
+        .request, operation: "send what waits in the outbox",
+        detail: "\(TokenOptions.variable) would go to \(receivers.count) receivers, and it is one's alone",
+        hint: "Send them one by one: lazaret outbox retry ID --token-file FILE")
+    }
+    return token
+  }
+}

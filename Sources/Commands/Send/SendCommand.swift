@@ -1,0 +1,105 @@
+import ArgumentParser
+import Lazaret
+
+/// `lazaret send`: a bundle to a receiver.
+struct SendCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "send", abstract: "Sends a bundle to support, by way of the outbox.",
+    usage: "lazaret send <bundle> --to <url> [--put] [--token-file <file>] [--home <dir>] [<options>]",
+    discussion: """
+      Shows what would be sent, with its SHA-256, and asks; what is sent is that file and no other. It goes in parts by the \
+      tus protocol, so that a broken line costs little, or in one piece by PUT. Until it is there it waits in Outbox/ of \
+      the home, and nothing that has arrived is sent again. The receiver's receipt is noted with the quarantined store.
+
+      Only https is spoken, http to this very machine alone; nothing follows the receiver to another host. The token is \
+      not kept. Ctrl-C stops after the part that is on its way; go on with: lazaret outbox send
+
+      EXAMPLE
+        lazaret send App.tar.gz.age --to https://support.example.com/inbox
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "The bundle that lazaret export wrote.")
+  var bundle: PathArgument
+
+  @Option(help: ArgumentHelp("The receiver's address.", valueName: "url"))
+  var to: String
+
+  @Flag(help: "Send it by PUT to that very address, in one piece.")
+  var put = false
+
+  @OptionGroup var token: TokenOptions
+  @OptionGroup var home: HomeOptions
+
+  @Flag(help: "Do not ask.")
+  var yes = false
+
+  @OptionGroup var persistence: PersistenceOptions
+
+  @Flag(help: "Only put it into the outbox.")
+  var noSend = false
+
+  @Option(
+    help: ArgumentHelp(
+      "How much the outbox may hold, such as 500MB or 4GiB; 2GiB if not given.", valueName: "size"))
+  var outboxLimit: SizeArgument?
+
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    guard !noSend || !persistence.wait else { throw ValidationError("--no-send and --wait contradict each other.") }
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      let receiver = try ReceiverAddress(to)
+      let token = try token.token()
+      let outbox = Outbox(home: home.path, limit: outboxLimit?.bytes ?? Outbox.usualLimit)
+      let line = ProgressLine()
+      let preview = try BundlePreview(of: bundle.path, home: home.path) { line.show("Summing up", $0, of: $1) }
+      line.clear()
+      let presentation = SendingPresentation(json: output.json)
+      presentation.show(preview, to: receiver)
+      let method: OutboxEntry.Method = put ? .put : .tus
+      if try outbox.sent(preview, to: receiver, by: method) == nil {
+        guard yes || confirm() else { throw NotAgreed(path: bundle.path) }
+      }
+      let entry = try outbox.add(preview, to: receiver, by: method, tokenFile: self.token.tokenFile?.path)
+      guard !noSend else {
+        presentation.tell(entry)
+        return
+      }
+      try outbox.settle()
+      let progress = TransferLine()
+      Interruption.listen()
+      let sender = Sender(of: outbox, over: URLSessionTransport(), options: persistence.options)
+      let outcome: SendingOutcome
+      do {
+        outcome = try sender.send(
+          entry.id, as: token, to: receiver, progress: { progress.show($0) }, isStopped: { Interruption.isRequested })
+      } catch {
+        progress.clear()
+        throw error
+      }
+      progress.clear()
+      presentation.tell(try outbox.entry(entry.id), outcome)
+    }
+  }
+
+  /// Asks on a terminal; anything but `yes` is no, and so is silence.
+  private func confirm() -> Bool {
+    guard !output.json else { return false }
+    Terminal.standardError.write(noSend ? "Put it into the outbox? Type yes: " : "Send it? Type yes: ")
+    return readLine() == "yes"
+  }
+}
+
+/// The answer was not yes.
+private struct NotAgreed: ReportableError {
+  var path: FilePath?
+  var code: String { "not-confirmed" }
+  var operation: String { "send the bundle" }
+  var detail: String { "nobody agreed to it, and nothing was sent" }
+  var hint: String { "Say --yes to send it without being asked." }
+}

@@ -1,0 +1,72 @@
+import Lazaret
+
+/// What `send` and the verbs of the outbox print.
+struct SendingPresentation {
+  let json: Bool
+
+  /// A bundle that was sent, or had been, as `--json` prints it.
+  struct SentJSON: Encodable {
+    var entry: OutboxEntry
+    var receipt: DeliveryReceipt
+    var alreadyThere: Bool
+    var quarantined: [String]
+  }
+
+  /// An entry as `--json` prints it.
+  struct EntryJSON: Encodable {
+    var entry: OutboxEntry
+  }
+
+  /// Tells what would be sent, before anybody agrees to it; on standard error, so that output is the result alone.
+  func show(_ preview: BundlePreview, to receiver: ReceiverAddress) {
+    guard !json else { return }
+    var text = """
+      \(preview.name)
+        size      \(readableSize(preview.bytes)) (\(preview.bytes) bytes)
+        SHA-256   \(preview.sha256)
+        receiver  \(receiver.withoutQuery)
+        content   \(preview.level.map { "\($0.rawValue): \($0.words)" } ?? "not known here")
+        \(preview.isEncrypted ? "encrypted: only the holders of its keys can open it" : "not encrypted")
+
+      """
+    if preview.showsRecords {
+      text +=
+        "  WARNING: it holds records as they are, and everybody who gets hold of it can read them.\n"
+        + "  To encrypt it, export it again with --encrypt-to.\n"
+    }
+    Terminal.standardError.write(text)
+  }
+
+  /// Tells that an entry waits.
+  func tell(_ entry: OutboxEntry) {
+    Terminal.standardOutput.write(
+      json
+        ? JSONText.pretty(EntryJSON(entry: entry))
+        : entry.receipt.map { "It was sent already, on \($0.date): receipt \($0.id).\n" }
+          ?? "\(entry.id) waits in the outbox. Send it with: lazaret outbox send\n")
+  }
+
+  /// Tells what came of sending.
+  func tell(_ entry: OutboxEntry, _ outcome: SendingOutcome) {
+    let receipt = outcome.receipt
+    if json {
+      Terminal.standardOutput.write(
+        JSONText.pretty(
+          SentJSON(
+            entry: entry, receipt: receipt, alreadyThere: outcome.wasThere, quarantined: outcome.quarantined)))
+    } else {
+      var text =
+        outcome.wasThere
+        ? "\(receipt.receiver) has had it since \(receipt.date); nothing was sent.\n"
+        : "Sent to \(receipt.receiver) on \(receipt.date).\n"
+      text +=
+        "  receipt   \(receipt.id)\(receipt.isReceivers ? "" : " (the receiver wrote none; this is its name there)")\n"
+      text += "  SHA-256   \(receipt.sha256)\n"
+      for id in outcome.quarantined { text += "  noted with the quarantined store \(id)\n" }
+      Terminal.standardOutput.write(text)
+    }
+    if let problem = outcome.problem {
+      Terminal.standardError.write("lazaret: it was sent, but: \(problem.description)\n")
+    }
+  }
+}

@@ -1,0 +1,27 @@
+import ArgumentParser
+import Inbox
+import Lazaret
+
+/// Whether and how `lazaret serve` receives bundles, as it is said on the command line.
+struct ReceivingOptions: ParsableArguments {
+  @Flag(help: "Receive bundles too, from whoever has a token: lazaret inbox token new NAME.")
+  var inbox = false
+
+  @Option(
+    help: ArgumentHelp("The file with the secret key by which encrypted bundles are opened.", valueName: "file"))
+  var identity: PathArgument?
+
+  @Option(help: ArgumentHelp("The most bytes of one bundle.", valueName: "size"))
+  var maxBundle = ByteCount(4 << 30)
+
+  @Option(help: ArgumentHelp("The most bytes of all bundles, as they were received.", valueName: "size"))
+  var quota = ByteCount(100 << 30)
+
+  @Option(help: ArgumentHelp("How many bundles are opened or salvaged at a time, 1 to 16.", valueName: "number"))
+  var workers = 1
+
+  func validate() throws {
+    guard (1...16).contains(workers) else { throw ValidationError("Give 1 to 16 --workers.") }
+    guard inbox || identity == nil else { throw ValidationError("--identity is for --inbox.") }
+  }
+}

@@ -1,0 +1,68 @@
+package import Salvage
+
+/// What the salvage report within a bundle says, small enough to be kept and shown: the pages and the records.
+package struct BundleAccount: Sendable, Hashable, Codable {
+  /// The records of an entity.
+  package struct Entity: Sendable, Hashable, Codable {
+    /// The entity, or the table.
+    package var name: String
+
+    /// Records recovered.
+    package var recovered: Int64
+
+    /// Those of them that are doubtful.
+    package var doubtful: Int64
+
+    /// Records lost.
+    package var lost: Int64
+  }
+
+  /// Pages in one state, one behind the other.
+  package struct Run: Sendable, Hashable, Codable {
+    /// The word of the state.
+    package var state: String
+
+    /// How many pages.
+    package var count: Int64
+  }
+
+  /// The runs of the map; of a map of very many, none.
+  package var runs: [Run]
+
+  /// The entities; at most ``maximumEntities``.
+  package var entities: [Entity]
+
+  /// What most likely happened, a sentence each.
+  package var causes: [String]
+
+  /// The most entities, causes and runs that are kept.
+  package static let maximumEntities = 500
+  package static let maximumCauses = 20
+  package static let maximumRuns = 4000
+
+  /// The most that any number of a report counts here: beyond it, sums of hostile numbers could overflow.
+  private static let maximumNumber: Int64 = 1 << 48
+
+  /// What a report says.
+  package init(_ report: SalvageReport) {
+    func bounded(_ text: String) -> String { String(text.prefix(500)) }
+    func number(_ number: Int64) -> Int64 { min(max(0, number), Self.maximumNumber) }
+    entities = report.entities.prefix(Self.maximumEntities).map { entity in
+      Entity(
+        name: bounded(entity.name), recovered: number(entity.recovered), doubtful: number(entity.doubtful),
+        lost: number(entity.lost))
+    }
+    causes = report.causes.prefix(Self.maximumCauses).map { bounded($0.words) }
+    var runs: [Run] = []
+    for run in report.pages.runs {
+      let state = run.state.rawValue
+      if runs.last?.state == state {
+        runs[runs.count - 1].count = number(runs[runs.count - 1].count + number(Int64(run.pages.count)))
+      } else {
+        runs.append(Run(state: state, count: number(Int64(run.pages.count))))
+      }
+      if runs.count > Self.maximumRuns { break }
+    }
+    self.runs = runs.count > Self.maximumRuns ? [] : runs
+  }
+}

@@ -1,0 +1,121 @@
+internal import AgeEncryption
+internal import HTTPServer
+internal import StoreFiles
+internal import SystemPackage
+
+extension Inbox {
+  /// What became of an upload whose bytes are all there.
+  enum Completion {
+    /// It is a bundle.
+    case received(InboxBundle)
+
+    /// It is not what its sum says, and was dropped.
+    case wrongSum
+
+    /// - Throws: 422 where it was dropped.
+    func check() throws(TusRefusal) {
+      guard case .wrongSum = self else { return }
+      throw TusRefusal(
+        .unprocessableContent, "sum-wrong", "What came is not what the sum in Upload-Metadata says; it was dropped.")
+    }
+  }
+
+  /// Until when an upload is kept that something has just come for.
+  func expiry() -> Timestamp {
+    Timestamp(secondsSince1970: surroundings.now().secondsSince1970 + limits.uploadSeconds)
+  }
+
+  /// Makes a bundle of an upload whose bytes are all on the disk.
+  ///
+  /// A kill at any moment leaves an open upload, whose file is at one of two places; doing it again ends it.
+  func complete(_ upload: InboxUpload) throws -> Completion {
+    let waiting = folders.upload(upload.id)
+    let places = [waiting, folders.received(upload.id, encrypted: true), folders.received(upload.id, encrypted: false)]
+    guard let path = try places.first(where: { try fileSystem.status(of: $0, followingLinks: false) != nil }) else {
+      try records.drop(upload.id)
+      throw InboxError(
+        .notFound, operation: "finish the upload", path: waiting, detail: "its file is gone",
+        hint: "The sender sends it again.")
+    }
+    let file = try fileSystem.open(path)
+    let digest = try FileDigest(of: file).hexadecimal
+    guard file.count == upload.length, upload.sha256 == nil || upload.sha256 == digest else {
+      try records.drop(upload.id)
+      try fileSystem.unlink(path)
+      return .wrongSum
+    }
+    let isEncrypted = AgeOpener.isAge(try file.bytes(at: 0, length: 4096))
+    let place = folders.received(upload.id, encrypted: isEncrypted)
+    if path == waiting {
+      try fileSystem.makeDirectory(folders.bundle(upload.id), permissions: .ownerReadWriteExecute)
+      try fileSystem.rename(waiting, to: place)
+      try fileSystem.synchronizeDirectory(folders.bundle(upload.id))
+      try fileSystem.synchronizeDirectory(folders.uploads)
+    }
+    var bundle = InboxBundle(
+      id: upload.id, sender: upload.sender, date: surroundings.now(), sha256: digest, bytes: file.count,
+      fileName: upload.fileName, level: upload.level, isEncrypted: isEncrypted)
+    if isEncrypted, !hasIdentity { bundle.state = .encrypted }
+    let kept = try records.finish(upload.id, as: bundle)
+    if kept.id != bundle.id {
+      // The same was here already, sent without saying its sum before.
+      try fileSystem.removeTree(folders.bundle(upload.id))
+    } else if kept.state == .received {
+      try queue.add(.open, for: kept.id, at: surroundings.now())
+    }
+    changes.tell()
+    return .received(kept)
+  }
+
+  /// Ends what a kill left: whole uploads become bundles, what belongs to nothing goes, what nobody works at is queued.
+  ///
+  /// The caller holds the lock of the inbox, and nothing is received yet.
+  package func finishInterrupted() throws {
+    var open: Set<String> = []
+    for upload in try records.openUploads() {
+      if upload.offset == upload.length {
+        do {
+          _ = try complete(upload)
+        } catch let error as InboxError where error.kind == .notFound {
+          // Its file is gone, and it is dropped; the sender learns it when it asks.
+        }
+      } else {
+        open.insert(upload.id)
+      }
+    }
+    try expireUploads()
+    for name in try fileSystem.entries(of: folders.uploads) where !open.contains(name.string) {
+      try fileSystem.unlink(folders.uploads.appending(name))
+    }
+    for name in try fileSystem.entries(of: folders.work) { try fileSystem.removeTree(folders.work.appending(name)) }
+    for name in try fileSystem.entries(of: folders.bundles) {
+      guard InboxFolders.isID(name.string), try records.bundle(name.string) == nil else { continue }
+      try fileSystem.removeTree(folders.bundles.appending(name))
+    }
+    try queueWaiting()
+  }
+
+  /// Sees to it that every bundle that waits has a job; where the key is at hand now, the encrypted ones too.
+  func queueWaiting() throws {
+    let waiting = try records.bundles(words: "", group: nil, state: .received, limit: .max)
+    let encrypted = hasIdentity ? try records.bundles(words: "", group: nil, state: .encrypted, limit: .max) : []
+    for bundle in waiting { try queue.add(.open, for: bundle.id, at: surroundings.now()) }
+    for var bundle in encrypted {
+      bundle.state = .received
+      try records.save(bundle)
+      try queue.restart(.open, of: bundle.id, at: surroundings.now())
+    }
+    for bundle in try records.bundles(words: "", group: nil, state: .quarantined, limit: .max) {
+      try queue.add(.salvage, for: bundle.id, at: surroundings.now())
+    }
+  }
+
+  /// Ends the uploads that nothing more came of in time.
+  package func expireUploads() throws {
+    let now = surroundings.now().secondsSince1970
+    for upload in try records.openUploads() where upload.expires <= now {
+      try records.drop(upload.id)
+      try fileSystem.unlink(folders.upload(upload.id))
+    }
+  }
+}

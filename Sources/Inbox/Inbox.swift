@@ -1,0 +1,152 @@
+internal import AgeEncryption
+package import StoreFiles
+package import SystemPackage
+
+/// Where bundles arrive: records, queue and files of a home's inbox.
+///
+/// One process at a time receives and works in an inbox; it holds the lock of its folder (``Inbox/lock()``).
+package final class Inbox: Sendable {
+  /// The home, whose catalogue knows the stores that arrive.
+  package let home: FilePath
+
+  /// Where what is kept.
+  package let folders: InboxFolders
+
+  /// What is known.
+  package let records: any InboxRecords
+
+  /// What is to be done.
+  package let queue: any JobQueue
+
+  /// How much is taken.
+  package let limits: InboxLimits
+
+  /// Whether encrypted bundles can be opened here.
+  package let hasIdentity: Bool
+
+  /// The file system, the clock and the source of identifiers.
+  package let surroundings: Surroundings
+
+  /// Told when something has changed that a page shows.
+  package let changes = InboxChanges()
+
+  /// The inbox of a home; its folders and its database are made where they are missing.
+  ///
+  /// - Parameter hasIdentity: whether the key of encrypted bundles is at hand.
+  /// - Throws: `inbox-records`; what the file system says.
+  package convenience init(
+    home: FilePath, limits: InboxLimits = InboxLimits(), hasIdentity: Bool = false,
+    surroundings: Surroundings = .machine
+  ) throws {
+    let folders = InboxFolders(home: home)
+    try folders.make(in: surroundings.fileSystem)
+    let database = try InboxDatabase(folders.records)
+    self.init(
+      home: home, records: SQLiteInboxRecords(database), queue: SQLiteJobQueue(database), limits: limits,
+      hasIdentity: hasIdentity, surroundings: surroundings)
+  }
+
+  /// An inbox with records and a queue of any kind.
+  package init(
+    home: FilePath, records: any InboxRecords, queue: any JobQueue, limits: InboxLimits, hasIdentity: Bool,
+    surroundings: Surroundings
+  ) {
+    self.home = home
+    folders = InboxFolders(home: home)
+    self.records = records
+    self.queue = queue
+    self.limits = limits
+    self.hasIdentity = hasIdentity
+    self.surroundings = surroundings
+  }
+
+  var fileSystem: FileSystem { surroundings.fileSystem }
+
+  /// The lock of whoever receives and works here.
+  ///
+  /// - Throws: `inbox-in-use` where another process has it.
+  package func lock() throws -> FolderLock {
+    do {
+      return try FolderLock(folders.root, patience: 2_000, in: fileSystem)
+    } catch {
+      guard error.kind == .locked else { throw error }
+      throw InboxError(
+        .inUse, operation: "open the inbox", path: folders.root, detail: "another process receives in it",
+        hint: "End that one first, or give another home.", isEnvironmental: true)
+    }
+  }
+
+  // MARK: Senders
+
+  /// Adds a sender.
+  ///
+  /// - Returns: the token, which is not kept and cannot be shown again.
+  package func addSender(_ name: String, quota: Int64) throws -> SenderToken {
+    let token = SenderToken.random()
+    try records.add(
+      InboxSender(name: name, quota: quota, created: surroundings.now()), tokenSum: token.sum)
+    return token
+  }
+
+  /// The sender of a token; nil for none.
+  func sender(of token: String) throws(InboxError) -> InboxSender? {
+    let sum = SenderToken.sum(of: token)
+    var found: InboxSender?
+    // Every one is compared, so that the time does not tell which fits.
+    for known in try records.tokens() where SenderToken.matches(known.sum, sum) { found = known.sender }
+    return found
+  }
+
+  // MARK: Bundles
+
+  /// Begins again what failed with a bundle, or could not be done for lack of the key.
+  ///
+  /// - Throws: `not-in-inbox`; `inbox-not-now` where something is being done to it, or nothing is left to do.
+  package func retry(_ id: String) throws {
+    let operation = "try again"
+    guard var bundle = try records.bundle(id) else { throw InboxError.noBundle(operation) }
+    let jobs = try queue.jobs(of: id)
+    guard !jobs.contains(where: { $0.state == .running || $0.state == .waiting }) else {
+      throw InboxError(
+        .notNow, operation: operation, detail: "something is being done to it, or waits its turn",
+        hint: "Wait until that is over.")
+    }
+    if bundle.isEncrypted, !hasIdentity, bundle.quarantineID == nil {
+      throw InboxError(
+        .notNow, operation: operation, detail: "it is encrypted, and this process was not given the key",
+        hint: "Serve with --identity and the file with the secret key.")
+    }
+    if bundle.quarantineID != nil {
+      try queue.restart(.salvage, of: id, at: surroundings.now())
+    } else {
+      bundle.state = .received
+      bundle.failure = nil
+      try records.save(bundle)
+      try queue.restart(.open, of: id, at: surroundings.now())
+    }
+    changes.tell()
+  }
+
+  /// Removes a bundle for good, with its store and what was salvaged of it; that its damage was seen stays known.
+  ///
+  /// - Throws: `not-in-inbox`; `inbox-not-now` where something is being done to it.
+  package func discard(_ id: String) throws {
+    let operation = "discard the bundle"
+    guard try records.bundle(id) != nil else { throw InboxError.noBundle(operation) }
+    guard !(try queue.jobs(of: id)).contains(where: { $0.state == .running }) else {
+      throw InboxError(
+        .notNow, operation: operation, detail: "something is being done to it", hint: "Wait until that is over.")
+    }
+    try queue.remove(of: id)
+    // First it is known no more: files that a kill leaves are removed at the next start.
+    try records.remove(id)
+    try fileSystem.removeTree(folders.bundle(id))
+    try fileSystem.removeTree(folders.work.appending(id))
+    changes.tell()
+  }
+
+  /// The file of a bundle as it was received.
+  package func received(_ bundle: InboxBundle) -> FilePath {
+    folders.received(bundle.id, encrypted: bundle.isEncrypted)
+  }
+}

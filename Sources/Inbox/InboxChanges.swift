@@ -1,0 +1,14 @@
+internal import Synchronization
+
+/// Tells whoever wants to know that something in the inbox has changed.
+package final class InboxChanges: Sendable {
+  private let listeners = Mutex<[@Sendable () -> Void]>([])
+
+  /// Calls a function at each change, from any thread; it must not wait.
+  package func listen(_ listener: @escaping @Sendable () -> Void) { listeners.withLock { $0.append(listener) } }
+
+  /// Something has changed.
+  func tell() {
+    for listener in listeners.withLock({ $0 }) { listener() }
+  }
+}

@@ -1,0 +1,73 @@
+internal import StoreFiles
+
+/// Work on one bundle that a worker does.
+package struct InboxJob: Sendable, Hashable {
+  /// What is to be done.
+  package enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
+    /// The bundle is decrypted, unpacked and checked, and its store is placed in quarantine.
+    case open
+
+    /// The store is salvaged.
+    case salvage
+  }
+
+  /// How far it is.
+  package enum State: String, Sendable, Hashable, Codable {
+    /// It waits for a worker.
+    case waiting
+
+    /// A worker has it, until its lease ends.
+    case running
+
+    /// It is done.
+    case done
+
+    /// It failed, and is not tried again by itself.
+    case failed
+  }
+
+  /// Its number.
+  package var id: Int64
+
+  /// What is to be done.
+  package var kind: Kind
+
+  /// The bundle that it is done to.
+  package var bundle: String
+
+  /// How far it is.
+  package var state: State
+
+  /// How often it was begun.
+  package var attempts: Int
+
+  /// Before when it is not begun, in seconds since 1970.
+  package var notBefore: Int64
+
+  /// Until when the worker that has it is believed to live, in seconds since 1970; 0 where none has.
+  package var leaseEnds: Int64
+
+  /// Who has it.
+  package var owner: String?
+
+  /// The stable word of the latest error; nil where there was none.
+  package var code: String?
+
+  /// What went wrong, as a sentence.
+  package var words: String?
+
+  /// When its state changed last, in RFC 3339.
+  package var date: String
+}
+
+/// What came of one attempt at a job.
+package enum InboxJobOutcome: Sendable, Hashable {
+  /// It is done.
+  case done
+
+  /// It is not worth another try.
+  case failed(InboxBundle.Failure)
+
+  /// It may go better later: it is tried again after a growing pause, as often as the queue allows.
+  case tryAgain(InboxBundle.Failure)
+}

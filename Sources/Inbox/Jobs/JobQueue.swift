@@ -1,0 +1,41 @@
+package import StoreFiles
+
+/// The work that waits, in an order that survives any kill.
+///
+/// Whoever takes a job leases it: when the lease ends and the job is not done, the job is there for the next one. A job is begun a
+/// bounded number of times. Nothing in it is of one kind of database.
+package protocol JobQueue: Sendable {
+  /// Adds a job; nothing is done where the bundle has one of that kind.
+  func add(_ kind: InboxJob.Kind, for bundle: String, at date: Timestamp) throws(InboxError)
+
+  /// Takes the job that has waited longest, and counts the attempt.
+  ///
+  /// A job whose lease has ended as often as it may be begun has failed, with the code `worker-tries`.
+  ///
+  /// - Parameters:
+  ///   - owner: who takes it.
+  ///   - seconds: how long the lease is.
+  /// - Returns: nil where nothing waits, or not yet.
+  func lease(by owner: String, for seconds: Int64, at date: Timestamp) throws(InboxError) -> InboxJob?
+
+  /// Goes on with a lease; false where it is lost.
+  func extend(_ job: InboxJob, for seconds: Int64, at date: Timestamp) throws(InboxError) -> Bool
+
+  /// Notes what came of a job; false where the lease was lost meanwhile, and nothing is noted.
+  func end(_ job: InboxJob, _ outcome: InboxJobOutcome, at date: Timestamp) throws(InboxError) -> Bool
+
+  /// Ends the leases of an owner that is known to be no more; the attempts count.
+  func release(owner: String, at date: Timestamp) throws(InboxError)
+
+  /// Begins a job anew, with all its tries; one that runs is left alone.
+  func restart(_ kind: InboxJob.Kind, of bundle: String, at date: Timestamp) throws(InboxError)
+
+  /// The jobs of a bundle, in the order in which they are done.
+  func jobs(of bundle: String) throws(InboxError) -> [InboxJob]
+
+  /// The jobs that wait or run.
+  func pending() throws(InboxError) -> [InboxJob]
+
+  /// Forgets the jobs of a bundle.
+  func remove(of bundle: String) throws(InboxError)
+}

@@ -1,0 +1,132 @@
+internal import Foundation
+internal import GRDB
+internal import StoreFiles
+package import SystemPackage
+
+/// The database file of an inbox, `records.sqlite`: what it knows and what is to be done, for one machine.
+///
+/// Several processes may have it open: the one that serves, and the verbs that manage tokens.
+package final class InboxDatabase: Sendable {
+  let queue: DatabaseQueue
+
+  private static let operation = "open the records of the inbox"
+
+  /// Opens the file, or makes it.
+  package init(_ path: FilePath) throws(InboxError) {
+    var configuration = Configuration()
+    configuration.label = "Lazaret.Inbox"
+    configuration.busyMode = .timeout(10)
+    configuration.prepareDatabase { database in
+      try database.execute(sql: "PRAGMA synchronous = FULL")
+      try database.execute(sql: "PRAGMA trusted_schema = OFF")
+    }
+    do {
+      let queue = try DatabaseQueue(path: path.string, configuration: configuration)
+      try queue.writeWithoutTransaction { database in
+        _ = try String.fetchOne(database, sql: "PRAGMA journal_mode = WAL")
+      }
+      try Self.migrator.migrate(queue)
+      self.queue = queue
+    } catch {
+      throw Self.told(error, Self.operation)
+    }
+  }
+
+  private static var migrator: DatabaseMigrator {
+    var migrator = DatabaseMigrator()
+    migrator.registerMigration("1") { database in
+      try database.execute(
+        sql: """
+          CREATE TABLE senders (
+            name TEXT PRIMARY KEY NOT NULL, quota INTEGER NOT NULL, token BLOB NOT NULL UNIQUE, created INTEGER NOT NULL,
+            revoked INTEGER
+          ) STRICT;
+          CREATE TABLE uploads (
+            id TEXT PRIMARY KEY NOT NULL, sender TEXT NOT NULL REFERENCES senders (name), length INTEGER NOT NULL,
+            position INTEGER NOT NULL, sha256 TEXT, state TEXT NOT NULL, bundle TEXT, expires INTEGER NOT NULL,
+            content TEXT NOT NULL
+          ) STRICT;
+          CREATE INDEX uploads_by_state ON uploads (state, sender);
+          CREATE INDEX uploads_by_bundle ON uploads (bundle);
+          CREATE TABLE bundles (
+            id TEXT PRIMARY KEY NOT NULL, sender TEXT NOT NULL, sha256 TEXT NOT NULL, bytes INTEGER NOT NULL,
+            date TEXT NOT NULL, state TEXT NOT NULL, damage TEXT, words TEXT NOT NULL, content TEXT NOT NULL,
+            UNIQUE (sender, sha256, bytes)
+          ) STRICT;
+          CREATE INDEX bundles_by_date ON bundles (date, id);
+          CREATE INDEX bundles_by_damage ON bundles (damage, date);
+          CREATE TABLE sightings (
+            store TEXT PRIMARY KEY NOT NULL, damage TEXT NOT NULL, exact TEXT NOT NULL, version TEXT, date TEXT NOT NULL,
+            bundle TEXT NOT NULL, content TEXT NOT NULL
+          ) STRICT;
+          CREATE INDEX sightings_by_damage ON sightings (damage, date);
+          CREATE TABLE jobs (
+            id INTEGER PRIMARY KEY, kind TEXT NOT NULL, bundle TEXT NOT NULL, state TEXT NOT NULL, attempts INTEGER NOT NULL,
+            not_before INTEGER NOT NULL, lease_ends INTEGER NOT NULL, owner TEXT, code TEXT, words TEXT, date TEXT NOT NULL,
+            UNIQUE (bundle, kind)
+          ) STRICT;
+          CREATE INDEX jobs_by_state ON jobs (state, not_before);
+          """)
+    }
+    return migrator
+  }
+
+  /// Reads, as of one moment.
+  func read<Value>(_ operation: String, _ body: (Database) throws -> Value) throws(InboxError) -> Value {
+    do {
+      return try queue.read(body)
+    } catch {
+      throw Self.told(error, operation)
+    }
+  }
+
+  /// Writes, wholly or not at all.
+  func write<Value>(_ operation: String, _ body: (Database) throws -> Value) throws(InboxError) -> Value {
+    do {
+      // The lock is taken at once, so that what is read within holds until the end.
+      return try queue.writeWithoutTransaction { database in
+        var value: Value?
+        try database.inTransaction(.immediate) {
+          value = try body(database)
+          return .commit
+        }
+        guard let value else { throw DatabaseError(resultCode: .SQLITE_ABORT) }
+        return value
+      }
+    } catch {
+      throw Self.told(error, operation)
+    }
+  }
+
+  /// An error of the database, without any value.
+  private static func told(_ error: any Error, _ operation: String) -> InboxError {
+    if let error = error as? InboxError { return error }
+    let code = (error as? DatabaseError)?.resultCode
+    let isWeather =
+      switch code {
+      case .SQLITE_FULL?, .SQLITE_BUSY?, .SQLITE_LOCKED?, .SQLITE_IOERR?, .SQLITE_CANTOPEN?, .SQLITE_READONLY?,
+        .SQLITE_PERM?, .SQLITE_NOMEM?:
+        true
+      default: false
+      }
+    return InboxError(
+      .records, operation: operation,
+      detail: "its records cannot be used\(code.map { " (SQLite \($0.rawValue))" } ?? "")",
+      hint: isWeather
+        ? "Look whether the disk is full, and whether this user may write into Inbox/ of the home."
+        : "Move Inbox/records.sqlite away with its -wal and -shm; the bundles themselves are not affected.",
+      isEnvironmental: isWeather)
+  }
+
+  /// A value as JSON text.
+  static func text(_ value: some Encodable) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return String(decoding: try encoder.encode(value), as: UTF8.self)
+  }
+
+  /// A value of JSON text.
+  static func value<Value: Decodable>(_ type: Value.Type, _ text: String) throws -> Value {
+    try JSONDecoder().decode(type, from: Data(text.utf8))
+  }
+}

@@ -1,0 +1,85 @@
+package import StoreFiles
+
+/// What the inbox knows: senders, uploads, bundles and the damage that was seen in them.
+///
+/// Each call is done wholly or not at all, and may come from any thread. Nothing in it is of one kind of database, so that
+/// a server's can take the place of the file.
+package protocol InboxRecords: Sendable {
+  // MARK: Senders
+
+  /// Notes a sender with the SHA-256 of its token.
+  ///
+  /// - Throws: `sender-exists` where the name is taken, by one whose token was revoked too.
+  func add(_ sender: InboxSender, tokenSum: [UInt8]) throws(InboxError)
+
+  /// All senders, by name.
+  func senders() throws(InboxError) -> [InboxSender]
+
+  /// The sums of all tokens that are good, with the senders that they are of.
+  func tokens() throws(InboxError) -> [(sum: [UInt8], sender: InboxSender)]
+
+  /// Makes a sender's token good for nothing.
+  ///
+  /// - Throws: `no-such-sender`.
+  func revokeSender(_ name: String, at date: Timestamp) throws(InboxError)
+
+  /// How many bytes are kept or announced of each sender, by name.
+  func usage() throws(InboxError) -> [String: Int64]
+
+  // MARK: Uploads
+
+  /// Begins an upload, if the limits and the sender's quota allow it.
+  func admit(_ upload: InboxUpload, quota: Int64, limits: InboxLimits) throws(InboxError) -> InboxAdmission
+
+  /// An upload, whatever became of it; nil where there never was one.
+  func upload(_ id: String) throws(InboxError) -> InboxUpload?
+
+  /// Notes how many bytes of an upload are on the disk, and until when it is kept.
+  func advance(_ id: String, to offset: Int64, expires: Timestamp) throws(InboxError)
+
+  /// Notes that an upload is no more.
+  func drop(_ id: String) throws(InboxError)
+
+  /// The uploads that are not over.
+  func openUploads() throws(InboxError) -> [InboxUpload]
+
+  /// Notes that an upload is a bundle now.
+  ///
+  /// - Returns: the bundle; an earlier one where the same sender has sent the same file before.
+  func finish(_ id: String, as bundle: InboxBundle) throws(InboxError) -> InboxBundle
+
+  // MARK: Bundles
+
+  /// A bundle; nil where there is none.
+  func bundle(_ id: String) throws(InboxError) -> InboxBundle?
+
+  /// Bundles, newest first.
+  ///
+  /// - Parameters:
+  ///   - words: only those that have this text in them, whatever the case of its letters; all if empty.
+  ///   - group: only those with this damage.
+  ///   - state: only those that are so far.
+  func bundles(
+    words: String, group: String?, state: InboxBundle.State?, limit: Int
+  ) throws(InboxError) -> [InboxBundle]
+
+  /// How many bundles there are.
+  func bundleCount() throws(InboxError) -> Int
+
+  /// Notes what became of a bundle; nothing is done where it is gone.
+  func save(_ bundle: InboxBundle) throws(InboxError)
+
+  /// Forgets a bundle, and the uploads that became it.
+  func remove(_ bundle: String) throws(InboxError)
+
+  // MARK: Damage
+
+  /// Notes that a damage was seen; once for each store.
+  func note(_ sighting: InboxSighting) throws(InboxError)
+
+  /// The damage that was seen, the latest first.
+  func groups(limit: Int) throws(InboxError) -> [InboxGroup]
+
+  /// The damage of a fingerprint; nil where it was never seen.
+  func group(_ id: String) throws(InboxError) -> InboxGroup?
+}

@@ -1,0 +1,33 @@
+package import StoreFiles
+
+/// Somebody who may send bundles, by a token that only they have.
+package struct InboxSender: Sendable, Hashable {
+  /// The name, different for each; at most ``maximumNameLength`` bytes.
+  package var name: String
+
+  /// The most bytes of bundles that are kept of this sender, unfinished uploads included.
+  package var quota: Int64
+
+  /// Since when the token is known.
+  package var created: Timestamp
+
+  /// Since when the token is good for nothing any more; nil while it is.
+  package var revoked: Timestamp?
+
+  /// The longest name, in bytes.
+  package static let maximumNameLength = 100
+
+  /// A sender.
+  package init(name: String, quota: Int64, created: Timestamp, revoked: Timestamp? = nil) {
+    self.name = name
+    self.quota = quota
+    self.created = created
+    self.revoked = revoked
+  }
+
+  /// Whether a text can be a name: not empty, not too long, no control characters, no white space around it.
+  static func isName(_ text: String) -> Bool {
+    !text.isEmpty && text.utf8.count <= maximumNameLength && printable(text) == text
+      && text.first?.isWhitespace == false && text.last?.isWhitespace == false
+  }
+}

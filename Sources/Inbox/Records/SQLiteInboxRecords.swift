@@ -1,0 +1,301 @@
+internal import Foundation
+internal import GRDB
+package import StoreFiles
+
+/// The records of an inbox in its database file.
+package struct SQLiteInboxRecords: InboxRecords {
+  let database: InboxDatabase
+
+  /// The records in a file.
+  package init(_ database: InboxDatabase) { self.database = database }
+
+  // MARK: Senders
+
+  package func add(_ sender: InboxSender, tokenSum: [UInt8]) throws(InboxError) {
+    guard InboxSender.isName(sender.name) else {
+      throw InboxError(
+        .senderName, operation: "add a sender", detail: "that is no name for a sender",
+        hint: "Give 1 to \(InboxSender.maximumNameLength) bytes without control characters, and no space at either end."
+      )
+    }
+    try database.write("add a sender") { database in
+      guard
+        try Row.fetchOne(database, sql: "SELECT 1 FROM senders WHERE name = ?", arguments: [sender.name]) == nil
+      else {
+        throw InboxError(
+          .senderExists, operation: "add a sender", detail: "a sender of that name is known, or was",
+          hint: "Give another name: what was sent is told apart by it. lazaret inbox token list shows those there are.")
+      }
+      try database.execute(
+        sql: "INSERT INTO senders (name, quota, token, created) VALUES (?, ?, ?, ?)",
+        arguments: [sender.name, sender.quota, Data(tokenSum), sender.created.secondsSince1970])
+    }
+  }
+
+  package func senders() throws(InboxError) -> [InboxSender] {
+    try database.read("list the senders") { database in
+      try Row.fetchAll(database, sql: "SELECT name, quota, created, revoked FROM senders ORDER BY name").map(
+        Self.sender)
+    }
+  }
+
+  package func tokens() throws(InboxError) -> [(sum: [UInt8], sender: InboxSender)] {
+    try database.read("look for the sender") { database in
+      try Row.fetchAll(
+        database, sql: "SELECT token, name, quota, created, revoked FROM senders WHERE revoked IS NULL"
+      ).map { row in
+        let token: Data = row["token"]
+        return (sum: [UInt8](token), sender: Self.sender(row))
+      }
+    }
+  }
+
+  private static func sender(_ row: Row) -> InboxSender {
+    let revoked: Int64? = row["revoked"]
+    return InboxSender(
+      name: row["name"], quota: row["quota"], created: Timestamp(secondsSince1970: row["created"]),
+      revoked: revoked.map { Timestamp(secondsSince1970: $0) })
+  }
+
+  package func revokeSender(_ name: String, at date: Timestamp) throws(InboxError) {
+    try database.write("revoke a token") { database in
+      try database.execute(
+        sql: "UPDATE senders SET revoked = coalesce(revoked, ?) WHERE name = ?",
+        arguments: [date.secondsSince1970, name])
+      guard database.changesCount > 0 else {
+        throw InboxError(
+          .senderUnknown, operation: "revoke a token", detail: "no sender has that name",
+          hint: "lazaret inbox token list shows those there are.")
+      }
+    }
+  }
+
+  /// What counts against quotas: bundles as they arrived, and the whole length of uploads that are not over.
+  private static let used = """
+    SELECT sender, sum(bytes) AS bytes FROM (
+      SELECT sender, bytes FROM bundles UNION ALL SELECT sender, length FROM uploads WHERE state = 'open'
+    ) GROUP BY sender
+    """
+
+  package func usage() throws(InboxError) -> [String: Int64] {
+    try database.read("add up what is kept") { try Self.usage($0) }
+  }
+
+  private static func usage(_ database: Database) throws -> [String: Int64] {
+    try Row.fetchAll(database, sql: used).reduce(into: [:]) { usage, row in
+      usage[row["sender"], default: 0] += row["bytes"]
+    }
+  }
+
+  // MARK: Uploads
+
+  package func admit(
+    _ upload: InboxUpload, quota: Int64, limits: InboxLimits
+  ) throws(InboxError) -> InboxAdmission {
+    try database.write("begin the upload") { database in
+      if let sum = upload.sha256,
+        let bundle = try String.fetchOne(
+          database, sql: "SELECT id FROM bundles WHERE sender = ? AND sha256 = ? AND bytes = ?",
+          arguments: [upload.sender, sum, upload.length]),
+        let known = try String.fetchOne(
+          database, sql: "SELECT content FROM uploads WHERE bundle = ? AND sender = ? ORDER BY rowid LIMIT 1",
+          arguments: [bundle, upload.sender])
+      {
+        return .known(try InboxDatabase.value(InboxUpload.self, known))
+      }
+      let open =
+        try Int.fetchOne(
+          database, sql: "SELECT count(*) FROM uploads WHERE state = 'open' AND sender = ?",
+          arguments: [upload.sender]) ?? 0
+      guard open < limits.openUploads else { return .tooMany }
+      let usage = try Self.usage(database)
+      guard upload.length <= quota - usage[upload.sender, default: 0] else { return .senderFull }
+      guard upload.length <= limits.totalBytes - usage.values.reduce(0, +) else { return .full }
+      try database.execute(
+        sql: """
+          INSERT INTO uploads (id, sender, length, position, sha256, state, expires, content) VALUES (?, ?, ?, 0, ?, 'open', ?, ?)
+          """,
+        arguments: [
+          upload.id, upload.sender, upload.length, upload.sha256, upload.expires, try InboxDatabase.text(upload),
+        ])
+      return .begun
+    }
+  }
+
+  package func upload(_ id: String) throws(InboxError) -> InboxUpload? {
+    try database.read("look for the upload") { try Self.upload(id, $0) }
+  }
+
+  private static func upload(_ id: String, _ database: Database) throws -> InboxUpload? {
+    try String.fetchOne(database, sql: "SELECT content FROM uploads WHERE id = ?", arguments: [id])
+      .map { try InboxDatabase.value(InboxUpload.self, $0) }
+  }
+
+  private func change(
+    _ operation: String, _ id: String, _ change: (inout InboxUpload) -> Void
+  ) throws(InboxError) {
+    try database.write(operation) { database in
+      guard var upload = try Self.upload(id, database) else { return }
+      change(&upload)
+      try Self.save(upload, database)
+    }
+  }
+
+  private static func save(_ upload: InboxUpload, _ database: Database) throws {
+    try database.execute(
+      sql: "UPDATE uploads SET position = ?, state = ?, bundle = ?, expires = ?, content = ? WHERE id = ?",
+      arguments: [
+        upload.offset, upload.state.rawValue, upload.bundle, upload.expires, try InboxDatabase.text(upload), upload.id,
+      ])
+  }
+
+  package func advance(_ id: String, to offset: Int64, expires: Timestamp) throws(InboxError) {
+    try change("note how much has come", id) { upload in
+      upload.offset = offset
+      upload.expires = expires.secondsSince1970
+    }
+  }
+
+  package func drop(_ id: String) throws(InboxError) { try change("end the upload", id) { $0.state = .dropped } }
+
+  package func openUploads() throws(InboxError) -> [InboxUpload] {
+    try database.read("list the uploads") { database in
+      try String.fetchAll(database, sql: "SELECT content FROM uploads WHERE state = 'open' ORDER BY rowid")
+        .map { try InboxDatabase.value(InboxUpload.self, $0) }
+    }
+  }
+
+  package func finish(_ id: String, as bundle: InboxBundle) throws(InboxError) -> InboxBundle {
+    try database.write("note the bundle") { database in
+      guard var upload = try Self.upload(id, database) else { throw InboxError.noBundle("note the bundle") }
+      let known = try String.fetchOne(
+        database, sql: "SELECT content FROM bundles WHERE sender = ? AND sha256 = ? AND bytes = ?",
+        arguments: [bundle.sender, bundle.sha256, bundle.bytes])
+      let kept = try known.map { try InboxDatabase.value(InboxBundle.self, $0) } ?? bundle
+      if known == nil {
+        try database.execute(
+          sql: """
+            INSERT INTO bundles (id, sender, sha256, bytes, date, state, words, content) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+          arguments: [
+            bundle.id, bundle.sender, bundle.sha256, bundle.bytes, bundle.date, bundle.state.rawValue, bundle.words,
+            try InboxDatabase.text(bundle),
+          ])
+      }
+      upload.state = .finished
+      upload.offset = upload.length
+      upload.bundle = kept.id
+      try Self.save(upload, database)
+      return kept
+    }
+  }
+
+  // MARK: Bundles
+
+  package func bundle(_ id: String) throws(InboxError) -> InboxBundle? {
+    try database.read("look for the bundle") { database in
+      try String.fetchOne(database, sql: "SELECT content FROM bundles WHERE id = ?", arguments: [id])
+        .map { try InboxDatabase.value(InboxBundle.self, $0) }
+    }
+  }
+
+  package func bundles(
+    words: String, group: String?, state: InboxBundle.State?, limit: Int
+  ) throws(InboxError) -> [InboxBundle] {
+    try database.read("list the bundles") { database in
+      try String.fetchAll(
+        database,
+        sql: """
+          SELECT content FROM bundles WHERE (?1 = '' OR instr(words, ?1) > 0) AND (?2 IS NULL OR damage = ?2)
+            AND (?3 IS NULL OR state = ?3) ORDER BY date DESC, id DESC LIMIT ?4
+          """,
+        arguments: [words.lowercased(), group, state?.rawValue, limit]
+      ).map { try InboxDatabase.value(InboxBundle.self, $0) }
+    }
+  }
+
+  package func bundleCount() throws(InboxError) -> Int {
+    try database.read("count the bundles") { try Int.fetchOne($0, sql: "SELECT count(*) FROM bundles") ?? 0 }
+  }
+
+  package func save(_ bundle: InboxBundle) throws(InboxError) {
+    try database.write("note what became of the bundle") { database in
+      try database.execute(
+        sql: "UPDATE bundles SET state = ?, damage = ?, words = ?, content = ? WHERE id = ?",
+        arguments: [
+          bundle.state.rawValue, bundle.fingerprint?.group, bundle.words, try InboxDatabase.text(bundle), bundle.id,
+        ])
+    }
+  }
+
+  package func remove(_ bundle: String) throws(InboxError) {
+    try database.write("forget the bundle") { database in
+      for var upload in try String.fetchAll(
+        database, sql: "SELECT content FROM uploads WHERE bundle = ?", arguments: [bundle]
+      ).map({ try InboxDatabase.value(InboxUpload.self, $0) }) {
+        upload.state = .dropped
+        upload.bundle = nil
+        try Self.save(upload, database)
+      }
+      try database.execute(sql: "DELETE FROM bundles WHERE id = ?", arguments: [bundle])
+    }
+  }
+
+  // MARK: Damage
+
+  package func note(_ sighting: InboxSighting) throws(InboxError) {
+    try database.write("note the damage") { database in
+      // The same store again: what was said of it first counts, with the date of then.
+      try database.execute(
+        sql: """
+          INSERT INTO sightings (store, damage, exact, version, date, bundle, content) VALUES (?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (store) DO UPDATE SET damage = excluded.damage, exact = excluded.exact, version = excluded.version,
+              bundle = excluded.bundle, content = excluded.content
+          """,
+        arguments: [
+          sighting.store, sighting.fingerprint.group, sighting.fingerprint.exact, sighting.appVersion, sighting.date,
+          sighting.bundle, try InboxDatabase.text(sighting.fingerprint),
+        ])
+    }
+  }
+
+  package func groups(limit: Int) throws(InboxError) -> [InboxGroup] {
+    try database.read("list the damage") { database in
+      try String.fetchAll(
+        database, sql: "SELECT damage FROM sightings GROUP BY damage ORDER BY max(date) DESC, damage LIMIT ?",
+        arguments: [limit]
+      ).compactMap { try Self.group($0, database) }
+    }
+  }
+
+  package func group(_ id: String) throws(InboxError) -> InboxGroup? {
+    try database.read("look for the damage") { try Self.group(id, $0) }
+  }
+
+  private static func group(_ id: String, _ database: Database) throws -> InboxGroup? {
+    guard
+      let latest = try Row.fetchOne(
+        database, sql: "SELECT content FROM sightings WHERE damage = ? ORDER BY date DESC LIMIT 1", arguments: [id]),
+      let sum = try Row.fetchOne(
+        database,
+        sql: "SELECT count(*) AS count, min(date) AS first, max(date) AS last FROM sightings WHERE damage = ?",
+        arguments: [id])
+    else { return nil }
+    let versions = try Row.fetchAll(
+      database, sql: "SELECT version, count(*) AS count FROM sightings WHERE damage = ? GROUP BY version",
+      arguments: [id]
+    ).map { InboxGroup.Version(version: $0["version"], count: $0["count"]) }
+    let kept =
+      try Int64.fetchOne(database, sql: "SELECT count(*) FROM bundles WHERE damage = ?", arguments: [id]) ?? 0
+    return InboxGroup(
+      id: id, fingerprint: try InboxDatabase.value(DamageFingerprint.self, latest["content"]), count: sum["count"],
+      first: sum["first"], last: sum["last"],
+      versions: versions.sorted { first, second in
+        switch (first.version, second.version) {
+        case (let first?, let second?): InboxGroup.isOlder(first, second)
+        case (_?, nil): true
+        default: false
+        }
+      }, bundlesKept: kept)
+  }
+}

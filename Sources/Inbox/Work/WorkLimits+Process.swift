@@ -1,0 +1,51 @@
+internal import StoreFiles
+internal import SystemPackage
+
+#if canImport(Glibc)
+  internal import Glibc
+#else
+  internal import Darwin
+#endif
+
+extension WorkLimits {
+  /// Puts the limits on this process, for good.
+  ///
+  /// - Throws: `worker-failed` where the system refuses one; a worker without its limits does nothing.
+  package func apply() throws(InboxError) {
+    try Self.limit(Self.addressSpace, memory)
+    try Self.limit(Self.processorTime, processorSeconds)
+    try Self.limit(Self.fileSize, fileBytes)
+    try Self.limit(Self.files, openFiles)
+    try Self.limit(Self.dump, 0)
+  }
+
+  #if canImport(Glibc)
+    private typealias Resource = __rlimit_resource_t
+    private static let addressSpace = Resource(RLIMIT_AS.rawValue)
+    private static let processorTime = Resource(RLIMIT_CPU.rawValue)
+    private static let fileSize = Resource(RLIMIT_FSIZE.rawValue)
+    private static let files = Resource(RLIMIT_NOFILE.rawValue)
+    private static let dump = Resource(RLIMIT_CORE.rawValue)
+  #else
+    private typealias Resource = CInt
+    private static let addressSpace = RLIMIT_AS
+    private static let processorTime = RLIMIT_CPU
+    private static let fileSize = RLIMIT_FSIZE
+    private static let files = RLIMIT_NOFILE
+    private static let dump = RLIMIT_CORE
+  #endif
+
+  private static func limit(_ resource: Resource, _ value: UInt64) throws(InboxError) {
+    var limit = rlimit()
+    let known = unsafe getrlimit(resource, &limit)
+    // Never more than this process was allowed already.
+    let most = known == 0 ? min(rlim_t(value), limit.rlim_max) : rlim_t(value)
+    limit.rlim_cur = most
+    limit.rlim_max = most
+    guard unsafe setrlimit(resource, &limit) == 0 else {
+      throw InboxError(
+        .worker, operation: "limit the worker", detail: "the system does not limit what it may use",
+        hint: "Serve on a system that can, such as Linux.")
+    }
+  }
+}

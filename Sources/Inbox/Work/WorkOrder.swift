@@ -1,0 +1,81 @@
+internal import Archives
+package import StoreFiles
+internal import SystemPackage
+
+/// What a worker is told: one job, and where everything is.
+///
+/// Written to a file that only this user can read. The secret key is never in it, only the path of its file.
+package struct WorkOrder: Sendable, Hashable, Codable {
+  /// What is to be done.
+  package var kind: InboxJob.Kind
+
+  /// The home.
+  package var home: PathText
+
+  /// The identifier of the bundle.
+  package var bundle: String
+
+  /// The sender's name, for the receipt of the store.
+  package var sender: String
+
+  /// When the bundle arrived, in RFC 3339.
+  package var date: String
+
+  /// Whether it is encrypted.
+  package var isEncrypted: Bool
+
+  /// The file with the secret keys; nil for none.
+  package var identity: PathText?
+
+  /// The files of the app's models.
+  package var models: [PathText]
+
+  /// The names of a model's versions, oldest first; nil for their natural order.
+  package var versionOrder: [String]?
+
+  /// The name of the store in quarantine, for its salvage.
+  package var quarantineID: String?
+
+  /// The most bytes that are unpacked.
+  package var unpackedBytes: Int64
+
+  /// The most bytes for each packed one.
+  package var unpackedRatio: Int64
+
+  /// The most files.
+  package var unpackedEntries: Int
+
+  /// What the process may use.
+  package var resources: WorkLimits
+
+  /// Where the result goes.
+  package var result: PathText
+
+  /// An order.
+  package init(
+    kind: InboxJob.Kind, home: PathText, bundle: String, sender: String, date: String, isEncrypted: Bool,
+    identity: PathText? = nil, models: [PathText] = [], versionOrder: [String]? = nil, quarantineID: String? = nil,
+    unpackedBytes: Int64, unpackedRatio: Int64, unpackedEntries: Int, resources: WorkLimits, result: PathText
+  ) {
+    self.kind = kind
+    self.home = home
+    self.bundle = bundle
+    self.sender = sender
+    self.date = date
+    self.isEncrypted = isEncrypted
+    self.identity = identity
+    self.models = models
+    self.versionOrder = versionOrder
+    self.quarantineID = quarantineID
+    self.unpackedBytes = unpackedBytes
+    self.unpackedRatio = unpackedRatio
+    self.unpackedEntries = unpackedEntries
+    self.resources = resources
+    self.result = result
+  }
+
+  /// How much is unpacked.
+  var unpacking: UnpackingLimits {
+    UnpackingLimits(bytes: unpackedBytes, ratio: unpackedRatio, entries: unpackedEntries)
+  }
+}

@@ -1,0 +1,81 @@
+internal import Foundation
+internal import StoreFiles
+package import SupportBundle
+
+/// What a worker answers.
+///
+/// A worker has read hostile bytes: its answer is bounded, and taken as data.
+package struct WorkResult: Sendable, Hashable, Codable {
+  /// What a bundle holds.
+  package struct Opened: Sendable, Hashable, Codable {
+    /// How much of a store is in it.
+    package var level: String
+
+    /// The app.
+    package var app: String?
+
+    /// The store's name.
+    package var store: String
+
+    /// What is below `data/`, the first of very many.
+    package var files: [InboxBundle.File]
+
+    /// How many files there are in all.
+    package var fileCount: Int
+
+    /// What it says of its store.
+    package var facts: BundleFacts?
+
+    /// What the salvage report in it says.
+    package var account: BundleAccount?
+
+    /// The name of its store in quarantine; nil where it has none.
+    package var quarantineID: String?
+  }
+
+  /// Why it failed.
+  package struct Failure: Sendable, Hashable, Codable {
+    /// The stable word.
+    package var code: String
+
+    /// What went wrong, as a sentence.
+    package var words: String
+
+    /// Whether it may go better later.
+    package var isEnvironmental: Bool
+
+    /// An error.
+    package init(_ error: any Error) {
+      switch error {
+      case let error as any ReportableError:
+        code = error.code
+        words = Self.bounded(error.detail)
+        isEnvironmental = error.isEnvironmental
+      default:
+        code = "unforeseen-error"
+        words = "An error of the kind \(printable("\(type(of: error))")) came up."
+        isEnvironmental = false
+      }
+    }
+
+    private static func bounded(_ detail: String) -> String {
+      let text = String(printable(detail).prefix(500))
+      return text.prefix(1).uppercased() + text.dropFirst() + (text.hasSuffix(".") ? "" : ".")
+    }
+  }
+
+  /// What was found in the bundle, of a job that opens one.
+  package var opened: Opened?
+
+  /// Why it failed; nil where it did not.
+  package var failure: Failure?
+
+  /// A result.
+  package init(opened: Opened? = nil, failure: Failure? = nil) {
+    self.opened = opened
+    self.failure = failure
+  }
+
+  /// The most bytes of an answer that are read.
+  static let lengthLimit = 8 << 20
+}

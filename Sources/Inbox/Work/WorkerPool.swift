@@ -1,0 +1,234 @@
+internal import Dispatch
+internal import Foundation
+internal import StoreFiles
+internal import SupportBundle
+internal import Synchronization
+package import SystemPackage
+
+/// The workers of an inbox: a few at a time, each a process of its own, one job each.
+package final class WorkerPool: Sendable {
+  /// What workers are told besides their job.
+  package struct Options: Sendable {
+    /// How many work at a time.
+    package var count: Int
+
+    /// The file with the secret keys; nil for none.
+    package var identity: FilePath?
+
+    /// The files of the app's models.
+    package var models: [FilePath]
+
+    /// The names of a model's versions, oldest first.
+    package var versionOrder: [String]?
+
+    /// What each may use.
+    package var resources: WorkLimits
+
+    /// The most bytes that one bundle unpacks to.
+    package var unpackedBytes: Int64
+
+    /// The most bytes for each packed one.
+    package var unpackedRatio: Int64
+
+    /// The most files of a bundle.
+    package var unpackedEntries: Int
+
+    /// How many seconds a job is kept for its worker without a sign of life.
+    package var leaseSeconds: Int64
+
+    /// Options.
+    package init(
+      count: Int = 1, identity: FilePath? = nil, models: [FilePath] = [], versionOrder: [String]? = nil,
+      resources: WorkLimits = WorkLimits(), unpackedBytes: Int64 = 8 << 30, unpackedRatio: Int64 = 400,
+      unpackedEntries: Int = 100_000, leaseSeconds: Int64 = 60
+    ) {
+      self.count = count
+      self.identity = identity
+      self.models = models
+      self.versionOrder = versionOrder
+      self.resources = resources
+      self.unpackedBytes = unpackedBytes
+      self.unpackedRatio = unpackedRatio
+      self.unpackedEntries = unpackedEntries
+      self.leaseSeconds = leaseSeconds
+    }
+  }
+
+  private let inbox: Inbox
+  private let options: Options
+  private let runner: any WorkRunner
+  private let owner: String
+  private let isStopping = Atomic<Bool>(false)
+  private let threads = DispatchGroup()
+  private let wake = DispatchSemaphore(value: 0)
+
+  /// A pool that does nothing yet.
+  ///
+  /// - Parameter runner: does the work.
+  package init(_ inbox: Inbox, options: Options, runner: any WorkRunner) {
+    self.inbox = inbox
+    self.options = options
+    self.runner = runner
+    owner = "machine:" + ProcessInfo.processInfo.hostName
+  }
+
+  private var queue: any JobQueue { inbox.queue }
+  private var now: Timestamp { inbox.surroundings.now() }
+
+  /// Begins to work: what a process that died had begun comes first.
+  ///
+  /// The caller holds the lock of the inbox.
+  package func start() throws {
+    try queue.release(owner: owner, at: now)
+    inbox.changes.listen { [wake] in wake.signal() }
+    for number in 0..<max(1, options.count) {
+      threads.enter()
+      let thread = Thread { [self] in
+        work(number)
+        threads.leave()
+      }
+      thread.name = "lazaret.inbox.\(number)"
+      thread.stackSize = 8 << 20
+      thread.start()
+    }
+  }
+
+  /// Ends the workers, and waits for that; what they were at is begun anew at the next start.
+  package func stop() {
+    isStopping.store(true, ordering: .relaxed)
+    for _ in 0..<max(1, options.count) { wake.signal() }
+    threads.wait()
+  }
+
+  private func work(_ number: Int) {
+    var nextCleaning = ContinuousClock.now
+    while !isStopping.load(ordering: .relaxed) {
+      do {
+        if number == 0, nextCleaning <= .now {
+          nextCleaning = .now + .seconds(600)
+          try inbox.expireUploads()
+        }
+        if let job = try queue.lease(by: owner, for: options.leaseSeconds, at: now) {
+          try work(at: job)
+          continue
+        }
+      } catch {
+        // The records cannot be used now: whatever is the matter, the job comes back when its lease ends.
+      }
+      _ = wake.wait(timeout: .now() + .milliseconds(1000))
+    }
+  }
+
+  /// Does one job, if there is one that can be done now; for tests.
+  ///
+  /// - Returns: whether there was one.
+  package func workOnce() throws -> Bool {
+    guard let job = try queue.lease(by: owner, for: options.leaseSeconds, at: now) else { return false }
+    try work(at: job)
+    return true
+  }
+
+  private func work(at job: InboxJob) throws {
+    guard let bundle = try inbox.records.bundle(job.bundle) else {
+      try queue.remove(of: job.bundle)
+      return
+    }
+    inbox.changes.tell()
+    let outcome: InboxJobOutcome
+    do throws(InboxError) {
+      var beaten = ContinuousClock.now
+      let result = try runner.run(order(job, bundle)) {
+        guard beaten.duration(to: .now) > .seconds(options.leaseSeconds) / 4 else { return }
+        beaten = .now
+        // A lease that could not be gone on with is lost, which the end of the job shows.
+        _ = try? queue.extend(job, for: options.leaseSeconds, at: now)
+      } isCancelled: { [self] in
+        isStopping.load(ordering: .relaxed)
+      }
+      guard let result else {
+        _ = try queue.end(
+          job, .tryAgain(.init(code: "cancelled", words: "The inbox was ended meanwhile.")), at: now)
+        return
+      }
+      outcome = try self.outcome(result, of: job, bundle)
+    } catch {
+      let failure = InboxBundle.Failure(code: error.code, words: printable(error.detail) + ".")
+      outcome = error.isEnvironmental ? .tryAgain(failure) : worth(job, failure)
+    }
+    guard try queue.end(job, outcome, at: now) else { return }
+    // Nobody holds the lock of this job any more; where that cannot be removed, the next start does it.
+    try? inbox.surroundings.fileSystem.removeTree(inbox.folders.work.appending(job.bundle))
+    if case .failed(let failure) = outcome, job.kind == .open { try refuse(job.bundle, failure) }
+    if case .tryAgain(let failure) = outcome, job.kind == .open,
+      try queue.jobs(of: job.bundle).contains(where: { $0.id == job.id && $0.state == .failed })
+    {
+      try refuse(job.bundle, failure)
+    }
+    inbox.changes.tell()
+  }
+
+  /// What kills a worker does so again, mostly: one more try, in case it was the machine.
+  private func worth(_ job: InboxJob, _ failure: InboxBundle.Failure) -> InboxJobOutcome {
+    job.attempts < 2 ? .tryAgain(failure) : .failed(failure)
+  }
+
+  private func order(_ job: InboxJob, _ bundle: InboxBundle) -> WorkOrder {
+    WorkOrder(
+      kind: job.kind, home: PathText(inbox.home), bundle: bundle.id, sender: bundle.sender, date: bundle.date,
+      isEncrypted: bundle.isEncrypted, identity: bundle.isEncrypted ? options.identity.map { PathText($0) } : nil,
+      models: options.models.map { PathText($0) }, versionOrder: options.versionOrder,
+      quarantineID: bundle.quarantineID, unpackedBytes: options.unpackedBytes, unpackedRatio: options.unpackedRatio,
+      unpackedEntries: options.unpackedEntries, resources: options.resources,
+      result: PathText(inbox.folders.work.appending("\(job.id).json")))
+  }
+
+  private func outcome(
+    _ result: WorkResult, of job: InboxJob, _ bundle: InboxBundle
+  ) throws(InboxError) -> InboxJobOutcome {
+    if let failure = result.failure {
+      let told = InboxBundle.Failure(
+        code: String(failure.code.prefix(100)), words: String(printable(failure.words).prefix(600)))
+      return failure.isEnvironmental ? .tryAgain(told) : .failed(told)
+    }
+    guard job.kind == .open else { return .done }
+    guard let opened = result.opened else {
+      return .failed(.init(code: InboxError.Kind.worker.rawValue, words: "The worker's result makes no sense."))
+    }
+    var bundle = bundle
+    bundle.level = opened.level
+    bundle.app = opened.app
+    bundle.store = opened.store
+    bundle.files = opened.files
+    bundle.fileCount = opened.fileCount
+    bundle.facts = opened.facts
+    bundle.account = opened.account
+    bundle.quarantineID = opened.quarantineID
+    bundle.fingerprint = opened.facts.map { DamageFingerprint($0) }
+    bundle.failure = nil
+    bundle.state = opened.quarantineID == nil ? .unpacked : .quarantined
+    try inbox.records.save(bundle)
+    if let fingerprint = bundle.fingerprint {
+      try inbox.records.note(
+        InboxSighting(
+          bundle: bundle.id, store: Self.mark(of: bundle), fingerprint: fingerprint,
+          appVersion: bundle.facts?.versions.app, date: bundle.date))
+    }
+    if bundle.quarantineID != nil { try queue.add(.salvage, for: bundle.id, at: now) }
+    return .done
+  }
+
+  /// What tells the store of a bundle from others: its name in its owner's quarantine, and its size, as far as they are known.
+  private static func mark(of bundle: InboxBundle) -> String {
+    guard let facts = bundle.facts, let id = facts.quarantineID else { return bundle.id }
+    let parts = [bundle.sender, facts.app ?? "", facts.store, id, String(facts.bytes)]
+    let text = parts.map { "\($0.utf8.count):\($0)" }.joined()
+    return FileDigest(of: Array(text.utf8)).hexadecimal
+  }
+
+  private func refuse(_ id: String, _ failure: InboxBundle.Failure) throws {
+    guard var bundle = try inbox.records.bundle(id) else { return }
+    bundle.state = .refused
+    bundle.failure = failure
+    try inbox.records.save(bundle)
+  }
+}

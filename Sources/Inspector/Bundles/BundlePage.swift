@@ -1,0 +1,77 @@
+import HTTPServer
+import Lazaret
+
+/// One bundle: what it is, by which sum it is known, and where it was sent.
+struct BundlePage: InspectorPage {
+  let bundle: ListedBundle
+  let preview: PagePart<BundlePreview>
+  let sendings: PagePart<[OutboxEntry]>
+  let receiver: InspectorReceiver?
+
+  init(
+    _ bundle: ListedBundle, _ catalogue: BundleCatalogue, _ outbox: Outbox, receiver: InspectorReceiver?
+  ) {
+    self.bundle = bundle
+    self.receiver = receiver
+    let preview = PagePart { try catalogue.preview(of: bundle) }
+    self.preview = preview
+    sendings = PagePart {
+      try outbox.listing().entries.filter { $0.sha256 == preview.value?.sha256 }
+    }
+  }
+
+  var title: String { printable(bundle.name) }
+  var section: PageSection { .bundles }
+  var crumbs: [Crumb] { [Crumb("Bundles", .to("bundles"))] }
+
+  var json: JSONText {
+    .members(
+      ("name", .string(bundle.name)), ("path", .string(printable(bundle.path.string))),
+      ("bytes", .integer(bundle.bytes)), ("date", .string(bundle.date.rfc3339)),
+      ("encrypted", .boolean(preview.value?.isEncrypted ?? bundle.isEncrypted)),
+      ("level", preview.value?.level.map { .string($0.rawValue) }),
+      ("sha256", preview.json { .string($0.sha256) }),
+      ("sent", sendings.json { .array($0.map { JSONText(encoding: $0) }) }))
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    let remove: HTML =
+      frame.allowsActions
+      ? "<a class=\"button\" href=\"\(bundle.target.appending("discard"))\">Remove …</a>" : .empty
+    let send: HTML =
+      frame.allowsActions
+      ? "<a class=\"button main\" href=\"\(bundle.target.appending("send"))\">Send …</a>" : .empty
+    return """
+      <div data-events="\(frame.events)"><div class="head"><div><h1 class="wrap">\(title)</h1></div>\
+      <nav class="row no-print" aria-label="Actions">\(send)\
+      <a class="button" href="\(bundle.target.appending("file"))" download>Download</a>\(remove)</nav></div>
+      \(preview.html { HTML.panel("Facts", facts($0, frame)) })
+      \(sendings.html { HTML.panel("Sent", sent($0, frame)) })</div>
+      """
+  }
+
+  private func facts(_ preview: BundlePreview, _ frame: PageFrame) -> HTML {
+    let level: HTML? = preview.level.map { "\($0.rawValue): \($0.words)" }
+    return .facts([
+      ("Size", HTML(escaping: Words.size(preview.bytes))), ("Written", Words.time(bundle.date, now: frame.now)),
+      ("Level", level),
+      (
+        "Who can read it",
+        preview.isEncrypted ? "only the holders of the keys it is encrypted to" : "whoever gets the file"
+      ),
+      ("SHA-256", "<code class=\"wrap\">\(preview.sha256)</code>"),
+      ("It is at", "<code>\(printable(bundle.path.string))</code>"),
+    ])
+  }
+
+  private func sent(_ entries: [OutboxEntry], _ frame: PageFrame) -> HTML {
+    guard !entries.isEmpty else { return "<p>It was not sent from here.</p>" }
+    let items = entries.map { entry -> HTML in
+      """
+      <li>\(OutboxWords.tag(entry)) to \(printable(entry.endpoint)) \(OutboxWords.outcome(entry, now: frame.now))\
+      \(OutboxWords.actions(entry, frame))</li>
+      """
+    }
+    return "<ul class=\"plain-words\">\(items)</ul>"
+  }
+}

@@ -1,0 +1,92 @@
+import HTTPServer
+import Lazaret
+
+/// The bundles that were written here, and what lies in the outbox.
+struct BundlesPage: InspectorPage {
+  let bundles: PagePart<[ListedBundle]>
+  let outbox: PagePart<Outbox.Listing>
+
+  init(_ catalogue: BundleCatalogue, _ outbox: Outbox) {
+    bundles = PagePart { try catalogue.bundles() }
+    self.outbox = PagePart { try outbox.listing() }
+  }
+
+  var title: String { "Bundles" }
+  var section: PageSection { .bundles }
+
+  var json: JSONText {
+    .members(
+      (
+        "bundles",
+        bundles.json { list in
+          .array(
+            list.map { bundle in
+              [
+                "name": .string(bundle.name), "bytes": .integer(bundle.bytes), "date": .string(bundle.date.rfc3339),
+                "encrypted": .boolean(bundle.isEncrypted), "location": .string(bundle.target.path),
+              ]
+            })
+        }
+      ),
+      (
+        "outbox",
+        outbox.json { listing in .array(listing.entries.map { JSONText(encoding: $0) }) }
+      ))
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    """
+    <div data-events="\(frame.events)"><h1>\(title)</h1>
+    <p class="soft">What was exported for support stays here until you remove it. Nothing leaves this machine by itself.</p>
+    \(bundles.html { list(of: $0, frame) })
+    \(outbox.html { sent($0, frame) })</div>
+    """
+  }
+
+  private func list(of bundles: [ListedBundle], _ frame: PageFrame) -> HTML {
+    guard !bundles.isEmpty else {
+      return """
+        <div class="empty"><p>No bundle was written yet. Open a store and choose “Export”: it shows you what a bundle for \
+        support would hold, and writes it when you agree.</p></div>
+        """
+    }
+    let rows = bundles.map { bundle -> HTML in
+      """
+      <tr><th scope="row" class="wrap"><a href="\(bundle.target)">\(printable(bundle.name))</a></th>\
+      <td class="number">\(Words.size(bundle.bytes))</td><td>\(Words.time(bundle.date, now: frame.now))</td>\
+      <td>\(bundle.isEncrypted ? HTML.tag("encrypted", .good) : HTML.tag("not encrypted", .warn))</td></tr>
+      """
+    }
+    return .panel(
+      "Written",
+      .table(
+        "Bundles that were written",
+        head: """
+          <th scope="col">Bundle</th><th scope="col" class="number">Size</th><th scope="col">When</th><th scope="col">Who can read it</th>
+          """, rows))
+  }
+
+  private func sent(_ listing: Outbox.Listing, _ frame: PageFrame) -> HTML {
+    guard !listing.entries.isEmpty || !listing.unreadable.isEmpty else { return .empty }
+    let rows = listing.entries.map { entry -> HTML in
+      """
+      <tr><th scope="row" class="wrap">\(printable(entry.name))</th><td>\(OutboxWords.tag(entry))</td>\
+      <td class="wrap">\(printable(entry.endpoint))</td><td>\(OutboxWords.outcome(entry, now: frame.now))</td>\
+      <td>\(OutboxWords.actions(entry, frame))</td></tr>
+      """
+    }
+    let broken: HTML =
+      listing.unreadable.isEmpty
+      ? .empty
+      : .note(
+        .warn, "<p>\(Words.counted(listing.unreadable.count, "entry", "entries")) of the outbox cannot be read.</p>")
+    return .panel(
+      "Outbox",
+      .table(
+        "The outbox",
+        head: """
+          <th scope="col">Bundle</th><th scope="col">State</th><th scope="col">To</th><th scope="col">What came of it</th>\
+          <th scope="col"><span class="visually-hidden">Actions</span></th>
+          """, rows) + broken)
+  }
+}

@@ -1,0 +1,61 @@
+import HTTPServer
+import Lazaret
+import Synchronization
+
+/// The exports that are ready and wait for somebody to agree to them.
+///
+/// What was made for one goes when it is forgotten: at the latest with this value.
+final class PreparedExports: Sendable {
+  /// An export that is ready.
+  struct Entry: Sendable {
+    /// What it is called in addresses.
+    let id: String
+
+    /// The store it is of.
+    let store: StoreID
+
+    /// What the store is called.
+    let name: String
+
+    /// What the bundle would hold.
+    let prepared: PreparedExport
+
+    /// Who alone could open it; anybody if empty.
+    let recipients: [AgeRecipient]
+
+    /// Its page.
+    var target: RequestTarget { .to("exports", id) }
+  }
+
+  private let state = Mutex<(number: Int, entries: [Entry])>((0, []))
+
+  /// The most that are kept: each may hold a copy of a whole store.
+  private static let maximum = 4
+
+  /// Keeps an export until somebody says yes or no.
+  func keep(
+    _ prepared: PreparedExport, of store: StoreID, named name: String, for recipients: [AgeRecipient]
+  ) -> Entry {
+    state.withLock { state in
+      state.number += 1
+      let entry = Entry(
+        id: "export-\(state.number)", store: store, name: name, prepared: prepared, recipients: recipients)
+      state.entries.append(entry)
+      if state.entries.count > Self.maximum { state.entries.removeFirst() }
+      return entry
+    }
+  }
+
+  /// The export of an identifier.
+  ///
+  /// - Throws: ``Refusal`` 404 where it was written, forgotten, or never was.
+  func entry(_ id: String) throws(Refusal) -> Entry {
+    guard let entry = state.withLock({ state in state.entries.first { $0.id == id } }) else {
+      throw Refusal(.notFound, "there is no such export any more; ask for it again")
+    }
+    return entry
+  }
+
+  /// Lets an export go.
+  func forget(_ id: String) { state.withLock { state in state.entries.removeAll { $0.id == id } } }
+}

@@ -1,0 +1,75 @@
+import HTTPServer
+import Inbox
+import Lazaret
+
+/// The page on which something is asked for that is done to a bundle. Nothing is done by looking at it.
+struct InboxActionPage: InspectorPage {
+  let title: String
+  let bundle: InboxBundle
+  let target: RequestTarget
+  let does: [String]
+  let button: String
+  let isFinal: Bool
+
+  var section: PageSection { .inbox }
+  var crumbs: [Crumb] { [.inbox, Crumb(InboxWords.title(bundle), .bundle(bundle.id))] }
+
+  /// Asks whether to begin again what failed.
+  static func retry(_ bundle: InboxBundle) -> InboxActionPage {
+    InboxActionPage(
+      title: "Try again", bundle: bundle, target: .bundle(bundle.id, "retry"),
+      does: bundle.quarantineID == nil
+        ? [
+          "Checks and unpacks the bundle anew, from what was received.", "Its store, if it has one, is then salvaged.",
+        ]
+        : ["Salvages the store of the bundle anew. Not a byte of it changes."],
+      button: "Try again", isFinal: false)
+  }
+
+  /// Asks whether to remove a bundle.
+  static func discard(_ bundle: InboxBundle) -> InboxActionPage {
+    InboxActionPage(
+      title: "Discard", bundle: bundle, target: .bundle(bundle.id, "discard"),
+      does: [
+        "Removes the bundle as it was received, what was unpacked, its store, and everything that was salvaged of it.",
+        "That its damage was seen stays known.", "Nothing brings the bundle back but its sender.",
+      ], button: "Discard for good", isFinal: true)
+  }
+
+  var json: JSONText {
+    [
+      "title": .string(title), "bundle": .string(bundle.id), "does": .array(does.map { .string($0) }),
+      "final": .boolean(isFinal),
+      "choices": isFinal
+        ? [
+          [
+            "name": "understood", "label": "I understand that this cannot be taken back", "required": true,
+            "options": ["yes"],
+          ]
+        ]
+        : [], "action": .string(target.path),
+    ]
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    let sentences = does.map { words -> HTML in "<li>\(words)</li>" }
+    let tick: HTML =
+      isFinal
+      ? """
+      <div class="choices"><label><input type="checkbox" name="understood" value="yes" required>\
+      <span class="said">I understand that this cannot be taken back</span></label></div>
+      """ : .empty
+    let ask: HTML =
+      frame.allowsActions
+      ? frame.form(
+        target,
+        """
+        \(tick)<p class="row"><button class="\(isFinal ? "danger" : "main")">\(button)</button>\
+        <a class="button" href="\(RequestTarget.bundle(bundle.id))">Leave it as it is</a></p>
+        """) : .note(.warn, "<p>This inspector only looks: no actions are offered.</p>")
+    return """
+      <h1>\(title)</h1><p class="soft">\(InboxWords.title(bundle)) · \(Words.size(bundle.bytes))</p>
+      <section class="panel"><h2>What this does</h2><ul class="plain-words">\(sentences)</ul>\(ask)</section>
+      """
+  }
+}

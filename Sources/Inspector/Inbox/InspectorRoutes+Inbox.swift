@@ -1,0 +1,101 @@
+import HTTPServer
+import Inbox
+import Lazaret
+
+extension InspectorRoutes {
+  /// What was received: the damage that was seen, the bundles, and what can be done with them.
+  mutating func addInbox(_ inbox: Inbox, _ parts: InspectorParts) {
+    page(
+      "/inbox", about: "What was received: equal damage in groups, the newest bundles, and who may send.",
+      query: [
+        .init("q", "Only bundles that have this text in their names or words."),
+        .init("state", "Only bundles that are so far: received, encrypted, refused, unpacked or quarantined."),
+      ]
+    ) { request in
+      let state = try request.query["state"].flatMap { text -> InboxBundle.State? in
+        guard !text.isEmpty else { return nil }
+        guard let state = InboxBundle.State(rawValue: text) else {
+          throw Refusal(.badRequest, "there is no such state")
+        }
+        return state
+      }
+      return try InboxPage(inbox, filter: request.query["q"] ?? "", state: state)
+    }
+    page("/inbox/groups/{fingerprint}", about: "Equal damage: how often, since when, in which bundles.", .identifier) {
+      _, id in
+      guard let group = try inbox.records.group(id) else { throw Refusal(.notFound, "no such damage was seen") }
+      return try InboxGroupPage(group, inbox)
+    }
+    page("/inbox/bundles/{id}", about: "One bundle: what is in it, who sent it, what was done with it.", .upload) {
+      _, id in
+      try InboxBundlePage(try Self.bundle(id, inbox), inbox, parts)
+    }
+    other(
+      "/inbox/bundles/{id}/download", about: "A bundle, byte for byte as it was received.",
+      type: "application/octet-stream", .upload
+    ) { request, id in
+      try Self.download(try Self.bundle(id, inbox), inbox, request)
+    }
+    page("/inbox/bundles/{id}/retry", about: "Asks before: Begins again what failed with a bundle.", .upload) { _, id in
+      InboxActionPage.retry(try Self.bundle(id, inbox))
+    }
+    action("/inbox/bundles/{id}/retry", about: "Begins again what failed with a bundle.", .upload) { _, _, id in
+      try inbox.retry(id)
+      return .done(.to("inbox", "bundles", id))
+    }
+    page("/inbox/bundles/{id}/discard", about: "Asks before: Removes a bundle for good.", .upload) { _, id in
+      InboxActionPage.discard(try Self.bundle(id, inbox))
+    }
+    action(
+      "/inbox/bundles/{id}/discard", about: "Removes a bundle for good, with its store and what was salvaged of it.",
+      .upload,
+      fields: [.init("understood", "\"yes\": that it is gone for good is understood.", isRequired: true)]
+    ) { _, form, id in
+      guard form["understood"] == "yes" else {
+        throw Refusal(.badRequest, "tick that this cannot be taken back, and nothing else is lost")
+      }
+      let bundle = try Self.bundle(id, inbox)
+      if let store = try InboxStore.listed(of: bundle, inbox, parts), parts.work.job(for: store.id) != nil {
+        throw Refusal(.conflict, "something is being done to its store")
+      }
+      try inbox.discard(id)
+      return .done(.to("inbox"))
+    }
+  }
+
+  private static func bundle(_ id: String, _ inbox: Inbox) throws -> InboxBundle {
+    guard let bundle = try inbox.records.bundle(id) else { throw Refusal(.notFound, "there is no such bundle") }
+    return bundle
+  }
+
+  private static func download(_ bundle: InboxBundle, _ inbox: Inbox, _ request: Request) throws -> Response {
+    let file = try inbox.surroundings.fileSystem.open(inbox.received(bundle))
+    guard let tag = EntityTag(bundle.sha256) else { throw Refusal(.notFound, "the bundle has no sum") }
+    let name = "\(bundle.id).lazaret.tar.gz\(bundle.isEncrypted ? ".age" : "")"
+    return .ranges(FileBytes(file), tag: tag, type: "application/octet-stream", for: request).downloaded(as: name)
+  }
+}
+
+/// The bytes of a file, for downloads.
+struct FileBytes: RangeReadable {
+  private let file: ReadableFile
+
+  init(_ file: ReadableFile) { self.file = file }
+
+  var count: Int64 { file.count }
+
+  func read(at offset: Int64, length: Int) throws -> [UInt8] { try file.bytes(at: offset, length: length) }
+}
+
+/// The quarantined store of a bundle.
+enum InboxStore {
+  /// The store as the catalogue knows it; nil where the bundle has none, or it was released or discarded since.
+  static func listed(of bundle: InboxBundle, _ inbox: Inbox, _ parts: InspectorParts) throws -> ListedStore? {
+    guard let name = bundle.quarantineID else { return nil }
+    let path = inbox.folders.bundle(bundle.id).appending(QuarantineFolder.name).appending("\(name).sqlite")
+    return try parts.catalogue.quarantined().first { store in
+      guard let main = store.files?.main else { return false }
+      return main == path || main.folder.folder.lastComponent == path.folder.folder.lastComponent
+    }
+  }
+}

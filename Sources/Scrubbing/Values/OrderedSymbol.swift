@@ -1,0 +1,166 @@
+internal import SQLiteFormat
+
+/// A character of an indexed value, or a byte of a blob, and by which others it may be replaced.
+///
+/// Its key is what SQLite compares values by: the bytes as they are stored, letters of both cases alike. In little-endian
+/// UTF-16 that is the lower byte of each unit before the higher one; there a character is only replaced by others with the
+/// same higher byte, so that it keeps its order to others by either byte.
+struct OrderedSymbol {
+  /// The keys that a symbol may be replaced by: some from one on, the same distance apart.
+  struct Choice: Equatable {
+    var first: UInt64
+    var count: UInt64
+    var step: UInt64
+
+    /// The largest of them.
+    var last: UInt64 { first + (count - 1) * step }
+
+    /// How many are below a key.
+    func count(below key: UInt64) -> UInt64 { key <= first ? 0 : min(count, (key - first - 1) / step + 1) }
+  }
+
+  /// What it is compared by.
+  private(set) var key: UInt64
+
+  /// The bytes that it takes.
+  private(set) var length: Int
+
+  private var choice: Choice
+  private let isBlob: Bool
+  private var isUpper = false
+  private var isValid = true
+  private var isDigit = false
+
+  /// The symbol at an offset of a value.
+  init(_ entry: OrderedTexts.Entry, at depth: Int, _ bytes: Span<UInt8>, _ encoding: TextEncoding) {
+    let value = Int(entry.offset)..<(Int(entry.offset) + Int(entry.length))
+    let start = value.lowerBound + depth
+    isBlob = entry.isBlob
+    if entry.isBlob {
+      let byte = UInt64(bytes[start])
+      key = byte
+      length = 1
+      choice = Choice(first: 1, count: 255, step: 1)
+      // Identifiers keep their version and variant.
+      if byte == 0 || depth < BlobForm.keptPrefix(bytes, value) {
+        choice = Choice(first: byte, count: 1, step: 1)
+      } else if value.count == 16, depth == 6 {
+        choice = byte < 16 ? Choice(first: 1, count: 15, step: 1) : Choice(first: byte & 0xf0, count: 16, step: 1)
+      } else if value.count == 16, depth == 8 {
+        choice = byte < 64 ? Choice(first: 1, count: 63, step: 1) : Choice(first: byte & 0xc0, count: 64, step: 1)
+      }
+      return
+    }
+    let character = TextCoding.read(bytes, at: start, before: value.upperBound, encoding)
+    length = character.length
+    guard var scalar = character.scalar else {
+      isValid = false
+      key = 1 << 40 | UInt64(bytes[start]) << 8 | (length == 2 ? UInt64(bytes[start + 1]) : 0)
+      choice = Choice(first: key, count: 1, step: 1)
+      return
+    }
+    if (0x41...0x5a).contains(scalar) {
+      isUpper = true
+      scalar |= 0x20
+    }
+    isDigit = (0x30...0x39).contains(scalar)
+    key = Self.key(scalar, encoding)
+    let block = (0x61...0x7a).contains(scalar) ? 0x61...0x7a : Pseudonyms.block(of: scalar) ?? scalar...scalar
+    choice = Self.choice(block, around: scalar, encoding)
+  }
+
+  private static func swapped(_ unit: UInt32) -> UInt64 { UInt64((unit & 0xff) << 8 | unit >> 8) }
+
+  /// What a character is compared by.
+  private static func key(_ scalar: UInt32, _ encoding: TextEncoding) -> UInt64 {
+    guard encoding != .utf8 else { return UInt64(scalar) }
+    let isLittle = encoding == .utf16LittleEndian
+    guard scalar >= 0x10000 else { return (isLittle ? swapped(scalar) : UInt64(scalar)) << 16 }
+    let (high, low) = (0xd800 + (scalar - 0x10000) >> 10, 0xdc00 + (scalar - 0x10000) & 0x3ff)
+    return isLittle ? swapped(high) << 16 | swapped(low) : UInt64(high) << 16 | UInt64(low)
+  }
+
+  /// The characters of a block whose keys are the same distance apart.
+  private static func choice(_ block: ClosedRange<UInt32>, around scalar: UInt32, _ encoding: TextEncoding) -> Choice {
+    var (low, high) = (block.lowerBound, block.upperBound)
+    switch encoding {
+    case .utf8: break
+    case .utf16BigEndian:
+      if scalar >= 0x10000 { (low, high) = (max(low, scalar & ~0x3ff), min(high, scalar | 0x3ff)) }
+    case .utf16LittleEndian: (low, high) = (max(low, scalar & ~0xff), min(high, scalar | 0xff))
+    }
+    let first = key(low, encoding)
+    let step = high > low ? key(low + 1, encoding) - first : 1
+    return Choice(first: first, count: UInt64(high - low) + 1, step: step)
+  }
+
+  // MARK: Replacing
+
+  /// For symbols in ascending order the keys that replace them, in the same order; nil where there are none.
+  ///
+  /// - Parameter freedom: 0 for others of the same kind; from 1 on digits may become other signs, and must from 2 on.
+  static func replacements(
+    _ symbols: [OrderedSymbol], freedom: Int, _ encoding: TextEncoding, _ stream: inout KeyStream
+  ) -> [UInt64]? {
+    var choices = symbols.map(\.choice)
+    if symbols.contains(where: { !$0.isValid }) {
+      // Bytes that are no characters have no place among them: only ASCII is sure to come first, and in UTF-8 alone.
+      for (index, symbol) in symbols.enumerated() where encoding != .utf8 || symbol.key >= 0x80 {
+        choices[index] = Choice(first: symbol.key, count: 1, step: 1)
+      }
+    } else if freedom > 0 {
+      let signs: ClosedRange<UInt32> = freedom == 1 ? 0x21...0x40 : freedom == 2 ? 0x21...0x2f : 0x3a...0x40
+      for (index, symbol) in symbols.enumerated() where symbol.isDigit && !symbol.isBlob {
+        choices[index] = choice(signs, around: signs.lowerBound, encoding)
+      }
+    }
+    // The largest that each may become, so that those behind it find a place.
+    var largest = [UInt64](repeating: 0, count: choices.count)
+    var limit = UInt64.max
+    for index in choices.indices.reversed() {
+      let count = choices[index].count(below: limit)
+      guard count > 0 else { return nil }
+      largest[index] = choices[index].first + (count - 1) * choices[index].step
+      limit = largest[index]
+    }
+    var result: [UInt64] = []
+    result.reserveCapacity(choices.count)
+    var run = 0
+    for index in choices.indices {
+      let choice = choices[index]
+      if run <= index { run = choices[index...].firstIndex { $0 != choice } ?? choices.count }
+      let lowest = result.last.map { choice.count(below: $0 + 1) } ?? 0
+      guard lowest < choice.count else { return nil }
+      let first = choice.first + lowest * choice.step
+      guard first <= largest[index], first <= largest[run - 1] else { return nil }
+      let left = UInt64(run - index)
+      let room = (largest[run - 1] - first) / choice.step + 1
+      let free = room > left ? room - left : 0
+      let most = (largest[index] - first) / choice.step
+      let gap = min(most, min(free, stream.below64(2 * free / (left + 1) + 1)))
+      result.append(first + gap * choice.step)
+    }
+    return result
+  }
+
+  /// Writes the character of a key over this one.
+  func write(_ replaced: UInt64, into bytes: inout [UInt8], at offset: Int, _ encoding: TextEncoding) {
+    guard isValid else { return }
+    if isBlob {
+      bytes[offset] = UInt8(truncatingIfNeeded: replaced)
+      return
+    }
+    var scalar: UInt32
+    switch encoding {
+    case .utf8: scalar = UInt32(truncatingIfNeeded: replaced)
+    case .utf16BigEndian, .utf16LittleEndian:
+      func unit(_ shift: UInt64) -> UInt32 {
+        let unit = UInt32(replaced >> shift & 0xffff)
+        return encoding == .utf16LittleEndian ? (unit & 0xff) << 8 | unit >> 8 : unit
+      }
+      scalar = length == 4 ? 0x10000 + (unit(16) - 0xd800) << 10 + (unit(0) - 0xdc00) : unit(16)
+    }
+    if isUpper, (0x61...0x7a).contains(scalar) { scalar &= ~0x20 }
+    TextCoding.write(scalar, length: length, into: &bytes, at: offset, encoding)
+  }
+}

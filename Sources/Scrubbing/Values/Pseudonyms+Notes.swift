@@ -1,0 +1,138 @@
+internal import SQLiteFormat
+
+extension Pseudonyms {
+  /// Takes note of a value.
+  func note(_ code: Int64, _ bytes: Span<UInt8>, _ range: Range<Int>, _ rule: FieldRule) {
+    switch code {
+    case 0: return
+    case 8, 9:
+      if rule.kind == .date { dates.note(Double(code - 8), limit: nil) }
+    case 1...6:
+      guard rule.kind != .keep, rule.kind != .key,
+        let number = bytes.signedInteger(at: range.lowerBound, length: range.count)
+      else { return }
+      if rule.kind == .date, !ranksDates {
+        let bits = 8 * range.count - 1
+        dates.note(Double(number), limit: Double(sign: .plus, exponent: bits, significand: 1))
+      }
+      guard NumberRegion.isLong(number) else { return }
+      if rule.isOrdered || rule.kind == .date && (ranksDates || DateShift.isStuck(Double(number))) {
+        orderedNumbers.insert(number)
+      }
+      guard watched.insert(number: UInt64(bitPattern: number)) else { return }
+      watch(digits: "\(number.magnitude)")
+      if range.count >= 6, Self.isTelling(bytes, range) { watched.insert(bytes, range, isText: false) }
+    case 7:
+      guard let stored = bytes.signedInteger(at: range.lowerBound, length: 8), rule.kind != .keep else { return }
+      noteReal(Double(bitPattern: UInt64(bitPattern: stored)), bytes, range, rule)
+    default:
+      guard code >= 12, !range.isEmpty else { return }
+      noteBytes(isText: code & 1 == 1, bytes, range, rule)
+    }
+  }
+
+  private func noteReal(_ number: Double, _ bytes: Span<UInt8>, _ range: Range<Int>, _ rule: FieldRule) {
+    guard number.isFinite, number != 0 else { return }
+    let isDate = rule.kind == .date
+    if isDate, !ranksDates { dates.note(number, limit: nil) }
+    if rule.isOrdered, !isDate || ranksDates { orderedNumbers.insert(real: number) }
+    if isDate, ranksDates || DateShift.isStuck(number) { orderedNumbers.insert(real: number) }
+    guard watched.insert(number: Self.bits(of: number)) else { return }
+    if Self.isTelling(bytes, range) { watched.insert(bytes, range, isText: false) }
+    // Its decimal digits, where there are more than six.
+    var text = "\(number.magnitude)"
+    if text.hasSuffix(".0") { text.removeLast(2) }
+    if text.utf8.count(where: { $0 >= 0x30 && $0 <= 0x39 }) > 6 { watch(digits: text) }
+  }
+
+  private func watch(digits: String) {
+    var text: [UInt8] = []
+    swap(&text, &canonical)
+    text.removeAll(keepingCapacity: true)
+    text.append(contentsOf: digits.utf8)
+    watched.insert(text.span, 0..<text.count, isText: true)
+    swap(&text, &canonical)
+  }
+
+  private func noteBytes(isText: Bool, _ bytes: Span<UInt8>, _ range: Range<Int>, _ rule: FieldRule) {
+    if rule.kind == .keep || rule.kind == .metadata {
+      keep(bytes, range)
+      return
+    }
+    if rule.isOrdered {
+      orderedTexts.insert(bytes, range, isBlob: !isText, seed: seed(bytes, range, isText: isText))
+    }
+    guard !isText else {
+      watch(text: bytes, range)
+      return
+    }
+    let kept = BlobForm.keptPrefix(bytes, range)
+    if kept == range.count { keep(bytes, range) }
+    // Zeros at the beginning stay zeros.
+    var start = range.lowerBound
+    while start < range.upperBound, bytes[start] == 0 { start &+= 1 }
+    let value = start..<range.upperBound
+    guard value.count >= 8, kept < min(range.count, WatchedValues.longest) else { return }
+    let end = min(value.upperBound, start + WatchedValues.longest)
+    if Self.isTelling(bytes, max(start, range.lowerBound + kept)..<max(end, range.lowerBound + kept)) {
+      watched.insert(bytes, value, isText: false)
+    }
+  }
+
+  /// Whether bytes are not ones that structure is full of: zeros and ones, and little else.
+  private static func isTelling(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+    var count = 0
+    for index in range where bytes[index] > 0x0f && bytes[index] != 0xff { count &+= 1 }
+    return count >= 4
+  }
+
+  /// Watches for text of four characters and more of which something can change.
+  func watch(text bytes: Span<UInt8>, _ range: Range<Int>) {
+    if encoding == .utf8 {
+      if Self.isChangeable(bytes, range) { watched.insert(bytes, range, isText: true) }
+      return
+    }
+    var text: [UInt8] = []
+    swap(&text, &canonical)
+    text.removeAll(keepingCapacity: true)
+    let end = min(range.upperBound, range.lowerBound &+ 2 &* WatchedValues.longest)
+    TextCoding.appendUTF8(bytes, range.lowerBound..<end, encoding, to: &text)
+    if Self.isChangeable(text.span, 0..<text.count) { watched.insert(text.span, 0..<text.count, isText: true) }
+    swap(&text, &canonical)
+  }
+
+  /// Whether UTF-8 text has four characters, and one among its first bytes that is ever replaced.
+  private static func isChangeable(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+    guard range.count >= 4 else { return false }
+    var characters = 0
+    var isChangeable = false
+    var index = range.lowerBound
+    let end = min(range.upperBound, range.lowerBound &+ WatchedValues.longest)
+    while index < end {
+      if characters >= 4, isChangeable { return true }
+      let character = TextCoding.read(bytes, at: index, before: range.upperBound, .utf8)
+      guard let scalar = character.scalar else { return false }
+      characters &+= 1
+      // A character of which only a part is compared does not count.
+      if index &+ character.length <= end, !isChangeable {
+        isChangeable = scalar < 0x80 ? isAlphanumeric(UInt8(scalar)) : CharacterBlock.block(of: scalar) != nil
+      }
+      index &+= character.length
+    }
+    return characters >= 4 && isChangeable
+  }
+
+  /// Takes note of bytes that stay, so that finding them again is no fault.
+  func keep(_ bytes: Span<UInt8>, _ range: Range<Int>) {
+    guard keptBytes.count + range.count < Self.keptLimit else { return }
+    for index in range { keptBytes.append(bytes[index]) }
+    keptBytes.append(0)
+  }
+
+  /// Takes note of words that are not the user's.
+  func keep(word: String) {
+    guard keptBytes.count + word.utf8.count < Self.keptLimit else { return }
+    keptBytes.append(contentsOf: word.utf8)
+    keptBytes.append(0)
+  }
+}

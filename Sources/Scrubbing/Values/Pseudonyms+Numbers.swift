@@ -1,0 +1,96 @@
+internal import SQLiteFormat
+
+extension Pseudonyms {
+  /// What a number is compared by, however it is stored.
+  static func bits(of number: Double) -> UInt64 {
+    if number.rounded() == number, abs(number) < 9e18 { return UInt64(bitPattern: Int64(number)) }
+    return number.bitPattern
+  }
+
+  func replaceInteger(_ bytes: inout [UInt8], _ range: Range<Int>, _ rule: FieldRule) -> Outcome {
+    guard rule.kind != .keep, rule.kind != .key,
+      let number = bytes.span.signedInteger(at: range.lowerBound, length: range.count)
+    else { return .kept }
+    if rule.kind == .date, !ranksDates, !DateShift.isStuck(Double(number)) {
+      let shifted = dates(number)
+      // A date of a row that nobody found before was not asked whether it fits.
+      if shifted != number, NumberRegion.width(shifted) <= range.count {
+        Self.write(shifted, &bytes, range)
+        return .shifted
+      }
+    }
+    guard NumberRegion.isLong(number) else { return .kept }
+    let isOrdered = rule.isOrdered || rule.kind == .date
+    if rule.kind == .drop, !isOrdered {
+      Self.write(NumberRegion.region(of: number).lowerBound, &bytes, range)
+      return .dropped
+    }
+    if isOrdered, let pseudonym = orderedNumbers.pseudonym(number) {
+      Self.write(pseudonym, &bytes, range)
+      return .ordered
+    }
+    let region = NumberRegion.region(of: number)
+    let width = UInt64(bitPattern: region.upperBound &- region.lowerBound)
+    var stream = KeyStream(function, seed: UInt64(bitPattern: number) ^ 0x696e_7465)
+    var pseudonym = number
+    for _ in 0..<64 {
+      pseudonym = region.lowerBound &+ Int64(bitPattern: stream.below64(width))
+      if !watched.contains(number: UInt64(bitPattern: pseudonym)), Self.isClean(pseudonym, range.count, watched) {
+        break
+      }
+    }
+    Self.write(pseudonym, &bytes, range)
+    return .ordered
+  }
+
+  func replaceReal(_ bytes: inout [UInt8], _ range: Range<Int>, _ rule: FieldRule) -> Outcome {
+    guard rule.kind != .keep, let stored = bytes.span.signedInteger(at: range.lowerBound, length: range.count),
+      range.count == 8
+    else { return .kept }
+    let number = Double(bitPattern: UInt64(bitPattern: stored))
+    guard number.isFinite, number != 0 else { return .kept }
+    if rule.kind == .date, !ranksDates, !DateShift.isStuck(number) {
+      let shifted = dates(number)
+      if shifted != number {
+        Self.write(Int64(bitPattern: shifted.bitPattern), &bytes, range)
+        return .shifted
+      }
+    }
+    let isOrdered = rule.isOrdered || rule.kind == .date
+    if rule.kind == .drop, !isOrdered {
+      Self.write(Int64(bitPattern: number.binade.bitPattern), &bytes, range)
+      return .dropped
+    }
+    var stream = KeyStream(function, seed: number.bitPattern ^ 0x7265_616c)
+    var pseudonym = Int64(bitPattern: number.bitPattern)
+    let place = isOrdered ? orderedNumbers.place(of: number) : nil
+    for _ in 0..<64 {
+      if let place {
+        pseudonym = Int64(bitPattern: orderedNumbers.pseudonym(place, &stream).bitPattern)
+      } else {
+        let mantissa: UInt64 = 1 << 52 - 1
+        pseudonym = Int64(bitPattern: number.bitPattern & ~mantissa | stream.next64() & mantissa)
+      }
+      let isTaken = watched.contains(number: Self.bits(of: Double(bitPattern: UInt64(bitPattern: pseudonym))))
+      if !isTaken, Self.isClean(pseudonym, 8, watched) { break }
+    }
+    Self.write(pseudonym, &bytes, range)
+    return .ordered
+  }
+
+  /// Whether no value is in the bytes of a number.
+  static func isClean(_ number: Int64, _ width: Int, _ watched: WatchedValues) -> Bool {
+    guard width >= 4 else { return true }
+    var bytes: [8 of UInt8] = .init(repeating: 0)
+    for index in 0..<width { bytes[index] = UInt8(truncatingIfNeeded: number >> Int64(8 * (width - 1 - index))) }
+    return watched.firstHit(bytes.span, from: 0, before: width) == nil
+  }
+
+  private static func write(_ number: Int64, _ bytes: inout [UInt8], _ range: Range<Int>) {
+    var rest = number
+    for index in range.reversed() {
+      bytes[index] = UInt8(truncatingIfNeeded: rest)
+      rest >>= 8
+    }
+  }
+}

@@ -1,0 +1,54 @@
+public import SystemPackage
+
+/// One request to a receiver.
+public struct UploadRequest: Sendable {
+  /// What is to be done.
+  public enum Method: String, Sendable {
+    case options = "OPTIONS"
+    case head = "HEAD"
+    case get = "GET"
+    case post = "POST"
+    case patch = "PATCH"
+    case put = "PUT"
+    case delete = "DELETE"
+  }
+
+  /// What follows the header.
+  public enum Body: Sendable {
+    /// Nothing, and its length is not told.
+    case none
+
+    /// Bytes in memory, at most ``UploadRequest/partLimit``.
+    case bytes([UInt8])
+
+    /// A whole file of a known size.
+    case file(FilePath, size: Int64)
+  }
+
+  /// The most bytes of a body in memory: 16 MiB.
+  ///
+  /// A body in memory is held several times over on its way to the connection.
+  public static let partLimit = 16 << 20
+
+  /// What is to be done.
+  public var method: Method
+
+  /// To what: an absolute address, checked by ``ReceiverAddress``.
+  public var address: ReceiverAddress
+
+  /// The header fields by name.
+  public var fields: [String: String]
+
+  /// What follows the header.
+  public var body: Body
+
+  /// A request.
+  public init(
+    _ method: Method, _ address: ReceiverAddress, fields: [String: String] = [:], body: Body = .none
+  ) {
+    self.method = method
+    self.address = address
+    self.fields = fields
+    self.body = body
+  }
+}
