@@ -84,7 +84,7 @@ struct ExportWork {
       let made = try ScrubbedStore(self, evidence, analysis, in: folder)
       items += made.items
       scrubbed = made
-    case .full: items += fullItems(evidence)
+    case .full: items += StoreItems.items(of: evidence, named: bundledName, "byte for byte")
     }
     items += texts.items(options.level)
     let scanner = try scrubbed?.scanner ?? factsScanner(evidence, analysis)
@@ -93,7 +93,7 @@ struct ExportWork {
     }
 
     // The sizes of all levels.
-    let full = fullItems(evidence)
+    let full = StoreItems.items(of: evidence, named: bundledName, "byte for byte")
     var levels: [ExportPreview.Level] = []
     for level in BundleLevel.allCases {
       let facts = texts.items(level)
@@ -106,7 +106,7 @@ struct ExportWork {
         others = [
           BundleItem("pages/index.json", .bytes(pages.index), words: ""),
           // Only its size counts; what it packs to is told by the whole file.
-          BundleItem("pages/pages.bin", .file(evidence.files.main, size: pages.size), words: ""),
+          BundleItem("pages/pages.bin", evidence.hasMain ? .file(evidence.files.main, size: pages.size) : .bytes([]), words: ""),
         ]
       case .scrubbed: others = full.filter { !$0.name.hasSuffix("-shm") }
       case .full: others = full
@@ -141,36 +141,6 @@ struct ExportWork {
     _ = consume copy
   }
 
-  // MARK: All of it
-
-  private func fullItems(_ evidence: ExportEvidence) -> [BundleItem] {
-    let name = bundledName
-    let stem = String(name.dropLast(".sqlite".count))
-    var items: [BundleItem] = []
-    for member in evidence.members where member.status.kind == .regular {
-      let (suffix, words) =
-        switch member.part {
-        case .main: ("", "the store")
-        case .wal: ("-wal", "its write-ahead log")
-        case .sharedMemory: ("-shm", "the index of the log")
-        case .journal: ("-journal", "its rollback journal")
-        case .externalData: ("", "")
-        }
-      items.append(
-        BundleItem(
-          "store/\(name)\(suffix)", .file(member.path, size: member.status.size), words: words + ", byte for byte"))
-    }
-    for file in evidence.external {
-      let rest = file.name.split(separator: "/").dropFirst().joined(separator: "/")
-      items.append(
-        BundleItem(
-          "store/.\(stem)_SUPPORT/\(rest)", .file(file.path, size: file.size),
-          words: "a large value in a file of its own"
-        ))
-    }
-    return items
-  }
-
   // MARK: The check
 
   /// Texts that hold nothing of the store's, or only what its developer wrote.
@@ -180,7 +150,12 @@ struct ExportWork {
 
   /// Looks for values of the store in files that are to hold none.
   private func check(_ items: [BundleItem], by scanner: ValueScanner, _ analysis: ExportAnalysis) throws {
-    var names = [source.name, options.app ?? "", options.appVersion ?? "", bundledName]
+    let versions = SoftwareVersions(analysis.examination, app: options.appVersion ?? source.receipt?.versions.app)
+    var names = [
+      source.name, options.app ?? "", bundledName, versions.app, versions.library, versions.sqlite,
+      versions.storeWrittenBySQLite, versions.operatingSystem, source.receipt?.versions.storeWrittenBySQLite,
+      source.receipt?.versions.operatingSystem, source.receipt?.versions.sqlite, source.receipt?.versions.library,
+    ].compactMap(\.self)
     for item in items where item.name == "schema.sql" || item.name.hasSuffix("/model.json") {
       if case .bytes(let bytes) = item.content { names.append(String(decoding: bytes, as: UTF8.self)) }
     }

@@ -43,6 +43,7 @@ struct QuarantineExportTests {
     #expect(facts.quarantineID == stored.id)
     let text = String(decoding: try scene.content("receipt.json", of: received), as: UTF8.self)
     #expect(text.contains("\"originalPath\" : \"App.sqlite\""))
+    #expect(!text.contains("a word of the user's"))
     #expect(!text.contains(scene.folder.path.string))
     #expect(
       !String(decoding: try scene.content("timeline.json", of: received), as: UTF8.self).contains(scene.out.string))
@@ -51,6 +52,23 @@ struct QuarantineExportTests {
     #expect(opened.level == .facts && opened.isEncrypted)
     try scene.system.removeTree(scene.home.appending("Keys"))
     #expect(try !scene.system.entries(of: scene.home).contains { $0 == ExportFolder.name })
+  }
+
+  @Test func whatIsLeftOfAStoreIsExportedToo() throws {
+    let scene = try ExportScene.plain()
+    try scene.system.unlink(scene.store)
+    let stored = try quarantined(scene)
+    let exports = SupportExports(home: scene.home)
+    for level in [BundleLevel.facts, .damagedPages, .full] {
+      let summary = try exports.export(FilePath(stored.id), ExportOptions(level: level), at: scene.out)
+      let received = try scene.open(summary)
+      #expect(received.files.contains { $0.name == "store/App.sqlite-wal" } == (level == .full))
+      try scene.system.unlink(try #require(summary.path.path))
+    }
+    let error = #expect(throws: SupportBundleError.self) {
+      try exports.export(FilePath(stored.id), ExportOptions(level: .scrubbed), at: scene.out)
+    }
+    #expect(error?.code == "bundle-store")
   }
 
   @Test func theSalvageThatWasDoneIsTaken() throws {

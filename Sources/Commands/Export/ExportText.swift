@@ -38,14 +38,16 @@ struct ExportText {
   /// What was replaced, in a few lines.
   private static func words(_ scrub: ScrubReport) -> String {
     var table = TextTable(["column", "replaced", "shifted", "kept", "dropped"], numericColumns: [1, 2, 3, 4])
-    for column in scrub.columns.prefix(40) {
+    let columns = scrub.columns.filter { $0.counts.replaced + $0.counts.shifted + $0.counts.dropped > 0 }
+    for column in columns.prefix(40) {
       table.append([
-        printable(column.name), "\(column.counts.replaced)", "\(column.counts.shifted)", "\(column.counts.kept)",
+        printable(column.name.contains(".") ? column.name : "\(column.table).\(column.name)"),
+        "\(column.counts.replaced)", "\(column.counts.shifted)", "\(column.counts.kept)",
         "\(column.counts.dropped)",
       ])
     }
     var text = "What was done to the values:\n" + table.text()
-    if scrub.columns.count > 40 { text += "  and \(scrub.columns.count - 40) more columns; scrub.json has all\n" }
+    if columns.count > 40 { text += "  and \(columns.count - 40) more columns; scrub.json has all\n" }
     text +=
       "  \(counted(Int64(scrub.watchedValues), "different value")) were looked for in the result; none was found.\n"
     if scrub.gapCount > 0 {

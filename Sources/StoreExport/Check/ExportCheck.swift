@@ -1,4 +1,4 @@
-internal import Scrubbing
+package import Scrubbing
 internal import StoreFiles
 internal import SupportBundle
 internal import SystemPackage
@@ -7,31 +7,35 @@ internal import SystemPackage
 ///
 /// A value that is found is no leak where it is a word of this software's own, a name of the schema or the model, a number
 /// that stands by itself, or part of a sum or a time: the text would be the same without the record.
-struct ExportCheck {
+package struct ExportCheck {
   private let scanner: ValueScanner
   private let names: Set<String>
 
   /// A place where a value was found.
-  struct Leak {
-    var name: String
-    var offset: Int64
+  package struct Leak {
+    /// The text.
+    package var name: String
+
+    /// The offset of the first byte.
+    package var offset: Int64
   }
 
   private static let piece = 2048
   private static let overlap = 128
 
   /// - Parameter names: texts with the names of the schema and the model.
-  init(_ scanner: ValueScanner, names texts: [String]) {
+  package init(_ scanner: ValueScanner, names texts: [String]) {
     self.scanner = scanner
     var names = Set<String>()
     for text in texts {
+      if text.utf8.count < 100 { names.insert(text.lowercased()) }
       for word in Self.words(Array(text.utf8)[...]) { names.insert(word) }
     }
     self.names = names
   }
 
   /// The values found in a text that must not be there: how many, and the first.
-  func leaks(in bytes: [UInt8], named name: String) -> (count: Int, first: Leak)? {
+  package func leaks(in bytes: [UInt8], named name: String) -> (count: Int, first: Leak)? {
     // One look is enough where nothing at all is found.
     guard !scanner.scan(bytes, named: FilePath(name)).isEmpty else { return nil }
     var (count, first) = (0, Leak?.none)

@@ -114,7 +114,7 @@ enum OwnWords {
     migrated migratedto migrates migrating migration migrationerror migrationfailed migrationfailedcode migrationfailure
     migrationretries migrator mine minimumfields minimumlocal minimumpayloadfraction misplaced misplacedpages missed
     missing missingattributevalue missingcolumn missingfiles missingindex missingrelationship missingtable missingvalue
-    mixed mmap mode model modelbundle modelcache modelchecksum models modelversion modified module moments month
+    mixed mmap mode model modelbundle modelcache modelchecksum models modelversion modified module moment moments month
     monthfrommarch more most mount move moved moving much multiple name named names nanoseconds narrower natural need
     needed neededbytes needs needsrewriting neither never newer newest newmandatoryattribute newmandatoryrelationship
     newstore next nextcell nextsuffixes nfield nibbles ninstalling nobody nocase node noise nomem nomodel nonce none

@@ -26,7 +26,7 @@ struct ExportTexts {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
 
-    if let receipt = work.source.receipt {
+    if let receipt = work.source.receipt?.withoutOwnersWords {
       add(
         "receipt.json", try reduction.json(try receipt.json()),
         "the receipt of the quarantine, without the names of folders")
@@ -99,5 +99,21 @@ struct ExportTexts {
       bytes: evidence.allBytes, modelVersion: examination.modelVersion ?? receipt?.model?.version,
       modelChecksum: hashes.isEmpty ? receipt?.model?.checksum : ManagedObjectModel.versionChecksum(of: hashes),
       versions: versions, storePath: storePath)
+  }
+}
+
+extension Receipt {
+  /// The receipt without what somebody wrote by hand as a reason, which can be anything.
+  fileprivate var withoutOwnersWords: Receipt {
+    guard reason.code == "by-request" else { return self }
+    var receipt = self
+    let written = reason.words
+    receipt.reason.words = "It was asked for."
+    receipt.timeline = history.map { moment in
+      var moment = moment
+      if moment.words == written { moment.words = receipt.reason.words }
+      return moment
+    }
+    return receipt
   }
 }

@@ -67,7 +67,10 @@ struct PathReduction {
         continue
       }
       let end = rest[slash...].firstIndex {
-        $0 == "\"" || $0 == " " || $0 == "\n" || $0 == "'" || $0 == ")" || $0 == "”"
+        // Between quotation marks a path goes on over spaces.
+        if before == "\"" { return $0 == "\"" }
+        return
+          $0 == "\"" || $0 == " " || $0 == "\n" || $0 == "'" || $0 == ")" || $0 == "”"
       }
       let path = rest[slash..<(end ?? rest.endIndex)]
       result += path.split(separator: "/").last ?? ""

@@ -39,29 +39,9 @@ struct ScrubbedStore {
     }
     report = result.report
     scanner = result.scanner
-    var items: [BundleItem] = []
-    let stem = String(work.bundledName.dropLast(".sqlite".count))
-    let written = try ExportEvidence(resting: result.files, in: work.fileSystem)
-    for member in written.members where member.status.kind == .regular {
-      let suffix =
-        switch member.part {
-        case .main, .externalData: ""
-        case .wal: "-wal"
-        case .sharedMemory: "-shm"
-        case .journal: "-journal"
-        }
-      items.append(
-        BundleItem(
-          "store/\(work.bundledName)\(suffix)", .file(member.path, size: member.status.size),
-          words: "the store's \(member.part == .main ? "pages" : member.part.rawValue), every value replaced"))
-    }
-    for file in written.external {
-      let rest = file.name.split(separator: "/").dropFirst().joined(separator: "/")
-      items.append(
-        BundleItem(
-          "store/.\(stem)_SUPPORT/\(rest)", .file(file.path, size: file.size),
-          words: "a large value in a file of its own, replaced"))
-    }
+    var items = StoreItems.items(
+      of: try ExportEvidence(resting: result.files, in: work.fileSystem), named: work.bundledName,
+      "every value replaced")
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     items.append(

@@ -19,22 +19,23 @@ struct ExportSizing {
   mutating func packed(_ items: [BundleItem]) throws -> Int64 {
     // Headers of the archive and the lists of sums, packed.
     var total: Int64 = 1500 + Int64(items.count) * 100
+    let level = BundleWriter.packingLevel(items.reduce(0) { $0 + $1.size })
     for item in items {
       switch item.content {
       case .bytes(let bytes):
-        var writer = try GzipWriter(level: 6)
+        var writer = try GzipWriter(level: level)
         var packed = try writer.write(bytes).count
         packed += try writer.finish().count
         total += Int64(packed)
       case .file(let path, let size):
-        if ratios[path.string] == nil { ratios[path.string] = try ratio(of: try fileSystem.open(path)) }
+        if ratios[path.string] == nil { ratios[path.string] = try ratio(of: try fileSystem.open(path), level) }
         total += Int64(Double(size) * (ratios[path.string] ?? 1))
       }
     }
     return total
   }
 
-  private func ratio(of file: ReadableFile) throws -> Double {
+  private func ratio(of file: ReadableFile, _ level: Int) throws -> Double {
     guard file.count > 0 else { return 0 }
     var (taken, packed) = (0, 0)
     let step = max(Int64(Self.sample), file.count / Self.samples)
@@ -42,7 +43,7 @@ struct ExportSizing {
     while offset < file.count {
       let bytes = try file.bytes(at: offset, length: Self.sample)
       guard !bytes.isEmpty else { break }
-      var writer = try GzipWriter(level: 6)
+      var writer = try GzipWriter(level: level)
       packed += try writer.write(bytes).count
       packed += try writer.finish().count
       taken += bytes.count

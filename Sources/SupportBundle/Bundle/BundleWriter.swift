@@ -141,6 +141,9 @@ public struct BundleWriter: Sendable {
     return Bag(name: name, items: tags + content, sums: tagSums + sums, date: subject.date)
   }
 
+  /// How hard a bundle of so many bytes is packed: large ones less, as that takes longer than it saves on the line.
+  package static func packingLevel(_ bytes: Int64) -> Int { bytes > 128 << 20 ? 2 : 6 }
+
   /// How the names of all bundles about a subject begin.
   package static func prefix(of subject: Subject) -> String {
     [subject.app, subject.store, subject.date.fileName].compactMap { $0 }.map { plain($0) + "-" }.joined()
@@ -168,7 +171,7 @@ public struct BundleWriter: Sendable {
     let file = try fileSystem.create(unfinished, permissions: .ownerReadWrite)
     do {
       var output = Output(
-        file, try GzipWriter(level: 6),
+        file, try GzipWriter(level: Self.packingLevel(bag.size)),
         recipients.isEmpty ? nil : try AgeSealer(to: recipients, armored: isArmored))
       var tar = TarWriter(secondsSince1970: bag.date.secondsSince1970)
       var done: Int64 = 0
