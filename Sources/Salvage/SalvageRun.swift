@@ -124,7 +124,9 @@ struct SalvageRun {
     try crawl.placeOrphans()
   }
 
-  /// What the store's pages are. Rows are only read where pages seem to have changed places, or two rows lead to one.
+  /// What the store's pages are.
+  ///
+  /// Rows are only read where pages seem to have changed places, or two rows lead to one.
   func survey() throws(SalvageError) -> StoreSurvey {
     let (kits, _) = options.kit.kits(in: evidence.fileSystem)
     var find = try found(kits)

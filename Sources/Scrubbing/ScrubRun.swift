@@ -51,6 +51,7 @@ final class ScrubRun {
   var overflow: [UInt8]
   var output: [UInt8]
 
+  private var visited: Int64 = 0
   private let progress: (Int64, Int64) -> Bool
 
   init(
@@ -83,42 +84,55 @@ final class ScrubRun {
 
   /// Goes through all images: live pages first, as they know best whose the overflow pages are.
   func run() throws(ScrubbingError) {
-    let total = 2 * Int64(images.pageCount) + Int64(images.frames.count + images.records.count)
-    var done: Int64 = 0
+    if images.pageCount > 0 { try runLive(1...images.pageCount) }
+    try runRest()
+  }
+
+  /// Goes through the live pages of the trees, those of a range.
+  func runLive(_ pages: ClosedRange<UInt32>) throws(ScrubbingError) {
     var buffer = [UInt8](repeating: 0, count: pageSize)
-    func visit(_ image: PageImage, onlyTrees: Bool, isAgain: Bool = false) throws(ScrubbingError) {
-      done += 1
-      if done % 256 == 0, !progress(done, total) { throw .cancelled() }
-      guard isAgain || !isDone(image) else { return }
-      do throws(FileError) {
-        let present = try images.read(image, into: &buffer)
-        if present == 0 { return }
-        if let kind = treeKind(buffer, image) {
-          try treePage(image, buffer, present: present, kind: kind.kind, start: kind.start)
-        } else if !onlyTrees {
-          try otherPage(image, buffer, present: present)
-        }
-      } catch {
-        throw ScrubbingError(error)
-      }
+    for page in pages where survey.standing(of: page) == .live {
+      try visit(.main(page), &buffer, onlyTrees: true)
     }
+  }
+
+  /// Goes through everything else.
+  func runRest() throws(ScrubbingError) {
+    var buffer = [UInt8](repeating: 0, count: pageSize)
+    for index in images.frames.indices { try visit(.log(index), &buffer, onlyTrees: true) }
+    for index in images.records.indices { try visit(.journal(index), &buffer, onlyTrees: true) }
     if images.pageCount > 0 {
-      for page in 1...images.pageCount where survey.standing(of: page) == .live {
-        try visit(.main(page), onlyTrees: true)
-      }
-    }
-    for index in images.frames.indices { try visit(.log(index), onlyTrees: true) }
-    for index in images.records.indices { try visit(.journal(index), onlyTrees: true) }
-    if images.pageCount > 0 {
-      for page in 1...images.pageCount { try visit(.main(page), onlyTrees: true) }
+      for page in 1...images.pageCount { try visit(.main(page), &buffer, onlyTrees: true) }
     }
     isDeferring = false
-    for image in deferred { try visit(image, onlyTrees: true, isAgain: true) }
+    for image in deferred { try visit(image, &buffer, onlyTrees: true, isAgain: true) }
     if images.pageCount > 0 {
-      for page in 1...images.pageCount { try visit(.main(page), onlyTrees: false) }
+      for page in 1...images.pageCount { try visit(.main(page), &buffer, onlyTrees: false) }
     }
-    for index in images.frames.indices { try visit(.log(index), onlyTrees: false) }
-    for index in images.records.indices { try visit(.journal(index), onlyTrees: false) }
+    for index in images.frames.indices { try visit(.log(index), &buffer, onlyTrees: false) }
+    for index in images.records.indices { try visit(.journal(index), &buffer, onlyTrees: false) }
+  }
+
+  private func visit(
+    _ image: PageImage, _ buffer: inout [UInt8], onlyTrees: Bool, isAgain: Bool = false
+  ) throws(ScrubbingError) {
+    visited += 1
+    if visited % 256 == 0 {
+      let total = 2 * Int64(images.pageCount) + Int64(images.frames.count + images.records.count)
+      guard progress(visited, total) else { throw .cancelled() }
+    }
+    guard isAgain || !isDone(image) else { return }
+    do throws(FileError) {
+      let present = try images.read(image, into: &buffer)
+      if present == 0 { return }
+      if let kind = treeKind(buffer, image) {
+        try treePage(image, buffer, present: present, kind: kind.kind, start: kind.start)
+      } else if !onlyTrees {
+        try otherPage(image, buffer, present: present)
+      }
+    } catch {
+      throw ScrubbingError(error)
+    }
   }
 
   /// The kind of b-tree page that an image is, and where its header begins; nil where its first byte is that of none.
@@ -139,6 +153,19 @@ final class ScrubRun {
     case .log(let index): logDone[index]
     case .journal(let index): journalDone[index]
     }
+  }
+
+  /// Takes over what another run did with other live pages.
+  func take(_ other: ScrubRun) {
+    if images.pageCount > 0 {
+      for page in 1...images.pageCount where other.mainDone.contains(page) { _ = mainDone.insert(page) }
+      for page in 1...images.pageCount where other.unsurePages.contains(page) { _ = unsurePages.insert(page) }
+    }
+    deferred += other.deferred
+    changedPlaces += other.changedPlaces
+    visited += other.visited
+    tally.add(other.tally)
+    pseudonyms.watched.takeExemptions(of: other.pseudonyms.watched)
   }
 
   /// Takes an image off the list.

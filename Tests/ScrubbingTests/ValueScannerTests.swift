@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Scrubbing
 import StoreFiles
 import SystemPackage
@@ -22,5 +23,88 @@ struct ValueScannerTests {
     let wide = try ScrubScene.plain(seed: 6, rows: 60, setup: "PRAGMA encoding = 'UTF-16le'")
     #expect(try result.scanner.scan(wide.store).count > 100)
     #expect(!result.scanner.scan(Array("nothing of it".utf8), named: "x").places.contains { $0.length > 20 })
+  }
+
+  /// A store of a few values of each kind.
+  static func scene() throws -> ScrubScene {
+    let folder = try TemporaryFolder()
+    let path = folder.appending("Store.sqlite")
+    let queue = try DatabaseQueue(path: path.string)
+    try queue.write { db in
+      try db.execute(sql: "CREATE TABLE t (id INTEGER PRIMARY KEY, word TEXT, number INTEGER, part REAL, bytes BLOB)")
+      for (index, word) in words.enumerated() {
+        try db.execute(
+          sql: "INSERT INTO t VALUES (?, ?, ?, ?, ?)",
+          arguments: [index + 1, word, 40_717_253 + index * 1_000_003, 3.141592653 + Double(index), Data(blob)])
+      }
+    }
+    try queue.close()
+    return ScrubScene(folder, path)
+  }
+
+  static let words = ["Quokka", "naïveté", "東京タワー", "Wandergeselle im Regen", "мандарин", "😀😁😂🤣"]
+  static let blob: [UInt8] = [0x9d, 0x21, 0x77, 0xee, 0x4b, 0xc3, 0x55, 0x1a, 0x68, 0x90]
+
+  /// Bytes that no value is in.
+  static let around = Array("<~ ~>".utf8)
+
+  @Test("It finds every value in every form, at any place")
+  func forms() throws {
+    let result = try Self.scene().scrubbed().result
+    var needles: [(String, [UInt8])] = []
+    for word in Self.words {
+      let text = Array(word.utf8)
+      needles.append(("UTF-8 of \(word)", text))
+      let little = word.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] }
+      let big = word.utf16.flatMap { [UInt8($0 >> 8), UInt8(truncatingIfNeeded: $0)] }
+      needles += [("UTF-16LE of \(word)", little), ("UTF-16BE of \(word)", big)]
+    }
+    needles.append(("blob", Self.blob))
+    needles.append(("digits", Array("41717256".utf8)))
+    needles.append(("digits of a real", Array("4.141592653".utf8)))
+    for (name, bytes) in needles where !name.hasPrefix("UTF-16") && bytes.count >= 6 {
+      for shift in 0..<3 {
+        let packed = Data([UInt8](repeating: 0xf5, count: shift) + bytes + [0xf5, 0xf5]).base64EncodedString()
+        needles.append(("base64 + \(shift) of \(name)", Array(packed.utf8)))
+      }
+      needles.append(("hexadecimal of \(name)", Array(bytes.map { String(format: "%02x", $0) }.joined().utf8)))
+      needles.append(("HEXADECIMAL of \(name)", Array(bytes.map { String(format: "%02X", $0) }.joined().utf8)))
+    }
+    for (name, bytes) in needles {
+      for shift in 0..<2 {
+        let file = [UInt8](repeating: 0x7e, count: shift) + Self.around + bytes + Self.around
+        #expect(!result.scanner.scan(file, named: "x").isEmpty, "\(name), \(shift)")
+      }
+      // Over the border of two pieces.
+      let border = (1 << 18) - bytes.count / 2
+      let folder = try TemporaryFolder()
+      let place = try folder.write(
+        [UInt8](repeating: 0x7e, count: border) + bytes + [UInt8](repeating: 0x7e, count: 99), to: "x")
+      #expect(try !result.scanner.scan(place).isEmpty, "\(name), at a border")
+    }
+    #expect(result.scanner.scan(Self.around + Array("Quokk Wandergesell".utf8), named: "x").isEmpty)
+  }
+
+  @Test("A store whose codes leave no other of their kind free is scrubbed all the same", arguments: [true, false])
+  func dense(_ isIndexed: Bool) throws {
+    let folder = try TemporaryFolder()
+    let path = folder.appending("Store.sqlite")
+    let queue = try DatabaseQueue(path: path.string)
+    try queue.write { db in
+      try db.execute(sql: "CREATE TABLE t (id INTEGER PRIMARY KEY, code TEXT, other TEXT)")
+      if isIndexed { try db.execute(sql: "CREATE UNIQUE INDEX t_code ON t (code)") }
+      for number in 0..<10_000 {
+        try db.execute(
+          sql: "INSERT INTO t (code, other) VALUES (?, ?)",
+          arguments: [String(format: "%04d", number * 7 % 10_000), "w\(number % 100)"])
+      }
+    }
+    try queue.close()
+    let scene = ScrubScene(folder, path)
+    let (scrubbed, result) = try scene.scrubbed()
+    #expect(try scrubbed.integrityCheck() == ["ok"])
+    #expect(try result.scanner.scan(scrubbed.store).isEmpty)
+    #expect(result.report.tightValues == 0)
+    #expect(result.report.exemptValues < 100)
   }
 }

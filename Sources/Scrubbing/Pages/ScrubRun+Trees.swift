@@ -155,7 +155,9 @@ extension ScrubRun {
       if !isApart { for piece in pieces { setDone(piece.image) } }
       return true
     }
-    copyValues(to: &page, (cell.payload + fields.headerEnd)..<max(localEnd, cell.payload + fields.headerEnd), record: cell.payload)
+    copyValues(
+      to: &page, (cell.payload + fields.headerEnd)..<max(localEnd, cell.payload + fields.headerEnd),
+      record: cell.payload)
     if !isApart { try write(pieces) }
     return true
   }

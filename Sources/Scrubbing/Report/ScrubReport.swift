@@ -31,6 +31,13 @@ public struct ScrubReport: Sendable, Hashable, Codable {
       }
     }
 
+    mutating func add(_ other: Counts) {
+      replaced += other.replaced
+      shifted += other.shifted
+      kept += other.kept
+      dropped += other.dropped
+    }
+
     var isEmpty: Bool { replaced + shifted + kept + dropped == 0 }
   }
 
@@ -68,6 +75,14 @@ public struct ScrubReport: Sendable, Hashable, Codable {
 
     /// None of any.
     public init() {}
+
+    mutating func add(_ other: Pages) {
+      rewritten += other.rewritten
+      overflow += other.overflow
+      pieces += other.pieces
+      structural += other.structural
+      noise += other.noise
+    }
   }
 
   /// Bytes that could not be understood and were overwritten.

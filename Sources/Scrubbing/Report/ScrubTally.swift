@@ -25,6 +25,19 @@ struct ScrubTally {
     if gaps.count < Self.gapLimit { gaps.append(ScrubReport.Gap(file: file, offset: offset, length: length)) }
   }
 
+  /// Adds the counts of other pages.
+  mutating func add(_ other: ScrubTally) {
+    for (tree, counts) in other.fields.enumerated() where tree < fields.count {
+      for (field, count) in counts.enumerated() where field < fields[tree].count { fields[tree][field].add(count) }
+    }
+    pages.add(other.pages)
+    gaps += other.gaps.prefix(max(0, Self.gapLimit - gaps.count))
+    gapCount += other.gapCount
+    gapBytes += other.gapBytes
+    keptMatches += other.keptMatches
+    chanceMatches += other.chanceMatches
+  }
+
   mutating func count(_ outcome: Pseudonyms.Outcome, _ tree: Int?, _ field: Int) {
     guard let tree, tree < fields.count, field < fields[tree].count else {
       if let last = fields.indices.last, !fields[last].isEmpty { fields[last][0].add(outcome) }

@@ -56,6 +56,11 @@ struct FingerprintSet: Sendable {
     return true
   }
 
+  /// Puts in what is in another set, without the numbers beside.
+  mutating func add(_ other: FingerprintSet) {
+    for fingerprint in other.slots where fingerprint != 0 { insert(fingerprint) }
+  }
+
   private mutating func grow() {
     let old = slots
     let oldExtra = extra

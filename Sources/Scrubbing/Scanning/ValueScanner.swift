@@ -54,15 +54,28 @@ public struct ValueScanner: Sendable {
   ///
   /// - Throws: `ScrubbingError` where it cannot be read.
   public func scan(_ path: FilePath, in fileSystem: FileSystem = FileSystem()) throws(ScrubbingError) -> Findings {
-    var findings = Findings()
+    let parts = [Part(), Part()]
+    let file: ReadableFile
     do throws(FileError) {
-      let file = try fileSystem.open(path)
-      try scan(file, 0..<file.count, path, &findings)
-      if GzipReader.isGzip(try file.bytes(at: 0, length: 2)) { try scanPacked(file, path, &findings) }
+      file = try fileSystem.open(path)
+      if GzipReader.isGzip(try file.bytes(at: 0, length: 2)) { try scanPacked(file, path, &parts[0].findings) }
     } catch {
       throw ScrubbingError(error)
     }
-    return findings
+    // Large files are looked through from the beginning and from the middle at once.
+    let middle = file.count < 16 << 20 ? file.count : file.count / 2
+    try Pair.run { () throws(ScrubbingError) in
+      try scan(file, 0..<middle, path, parts[0])
+    } _: { () throws(ScrubbingError) in
+      try scan(file, middle..<file.count, path, parts[1])
+    }
+    parts[0].findings.add(parts[1].findings)
+    return parts[0].findings
+  }
+
+  /// Where a thread leaves what it found.
+  private final class Part {
+    var findings = Findings()
   }
 
   /// Looks through bytes in memory.
@@ -75,7 +88,17 @@ public struct ValueScanner: Sendable {
   }
 
   /// Looks through a part of a file; what begins in it may end behind it.
-  func scan(
+  private func scan(
+    _ file: ReadableFile, _ range: Range<Int64>, _ path: FilePath, _ part: Part
+  ) throws(ScrubbingError) {
+    do throws(FileError) {
+      try scan(file, range, path, &part.findings)
+    } catch {
+      throw ScrubbingError(error)
+    }
+  }
+
+  private func scan(
     _ file: ReadableFile, _ range: Range<Int64>, _ path: FilePath, _ findings: inout Findings
   ) throws(FileError) {
     var window = ScanWindow()

@@ -143,6 +143,9 @@ struct WatchedValues: Sendable {
   /// Exempts the value of a hit.
   mutating func exempt(_ hit: Hit) { exempt.insert(hit.key) }
 
+  /// Exempts what another copy of these values exempts.
+  mutating func takeExemptions(of other: WatchedValues) { exempt.add(other.exempt) }
+
   // MARK: Looking for them
 
   /// A value that was found.

@@ -125,10 +125,14 @@ struct OrderedTexts {
             let place = Int(entry.offset)..<(Int(entry.offset) + Int(entry.length))
             value.removeAll(keepingCapacity: true)
             value.append(contentsOf: result[place.lowerBound..<min(place.upperBound, place.lowerBound + node.depth)])
-            if value.count < place.count { value.append(contentsOf: arena[(place.lowerBound + value.count)..<place.upperBound]) }
+            if value.count < place.count {
+              value.append(contentsOf: arena[(place.lowerBound + value.count)..<place.upperBound])
+            }
             finish(&value, node.depth, entry.isBlob, attempt == 0 ? seed : function(seed, attempt))
             if isDone, !isClean(value.span, 0..<value.count) { isDone = false }
-            for offset in node.depth..<max(node.depth, place.count) { result[place.lowerBound + offset] = value[offset] }
+            for offset in node.depth..<max(node.depth, place.count) {
+              result[place.lowerBound + offset] = value[offset]
+            }
           }
           if node.depth >= Int(first.length) { break }
         }

@@ -55,7 +55,9 @@ extension Pseudonyms {
   }
 
   private func noteBytes(isText: Bool, _ bytes: Span<UInt8>, _ range: Range<Int>, _ rule: FieldRule) {
-    if rule.kind == .keep || rule.kind == .metadata {
+    // What is Core Data's own in the metadata is told by its place when it is written.
+    guard rule.kind != .metadata else { return }
+    if rule.kind == .keep {
       keep(bytes, range)
       return
     }

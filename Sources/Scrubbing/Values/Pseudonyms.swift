@@ -55,6 +55,17 @@ final class Pseudonyms {
     orderedTexts = OrderedTexts(encoding: encoding)
   }
 
+  /// The same once more, for use from another thread; what it exempts is its own.
+  init(copying other: Pseudonyms) {
+    encoding = other.encoding
+    function = other.function
+    watched = other.watched
+    orderedTexts = other.orderedTexts
+    orderedNumbers = other.orderedNumbers
+    dates = other.dates
+    ranksDates = other.ranksDates
+  }
+
   /// The bytes that the fingerprints and orders take.
   var memory: Int { watched.memory + orderedTexts.memory + orderedNumbers.memory }
 
