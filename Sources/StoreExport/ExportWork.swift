@@ -106,7 +106,8 @@ struct ExportWork {
         others = [
           BundleItem("pages/index.json", .bytes(pages.index), words: ""),
           // Only its size counts; what it packs to is told by the whole file.
-          BundleItem("pages/pages.bin", evidence.hasMain ? .file(evidence.files.main, size: pages.size) : .bytes([]), words: ""),
+          BundleItem(
+            "pages/pages.bin", evidence.hasMain ? .file(evidence.files.main, size: pages.size) : .bytes([]), words: ""),
         ]
       case .scrubbed: others = full.filter { !$0.name.hasSuffix("-shm") }
       case .full: others = full
