@@ -144,6 +144,24 @@ struct InterruptedSendingTests {
     #expect(receipt.history.last?.kind == .sent)
   }
 
+  @Test func aCatalogueThatCannotBeReadKeepsNothingFromBeingSent() throws {
+    let desk = try SendingDesk(isEncrypted: true)
+    _ = try quarantine(desk)
+    let catalogue = desk.home.appending("Quarantines.json")
+    let good = try system.contents(of: catalogue, limit: 1 << 20)
+    try system.writeAtomically([1, 2, 3], to: catalogue, replacing: true)
+    #expect(try desk.preview().level == nil)
+    let outcome = try desk.sender().send(try desk.add().id)
+    #expect(outcome.problem?.code == "catalogue-unreadable")
+    try desk.expectArrived()
+    try desk.outbox().settle()
+    // It is noted as soon as it can be.
+    try system.writeAtomically(good, to: catalogue, replacing: true)
+    try desk.outbox().settle()
+    let folder = QuarantineFolder(desk.folder.appending("Stores/Incompatible"), surroundings: .still())
+    #expect(try folder.stores().first?.receipt?.deliveries?.count == 1)
+  }
+
   @Test func aReceiptIsNotedOnceWhateverHappens() throws {
     try atEveryStep(of: [.death]) { desk in
       _ = try quarantine(desk)

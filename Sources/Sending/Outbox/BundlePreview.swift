@@ -49,10 +49,14 @@ public struct BundlePreview: Sendable, Hashable {
 
   /// What the receipts of the home's quarantined stores say of a bundle.
   private static func level(of sha256: String, home: FilePath, _ surroundings: Surroundings) throws -> BundleLevel? {
-    for stored in try QuarantineCatalogue(home: home, surroundings: surroundings).stores() {
-      if let export = stored.receipt?.exports?.last(where: { $0.sha256 == sha256 }) {
-        return BundleLevel(rawValue: export.level)
+    do {
+      for stored in try QuarantineCatalogue(home: home, surroundings: surroundings).stores() {
+        if let export = stored.receipt?.exports?.last(where: { $0.sha256 == sha256 }) {
+          return BundleLevel(rawValue: export.level)
+        }
       }
+    } catch is QuarantineError {
+      // What cannot be read says nothing; that is for other verbs to tell.
     }
     return nil
   }

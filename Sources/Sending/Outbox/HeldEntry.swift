@@ -29,9 +29,10 @@ struct HeldEntry: ~Copyable {
     entry = changed
   }
 
+  /// Waits a moment: whoever only looks, or settles, has the lock for no longer.
   private static func lock(_ id: String, of outbox: Outbox) throws -> FolderLock {
     do throws(FileError) {
-      return try FolderLock(outbox.folder(of: id), patience: 0, in: outbox.fileSystem)
+      return try FolderLock(outbox.folder(of: id), patience: 200, in: outbox.fileSystem)
     } catch {
       guard error.kind == .locked else { throw error }
       throw SendingError(

@@ -23,6 +23,8 @@ extension Outbox {
           _ = try finish(&held)
         } catch let error as SendingError {
           guard error.kind == .busy else { throw error }
+        } catch is QuarantineError {
+          // A catalogue or receipt that cannot be read keeps no other bundle from being sent; the bundle stays until it can.
         }
       }
       let removed = try removeOld()
