@@ -1,6 +1,7 @@
 import Foundation
 import Inbox
 import StoreFiles
+import SupportBundle
 import SystemPackage
 import TestSupport
 import Testing
