@@ -24,8 +24,7 @@ struct ServeCommand: ParsableCommand {
 
       EXAMPLES
         lazaret serve --home /var/lib/app --model App.xcdatamodeld
-        lazaret serve --home /srv/support --inbox --identity support.key --listen 0.0.0.0 --port 443 \
-          --host support.example --tls-cert cert.pem --tls-key key.pem
+        lazaret serve --home /srv/support --inbox --identity support.key
 
       \(ExitStatus.help)
       """)
