@@ -65,7 +65,7 @@ struct BundleTests {
     #expect(try browser.get("/bundles/\(name)").status == .notFound)
     #expect(try FileSystem().status(of: scene.home.appending("Exports").appending(name)) == nil)
     #expect(try browser.get("/bundles/.hidden.lazaret.tar.gz").status == .notFound)
-    #expect(try browser.get("/bundles/%2e%2e%2fCatalogue.json").status == .notFound)
+    #expect(throws: Refusal.self) { try browser.get("/bundles/%2e%2e%2fQuarantines.json") }
   }
 
   @Test("a store in its place is exported too, a backup is not, and a key that is none is refused")

@@ -12,8 +12,15 @@ extension WorkLimits {
   ///
   /// - Throws: `worker-failed` where the system refuses one; a worker without its limits does nothing.
   package func apply() throws(InboxError) {
-    // Whoever started the server may have these ignored, and a child inherits that.
-    for number in [SIGXCPU, SIGXFSZ] { _ = signal(number, SIG_DFL) }
+    // Whoever started the server may have these ignored, and the thread that started this process may have them blocked; a child
+    // inherits both.
+    var wanted = sigset_t()
+    unsafe sigemptyset(&wanted)
+    for number in [SIGXCPU, SIGXFSZ] {
+      _ = signal(number, SIG_DFL)
+      unsafe sigaddset(&wanted, number)
+    }
+    unsafe pthread_sigmask(SIG_UNBLOCK, &wanted, nil)
     try Self.limit(Self.addressSpace, memory)
     // The signal first, which tells what the matter is; the kill a little later.
     try Self.limit(Self.processorTime, processorSeconds, most: processorSeconds + 5)
