@@ -59,7 +59,7 @@ struct ScrubWork {
   /// - Parameter ranksDates: whether dates are replaced like other numbers; without that it is done where nothing else will do.
   func run(attempt: Int, ranksDates: Bool = false) throws(ScrubbingError) -> StoreScrubber.Result {
     let pseudonyms = Pseudonyms(
-      key: key, attempt: attempt, encoding: survey?.encoding ?? .utf8, ranksDates: ranksDates)
+      key: key, attempt: attempt, encoding: survey?.encoding ?? .utf8, bytes: main.count, ranksDates: ranksDates)
     var external = ExternalValues(
       store.path(of: .externalData), to: target.path(of: .externalData), in: fileSystem)
     var report = ScrubReport()
@@ -130,7 +130,7 @@ struct ScrubWork {
 
   /// Takes note of every value, and writes nothing.
   func scanner() throws(ScrubbingError) -> ValueScanner {
-    let pseudonyms = Pseudonyms(key: key, attempt: 0, encoding: survey?.encoding ?? .utf8)
+    let pseudonyms = Pseudonyms(key: key, attempt: 0, encoding: survey?.encoding ?? .utf8, bytes: main.count)
     var external = ExternalValues(
       store.path(of: .externalData), to: target.path(of: .externalData), in: fileSystem)
     let images: PageImages?

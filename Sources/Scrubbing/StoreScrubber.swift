@@ -7,7 +7,8 @@ public import SystemPackage
 ///
 /// The store is only read. Two passes go over all page images of its files: the first takes note of every value, so that no
 /// pseudonym is one and so that what is indexed can keep its order; the second writes. Then every file that was written is
-/// looked through for the original values. Memory is bounded: about 100 MB at most, whatever the size of the store.
+/// looked through for the original values. Memory grows with the number of different values, up to some 400 MB for a store of a gigabyte,
+/// and is bounded by the size of the store.
 public struct StoreScrubber: Sendable {
   /// What a scrub is doing.
   public enum Phase: String, Sendable {

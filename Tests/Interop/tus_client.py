@@ -65,11 +65,13 @@ class CuttingProxy:
                 target.sendall(data)
         except OSError:
             pass
+        # Closed too: a socket that is only shut down holds up a client that is still sending.
         for one in (source, target):
             try:
                 one.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
+            one.close()
 
 
 def bag(content):
@@ -169,13 +171,15 @@ def main():
 
 
 def rewritten(proxy, port):
-    """Makes the client name the server by its own port, as it would without a proxy between."""
+    """Makes the client name the server by its own port, as it would without a proxy between, and not wait for ever."""
     import requests
 
     send = requests.Session.send
 
     def named(self, request, **options):
         request.headers["Host"] = f"127.0.0.1:{port}"
+        # The client's own default is to wait for ever.
+        options["timeout"] = 20
         return send(self, request, **options)
 
     requests.Session.send = named

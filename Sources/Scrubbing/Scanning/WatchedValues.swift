@@ -10,8 +10,9 @@ struct WatchedValues: Sendable {
   /// The most bytes that such a beginning takes in any form: as UTF-16, in base64 or as hexadecimal digits.
   static let longestForm = 2 * longest + 4
 
-  /// How many values are watched at most; what is behind that is counted.
-  static let limit = 6_000_000
+  /// How many values are watched at most: one for each 64 bytes of a large store, which is more than stores have; what is beyond that is
+  /// counted.
+  let limit: Int
 
   /// Values of fewer bytes are not looked for in base64: as little as that is found by chance.
   static let shortestInBase64 = 6
@@ -32,21 +33,33 @@ struct WatchedValues: Sendable {
 
   // What nearly all places are dismissed by: the first two bytes of all values, then the first four, then those of short ones
   // and the first eight of long ones; and the first unit of text in UTF-16, then the first four. They are small, so that
-  // they stay near the processor.
+  // they stay near the processor; only that of long values grows with the store, since one that is full dismisses nothing.
   private var pairs = [UInt64](repeating: 0, count: 1024)
   private var units = [UInt64](repeating: 0, count: 1024)
   private var starts = BlockFilter(bits: 16)
   private var shortStarts = BlockFilter(bits: 14)
-  private var longStarts = BlockFilter(bits: 18)
+  private var longStarts: BlockFilter
   private var wideStarts = BlockFilter(bits: 15)
 
   /// For a hash of the first eight bytes the lengths that such values have, from 8 to 24, as bits.
-  private var lengths = [UInt32](repeating: 0, count: 1 << 20)
+  private var lengths: [UInt32]
+  private let lengthShift: UInt64
 
   /// The values that found no room.
   private(set) var unwatched: Int64 = 0
 
-  init(_ function: KeyedFunction) { self.function = function }
+  /// Nothing to watch for yet.
+  ///
+  /// - Parameter bytes: the size of the store, by which there is room for its values.
+  init(_ function: KeyedFunction, bytes: Int64) {
+    self.function = function
+    // A value for each 64 bytes is many; sixteen bits of the filter for each dismiss all but a few in a hundred.
+    limit = Int(max(6_000_000, min(48_000_000, bytes / 64)))
+    let bits = max(18, min(22, Int64.bitWidth - (bytes / 256).leadingZeroBitCount))
+    longStarts = BlockFilter(bits: bits)
+    lengths = [UInt32](repeating: 0, count: 1 << (bits + 1))
+    lengthShift = UInt64(63 - bits)
+  }
 
   /// The number of different values that are watched.
   var count: Int { values.count + shortValues.count + numbers.count }
@@ -75,13 +88,13 @@ struct WatchedValues: Sendable {
       shortStarts.insert(word & 0xffff_ffff)
     } else {
       let fingerprint = fingerprint(bytes, start, length)
-      guard values.count < Self.limit else {
+      guard values.count < limit else {
         if !values.contains(fingerprint) { unwatched += 1 }
         return
       }
       guard values.insert(fingerprint) else { return }
       longStarts.insert(word)
-      lengths[Self.place(word)] |= 1 << UInt32(length - 8)
+      lengths[place(word)] |= 1 << UInt32(length - 8)
     }
     starts.insert(word & 0xffff_ffff)
     pairs[Int(word & 0xffff) >> 6] |= 1 << (word & 63)
@@ -116,7 +129,7 @@ struct WatchedValues: Sendable {
   /// Watches for a number of more than six digits; whether it is new.
   @discardableResult
   mutating func insert(number bits: UInt64) -> Bool {
-    guard numbers.count < Self.limit / 2 else {
+    guard numbers.count < limit / 2 else {
       unwatched += 1
       return true
     }
@@ -219,7 +232,7 @@ struct WatchedValues: Sendable {
   }
 
   private func longHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ word: UInt64) -> Hit? {
-    var wanted = lengths[Self.place(word)]
+    var wanted = lengths[place(word)]
     while wanted != 0 {
       let length = 8 &+ wanted.trailingZeroBitCount
       wanted &= wanted &- 1
@@ -307,8 +320,8 @@ struct WatchedValues: Sendable {
   }
 
   @inline(__always)
-  private static func place(_ word: UInt64) -> Int {
-    Int(truncatingIfNeeded: ((word ^ word >> 31) &* 0xd6e8_feb8_6659_fd93) >> 44)
+  private func place(_ word: UInt64) -> Int {
+    Int(truncatingIfNeeded: ((word ^ word >> 31) &* 0xd6e8_feb8_6659_fd93) >> lengthShift)
   }
 
   /// Up to eight bytes, the first one lowest.

@@ -47,11 +47,14 @@ final class Pseudonyms {
   /// Buffers for text in UTF-8 and for the digits of a number.
   var canonical: [UInt8] = []
 
-  init(key: ScrubbingKey, attempt: Int, encoding: TextEncoding, ranksDates: Bool = false) {
+  /// Pseudonyms under a key, of nothing yet.
+  ///
+  /// - Parameter bytes: the size of the store.
+  init(key: ScrubbingKey, attempt: Int, encoding: TextEncoding, bytes: Int64, ranksDates: Bool = false) {
     self.encoding = encoding
     self.ranksDates = ranksDates
     function = key.function(for: "values", attempt: attempt)
-    watched = WatchedValues(key.function(for: "watch", attempt: 0))
+    watched = WatchedValues(key.function(for: "watch", attempt: 0), bytes: bytes)
     orderedTexts = OrderedTexts(encoding: encoding)
   }
 
