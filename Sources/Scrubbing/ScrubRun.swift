@@ -166,6 +166,8 @@ final class ScrubRun {
     visited += other.visited
     tally.add(other.tally)
     pseudonyms.watched.takeExemptions(of: other.pseudonyms.watched)
+    pseudonyms.stuckNumbers += other.pseudonyms.stuckNumbers
+    pseudonyms.tightNumbers += other.pseudonyms.tightNumbers
   }
 
   /// Takes an image off the list.

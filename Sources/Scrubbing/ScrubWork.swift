@@ -125,7 +125,9 @@ struct ScrubWork {
     }
     report.keeping = wanted.keeping.sorted()
     report.dropping = wanted.dropping.sorted()
-    return StoreScrubber.Result(report: report, scanner: ValueScanner(watched: pseudonyms.watched), files: target)
+    return StoreScrubber.Result(
+      report: report, scanner: ValueScanner(watched: pseudonyms.watched), files: target,
+      stuckNumbers: pseudonyms.stuckNumbers)
   }
 
   /// Takes note of every value, and writes nothing.
@@ -206,7 +208,7 @@ struct ScrubWork {
     report.chanceMatches = tally.chanceMatches
     report.unwatchedValues = pseudonyms.watched.unwatched
     report.unorderedValues = pseudonyms.orderedTexts.leftOut + pseudonyms.orderedNumbers.leftOut
-    report.tightValues = pseudonyms.orderedTexts.unclean
+    report.tightValues = pseudonyms.orderedTexts.unclean + pseudonyms.tightNumbers
     report.changedPlaces = run.changedPlaces
     report.datesShifted = pseudonyms.dates.seconds != 0
     report.dateShiftHasSeconds = pseudonyms.dates.hasSeconds
@@ -310,6 +312,8 @@ struct ScrubWork {
   /// Looks for original values in every file of the result.
   func check(_ result: StoreScrubber.Result) throws(ScrubbingError) -> ValueScanner.Findings {
     var findings = ValueScanner.Findings()
+    // Integers of three and four bytes are found by chance anywhere, so that what was written counts for them.
+    findings.count = Int(clamping: result.stuckNumbers)
     let paths = try written()
     for (number, path) in paths.enumerated() {
       guard progress(.check, Int64(number), Int64(paths.count)) else { throw .cancelled() }

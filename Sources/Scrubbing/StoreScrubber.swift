@@ -35,6 +35,9 @@ public struct StoreScrubber: Sendable {
 
     /// The files that were written.
     public var files: StoreFileSet
+
+    /// How many numbers found no pseudonym that is none of the store's.
+    var stuckNumbers: Int64
   }
 
   /// Called with the work done and the work in all; false ends the scrub with `cancelled`.
@@ -95,8 +98,7 @@ public struct StoreScrubber: Sendable {
         guard attempt + 1 < Self.attempts else {
           throw ScrubbingError(
             .valuesFound, path: store.main,
-            detail: "\(findings.count) original values were found in what was written, the first at byte "
-              + "\(findings.places.first?.offset ?? 0) of \(printable(findings.places.first?.file.text ?? ""))",
+            detail: Self.words(findings),
             hint: "Nothing was kept of it. Export another level, and report this with the store's schema.")
         }
       }
@@ -105,6 +107,14 @@ public struct StoreScrubber: Sendable {
       Self.discard(target, in: fileSystem)
       throw error
     }
+  }
+
+  private static func words(_ findings: ValueScanner.Findings) -> String {
+    guard let first = findings.places.first else {
+      return "\(findings.count) numbers are of a width of which every number is one of the store's"
+    }
+    return "\(findings.count) original values were found in what was written, the first at byte \(first.offset) of "
+      + printable(first.file.text)
   }
 
   /// Removes what was written of a set.

@@ -107,4 +107,29 @@ struct ValueScannerTests {
     #expect(result.report.tightValues == 0)
     #expect(result.report.exemptValues < 100)
   }
+  @Test(
+    "No number of more than six digits is one of the store's, in whatever width and column", arguments: [true, false])
+  func numbers(_ isIndexed: Bool) throws {
+    let folder = try TemporaryFolder()
+    let path = folder.appending("Store.sqlite")
+    let queue = try DatabaseQueue(path: path.string)
+    // Negative numbers of seven digits have three bytes; of a hundred thousand in a row half are not there.
+    let originals =
+      (0..<50_000).map { -1_000_001 - 2 * $0 } + (0..<5000).map { 1_000_000 + $0 * 1001 } + [1 << 40, 1 << 50]
+    try queue.write { db in
+      try db.execute(sql: "CREATE TABLE t (id INTEGER PRIMARY KEY, number INTEGER)")
+      if isIndexed { try db.execute(sql: "CREATE INDEX t_number ON t (number)") }
+      for number in originals { try db.execute(sql: "INSERT INTO t (number) VALUES (?)", arguments: [number]) }
+    }
+    try queue.close()
+    let (scrubbed, _) = try ScrubScene(folder, path).scrubbed()
+    #expect(try scrubbed.integrityCheck() == ["ok"])
+    let found = try DatabaseQueue(path: scrubbed.store.string).read {
+      try Int.fetchAll($0, sql: "SELECT number FROM t")
+    }
+    #expect(found.count == originals.count)
+    #expect(found.allSatisfy { abs($0) > 999_999 })
+    #expect(Set(found).intersection(originals).isEmpty)
+    #expect(Set(found).count > originals.count / 2)
+  }
 }

@@ -154,8 +154,10 @@ public struct ScrubReport: Sendable, Hashable, Codable {
   /// Values of indexed columns that found no room, so that their order was not kept.
   public var unorderedValues: Int64 = 0
 
-  /// Values of indexed columns for which no pseudonym in their order is free of original values; there is one only where the
-  /// check found nothing all the same.
+  /// Values of indexed columns for which no pseudonym in their order is free of original values.
+  ///
+  /// There is one only where the check found nothing all the same. Among them are the largest reals, which stay, and numbers whose
+  /// pseudonym is another number of the store's.
   public var tightValues: Int64 = 0
 
   /// Single places that were changed because an original value happened to be in one pseudonym or across two.

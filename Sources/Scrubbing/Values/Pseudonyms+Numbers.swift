@@ -33,14 +33,27 @@ extension Pseudonyms {
     let width = UInt64(bitPattern: region.upperBound &- region.lowerBound)
     var stream = KeyStream(function, seed: UInt64(bitPattern: number) ^ 0x696e_7465)
     var pseudonym = number
-    for _ in 0..<64 {
+    var isFree = false
+    for _ in 0..<64 where !isFree {
       pseudonym = region.lowerBound &+ Int64(bitPattern: stream.below64(width))
-      if !watched.contains(number: UInt64(bitPattern: pseudonym)), Self.isClean(pseudonym, range.count, watched) {
-        break
-      }
+      isFree = self.isFree(pseudonym, range.count)
     }
+    // Where nearly all numbers of a width are the store's, the next that is free is looked for.
+    for _ in 0..<min(width, Self.nextNumbers) where !isFree {
+      pseudonym = pseudonym == region.upperBound ? region.lowerBound : pseudonym + 1
+      isFree = self.isFree(pseudonym, range.count)
+    }
+    if !isFree { stuckNumbers += 1 }
     Self.write(pseudonym, &bytes, range)
     return .ordered
+  }
+
+  /// How many numbers are tried in turn.
+  private static let nextNumbers: UInt64 = 1 << 16
+
+  /// Whether an integer is none of the store's, and no value is in its bytes.
+  private func isFree(_ number: Int64, _ width: Int) -> Bool {
+    !watched.contains(number: UInt64(bitPattern: number)) && Self.isClean(number, width, watched)
   }
 
   func replaceReal(_ bytes: inout [UInt8], _ range: Range<Int>, _ rule: FieldRule) -> Outcome {
@@ -64,7 +77,8 @@ extension Pseudonyms {
     var stream = KeyStream(function, seed: number.bitPattern ^ 0x7265_616c)
     var pseudonym = Int64(bitPattern: number.bitPattern)
     let place = isOrdered ? orderedNumbers.place(of: number) : nil
-    for _ in 0..<64 {
+    var isFree = false
+    for _ in 0..<64 where !isFree {
       if let place {
         pseudonym = Int64(bitPattern: orderedNumbers.pseudonym(place, &stream).bitPattern)
       } else {
@@ -72,8 +86,9 @@ extension Pseudonyms {
         pseudonym = Int64(bitPattern: number.bitPattern & ~mantissa | stream.next64() & mantissa)
       }
       let isTaken = watched.contains(number: Self.bits(of: Double(bitPattern: UInt64(bitPattern: pseudonym))))
-      if !isTaken, Self.isClean(pseudonym, 8, watched) { break }
+      isFree = !isTaken && Self.isClean(pseudonym, 8, watched)
     }
+    if !isFree { tightNumbers += 1 }
     Self.write(pseudonym, &bytes, range)
     return .ordered
   }

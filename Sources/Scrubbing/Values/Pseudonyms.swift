@@ -44,6 +44,12 @@ final class Pseudonyms {
   var keptBytes: [UInt8] = []
   static let keptLimit = 4 << 20
 
+  /// How many integers found no pseudonym that is none of the store's; a scrub with any does not finish.
+  var stuckNumbers: Int64 = 0
+
+  /// How many other numbers have one that is a number of the store's elsewhere, since their order left no other.
+  var tightNumbers: Int64 = 0
+
   /// Buffers for text in UTF-8 and for the digits of a number.
   var canonical: [UInt8] = []
 
