@@ -69,7 +69,7 @@ let package = Package(
     .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"]), .brew(["libdeflate"])]),
     floor("HTTPServer", knows: ["CMicrohttpd"]),
     floor("StoreFiles", knows: [systemPackage, crypto]),
-    floor("TusProtocol", knows: []),
+    floor("TusProtocol", knows: ["StoreFiles"]),
     floor("AgeEncryption", knows: [crypto]),
     floor("Archives", knows: ["CZlib", "CDeflate"]),
     floor("PropertyLists", knows: ["StoreFiles", systemPackage]),

@@ -1,6 +1,7 @@
 import Sending
 import StoreFiles
 import Testing
+import TusProtocol
 
 struct RetryTests {
   @Test func pausesGrowFromASecondToFiveMinutesAndAreDrawnBelow() {

@@ -29,18 +29,8 @@ struct OutboxRetryCommand: ParsableCommand {
       // A file that is named goes before the one that is remembered, and that before the environment.
       let isRemembered = token.tokenFile == nil && entry.tokenFile != nil
       let given = isRemembered ? nil : try token.token()
-      let progress = TransferLine()
-      Interruption.listen()
       let sender = Sender(of: outbox, over: URLSessionTransport(), options: persistence.options)
-      let outcome: SendingOutcome
-      do {
-        outcome = try sender.send(
-          entry.id, as: given, to: address, progress: { progress.show($0) }, isStopped: { Interruption.isRequested })
-      } catch {
-        progress.clear()
-        throw error
-      }
-      progress.clear()
+      let outcome = try sender.sendShowing(entry.id, as: given, to: address)
       SendingPresentation(json: output.json).tell(try outbox.entry(entry.id), outcome)
     }
   }

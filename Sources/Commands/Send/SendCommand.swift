@@ -71,18 +71,8 @@ struct SendCommand: ParsableCommand {
         return
       }
       try outbox.settle()
-      let progress = TransferLine()
-      Interruption.listen()
       let sender = Sender(of: outbox, over: URLSessionTransport(), options: persistence.options)
-      let outcome: SendingOutcome
-      do {
-        outcome = try sender.send(
-          entry.id, as: token, to: receiver, progress: { progress.show($0) }, isStopped: { Interruption.isRequested })
-      } catch {
-        progress.clear()
-        throw error
-      }
-      progress.clear()
+      let outcome = try sender.sendShowing(entry.id, as: token, to: receiver)
       presentation.tell(try outbox.entry(entry.id), outcome)
     }
   }

@@ -1,4 +1,5 @@
 package import StoreFiles
+internal import TusProtocol
 
 /// How long a receiver asks to wait: `Retry-After` (RFC 9110, section 10.2.3).
 package enum RetryAfter {
