@@ -190,7 +190,9 @@ public struct Examiner: Sendable {
   private func openPart(_ part: StoreFileSet.Part, of files: StoreFileSet) throws(FileError) -> ReadableFile? {
     let path = files.path(of: part)
     guard try fileSystem.status(of: path) != nil else {
-      guard try fileSystem.status(of: path, followingLinks: false) != nil else { return nil }
+      // Another process may have created it between the two looks; then it is no link, and read as any other.
+      guard let entry = try fileSystem.status(of: path, followingLinks: false) else { return nil }
+      guard entry.kind == .symbolicLink else { return try fileSystem.open(path) }
       throw FileError(
         .danglingLink, operation: "read the store", path: path,
         detail: "\(quoted(path)) beside it is a symbolic link that leads nowhere")

@@ -165,9 +165,11 @@ final class ScrubRun {
     changedPlaces += other.changedPlaces
     visited += other.visited
     tally.add(other.tally)
-    pseudonyms.watched.takeExemptions(of: other.pseudonyms.watched)
-    pseudonyms.stuckNumbers += other.pseudonyms.stuckNumbers
-    pseudonyms.tightNumbers += other.pseudonyms.tightNumbers
+    if isReplacing {
+      pseudonyms.takeFindings(of: other.pseudonyms)
+    } else {
+      pseudonyms.takeNotes(of: other.pseudonyms)
+    }
   }
 
   /// Takes an image off the list.

@@ -77,8 +77,7 @@ struct ScrubWork {
       } catch {
         throw ScrubbingError(error)
       }
-      try ScrubRun(survey, images, columns, pseudonyms, into: nil) { progress(.notes, $0, $1) }.run()
-      keepWords(of: survey, pseudonyms)
+      try note(survey, images, columns, pseudonyms)
       pseudonyms.finishNotes()
       if pseudonyms.dates.isImpossible, !ranksDates { return try run(attempt: attempt, ranksDates: true) }
       do throws(FileError) {
@@ -146,23 +145,42 @@ struct ScrubWork {
     }
     if let survey, let images {
       let columns = try ColumnRules(survey, wanted)
-      try ScrubRun(survey, images, columns, pseudonyms, into: nil) { progress(.notes, $0, $1) }.run()
-      keepWords(of: survey, pseudonyms)
+      try note(survey, images, columns, pseudonyms)
     }
     pseudonyms.finishNotes()
     return ValueScanner(watched: pseudonyms.watched)
   }
 
-  /// Pages from which on two threads write.
+  /// Takes note of all values, and of the words that are not the user's.
+  private func note(
+    _ survey: StoreSurvey, _ images: PageImages, _ columns: ColumnRules, _ pseudonyms: Pseudonyms
+  ) throws(ScrubbingError) {
+    let run = ScrubRun(survey, images, columns, pseudonyms, into: nil) { progress(.notes, $0, $1) }
+    try Self.run(run) {
+      ScrubRun(survey, images, columns, Pseudonyms(like: pseudonyms), into: nil) { progress(.notes, 2 * $0, $1) }
+    }
+    keepWords(of: survey, pseudonyms)
+  }
+
+  /// Writes all pages.
+  private func write(_ run: ScrubRun) throws(ScrubbingError) {
+    try Self.run(run) {
+      ScrubRun(run.survey, run.images, run.rules, Pseudonyms(copying: run.pseudonyms), into: run.outputs) {
+        progress(.writing, 2 * $0, $1)
+      }
+    }
+  }
+
+  /// Pages from which on two threads go through the pages.
   private static let parallelPages: UInt32 = 4096
 
-  /// Writes all pages: in a sound store the live ones in two halves at once, as none has to do with the other.
-  private func write(_ run: ScrubRun) throws(ScrubbingError) {
+  /// Goes through all pages: in a sound store through the live ones in two halves at once, as none has to do with the other.
+  ///
+  /// - Parameter second: makes what goes through the second half.
+  private static func run(_ run: ScrubRun, second: () -> ScrubRun) throws(ScrubbingError) {
     let count = run.images.pageCount
     guard !run.survey.isDamaged, count >= Self.parallelPages else { return try run.run() }
-    let other = ScrubRun(run.survey, run.images, run.rules, Pseudonyms(copying: run.pseudonyms), into: run.outputs) {
-      progress(.writing, 2 * $0, $1)
-    }
+    let other = second()
     try Pair.run { () throws(ScrubbingError) in
       try run.runLive(1...(count / 2))
     } _: { () throws(ScrubbingError) in

@@ -1,20 +1,12 @@
-/// A set of 64-bit fingerprints in one flat array, with a number beside each where that is wanted.
+/// A set of 64-bit fingerprints in one flat array.
 struct FingerprintSet: Sendable {
-  private var slots: [UInt64]
-  private var extra: [UInt32]
-  private let hasExtra: Bool
+  private var slots = [UInt64](repeating: 0, count: 1 << 12)
 
   /// The number of fingerprints in it.
   private(set) var count = 0
 
-  init(hasExtra: Bool = false) {
-    slots = [UInt64](repeating: 0, count: 1 << 12)
-    extra = hasExtra ? [UInt32](repeating: 0, count: 1 << 12) : []
-    self.hasExtra = hasExtra
-  }
-
   /// The bytes that it takes.
-  var memory: Int { slots.count * (hasExtra ? 12 : 8) }
+  var memory: Int { slots.count * 8 }
 
   /// The place of a fingerprint, or of the gap where it would be.
   @inline(__always)
@@ -32,44 +24,33 @@ struct FingerprintSet: Sendable {
     return slots[place(fingerprint)] == fingerprint
   }
 
-  /// The number beside a fingerprint; nil where it is not in the set.
-  @inline(__always)
-  func number(of fingerprint: UInt64) -> UInt32? {
-    let fingerprint = fingerprint == 0 ? 1 : fingerprint
-    let index = place(fingerprint)
-    return slots[index] == fingerprint ? extra[index] : nil
-  }
-
-  /// Puts a fingerprint in, or adds bits to the number of one that is there; whether it was new.
+  /// Puts a fingerprint in; whether it was new.
   @discardableResult
-  mutating func insert(_ fingerprint: UInt64, adding bits: UInt32 = 0) -> Bool {
+  mutating func insert(_ fingerprint: UInt64) -> Bool {
     let fingerprint = fingerprint == 0 ? 1 : fingerprint
     let index = place(fingerprint)
-    if slots[index] == fingerprint {
-      if hasExtra { extra[index] |= bits }
-      return false
-    }
+    guard slots[index] == 0 else { return false }
     slots[index] = fingerprint
-    if hasExtra { extra[index] = bits }
     count += 1
     if count * 4 > slots.count * 3 { grow() }
     return true
   }
 
-  /// Puts in what is in another set, without the numbers beside.
-  mutating func add(_ other: FingerprintSet) {
-    for fingerprint in other.slots where fingerprint != 0 { insert(fingerprint) }
+  /// Puts in what is in another set, until there are so many; gives how many found no room.
+  @discardableResult
+  mutating func add(_ other: FingerprintSet, upTo limit: Int = .max) -> Int64 {
+    // Room is made first: what comes in the order of another table would fill a small one from its beginning.
+    while min(limit, count + other.count) * 4 > slots.count * 3 { grow() }
+    var left: Int64 = 0
+    for fingerprint in other.slots where fingerprint != 0 {
+      if count < limit { insert(fingerprint) } else if !contains(fingerprint) { left += 1 }
+    }
+    return left
   }
 
   private mutating func grow() {
     let old = slots
-    let oldExtra = extra
     slots = [UInt64](repeating: 0, count: old.count * 2)
-    if hasExtra { extra = [UInt32](repeating: 0, count: old.count * 2) }
-    for (index, fingerprint) in old.enumerated() where fingerprint != 0 {
-      let place = place(fingerprint)
-      slots[place] = fingerprint
-      if hasExtra { extra[place] = oldExtra[index] }
-    }
+    for fingerprint in old where fingerprint != 0 { slots[place(fingerprint)] = fingerprint }
   }
 }

@@ -25,33 +25,68 @@ enum PackedDigits {
     }
   }
 
-  /// For each byte 0 where it is no digit, 1 for a digit of base64, 2 for one of hexadecimal numbers too.
-  static let kinds: [UInt8] = (0...255).map { base64[$0] == none ? 0 : hexadecimal[$0] == none ? 1 : 2 }
+  /// What characters that are no digits have in ``kinds``.
+  static let otherMark: UInt8 = 0x80
+
+  /// What hexadecimal digits have in ``kinds``.
+  static let hexadecimalMark: UInt8 = 0x40
+
+  /// For each byte, in the lower six bits, the number that it stands for in base64, and the mark of what it is.
+  static let kinds: [UInt8] = (0...255).map {
+    base64[$0] == none ? otherMark : hexadecimal[$0] == none ? base64[$0] : base64[$0] | hexadecimalMark
+  }
 
   private static func table(_ number: (UInt8) -> UInt8) -> [UInt8] { (0...255).map { number(UInt8($0)) } }
 
-  /// What digits decode to, up to the first character that is none.
+  /// Four of the six bytes that eight digits of base64 stand for, the first one lowest.
+  ///
+  /// - Parameter bits: the 48 bits of the digits, those of the last one lowest.
+  @inline(__always)
+  static func start(_ bits: UInt64, skipping skipped: Int) -> UInt64 {
+    UInt64(UInt32(truncatingIfNeeded: bits &>> UInt64(16 &- 8 &* skipped)).byteSwapped)
+  }
+
+  /// The 48 bits that eight digits of base64 stand for, those of the last one lowest.
+  @inline(__always)
+  static func base64(_ bytes: Span<UInt8>, at start: Int) -> UInt64 {
+    let kinds = kinds.span
+    var word: UInt64 = 0
+    for index in start..<(start &+ 8) { word = word &<< 6 | UInt64(kinds[Int(bytes[index])] & 63) }
+    return word
+  }
+
+  /// The four bytes that eight hexadecimal digits stand for, the first one lowest.
+  static func hexadecimalStart(_ bytes: Span<UInt8>, at start: Int) -> UInt64 {
+    var word: UInt32 = 0
+    for index in start..<(start + 8) { word = word << 4 | UInt32(hexadecimal[Int(bytes[index])]) }
+    return UInt64(word.byteSwapped)
+  }
+
+  /// Decodes digits, up to the first character that is none; gives the number of bytes.
   ///
   /// - Parameters:
   ///   - bits: the bits of a digit: 6 for base64, 4 for hexadecimal.
-  ///   - count: how many bytes are wanted at most.
-  static func decode(_ bytes: Span<UInt8>, from start: Int, before end: Int, bits: Int, count: Int) -> [UInt8] {
-    let table = bits == 6 ? base64 : hexadecimal
-    var result: [UInt8] = []
+  ///   - count: how many bytes are wanted at most; there is room for as many.
+  static func decode(
+    _ bytes: Span<UInt8>, from start: Int, before end: Int, bits: Int, count: Int, into result: inout MutableSpan<UInt8>
+  ) -> Int {
+    let table = (bits == 6 ? base64 : hexadecimal).span
+    var made = 0
     var word: UInt32 = 0
     var held = 0
     var index = start
-    while index < end, result.count < count {
+    while index < end, made < count {
       let digit = table[Int(bytes[index])]
       if digit == none { break }
       word = word << UInt32(bits) | UInt32(digit)
       held += bits
       if held >= 8 {
         held -= 8
-        result.append(UInt8(truncatingIfNeeded: word >> UInt32(held)))
+        result[made] = UInt8(truncatingIfNeeded: word >> UInt32(held))
+        made += 1
       }
       index += 1
     }
-    return result
+    return made
   }
 }

@@ -149,7 +149,8 @@ public struct ValueScanner: Sendable {
     findings.bytes += Int64(window.bytes.count - window.seen)
     let span = window.bytes.span
     var offset = max(0, window.seen - WatchedValues.longestForm)
-    while let hit = watched.firstHit(span, from: offset, before: span.count) {
+    var block = ScanBlock()
+    while let hit = watched.firstHit(span, from: offset, before: span.count, using: &block) {
       offset = hit.range.lowerBound + 1
       // What ends within the part that was seen before was found before.
       guard hit.range.upperBound > window.seen else { continue }

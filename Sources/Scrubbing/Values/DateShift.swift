@@ -61,6 +61,19 @@ struct DateShift: Sendable {
     roomOut = min(roomOut, limit - 1 - abs(date))
   }
 
+  /// Adds the dates that were noted elsewhere.
+  mutating func add(_ other: DateShift) {
+    dates += other.dates.prefix(max(0, Self.limit - dates.count))
+    hasDates = hasDates || other.hasDates
+    hasStuck = hasStuck || other.hasStuck
+    roomUp = min(roomUp, other.roomUp)
+    roomDown = min(roomDown, other.roomDown)
+    roomOut = min(roomOut, other.roomOut)
+    roomIn = min(roomIn, other.roomIn)
+    low = min(low, other.low)
+    high = max(high, other.high)
+  }
+
   /// Chooses the number of days.
   ///
   /// - Parameter isTaken: whether a number is one of the store's.

@@ -38,6 +38,13 @@ struct OrderedNumbers {
     if let whole = Self.whole(number), NumberRegion.isLong(whole) { insert(whole) }
   }
 
+  /// Adds the numbers of another one.
+  mutating func add(_ other: OrderedNumbers) {
+    for number in other.originals { insert(number) }
+    for number in other.reals { insert(real: number) }
+    leftOut += other.leftOut
+  }
+
   /// The whole number below a real; nil where reals have no fractions any more.
   private static func whole(_ number: Double) -> Int64? {
     abs(number) < 4_503_599_627_370_496 ? Int64(number.rounded(.down)) : nil

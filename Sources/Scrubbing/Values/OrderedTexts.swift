@@ -74,6 +74,16 @@ struct OrderedTexts {
     }
   }
 
+  /// Adds the values of another one.
+  mutating func add(_ other: OrderedTexts) {
+    for entry in other.entries {
+      insert(
+        other.arena.span, Int(entry.offset)..<(Int(entry.offset) + Int(entry.length)), isBlob: entry.isBlob,
+        seed: entry.seed)
+    }
+    leftOut += other.leftOut
+  }
+
   /// The pseudonym of a value, or of its beginning; nil where the value is not among those.
   func pseudonym(seed: UInt64) -> ArraySlice<UInt8>? {
     guard !entries.isEmpty else { return nil }

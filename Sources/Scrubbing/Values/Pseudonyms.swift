@@ -50,8 +50,9 @@ final class Pseudonyms {
   /// How many other numbers have one that is a number of the store's elsewhere, since their order left no other.
   var tightNumbers: Int64 = 0
 
-  /// Buffers for text in UTF-8 and for the digits of a number.
+  /// Buffers for text in UTF-8 and for the digits of a number, and for a search.
   var canonical: [UInt8] = []
+  private var block = ScanBlock()
 
   /// Pseudonyms under a key, of nothing yet.
   ///
@@ -64,6 +65,15 @@ final class Pseudonyms {
     orderedTexts = OrderedTexts(encoding: encoding)
   }
 
+  /// Pseudonyms under the same key, of nothing yet, for taking notes on another thread.
+  init(like other: Pseudonyms) {
+    encoding = other.encoding
+    ranksDates = other.ranksDates
+    function = other.function
+    watched = WatchedValues(like: other.watched)
+    orderedTexts = OrderedTexts(encoding: encoding)
+  }
+
   /// The same once more, for use from another thread; what it exempts is its own.
   init(copying other: Pseudonyms) {
     encoding = other.encoding
@@ -73,6 +83,22 @@ final class Pseudonyms {
     orderedNumbers = other.orderedNumbers
     dates = other.dates
     ranksDates = other.ranksDates
+  }
+
+  /// Adds the notes that were taken on another thread.
+  func takeNotes(of other: Pseudonyms) {
+    watched.add(other.watched)
+    orderedTexts.add(other.orderedTexts)
+    orderedNumbers.add(other.orderedNumbers)
+    dates.add(other.dates)
+    keptBytes += other.keptBytes.prefix(max(0, Self.keptLimit - keptBytes.count))
+  }
+
+  /// Adds what was found out while another thread replaced values.
+  func takeFindings(of other: Pseudonyms) {
+    watched.takeExemptions(of: other.watched)
+    stuckNumbers += other.stuckNumbers
+    tightNumbers += other.tightNumbers
   }
 
   /// The bytes that the fingerprints and orders take.
@@ -152,6 +178,6 @@ final class Pseudonyms {
 
   /// Where bytes on a page contain an original value.
   func firstHit(_ bytes: Span<UInt8>, from start: Int, before end: Int) -> WatchedValues.Hit? {
-    watched.firstHit(bytes, from: start, before: end)
+    watched.firstHit(bytes, from: start, before: end, using: &block)
   }
 }

@@ -1,0 +1,168 @@
+/// Sifts a stretch of bytes for places at which a value may begin.
+///
+/// Each filter is asked about all places that the one before let through, and nothing is decided between two questions: the
+/// answers then come from memory many at a time, where one after the other takes ten times as long.
+struct ScanBlock {
+  /// The most places that are sifted at once.
+  static let length = 1024
+
+  /// Fewer places are better looked at one by one.
+  static let worthwhile = 96
+
+  /// The places that are left, in order.
+  private(set) var places: [UInt32] = []
+
+  // For each place that is left after the first filters: the place, and the eight bytes from there.
+  private var plain: [UInt32] = []
+  private var words: [UInt64] = []
+
+  private var wide: [UInt32] = []
+  private var short: [UInt32] = []
+  private var left: [UInt32] = []
+
+  // Which bytes are digits of base64, and which hexadecimal ones, as bits.
+  private var digits: [UInt64] = []
+  private var hexadecimalDigits: [UInt64] = []
+
+  /// Makes room, once.
+  private mutating func prepare() {
+    guard plain.isEmpty else { return }
+    plain = [UInt32](repeating: 0, count: Self.length)
+    words = [UInt64](repeating: 0, count: Self.length)
+    wide = [UInt32](repeating: 0, count: Self.length)
+    short = [UInt32](repeating: 0, count: Self.length)
+    left = [UInt32](repeating: 0, count: 3 * Self.length)
+    digits = [UInt64](repeating: 0, count: Self.length / 64 + 1)
+    hexadecimalDigits = digits
+  }
+
+  /// Finds the places of a range, of no more than ``length`` bytes, at which a value may begin that ends before `end`.
+  mutating func sift(_ bytes: Span<UInt8>, _ range: Range<Int>, before end: Int, _ values: WatchedValues) {
+    prepare()
+    // The last places, behind which there are no eight bytes, are all left.
+    let whole = range.lowerBound..<max(range.lowerBound, min(range.upperBound, end &- 7))
+    let counts = first(bytes, whole, values)
+    var count = plainOnes(counts.plain, values, 0)
+    count = wideOnes(counts.wide, bytes, values, count)
+    count = packedOnes(bytes, whole, before: end, values, count)
+    places.removeAll(keepingCapacity: true)
+    places.append(contentsOf: left[..<count])
+    if count > 1 { places.sort() }
+    for place in whole.upperBound..<range.upperBound { places.append(UInt32(truncatingIfNeeded: place)) }
+  }
+
+  /// Asks the small filters of all places.
+  private mutating func first(
+    _ bytes: Span<UInt8>, _ range: Range<Int>, _ values: WatchedValues
+  ) -> (plain: Int, wide: Int) {
+    guard !range.isEmpty else { return (0, 0) }
+    let (units, starts) = (values.units.span, values.starts.words.span)
+    var (plainCount, wideCount) = (0, 0)
+    // The eight bytes from `index` on, the first one lowest.
+    var word = WatchedValues.word(bytes, range.lowerBound, 7) &<< 8
+    for index in range {
+      word = word &>> 8 | UInt64(bytes[index &+ 7]) &<< 56
+      plain[plainCount] = UInt32(truncatingIfNeeded: index)
+      words[plainCount] = word
+      plainCount &+= StartFilter.mayContain(word & 0xffff_ffff, starts)
+      let pair = Int(truncatingIfNeeded: word & 0xffff)
+      wide[wideCount] = UInt32(truncatingIfNeeded: index)
+      wideCount &+= Int(truncatingIfNeeded: units[pair &>> 6] &>> UInt64(truncatingIfNeeded: pair & 63) & 1)
+    }
+    return (plainCount, wideCount)
+  }
+
+  /// Asks the large filter of values as they are.
+  private mutating func plainOnes(_ count: Int, _ values: WatchedValues, _ start: Int) -> Int {
+    let (starts, members) = (values.shortStarts.words.span, values.members.words.span)
+    let (startShift, shift) = (values.shortStarts.shift, values.members.shift)
+    var shortCount = 0
+    var leftCount = start
+    for number in 0..<count {
+      let word = words[number]
+      left[leftCount] = plain[number]
+      let isLong = BlockFilter.mayContain(word, members, shift)
+      leftCount &+= isLong
+      short[shortCount] = UInt32(truncatingIfNeeded: number)
+      shortCount &+= BlockFilter.mayContain(word & 0xffff_ffff, starts, startShift) & (1 &- isLong)
+    }
+    for place in 0..<shortCount {
+      let number = Int(short[place])
+      let word = words[number]
+      left[leftCount] = plain[number]
+      leftCount &+=
+        BlockFilter.mayContain(WatchedValues.shortKey(word, 4), members, shift)
+        | BlockFilter.mayContain(WatchedValues.shortKey(word, 5), members, shift)
+        | BlockFilter.mayContain(WatchedValues.shortKey(word, 6), members, shift)
+        | BlockFilter.mayContain(WatchedValues.shortKey(word, 7), members, shift)
+    }
+    return leftCount
+  }
+
+  /// Asks the filter of text in UTF-16.
+  private mutating func wideOnes(_ count: Int, _ bytes: Span<UInt8>, _ values: WatchedValues, _ start: Int) -> Int {
+    var leftCount = start
+    for number in 0..<count {
+      let word = WatchedValues.word(bytes, Int(wide[number]), 8)
+      guard values.wideStarts.mayContain(word) || values.wideStarts.mayContain(WatchedValues.swappedUnits(word)) else {
+        continue
+      }
+      left[leftCount] = wide[number]
+      leftCount &+= 1
+    }
+    return leftCount
+  }
+
+  /// Finds eight digits in a row, and asks whether any of the bytes that they stand for is a value's first.
+  private mutating func packedOnes(
+    _ bytes: Span<UInt8>, _ range: Range<Int>, before end: Int, _ values: WatchedValues, _ start: Int
+  ) -> Int {
+    let table = PackedDigits.kinds.span
+    let read = min(end, range.upperBound &+ 7) &- range.lowerBound
+    let count = (range.count &+ 63) &>> 6
+    for number in 0...count {
+      var (some, hexadecimal): (UInt64, UInt64) = (0, 0)
+      let from = number &<< 6
+      for bit in 0..<max(0, min(64, read &- from)) {
+        let kind = UInt64(table[Int(bytes[range.lowerBound &+ from &+ bit])])
+        some |= (kind &>> 7 ^ 1) &<< UInt64(truncatingIfNeeded: bit)
+        hexadecimal |= (kind &>> 6 & 1) &<< UInt64(truncatingIfNeeded: bit)
+      }
+      digits[number] = some
+      hexadecimalDigits[number] = hexadecimal
+    }
+    var leftCount = start
+    for number in 0..<count {
+      var places = Self.runs(digits[number], digits[number &+ 1])
+      guard places != 0 else { continue }
+      let hexadecimal = Self.runs(hexadecimalDigits[number], hexadecimalDigits[number &+ 1])
+      while places != 0 {
+        let bit = places.trailingZeroBitCount
+        places &= places &- 1
+        let place = range.lowerBound &+ number &<< 6 &+ bit
+        guard place < range.upperBound else { break }
+        let word = PackedDigits.base64(bytes, at: place)
+        if values.starts.mayContain(PackedDigits.start(word, skipping: 0))
+          || values.starts.mayContain(PackedDigits.start(word, skipping: 1))
+          || values.starts.mayContain(PackedDigits.start(word, skipping: 2))
+          || hexadecimal &>> UInt64(bit) & 1 != 0
+            && values.starts.mayContain(PackedDigits.hexadecimalStart(bytes, at: place))
+        {
+          left[leftCount] = UInt32(truncatingIfNeeded: place)
+          leftCount &+= 1
+        }
+      }
+    }
+    return leftCount
+  }
+
+  /// The bits at which eight in a row begin, which may go on in the next word.
+  @inline(__always)
+  private static func runs(_ word: UInt64, _ next: UInt64) -> UInt64 {
+    let two = word & (word &>> 1 | next &<< 63)
+    let nextTwo = next & next &>> 1
+    let four = two & (two &>> 2 | nextTwo &<< 62)
+    let nextFour = nextTwo & nextTwo &>> 2
+    return four & (four &>> 4 | nextFour &<< 60)
+  }
+}

@@ -1,0 +1,167 @@
+internal import SQLiteFormat
+
+extension WatchedValues {
+  /// A value that was found.
+  struct Hit {
+    /// Where it is, in whatever form.
+    var range: Range<Int>
+
+    /// What tells it from other values.
+    fileprivate(set) var key: UInt64
+  }
+
+  /// The first value that begins in a range and ends in it, exempt ones left out: as it is, in UTF-16 of either order and at
+  /// any place, in base64 or in hexadecimal digits.
+  func firstHit(_ bytes: Span<UInt8>, from start: Int, before limit: Int) -> Hit? {
+    var block = ScanBlock()
+    return firstHit(bytes, from: start, before: limit, using: &block)
+  }
+
+  /// The same, with buffers that were used before.
+  func firstHit(_ bytes: Span<UInt8>, from start: Int, before limit: Int, using block: inout ScanBlock) -> Hit? {
+    let end = min(limit, bytes.count)
+    // No value has fewer than four bytes.
+    let stop = end &- 3
+    guard stop &- start > ScanBlock.worthwhile else {
+      var index = start
+      while index < stop {
+        if let hit = hit(bytes, at: index, before: end) { return hit }
+        index &+= 1
+      }
+      return nil
+    }
+    var index = start
+    while index < stop {
+      let next = min(index &+ ScanBlock.length, stop)
+      block.sift(bytes, index..<next, before: end, self)
+      for place in block.places {
+        if let hit = hit(bytes, at: Int(place), before: end) { return hit }
+      }
+      index = next
+    }
+    return nil
+  }
+
+  /// A value that begins at a place.
+  private func hit(_ bytes: Span<UInt8>, at index: Int, before end: Int) -> Hit? {
+    let word = Self.word(bytes, index, end &- index)
+    let pair = Int(truncatingIfNeeded: word & 0xffff)
+    if starts.mayContain(word & 0xffff_ffff), let hit = plainHit(bytes, at: index, before: end, word) { return hit }
+    if units[pair &>> 6] &>> UInt64(pair & 63) & 1 != 0 {
+      if wideStarts.mayContain(word), let hit = wideHit(bytes, at: index, before: end, .utf16LittleEndian) {
+        return hit
+      }
+      if wideStarts.mayContain(Self.swappedUnits(word)),
+        let hit = wideHit(bytes, at: index, before: end, .utf16BigEndian)
+      {
+        return hit
+      }
+    }
+    return packedHit(bytes, at: index, before: end)
+  }
+
+  /// Four units with their bytes in the other order.
+  @inline(__always)
+  static func swappedUnits(_ word: UInt64) -> UInt64 {
+    (word & 0x00ff_00ff_00ff_00ff) << 8 | (word & 0xff00_ff00_ff00_ff00) >> 8
+  }
+
+  private func shortHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ word: UInt64) -> Hit? {
+    for length in 4...7 where offset &+ length <= end {
+      let key = Self.shortKey(word, length)
+      if members.mayContain(key), shortValues.contains(key), !exempt.contains(key) {
+        return Hit(range: offset..<(offset &+ length), key: key)
+      }
+    }
+    return nil
+  }
+
+  private func longHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ word: UInt64) -> Hit? {
+    var wanted = lengths[place(word)]
+    while wanted != 0 {
+      let length = 8 &+ wanted.trailingZeroBitCount
+      wanted &= wanted &- 1
+      guard offset &+ length <= end else { return nil }
+      let key = fingerprint(bytes, offset, length)
+      if values.contains(key), !exempt.contains(key) { return Hit(range: offset..<(offset &+ length), key: key) }
+    }
+    return nil
+  }
+
+  private func plainHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ word: UInt64) -> Hit? {
+    if shortStarts.mayContain(word & 0xffff_ffff), let hit = shortHit(bytes, at: offset, before: end, word) {
+      return hit
+    }
+    if offset &+ 8 <= end, members.mayContain(word) { return longHit(bytes, at: offset, before: end, word) }
+    return nil
+  }
+
+  /// A value that begins at a place in UTF-16.
+  @inline(never)
+  private func wideHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ encoding: TextEncoding) -> Hit? {
+    // The characters, and where each of their bytes came from.
+    var text: [UInt8] = []
+    var ends: [Int] = []
+    var index = offset
+    while index &+ 2 <= end, text.count < Self.longest {
+      let character = TextCoding.read(bytes, at: index, before: end, encoding)
+      guard character.scalar != nil else { break }
+      TextCoding.appendUTF8(bytes, index..<(index &+ character.length), encoding, to: &text)
+      index &+= character.length
+      while ends.count < text.count { ends.append(index) }
+    }
+    guard let hit = hit(in: text.span, from: 0, before: text.count, shortest: 4) else { return nil }
+    return Hit(range: offset..<ends[hit.range.upperBound &- 1], key: hit.key)
+  }
+
+  /// A value that begins at a place in digits: with one of the first three bytes that eight of base64 stand for, or with the
+  /// first of hexadecimal ones.
+  private func packedHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int) -> Hit? {
+    guard offset &+ 8 <= end else { return nil }
+    let kinds = PackedDigits.kinds.span
+    var word: UInt64 = 0
+    var isHexadecimal = true
+    for index in offset..<(offset &+ 8) {
+      let digit = kinds[Int(bytes[index])]
+      if digit & PackedDigits.otherMark != 0 { return nil }
+      if digit & PackedDigits.hexadecimalMark == 0 { isHexadecimal = false }
+      word = word << 6 | UInt64(digit & 63)
+    }
+    for skipped in 0..<3 where starts.mayContain(PackedDigits.start(word, skipping: skipped)) {
+      if let hit = packedHit(bytes, at: offset, before: end, bits: 6, skipping: skipped) { return hit }
+    }
+    return isHexadecimal ? packedHit(bytes, at: offset, before: end, bits: 4, skipping: 0) : nil
+  }
+
+  @inline(never)
+  private func packedHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, bits: Int, skipping: Int) -> Hit? {
+    var text: [32 of UInt8] = .init(repeating: 0)
+    var span = text.mutableSpan
+    // Enough for the filters; only what passes those is worth the rest.
+    var count = PackedDigits.decode(bytes, from: offset, before: end, bits: bits, count: skipping &+ 8, into: &span)
+    let shortest = bits == 6 ? Self.shortestInBase64 : 4
+    let rest = count &- skipping
+    guard rest >= shortest else { return nil }
+    let word = Self.word(text.span, skipping, min(8, rest))
+    if rest >= 8, members.mayContain(word) {
+      var span = text.mutableSpan
+      count = PackedDigits.decode(
+        bytes, from: offset, before: end, bits: bits, count: skipping &+ Self.longest, into: &span)
+    } else if !shortStarts.mayContain(word & 0xffff_ffff) {
+      return nil
+    }
+    guard let hit = hit(in: text.span, from: skipping, before: count, shortest: shortest) else { return nil }
+    let low = offset &+ 8 &* skipping / bits
+    let high = offset &+ (8 &* hit.range.upperBound &+ bits &- 1) / bits
+    return Hit(range: low..<min(end, high), key: hit.key)
+  }
+
+  /// The value that begins at a place of unpacked bytes, of at least so many bytes.
+  private func hit(in bytes: Span<UInt8>, from offset: Int, before end: Int, shortest: Int) -> Hit? {
+    let rest = end &- offset
+    guard rest >= shortest else { return nil }
+    let word = Self.word(bytes, offset, min(8, rest))
+    if let hit = shortHit(bytes, at: offset, before: end, word), hit.range.count >= shortest { return hit }
+    return rest >= 8 ? longHit(bytes, at: offset, before: end, word) : nil
+  }
+}
