@@ -126,7 +126,8 @@ let package = Package(
     floor(
       "Scrubbing",
       knows: [
-        "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Salvage", crypto,
+        "Archives", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Salvage",
+        crypto,
         systemPackage,
       ]),
     floor(
@@ -219,7 +220,8 @@ let package = Package(
     tests(
       of: "Scrubbing",
       needs: [
-        "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "Salvage", "SQLiteFormat", grdb,
+        "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "PropertyLists", "Salvage", "SQLiteFormat",
+        grdb,
       ]),
     tests(of: "AgeEncryption", needs: ["StoreFiles"]),
     tests(of: "TusProtocol"),

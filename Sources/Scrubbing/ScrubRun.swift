@@ -1,6 +1,7 @@
 internal import SQLiteFormat
 internal import Salvage
 internal import StoreFiles
+internal import SystemPackage
 
 /// One passage through all page images of a store: the first takes note of every value, the second replaces them.
 ///
@@ -16,6 +17,9 @@ final class ScrubRun {
   var isReplacing: Bool { outputs != nil }
 
   var tally = ScrubTally()
+
+  /// For each image the places at which structure or numbers happen to spell a value, and which one.
+  var chances: [PageImage: [Int: UInt64]] = [:]
 
   /// Single places that were changed because an original value lay across two pseudonyms.
   var changedPlaces: Int64 = 0
@@ -162,6 +166,7 @@ final class ScrubRun {
       for page in 1...images.pageCount where other.unsurePages.contains(page) { _ = unsurePages.insert(page) }
     }
     deferred += other.deferred
+    chances.merge(other.chances) { first, _ in first }
     changedPlaces += other.changedPlaces
     visited += other.visited
     tally.add(other.tally)
@@ -188,7 +193,7 @@ final class ScrubRun {
     setDone(image)
     guard let outputs else { return }
     fillGaps(image, &page)
-    separate(&page, mask, isSure: isSure)
+    separate(&page, mask, of: image, isSure: isSure)
     if !isSure, case .main(let number) = image { _ = unsurePages.insert(number) }
     try outputs.write(image, page, count: present, at: images.offset(of: image))
   }
@@ -223,5 +228,23 @@ extension PageImage {
     case .log: "wal"
     case .journal: "journal"
     }
+  }
+}
+
+extension ScrubRun {
+  /// The places of ``chances`` in the files of the result.
+  func chancePlaces(in target: StoreFileSet) -> [FilePath: [Int64: UInt64]] {
+    var places: [FilePath: [Int64: UInt64]] = [:]
+    for (image, chances) in chances where !chances.isEmpty {
+      let part: StoreFileSet.Part
+      switch image {
+      case .main: part = .main
+      case .log: part = .wal
+      case .journal: part = .journal
+      }
+      let start = images.offset(of: image)
+      for (offset, key) in chances { places[target.path(of: part), default: [:]][start + Int64(offset)] = key }
+    }
+    return places
   }
 }

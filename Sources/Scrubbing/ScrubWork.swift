@@ -63,6 +63,7 @@ struct ScrubWork {
     var external = ExternalValues(
       store.path(of: .externalData), to: target.path(of: .externalData), in: fileSystem)
     var report = ScrubReport()
+    var chancePlaces: [FilePath: [Int64: UInt64]] = [:]
     do throws(FileError) {
       try external.note(pseudonyms)
     } catch {
@@ -95,6 +96,7 @@ struct ScrubWork {
         throw ScrubbingError(error)
       }
       fill(&report, run, columns, pseudonyms)
+      chancePlaces = run.chancePlaces(in: target)
     } else {
       pseudonyms.finishNotes()
       do throws(FileError) {
@@ -126,7 +128,7 @@ struct ScrubWork {
     report.dropping = wanted.dropping.sorted()
     return StoreScrubber.Result(
       report: report, scanner: ValueScanner(watched: pseudonyms.watched), files: target,
-      stuckNumbers: pseudonyms.stuckNumbers)
+      stuckNumbers: pseudonyms.stuckNumbers, chancePlaces: chancePlaces)
   }
 
   /// Takes note of every value, and writes nothing.
@@ -223,7 +225,7 @@ struct ScrubWork {
     report.watchedValues = pseudonyms.watched.count
     report.exemptValues = pseudonyms.watched.exemptCount
     report.keptMatches = tally.keptMatches
-    report.chanceMatches = tally.chanceMatches
+    report.chanceMatches = run.chances.values.reduce(0) { $0 + Int64($1.count) }
     report.unwatchedValues = pseudonyms.watched.unwatched
     report.unorderedValues = pseudonyms.orderedTexts.leftOut + pseudonyms.orderedNumbers.leftOut
     report.tightValues = pseudonyms.orderedTexts.unclean + pseudonyms.tightNumbers
@@ -335,7 +337,8 @@ struct ScrubWork {
     let paths = try written()
     for (number, path) in paths.enumerated() {
       guard progress(.check, Int64(number), Int64(paths.count)) else { throw .cancelled() }
-      findings.add(try result.scanner.scan(path, in: fileSystem))
+      findings.add(
+        try result.scanner.scan(path, in: fileSystem, allowing: result.chancePlaces[path] ?? [:]))
     }
     return findings
   }

@@ -7,7 +7,7 @@ public import SystemPackage
 ///
 /// The store is only read. Two passes go over all page images of its files: the first takes note of every value, so that no
 /// pseudonym is one and so that what is indexed can keep its order; the second writes. Then every file that was written is
-/// looked through for the original values. Memory grows with the number of different values, up to some 400 MB for a store of a gigabyte,
+/// looked through for the original values. Memory grows with the number of different values, up to some 450 MB for a store of a gigabyte,
 /// and is bounded by the size of the store.
 public struct StoreScrubber: Sendable {
   /// What a scrub is doing.
@@ -38,6 +38,9 @@ public struct StoreScrubber: Sendable {
 
     /// How many numbers found no pseudonym that is none of the store's.
     var stuckNumbers: Int64
+
+    /// In each file the places at which structure or numbers happen to spell a value, and which one.
+    var chancePlaces: [FilePath: [Int64: UInt64]]
   }
 
   /// Called with the work done and the work in all; false ends the scrub with `cancelled`.

@@ -175,11 +175,13 @@ final class OutputTable {
       }
       return text
     }
-    if isLive, definition.isWithoutRowid {
+    // Without a key that is known a table has rowids, which nobody sees.
+    let isWithoutRowid = isLive && definition.isWithoutRowid && !definition.primaryKey.isEmpty
+    if isWithoutRowid {
       parts.append("PRIMARY KEY (\(definition.primaryKey.map(SQLText.quotedIdentifier).joined(separator: ", ")))")
     }
     return "CREATE TABLE \(SQLText.quotedIdentifier(name)) (\(parts.joined(separator: ", ")))"
-      + (isLive && definition.isWithoutRowid ? " WITHOUT ROWID" : "")
+      + (isWithoutRowid ? " WITHOUT ROWID" : "")
   }
 
   /// A declared type as it may be written: its affinity matters, and nothing of it may become another part of a statement.

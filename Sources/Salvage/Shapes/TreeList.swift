@@ -58,8 +58,9 @@ struct TreeList {
 
   private mutating func addTable(_ entry: SchemaEntry, isListed: Bool) {
     guard table(named: entry.name) == nil, trees.count < Int(PageMap.nobody) - 1, let sql = entry.sql,
-      let definition = TableDefinition(sql: sql), !definition.isVirtual, !definition.storedColumns.isEmpty
+      var definition = TableDefinition(sql: sql), !definition.isVirtual, !definition.storedColumns.isEmpty
     else { return }
+    definition.makeAcceptable()
     // Core Data's tables hold only what their columns' types say; tables that others added need not.
     let isOwn = isCoreData && definition.name.uppercased().hasPrefix("Z") || definition.column(named: "Z_ENT") != nil
     var tree = Tree(

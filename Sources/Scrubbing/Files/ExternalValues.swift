@@ -27,8 +27,14 @@ struct ExternalValues {
   mutating func note(_ pseudonyms: Pseudonyms) throws(FileError) {
     for file in try files()?.files ?? [] where file.status.kind == .regular {
       count += 1
-      let bytes = try fileSystem.open(file.path).bytes(at: 0, length: WatchedValues.longest)
-      pseudonyms.note(12 + 2 * Int64(bytes.count), bytes.span, 0..<bytes.count, FieldRule())
+      let source = try fileSystem.open(file.path)
+      var offset: Int64 = 0
+      while offset < source.count {
+        let bytes = try source.bytes(at: offset, length: Self.pieceLength)
+        if bytes.isEmpty { break }
+        pseudonyms.note(12 + 2 * Int64(bytes.count), bytes.span, 0..<bytes.count, FieldRule())
+        offset += Int64(bytes.count)
+      }
     }
   }
 

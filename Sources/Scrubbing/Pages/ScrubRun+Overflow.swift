@@ -64,7 +64,7 @@ extension ScrubRun {
         if gap == nil { gap = index }
       }
       if let gap { tally.gap(piece.image.file, offset + Int64(gap), pageSize - gap) }
-      separate(&page, overflowMask, isSure: true)
+      separate(&page, overflowMask, of: piece.image, isSure: true)
       try outputs.write(piece.image, page, count: present, at: offset)
     }
   }
@@ -95,6 +95,7 @@ extension ScrubRun {
     var copy = bytes
     guard try outputs.read(other, at: images.offset(of: other), into: &copy) >= present else { return false }
     try outputs.write(image, copy, count: present, at: images.offset(of: image))
+    chances[image] = chances[other]
     return true
   }
 }

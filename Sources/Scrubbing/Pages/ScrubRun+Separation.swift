@@ -11,8 +11,10 @@ extension ScrubRun {
   ///
   /// - Parameters:
   ///   - marks: what each byte of the page is.
+  ///   - image: the image that it is; what is there by chance is noted for it anew.
   ///   - isSure: whether the page's structure is beyond doubt, so that a value in it is there by chance.
-  func separate(_ page: inout [UInt8], _ marks: PageMask, isSure: Bool) {
+  func separate(_ page: inout [UInt8], _ marks: PageMask, of image: PageImage, isSure: Bool) {
+    chances[image] = nil
     var offset = 0
     var rounds = 0
     var last = -1
@@ -25,7 +27,7 @@ extension ScrubRun {
       if repeated < 256, change(&page, marks, hit.range, round: repeated) {
         changedPlaces += 1
         offset = max(0, low - WatchedValues.longestForm)
-      } else if settle(&page, marks, hit, isSure: isSure) {
+      } else if settle(&page, marks, hit, of: image, isSure: isSure) {
         offset = max(0, low - WatchedValues.longestForm)
       } else {
         offset = low + 1
@@ -76,7 +78,7 @@ extension ScrubRun {
 
   /// Says what a value is that nothing of can be changed; whether it was overwritten after all.
   private func settle(
-    _ page: inout [UInt8], _ marks: PageMask, _ hit: WatchedValues.Hit, isSure: Bool
+    _ page: inout [UInt8], _ marks: PageMask, _ hit: WatchedValues.Hit, of image: PageImage, isSure: Bool
   ) -> Bool {
     var stays = false
     var isOrdered = true
@@ -101,8 +103,7 @@ extension ScrubRun {
     }
     // A value within an ordered pseudonym is left for the check to find.
     guard !isOrdered else { return false }
-    pseudonyms.exempt(hit)
-    tally.chanceMatches += 1
+    chances[image, default: [:]][hit.range.lowerBound] = hit.key
     return false
   }
 }

@@ -221,6 +221,9 @@ extension ScrubRun {
     switch outcome {
     case .nothing: break
     case .kept: payloadMask.mark(range, code >= 12 ? PageMask.stays : PageMask.kept)
+    case .partly(let places):
+      for place in places { payloadMask.mark(place, PageMask.value) }
+      payloadMask.mark(range, PageMask.stays)
     case .replaced where isText && encoding != .utf8:
       payloadMask.markWide(range, isBigEndian: encoding == .utf16BigEndian)
     case .replaced: payloadMask.mark(range, isText ? PageMask.text : PageMask.value)

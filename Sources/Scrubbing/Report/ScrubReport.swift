@@ -23,7 +23,7 @@ public struct ScrubReport: Sendable, Hashable, Codable {
 
     mutating func add(_ outcome: Pseudonyms.Outcome) {
       switch outcome {
-      case .replaced, .ordered: replaced += 1
+      case .replaced, .ordered, .partly: replaced += 1
       case .shifted: shifted += 1
       case .kept: kept += 1
       case .dropped: dropped += 1

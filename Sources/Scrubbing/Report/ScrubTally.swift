@@ -13,9 +13,8 @@ struct ScrubTally {
   var gapCount = 0
   var gapBytes: Int64 = 0
 
-  /// Values that were found in what stays by a rule, and in structure or numbers by chance.
+  /// Values that were found in what stays by a rule.
   var keptMatches: Int64 = 0
-  var chanceMatches: Int64 = 0
 
   static let gapLimit = 10_000
 
@@ -35,7 +34,6 @@ struct ScrubTally {
     gapCount += other.gapCount
     gapBytes += other.gapBytes
     keptMatches += other.keptMatches
-    chanceMatches += other.chanceMatches
   }
 
   mutating func count(_ outcome: Pseudonyms.Outcome, _ tree: Int?, _ field: Int) {

@@ -3,6 +3,9 @@ enum PackedDigits {
   /// What stands for a character that is no digit.
   static let none: UInt8 = 0xff
 
+  /// What fills up the last digits of base64.
+  static let padding = UInt8(ascii: "=")
+
   /// For each byte the number that it stands for in base64.
   static let base64: [UInt8] = table { byte in
     switch byte {

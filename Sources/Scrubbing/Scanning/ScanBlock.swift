@@ -23,6 +23,7 @@ struct ScanBlock {
   // Which bytes are digits of base64, and which hexadecimal ones, as bits.
   private var digits: [UInt64] = []
   private var hexadecimalDigits: [UInt64] = []
+  private var padding: [UInt64] = []
 
   /// Makes room, once.
   private mutating func prepare() {
@@ -31,9 +32,10 @@ struct ScanBlock {
     words = [UInt64](repeating: 0, count: Self.length)
     wide = [UInt32](repeating: 0, count: Self.length)
     short = [UInt32](repeating: 0, count: Self.length)
-    left = [UInt32](repeating: 0, count: 3 * Self.length)
+    left = [UInt32](repeating: 0, count: 4 * Self.length)
     digits = [UInt64](repeating: 0, count: Self.length / 64 + 1)
     hexadecimalDigits = digits
+    padding = digits
   }
 
   /// Finds the places of a range, of no more than ``length`` bytes, at which a value may begin that ends before `end`.
@@ -121,18 +123,30 @@ struct ScanBlock {
     let read = min(end, range.upperBound &+ 7) &- range.lowerBound
     let count = (range.count &+ 63) &>> 6
     for number in 0...count {
-      var (some, hexadecimal): (UInt64, UInt64) = (0, 0)
+      var (some, hexadecimal, filling): (UInt64, UInt64, UInt64) = (0, 0, 0)
       let from = number &<< 6
       for bit in 0..<max(0, min(64, read &- from)) {
-        let kind = UInt64(table[Int(bytes[range.lowerBound &+ from &+ bit])])
+        let byte = bytes[range.lowerBound &+ from &+ bit]
+        let kind = UInt64(table[Int(byte)])
+        filling |= (byte == PackedDigits.padding ? 1 : 0) &<< UInt64(truncatingIfNeeded: bit)
         some |= (kind &>> 7 ^ 1) &<< UInt64(truncatingIfNeeded: bit)
         hexadecimal |= (kind &>> 6 & 1) &<< UInt64(truncatingIfNeeded: bit)
       }
       digits[number] = some
       hexadecimalDigits[number] = hexadecimal
+      padding[number] = filling
     }
     var leftCount = start
     for number in 0..<count {
+      // Eight digits of which the last one or two are missing end with padding.
+      var padded = padding[number] &>> 7 | padding[number &+ 1] &<< 57
+      while padded != 0 {
+        let place = range.lowerBound &+ number &<< 6 &+ padded.trailingZeroBitCount
+        padded &= padded &- 1
+        guard place < range.upperBound else { break }
+        left[leftCount] = UInt32(truncatingIfNeeded: place)
+        leftCount &+= 1
+      }
       var places = Self.runs(digits[number], digits[number &+ 1])
       guard places != 0 else { continue }
       let hexadecimal = Self.runs(hexadecimalDigits[number], hexadecimalDigits[number &+ 1])

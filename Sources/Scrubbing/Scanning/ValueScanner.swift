@@ -54,6 +54,13 @@ public struct ValueScanner: Sendable {
   ///
   /// - Throws: `ScrubbingError` where it cannot be read.
   public func scan(_ path: FilePath, in fileSystem: FileSystem = FileSystem()) throws(ScrubbingError) -> Findings {
+    try scan(path, in: fileSystem, allowing: [:])
+  }
+
+  /// Looks through a file in which some values may be found at some places.
+  func scan(
+    _ path: FilePath, in fileSystem: FileSystem, allowing places: [Int64: UInt64]
+  ) throws(ScrubbingError) -> Findings {
     let parts = [Part(), Part()]
     let file: ReadableFile
     do throws(FileError) {
@@ -65,9 +72,9 @@ public struct ValueScanner: Sendable {
     // Large files are looked through from the beginning and from the middle at once.
     let middle = file.count < 16 << 20 ? file.count : file.count / 2
     try Pair.run { () throws(ScrubbingError) in
-      try scan(file, 0..<middle, path, parts[0])
+      try scan(file, 0..<middle, path, places, parts[0])
     } _: { () throws(ScrubbingError) in
-      try scan(file, middle..<file.count, path, parts[1])
+      try scan(file, middle..<file.count, path, places, parts[1])
     }
     parts[0].findings.add(parts[1].findings)
     return parts[0].findings
@@ -89,17 +96,18 @@ public struct ValueScanner: Sendable {
 
   /// Looks through a part of a file; what begins in it may end behind it.
   private func scan(
-    _ file: ReadableFile, _ range: Range<Int64>, _ path: FilePath, _ part: Part
+    _ file: ReadableFile, _ range: Range<Int64>, _ path: FilePath, _ places: [Int64: UInt64], _ part: Part
   ) throws(ScrubbingError) {
     do throws(FileError) {
-      try scan(file, range, path, &part.findings)
+      try scan(file, range, path, places, &part.findings)
     } catch {
       throw ScrubbingError(error)
     }
   }
 
   private func scan(
-    _ file: ReadableFile, _ range: Range<Int64>, _ path: FilePath, _ findings: inout Findings
+    _ file: ReadableFile, _ range: Range<Int64>, _ path: FilePath, _ places: [Int64: UInt64],
+    _ findings: inout Findings
   ) throws(FileError) {
     var window = ScanWindow()
     var buffer = [UInt8](repeating: 0, count: Self.pieceLength)
@@ -110,7 +118,7 @@ public struct ValueScanner: Sendable {
       if got == 0 { return }
       offset += Int64(got)
       window.append(buffer[..<got])
-      search(window, from: range.lowerBound, in: path, &findings)
+      search(window, from: range.lowerBound, in: path, allowing: places, &findings)
     }
   }
 
@@ -144,7 +152,8 @@ public struct ValueScanner: Sendable {
   }
 
   private func search(
-    _ window: ScanWindow, from base: Int64 = 0, in path: FilePath, _ findings: inout Findings
+    _ window: ScanWindow, from base: Int64 = 0, in path: FilePath, allowing places: [Int64: UInt64] = [:],
+    _ findings: inout Findings
   ) {
     findings.bytes += Int64(window.bytes.count - window.seen)
     let span = window.bytes.span
@@ -154,11 +163,12 @@ public struct ValueScanner: Sendable {
       offset = hit.range.lowerBound + 1
       // What ends within the part that was seen before was found before.
       guard hit.range.upperBound > window.seen else { continue }
+      let place = base + window.offset + Int64(hit.range.lowerBound)
+      if places[place] == hit.key { continue }
       findings.count += 1
       guard findings.places.count < 100 else { continue }
       findings.places.append(
-        Place(
-          file: PathText(path), offset: base + window.offset + Int64(hit.range.lowerBound), length: hit.range.count))
+        Place(file: PathText(path), offset: place, length: hit.range.count))
     }
   }
 }

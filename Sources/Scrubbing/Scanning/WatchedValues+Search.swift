@@ -7,7 +7,7 @@ extension WatchedValues {
     var range: Range<Int>
 
     /// What tells it from other values.
-    fileprivate(set) var key: UInt64
+    var key: UInt64
   }
 
   /// The first value that begins in a range and ends in it, exempt ones left out: as it is, in UTF-16 of either order and at
@@ -57,7 +57,23 @@ extension WatchedValues {
         return hit
       }
     }
-    return packedHit(bytes, at: index, before: end)
+    return packedHit(bytes, at: index, before: end) ?? paddedHit(bytes, at: index, before: end)
+  }
+
+  /// A value of four or five bytes in base64 that stands by itself, as its padding shows: as few digits within longer runs
+  /// would be found by chance.
+  private func paddedHit(_ bytes: Span<UInt8>, at index: Int, before end: Int) -> Hit? {
+    guard index &+ 8 <= end, bytes[index &+ 7] == PackedDigits.padding else { return nil }
+    let kinds = PackedDigits.kinds.span
+    if index > 0, kinds[Int(bytes[index &- 1])] & PackedDigits.otherMark == 0 { return nil }
+    let count = bytes[index &+ 6] == PackedDigits.padding ? 4 : 5
+    var text: [32 of UInt8] = .init(repeating: 0)
+    var span = text.mutableSpan
+    guard PackedDigits.decode(bytes, from: index, before: index &+ 8, bits: 6, count: 8, into: &span) == count else {
+      return nil
+    }
+    let key = Self.shortKey(Self.word(text.span, 0, count), count)
+    return shortValues.contains(key) && !exempt.contains(key) ? Hit(range: index..<(index &+ 8), key: key) : nil
   }
 
   /// Four units with their bytes in the other order.

@@ -1,3 +1,5 @@
+internal import SQLiteFormat
+
 /// What a blob is by its first bytes, and which of them tell nothing of its content.
 enum BlobForm {
   /// How many bytes at the beginning stay: a signature, Core Data's mark for values in files, or all of a reference to one.
@@ -21,10 +23,17 @@ enum BlobForm {
   }
 
   /// Whether bytes are a UUID as text: 36 hexadecimal digits and hyphens.
-  static func isIdentifierText(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
-    guard range.count == 36 else { return false }
+  static func isIdentifierText(
+    _ bytes: Span<UInt8>, _ range: Range<Int>, _ encoding: TextEncoding = .utf8
+  ) -> Bool {
+    let unit = encoding == .utf8 ? 1 : 2
+    guard range.count == 36 * unit else { return false }
+    // Where in a unit the lower half is.
+    let low = encoding == .utf16BigEndian ? 1 : 0
     for index in 0..<36 {
-      let byte = bytes[range.lowerBound + index]
+      let place = range.lowerBound + index * unit
+      if unit == 2, bytes[place + 1 - low] != 0 { return false }
+      let byte = bytes[place + low]
       switch index {
       case 8, 13, 18, 23: if byte != 0x2d { return false }
       default:

@@ -1,28 +1,88 @@
+internal import PropertyLists
 internal import SQLiteFormat
 
 /// Replaces what apps put into the metadata of a store, in place, and leaves Core Data's own entries.
 ///
 /// Only binary property lists are understood; any other form stays as it is where it has no entry of an app's, and becomes
-/// noise where it has.
+/// noise where it has or cannot be read.
 enum MetadataScrub {
   private static let limit = 1 << 20
 
-  /// Replaces the values of a property list that do not belong to Core Data.
-  static func replace(_ bytes: inout [UInt8], _ range: Range<Int>, _ pseudonyms: Pseudonyms) {
-    guard let list = BinaryList(bytes.span, range) else { return }
-    var places: [(kind: UInt8, range: Range<Int>)] = []
-    list.collect(bytes.span, &places)
-    for place in places {
+  /// A value of an app's.
+  struct Place {
+    /// What it is.
+    var kind: Kind
+
+    /// Its bytes.
+    var range: Range<Int>
+  }
+
+  /// The kinds of values that are replaced, by the first half of the byte before them.
+  enum Kind: UInt8 {
+    case integer = 0x10
+    case real = 0x20
+    case date = 0x30
+    case data = 0x40
+    case ascii = 0x50
+    case wide = 0x60
+  }
+
+  /// Takes note of an app's values.
+  static func note(_ bytes: Span<UInt8>, _ range: Range<Int>, _ pseudonyms: Pseudonyms) {
+    for place in places(bytes, range) {
       switch place.kind {
-      case 0x50: pseudonyms.replaceAscii(&bytes, place.range)
-      case 0x60: pseudonyms.replaceWide(&bytes, place.range)
-      case 0x40:
-        var stream = KeyStream(pseudonyms.function, seed: pseudonyms.function(bytes.span, place.range, tweak: 3))
-        pseudonyms.replaceNoise(&bytes, place.range, &stream)
-      default: break
+      case .ascii: pseudonyms.watch(utf8: bytes, place.range)
+      case .wide:
+        var text: [UInt8] = []
+        TextCoding.appendUTF8(bytes, place.range, .utf16BigEndian, to: &text)
+        pseudonyms.watch(utf8: text.span, 0..<text.count)
+      case .data: pseudonyms.note(12 + 2 * Int64(place.range.count), bytes, place.range, FieldRule())
+      case .integer:
+        // As wide as SQLite stores integers; those of two and one byte have fewer than seven digits.
+        if place.range.count >= 4 { pseudonyms.note(place.range.count == 4 ? 4 : 6, bytes, place.range, FieldRule()) }
+      case .real, .date:
+        if place.range.count == 8 { pseudonyms.note(7, bytes, place.range, FieldRule()) }
       }
     }
   }
+
+  /// Replaces the values of a property list that do not belong to Core Data, and says where they are.
+  static func replace(_ bytes: inout [UInt8], _ range: Range<Int>, _ pseudonyms: Pseudonyms) -> [Range<Int>] {
+    let places = places(bytes.span, range)
+    for place in places {
+      switch place.kind {
+      case .ascii: pseudonyms.replaceAscii(&bytes, place.range)
+      case .wide: pseudonyms.replaceWide(&bytes, place.range)
+      case .data:
+        var stream = KeyStream(pseudonyms.function, seed: pseudonyms.function(bytes.span, place.range, tweak: 3))
+        pseudonyms.replaceNoise(&bytes, place.range, &stream)
+      case .integer:
+        if place.range.count == 4 || place.range.count == 8 {
+          _ = pseudonyms.replaceInteger(&bytes, place.range, FieldRule())
+        }
+      case .real, .date: _ = pseudonyms.replaceReal(&bytes, place.range, FieldRule())
+      }
+    }
+    return places.map(\.range)
+  }
+
+  /// The values of an app's; all of it, as data, where it is not understood.
+  private static func places(_ bytes: Span<UInt8>, _ range: Range<Int>) -> [Place] {
+    if let list = BinaryList(bytes, range) {
+      var places: [Place] = []
+      if list.collect(bytes, &places) { return places }
+    }
+    var content: [UInt8] = []
+    for index in range { content.append(bytes[index]) }
+    if let list = try? PropertyList(content), case .dictionary(let entries) = list, entries.keys.allSatisfy(isCoreData)
+    {
+      return []
+    }
+    return [Place(kind: .data, range: range)]
+  }
+
+  /// Whether an entry is Core Data's own, by its name.
+  private static func isCoreData(_ name: String) -> Bool { name.hasPrefix("NS") || name.hasPrefix("_NS") }
 
   /// The objects of a binary property list, as far as they are needed.
   private struct BinaryList {
@@ -86,9 +146,9 @@ enum MetadataScrub {
       return text
     }
 
-    /// The strings and data below the entries that are an app's.
-    func collect(_ bytes: Span<UInt8>, _ places: inout [(kind: UInt8, range: Range<Int>)]) {
-      guard let root = object(bytes, top), root.kind == 0xd0 else { return }
+    /// The values below the entries that are an app's; false where the list cannot be read.
+    func collect(_ bytes: Span<UInt8>, _ places: inout [Place]) -> Bool {
+      guard let root = object(bytes, top), root.kind == 0xd0 else { return false }
       var visited: Set<Int> = []
       var waiting: [Int] = []
       // What Core Data's own entries share with an app's stays.
@@ -96,10 +156,9 @@ enum MetadataScrub {
         for entry in 0..<root.count {
           guard let key = number(bytes, root.content + entry * referenceSize, referenceSize),
             let value = number(bytes, root.content + (root.count + entry) * referenceSize, referenceSize)
-          else { return }
+          else { return false }
           visited.insert(key)
-          let name = text(bytes, key) ?? ""
-          let isCoreData = name.hasPrefix("NS") || name.hasPrefix("_NS")
+          let isCoreData = MetadataScrub.isCoreData(text(bytes, key) ?? "")
           guard isCoreData == isOwn else { continue }
           waiting = [value]
           while let next = waiting.popLast() {
@@ -115,15 +174,22 @@ enum MetadataScrub {
                   waiting.append(reference)
                 }
               }
-            case 0x40, 0x50, 0x60:
-              let length = object.kind == 0x60 ? 2 * object.count : object.count
-              guard !isCoreData, object.content + length <= range.upperBound else { continue }
-              places.append((object.kind, object.content..<(object.content + length)))
+            case 0x10, 0x20, 0x30, 0x40, 0x50, 0x60:
+              let length: Int
+              switch object.kind {
+              case 0x10, 0x20, 0x30: length = 1 << min(object.count, 8)
+              case 0x60: length = 2 * object.count
+              default: length = object.count
+              }
+              guard !isCoreData, let kind = Kind(rawValue: object.kind), object.content + length <= range.upperBound
+              else { continue }
+              places.append(Place(kind: kind, range: object.content..<(object.content + length)))
             default: break
             }
           }
         }
       }
+      return true
     }
   }
 }

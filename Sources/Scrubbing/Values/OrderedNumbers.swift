@@ -1,7 +1,8 @@
 /// Pseudonyms that keep the order of the numbers of indexed columns, each in its region of the same sign and width.
 ///
 /// Whole numbers of up to six digits stay; a number with a fraction keeps its whole part where that has no more digits, and
-/// its fraction becomes another one, in the order of all fractions above the same whole number.
+/// its fraction becomes another one, in the order of all fractions above the same whole number. Reals that are too large for
+/// fractions become others between the same powers of two.
 struct OrderedNumbers {
   /// The numbers that are held at most.
   static let limit = 4_000_000
@@ -11,11 +12,15 @@ struct OrderedNumbers {
   private var replaced: [Int64] = []
   private var reals: [Double] = []
 
+  /// Reals without fractions, and what they become.
+  private var large: [Double] = []
+  private var largeReplaced: [Double] = []
+
   /// The numbers that found no room, whose order is not kept.
   private(set) var leftOut: Int64 = 0
 
   /// The bytes that it takes.
-  var memory: Int { found.memory + (originals.capacity + replaced.capacity + reals.capacity) * 8 }
+  var memory: Int { found.memory + (originals.capacity + replaced.capacity + reals.capacity + 2 * large.capacity) * 8 }
 
   /// Adds an integer of more than six digits.
   mutating func insert(_ number: Int64) {
@@ -28,20 +33,24 @@ struct OrderedNumbers {
 
   /// Adds a real.
   mutating func insert(real number: Double) {
-    guard number.isFinite, reals.count < Self.limit else {
+    guard number.isFinite, reals.count < Self.limit, large.count < Self.limit else {
       leftOut += 1
       return
     }
     guard found.insert(number.bitPattern | 1 << 63 ^ 0x5555) else { return }
+    guard let whole = Self.whole(number) else {
+      large.append(number)
+      return
+    }
     reals.append(number)
     // The whole number below it is replaced like any other.
-    if let whole = Self.whole(number), NumberRegion.isLong(whole) { insert(whole) }
+    if NumberRegion.isLong(whole) { insert(whole) }
   }
 
   /// Adds the numbers of another one.
   mutating func add(_ other: OrderedNumbers) {
     for number in other.originals { insert(number) }
-    for number in other.reals { insert(real: number) }
+    for number in other.reals + other.large { insert(real: number) }
     leftOut += other.leftOut
   }
 
@@ -52,8 +61,12 @@ struct OrderedNumbers {
 
   /// Puts the numbers in order and gives each its pseudonym.
   ///
-  /// - Parameter isFree: whether a number, of a width in bytes, can be a pseudonym; where none is, any will do.
-  mutating func assign(_ function: KeyedFunction, isFree: (_ number: Int64, _ width: Int) -> Bool) {
+  /// - Parameters:
+  ///   - isFree: whether a number, of a width in bytes, can be a pseudonym; where none is, any will do.
+  ///   - isRealFree: the same for a real.
+  mutating func assign(
+    _ function: KeyedFunction, isFree: (_ number: Int64, _ width: Int) -> Bool, isRealFree: (_ number: Double) -> Bool
+  ) {
     found = FingerprintSet()
     originals.sort()
     reals.sort()
@@ -64,23 +77,59 @@ struct OrderedNumbers {
       let bytes = NumberRegion.width(region.lowerBound > 0 ? region.upperBound : region.lowerBound)
       var end = index
       while end < originals.count, region.contains(originals[end]) { end += 1 }
-      var next = region.lowerBound
-      var free = UInt64(bitPattern: region.upperBound &- region.lowerBound) - UInt64(end - index - 1)
       var stream = KeyStream(function, seed: UInt64(bitPattern: region.lowerBound))
-      while index < end {
-        let gap = stream.below64(free / UInt64(end - index) * 2 + 1)
-        next = next &+ Int64(bitPattern: min(gap, free))
-        free -= min(gap, free)
-        var tries = 0
-        while tries < 256, free > 0, !isFree(next, bytes) {
-          next = next &+ 1
-          free -= 1
-          tries += 1
-        }
-        replaced.append(next)
-        next = next &+ 1
-        index += 1
+      Self.spread(end - index, over: UInt64(bitPattern: region.upperBound &- region.lowerBound), &stream) { place in
+        isFree(region.lowerBound &+ Int64(bitPattern: place), bytes)
+      } take: { place in
+        replaced.append(region.lowerBound &+ Int64(bitPattern: place))
       }
+      index = end
+    }
+    assignLarge(function, isRealFree)
+  }
+
+  /// Gives the reals without fractions their pseudonyms: in the order of their magnitudes, below zero and above.
+  private mutating func assignLarge(_ function: KeyedFunction, _ isFree: (Double) -> Bool) {
+    large.sort()
+    largeReplaced = large
+    let firstPositive = large.firstIndex { $0 > 0 } ?? large.count
+    for places in [Array((0..<firstPositive).reversed()), Array(firstPositive..<large.count)] {
+      var index = 0
+      while index < places.count {
+        let start = large[places[index]].binade.bitPattern
+        var end = index
+        while end < places.count, large[places[end]].binade.bitPattern == start { end += 1 }
+        var stream = KeyStream(function, seed: start)
+        var next = index
+        Self.spread(end - index, over: 1 << 52 - 1, &stream) { place in
+          isFree(Double(bitPattern: start + place))
+        } take: { place in
+          largeReplaced[places[next]] = Double(bitPattern: start + place)
+          next += 1
+        }
+        index = end
+      }
+    }
+  }
+
+  /// Chooses so many places between 0 and the last one, in order, at random distances.
+  private static func spread(
+    _ count: Int, over last: UInt64, _ stream: inout KeyStream, isFree: (UInt64) -> Bool, take: (UInt64) -> Void
+  ) {
+    var next: UInt64 = 0
+    var free = last - UInt64(count - 1)
+    for number in 0..<count {
+      let gap = min(free, stream.below64(free / UInt64(count - number) * 2 + 1))
+      next += gap
+      free -= gap
+      var tries = 0
+      while tries < 256, free > 0, !isFree(next) {
+        next += 1
+        free -= 1
+        tries += 1
+      }
+      take(next)
+      next &+= 1
     }
   }
 
@@ -95,6 +144,12 @@ struct OrderedNumbers {
   func place(of number: Double) -> Int? {
     let place = Self.place(of: number, in: reals)
     return place < reals.count && reals[place] == number ? place : nil
+  }
+
+  /// The pseudonym of a real without fractions; nil where it is not among those.
+  func pseudonym(large number: Double) -> Double? {
+    let place = Self.place(of: number, in: large)
+    return place < large.count && large[place] == number ? largeReplaced[place] : nil
   }
 
   /// A pseudonym of the real at a place, another one each time.

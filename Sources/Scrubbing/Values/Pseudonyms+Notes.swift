@@ -55,8 +55,10 @@ extension Pseudonyms {
   }
 
   private func noteBytes(isText: Bool, _ bytes: Span<UInt8>, _ range: Range<Int>, _ rule: FieldRule) {
-    // What is Core Data's own in the metadata is told by its place when it is written.
-    guard rule.kind != .metadata else { return }
+    guard rule.kind != .metadata else {
+      MetadataScrub.note(bytes, range, self)
+      return
+    }
     if rule.kind == .keep {
       keep(bytes, range)
       return
@@ -66,6 +68,7 @@ extension Pseudonyms {
     }
     guard !isText else {
       watch(text: bytes, range)
+      watchPieces(ofText: bytes, range)
       return
     }
     let kept = BlobForm.keptPrefix(bytes, range)
@@ -79,6 +82,37 @@ extension Pseudonyms {
     if Self.isTelling(bytes, max(start, range.lowerBound + kept)..<max(end, range.lowerBound + kept)) {
       watched.insert(bytes, value, isText: false)
     }
+    watchPieces(of: bytes, range)
+  }
+
+  /// Watches for pieces of bytes, from a distance behind their beginning on.
+  func watchPieces(of bytes: Span<UInt8>, _ range: Range<Int>) {
+    var next = range.lowerBound + WatchedValues.pieceDistance
+    while next + WatchedValues.longest <= range.upperBound {
+      // As with beginnings, zeros are passed over, as they stay.
+      var start = next
+      while start + WatchedValues.longest < range.upperBound, start < next + 8, bytes[start] == 0 { start += 1 }
+      let piece = start..<(start + WatchedValues.longest)
+      if Self.isTelling(bytes, piece) { watched.insert(bytes, piece, isText: false) }
+      next += WatchedValues.pieceDistance
+    }
+  }
+
+  private func watchPieces(ofText bytes: Span<UInt8>, _ range: Range<Int>) {
+    let unit = encoding == .utf8 ? 1 : 2
+    var next = range.lowerBound + WatchedValues.pieceDistance
+    while next + unit * WatchedValues.longest <= range.upperBound {
+      // A piece begins with a whole character.
+      var start = next
+      if encoding == .utf8 {
+        while start < next + 3, bytes[start] & 0xc0 == 0x80 { start += 1 }
+      } else {
+        let high = encoding == .utf16LittleEndian ? bytes[start + 1] : bytes[start]
+        if high & 0xfc == 0xdc { start += 2 }
+      }
+      watch(text: bytes, start..<range.upperBound)
+      next += WatchedValues.pieceDistance
+    }
   }
 
   /// Whether bytes are not ones that structure is full of: zeros and ones, and little else.
@@ -90,17 +124,19 @@ extension Pseudonyms {
 
   /// Watches for text of four characters and more of which something can change.
   func watch(text bytes: Span<UInt8>, _ range: Range<Int>) {
-    if encoding == .utf8 {
-      if Self.isChangeable(bytes, range) { watched.insert(bytes, range, isText: true) }
-      return
-    }
+    if encoding == .utf8 { return watch(utf8: bytes, range) }
     var text: [UInt8] = []
     swap(&text, &canonical)
     text.removeAll(keepingCapacity: true)
     let end = min(range.upperBound, range.lowerBound &+ 2 &* WatchedValues.longest)
     TextCoding.appendUTF8(bytes, range.lowerBound..<end, encoding, to: &text)
-    if Self.isChangeable(text.span, 0..<text.count) { watched.insert(text.span, 0..<text.count, isText: true) }
+    watch(utf8: text.span, 0..<text.count)
     swap(&text, &canonical)
+  }
+
+  /// The same, whatever the encoding of the database.
+  func watch(utf8 bytes: Span<UInt8>, _ range: Range<Int>) {
+    if Self.isChangeable(bytes, range) { watched.insert(bytes, range, isText: true) }
   }
 
   /// Whether UTF-8 text has four characters, and one among its first bytes that is ever replaced.

@@ -74,6 +74,11 @@ extension Pseudonyms {
       Self.write(Int64(bitPattern: number.binade.bitPattern), &bytes, range)
       return .dropped
     }
+    if isOrdered, let pseudonym = orderedNumbers.pseudonym(large: number) {
+      if watched.contains(number: Self.bits(of: pseudonym)) { tightNumbers += 1 }
+      Self.write(Int64(bitPattern: pseudonym.bitPattern), &bytes, range)
+      return .ordered
+    }
     var stream = KeyStream(function, seed: number.bitPattern ^ 0x7265_616c)
     var pseudonym = Int64(bitPattern: number.bitPattern)
     let place = isOrdered ? orderedNumbers.place(of: number) : nil

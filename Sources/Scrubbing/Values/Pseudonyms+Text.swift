@@ -16,7 +16,7 @@ extension Pseudonyms {
   func replaceText(_ bytes: inout [UInt8], _ range: Range<Int>, from: Int, seed: UInt64) {
     let start = range.lowerBound + from
     let unit = encoding == .utf8 ? 1 : 2
-    if unit == 1, from == 0, BlobForm.isIdentifierText(bytes.span, range) {
+    if from == 0, BlobForm.isIdentifierText(bytes.span, range, encoding) {
       replaceIdentifierText(&bytes, range, seed: seed)
       return
     }
@@ -109,8 +109,9 @@ extension Pseudonyms {
 
   private func replaceIdentifierText(_ bytes: inout [UInt8], _ range: Range<Int>, seed: UInt64) {
     var stream = KeyStream(function, seed: seed)
+    let unit = encoding == .utf8 ? 1 : 2
     for index in 0..<36 where index != 14 {
-      let place = range.lowerBound + index
+      let place = range.lowerBound + index * unit + (encoding == .utf16BigEndian ? 1 : 0)
       let byte = bytes[place]
       if index == 19 {
         // The variant's digit is one of 8, 9, a and b.

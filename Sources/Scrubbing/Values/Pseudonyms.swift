@@ -19,6 +19,9 @@ final class Pseudonyms {
     /// It stays by a rule: small numbers, keys, references to files.
     case kept
 
+    /// It stays but for some places, in which an app's values were replaced.
+    case partly([Range<Int>])
+
     /// It was overwritten with filling.
     case dropped
 
@@ -113,6 +116,8 @@ final class Pseudonyms {
     dates.choose(function) { watched.contains(number: Self.bits(of: $0)) }
     orderedNumbers.assign(function) { number, width in
       Self.isClean(number, width, watched) && !watched.contains(number: UInt64(bitPattern: number))
+    } isRealFree: { number in
+      Self.isClean(Int64(bitPattern: number.bitPattern), 8, watched) && !watched.contains(number: Self.bits(of: number))
     }
     orderedTexts.assign(
       function, isClean: { watched.firstHit($0, from: $1.lowerBound, before: $1.upperBound) == nil },
@@ -138,8 +143,8 @@ final class Pseudonyms {
       switch rule.kind {
       case .keep: return .kept
       case .metadata:
-        MetadataScrub.replace(&bytes, range, self)
-        return .kept
+        let places = MetadataScrub.replace(&bytes, range, self)
+        return places.isEmpty ? .kept : .partly(places)
       case .drop where !rule.isOrdered:
         Self.drop(&bytes, range, isText: code & 1 == 1, encoding)
         return .dropped

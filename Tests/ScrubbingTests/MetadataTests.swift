@@ -1,0 +1,109 @@
+import Foundation
+import GRDB
+import PropertyLists
+import Scrubbing
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+/// What apps put into the metadata of a store.
+@Suite("Scrubbing metadata")
+struct MetadataTests {
+  static let own: [String: PropertyList] = [
+    "NSStoreType": .string("SQLite"),
+    "NSStoreModelVersionHashes": .dictionary(["Book": .data((0..<32).map { UInt8(31 + $0 * 7) })]),
+    "NSPersistenceFrameworkVersion": .integer(1_244_000),
+    "_NSAutoVacuumLevel": .string("2"),
+  ]
+
+  static let others: [String: PropertyList] = [
+    "owner": .string("Wandergeselle Quokka"), "place": .string("東京タワー駅前"),
+    "token": .data([0x9d, 0x21, 0x77, 0xee, 0x4b, 0xc3, 0x55, 0x1a, 0x68, 0x90]), "serial": .integer(40_717_253_881),
+    "weight": .real(3.141592653589793), "since": .date(687_654_321.125),
+    "deep": .array([.dictionary(["inner": .string("Schuhgröße vierundvierzig")])]),
+  ]
+
+  /// Pieces of those that must be nowhere.
+  static let needles: [[UInt8]] = [
+    Array("Wandergeselle".utf8), wide("東京タワー"), [0x9d, 0x21, 0x77, 0xee, 0x4b], bigEndian(UInt64(40_717_253_881)),
+    bigEndian((3.141592653589793).bitPattern), bigEndian((687_654_321.125).bitPattern), wide("Schuhgröße"),
+  ]
+
+  static func wide(_ text: String) -> [UInt8] {
+    var bytes: [UInt8] = []
+    for unit in text.utf16 { bytes += [UInt8(unit >> 8), UInt8(unit & 255)] }
+    return bytes
+  }
+
+  static func bigEndian(_ word: UInt64) -> [UInt8] { (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * $0)) } }
+
+  static func scene(_ list: [UInt8]) throws -> ScrubScene {
+    let folder = try TemporaryFolder()
+    let path = folder.appending("Store.sqlite")
+    let queue = try DatabaseQueue(path: path.string)
+    try queue.write { db in
+      try db.execute(
+        sql: """
+          CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB);
+          CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER);
+          """)
+      try db.execute(
+        sql: "INSERT INTO Z_METADATA VALUES (1, '6E4C5A52-0F3B-4A6C-9D7A-2B1C5D8E9F00', ?)", arguments: [Data(list)])
+    }
+    try queue.close()
+    return ScrubScene(folder, path)
+  }
+
+  static func list(of scene: ScrubScene) throws -> [UInt8] {
+    try DatabaseQueue(path: scene.store.string).read {
+      try Data.fetchOne($0, sql: "SELECT Z_PLIST FROM Z_METADATA").map(Array.init) ?? []
+    }
+  }
+
+  static func isIn(_ needle: [UInt8], _ bytes: [UInt8]) -> Bool {
+    Data(bytes).range(of: Data(needle)) != nil
+  }
+
+  @Test("Core Data's entries stay, an app's are replaced, and are looked for")
+  func replaced() throws {
+    let original = try PropertyList.dictionary(Self.own.merging(Self.others) { first, _ in first }).binaryBytes()
+    let (scrubbed, result) = try Self.scene(original).scrubbed()
+    let list = try Self.list(of: scrubbed)
+    #expect(list.count == original.count)
+    guard case .dictionary(let entries) = try PropertyList(list) else {
+      Issue.record("the metadata is no dictionary any more")
+      return
+    }
+    #expect(entries.keys.sorted() == (Array(Self.own.keys) + Self.others.keys).sorted())
+    for (name, value) in Self.own { #expect(entries[name] == value, "\(name)") }
+    for (name, value) in Self.others { #expect(entries[name] != value, "\(name)") }
+    for needle in Self.needles {
+      #expect(Self.isIn(needle, original))
+      #expect(!Self.isIn(needle, try scrubbed.files()["main"] ?? []), "\(needle)")
+    }
+    for leak in ["Wandergeselle Quokka", "Schuhgröße vierundvierzig", "東京タワー駅前", "40717253881"] {
+      #expect(!result.scanner.scan(Array(leak.utf8), named: "x").isEmpty, "\(leak)")
+    }
+    #expect(result.scanner.scan(Array("NSStoreType _NSAutoVacuumLevel".utf8), named: "x").isEmpty)
+  }
+
+  @Test("What is no binary property list stays only where nothing of an app's is in it")
+  func otherForms() throws {
+    func xml(_ entries: String) -> [UInt8] {
+      Array(
+        ("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<plist version=\"1.0\"><dict>" + entries + "</dict></plist>").utf8
+      )
+    }
+    let plain = xml("<key>NSStoreType</key><string>SQLite</string>")
+    #expect(try Self.list(of: try Self.scene(plain).scrubbed().scene) == plain)
+    var cut = try PropertyList.dictionary(Self.own.merging(Self.others) { first, _ in first }).binaryBytes()
+    cut.removeLast(20)
+    for list in [xml("<key>owner</key><string>Wandergeselle Quokka</string>"), cut, Array("no list at all".utf8)] {
+      let (scrubbed, _) = try Self.scene(list).scrubbed()
+      let found = try Self.list(of: scrubbed)
+      #expect(found.count == list.count)
+      for needle in Self.needles + [Array("list at".utf8)] { #expect(!Self.isIn(needle, found)) }
+    }
+  }
+}
