@@ -128,8 +128,8 @@ struct ValueScannerTests {
     let bytes = Array(text.utf8)
     for start in stride(from: 100, to: 10_000, by: 613) {
       // Room for a piece from any place on: twice as far where a unit has two bytes.
-      #expect(!result.scanner.scan(Array(bytes[start..<(start + 1100)]), named: "x").isEmpty, "text from \(start)")
-      #expect(!result.scanner.scan(Array(blob[start..<(start + 300)]), named: "x").isEmpty, "blob from \(start)")
+      #expect(!result.scanner.scan(Array(bytes[start..<(start + 1300)]), named: "x").isEmpty, "text from \(start)")
+      #expect(!result.scanner.scan(Array(blob[start..<(start + 600)]), named: "x").isEmpty, "blob from \(start)")
     }
   }
 

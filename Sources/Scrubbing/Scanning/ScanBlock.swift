@@ -17,6 +17,7 @@ struct ScanBlock {
   private var words: [UInt64] = []
 
   private var wide: [UInt32] = []
+  private var long: [UInt32] = []
   private var short: [UInt32] = []
   private var left: [UInt32] = []
 
@@ -31,8 +32,9 @@ struct ScanBlock {
     plain = [UInt32](repeating: 0, count: Self.length)
     words = [UInt64](repeating: 0, count: Self.length)
     wide = [UInt32](repeating: 0, count: Self.length)
-    short = [UInt32](repeating: 0, count: Self.length)
-    left = [UInt32](repeating: 0, count: 4 * Self.length)
+    long = plain
+    short = plain
+    left = [UInt32](repeating: 0, count: 5 * Self.length)
     digits = [UInt64](repeating: 0, count: Self.length / 64 + 1)
     hexadecimalDigits = digits
     padding = digits
@@ -78,15 +80,21 @@ struct ScanBlock {
   private mutating func plainOnes(_ count: Int, _ values: WatchedValues, _ start: Int) -> Int {
     let (starts, members) = (values.shortStarts.words.span, values.members.words.span)
     let (startShift, shift) = (values.shortStarts.shift, values.members.shift)
-    var shortCount = 0
+    let lengths = values.lengths.span
+    var (longCount, shortCount) = (0, 0)
     var leftCount = start
     for number in 0..<count {
       let word = words[number]
-      left[leftCount] = plain[number]
+      long[longCount] = UInt32(truncatingIfNeeded: number)
       let isLong = BlockFilter.mayContain(word, members, shift)
-      leftCount &+= isLong
+      longCount &+= isLong
       short[shortCount] = UInt32(truncatingIfNeeded: number)
-      shortCount &+= BlockFilter.mayContain(word & 0xffff_ffff, starts, startShift) & (1 &- isLong)
+      shortCount &+= BlockFilter.mayContain(word & 0xffff_ffff, starts, startShift)
+    }
+    for place in 0..<longCount {
+      let number = Int(long[place])
+      left[leftCount] = plain[number]
+      leftCount &+= lengths[values.place(words[number])] != 0 ? 1 : 0
     }
     for place in 0..<shortCount {
       let number = Int(short[place])

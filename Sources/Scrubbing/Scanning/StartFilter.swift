@@ -3,7 +3,7 @@
 ///
 /// It is small enough to stay near the processor, as it is asked about every byte.
 struct StartFilter: Sendable {
-  private static let textBits: UInt64 = 15
+  private static let textBits: UInt64 = 16
   private static let otherBits: UInt64 = 17
 
   /// The words of the part for text, then those of the other one.

@@ -2,7 +2,7 @@ internal import SQLiteFormat
 
 /// What must not be found any more: fingerprints of a store's values under a key, in bounded memory.
 ///
-/// A value is watched by its first 24 bytes at most, a long one also by 24 bytes from every 256th on, text in UTF-8. Values of
+/// A value is watched by its first 24 bytes at most, a long one also by 24 bytes from every 512th on, text in UTF-8. Values of
 /// fewer than four bytes are not watched.
 struct WatchedValues: Sendable {
   /// The longest beginning of a value that is compared.
@@ -12,7 +12,7 @@ struct WatchedValues: Sendable {
   static let longestForm = 2 * longest + 4
 
   /// From one piece of a long value that is compared to the next.
-  static let pieceDistance = 256
+  static let pieceDistance = 512
 
   /// How many values are watched at most: one for each 64 bytes of a large store, which is more than stores have; what is beyond that is
   /// counted.

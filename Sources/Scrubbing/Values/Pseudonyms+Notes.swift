@@ -98,12 +98,24 @@ extension Pseudonyms {
     }
   }
 
+  private func isSpace(_ bytes: Span<UInt8>, at place: Int) -> Bool {
+    switch encoding {
+    case .utf8: bytes[place] == 0x20
+    case .utf16LittleEndian: bytes[place] == 0x20 && bytes[place + 1] == 0
+    case .utf16BigEndian: bytes[place] == 0 && bytes[place + 1] == 0x20
+    }
+  }
+
   private func watchPieces(ofText bytes: Span<UInt8>, _ range: Range<Int>) {
     let unit = encoding == .utf8 ? 1 : 2
     var next = range.lowerBound + WatchedValues.pieceDistance
     while next + unit * WatchedValues.longest <= range.upperBound {
-      // A piece begins with a whole character.
+      // A piece begins with a word where one is near, as words begin alike and so stand out among other text; else with a
+      // whole character.
       var start = next
+      let end = min(next + 64, range.upperBound - unit * WatchedValues.longest)
+      while start < end, !isSpace(bytes, at: start) { start += unit }
+      start = start < end ? start + unit : next
       if encoding == .utf8 {
         while start < next + 3, bytes[start] & 0xc0 == 0x80 { start += 1 }
       } else {
