@@ -46,6 +46,7 @@ struct PageMask {
   mutating func mark(_ range: Range<Int>, _ mark: UInt8) {
     var index = max(0, range.lowerBound)
     let high = min(marks.count, range.upperBound)
+    var marks = marks.mutableSpan
     while index < high {
       if marks[index] == PageMask.free || mark == PageMask.kept { marks[index] = mark }
       index &+= 1
@@ -66,12 +67,14 @@ struct PageMask {
 
   /// Takes over marks from another one, where nobody has claimed the bytes.
   mutating func mark(from other: PageMask, _ range: Range<Int>, at place: Int) {
-    var index = range.lowerBound
-    while index < range.upperBound {
+    let others = other.marks.span
+    var marks = marks.mutableSpan
+    var index = max(range.lowerBound, range.lowerBound &- place)
+    let end = min(range.upperBound, range.lowerBound &+ marks.count &- place)
+    while index < end {
       let target = place &+ index &- range.lowerBound
-      if target >= 0, target < marks.count, marks[target] == PageMask.free || other.marks[index] == PageMask.kept {
-        marks[target] = other.marks[index]
-      }
+      let mark = others[index]
+      if marks[target] == PageMask.free || mark == PageMask.kept { marks[target] = mark }
       index &+= 1
     }
   }

@@ -44,6 +44,7 @@ extension ScrubRun {
     var page: [UInt8] = []
     swap(&page, &overflow)
     defer { swap(&page, &overflow) }
+    let content = payload
     for piece in pieces {
       let offset = images.offset(of: piece.image)
       if isDone(piece.image) {
@@ -57,7 +58,7 @@ extension ScrubRun {
       overflowMask.clear(count: pageSize)
       overflowMask.mark(0..<4, PageMask.kept)
       overflowMask.mark(from: payloadMask, piece.start..<(piece.start + piece.count), at: 4)
-      for index in 0..<piece.count { page[4 &+ index] = payload[piece.start &+ index] }
+      for index in 0..<piece.count { page[4 &+ index] = content[piece.start &+ index] }
       var gap: Int?
       for index in (4 + piece.count)..<max(4 + piece.count, pageSize) where page[index] != 0 {
         page[index] = 0xff

@@ -186,8 +186,13 @@ extension ScrubRun {
 
   /// Notes or replaces the fields of the record in `payload`, and says in its mask what becomes of each byte.
   func treatFields(before end: Int, tree: Int?) {
-    payloadMask.clear(count: payload.count)
-    payloadMask.mark(0..<min(fields.headerEnd, payload.count), PageMask.kept)
+    // Taken out of the object, which would be asked for leave at every field.
+    var (content, mask) = (payload, payloadMask)
+    (payload, payloadMask) = ([], PageMask(count: 0))
+    defer { (payload, payloadMask) = (content, mask) }
+    let (pseudonyms, fields, isReplacing) = (pseudonyms, fields, isReplacing)
+    mask.clear(count: content.count)
+    mask.mark(0..<min(fields.headerEnd, content.count), PageMask.kept)
     for field in fields.codes.indices {
       let code = fields.codes[field]
       let rule: FieldRule
@@ -200,34 +205,34 @@ extension ScrubRun {
         // A number that is cut off says nothing any more.
         let start = fields.starts[field]
         if start < end {
-          for index in start..<end where isReplacing { payload[index] = payload[index] == 0 ? 0 : 0xff }
-          payloadMask.mark(start..<end, PageMask.value)
+          for index in start..<end where isReplacing { content[index] = content[index] == 0 ? 0 : 0xff }
+          mask.mark(start..<end, PageMask.value)
         }
         continue
       }
       guard isReplacing else {
-        pseudonyms.note(code, payload.span, range, rule)
+        pseudonyms.note(code, content.span, range, rule)
         continue
       }
-      let outcome = pseudonyms.replace(code, &payload, range, rule)
+      let outcome = pseudonyms.replace(code, &content, range, rule)
       if !range.isEmpty, isDeferring { tally.count(outcome, tree, field) }
-      mark(range, code, outcome)
+      mark(&mask, range, code, outcome)
     }
   }
 
-  /// Marks what became of a field of the record in `payload`.
-  private func mark(_ range: Range<Int>, _ code: Int64, _ outcome: Pseudonyms.Outcome) {
+  /// Marks what became of a field.
+  private func mark(_ mask: inout PageMask, _ range: Range<Int>, _ code: Int64, _ outcome: Pseudonyms.Outcome) {
     let isText = code >= 13 && code & 1 == 1
     switch outcome {
     case .nothing: break
-    case .kept: payloadMask.mark(range, code >= 12 ? PageMask.stays : PageMask.kept)
+    case .kept: mask.mark(range, code >= 12 ? PageMask.stays : PageMask.kept)
     case .partly(let places):
-      for place in places { payloadMask.mark(place, PageMask.value) }
-      payloadMask.mark(range, PageMask.stays)
+      for place in places { mask.mark(place, PageMask.value) }
+      mask.mark(range, PageMask.stays)
     case .replaced where isText && encoding != .utf8:
-      payloadMask.markWide(range, isBigEndian: encoding == .utf16BigEndian)
-    case .replaced: payloadMask.mark(range, isText ? PageMask.text : PageMask.value)
-    case .ordered, .shifted, .dropped: payloadMask.mark(range, code >= 12 ? PageMask.fixed : PageMask.number)
+      mask.markWide(range, isBigEndian: encoding == .utf16BigEndian)
+    case .replaced: mask.mark(range, isText ? PageMask.text : PageMask.value)
+    case .ordered, .shifted, .dropped: mask.mark(range, code >= 12 ? PageMask.fixed : PageMask.number)
     }
   }
 
