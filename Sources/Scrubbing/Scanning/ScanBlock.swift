@@ -45,8 +45,8 @@ struct ScanBlock {
     prepare()
     // The last places, behind which there are no eight bytes, are all left.
     let whole = range.lowerBound..<max(range.lowerBound, min(range.upperBound, end &- 7))
-    let counts = first(bytes, whole, values)
-    var count = plainOnes(counts.plain, values, 0)
+    let counts = Self.first(bytes, whole, values, &plain, &words, &wide)
+    var count = Self.plainOnes(counts.plain, plain, words, values, &long, &short, &left)
     count = wideOnes(counts.wide, bytes, values, count)
     count = packedOnes(bytes, whole, before: end, values, count)
     places.removeAll(keepingCapacity: true)
@@ -55,12 +55,18 @@ struct ScanBlock {
     for place in whole.upperBound..<range.upperBound { places.append(UInt32(truncatingIfNeeded: place)) }
   }
 
+  // Buffers are handed over one by one in what follows: as parts of a whole they would be looked up anew for every byte.
+
   /// Asks the small filters of all places.
-  private mutating func first(
-    _ bytes: Span<UInt8>, _ range: Range<Int>, _ values: WatchedValues
+  private static func first(
+    _ bytes: Span<UInt8>, _ range: Range<Int>, _ values: WatchedValues, _ plainBuffer: inout [UInt32],
+    _ wordBuffer: inout [UInt64], _ wideBuffer: inout [UInt32]
   ) -> (plain: Int, wide: Int) {
     guard !range.isEmpty else { return (0, 0) }
     let (units, starts) = (values.units.span, values.starts.words.span)
+    var plain = plainBuffer.mutableSpan
+    var words = wordBuffer.mutableSpan
+    var wide = wideBuffer.mutableSpan
     var (plainCount, wideCount) = (0, 0)
     // The eight bytes from `index` on, the first one lowest.
     var word = WatchedValues.word(bytes, range.lowerBound, 7) &<< 8
@@ -77,17 +83,22 @@ struct ScanBlock {
   }
 
   /// Asks the large filter of values as they are.
-  private mutating func plainOnes(_ count: Int, _ values: WatchedValues, _ start: Int) -> Int {
+  private static func plainOnes(
+    _ count: Int, _ plainBuffer: [UInt32], _ wordBuffer: [UInt64], _ values: WatchedValues,
+    _ longBuffer: inout [UInt32], _ shortBuffer: inout [UInt32], _ leftBuffer: inout [UInt32]
+  ) -> Int {
+    let (plain, words) = (plainBuffer.span, wordBuffer.span)
     let (starts, members) = (values.shortStarts.words.span, values.members.words.span)
     let (startShift, shift) = (values.shortStarts.shift, values.members.shift)
     let lengths = values.lengths.span
-    var (longCount, shortCount) = (0, 0)
-    var leftCount = start
+    var long = longBuffer.mutableSpan
+    var short = shortBuffer.mutableSpan
+    var left = leftBuffer.mutableSpan
+    var (longCount, shortCount, leftCount) = (0, 0, 0)
     for number in 0..<count {
       let word = words[number]
       long[longCount] = UInt32(truncatingIfNeeded: number)
-      let isLong = BlockFilter.mayContain(word, members, shift)
-      longCount &+= isLong
+      longCount &+= BlockFilter.mayContain(word, members, shift)
       short[shortCount] = UInt32(truncatingIfNeeded: number)
       shortCount &+= BlockFilter.mayContain(word & 0xffff_ffff, starts, startShift)
     }
