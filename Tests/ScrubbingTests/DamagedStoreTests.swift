@@ -43,19 +43,43 @@ struct DamagedStoreTests {
     }
   }
 
-  static func compare(_ sound: ScrubScene, _ kind: String, _ seed: UInt64) throws {
+  @Test(
+    "Every kind in UTF-16, with a log", arguments: kinds.filter { !$0.hasPrefix("journal") && $0 != "pointer-maps" })
+  func wide(_ kind: String) throws {
+    for (seed, encoding) in [(UInt64(4), "UTF-16le"), (5, "UTF-16be")] {
+      let scene = try ScrubScene.plain(
+        seed: seed, setup: "PRAGMA page_size = 2048; PRAGMA encoding = '\(encoding)'", journal: "WAL",
+        finish: ["UPDATE people SET note = note || ' more' WHERE id % 5 = 0", "DELETE FROM words WHERE uses % 9 = 0"])
+      try Self.compare(scene, kind, seed, numbers: false)
+    }
+  }
+
+  /// - Parameter numbers: whether SQLite's complaints are the same to the numbers of pages that it reads out of values, and of
+  ///   free pages in a list that it takes for one.
+  static func compare(_ sound: ScrubScene, _ kind: String, _ seed: UInt64, numbers: Bool = true) throws {
     guard let scene = try sound.damaged(kind, seed: seed) else { return }
     let name = "\(kind), seed \(seed)"
     let before = try FolderContents(of: scene.folder.path)
     let (scrubbed, _) = try scene.scrubbed()
     #expect(try FolderContents(of: scene.folder.path) == before, "\(name): the evidence was changed")
     expectSame(scrubbed.salvage(), scene.salvage(), "\(name): salvage")
-    expectSame(try scrubbed.integrityCheck(), try scene.integrityCheck(), "\(name): integrity_check")
+    var (ours, theirs) = (try scrubbed.integrityCheck(), try scene.integrityCheck())
+    if !numbers {
+      let hasList = (ours + theirs).contains { $0.contains("freelist") }
+      (ours, theirs) = (Self.withoutNumbers(ours, hasList), Self.withoutNumbers(theirs, hasList))
+    }
+    expectSame(ours, theirs, "\(name): integrity_check")
     let originals = try OriginalValues(sound.store)
     for (part, bytes) in try scrubbed.files() {
       let found = originals.found(in: bytes)
       #expect(found == 0, "\(name): \(part)")
     }
+  }
+
+  private static func withoutNumbers(_ lines: [String], _ hasList: Bool) -> [String] {
+    // Pages that a list of free pages names are not among those that nobody uses.
+    lines.filter { !$0.contains("freelist") && !(hasList && $0.hasSuffix("is never used")) }
+      .map { $0.replacing(/invalid page number -?\d+/, with: "invalid page number") }
   }
 
   /// Lines are the same; if not, the first that differ are shown.

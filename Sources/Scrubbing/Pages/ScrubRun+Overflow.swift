@@ -44,11 +44,11 @@ extension ScrubRun {
     var page: [UInt8] = []
     swap(&page, &overflow)
     defer { swap(&page, &overflow) }
-    let content = payload
+    let content = ownContent()
     for piece in pieces {
       let offset = images.offset(of: piece.image)
       if isDone(piece.image) {
-        try add(piece, to: &page, at: offset, outputs)
+        try add(piece, of: content, to: &page, at: offset, outputs)
         continue
       }
       setDone(piece.image)
@@ -70,14 +70,24 @@ extension ScrubRun {
     }
   }
 
+  /// The record in `payload`, with what belongs to none of its fields overwritten.
+  private func ownContent() -> [UInt8] {
+    var content = payload
+    let marks = payloadMask.marks
+    for index in content.indices where marks[index] == PageMask.free && content[index] != 0 { content[index] = 0xff }
+    return content
+  }
+
   /// Writes what a page has of a payload that the one who had it before did not claim.
-  private func add(_ piece: Piece, to page: inout [UInt8], at offset: Int64, _ outputs: ScrubbedSet) throws(FileError) {
+  private func add(
+    _ piece: Piece, of content: [UInt8], to page: inout [UInt8], at offset: Int64, _ outputs: ScrubbedSet
+  ) throws(FileError) {
     guard case .main(let number) = piece.image, Int(number) < overflowEnds.count else { return }
     let end = Int(overflowEnds[Int(number)])
     guard end > 0, end < piece.count else { return }
     overflowEnds[Int(number)] = UInt16(clamping: piece.count)
     let present = try outputs.read(piece.image, at: offset, into: &page)
-    for index in end..<piece.count { page[4 &+ index] = payload[piece.start &+ index] }
+    for index in end..<piece.count { page[4 &+ index] = content[piece.start &+ index] }
     try outputs.write(piece.image, page, count: present, at: offset)
   }
 

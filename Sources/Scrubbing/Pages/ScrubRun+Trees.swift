@@ -150,14 +150,12 @@ extension ScrubRun {
     _ = fields.read(payload.span, at: 0, before: payload.count, length: cell.length)
     let end = min(payload.count, cell.length)
     treatFields(before: end, tree: rowTree(tree))
+    if isReplacing { copyValues(to: &page, 0..<cell.local, at: cell.payload) }
     mask.mark(from: payloadMask, 0..<cell.local, at: cell.payload)
     guard isReplacing else {
       if !isApart { for piece in pieces { setDone(piece.image) } }
       return true
     }
-    copyValues(
-      to: &page, (cell.payload + fields.headerEnd)..<max(localEnd, cell.payload + fields.headerEnd),
-      record: cell.payload)
     if !isApart { try write(pieces) }
     return true
   }
@@ -295,11 +293,14 @@ extension ScrubRun {
     }
   }
 
-  /// Puts the values of the record in `payload` into its place on the page, where nothing else has the byte.
-  private func copyValues(to page: inout [UInt8], _ range: Range<Int>, record: Int) {
+  /// Puts the values of the record in `payload` into its place on the page, where nobody has claimed the byte: cells of
+  /// damaged pages can overlap, and one that is too long holds others' values as they were.
+  private func copyValues(to page: inout [UInt8], _ range: Range<Int>, at place: Int) {
     // Taken out of the object, which would be asked for leave at every byte.
-    let (marks, content) = (mask.marks, payload)
-    for index in range where marks[index] >= PageMask.value { page[index] = content[index &- record] }
+    let (marks, own, content) = (mask.marks, payloadMask.marks, payload)
+    for index in range where marks[place &+ index] == PageMask.free && own[index] >= PageMask.value {
+      page[place &+ index] = content[index]
+    }
   }
 }
 

@@ -55,7 +55,12 @@ struct OrderedSymbol {
     length = character.length
     guard var scalar = character.scalar else {
       isValid = false
-      key = 1 << 40 | UInt64(bytes[start]) << 8 | (length == 2 ? UInt64(bytes[start + 1]) : 0)
+      if encoding == .utf8 {
+        key = 1 << 40 | UInt64(bytes[start]) << 8 | (length == 2 ? UInt64(bytes[start + 1]) : 0)
+      } else {
+        // Half of a pair, or a last byte: as the bytes are compared, among the others.
+        key = UInt64(bytes[start]) << 24 | (length == 2 ? UInt64(bytes[start + 1]) << 16 : 0)
+      }
       choice = Choice(first: key, count: 1, step: 1)
       return
     }
@@ -121,9 +126,9 @@ struct OrderedSymbol {
     _ symbols: [OrderedSymbol], freedom: Int, _ encoding: TextEncoding, _ stream: inout KeyStream
   ) -> [UInt64]? {
     var choices = symbols.map(\.choice)
-    if symbols.contains(where: { !$0.isValid }) {
-      // Bytes that are no characters have no place among them: only ASCII is sure to come first, and in UTF-8 alone.
-      for (index, symbol) in symbols.enumerated() where encoding != .utf8 || symbol.key >= 0x80 {
+    if encoding == .utf8, symbols.contains(where: { !$0.isValid }) {
+      // Bytes that are no characters have no place among them: only ASCII is sure to come first.
+      for (index, symbol) in symbols.enumerated() where symbol.key >= 0x80 {
         choices[index] = Choice(first: symbol.key, count: 1, step: 1)
       }
     } else if encoding == .utf16LittleEndian, symbols.contains(where: \.isUpper),
@@ -166,6 +171,11 @@ struct OrderedSymbol {
       result.append(first + gap * choice.step)
     }
     return result
+  }
+
+  /// For each symbol another key of its own, whatever its order among the others.
+  static func unordered(_ symbols: [OrderedSymbol], _ stream: inout KeyStream) -> [UInt64] {
+    symbols.map { $0.choice.first + stream.below64($0.choice.count) * $0.choice.step }
   }
 
   /// Writes the character of a key over this one.

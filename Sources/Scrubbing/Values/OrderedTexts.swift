@@ -161,12 +161,18 @@ struct OrderedTexts {
         }
       }
       let symbols = groups.map(\.symbol)
-      var isDone = false
-      for attempt in UInt64(0)..<16 where !isDone {
+      var (isDone, wasReplaced) = (false, false)
+      for attempt in UInt64(0)..<32 where !isDone {
         var stream = KeyStream(function, seed: node.path ^ attempt << 32)
-        guard let replaced = OrderedSymbol.replacements(symbols, freedom: Int(attempt / 4), encoding, &stream) else {
-          continue
-        }
+        // Where nothing keeps the order, anything else is better than what is there.
+        let isOrdered = attempt < 16
+        guard
+          let replaced = isOrdered
+            ? OrderedSymbol.replacements(symbols, freedom: Int(attempt / 4), encoding, &stream)
+            : wasReplaced ? nil : OrderedSymbol.unordered(symbols, &stream)
+        else { continue }
+        if !isOrdered, attempt == 16 { leftOut += Int64(node.range.count) }
+        if isOrdered { wasReplaced = true }
         isDone = true
         for (number, group) in groups.enumerated() {
           for index in group.range {
