@@ -177,8 +177,8 @@ let package = Package(
       name: "FuzzTargets",
       dependencies: [
         "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
-        "Migration", "LazaretTesting", "Salvage", "Quarantine", "RecoveryKit", "HTTPServer", "AgeEncryption",
-        "Archives", "SupportBundle", "TusProtocol", "Sending", grdb, systemPackage,
+        "Migration", "LazaretTesting", "Salvage", "Scrubbing", "Quarantine", "RecoveryKit", "HTTPServer",
+        "AgeEncryption", "Archives", "SupportBundle", "TusProtocol", "Sending", grdb, systemPackage,
       ], path: "Fuzz/Targets", swiftSettings: settings),
 
     .target(

@@ -2,7 +2,7 @@ extension FuzzTarget {
   /// Words that inputs are made of, for a fuzzer's dictionary.
   package var dictionary: [[UInt8]] {
     switch self {
-    case .page, .record, .database, .examination, .salvage, .rebuild:
+    case .page, .record, .database, .examination, .salvage, .rebuild, .scrub:
       [
         [0x0D, 0, 0, 0], [0x05, 0, 0, 0], [0x0A, 0, 0, 0], [0x02, 0, 0, 0], [0xFF, 0xFF, 0xFF, 0xFF], [0x81, 0x80, 0],
       ]

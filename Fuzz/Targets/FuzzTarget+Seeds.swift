@@ -49,7 +49,7 @@ extension FuzzTarget {
     case .agePayload:
       return [FuzzSeed("short", "some text"), FuzzSeed("two-chunks", [UInt8](repeating: 5, count: 70_000))]
     case .upload: return UploadReading.seeds
-    case .examination, .salvage: return try SeedStores.coreData() + Self.database.seeds()
+    case .examination, .salvage, .scrub: return try SeedStores.coreData() + Self.database.seeds()
     case .rebuild: return try SeedStores.coreData()
     }
   }

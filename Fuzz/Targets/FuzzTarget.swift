@@ -89,6 +89,9 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
 
   /// Salvaging a store with its model into a clean one.
   case rebuild
+
+  /// Replacing all values of a store.
+  case scrub
 }
 
 extension FuzzTarget {
@@ -126,6 +129,7 @@ extension FuzzTarget {
     case .examination: try StoreReading.run(examination: bytes)
     case .salvage: try StoreReading.run(salvage: bytes)
     case .rebuild: try StoreReading.run(rebuild: bytes)
+    case .scrub: try StoreReading.run(scrub: bytes)
     }
   }
 
@@ -139,7 +143,7 @@ extension FuzzTarget {
       8192
     case .log, .journal, .database, .propertyList, .archive, .tar, .bag: 32_768
     case .agePayload: 200_000
-    case .examination, .salvage, .rebuild, .modelSource, .compiledModel, .editorModel, .mappingModel: 65_536
+    case .examination, .salvage, .rebuild, .scrub, .modelSource, .compiledModel, .editorModel, .mappingModel: 65_536
     }
   }
 }

@@ -40,7 +40,7 @@ struct FuzzTargetTests {
   @Test(arguments: FuzzTarget.allCases)
   func readsOrRefusesDamagedSeeds(_ target: FuzzTarget) throws {
     let seeds = try target.seeds()
-    let isSlow = [.examination, .salvage, .rebuild].contains(target)
+    let isSlow = [.examination, .salvage, .rebuild, .scrub].contains(target)
     for number in 0..<mutationCount(usually: isSlow ? 8 : 100) {
       var mutation = Mutation(seed: UInt64(number) &+ 0xF0)
       do {

@@ -5,6 +5,7 @@ internal import PersistentStore
 internal import Quarantine
 internal import RecoveryKit
 internal import Salvage
+internal import Scrubbing
 internal import StoreFiles
 internal import SystemPackage
 
@@ -114,5 +115,29 @@ enum StoreReading {
       try expect(try results.content().isEmpty, "something is left of a salvage that failed")
     }
     try expect(try evidence.content() == before, "salvaging a store changed it")
+  }
+
+  static func run(scrub bytes: [UInt8]) throws(FuzzFailure) {
+    let evidence = try FuzzFolder()
+    let path = try evidence.write(StoreBytes(bytes))
+    let before = try evidence.content()
+    var results: [[String: [UInt8]]] = []
+    for _ in 0..<2 {
+      let target = try FuzzFolder()
+      do throws(ScrubbingError) {
+        let key = try ScrubbingKey([UInt8](repeating: 7, count: ScrubbingKey.length))
+        _ = try StoreScrubber(key: key).scrub(StoreFileSet(main: path), into: target.path)
+      } catch {
+        // Where no pseudonym is free nothing is kept, and that is said.
+        try expect(error.kind == .valuesFound, "\(error.code): \(error)")
+        try expect(try target.content().isEmpty, "something is left of a scrub that failed")
+      }
+      results.append(try target.content())
+    }
+    try expect(results[0] == results[1], "the same key makes other pseudonyms")
+    if !results[0].isEmpty {
+      try expect(results[0].mapValues(\.count) == before.mapValues(\.count), "a scrubbed file has another length")
+    }
+    try expect(try evidence.content() == before, "scrubbing a store changed it")
   }
 }
