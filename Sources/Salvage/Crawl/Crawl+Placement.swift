@@ -126,7 +126,10 @@ extension Crawl {
         votes[choice.tree, default: 0] += 0.5
       }
     }
-    guard let best = votes.max(by: { $0.value < $1.value }), best.value * 2 >= Double(seen) else { return nil }
+    // Of two with as many votes the first table, so that the same file is always read the same way.
+    guard let best = votes.max(by: { ($0.value, $1.key) < ($1.value, $0.key) }), best.value * 2 >= Double(seen) else {
+      return nil
+    }
     return best.key
   }
 

@@ -121,8 +121,11 @@ extension FileLayoutSearch {
       }
     }
     var best: (size: Int, residue: Int, count: Int)?
-    for (size, residues) in counts {
-      for (residue, count) in residues where count > (best?.count ?? 1) { best = (size, residue, count) }
+    // In a fixed order, so that the same file is always read the same way.
+    for (size, residues) in counts.sorted(by: { $0.key < $1.key }) {
+      for (residue, count) in residues.sorted(by: { $0.key < $1.key }) where count > (best?.count ?? 1) {
+        best = (size, residue, count)
+      }
     }
     guard let best else { return nil }
     let vote = try vote(size: best.size, base: Int64(best.residue))
