@@ -10,7 +10,7 @@ internal import SupportBundle
 internal import SystemPackage
 
 /// One export, from the evidence to the files of the bundle.
-struct ExportWork {
+struct ExportWork: Sendable {
   let source: ExportSource
   let options: ExportOptions
   let home: FilePath
@@ -36,7 +36,10 @@ struct ExportWork {
     return "\(stem).sqlite"
   }
 
-  func prepare() throws -> PreparedExport {
+  /// Makes everything ready.
+  ///
+  /// - Parameter least: the size of a store, in bytes, from which on it is scrubbed while its damage is analysed.
+  func prepare(scrubbingBesideFrom least: Int64) throws -> PreparedExport {
     let date = surroundings.now()
     let folder = try ExportFolder(home: home, surroundings: surroundings)
     let evidence: ExportEvidence
@@ -48,6 +51,8 @@ struct ExportWork {
     }
     var log = OpeningLog(now: surroundings.now)
     log.add("info", "export", "lazaret \(LibraryVersion.current), SQLite \(SQLiteLibrary.version)")
+    let isBeside = options.level == .scrubbed && evidence.bytes >= least
+    let scrubbing = isBeside ? try ScrubBeside.begin(self, evidence, in: folder) : nil
     let analysis = try ExportAnalysis.make(
       evidence, of: source, options, home: home, in: folder, surroundings, progress)
     log.add(analysis.examination)
@@ -81,7 +86,7 @@ struct ExportWork {
         BundleItem("pages/pages.bin", .file(path, size: pages.size), words: "the damaged pages, as they are"),
       ]
     case .scrubbed:
-      let made = try ScrubbedStore(self, evidence, analysis, in: folder)
+      let made = try scrubbing?.value() ?? ScrubbedStore(self, evidence, in: folder.path)
       items += made.items
       scrubbed = made
     case .full: items += StoreItems.items(of: evidence, named: bundledName, "byte for byte")

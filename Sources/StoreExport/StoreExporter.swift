@@ -18,6 +18,9 @@ public struct StoreExporter: Sendable {
   private let home: FilePath
   private let surroundings: Surroundings
 
+  /// Stores from this size on, in bytes, are scrubbed while their damage is analysed; with smaller ones nobody waits.
+  package var scrubsBesideFrom: Int64 = 64 << 20
+
   /// An exporter.
   ///
   /// - Parameters:
@@ -36,7 +39,8 @@ public struct StoreExporter: Sendable {
   public func prepare(
     _ options: ExportOptions, progress: @escaping ExportProgress = { _, _, _ in true }
   ) throws -> PreparedExport {
-    try ExportWork(source, options, home: home, surroundings: surroundings, progress: progress).prepare()
+    try ExportWork(source, options, home: home, surroundings: surroundings, progress: progress)
+      .prepare(scrubbingBesideFrom: scrubsBesideFrom)
   }
 
   /// What a bundle would hold.

@@ -68,6 +68,48 @@ struct FaultTests {
     #expect(try FolderContents(of: scene.stores) == before)
   }
 
+  @Test func aScrubBesideTheAnalysisIsTheSame() throws {
+    let scene = try ExportScene.plain()
+    try scene.damage("zero:20")
+    var sums: [[String: String]] = []
+    for least in [Int64.max, 0] {
+      var exporter = scene.exporter()
+      exporter.scrubsBesideFrom = least
+      let folder = scene.out.appending("\(least)")
+      try scene.system.makeDirectory(folder)
+      let summary = try exporter.export(ExportOptions(level: .scrubbed), at: folder)
+      let items = summary.bundle.items.filter { $0.name.hasPrefix("data/store/") || $0.name == "data/scrub.json" }
+      sums.append(Dictionary(uniqueKeysWithValues: items.map { ($0.name, $0.sha256) }))
+      try scene.expectTidy()
+    }
+    #expect(sums[0].count >= 2)
+    #expect(sums[0] == sums[1])
+  }
+
+  @Test func aScrubBesideTheAnalysisEndsWithIt() throws {
+    let scene = try ExportScene.plain()
+    try scene.damage("zero:20")
+    var exporter = scene.exporter()
+    exporter.scrubsBesideFrom = 0
+    for limit in 0..<200 {
+      let calls = Mutex(0)
+      do {
+        _ = try exporter.export(ExportOptions(level: .scrubbed), at: scene.out) { _, _, _ in
+          calls.withLock { count in
+            count += 1
+            return count <= limit
+          }
+        }
+        #expect(calls.withLock { $0 } <= limit)
+        break
+      } catch let error as SupportBundleError {
+        #expect(error.kind == .cancelled, "\(error)")
+      }
+      #expect(try scene.system.entries(of: scene.out).isEmpty)
+      try scene.expectTidy()
+    }
+  }
+
   @Test func aBundleThatIsThereStays() throws {
     let scene = try ExportScene.plain()
     let path = scene.out.appending("Mine.lazaret.tar.gz")

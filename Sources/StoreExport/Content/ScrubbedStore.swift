@@ -7,7 +7,7 @@ internal import SupportBundle
 internal import SystemPackage
 
 /// The level `scrubbed`: the store with every value replaced, and the account of it.
-struct ScrubbedStore {
+struct ScrubbedStore: Sendable {
   /// The files.
   let items: [BundleItem]
 
@@ -17,15 +17,13 @@ struct ScrubbedStore {
   /// What looks for the store's values in other files.
   let scanner: ValueScanner
 
-  init(
-    _ work: ExportWork, _ evidence: ExportEvidence, _ analysis: ExportAnalysis, in folder: ExportFolder
-  ) throws {
+  init(_ work: ExportWork, _ evidence: ExportEvidence, in folder: FilePath) throws {
     guard evidence.hasMain else {
       throw SupportBundleErrors.store(
         work.source.originalPath, "its main file is missing, so that nothing can be scrubbed")
     }
-    try folder.requireRoom(evidence.allBytes)
-    let target = folder.path.appending("scrubbed")
+    try ExportFolder.requireRoom(evidence.allBytes, at: folder, work.fileSystem)
+    let target = folder.appending("scrubbed")
     try work.fileSystem.makeDirectory(target, permissions: .ownerReadWriteExecute)
     let key = try Self.key(work)
     let result: StoreScrubber.Result
