@@ -20,6 +20,7 @@ final class ScrubRun {
 
   /// For each image the places at which structure or numbers happen to spell a value, and which one.
   var chances: [PageImage: [Int: UInt64]] = [:]
+  var chanceCount = 0
 
   /// Single places that were changed because an original value lay across two pseudonyms.
   var changedPlaces: Int64 = 0
@@ -167,6 +168,7 @@ final class ScrubRun {
     }
     deferred += other.deferred
     chances.merge(other.chances) { first, _ in first }
+    chanceCount += other.chanceCount
     changedPlaces += other.changedPlaces
     visited += other.visited
     tally.add(other.tally)

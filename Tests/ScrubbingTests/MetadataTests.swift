@@ -20,13 +20,14 @@ struct MetadataTests {
   static let others: [String: PropertyList] = [
     "owner": .string("Wandergeselle Quokka"), "place": .string("東京タワー駅前"),
     "token": .data([0x9d, 0x21, 0x77, 0xee, 0x4b, 0xc3, 0x55, 0x1a, 0x68, 0x90]), "serial": .integer(40_717_253_881),
-    "weight": .real(3.141592653589793), "since": .date(687_654_321.125),
+    "count": .unsigned(18_446_744_073_709_000_123), "weight": .real(3.141592653589793), "since": .date(687_654_321.125),
     "deep": .array([.dictionary(["inner": .string("Schuhgröße vierundvierzig")])]),
   ]
 
   /// Pieces of those that must be nowhere.
   static let needles: [[UInt8]] = [
     Array("Wandergeselle".utf8), wide("東京タワー"), [0x9d, 0x21, 0x77, 0xee, 0x4b], bigEndian(UInt64(40_717_253_881)),
+    bigEndian(18_446_744_073_709_000_123),
     bigEndian((3.141592653589793).bitPattern), bigEndian((687_654_321.125).bitPattern), wide("Schuhgröße"),
   ]
 

@@ -106,7 +106,10 @@ extension ScrubRun {
     var copy = bytes
     guard try outputs.read(other, at: images.offset(of: other), into: &copy) >= present else { return false }
     try outputs.write(image, copy, count: present, at: images.offset(of: image))
-    chances[image] = chances[other]
+    if let same = chances[other], chances[image] == nil {
+      chances[image] = same
+      chanceCount += same.count
+    }
     return true
   }
 }

@@ -4,6 +4,9 @@ extension ScrubRun {
   /// How often one page is changed at most; what is still found in it then, the check finds.
   private static let changeLimit = 65536
 
+  /// How many places are noted at which structure or numbers spell a value.
+  private static let chanceLimit = 1 << 20
+
   /// Changes what was written where an original value is in it: a pseudonym that happens to be one, two that make one
   /// together, or what seemed to be structure.
   ///
@@ -14,7 +17,7 @@ extension ScrubRun {
   ///   - image: the image that it is; what is there by chance is noted for it anew.
   ///   - isSure: whether the page's structure is beyond doubt, so that a value in it is there by chance.
   func separate(_ page: inout [UInt8], _ marks: PageMask, of image: PageImage, isSure: Bool) {
-    chances[image] = nil
+    if let before = chances.removeValue(forKey: image) { chanceCount -= before.count }
     var offset = 0
     var rounds = 0
     var last = -1
@@ -103,7 +106,11 @@ extension ScrubRun {
     }
     // A value within an ordered pseudonym is left for the check to find.
     guard !isOrdered else { return false }
-    chances[image, default: [:]][hit.range.lowerBound] = hit.key
+    // Where there are too many, the check finds them.
+    if chanceCount < Self.chanceLimit {
+      chances[image, default: [:]][hit.range.lowerBound] = hit.key
+      chanceCount += 1
+    }
     return false
   }
 }

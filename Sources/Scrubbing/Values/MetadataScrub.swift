@@ -56,11 +56,15 @@ enum MetadataScrub {
       case .data:
         var stream = KeyStream(pseudonyms.function, seed: pseudonyms.function(bytes.span, place.range, tweak: 3))
         pseudonyms.replaceNoise(&bytes, place.range, &stream)
-      case .integer:
-        if place.range.count == 4 || place.range.count == 8 {
-          _ = pseudonyms.replaceInteger(&bytes, place.range, FieldRule())
-        }
-      case .real, .date: _ = pseudonyms.replaceReal(&bytes, place.range, FieldRule())
+      case .integer where place.range.count <= 2: break
+      case .integer where [4, 8].contains(place.range.count):
+        _ = pseudonyms.replaceInteger(&bytes, place.range, FieldRule())
+      case .real where place.range.count == 8, .date where place.range.count == 8:
+        _ = pseudonyms.replaceReal(&bytes, place.range, FieldRule())
+      case .integer, .real, .date:
+        // Of other widths, which are rare: sign and magnitude stay.
+        var stream = KeyStream(pseudonyms.function, seed: pseudonyms.function(bytes.span, place.range, tweak: 6))
+        pseudonyms.replaceNoise(&bytes, (place.range.lowerBound + 2)..<place.range.upperBound, &stream)
       }
     }
     return places.map(\.range)
