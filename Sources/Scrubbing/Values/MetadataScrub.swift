@@ -78,6 +78,7 @@ enum MetadataScrub {
     }
     var content: [UInt8] = []
     for index in range { content.append(bytes[index]) }
+    // What cannot be read is not told from what must not stay.
     if let list = try? PropertyList(content), case .dictionary(let entries) = list, entries.keys.allSatisfy(isCoreData)
     {
       return []
