@@ -36,7 +36,7 @@ struct InspectCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let model = try model.map { try AppModel.load($0.path, order: versionOrder.order) }
+      let model = try model.map { try versionOrder.loadAppModel($0.path) }
       let line = ProgressLine()
       let options = Examiner.Options(depth: check, countsRecords: counts) { done, total in
         line.show("Checking", Int64(done), of: Int64(total))

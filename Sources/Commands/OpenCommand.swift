@@ -61,19 +61,20 @@ struct OpenCommand: ParsableCommand {
     name: .customLong("app-version"), help: ArgumentHelp("The app's version, for the receipt.", valueName: "version"))
   var appVersion: String?
 
-  @OptionGroup var mappings: MappingOptions
+  @OptionGroup var way: MigrationWayOptions
   @OptionGroup var output: OutputOptions
   @OptionGroup var log: LogOptions
 
   func run() throws {
     try report(json: output.json) {
-      let model = try AppModel.load(model.path, order: versionOrder.order)
+      let model = try versionOrder.loadAppModel(model.path)
       var migration = Migrator.Options()
-      if case .coreData(let bundle) = model { migration.mappings = try mappings.load(for: bundle) }
+      if case .coreData(let bundle) = model { migration = try way.options(for: bundle) }
       let coordinator = StoreCoordinator(
         model: model,
         policy: OpeningPolicy(
-          whenDamaged: remedy, whenIncompatible: remedy, whenMigrationFails: migrationRemedy, depth: check),
+          whenDamaged: remedy, whenIncompatible: remedy, whenMigrationFails: migrationRemedy,
+          whenMigrationLoses: way.lossRemedy, depth: check),
         home: home.path, appVersion: appVersion, migration: migration, logger: log.logger(json: output.json))
       let line = ProgressLine()
       Interruption.listen()

@@ -91,7 +91,7 @@ struct SalvageCommand: ParsableCommand {
   }
 
   private func salvage(_ donor: SalvageDonor?, kit: KitSource) throws {
-    let known = try (model ?? schema).map { try AppModel.load($0.path, order: versionOrder.order) }
+    let known = try (model ?? schema).map { try versionOrder.loadAppModel($0.path) }
     let line = ProgressLine()
     Interruption.listen()
     let options = Salvager.Options(findsDeleted: deleted, migrates: !noMigrate, kit: kit, donor: donor) {

@@ -22,6 +22,7 @@ package struct ExaminationJSON: Encodable {
     case reason
     case kind
     case modelVersion
+    case versionIdentifiers
     case storeUUID
     case entities
     case health
@@ -36,6 +37,7 @@ package struct ExaminationJSON: Encodable {
     try values.encode(examination.kind, forKey: .kind)
     // Present even where there is none, so that a program can rely on the key.
     try values.encode(examination.modelVersion, forKey: .modelVersion)
+    try values.encodeIfPresent(examination.metadata?.versionIdentifiers, forKey: .versionIdentifiers)
     try values.encodeIfPresent(examination.metadata?.uuid, forKey: .storeUUID)
     try values.encode(examination.entities.map { EntityJSON($0) }, forKey: .entities)
     try values.encode(HealthJSON(examination.health), forKey: .health)

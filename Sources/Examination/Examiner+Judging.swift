@@ -26,7 +26,8 @@ extension Examiner {
       }
       return
     }
-    let version = bundle.version(matching: hashes)
+    let version = bundle.version(
+      matching: hashes, identifiers: metadata.versionIdentifiers, cached: examination.storeModel)
     if let version {
       examination.modelVersion = version.name
       examination.storeModel = version.model
@@ -34,16 +35,13 @@ extension Examiner {
     checkTables(schema, &examination)
     guard examination.verdict != .damaged else { return }
     if bundle.current.versionHashes == hashes {
-      examination.modelVersion = bundle.current.name
-      examination.storeModel = bundle.current.model
-      examination.accept(.isCurrent(bundle.current.name))
+      examination.accept(.isCurrent(version?.name ?? bundle.current.name, current: bundle.current.name))
     } else if let version {
-      let places = (
-        bundle.versions.firstIndex { $0.name == version.name },
-        bundle.versions.firstIndex { $0.name == bundle.current.name }
-      )
-      if let place = places.0, let current = places.1, place > current {
-        examination.give(.unavailable, .newerVersion(version.name, current: bundle.current.name))
+      if bundle.isNewer(version, than: bundle.current) {
+        examination.give(
+          .unavailable,
+          .newerVersion(
+            version.name, current: bundle.current.name, lacking: version.model.surplus(over: [bundle.current.model])))
       } else {
         examination.give(.outdated, .olderVersion(version.name, current: bundle.current.name))
       }
@@ -72,7 +70,7 @@ extension Examiner {
   private func judgeUnknownVersion(
     _ hashes: [String: VersionHash], _ bundle: ModelBundle, _ examination: inout Examination
   ) {
-    let known = bundle.versions.prefix { $0.name != bundle.current.name } + [bundle.current]
+    let known = bundle.versions(upTo: bundle.current)
     let knownEntities = Set(known.flatMap(\.model.entities.keys))
     guard !knownEntities.isDisjoint(with: hashes.keys) else {
       examination.give(.incompatible, .otherModel(Array(hashes.keys)))

@@ -9,9 +9,12 @@ extension VerdictReason {
     "no-tables", words: "It is a SQLite database without any table.",
     hint: "Give the app's model with --model to learn whether the app can open it.")
 
-  static func isCurrent(_ version: String) -> VerdictReason {
+  static func isCurrent(_ version: String, current: String) -> VerdictReason {
     VerdictReason(
-      "current-version", words: "The store is of the current model version, \(quotedName(version)).",
+      "current-version",
+      words: version == current
+        ? "The store is of the current model version, \(quotedName(version))."
+        : "The store is of model version \(quotedName(version)), which stores data just as the current one, \(quotedName(current)).",
       hint: "Nothing needs to be done.")
   }
 
@@ -37,11 +40,12 @@ extension VerdictReason {
       hint: "It can be migrated from the model it carries.", coreData: 134100)
   }
 
-  static func newerVersion(_ version: String, current: String) -> VerdictReason {
-    VerdictReason(
+  static func newerVersion(_ version: String, current: String, lacking: [String]) -> VerdictReason {
+    let surplus = lacking.isEmpty ? "" : "; the app's lacks \(Examination.list(lacking))"
+    return VerdictReason(
       "newer-version",
       words:
-        "The store was written with version \(quotedName(version)) of the model, which comes after the app's, \(quotedName(current)).",
+        "The store was written with version \(quotedName(version)) of the model, which is newer than the app's, \(quotedName(current))\(surplus).",
       hint: "Update the app; the store is left as it is.", coreData: 134100)
   }
 

@@ -11,7 +11,8 @@ public struct Notice: Sendable, Hashable, Codable {
 
   /// The key to translate title and message by: `lazaret.notice.damaged`, `.incompatible`, `.migration`, `.leftovers` or
   /// `.set-aside` where an empty store is in the place, `.salvage-later` where the records can be recovered yet, `.salvaged`,
-  /// `.salvaged-with-losses` or `.salvaged-nothing` where what was salvaged is.
+  /// `.salvaged-with-losses` or `.salvaged-nothing` where what was salvaged is; `.migrated-without` where the app's version
+  /// has no place for some records.
   public var key: String
 
   /// The heading of an alert.
@@ -81,6 +82,17 @@ public struct Notice: Sendable, Hashable, Codable {
       message:
         "\(cause(of: reason.code)) \(entries(salvage.recovered)) \(salvage.recovered == 1 ? "was" : "were") recovered from it; \(losses.joined(separator: ", and ")). \(kept) Our support can look at it.",
       actions: usualActions, report: report)
+  }
+
+  /// The notice for records that a migration has left out with their entities; nil where there are none.
+  static func leftOut(by events: [OpeningEvent]) -> Notice? {
+    let rows = events.compactMap(\.migration).flatMap(\.removedRows.values).reduce(0, +)
+    guard rows > 0 else { return nil }
+    return Notice(
+      key: "lazaret.notice.migrated-without", title: "Your data was updated",
+      message:
+        "This version of the app has no place for \(entries(Int64(rows))) of the file with your data. They were not deleted: the old file was kept as it was, and stays until the app releases it.",
+      actions: usualActions)
   }
 
   private static func entries(_ count: Int64) -> String { "\(count) \(count == 1 ? "entry" : "entries")" }

@@ -21,6 +21,10 @@ public struct OpeningMigration: Sendable, Hashable, Codable {
   /// What records lost in it; empty where nothing was lost.
   public var losses: [MigrationPlan.Finding]
 
+  /// The records that were left out because the app's version lacks their entity, by entity; they are in the original, which
+  /// is kept until it is released.
+  public var removedRows: [String: Int]
+
   /// What it cost; nil where an earlier run did it and could not tell any more.
   public var metrics: MigrationMetrics?
 
@@ -28,6 +32,7 @@ public struct OpeningMigration: Sendable, Hashable, Codable {
     steps = result.steps.map { Step(step: $0.step, way: $0.way, rows: $0.rows) }
     resumedSteps = result.resumedSteps
     losses = result.steps.flatMap(\.losses)
+    removedRows = result.steps.map(\.removedRows).reduce(into: [:]) { $0.merge($1) { $0 + $1 } }
     metrics = result.metrics
   }
 

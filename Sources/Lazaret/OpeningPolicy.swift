@@ -20,6 +20,14 @@ public struct OpeningPolicy: Sendable, Hashable {
     case refuse
   }
 
+  /// What is done with a sound store whose migration would delete the records of an entity, or the values of an attribute, of
+  /// which the app's version still has the name or the renaming identifier.
+  ///
+  /// Refused, the store stays in its place and opening throws, whatever the other rules say: it is never quarantined or
+  /// replaced for it. An entity that is simply absent from the app's version is migrated away in any case; the original is
+  /// kept then, and exempt from pruning until it is released.
+  public var whenMigrationLoses: LossRemedy
+
   /// What is done where a salvage gave nothing that the app could open.
   public enum Fallback: String, Sendable, Hashable, CaseIterable {
     /// Open an empty store; the old one stays in quarantine.
@@ -35,12 +43,12 @@ public struct OpeningPolicy: Sendable, Hashable {
   /// What is done with a sound store that is not of the app's model, and that no way leads from to it.
   public var whenIncompatible: Remedy
 
-  /// What is done with a sound store of an earlier version whose migration failed for a reason in the store: records that
-  /// lack what has become mandatory, duplicates, damage that was found on the way, a custom step that failed.
+  /// What is done with a sound store of an earlier version whose migration failed: records that lack what has become
+  /// mandatory, duplicates, damage that was found on the way, a custom step that failed, models between which nothing can be
+  /// inferred.
   ///
   /// The usual answer is to refuse: the store is whole, it stays in its place, and a later version of the app may migrate
-  /// it. The others quarantine it. A failure of the surroundings always throws and moves nothing; a store
-  /// from whose version no way leads is an incompatible one.
+  /// it. The others quarantine it. A failure of the surroundings always throws and moves nothing.
   public var whenMigrationFails: Remedy
 
   /// What is done where a salvage gave nothing that the app could open; a failure of the surroundings always throws.
@@ -67,12 +75,14 @@ public struct OpeningPolicy: Sendable, Hashable {
   /// A policy; by default nothing is refused but to replace a store that could not be migrated, and the look is quick.
   public init(
     whenDamaged: Remedy = .salvage, whenIncompatible: Remedy = .salvage, whenMigrationFails: Remedy = .refuse,
+    whenMigrationLoses: LossRemedy = .refuse,
     whenSalvageFails: Fallback = .emptyStore, migrationRetries: Int = 0, depth: Examination.Depth = .quick,
     recoveryKitInterval: Duration? = .seconds(86400)
   ) {
     self.whenDamaged = whenDamaged
     self.whenIncompatible = whenIncompatible
     self.whenMigrationFails = whenMigrationFails
+    self.whenMigrationLoses = whenMigrationLoses
     self.whenSalvageFails = whenSalvageFails
     self.migrationRetries = migrationRetries
     self.depth = depth

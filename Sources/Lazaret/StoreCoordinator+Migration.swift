@@ -68,7 +68,7 @@ extension StoreCoordinator {
       } catch {
         if error.kind == .cancelled { throw LazaretError.cancelled(path) }
         if error.isEnvironmental { throw LazaretError(.unavailable, error, path: path, examination: examination) }
-        if retries > 0, !error.meansThereIsNoWay {
+        if retries > 0, !error.meansThereIsNoWay, error.kind != .wouldLose, error.kind != .notInferable {
           retries -= 1
           logger.notice("migrating again", metadata: ["code": "\(error.code)"])
           continue
@@ -111,7 +111,10 @@ extension StoreCoordinator {
     }
     let remedy: OpeningPolicy.Remedy
     let kind: LazaretError.Kind
-    if error.kind == .sourceDamaged {
+    if error.kind == .wouldLose {
+      // Refused so that nothing is lost; replacing the store would lose more.
+      (remedy, kind) = (.refuse, .migrationFailed)
+    } else if error.kind == .sourceDamaged {
       examination.verdict = .damaged
       (remedy, kind) = (policy.whenDamaged, .damaged)
     } else if error.meansThereIsNoWay {
@@ -132,6 +135,7 @@ extension StoreCoordinator {
     options.output = nil
     options.home = home ?? migration.home
     options.isRecorded = true
+    options.whenMigrationLoses = policy.whenMigrationLoses
     let own = migration.progress
     options.progress = { step, number, count in
       observer.progress(
@@ -159,13 +163,16 @@ extension StoreCoordinator {
 }
 
 extension MigrationError {
-  /// Whether the models leave no way open, so that the store is an incompatible one.
+  /// Whether the models alone decide, so that trying again changes nothing.
+  fileprivate var isDecidedByModels: Bool { meansThereIsNoWay || kind == .wouldLose || kind == .notInferable }
+
+  /// Whether the store has nothing to do with the app's models, so that it is an incompatible one.
   ///
-  /// A custom mapping that is stale, or whose policy nobody has registered, is not meant: that is a mistake of the app's,
-  /// and a failed migration.
+  /// A step that cannot be inferred, or a custom mapping that is missing, stale or without its policy, is not meant: that is a
+  /// mistake of the app's, which its next version mends, and a failed migration.
   fileprivate var meansThereIsNoWay: Bool {
     switch kind {
-    case .notInferable, .sourceModelMissing, .mappingMissing, .backwards, .otherModel: true
+    case .sourceModelMissing, .otherModel: true
     default: false
     }
   }

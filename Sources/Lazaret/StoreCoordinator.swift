@@ -49,7 +49,12 @@ public struct StoreCoordinator: Sendable {
     migration: Migrator.Options = Migrator.Options(), surroundings: Surroundings = .machine,
     logger: Logger = Logger(label: "lazaret") { _ in SwiftLogNoOpLogHandler() }
   ) {
-    self.model = model
+    if case .coreData(let bundle) = model {
+      // Where mappings and stages lead tells which versions came before which.
+      self.model = .coreData(bundle.knowing(migration.mappings, migration.stages))
+    } else {
+      self.model = model
+    }
     self.policy = policy
     self.home = home
     self.appVersion = appVersion
@@ -165,7 +170,7 @@ public struct StoreCoordinator: Sendable {
     let salvage = events.last { $0.salvage != nil }?.salvage
     return Opening(
       store: store, examination: examination, events: events,
-      notice: reason.map { .setAside($0, salvage, report: report) },
+      notice: reason.map { .setAside($0, salvage, report: report) } ?? .leftOut(by: events),
       recoveryKit: isReplaced ? nil : noteKit(of: place))
   }
 

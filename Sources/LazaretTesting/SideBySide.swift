@@ -38,7 +38,7 @@ public final class SideBySide: Sendable {
   ) throws(StoreTestingError) {
     do {
       let second = second ?? bundle.current.name
-      let path = try MigrationPath(in: bundle, from: .version(first), to: second, mappings: mappings)
+      let path = try MigrationPath(in: bundle, from: .version(first), to: second, options: .init(mappings: mappings))
       guard let old = bundle.version(named: first), let new = bundle.version(named: second) else {
         throw MigrationError(.unknownVersion, detail: "the model has no such version")
       }

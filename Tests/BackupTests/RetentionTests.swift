@@ -69,6 +69,46 @@ struct RetentionTests {
     #expect(kept(history, lastOne) == ["evidence", "new"])
   }
 
+  @Test func anOriginalWithRemovedRecordsIsNeitherDroppedNorCounted() {
+    var original = snapshot("original", daysAgo: 1)
+    original.onlyHere = OnlyHereNote(step: "V1 → V2", entities: [.init(name: "Person", rows: 12)])
+    let history = [original, snapshot("new", daysAgo: 2), snapshot("old", daysAgo: 3)]
+    #expect(kept(history, lastOne) == ["original", "new"])
+    #expect(reasons("original", history, lastOne) == ["only-here"])
+    #expect(reasons("new", history, lastOne) == ["newest", "last-proven", "last"])
+    // Neither its age nor its proof nor the clock has a say.
+    for daysAgo in [-4000.0, 0, 200, 9000] {
+      for proof in [RetentionSnapshot.Proof.proven, .unproven, .failed, .inconclusive] {
+        var other = snapshot("original", daysAgo: daysAgo, proof: proof)
+        other.onlyHere = OnlyHereNote(step: nil, entities: [])
+        #expect(kept([other] + history.dropFirst(), lastOne) == ["original", "new"])
+      }
+    }
+    original.onlyHere = nil
+    #expect(kept([original] + history.dropFirst(), lastOne) == ["original"])
+  }
+
+  private static let records: [([Int64], String)] = [
+    ([1], "1 record of E0"), ([1000], "1,000 records of E0"), ([12, 3], "12 records of E0 and 3 of E1"),
+    ([12, 3, 4], "12 records of E0, 3 of E1 and 4 of E2"),
+    ([12, 3, 4, 5], "12 records of E0, 3 of E1, 4 of E2 and 5 of 1 other entity"),
+    ([1, 1, 1, .max, 1], "1 record of E0, 1 of E1, 1 of E2 and 9,223,372,036,854,775,807 of 2 other entities"),
+  ]
+
+  @Test(arguments: Self.records)
+  func removedRecordsAreToldByTheirEntities(rows: [Int64], words: String) {
+    let entities = rows.enumerated().map { OnlyHereNote.Entity(name: "E\($0)", rows: $1) }
+    let reason = RetentionReason.onlyHere(OnlyHereNote(step: "V1 → V2", entities: entities))
+    #expect(reason.words == "holds \(words) that its migration removed, and is kept until it is released")
+    #expect(!reason.isRule)
+  }
+
+  @Test func namesOfRemovedEntitiesSteerNoTerminal() {
+    let long = OnlyHereNote.Entity(name: "\u{1B}[2J\n" + String(repeating: "x", count: 5000), rows: 2)
+    let words = RetentionReason.onlyHere(OnlyHereNote(step: nil, entities: [long])).words
+    #expect(words.count < 200 && words.unicodeScalars.allSatisfy { $0.value >= 0x20 })
+  }
+
   @Test func whatIsDatedInTheFutureTakesNoPlace() {
     let history = (1...5).map { snapshot("future\($0)", daysAgo: Double(-$0 * 400)) } + [snapshot("now", daysAgo: 1)]
     let plan = RetentionPlan(history, policy: lastOne, now: now)
@@ -128,17 +168,20 @@ struct RetentionTests {
   }
 
   @Test func promisesHoldOnRandomHistories() {
+    let note = OnlyHereNote(step: "V1 → V2", entities: [.init(name: "Person", rows: 12)])
     for seed: UInt64 in 1...300 {
       var random = RetentionHistory(seed: seed)
       let moments = random.pool(60)
       let members = random.members(of: moments.count)
       let proofs: [RetentionSnapshot.Proof] = [.proven, .proven, .unproven, .failed, .inconclusive]
-      let history = members.enumerated().map { place, member in
-        RetentionSnapshot(
+      let history = members.enumerated().map { place, member -> RetentionSnapshot in
+        var snapshot = RetentionSnapshot(
           identifier: "\(place)", date: moments[member], tags: random.tags(),
           proof: proofs.randomElement(using: &random.generator) ?? .proven,
           needs: place > 0 && Int.random(in: 0..<3, using: &random.generator) > 0 ? ["\(place - 1)"] : [],
           standing: Int.random(in: 0..<12, using: &random.generator) == 0 ? .apart : .ordinary)
+        if Int.random(in: 0..<12, using: &random.generator) == 0 { snapshot.onlyHere = note }
+        return snapshot
       }
       let policy = RetentionPolicy(arguments: random.arguments())
       let now = Timestamp(secondsSince1970: RetentionHistory.latest.secondsSince1970 - 3600 * 6)
@@ -154,6 +197,7 @@ struct RetentionTests {
       if let good = counted.filter({ $0.proof == .proven }).max(by: { $0.date < $1.date }) {
         #expect(kept.contains(good.identifier), told)
       }
+      #expect(history.filter { $0.onlyHere != nil }.allSatisfy { kept.contains($0.identifier) }, told)
       #expect(
         history.filter { $0.standing != .ordinary || $0.date.secondsSince1970 > now.secondsSince1970 + 300 }
           .allSatisfy { kept.contains($0.identifier) }, told)

@@ -53,6 +53,47 @@ struct BackupCommandTests {
     #expect(rows.output == "one\n")
   }
 
+  @Test func anOriginalWithRemovedRecordsIsKeptUntilItIsReleased() throws {
+    let desk = try Desk()
+    let store = try desk.makeOldStore()
+    #expect(try desk.lazaret("migrate", store, "--model", desk.model).status == 0)
+    #expect(try desk.lazaret("backup", "create", store).status == 0)
+    let id = try desk.noteRemovedRecords(of: store)
+    let listed = try backups(try desk.lazaret("backup", "list", "--json").output)
+    #expect(listed.map { $0["onlyHere"] == nil } == [true, false])
+    let note = try #require(listed.last?["onlyHere"] as? [String: Any])
+    #expect(note["step"] as? String == "V1 → V2")
+    let entities = try #require(note["entities"] as? [[String: Any]])
+    #expect(entities.map { $0["entity"] as? String } == ["Person"] && entities.map { $0["rows"] as? Int } == [12])
+    let text = try desk.lazaret("backup", "list").output
+    #expect(text.contains("\(id): holds 12 records of Person that its migration removed."), "\(text)")
+    #expect(text.contains("lazaret backup release \(id)\n"), "\(text)")
+    for arguments in [["--dry-run"], []] {
+      let pruned = try desk.run(["backup", "prune", "--keep-last", "1"] + arguments)
+      #expect(pruned.status == 0)
+      #expect(pruned.output.contains("holds 12 records of Person that its migration removed"), "\(pruned.output)")
+      #expect(pruned.output.contains("lazaret backup release \(id)\n"), "\(pruned.output)")
+      #expect(pruned.output.contains("0 \(arguments.isEmpty ? "" : "would be ")dropped"), "\(pruned.output)")
+    }
+    let kept = try desk.lazaret("backup", "prune", "--keep-last", "1", "--dry-run", "--json").output
+    #expect(kept.contains("\"only-here\""), "\(kept)")
+    let released = try desk.lazaret("backup", "release", id)
+    #expect(released.status == 0 && released.output.contains("is released"), "\(released.output)\(released.errors)")
+    #expect(released.output.contains("12 records of Person"))
+    let again = try desk.lazaret("backup", "release", id, "--json")
+    #expect(again.status == 0)
+    let told = try #require(try json(again.output) as? [String: Any])
+    #expect(told["released"] as? Bool == false && told["backup"] as? String == id)
+    #expect(try backups(try desk.lazaret("backup", "list", "--json").output).allSatisfy { $0["onlyHere"] == nil })
+    let pruned = try desk.lazaret("backup", "prune", "--keep-last", "1")
+    #expect(pruned.output.contains("1 dropped into the trash"), "\(pruned.output)")
+    // It is not among the backups any more.
+    let gone = try desk.lazaret("backup", "release", id, "--json")
+    #expect(gone.status == 1 && gone.errors.contains("no-such-backup"), "\(gone.errors)")
+    #expect(try desk.lazaret("backup", "release", "yesterday").status == 64)
+    #expect(try desk.lazaret("backup", "release").status == 64)
+  }
+
   @Test func aSalvageTakesLostRowsAndTheKitFromABackup() throws {
     let desk = try Desk()
     let store = try desk.makeOldStore()

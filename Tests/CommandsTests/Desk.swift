@@ -107,6 +107,19 @@ struct Desk {
     return folder.appending("\(name).xcdatamodeld").string
   }
 
+  /// Notes beside the last original that migrations of a store have kept that it holds twelve records of an entity that is
+  /// gone.
+  ///
+  /// - Returns: the original's name.
+  func noteRemovedRecords(of store: String) throws -> String {
+    let place = "Backups/\(FilePath(store).stem ?? "")"
+    let originals = try FileSystem().entries(of: folder.appending(place)).filter { $0.extension == "sqlite" }
+    let id = try #require(originals.last?.stem)
+    let note = #"{"version":1,"step":"V1 → V2","entities":[{"entity":"Person","rows":12}]}"#
+    try folder.write(note, to: "\(place)/\(id).only-here.json")
+    return id
+  }
+
   /// The one quarantined store's name.
   func quarantinedID() throws -> String {
     let listing = try json(try lazaret("quarantine", "list", "--json").output)

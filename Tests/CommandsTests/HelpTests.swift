@@ -16,7 +16,7 @@ struct HelpTests {
     ["kit", "show"], ["quarantine"],
     ["quarantine", "list"],
     ["backup"], ["backup", "create"], ["backup", "list"], ["backup", "verify"],
-    ["backup", "restore"], ["backup", "prune"], ["backup", "undelete"],
+    ["backup", "restore"], ["backup", "prune"], ["backup", "release"], ["backup", "undelete"],
     ["quarantine", "show"], ["quarantine", "add"], ["quarantine", "salvage"], ["quarantine", "release"],
     ["quarantine", "discard"], ["send"], ["outbox"], ["outbox", "list"], ["outbox", "send"], ["outbox", "retry"],
     ["outbox", "cancel"], ["outbox", "prune"],

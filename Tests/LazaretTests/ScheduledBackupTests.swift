@@ -60,6 +60,32 @@ struct ScheduledBackupTests {
     #expect(examination.verdict == .outdated)
   }
 
+  @Test func anOriginalWithRemovedRecordsStaysUntilItIsReleased() throws {
+    let scene = try Scene()
+    try scene.makeStore(version: "V1")
+    try BackupPolicy(keep: RetentionPolicy(last: .number(1))).save(home: scene.home)
+    let opening = try scene.coordinator(home: scene.home).open(scene.store())
+    try opening.store.close()
+    func backups(_ time: String) -> Backups { Backups(home: scene.home, surroundings: surroundings(time)) }
+    let original = try #require(try backups("2026-11-22T10:00:00Z").catalog(of: scene.store()).backups.first)
+    #expect(original.manifest?.kind == .original && original.onlyHere == nil)
+    let note = OnlyHereNote(step: "V1 → V2", entities: [.init(name: "Person", rows: 12)])
+    let main = backups("2026-11-22T10:00:00Z").place(of: scene.store()).path.appending("\(original.id).sqlite")
+    try scene.system.writeAtomically(try note.json(), to: OnlyHereNote.path(beside: main), replacing: true)
+    let first = try backups("2026-11-22T10:00:00Z").backUpIfDue(scene.store())
+    #expect(first.pruning?.plan.dropped.isEmpty == true)
+    let reasons = first.pruning?.plan.kept.first { $0.id == original.id }?.reasons
+    #expect(reasons == [.onlyHere(note)])
+    #expect(try backups("2026-11-22T11:00:00Z").release(original.id) == note)
+    #expect(try backups("2026-11-22T11:00:00Z").release(original.id) == nil)
+    let second = try backups("2026-11-23T10:00:00Z").backUpIfDue(scene.store())
+    #expect(second.pruning?.plan.dropped.map(\.id).contains(original.id) == true)
+    do {
+      try backups("2026-11-23T11:00:00Z").release(original.id)
+      Issue.record("it is in the trash")
+    } catch { #expect(error.kind == .notFound) }
+  }
+
   @Test func aPolicyCanForbidWhatIsTakenBefore() throws {
     let scene = try Scene()
     try scene.makeStore()

@@ -21,7 +21,7 @@ struct MappingChoiceTests {
     let b = custom("b", first, second)
     let a = custom("a", first, second, origin: .mappingFile("/z/a.json"))
     for mappings in [[a, b], [b, a]] {
-      let path = try MigrationPath(in: bundle, from: .version("V1"), mappings: mappings)
+      let path = try MigrationPath(in: bundle, from: .version("V1"), options: .init(mappings: mappings))
       #expect(path.steps.first?.mapping.name == "a")
       #expect(path.steps.first?.mapping.origin.path == "/z/a.json")
       #expect(path.steps.first?.alternatives.map(\.name) == ["b"])
@@ -35,7 +35,7 @@ struct MappingChoiceTests {
     let changed = model(entity("Car", attribute("a"), attribute("z")), entity("Bike"))
     let stale = custom("stale", changed, second)
     let other = custom("other", second, third)
-    let path = try MigrationPath(in: bundle, from: .version("V1"), to: "V2", mappings: [stale, other])
+    let path = try MigrationPath(in: bundle, from: .version("V1"), to: "V2", options: .init(mappings: [stale, other]))
     #expect(path.unused.map(\.mapping.name) == ["other", "stale"])
     #expect(path.unused.map(\.reason) == [.otherSteps, .stale])
     let told = try #require(path.unused.last)
@@ -50,7 +50,7 @@ struct MappingChoiceTests {
     let further = custom("b further", first, bundle.current.model)
     let next = custom("z next", first, second)
     func names(_ mappings: MappingModel...) throws -> [String] {
-      try MigrationPath(in: bundle, from: .version("V1"), mappings: mappings).steps.map(\.name)
+      try MigrationPath(in: bundle, from: .version("V1"), options: .init(mappings: mappings)).steps.map(\.name)
     }
     #expect(try names(far, further, next) == ["V1 → V2", "V2 → V3", "V3 → V4"])
     #expect(try names(far, further) == ["V1 → V4"])

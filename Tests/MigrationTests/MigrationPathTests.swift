@@ -13,7 +13,7 @@ struct MigrationPathTests {
     let chain = try MigrationPath(in: bundle, from: .version("V1"))
     #expect(chain.steps.map(\.name) == ["V1 → V2", "V2 → V3"])
     #expect(chain.destinationName == "V3")
-    let direct = try MigrationPath(in: bundle, from: .version("V1"), isDirect: true)
+    let direct = try MigrationPath(in: bundle, from: .version("V1"), options: .init(isDirect: true))
     #expect(direct.steps.map(\.name) == ["V1 → V3"])
     let value = direct.steps.first?.mapping.entityMappings.first?.propertyMapping(of: "c")?.value
     #expect(value == .copy("a"))
@@ -39,13 +39,13 @@ struct MigrationPathTests {
     let mapping = MappingModel(
       origin: .code, source: bridge.versions[0].model, destination: bridge.versions[1].model,
       entityMappings: [EntityMapping(name: "Car", kind: .custom, source: "Car", destination: "Car")])
-    let through = try MigrationPath(in: bridge, from: .model(old), mappings: [mapping])
+    let through = try MigrationPath(in: bridge, from: .model(old), options: .init(mappings: [mapping]))
     #expect(through.steps.map(\.name) == ["the store's model → V1", "V1 → V2"])
     // A version on the way that has no place for what the store holds is no way round.
     let losing = try makeBundle(model(entity("Car", attribute("y"))), bridge.versions[1].model)
     #expect(throws: MigrationError.self) { try MigrationPath(in: losing, from: .model(old)) }
     let error = try #require(throws: MigrationError.self) {
-      try MigrationPath(in: bridge, from: .model(old), isDirect: true)
+      try MigrationPath(in: bridge, from: .model(old), options: .init(isDirect: true))
     }
     #expect(error.step == "the store's model → V2")
   }
@@ -93,12 +93,12 @@ struct MigrationPathTests {
     let next = custom("next", Self.first, Self.second)
     let far = custom("far", Self.first, Self.third)
     func names(_ mappings: MappingModel...) throws -> [String?] {
-      try MigrationPath(in: bundle, from: .version("V1"), mappings: mappings).steps.map(\.mapping.name)
+      try MigrationPath(in: bundle, from: .version("V1"), options: .init(mappings: mappings)).steps.map(\.mapping.name)
     }
     #expect(try names(far, next) == ["next", nil])
     #expect(try names(far) == ["far"])
     #expect(try names(custom("stale", Self.first, model(entity("Car")))) == [nil, nil])
-    let direct = try MigrationPath(in: bundle, from: .version("V1"), isDirect: true, mappings: [next, far])
+    let direct = try MigrationPath(in: bundle, from: .version("V1"), options: .init(isDirect: true, mappings: [next, far]))
     #expect(direct.steps.map(\.mapping.name) == ["far"])
   }
 }

@@ -8,6 +8,11 @@ extension BackupCatalog {
     BackupManifest.File.Role.allCases.first { $0.isOriginal && name == "\(id)\($0.suffix)" }
   }
 
+  /// The original that an object of that name is the note of; nil for any other object.
+  static func noteIdentifier(of name: String) -> BackupIdentifier? {
+    name.hasSuffix(OnlyHereNote.suffix) ? BackupIdentifier(String(name.dropLast(OnlyHereNote.suffix.count))) : nil
+  }
+
   /// Tells the parts of an original from the objects of a backup of the same name.
   ///
   /// - Returns: the objects of the backup or of the original, whichever there is, and what belongs to neither.
@@ -43,5 +48,23 @@ extension BackupCatalog {
       bytes: main.bytes, sha256: "", blocks: [], pageSize: pageSize,
       pageCount: UInt32(clamping: main.bytes / Int64(pageSize)))
     return manifest
+  }
+
+  /// The note of the records that are only in an original; nil where none lies beside it.
+  ///
+  /// That it lies there is what counts: one that cannot be read, or is no such note, names no entity.
+  static func onlyHereNote(
+    _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection
+  ) -> OnlyHereNote? {
+    guard let object = objects.first(where: { originalRole(of: $0.name, id) == .originalOnlyHere }) else { return nil }
+    let unreadable = OnlyHereNote(step: nil, entities: [])
+    guard object.bytes > 0, object.bytes <= Int64(OnlyHereNote.limit) else { return unreadable }
+    do throws(BackupError) {
+      let bytes = try place.read(object.name, in: section, at: 0, length: OnlyHereNote.limit)
+      return OnlyHereNote(json: bytes) ?? unreadable
+    } catch {
+      // What it says cannot be told for now, and the original is kept all the same.
+      return unreadable
+    }
   }
 }

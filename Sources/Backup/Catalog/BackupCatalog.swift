@@ -138,6 +138,7 @@ public struct BackupCatalog: Sendable {
     }
     if let manifest = try originalManifest(id, objects, place, section) {
       backup.manifest = manifest
+      backup.onlyHere = onlyHereNote(id, objects, place, section)
       return backup
     }
     guard sizes["\(id)\(BackupManifest.suffix)"] != nil else {

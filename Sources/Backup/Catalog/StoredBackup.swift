@@ -1,4 +1,4 @@
-import StoreFiles
+public import StoreFiles
 
 /// A backup that lies in a place, as far as its names, sizes and manifest tell; its bytes have not been looked at.
 public struct StoredBackup: Sendable, Hashable {
@@ -41,7 +41,13 @@ public struct StoredBackup: Sendable, Hashable {
   /// The result of the last proving; nil where there was none.
   public var proof: BackupProof?
 
-  /// All objects of it that are there, manifest and proof included.
+  /// What a migration has noted of the records that are only in this original, which pruning keeps until it is released;
+  /// nil for any other backup.
+  ///
+  /// A note that cannot be read names no entity, and keeps the original all the same.
+  public var onlyHere: OnlyHereNote?
+
+  /// All objects of it that are there, manifest, proof and note included.
   public var objects: [BackupObject]
 
   /// Why it is not whole; empty for one that is.

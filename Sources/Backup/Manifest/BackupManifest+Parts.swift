@@ -97,13 +97,17 @@ extension BackupManifest {
       /// The folder of an original's large values: `.support` in lists, `._SUPPORT` around the identifier on the disk.
       case originalSupport = "original-support"
 
+      /// The note of the records that are only in an original, as the migration wrote it: `.only-here.json`.
+      case originalOnlyHere = "original-only-here"
+
       /// Whether it is a packed file of evidence, kept byte for byte.
       public var isEvidence: Bool { part != nil && !isOriginal }
 
-      /// Whether it is a part of an original, which lies there as it was.
+      /// Whether it is a part of an original, which lies there as it was, or the note beside it.
       public var isOriginal: Bool {
         switch self {
-        case .originalMain, .originalLog, .originalSharedMemory, .originalJournal, .originalSupport: true
+        case .originalMain, .originalLog, .originalSharedMemory, .originalJournal, .originalSupport, .originalOnlyHere:
+          true
         default: false
         }
       }
@@ -116,7 +120,7 @@ extension BackupManifest {
         case .evidenceSharedMemory, .originalSharedMemory: .sharedMemory
         case .evidenceJournal, .originalJournal: .journal
         case .originalSupport: .externalData
-        case .database, .delta, .pageHashes, .recoveryKit, .externalData: nil
+        case .database, .delta, .pageHashes, .recoveryKit, .externalData, .originalOnlyHere: nil
         }
       }
 
@@ -136,6 +140,7 @@ extension BackupManifest {
         case .originalSharedMemory: ".sqlite-shm"
         case .originalJournal: ".sqlite-journal"
         case .originalSupport: ".support"
+        case .originalOnlyHere: OnlyHereNote.suffix
         }
       }
     }

@@ -42,6 +42,9 @@ extension FolderPlace {
     return names < status.linkCount
   }
 
+  /// Whether a name is that of the note beside an original.
+  static func isNote(_ name: String) -> Bool { name.hasSuffix(BackupManifest.File.Role.originalOnlyHere.suffix) }
+
   /// Moves a folder within the place at once.
   func moveFolder(_ source: FilePath, to destination: FilePath) throws(FileError) {
     if try fileSystem.status(of: destination, followingLinks: false) != nil {

@@ -85,10 +85,10 @@ extension FolderPlace {
       for name in try fileSystem.entries(of: folder) {
         if let support = try supportObject(name, in: folder) { objects.append(support) }
         guard Self.isName(name.string), try !isOnItsWay(name, in: folder) else { continue }
-        guard let status = try fileSystem.status(of: folder.appending(name), followingLinks: false),
-          status.kind == .regular
-        else { continue }
-        objects.append(BackupObject(name: name.string, bytes: status.size))
+        guard let status = try fileSystem.status(of: folder.appending(name), followingLinks: false) else { continue }
+        // Whatever has the name of a note keeps an original; what is no file has no bytes, so that it is never opened.
+        guard status.kind == .regular || Self.isNote(name.string) else { continue }
+        objects.append(BackupObject(name: name.string, bytes: status.kind == .regular ? status.size : 0))
       }
       return objects
     } catch {

@@ -71,6 +71,25 @@ public struct BackupPruner: Sendable {
     return try bin.restore(id)
   }
 
+  /// Releases an original whose migration removed records that it still holds: the rules judge it like any other from then
+  /// on.
+  ///
+  /// The note beside it is removed, and that is on the disk when this returns; the original is not touched.
+  ///
+  /// - Returns: what the note said; nil where there is none, because the backup was released before or never had one.
+  /// - Throws: `no-such-backup`, or what the place says.
+  @discardableResult
+  public func release(_ id: BackupIdentifier) throws(BackupError) -> OnlyHereNote? {
+    // Looked for before the lock is taken, which makes the folder of a place.
+    _ = try BackupCatalog(of: place).backup(id)
+    let lock = try place.lock()
+    defer { withExtendedLifetime(lock) {} }
+    try bin.finishInterrupted()
+    guard let note = try BackupCatalog(of: place).backup(id).onlyHere else { return nil }
+    try place.delete("\(id)\(BackupManifest.File.Role.originalOnlyHere.suffix)", in: .kept)
+    return note
+  }
+
   /// The backups in the trash, newest first.
   public func trash() throws(BackupError) -> [TrashedBackup] { try bin.backups() }
 
@@ -78,8 +97,8 @@ public struct BackupPruner: Sendable {
 
   /// Removes from the trash what has been there long enough.
   ///
-  /// Nothing goes while the clock is in doubt, nothing that a kept backup needs, and nothing proven good while no kept
-  /// backup is.
+  /// Nothing goes while the clock is in doubt, nothing that a kept backup needs, nothing proven good while no kept backup
+  /// is, and no original with records that its migration removed.
   private func empty(
     _ catalog: BackupCatalog, _ options: Options, _ now: Timestamp, _ report: inout PruningReport
   ) throws(BackupError) {
@@ -87,8 +106,11 @@ public struct BackupPruner: Sendable {
     let remaining = catalog.backups.filter { kept.contains($0.id) }
     let hasGood = remaining.contains(where: \.isProvenGood)
     var needed = Set(remaining.flatMap(\.needs))
+    // An earlier version of this software drops an original and leaves its note behind.
+    let notes = Set(catalog.strays.compactMap { BackupCatalog.noteIdentifier(of: $0.name) })
     for backup in try bin.backups() {
-      let expires = backup.dropped.map { Self.expiry($0, options) }
+      let isReleased = !backup.hasNote && !notes.contains(backup.id)
+      let expires = isReleased ? backup.dropped.map { Self.expiry($0, options) } : nil
       let isDue = expires.map { $0 <= now } ?? false
       let isGood = backup.record?.wasProvenGood != false
       guard isDue, report.plan.isClockTrusted, !needed.contains(backup.id), hasGood || !isGood else {

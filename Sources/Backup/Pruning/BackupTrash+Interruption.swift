@@ -7,6 +7,14 @@ extension BackupTrash {
       try place.list(.kept).map { ($0.name, $0.bytes) }, uniquingKeysWith: { first, _ in first })
     for backup in try backups() {
       guard let record = backup.record else { continue }
+      let main = "\(backup.id)\(BackupManifest.File.Role.originalMain.suffix)"
+      let note = "\(backup.id)\(BackupManifest.File.Role.originalOnlyHere.suffix)"
+      if kept[main] != nil, kept[note] != nil {
+        // It was brought back, all but its record, and no part of it may go to the trash again. Where the trash has parts
+        // that are not among the kept ones it is another original of the same second, and both stay where they are.
+        if backup.objects.allSatisfy({ kept[$0.name] == $0.bytes }) { try takeBack(backup, kept) }
+        continue
+      }
       let manifest = "\(backup.id)\(BackupManifest.suffix)"
       let hadManifest = record.objects.contains { $0.name == manifest }
       if hadManifest, kept[manifest] != nil {

@@ -7,7 +7,8 @@ public struct PruningReport: Sendable, Hashable {
     /// What it is called.
     public var id: BackupIdentifier
 
-    /// From when on it may be removed for good; nil where its record cannot be read, and it stays.
+    /// From when on it may be removed for good; nil where it stays, because its record cannot be read or it is an original
+    /// with records that its migration removed.
     public var expires: Timestamp?
   }
 

@@ -32,6 +32,11 @@ public struct TrashedBackup: Sendable, Hashable {
     StoredBackup(id: id, manifest: manifest, proof: nil, objects: [], problems: []).needs
   }
 
+  /// Whether the note of the records that are only in it lies with it.
+  var hasNote: Bool {
+    objects.contains { BackupCatalog.originalRole(of: $0.name, id) == .originalOnlyHere }
+  }
+
   /// The manifest, where it is in the trash.
   var manifestObject: BackupObject? { objects.first { $0.name == "\(id)\(BackupManifest.suffix)" } }
 }

@@ -47,13 +47,16 @@ struct RetentionJudgement {
 
   // MARK: What the rules do not judge
 
-  /// Keeps what is apart or unknown, and what has an impossible date; the rest is left to the rules, newest first.
+  /// Keeps what is apart or unknown, what holds records that its migration removed, and what has an impossible date; the
+  /// rest is left to the rules, newest first.
   private mutating func setAsideWhatRulesDoNotJudge() -> [Int] {
     // Clocks of several machines differ by some minutes.
     let latest = Timestamp(secondsSince1970: now.secondsSince1970 + 300, nanoseconds: now.nanoseconds)
     var counted: [Int] = []
     for (place, snapshot) in history.enumerated() {
-      if snapshot.standing != .ordinary {
+      if let note = snapshot.onlyHere {
+        keep(place, because: .onlyHere(note))
+      } else if snapshot.standing != .ordinary {
         keep(place, because: snapshot.standing == .apart ? .apart : .unknown)
       } else if snapshot.date > latest {
         isClockTrusted = false

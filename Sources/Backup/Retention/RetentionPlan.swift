@@ -10,7 +10,8 @@ public import StoreFiles
 /// - Nothing is dropped because of a clock: what is dated in the future, or before the backup it builds on, is kept and not
 ///   counted; where the history jumps, what lies behind the jump is also judged without what came after it, until a week of
 ///   backups shows that the clock is right.
-/// - Evidence is kept.
+/// - Evidence is kept, and so is, until it is released, an original with records that its migration removed. Neither takes
+///   another one's place.
 public struct RetentionPlan: Sendable, Hashable {
   /// What is done with one backup.
   public struct Decision: Sendable, Hashable {

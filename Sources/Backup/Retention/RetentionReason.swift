@@ -1,3 +1,5 @@
+public import StoreFiles
+
 /// Why a backup is kept, or why it is not.
 public enum RetentionReason: Sendable, Hashable {
   /// There are no rules, so everything is kept.
@@ -26,6 +28,9 @@ public enum RetentionReason: Sendable, Hashable {
 
   /// It is evidence, or of a store that was not sound, which rules never touch.
   case apart
+
+  /// A migration removed records that it still holds; rules do not touch it until it is released.
+  case onlyHere(OnlyHereNote)
 
   /// What it is cannot be told, so that rules do not touch it.
   case unknown
@@ -61,6 +66,7 @@ public enum RetentionReason: Sendable, Hashable {
     case .newestOfAll: "newest"
     case .neededBy: "needed"
     case .apart: "apart"
+    case .onlyHere: "only-here"
     case .unknown: "unknown"
     case .datedInTheFuture: "dated-in-the-future"
     case .datedBeforeParent: "dated-before-its-parent"
@@ -83,6 +89,7 @@ public enum RetentionReason: Sendable, Hashable {
     case .newestOfAll: "the newest"
     case .neededBy(let child): "\(child) cannot be restored without it"
     case .apart: "kept apart: rules never touch evidence and backups of stores that were not sound"
+    case .onlyHere(let note): "\(Self.words(of: note)), and is kept until it is released"
     case .unknown: "its manifest cannot be read, so that rules do not touch it"
     case .datedInTheFuture: "dated in the future: a clock is or was wrong"
     case .datedBeforeParent: "dated before the backup it builds on: a clock was wrong"
@@ -91,6 +98,12 @@ public enum RetentionReason: Sendable, Hashable {
     case .noRule: "no rule keeps it"
     case .noProof(let proof): "no rule keeps it, and its proof \(proof.words)"
     }
+  }
+
+  /// What a note says of an original, in words that follow its name: `holds 12 records of Person that …`.
+  package static func words(of note: OnlyHereNote) -> String {
+    note.records.map { "holds \($0) that its migration removed" }
+      ?? "has a note of removed records that cannot be read"
   }
 
   /// Whether it is one of restic's rules that keeps the backup.

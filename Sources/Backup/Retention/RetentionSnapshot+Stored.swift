@@ -25,7 +25,7 @@ extension RetentionSnapshot {
       }
     self.init(
       identifier: backup.id.description, date: backup.id.date, tags: backup.manifest?.tags ?? [], proof: proof,
-      needs: backup.needs.map(\.description), standing: standing)
+      needs: backup.needs.map(\.description), standing: standing, onlyHere: backup.onlyHere)
   }
 }
 

@@ -41,11 +41,13 @@ public struct RetentionSnapshot: Sendable, Hashable {
   public var needs: [String]
   /// Whether the rules are for it.
   public var standing: Standing
+  /// The records that are only in it, so that it is kept until it is released; nil for one that nothing of the kind keeps.
+  public var onlyHere: OnlyHereNote?
 
   /// What is known of a backup.
   public init(
     identifier: String, date: Timestamp, tags: [String] = [], proof: Proof = .proven, needs: [String] = [],
-    standing: Standing = .ordinary
+    standing: Standing = .ordinary, onlyHere: OnlyHereNote? = nil
   ) {
     self.identifier = identifier
     self.date = date
@@ -53,6 +55,7 @@ public struct RetentionSnapshot: Sendable, Hashable {
     self.proof = proof
     self.needs = needs
     self.standing = standing
+    self.onlyHere = onlyHere
   }
 
   /// Whether it has all of these tags; the empty tag stands for having none.

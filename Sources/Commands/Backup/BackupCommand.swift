@@ -13,7 +13,7 @@ struct BackupCommand: ParsableCommand {
       """,
     subcommands: [
       BackupListCommand.self, BackupCreateCommand.self, BackupVerifyCommand.self, BackupRestoreCommand.self,
-      BackupPruneCommand.self, BackupUndeleteCommand.self,
+      BackupPruneCommand.self, BackupReleaseCommand.self, BackupUndeleteCommand.self,
     ],
     defaultSubcommand: BackupListCommand.self)
 }

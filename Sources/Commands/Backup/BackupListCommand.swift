@@ -7,7 +7,8 @@ struct BackupListCommand: ParsableCommand {
     commandName: "list", abstract: "Lists backups, newest first, with what is known of each.",
     discussion: """
       A backup that lacks a file, or whose parent is missing, is listed as broken. Exits with 2 where one is. What a \
-      migration has kept of a store is listed as an original.
+      migration has kept of a store is listed as an original. Where it holds records that the migration removed, the list \
+      says how many, and how to release it: pruning keeps it until then.
 
       \(ExitStatus.help)
       """)
@@ -58,6 +59,11 @@ struct BackupListCommand: ParsableCommand {
     var text = table.text(indent: "")
     for (_, backup) in all where !backup.problems.isEmpty {
       text += "\(backup.id): " + backup.problems.map { printable($0.words) }.joined(separator: "; ") + "\n"
+    }
+    for (_, backup) in all {
+      guard let note = backup.onlyHere else { continue }
+      text += "\(backup.id): \(RetentionReason.words(of: note)). Pruning keeps it until it is released with: "
+      text += "lazaret backup release \(backup.id)\n"
     }
     Terminal.standardOutput.write(text)
   }

@@ -15,6 +15,17 @@ struct BackupJSON: Encodable {
     var problems: [BackupProof.Problem]
   }
 
+  /// What a migration noted of the records that it removed.
+  struct OnlyHere: Encodable {
+    var step: String?
+    var entities: [OnlyHereNote.Entity]
+
+    init(_ note: OnlyHereNote) {
+      step = note.step
+      entities = note.entities
+    }
+  }
+
   var id: String
   var store: String
   var folder: PathText
@@ -33,6 +44,7 @@ struct BackupJSON: Encodable {
   var entities: [BackupManifest.EntityCount]?
   var isSound: Bool?
   var proof: Proof?
+  var onlyHere: OnlyHere?
   var problems: [Problem]
 
   init(_ backup: StoredBackup, in place: FolderPlace) {
@@ -48,6 +60,7 @@ struct BackupJSON: Encodable {
         result: $0.result.rawValue, depth: $0.depth.rawValue, date: $0.date, lastRestored: $0.lastRestored,
         problems: $0.problems)
     }
+    onlyHere = backup.onlyHere.map { OnlyHere($0) }
     guard let manifest = backup.manifest else { return }
     kind = manifest.kind.rawValue
     reason = manifest.reason.rawValue

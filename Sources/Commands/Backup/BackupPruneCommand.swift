@@ -8,7 +8,8 @@ struct BackupPruneCommand: ParsableCommand {
     discussion: """
       The rules are restic's; without any, those of backup-policy.json in the home, or the usual ones. Whatever they say, \
       the last backup that was proven good is kept, and whatever a kept one cannot be restored without; backups that are \
-      not proven take no proven one's place; evidence stays; and nothing is dropped because of a clock that jumped.
+      not proven take no proven one's place; evidence stays; and nothing is dropped because of a clock that jumped. An \
+      original with records that its migration removed stays until it is released. See: lazaret backup release
 
       What is dropped stays in the trash for seven days, unless the policy says otherwise. See: lazaret backup undelete
 
@@ -114,6 +115,9 @@ struct PruningText {
     lines += "(\(readableSize(report.droppedBytes)))\n"
     if emptied > 0 {
       lines += "  \(emptied) \(would)removed from the trash for good (\(readableSize(report.freedBytes)))\n"
+    }
+    for decision in report.plan.kept where decision.snapshot.onlyHere != nil {
+      lines += "  The rules judge \(decision.id) when it is released with: lazaret backup release \(decision.id)\n"
     }
     if !report.plan.isClockTrusted {
       lines += "  The dates do not go on as a clock does, so that the trash is not emptied for now\n"

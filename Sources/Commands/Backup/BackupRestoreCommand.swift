@@ -80,7 +80,7 @@ struct BackupRestoreCommand: ParsableCommand {
       let place = try source.place(with: id?.id)
       let restorer = BackupRestorer(of: place)
       let backup = try restorer.choose(id?.id, notLaterThan: at?.time)
-      let known = try model.map { try AppModel.load($0.path, order: versionOrder.order) }
+      let known = try model.map { try versionOrder.loadAppModel($0.path) }
       let line = ProgressLine()
       let options = BackupRestorer.Options(salvages: salvage, model: known.map(SalvageModel.init)) {
         phase, done, total in

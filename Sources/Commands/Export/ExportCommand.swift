@@ -95,7 +95,7 @@ struct ExportCommand: ParsableCommand {
       let exports = SupportExports(home: home.path)
       let options = ExportOptions(
         level: level, app: app, appVersion: appVersion,
-        model: try model.map { try AppModel.load($0.path, order: versionOrder.order) }, keeping: Set(keep),
+        model: try model.map { try versionOrder.loadAppModel($0.path) }, keeping: Set(keep),
         dropping: Set(drop), usesFreshKey: freshKey)
       Interruption.listen()
       let line = ProgressLine()

@@ -12,23 +12,20 @@ struct MigrationArguments: ParsableArguments {
 
   @OptionGroup var versionOrder: VersionOrderOptions
 
-  @Option(help: ArgumentHelp("The version to lead to; the current one if not given.", valueName: "version"))
+  @Option(
+    help: ArgumentHelp(
+      "The version to lead to, which may be an older one; the current one if not given.", valueName: "version"))
   var to: String?
 
-  @Flag(help: "Skip the versions between: one step from the store's version to the last.")
-  var direct = false
-
-  @OptionGroup var mappings: MappingOptions
+  @OptionGroup var way: MigrationWayOptions
 
   /// The model's versions.
-  func bundle() throws -> ModelBundle { try ModelBundle.load(path: model.path, order: versionOrder.order) }
+  func bundle() throws -> ModelBundle { try versionOrder.load(model.path, to: to) }
 
   /// The options that plan and migration have in common.
   func options(for bundle: ModelBundle) throws -> Migrator.Options {
-    var options = Migrator.Options()
+    var options = try way.options(for: bundle)
     options.version = to
-    options.isDirect = direct
-    options.mappings = try mappings.load(for: bundle)
     return options
   }
 }

@@ -11,10 +11,25 @@ struct MigrationPlanText {
     var lines = "\(printable(plan.store.text)): \(verdict)\n"
     for (number, step) in zip(1..., plan.steps) { lines += "\n" + text(of: step, number) }
     for refusal in plan.refusals {
-      let step = refusal.step.map { "step \(printable($0)): " } ?? ""
-      lines += "\n  Cannot be inferred: \(step)\(printable(refusal.detail))\n"
-      lines += "    Core Data says: \(printable(refusal.reason)) (\(refusal.coreDataCode))\n"
+      lines += "\n  Refused: \(Self.place(refusal))\(printable(refusal.detail))\n"
+      if refusal.isOfCoreData {
+        lines += "    Core Data says: \(printable(refusal.reason)) (\(refusal.coreDataCode))\n"
+      }
       lines += "    Way round: \(printable(refusal.wayRound))\n"
+    }
+    for detour in plan.detours {
+      lines += "\n  Goes by versions between, since \(printable(detour.step)) cannot be inferred:\n"
+      for refusal in detour.refusals { lines += "    \(printable(refusal.detail))\n" }
+      if detour.losses.isEmpty {
+        lines += "    In one step nothing else would have been lost.\n"
+      } else {
+        lines += "    In one step this would have been lost:\n"
+        for loss in detour.losses { lines += "      \(printable(loss))\n" }
+      }
+    }
+    if !plan.carriedRenames.isEmpty {
+      lines += "\n  Renamed from version to version, and carried on:\n"
+      for rename in plan.carriedRenames { lines += "    \(printable(rename))\n" }
     }
     if plan.isNeeded {
       lines += "\n  Needs \(readableSize(plan.neededBytes)) of free space beside the store; "
@@ -23,6 +38,10 @@ struct MigrationPlanText {
     for text in plan.unusedMappings { lines += "\n  Not used: \(printable(text))\n" }
     if plan.isInterrupted { lines += "\n  An earlier migration was interrupted; the next one goes on from there.\n" }
     return lines + "\n  Nothing was touched.\n"
+  }
+
+  private static func place(_ refusal: MigrationPlan.Refusal) -> String {
+    refusal.step.map { "step \(printable($0)): " } ?? ""
   }
 
   private var verdict: String {

@@ -20,6 +20,6 @@ struct ModelOptions: ParsableArguments {
   @OptionGroup var versionOrder: VersionOrderOptions
 
   func load(unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse) throws -> ModelBundle {
-    try ModelBundle.load(path: model.path, order: versionOrder.order, unreadableVersions: policy)
+    try versionOrder.load(model.path, unreadableVersions: policy)
   }
 }

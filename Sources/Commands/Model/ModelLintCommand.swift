@@ -55,7 +55,7 @@ struct ModelLintCommand: ParsableCommand {
         options: ModelLint.Options(checksCloudKit: cloudKit, checksReleasedSteps: all))
       var text = output.json ? JSONText.pretty(LintJSON(lint)) : LintListing(lint).text
       if let lock, writeLock || known == nil {
-        try ModelLock(bundle).write(to: lock.path)
+        try ModelLock(bundle, after: known).write(to: lock.path)
         if !output.json {
           text += "wrote the hashes of \(counted(Int64(bundle.versions.count), "version")) to \(quoted(lock.path))\n"
         }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Lazaret
+import Migration
 
 /// How results are printed.
 struct OutputOptions: ParsableArguments {
@@ -23,12 +24,48 @@ struct HomeOptions: ParsableArguments {
 struct VersionOrderOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The model's versions, oldest first, separated by commas; the natural order of their names, with the current one last, if not given.",
+      "The model's versions, oldest first, separated by commas. Versions left out are passed over. If not given, only mappings and the lock file tell an order.",
       valueName: "names"))
   var versions: String?
 
-  /// The names; nil if none were given.
-  var order: [String]? { versions?.split(separator: ",").map { String($0.trimmingSpaces) } }
+  @Option(
+    name: .customLong("version-lock"),
+    help: ArgumentHelp("The lock file of `model lint`; it tells the order of the released versions.", valueName: "file"))
+  var versionLock: PathArgument?
+
+  func validate() throws {
+    if versions != nil, versionLock != nil { throw ValidationError("Give --versions or --version-lock, not both.") }
+  }
+
+  /// The names given on the command line; nil if none were.
+  private var names: [String]? { versions?.split(separator: ",").map { String($0.trimmingSpaces) } }
+
+  /// The versions of a model in their order.
+  ///
+  /// - Parameter target: the version that is led to, where that is not the current one.
+  func load(
+    _ path: FilePath, unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse, to target: String? = nil
+  ) throws -> ModelBundle {
+    let bundle = try ModelBundle.load(path: path, unreadableVersions: policy)
+    if let names { return try bundle.ordered(names, to: target) }
+    guard let versionLock else { return bundle }
+    guard let lock = try ModelLock.read(versionLock.path) else {
+      throw FileError(.notFound, operation: "read the lock file", path: versionLock.path)
+    }
+    return try lock.ordered(bundle, to: target)
+  }
+
+  /// The order that was given of the versions of models, for a worker that loads them itself; nil for none.
+  func order(of models: [FilePath]) throws -> [String]? {
+    if let names { return names }
+    guard versionLock != nil, let model = models.first else { return nil }
+    return try load(model).versions.map(\.name)
+  }
+
+  /// What an app expects of its store: a model, or a `.sql` schema.
+  func loadAppModel(_ path: FilePath) throws -> AppModel {
+    path.extension?.lowercased() == "sql" ? try AppModel.load(path) : .coreData(try load(path))
+  }
 }
 
 extension Substring {

@@ -29,6 +29,11 @@ struct ExaminationText {
     case .unknown: break
     }
     if let version = examination.modelVersion { facts.append("model version \(printable(version))") }
+    let identifiers = (examination.metadata?.versionIdentifiers ?? []).filter { !$0.isEmpty }
+    if !identifiers.isEmpty {
+      facts.append(
+        "version identifier\(identifiers.count == 1 ? "" : "s") \(identifiers.map { printable($0) }.joined(separator: ", "))")
+    }
     if let pages = health.pageCount, let size = health.pageSize {
       facts.append("\(counted(Int64(pages), "page")) of \(size) bytes")
     }

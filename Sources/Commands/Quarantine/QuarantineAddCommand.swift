@@ -33,7 +33,7 @@ struct QuarantineAddCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let model = try model.map { try AppModel.load($0.path, order: versionOrder.order) }
+      let model = try model.map { try versionOrder.loadAppModel($0.path) }
       let line = ProgressLine()
       let stored = try Quarantines(home: home.path).add(
         store.path, model: model, reason: reason, appVersion: appVersion,

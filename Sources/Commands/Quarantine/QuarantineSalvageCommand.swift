@@ -62,7 +62,7 @@ struct QuarantineSalvageCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let model = try model.map { try AppModel.load($0.path, order: versionOrder.order) }
+      let model = try model.map { try versionOrder.loadAppModel($0.path) }
       let quarantines = Quarantines(home: home.path)
       Interruption.listen()
       let line = ProgressLine()

@@ -56,7 +56,7 @@ struct ServeCommand: ParsableCommand {
         home: try FileSystem().realPath(home.path), publicFolder: try PublicFolder.find())
       options.models = InspectorModel.named(
         try model.map { path in
-          (path.path.stem ?? "Model", try AppModel.load(path.path, order: versionOrder.order))
+          (path.path.stem ?? "Model", try versionOrder.loadAppModel(path.path))
         })
       options.allowsActions = !readOnly
       options.receiver = try sendTo.receiver
@@ -65,7 +65,7 @@ struct ServeCommand: ParsableCommand {
         return
       }
       let running = try ReceivingRun(
-        receiving, home: options.home, models: model.map(\.path), order: versionOrder.order)
+        receiving, home: options.home, models: model.map(\.path), order: try versionOrder.order(of: model.map(\.path)))
       options.inbox = running.inbox
       let result = Result {
         try InspectorRun(

@@ -25,7 +25,7 @@ struct VersionCheck {
     let path: MigrationPath
     do {
       path = try MigrationPath(
-        in: bundle, from: .version(version.name), isDirect: isDirect, mappings: options.mappings)
+        in: bundle, from: .version(version.name), options: .init(isDirect: isDirect, mappings: options.mappings))
     } catch {
       guard error.kind == .notInferable else { throw error }
       report.outcome = .failed

@@ -7,7 +7,8 @@ extension ModelBundle {
   ///
   /// - Parameters:
   ///   - path: The file or folder.
-  ///   - order: The names of all versions, oldest first; nil for natural order with the current version last.
+  ///   - order: The names of the versions, oldest first; nil where only their names tell. Versions that it leaves out are
+  ///     recognized in stores and never passed through; the current one must be in it.
   ///   - policy: What becomes of a version that cannot be read.
   ///   - fileSystem: The file system it is read from.
   /// - Throws: `ModelError`; it names the version, entity and property where it is about one.
@@ -53,12 +54,12 @@ private struct ModelBundleLoader {
         entries.contains { $0.hasSuffix(".omo") } ? .optimizedFormat : .noVersions, path: path,
         detail: "the folder holds neither a model's contents nor versions of one")
     }
-    let ordered = try sorted(order)
     guard
       let bundle = ModelBundle(
-        name: path.stem ?? "", path: path, versions: ordered, unreadableVersions: unreadable)
+        name: path.stem ?? "", path: path, versions: versions.sorted { precedesNaturally($0.name, $1.name) },
+        isOrdered: false, unreadableVersions: unreadable)
     else { throw ModelError(.noVersions, path: path, detail: "the bundle holds no version that can be read") }
-    return bundle
+    return try order.map { names throws(ModelError) in try bundle.ordered(names) } ?? bundle
   }
 
   /// A lone file: a compiled model, or the `contents` of a source model.
@@ -149,28 +150,6 @@ private struct ModelBundleLoader {
       guard policy == .report, !isCurrent else { throw told }
       unreadable.append(ModelBundle.UnreadableVersion(name: name, error: told))
     }
-  }
-
-  private func sorted(_ order: [String]?) throws(ModelError) -> [ModelVersion] {
-    guard let order else {
-      return versions.sorted { first, second in
-        first.isCurrent != second.isCurrent ? second.isCurrent : precedesNaturally(first.name, second.name)
-      }
-    }
-    let known = Set(versions.map(\.name)).union(unreadable.map(\.name))
-    if let unknown = order.first(where: { !known.contains($0) }) {
-      throw ModelError(
-        .versionOrder, path: path,
-        detail: "the order names version \"\(printable(unknown))\", which is not in the bundle")
-    }
-    guard Set(order).count == order.count else {
-      throw ModelError(.versionOrder, path: path, detail: "the order names a version twice")
-    }
-    if let missing = known.subtracting(order).sorted(by: precedesNaturally).first {
-      throw ModelError(
-        .versionOrder, path: path, detail: "the order leaves out version \"\(printable(missing))\" of the bundle")
-    }
-    return order.compactMap { name in versions.first { $0.name == name } }
   }
 
   private func requireFew(_ count: Int) throws(ModelError) {

@@ -27,9 +27,12 @@ public struct ModelBundle: Sendable {
   /// Where it was loaded from.
   public let path: FilePath?
 
-  /// The versions, oldest first: in the order given by the caller, else in natural order of their names (`V2` before
-  /// `V10`) with the current version last.
+  /// The versions, oldest first: in the order given by the caller or a lock file, else in natural order of their names
+  /// (`V2` before `V10`), which says little; `order` tells what is known.
   public let versions: [ModelVersion]
+
+  /// The versions of the folder that a given order leaves out: stores of them are recognized, and nothing leads through them.
+  public let unorderedVersions: [ModelVersion]
 
   /// The versions that could not be read; empty unless they were to be reported only.
   public let unreadableVersions: [UnreadableVersion]
@@ -37,26 +40,61 @@ public struct ModelBundle: Sendable {
   /// The version that stores are created with and migrated to.
   public let current: ModelVersion
 
+  /// What is known of the order of the versions.
+  public private(set) var order: VersionOrder
+
   /// Puts a bundle together from versions that are read already; the first that is current counts, else the last.
   ///
   /// Returns nil for no versions at all.
+  ///
+  /// - Parameters:
+  ///   - isOrdered: whether the versions come in the order in which they were made; else only their names tell.
+  ///   - unordered: versions that the order leaves out.
   public init?(
-    name: String, path: FilePath? = nil, versions: [ModelVersion], unreadableVersions: [UnreadableVersion] = []
+    name: String, path: FilePath? = nil, versions: [ModelVersion], isOrdered: Bool = true,
+    unordered: [ModelVersion] = [], unreadableVersions: [UnreadableVersion] = []
   ) {
     guard let current = versions.first(where: \.isCurrent) ?? versions.last else { return nil }
     self.name = name
     self.path = path
     self.versions = versions
+    unorderedVersions = unordered
     self.unreadableVersions = unreadableVersions
     self.current = current
+    let names = versions.map(\.name)
+    order = VersionOrder(names: names + unordered.map(\.name), given: isOrdered ? names : nil)
   }
 
   /// The version of that name.
-  public func version(named name: String) -> ModelVersion? { versions.first { $0.name == name } }
+  public func version(named name: String) -> ModelVersion? {
+    versions.first { $0.name == name } ?? unorderedVersions.first { $0.name == name }
+  }
 
-  /// The version that a store with these version hashes was written with; the newest one where several fit.
-  public func version(matching hashes: [String: VersionHash]) -> ModelVersion? {
-    versions.last { $0.versionHashes == hashes }
+  /// The same bundle, with pairs of versions of which the first is known to have come before the second.
+  public func knowing(_ pairs: [(before: String, after: String)]) -> ModelBundle {
+    var bundle = self
+    bundle.order = order.knowing(pairs)
+    return bundle
+  }
+
+  /// The versions that are not newer than one of them, that one last.
+  ///
+  /// A version that comes after it by its name alone, and has nothing that it lacks, is no newer one.
+  public func versions(upTo version: ModelVersion) -> [ModelVersion] {
+    versions.filter { $0.name != version.name && !isNewer($0, than: version) } + [version]
+  }
+
+  /// The versions that come after one of them, by what is known or by their names.
+  public func versions(after version: ModelVersion) -> [ModelVersion] {
+    versions.filter { order.comes($0.name, after: version.name) }
+  }
+
+  /// Whether a store of one version is newer than another version: known to be, or by its name and by having what the
+  /// other lacks.
+  public func isNewer(_ version: ModelVersion, than other: ModelVersion) -> Bool {
+    guard version.versionHashes != other.versionHashes else { return false }
+    if let known = order.relation(version.name, to: other.name) { return known == .after }
+    return !order.comes(other.name, after: version.name) && !version.model.surplus(over: [other.model]).isEmpty
   }
 }
 

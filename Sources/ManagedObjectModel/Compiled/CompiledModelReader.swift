@@ -95,7 +95,7 @@ struct CompiledModelReader {
       guard propertyBudget >= 0 else {
         throw ModelError(.damaged, detail: "its entities share their properties", entityName: name)
       }
-      let property = try self.property(property, of: name)
+      guard let property = try ownProperty(property, of: name) else { continue }
       guard names.insert(property.name).inserted else {
         throw ModelError(
           .damaged, detail: "entity \"\(printable(name))\" has two properties called \"\(printable(property.name))\"",
@@ -133,11 +133,13 @@ struct CompiledModelReader {
     for element in object.object("NSIndexElements")?.elements ?? [] {
       try spend(1, entity)
       let indexed = element.object("NSIndexedProperty")
-      let isExpression = indexed?.integer("NSExpressionType") != nil
+      // A description of an expression holds it; the number beside it is the type of its result.
+      let expression = indexed?.object("NSExpression") ?? (indexed?.integer("NSExpressionType") == nil ? nil : indexed)
       elements.append(
         FetchIndexElement(
-          propertyName: isExpression ? nil : element.string("NSPropertyName") ?? indexed?.string("NSPropertyName"),
-          expression: isExpression ? indexed.map { predicates.expression($0).format } : nil,
+          propertyName: expression != nil
+            ? nil : element.string("NSPropertyName") ?? indexed?.string("NSPropertyName"),
+          expression: expression.map { predicates.expression($0).format },
           kind: element.integer("NSFetchIndexElementType") == 1 ? .rTree : .binary,
           isAscending: element.boolean("NSAscending")))
     }
@@ -147,6 +149,26 @@ struct CompiledModelReader {
   }
 
   // MARK: Properties
+
+  /// A property that an entity has in its archive; nil for the stand-in of one that it inherits.
+  ///
+  /// Caches of some systems (real stores of fw 641 and 851) have a `_NSPropertyDescriptionProxy` in place of every inherited
+  /// property: it names the very object that the ancestor declares.
+  private mutating func ownProperty(_ object: ArchivedObject, of entity: String) throws(ModelError) -> Property? {
+    var object = object
+    var steps = 0
+    while object.classNames.contains("_NSPropertyDescriptionProxy") {
+      guard let underlying = object.object("NSUnderlyingProperty"), steps < 16 else {
+        throw ModelError(
+          .damaged, detail: "entity \"\(printable(entity))\" has a stand-in for a property that is not there",
+          entityName: entity)
+      }
+      steps += 1
+      object = underlying
+    }
+    if steps > 0, let declaring = object.object("NSEntity")?.string("NSEntityName"), declaring != entity { return nil }
+    return try property(object, of: entity)
+  }
 
   private mutating func property(_ object: ArchivedObject, of entity: String) throws(ModelError) -> Property {
     guard let name = object.string("NSPropertyName") else {

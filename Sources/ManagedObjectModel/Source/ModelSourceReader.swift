@@ -81,13 +81,15 @@ struct ModelSourceReader {
       }
       properties.append(property)
     }
+    let indexes = element.children(named: "fetchIndex").map(Self.fetchIndex)
+    properties = properties.map { Self.flagged($0, by: indexes) }
     return Entity(
       name: name, className: element["representedClassName"], isAbstract: element.isYes("isAbstract"),
       parentName: element["parentEntity"].flatMap(Self.nonEmpty),
       explicitRenamingIdentifier: Self.renamingIdentifier(element, name: name),
       versionHashModifier: element["versionHashModifier"].flatMap(Self.nonEmpty), properties: properties,
       uniquenessConstraints: Self.lists(element, "uniquenessConstraints", "uniquenessConstraint", "constraint"),
-      fetchIndexes: element.children(named: "fetchIndex").map(Self.fetchIndex),
+      fetchIndexes: indexes,
       compoundIndexes: Self.lists(element, "compoundIndexes", "compoundIndex", "index"),
       userInfo: Self.userInfo(element))
   }
@@ -157,14 +159,24 @@ struct ModelSourceReader {
     if type == .date { return element["defaultDateTimeInterval"].flatMap(Double.init).map { .date($0) } }
     guard let text = element["defaultValueString"] else { return nil }
     switch type {
-    case .integer16, .integer32, .integer64: return Int64(text).map { .integer($0) }
-    case .double, .float: return Double(text).map { .real($0) }
-    case .decimal: return DecimalNumber(text).map { .decimal($0.digits) }
-    case .boolean: return .boolean(["YES", "TRUE", "1"].contains(text.uppercased()))
+    case .integer16, .integer32, .integer64: return (Int64(text) ?? truth(text).map { $0 ? 1 : 0 }).map { .integer($0) }
+    case .double, .float: return (Double(text) ?? truth(text).map { $0 ? 1 : 0 }).map { .real($0) }
+    case .decimal: return (DecimalNumber(text) ?? truth(text).flatMap { DecimalNumber($0 ? "1" : "0") })
+      .map { .decimal($0.digits) }
+    case .boolean: return .boolean(truth(text) ?? (Double(text) ?? 0 != 0))
     case .string: return .string(text)
     case .uri: return .uri(text)
     case .uuid: return uuid(text).map { .uuid($0) }
     case .undefined, .date, .binary, .transformable, .objectID, .composite: return nil
+    }
+  }
+
+  /// What YES, NO, true and false say; the compiler takes them for 1 and 0 where the attribute is a number.
+  private static func truth(_ text: String) -> Bool? {
+    switch text.uppercased() {
+    case "YES", "TRUE": true
+    case "NO", "FALSE": false
+    default: nil
     }
   }
 
@@ -223,6 +235,18 @@ struct ModelSourceReader {
     guard let entity = element["entity"] else { return nil }
     return FetchRequestTemplate(
       entityName: entity, predicateFormat: element["predicateString"].flatMap(nonEmpty).map(predicateFormat))
+  }
+
+  /// An attribute with an ascending index of its own: the compiler calls it indexed too (real caches of fw 977 to 1338).
+  private static func flagged(_ property: Property, by indexes: [FetchIndex]) -> Property {
+    guard case .attribute(var attribute) = property else { return property }
+    let isIndexed = indexes.contains { index in
+      index.elements.count == 1 && index.partialIndexPredicate == nil
+        && index.elements.allSatisfy { $0.propertyName == property.name && $0.kind == .binary && $0.isAscending }
+    }
+    guard isIndexed else { return property }
+    attribute.traits.isIndexed = true
+    return .attribute(attribute)
   }
 
   private static func fetchIndex(_ element: XMLTree.Element) -> FetchIndex {

@@ -21,7 +21,7 @@ struct CustomRunCheck {
           if case .expression = mapping?.value { true } else { route.makePolicy != nil }
         if isMade { try checkType(column, attribute.type, property, entity, route) }
         if !property.isOptional, isStricter(property, mapping, route) {
-          try refuse("o.\(column.sqlName) IS NULL", "have no value in", property, entity, .missing)
+          try refuse("o.\(column.sqlName) IS NULL", ("has no value in", "have no value in"), property, entity, .missing)
         }
       } else if let relationship = property.relationship, isStricter(property, mapping, route) {
         try checkCount(relationship, property, entity)
@@ -123,21 +123,29 @@ struct CustomRunCheck {
     case .toOne(let column, _, _):
       guard !property.isOptional else { return }
       return try refuse(
-        "o.\(SQLText.identifier(column)) IS NULL", "lead nowhere through", property, entity, .missing)
+        "o.\(SQLText.identifier(column)) IS NULL", Self.leadNowhere, property, entity, .missing)
     case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
       count =
         "(SELECT count(*) FROM main.\(SQLText.identifier(table)) AS p WHERE p.\(SQLText.identifier(column)) = o.Z_PK)"
     case .attribute, nil: return
     }
-    if !property.isOptional { try refuse("\(count) = 0", "lead nowhere through", property, entity, .missing) }
+    if relationship.needsDestination { try refuse("\(count) = 0", Self.leadNowhere, property, entity, .missing) }
     if relationship.minimumCount > 1 {
       try refuse(
         "\(count) BETWEEN 1 AND \(relationship.minimumCount - 1)",
-        "lead to fewer than \(relationship.minimumCount) records through", property, entity, .number)
+        (
+          "leads to fewer than \(relationship.minimumCount) records through",
+          "lead to fewer than \(relationship.minimumCount) records through"
+        ),
+        property, entity, .number)
     }
     if relationship.maximumCount > 1 {
       try refuse(
-        "\(count) > \(relationship.maximumCount)", "lead to more than \(relationship.maximumCount) records through",
+        "\(count) > \(relationship.maximumCount)",
+        (
+          "leads to more than \(relationship.maximumCount) records through",
+          "lead to more than \(relationship.maximumCount) records through"
+        ),
         property, entity, .number)
     }
   }
@@ -146,8 +154,10 @@ struct CustomRunCheck {
     case missing, number
   }
 
+  private static let leadNowhere = (one: "leads nowhere through", many: "lead nowhere through")
+
   private func refuse(
-    _ condition: String, _ words: String, _ property: StoredProperty, _ entity: EntityLayout, _ reason: Reason
+    _ condition: String, _ words: (one: String, many: String), _ property: StoredProperty, _ entity: EntityLayout, _ reason: Reason
   ) throws {
     let place =
       "FROM main.\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number) AND \(condition)"
@@ -156,7 +166,7 @@ struct CustomRunCheck {
     let keys = try Int64.fetchAll(work.database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10")
     throw MigrationError(
       .dataViolation,
-      detail: "\(rows) record\(rows == 1 ? "" : "s") of \(printable(entity.name)) \(words) "
+      detail: "\(rows) record\(rows == 1 ? "" : "s") of \(printable(entity.name)) \(rows == 1 ? words.one : words.many) "
         + "\(printable(entity.name)).\(printable(property.path.description)), which is mandatory; "
         + "primary keys: \(keys.sqlList)",
       hint:

@@ -73,8 +73,8 @@ extension InferenceBuilder {
       } else if !property.isOptional, attribute.defaultValue == nil {
         conditions.append(condition(.newMandatoryAttribute))
       }
-    case .relationship:
-      guard !property.isOptional else { return }
+    case .relationship(let relationship):
+      guard relationship.needsDestination else { return }
       // Where the inverse fills it, only the records count that the inverse does not lead to.
       let isFilled = newMapping(property).value == .inverse
       conditions.append(condition(isFilled ? .missingRelationship : .newMandatoryRelationship))

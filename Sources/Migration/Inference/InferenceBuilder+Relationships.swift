@@ -29,7 +29,7 @@ extension InferenceBuilder {
             .unrelatedDestination, source: pair.source.name, declaredBy: origin.declaringEntityName,
             property: origin.path))
       }
-      if pair.hasRecords, !property.isOptional {
+      if pair.hasRecords, new.needsDestination {
         var mandatory = condition(.newMandatoryRelationship, origin, property, pair)
         mandatory.sourceProperty = nil
         conditions.append(mandatory)
@@ -52,7 +52,7 @@ extension InferenceBuilder {
   private mutating func addCountConditions(
     _ origin: StoredProperty, _ old: Relationship, _ property: StoredProperty, _ new: Relationship, _ pair: Pair
   ) {
-    if origin.isOptional, !property.isOptional {
+    if !old.needsDestination, new.needsDestination {
       conditions.append(condition(.missingRelationship, origin, property, pair))
     }
     guard new.isToMany else { return }
@@ -123,4 +123,12 @@ extension InferenceBuilder {
     }
     return low
   }
+}
+
+extension Relationship {
+  /// Whether a record without a destination is invalid.
+  ///
+  /// A mandatory relationship to many may be empty unless it has a minimum count: Core Data's own migrations give records
+  /// such a relationship without any destination.
+  var needsDestination: Bool { !traits.isOptional && (!isToMany || minimumCount > 0) }
 }

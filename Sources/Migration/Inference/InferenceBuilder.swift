@@ -49,13 +49,36 @@ struct InferenceBuilder {
   private(set) var refusals: [MigrationRefusal] = []
   private var refused: Set<[String]> = []
 
-  init(from source: ManagedObjectModel, to destination: ManagedObjectModel) {
+  /// The versions between, through which renames are carried.
+  let chain: RenameChain
+
+  /// The names of each carried entity of the source in every version of the chain.
+  var chainNames: [String: [String]] = [:]
+
+  /// The renames that were carried on through versions between.
+  var carried: [CarriedRename] = []
+
+  /// The versions after the destination.
+  let later: [ManagedObjectModel]
+
+  /// Whether names that stand on both sides under different renaming identifiers are let go, as Core Data does.
+  let acceptsLosses: Bool
+
+  init(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel, through between: [ManagedObjectModel] = [],
+    before later: [ManagedObjectModel] = [], acceptsLosses: Bool = false
+  ) {
     self.source = InferenceSide(source)
     self.destination = InferenceSide(destination)
+    chain = RenameChain(from: source, through: between, to: destination)
+    self.later = later
+    self.acceptsLosses = acceptsLosses
   }
 
   mutating func build() {
     matchEntities()
+    carryEntities()
+    refuseDisagreeingEntities()
     refuseMergedHierarchies()
     for name in destination.names { matchProperties(of: name) }
     for name in destination.names {
@@ -171,6 +194,10 @@ struct InferenceBuilder {
     for property in wanted {
       guard let found = byIdentity[property.identity], taken.insert(found.path).inserted else { continue }
       pair.sources[property.path] = found
+    }
+    if !isCopy {
+      carryProperties(&pair, rest.filter { !taken.contains($0.path) })
+      settleDisagreeingProperties(&pair)
     }
     for property in destination.properties[name] ?? [] where property.relationship != nil {
       guard let found = pair.sources[property.path] else { continue }

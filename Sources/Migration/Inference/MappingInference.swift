@@ -10,13 +10,34 @@ public struct MappingInference: Sendable {
   /// Every reason why the mapping cannot be carried out, by entity and property; empty where it can.
   public let refusals: [MigrationRefusal]
 
+  /// The renames that only the versions between tell.
+  public let carriedRenames: [CarriedRename]
+
   /// Infers the mapping from one model to another.
-  public init(from source: ManagedObjectModel, to destination: ManagedObjectModel) {
-    var builder = InferenceBuilder(from: source, to: destination)
+  ///
+  /// - Parameters:
+  ///   - between: the versions between, oldest first. A rename from version to version is carried on through them where source
+  ///     and destination would otherwise both stay without a counterpart; nothing else of them counts.
+  ///   - later: the versions after the destination: an identifier that one of them explains is no rename of this step.
+  ///   - acceptsLosses: whether entities and properties of one name whose renaming identifiers disagree are removed and
+  ///     added anew, as Core Data does; else they are refused.
+  public init(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel, through between: [ManagedObjectModel] = [],
+    before later: [ManagedObjectModel] = [], acceptsLosses: Bool = false
+  ) {
+    var builder = InferenceBuilder(
+      from: source, to: destination, through: between, before: later, acceptsLosses: acceptsLosses)
     builder.build()
+    if !builder.carried.isEmpty, !builder.refusals.isEmpty {
+      // Where a carried rename is in the way, direct inference wins.
+      var direct = InferenceBuilder(from: source, to: destination, before: later, acceptsLosses: acceptsLosses)
+      direct.build()
+      if direct.refusals.count < builder.refusals.count { builder = direct }
+    }
     mapping = MappingModel(
       origin: .inferred, source: source, destination: destination, entityMappings: builder.mappings,
-      conditions: builder.conditions, losses: builder.losses)
+      conditions: builder.conditions, losses: builder.losses, carriedRenames: builder.carried)
+    carriedRenames = builder.carried
     refusals = builder.refusals.sorted { first, second in
       if first.entityName != second.entityName { return precedesByCodeUnit(first.entityName, second.entityName) }
       return precedesByCodeUnit(first.property?.description ?? "", second.property?.description ?? "")

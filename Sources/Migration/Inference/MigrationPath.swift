@@ -2,15 +2,61 @@ public import ManagedObjectModel
 internal import StoreFiles
 internal import SystemPackage
 
-/// The chain of steps that leads from the model a store was written with to a version of a bundle.
+/// The way that leads from the model a store was written with to a version of a bundle.
 public struct MigrationPath: Sendable, Hashable {
   /// The model that a store was written with.
   public enum Source: Sendable, Hashable {
     /// A version of the bundle, by name.
     case version(String)
 
+    /// A version of the bundle, and the model that the store carries: it has the same version hashes, and counts where the
+    /// renaming identifiers of the version would make something go that the target has.
+    case stored(version: String, model: ManagedObjectModel)
+
     /// Any model, such as the one in a store's cache; a version of the bundle where its hashes are those of one.
     case model(ManagedObjectModel)
+  }
+
+  /// What decides about the way besides the models.
+  public struct Options: Sendable {
+    /// Whether it is one step, whatever lies between.
+    public var isDirect: Bool
+
+    /// The versions that it goes through in any case, in this order.
+    public var via: [String]
+
+    /// Custom mappings; only those whose hashes are those of two versions are of use.
+    public var mappings: [MappingModel]
+
+    /// Code of the app at steps.
+    public var stages: [MigrationStage]
+
+    /// Whether a step that removes what the target still has under another renaming identifier is taken all the same.
+    public var acceptsLosses: Bool
+
+    /// The way that loses least, by itself.
+    public init(
+      isDirect: Bool = false, via: [String] = [], mappings: [MappingModel] = [], stages: [MigrationStage] = [],
+      acceptsLosses: Bool = false
+    ) {
+      self.isDirect = isDirect
+      self.via = via
+      self.mappings = mappings
+      self.stages = stages
+      self.acceptsLosses = acceptsLosses
+    }
+  }
+
+  /// A part of the way that goes through versions between, because one step cannot be inferred.
+  public struct Detour: Sendable, Hashable {
+    /// The step that cannot be inferred, such as `V1 → V3`.
+    public var step: String
+
+    /// Why not.
+    public var refusals: [MigrationRefusal]
+
+    /// What it would have lost besides.
+    public var losses: [MigrationLoss]
   }
 
   /// The steps in the order in which they are taken; empty where the store is of the wanted version already.
@@ -19,37 +65,42 @@ public struct MigrationPath: Sendable, Hashable {
   /// The version it leads to.
   public let destinationName: String
 
+  /// Where it goes through versions between, and why.
+  public let detours: [Detour]
+
   /// The custom mappings that were given and that no step uses, with the reason, in the order of their names.
   public let unused: [UnusedMapping]
 
-  /// Finds the chain of steps.
+  /// Finds the way.
   ///
-  /// From each version, a custom mapping that starts there is taken (the one to the next version first, else the one
-  /// that leads furthest; of several between the same versions the first by name), and else the mapping to the next version is inferred. Versions with the same hashes as the
-  /// next are stepped over. A model that the bundle lacks is mapped to the wanted version directly; where that cannot
-  /// be, through the newest version from which the chain leads on.
+  /// A custom mapping or a stage on the way is always taken (of several from one version the one to the next version, else
+  /// the one that leads furthest; of several between the same versions the first by name). Everything between those is one
+  /// inferred step. Only where that cannot be inferred the versions between are walked, as few as lose least.
+  ///
+  /// A model that the bundle lacks is mapped to the wanted version directly; where that cannot be, through the newest
+  /// version from which a way leads on without a loss.
   ///
   /// - Parameters:
-  ///   - bundle: The versions, oldest first.
+  ///   - bundle: The versions, and what is known of their order.
   ///   - source: What the store was written with.
-  ///   - destination: The name of the version it is to become one of; the current one if not given.
-  ///   - isDirect: Whether the versions between are left out.
-  ///   - mappings: Custom mappings; only those whose hashes are those of two versions are of use.
-  /// - Throws: `MigrationError`: `unknownVersion`, `backwards`, or `notInferable` with the refusals of every step.
+  ///   - destination: The name of the version it is to become one of; the current one if not given. One that is named may
+  ///     be older than the store's.
+  /// - Throws: `MigrationError`: `unknownVersion`, `backwards` or `newerModel` where the store is newer than the current
+  ///   version and no other was named, or `notInferable` with everything that stands in the way.
   public init(
-    in bundle: ModelBundle, from source: Source, to destination: String? = nil, isDirect: Bool = false,
-    mappings: [MappingModel] = []
+    in bundle: ModelBundle, from source: Source, to destination: String? = nil, options: Options = Options()
   ) throws(MigrationError) {
-    let mappings = mappings.sorted(by: MappingModel.isListedBefore)
-    let finder = PathFinder(bundle: bundle, mappings: mappings, isDirect: isDirect)
-    let target = try finder.index(of: destination ?? bundle.current.name)
-    destinationName = bundle.versions[target].name
-    switch source {
-    case .version(let name): steps = try finder.steps(from: try finder.index(of: name), to: target)
-    case .model(let model): steps = try finder.steps(from: model, to: target)
-    }
+    var options = options
+    options.mappings.sort(by: MappingModel.isListedBefore)
+    var finder = PathFinder(bundle: bundle.knowing(options.mappings, options.stages), options: options)
+    let target = try finder.version(destination ?? bundle.current.name)
+    destinationName = target.name
+    let start = try finder.start(source)
+    if destination == nil, let name = start.name { try finder.refuseNewer(try finder.version(name)) }
+    steps = try finder.steps(from: start, to: target)
+    detours = finder.detours
     let steps = steps
-    unused = mappings.filter { mapping in !steps.contains { $0.mapping == mapping } }
+    unused = options.mappings.filter { mapping in !steps.contains { $0.mapping == mapping } }
       .map { UnusedMapping($0, in: bundle, steps: steps) }
   }
 }
@@ -64,129 +115,28 @@ extension MappingModel {
   }
 }
 
-/// Looks for a chain of steps.
-private struct PathFinder {
-  let bundle: ModelBundle
-  let mappings: [MappingModel]
-  let isDirect: Bool
-
-  var versions: [ModelVersion] { bundle.versions }
-
-  func index(of name: String) throws(MigrationError) -> Int {
-    guard let index = versions.firstIndex(where: { $0.name == name }) else {
-      throw MigrationError(
-        .unknownVersion, operation: "plan the migration", path: bundle.path,
-        detail: """
-          the model has no version "\(printable(name))"; it has \
-          \(versions.map { printable($0.name) }.joined(separator: ", "))
-          """)
-    }
-    return index
-  }
-
-  func steps(from start: Int, to target: Int) throws(MigrationError) -> [MigrationStep] {
-    // Core Data tells versions apart by nothing but their hashes.
-    guard versions[start].versionHashes != versions[target].versionHashes else { return [] }
-    guard start < target else {
-      throw MigrationError(
-        .backwards, operation: "plan the migration", path: bundle.path,
-        detail: """
-          the store is of version "\(printable(versions[start].name))", which is newer than \
-          "\(printable(versions[target].name))"
-          """)
-    }
-    var steps: [MigrationStep] = []
-    var refusals: [MigrationRefusal] = []
-    var place = start
-    while place < target {
-      let from = versions[place]
-      let (next, custom) = next(after: place, target)
-      let to = versions[next]
-      place = next
-      if from.versionHashes == to.versionHashes, custom == nil { continue }
-      if let custom {
-        steps.append(step(from: from.name, to: to.name, custom))
-        continue
-      }
-      let inference = MappingInference(from: from.model, to: to.model)
-      let step = MigrationStep(from: from.name, to: to.name, mapping: inference.mapping)
-      steps.append(step)
-      for var refusal in inference.refusals {
-        refusal.step = step.name
-        refusals.append(refusal)
-      }
-    }
-    try refuse(refusals)
-    return steps
-  }
-
-  func steps(from model: ManagedObjectModel, to target: Int) throws(MigrationError) -> [MigrationStep] {
-    let hashes = model.versionHashes()
-    if let known = versions.lastIndex(where: { $0.versionHashes == hashes }) {
-      return try steps(from: known, to: target)
-    }
-    let direct = entry(from: model, hashes, to: target)
-    if direct.refusals.isEmpty { return [direct.step] }
-    if !isDirect {
-      for place in versions.indices[..<target].reversed() {
-        let first = entry(from: model, hashes, to: place)
-        // A detour by which something is lost is no way round a refusal.
-        guard first.refusals.isEmpty, first.step.mapping.losses.isEmpty else { continue }
-        do throws(MigrationError) {
-          return [first.step] + (try steps(from: place, to: target))
-        } catch {
-          // An older version may have a way that this one has not; if none has, the direct way's reasons are told.
-          continue
+extension ModelBundle {
+  /// The same bundle, with what mappings and stages tell of the order of its versions: each leads from one to a later one.
+  public func knowing(_ mappings: [MappingModel], _ stages: [MigrationStage]) -> ModelBundle {
+    var pairs: [(before: String, after: String)] = []
+    for mapping in mappings where mapping.sourceHashes != mapping.destinationHashes {
+      for before in versions where before.versionHashes == mapping.sourceHashes {
+        for after in versions where after.versionHashes == mapping.destinationHashes {
+          pairs.append((before.name, after.name))
         }
       }
     }
-    try refuse(direct.refusals)
-    return [direct.step]
+    for stage in stages {
+      guard let before = versions.first(where: { stage.source.map($0.isNamed) ?? false }),
+        let after = versions.first(where: { stage.destination.map($0.isNamed) ?? false })
+      else { continue }
+      pairs.append((before.name, after.name))
+    }
+    return pairs.isEmpty ? self : knowing(pairs)
   }
+}
 
-  private func entry(
-    from model: ManagedObjectModel, _ hashes: [String: VersionHash], to place: Int
-  ) -> (step: MigrationStep, refusals: [MigrationRefusal]) {
-    let version = versions[place]
-    if let custom = mappings.first(where: { $0.fits(source: hashes, destination: version.versionHashes) }) {
-      return (step(from: nil, to: version.name, custom), [])
-    }
-    let inference = MappingInference(from: model, to: version.model)
-    let step = MigrationStep(from: nil, to: version.name, mapping: inference.mapping)
-    let refusals = inference.refusals.map { refusal in
-      var copy = refusal
-      copy.step = step.name
-      return copy
-    }
-    return (step, refusals)
-  }
-
-  /// A step by a custom mapping, with the others that would do.
-  private func step(from source: String?, to destination: String, _ custom: MappingModel) -> MigrationStep {
-    let others = mappings.filter {
-      $0 != custom && $0.fits(source: custom.sourceHashes, destination: custom.destinationHashes)
-    }
-    return MigrationStep(from: source, to: destination, mapping: custom, alternatives: others)
-  }
-
-  /// The version that comes after one, and the custom mapping that leads there, where there is one.
-  private func next(after place: Int, _ target: Int) -> (index: Int, mapping: MappingModel?) {
-    let hashes = versions[place].versionHashes
-    func custom(to index: Int) -> MappingModel? {
-      mappings.first { $0.fits(source: hashes, destination: versions[index].versionHashes) }
-    }
-    if isDirect { return (target, custom(to: target)) }
-    // Every mapping fits a version that is the same as the one it is from; such a version is no step.
-    if versions[place + 1].versionHashes == hashes { return (place + 1, nil) }
-    for index in [place + 1] + versions.indices[(place + 1)...target].reversed() {
-      if let found = custom(to: index) { return (index, found) }
-    }
-    return (place + 1, nil)
-  }
-
-  private func refuse(_ refusals: [MigrationRefusal]) throws(MigrationError) {
-    guard let first = refusals.first else { return }
-    let error = MigrationError(refusals: refusals)
-    throw first.step.map { error.told(step: $0) } ?? error
-  }
+extension ModelVersion {
+  /// Whether it has a name or a checksum.
+  func isNamed(_ text: String) -> Bool { name == text || checksum == text }
 }

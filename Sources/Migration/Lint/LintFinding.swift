@@ -16,6 +16,9 @@ public struct LintFinding: Sendable, Hashable {
     /// A removal and an addition that look like a rename without a renaming identifier.
     case possibleRename = "possible-rename"
 
+    /// Something is in both versions under one name, and only its renaming identifiers disagree.
+    case disagreeingIdentifiers = "disagreeing-identifiers"
+
     /// A renaming identifier that does not lead to what it seems meant for.
     case brokenRename = "broken-rename"
 
@@ -45,8 +48,20 @@ public struct LintFinding: Sendable, Hashable {
     case cloudKitNotAdditive = "cloudkit-not-additive"
   }
 
+  /// How much a finding matters.
+  public enum Severity: String, Sendable, Hashable, Codable {
+    /// Stores in the field cannot be migrated, or would lose what nobody meant to remove.
+    case error
+
+    /// It may be meant.
+    case warning
+  }
+
   /// The rule that is broken.
   public var rule: Rule
+
+  /// How much it matters.
+  public var severity: Severity { rule.severity }
 
   /// The version, or the step such as `V1 → V2`, that breaks it.
   public var place: String
@@ -73,5 +88,20 @@ public struct LintFinding: Sendable, Hashable {
     propertyName = property
     self.detail = detail
     self.hint = hint
+  }
+}
+
+extension LintFinding.Rule {
+  /// How much a finding of this rule matters.
+  public var severity: LintFinding.Severity {
+    switch self {
+    case .notMigratable, .disagreeingIdentifiers, .brokenRename, .editedAfterRelease, .missingRelease, .inconsistentModel,
+      .mismatchedHashes, .unreadableVersion:
+      .error
+    case .dataLoss, .dependsOnData, .possibleRename, .cloudKitUniqueness, .cloudKitMandatoryAttribute,
+      .cloudKitMandatoryRelationship, .cloudKitMissingInverse, .cloudKitOrdered, .cloudKitDenyRule, .cloudKitType,
+      .cloudKitNotAdditive:
+      .warning
+    }
   }
 }

@@ -7,6 +7,9 @@ public struct LintJSON: Codable, Sendable, Hashable {
     /// The rule that is broken, such as `data-loss`.
     public var rule: String
 
+    /// How much it matters: `error` or `warning`.
+    public var severity: LintFinding.Severity
+
     /// The version, or the step such as `V1 → V2`.
     public var place: String
 
@@ -37,7 +40,7 @@ public struct LintJSON: Codable, Sendable, Hashable {
     clean = lint.findings.isEmpty
     findings = lint.findings.map {
       Finding(
-        rule: $0.rule.rawValue, place: $0.place, entity: $0.entityName, property: $0.propertyName, detail: $0.detail,
+        rule: $0.rule.rawValue, severity: $0.severity, place: $0.place, entity: $0.entityName, property: $0.propertyName, detail: $0.detail,
         hint: $0.hint)
     }
     releasedFindings = lint.releasedFindingCount

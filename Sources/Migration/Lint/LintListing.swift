@@ -14,13 +14,18 @@ public struct LintListing: Sendable {
         lines.append(printable(finding.place))
         place = finding.place
       }
-      lines += Self.wrapped("\(finding.detail) [\(finding.rule.rawValue)]", indent: "  ", width)
+      lines += Self.wrapped("\(finding.severity.rawValue): \(finding.detail) [\(finding.rule.rawValue)]", indent: "  ", width)
       lines += Self.wrapped(finding.hint, indent: "      ", width)
     }
     if lint.findings.isEmpty {
       lines.append("nothing found")
     } else {
-      lines += ["", "\(lint.findings.count) \(lint.findings.count == 1 ? "finding" : "findings")"]
+      let errors = lint.findings.count { $0.severity == .error }
+      lines += [
+        "",
+        "\(lint.findings.count) \(lint.findings.count == 1 ? "finding" : "findings")"
+          + (errors == 0 ? "" : ", \(errors) of them \(errors == 1 ? "an error" : "errors")"),
+      ]
     }
     if lint.releasedFindingCount > 0 {
       lines.append("\(lint.releasedFindingCount) more between released versions (--all shows them)")

@@ -36,7 +36,9 @@ public struct ModelLint: Sendable {
     if let lock { check(bundle, against: lock) }
     if options.checksCloudKit { findings += CloudKitRules.findings(in: bundle.current) }
     for (before, after) in zip(bundle.versions, bundle.versions.dropFirst()) {
-      let found = Self.findings(from: before, to: after, checksCloudKit: options.checksCloudKit)
+      let found = Self.findings(
+        from: before, to: after, later: bundle.versions(after: after).map(\.model),
+        checksCloudKit: options.checksCloudKit)
       let isReleased = lock.map { $0.holds(before) && $0.holds(after) } ?? false
       if isReleased, !options.checksReleasedSteps {
         releasedFindingCount += found.count
@@ -91,19 +93,22 @@ public struct ModelLint: Sendable {
 
   /// What one step would do to stores of the older version.
   private static func findings(
-    from before: ModelVersion, to after: ModelVersion, checksCloudKit: Bool
+    from before: ModelVersion, to after: ModelVersion, later: [ManagedObjectModel], checksCloudKit: Bool
   ) -> [LintFinding] {
     let place = "\(before.name) → \(after.name)"
-    let inference = MappingInference(from: before.model, to: after.model)
+    let inference = MappingInference(from: before.model, to: after.model, before: later)
     var findings: [LintFinding] = []
     for refusal in inference.refusals {
       findings.append(
         LintFinding(
-          .notMigratable, in: place, entity: refusal.entityName, property: refusal.property?.description,
+          refusal.kind == .disagreeingIdentifiers ? .disagreeingIdentifiers : .notMigratable, in: place, entity: refusal.entityName, property: refusal.property?.description,
           detail: refusal.detail, hint: refusal.wayRound))
     }
     findings += RenameSuspicion.findings(in: inference.mapping, place: place)
-    for loss in inference.mapping.losses.withoutInherited() {
+    // What is refused is not lost.
+    let refused = Set(inference.refusals.filter(\.preventsLoss).map { [$0.entityName, $0.property?.description ?? ""] })
+    for loss in inference.mapping.losses.withoutInherited()
+    where !refused.contains([loss.sourceEntityName, loss.property?.description ?? ""]) {
       findings.append(
         LintFinding(
           .dataLoss, in: place, entity: loss.sourceEntityName, property: loss.property?.description,

@@ -6,7 +6,7 @@ public import SystemPackage
 /// The version hashes of the versions that have been released, so that a later edit of one is noticed.
 ///
 /// A JSON file that is kept in version control beside the model:
-/// `{"format":1,"versions":{"V1":{"checksum":"<base64>","entities":{"Car":"<64 hex digits>"}}}}`.
+/// `{"format":1,"order":["V1"],"versions":{"V1":{"checksum":"<base64>","entities":{"Car":"<64 hex digits>"}}}}`.
 public struct ModelLock: Sendable, Hashable, Codable {
   /// The hashes of one version.
   public struct Version: Sendable, Hashable, Codable {
@@ -26,18 +26,44 @@ public struct ModelLock: Sendable, Hashable, Codable {
   /// The number of the file's format; 1.
   public var format: Int
 
+  /// The versions in the order in which they were released, oldest first; nil in files of earlier versions of this software.
+  public var order: [String]?
+
   /// The versions by name.
   public var versions: [String: Version]
 
   /// The hashes of every version of a bundle as it is now.
-  public init(_ bundle: ModelBundle) {
+  ///
+  /// - Parameter earlier: the lock that it takes the place of, whose order stands; new versions come after it.
+  public init(_ bundle: ModelBundle, after earlier: ModelLock? = nil) {
     format = 1
+    let names = bundle.versions.map(\.name)
+    let known = (earlier?.order ?? []).filter { names.contains($0) }
+    // Nothing but a lock tells what was made after the current version: a draft is not released.
+    let others = names.filter { !known.contains($0) }
+    order = known + others
     versions = Dictionary(
       bundle.versions.map { ($0.name, Version($0)) }, uniquingKeysWith: { first, _ in first })
   }
 
   /// Whether a version is in the lock and has not been edited since.
   public func holds(_ version: ModelVersion) -> Bool { versions[version.name]?.entities == Version(version).entities }
+
+  /// A bundle with its versions in the order in which they were released, the current one last where it is not among them.
+  ///
+  /// The versions that the lock lacks are drafts: nothing leads through them.
+  ///
+  /// - Throws: `model-lock-invalid` where the lock tells no order.
+  public func ordered(_ bundle: ModelBundle, to target: String? = nil) throws -> ModelBundle {
+    guard let order else {
+      throw MigrationError(
+        .lockInvalid, operation: "read the lock file", path: bundle.path, detail: "it does not say which version came first",
+        hint: "Write it anew with: lazaret model lint --lock <file> --write-lock, with --versions where names do not tell.")
+    }
+    var names = order.filter { bundle.version(named: $0) != nil }
+    for name in [bundle.current.name, target ?? bundle.current.name] where !names.contains(name) { names.append(name) }
+    return try bundle.ordered(names, to: target)
+  }
 
   /// Reads a lock file; nil where there is none.
   ///

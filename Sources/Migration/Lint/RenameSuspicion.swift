@@ -24,7 +24,9 @@ enum RenameSuspicion {
     let added = mapping.entityMappings.filter { $0.kind == .add }
       .compactMap { $0.destinationEntityName.flatMap { mapping.destination.entities[$0] } }.prefix(limit)
     let pairs = pair(Array(removed), Array(added)) { old, new in
-      if isBroken(old.name, new.name, new.explicitRenamingIdentifier) { return 3 }
+      // The same name on both sides is a refusal of its own.
+      if old.name == new.name { return nil }
+      if isBroken(old.name, new.explicitRenamingIdentifier) { return 3 }
       let (before, after) = (Set(old.properties.keys), Set(new.properties.keys))
       let common = before.intersection(after).filter { name in
         old.properties[name]?.attribute?.type == new.properties[name]?.attribute?.type
@@ -66,7 +68,9 @@ enum RenameSuspicion {
     }.sorted { precedesByCodeUnit($0.name, $1.name) }
     guard !removed.isEmpty else { return [] }
     let pairs = pair(Array(removed.prefix(limit)), Array(added.prefix(limit))) { old, new in
-      if isBroken(old.name, new.name, new.traits.explicitRenamingIdentifier) { return 3 }
+      // The same name on both sides is a refusal of its own, or another kind of property.
+      if old.name == new.name { return nil }
+      if isBroken(old.name, new.traits.explicitRenamingIdentifier) { return 3 }
       guard isAlike(old, new, images) else { return nil }
       let likeness = similarity(old.name, new.name)
       // A lone removal and a lone addition of one type are suspicious whatever their names.
@@ -93,10 +97,8 @@ enum RenameSuspicion {
 
   // MARK: Judging
 
-  /// A new one that has the old one's name, or names it as what it was, and was not matched with it all the same.
-  private static func isBroken(_ old: String, _ new: String, _ explicit: String?) -> Bool {
-    old == new || explicit == old
-  }
+  /// A new one that names the old one as what it was, and was not matched with it all the same.
+  private static func isBroken(_ old: String, _ explicit: String?) -> Bool { explicit == old }
 
   /// Pairs each old one with the new one that scores best with it; each is used once, and nil pairs nothing.
   private static func pair<Item>(
@@ -127,13 +129,12 @@ enum RenameSuspicion {
     explicit: String?, _ place: String
   ) -> LintFinding {
     let oldName = old.split(separator: ".").last.map(String.init) ?? old
-    let newName = new.split(separator: ".").last.map(String.init) ?? new
-    let isBroken = isBroken(oldName, newName, explicit)
+    let isBroken = isBroken(oldName, explicit)
     let detail =
       isBroken
       ? """
-      \(what) \(printable(new)) seems meant to be \(printable(old)), but their renaming identifiers differ \
-      ("\(printable(explicit ?? newName))" and "\(printable(identifier))"), so that its data is lost
+      \(what) \(printable(new)) names \(printable(old)) as what it was, whose renaming identifier is \
+      "\(printable(identifier))", not "\(printable(oldName))": its data is lost
       """
       : "\(what) \(printable(old)) is removed and \(printable(new)) is added, which looks like a rename"
     return LintFinding(

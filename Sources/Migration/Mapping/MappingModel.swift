@@ -56,10 +56,14 @@ public struct MappingModel: Sendable, Hashable {
   /// What the destination has no place for.
   public var losses: [MigrationLoss]
 
+  /// The renames that only the versions between tell; empty unless it was inferred.
+  public var carriedRenames: [CarriedRename]
+
   /// A mapping model; its mappings are put in order.
   public init(
     name: String? = nil, origin: Origin, source: ManagedObjectModel, destination: ManagedObjectModel,
-    entityMappings: [EntityMapping], conditions: [MigrationCondition] = [], losses: [MigrationLoss] = []
+    entityMappings: [EntityMapping], conditions: [MigrationCondition] = [], losses: [MigrationLoss] = [],
+    carriedRenames: [CarriedRename] = []
   ) {
     self.name = name
     self.origin = origin
@@ -70,6 +74,7 @@ public struct MappingModel: Sendable, Hashable {
     self.entityMappings = entityMappings.sorted(by: Self.precedes)
     self.conditions = conditions
     self.losses = losses
+    self.carriedRenames = carriedRenames
   }
 
   /// Whether it leads from a store with these version hashes to one with those (format section 2.3).

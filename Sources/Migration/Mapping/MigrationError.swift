@@ -11,6 +11,9 @@ public struct MigrationError: ReportableError {
     /// The models differ in a way that no mapping can be inferred for.
     case notInferable = "mapping-not-inferable"
 
+    /// The migration would delete what the version it leads to still has under the same name or identifier.
+    case wouldLose = "migration-would-lose"
+
     /// The model that the store was written with is in neither the bundle nor the store.
     case sourceModelMissing = "source-model-missing"
 
@@ -114,7 +117,7 @@ public struct MigrationError: ReportableError {
   /// The code that Core Data would give it in `NSCocoaErrorDomain` (format section 5.1); nil where it has none.
   public var coreDataCode: Int? {
     switch kind {
-    case .notInferable, .mappingMissing, .mappingStale, .mappingInvalid: 134140
+    case .notInferable, .wouldLose, .mappingMissing, .mappingStale, .mappingInvalid: 134140
     case .sourceModelMissing: 134130
     case .newerModel, .otherModel: 134100
     case .sourceDamaged: 259
@@ -155,7 +158,8 @@ public struct MigrationError: ReportableError {
     let first = refusals.first
     let more = refusals.count > 1 ? " (and \(refusals.count - 1) more)" : ""
     self.init(
-      .notInferable, operation: "infer the mapping",
+      !refusals.isEmpty && refusals.allSatisfy(\.preventsLoss) ? .wouldLose : .notInferable,
+      operation: "infer the mapping",
       detail: (first?.detail ?? "the models do not fit") + more, hint: first?.wayRound,
       entityName: first?.entityName, propertyName: first?.property?.description, reason: first?.reason)
     self.refusals = refusals
@@ -176,6 +180,7 @@ extension MigrationError.Kind {
     switch self {
     case .file: "Check the path and its permissions."
     case .notInferable: "Give a mapping for the step, or put a version between the two that leads over in two steps."
+    case .wouldLose: "Give a mapping for the step, or accept the loss; the store is as it was."
     case .sourceModelMissing: "Add the version that the store was written with to the model."
     case .unknownVersion: "Name a version that the model has."
     case .newerModel: "Update the app or its model; the store is left as it is."

@@ -20,6 +20,16 @@ public struct MigrationRefusal: Sendable, Hashable {
     /// Entities without a common ancestor get one.
     case mergedHierarchies = "merged-hierarchies"
 
+    /// An entity or a property is in both models under the same name, and only its renaming identifiers disagree, so that
+    /// everything in it would go.
+    case disagreeingIdentifiers = "disagreeing-identifiers"
+
+    /// An entity that has records goes, although the destination still has something of its name or identifier.
+    case losesEntity = "loses-entity"
+
+    /// A table in the store that is none of the model's and that the step cannot carry over; the entity is its name.
+    case foreignTable = "foreign-table"
+
     /// An expression of a mapping model that cannot be carried out.
     case unsupportedExpression = "unsupported-expression"
   }
@@ -47,6 +57,12 @@ public struct MigrationRefusal: Sendable, Hashable {
 
   /// The code that Core Data gives it in `NSCocoaErrorDomain`, below a 134140 (format section 5.1).
   public var coreDataCode: Int { 134190 }
+
+  /// Whether it is there to prevent a loss, and may be overruled by accepting that.
+  public var preventsLoss: Bool { kind == .disagreeingIdentifiers || kind == .losesEntity }
+
+  /// Whether Core Data refuses it too.
+  public var isOfCoreData: Bool { !preventsLoss && kind != .foreignTable }
 
   /// A reason why no mapping can be inferred.
   public init(

@@ -26,16 +26,22 @@ struct ConditionCount {
       condition.destinationProperty.map { "\(entity).\(printable($0.description))" }
       ?? (condition.propertyNames.isEmpty
         ? entity : "\(entity) (\(printable(condition.propertyNames.joined(separator: ", "))))")
+    let isOne = rows == 1
     let words =
       switch condition.kind {
-      case .missingAttributeValue: "have no value in \(property), which becomes mandatory"
-      case .newMandatoryAttribute: "would get no value in \(property), which is new, mandatory and without a default"
-      case .missingRelationship, .newMandatoryRelationship: "lead nowhere through \(property), which is mandatory"
-      case .tooFewDestinations: "lead to fewer than \(condition.limit ?? 0) records through \(property)"
-      case .tooManyDestinations: "lead to more than \(condition.limit ?? 0) records through \(property)"
-      case .duplicateValues: "are not unique in \(property)"
-      case .recordsOfAbstractEntity: "are of \(entity), which becomes abstract"
-      default: "do not fit \(property)"
+      case .missingAttributeValue:
+        "\(isOne ? "has" : "have") no value in \(property), which becomes mandatory"
+      case .newMandatoryAttribute:
+        "would get no value in \(property), which is new, mandatory and without a default"
+      case .missingRelationship, .newMandatoryRelationship:
+        "\(isOne ? "leads" : "lead") nowhere through \(property), which is mandatory"
+      case .tooFewDestinations:
+        "\(isOne ? "leads" : "lead") to fewer than \(condition.limit ?? 0) records through \(property)"
+      case .tooManyDestinations:
+        "\(isOne ? "leads" : "lead") to more than \(condition.limit ?? 0) records through \(property)"
+      case .duplicateValues: "\(isOne ? "is" : "are") not unique in \(property)"
+      case .recordsOfAbstractEntity: "\(isOne ? "is" : "are") of \(entity), which becomes abstract"
+      default: "\(isOne ? "does" : "do") not fit \(property)"
       }
     return MigrationError(
       condition.kind == .duplicateValues ? .constraintViolation : .dataViolation,

@@ -130,7 +130,11 @@ public struct MigrationPlan: Sendable, Hashable, Codable {
     /// A way round it.
     public var wayRound: String
 
+    /// Whether Core Data itself refuses it, in the words of `reason`.
+    public var isOfCoreData: Bool
+
     init(_ refusal: MigrationRefusal) {
+      isOfCoreData = refusal.isOfCoreData
       step = refusal.step
       kind = refusal.kind.rawValue
       coreDataCode = refusal.coreDataCode
@@ -139,6 +143,24 @@ public struct MigrationPlan: Sendable, Hashable, Codable {
       reason = refusal.reason
       detail = refusal.detail
       wayRound = refusal.wayRound
+    }
+  }
+
+  /// A part of the way that goes through versions between, because one step cannot be inferred.
+  public struct Detour: Sendable, Hashable, Codable {
+    /// The step that cannot be inferred.
+    public var step: String
+
+    /// Why not.
+    public var refusals: [Refusal]
+
+    /// What that step would have lost besides, each in one sentence without a full stop.
+    public var losses: [String]
+
+    init(_ detour: MigrationPath.Detour) {
+      step = detour.step
+      refusals = detour.refusals.map(Refusal.init)
+      losses = detour.losses.map(\.text)
     }
   }
 
@@ -154,8 +176,14 @@ public struct MigrationPlan: Sendable, Hashable, Codable {
   /// The steps, in order; empty where it is of that version already, or where there is no way.
   public var steps: [Step]
 
-  /// Why there is no way; empty where there is one.
+  /// Why there is no way, or why it is not taken; empty where it is.
   public var refusals: [Refusal]
+
+  /// Where the way goes through versions between, and why.
+  public var detours: [Detour] = []
+
+  /// The renames that only the versions between tell, such as `V1 → V3: Car.a → Car.c`.
+  public var carriedRenames: [String] = []
 
   /// Mappings that were given and that no step uses, each with the reason in words.
   public var unusedMappings: [String]

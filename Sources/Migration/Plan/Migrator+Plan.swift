@@ -51,7 +51,7 @@ extension Migrator {
   private func plan(of database: Database, _ options: Options) throws -> MigrationPlan {
     let facts = try StoreFacts(database)
     var plan = MigrationPlan(
-      store: PathText(""), from: bundle.version(matching: facts.metadata.versionHashes)?.name,
+      store: PathText(""), from: version(of: facts)?.name,
       to: options.version ?? bundle.current.name, steps: [], refusals: [], unusedMappings: [], rows: 0, bytes: 0,
       neededBytes: 0,
       freeBytes: 0, isInterrupted: false)
@@ -59,11 +59,16 @@ extension Migrator {
     do throws(MigrationError) {
       path = try way(from: facts, options)
     } catch {
-      guard error.kind == .notInferable else { throw error }
+      guard error.kind == .notInferable || error.kind == .wouldLose else { throw error }
       plan.refusals = error.refusals.map(MigrationPlan.Refusal.init)
       return plan
     }
     plan.unusedMappings = path.unused.map(\.text)
+    plan.detours = path.detours.map(MigrationPlan.Detour.init)
+    plan.carriedRenames = path.steps.flatMap { step in step.mapping.carriedRenames.map { "\(step.name): \($0.text)" } }
+    if options.whenMigrationLoses == .refuse {
+      plan.refusals = try path.refusals(of: database).map(MigrationPlan.Refusal.init)
+    }
     guard let first = path.steps.first else { return plan }
     // A store that lacks what its model has is told of now, in the words of the step that would meet it.
     let contents = try SourceContents(database, try StepLayout(first.mapping))
@@ -72,6 +77,7 @@ extension Migrator {
     let census = StoreCensus(layout: try StoreLayout(first.mapping.source), side: InferenceSide(first.mapping.source))
     var earlier: [MappingModel] = []
     for step in path.steps {
+      if let refusal = try foreignTable(step, contents, isFirst: earlier.isEmpty) { plan.refusals.append(.init(refusal)) }
       let forecast = StepForecast(step.mapping, after: earlier, census: census)
       plan.steps.append(try self.step(step, forecast, known, database))
       earlier.append(step.mapping)
@@ -79,6 +85,21 @@ extension Migrator {
       known = nil
     }
     return plan
+  }
+
+  /// The first table of the store that a step cannot carry over: what the app and the framework added to the store is there
+  /// at every step.
+  private func foreignTable(
+    _ step: MigrationStep, _ contents: SourceContents, isFirst: Bool
+  ) throws -> MigrationRefusal? {
+    let layout = try StepLayout(step.mapping)
+    guard StepDecision(layout, contents: isFirst ? contents : nil).way == .rebuild else { return nil }
+    guard
+      var refusal = StoreRebuild.foreignTables(contents, layout.source).lazy
+        .compactMap({ StoreRebuild.refusal($0, layout) }).first
+    else { return nil }
+    refusal.step = step.name
+    return refusal
   }
 
   private func step(

@@ -8,6 +8,7 @@ extension Migrator {
   func request(_ options: Options) -> String {
     var parts = bundle.versions.map { "\($0.name) \($0.checksum)" }
     parts += ["to \(options.version ?? bundle.current.name)", "direct \(options.isDirect)"]
+    parts += options.via.map { "via \($0)" } + ["losses \(options.whenMigrationLoses.rawValue)"]
     parts += ["rebuild \(options.alwaysRebuilds)"]
     for mapping in options.mappings { parts += Self.parts(of: mapping) }
     parts += options.policies.names.map { "policy \($0)" }

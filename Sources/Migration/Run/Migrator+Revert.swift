@@ -89,6 +89,8 @@ extension Migrator {
       _ = consume lock
     }
     try move(saved, to: original, folder)
+    // Its records are in its place again.
+    try fileSystem.unlink(OnlyHereNote.path(beside: saved.main))
     return true
   }
 

@@ -1,3 +1,4 @@
+internal import ManagedObjectModel
 internal import PersistentStore
 package import StoreFiles
 public import SystemPackage
@@ -276,6 +277,7 @@ extension Migrator {
     }
     try fileSystem.makeDirectory(saved.folder)
     if try isSameFolder(saved.folder, original.folder) {
+      try writeNote(journal, of: original, for: saved)
       try move(original, to: saved, folder)
     } else {
       let backups = try FolderLock(saved.folder, patience: 60_000, in: fileSystem)
@@ -285,11 +287,25 @@ extension Migrator {
         journal.store = PathText(original.main)
         try folder.write(journal)
       }
+      try writeNote(journal, of: original, for: saved)
       try move(original, to: saved, folder)
       _ = consume backups
     }
     _ = consume lock
     return true
+  }
+
+  /// Notes beside an original, before it arrives there, that records which the migration has left out are only in it: it is
+  /// not pruned until the app releases it.
+  private func writeNote(_ journal: MigrationJournal, of original: StoreFileSet, for saved: StoreFileSet) throws {
+    guard let note = journal.onlyHere else { return }
+    let path = OnlyHereNote.path(beside: saved.main)
+    try fileSystem.writeAtomically(try note.json(), to: path, replacing: true, permissions: .init(rawValue: 0o600))
+    // The superuser writes it for whoever has the store.
+    if FileSystem.effectiveUser == 0, var status = try fileSystem.status(of: original.main) {
+      status.permissions = .init(rawValue: 0o600)
+      try fileSystem.adoptAccess(of: status, to: path)
+    }
   }
 
   private func isSameFolder(_ one: FilePath, _ other: FilePath) throws(FileError) -> Bool {
@@ -328,6 +344,16 @@ extension Migrator {
 }
 
 extension MigrationJournal {
+  /// What the steps have left out with its entity; nil where that is nothing.
+  fileprivate var onlyHere: OnlyHereNote? {
+    var rows: [String: Int] = [:]
+    for account in steps.compactMap(\.account) { rows.merge(account.removedRows) { $0 + $1 } }
+    guard !rows.isEmpty, let first = steps.first, let last = steps.last else { return nil }
+    return OnlyHereNote(
+      step: MigrationStep.name(from: first.source.isEmpty ? nil : first.source, to: last.destination),
+      entities: rows.sorted { precedesByCodeUnit($0.key, $1.key) }.map { .init(name: $0.key, rows: Int64($0.value)) })
+  }
+
   /// Notes where the original goes, from the root on and from the working folder.
   fileprivate mutating func setBackup(_ path: FilePath, from folder: WorkingFolder) {
     backup = PathText(path)

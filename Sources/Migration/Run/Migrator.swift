@@ -15,8 +15,15 @@ public struct Migrator: Sendable {
     /// The version to go to; the current one if nil.
     public var version: String?
 
-    /// Whether the versions between are skipped.
+    /// Whether it is one step, whatever mappings, stages and versions lie between.
     public var isDirect = false
+
+    /// The versions that it goes through in any case, in this order.
+    public var via: [String] = []
+
+    /// What becomes of a migration that would delete the records of an entity, or the values of an attribute, of which the
+    /// version it leads to still has the name or the identifier.
+    public var whenMigrationLoses = LossRemedy.refuse
 
     /// Where the migrated store is written; nil for the place of the original.
     public var output: FilePath?
@@ -276,7 +283,9 @@ public struct Migrator: Sendable {
     if !isWhole { try copy(original, folder, members) }
     let source = isWhole ? StepSource(path: original.main, original: original) : StepSource(path: folder.step(0))
     let path = try reading(source, members) { () throws(MigrationError) in
-      try way(from: try storeFacts(source.path), options)
+      let path = try way(from: try storeFacts(source.path), options)
+      try refuseLosses(path, source.path, options)
+      return path
     }
     let journal = MigrationJournal(
       request: request(options), store: PathText(original.main), members: members, begun: surroundings.now().rfc3339,
@@ -347,41 +356,67 @@ public struct Migrator: Sendable {
   ///
   /// The version is found by the hashes in the metadata; where the bundle lacks it, the store's own model is taken.
   func way(from facts: StoreFacts, _ options: Options) throws(MigrationError) -> MigrationPath {
-    let hashes = facts.metadata.versionHashes
-    let source: MigrationPath.Source
-    if let known = bundle.version(matching: hashes) {
-      source = .version(known.name)
-    } else if let model = facts.model, model.versionHashes() == hashes {
-      source = .model(model)
-    } else {
-      throw MigrationError(
-        .sourceModelMissing, operation: "plan the migration", path: bundle.path,
-        detail: "no version of the model has the store's version hashes, and the store carries no model of its own")
-    }
+    let source = try source(facts)
     if case .model(let model) = source { try refuseForeign(model, options) }
     let path = try MigrationPath(
-      in: bundle, from: source, to: options.version, isDirect: options.isDirect, mappings: options.mappings)
+      in: bundle, from: source, to: options.version,
+      options: .init(
+        isDirect: options.isDirect, via: options.via, mappings: options.mappings, stages: options.stages,
+        acceptsLosses: options.whenMigrationLoses == .migrate))
     try checkCustomSteps(path, options)
     return path
   }
 
+  /// The model that a store was written with: a version of the bundle, or the one that it carries.
+  private func source(_ facts: StoreFacts) throws(MigrationError) -> MigrationPath.Source {
+    let hashes = facts.metadata.versionHashes
+    let carried = facts.model.flatMap { $0.versionHashes() == hashes ? $0 : nil }
+    if let known = version(of: facts) {
+      return carried.map { .stored(version: known.name, model: $0) } ?? .version(known.name)
+    }
+    if let carried { return .model(carried) }
+    throw MigrationError(
+      .sourceModelMissing, operation: "plan the migration", path: bundle.path,
+      detail: "no version of the model has the store's version hashes, and the store carries no model of its own")
+  }
+
+  /// Stops where records would go although the version still has something of their entity's name or identifier.
+  private func refuseLosses(
+    _ path: MigrationPath, _ file: FilePath, _ options: Options
+  ) throws(MigrationError) {
+    guard options.whenMigrationLoses == .refuse, !ContestedEntity.all(on: path).isEmpty else { return }
+    let connection = try StepConnection(file, .immutable)
+    let refusals = try connection.read { try path.refusals(of: $0) }
+    try connection.close()
+    guard let first = refusals.first else { return }
+    var error = MigrationError(refusals: refusals)
+    error.operation = "plan the migration"
+    throw first.step.map { error.told(step: $0) } ?? error
+  }
+
+  /// The version of the bundle that a store was written with; nil for none.
+  func version(of facts: StoreFacts) -> ModelVersion? {
+    bundle.version(
+      matching: facts.metadata.versionHashes, identifiers: facts.metadata.versionIdentifiers, cached: facts.model)
+  }
+
   /// Stops where the store is of a model that is newer than the app's, or of another app's: migrating would delete what
-  /// only that model knows.
+  /// only that model knows. Whoever names the version to go to has decided.
   private func refuseForeign(_ model: ManagedObjectModel, _ options: Options) throws(MigrationError) {
-    let target = options.version ?? bundle.current.name
-    let known = bundle.versions.prefix { $0.name != target } + bundle.versions.filter { $0.name == target }
+    let target = options.version.flatMap { bundle.version(named: $0) } ?? bundle.current
+    let known = bundle.versions(upTo: target)
     let names = Set(known.flatMap(\.model.entities.keys))
     guard !names.isDisjoint(with: model.entities.keys) else {
       throw MigrationError(
         .otherModel, operation: "plan the migration", path: bundle.path,
         detail: "the store has no entity in common with the model")
     }
-    let surplus = model.surplus(over: known.map(\.model))
+    let surplus = options.version == nil ? model.surplus(over: known.map(\.model)) : []
     guard surplus.isEmpty else {
       let list = surplus.prefix(10).map(printable).joined(separator: ", ")
       throw MigrationError(
         .newerModel, operation: "plan the migration", path: bundle.path,
-        detail: "the store's model has something that \"\(printable(target))\" and the versions before it lack: \(list)"
+        detail: "the store's model has something that \"\(printable(target.name))\" and the versions before it lack: \(list)"
           + (surplus.count > 10 ? " and \(surplus.count - 10) more" : ""))
     }
   }

@@ -70,19 +70,27 @@ extension StoreRebuild {
 
   /// Refuses tables that no step can carry over.
   static func check(_ table: SQLTable, _ layout: StepLayout) throws {
+    guard let refusal = refusal(table, layout) else { return }
+    throw MigrationError(.dataViolation, detail: refusal.detail, hint: refusal.wayRound)
+  }
+
+  /// Why a step that rebuilds the store cannot carry a table over; nil where it can.
+  static func refusal(_ table: SQLTable, _ layout: StepLayout) -> MigrationRefusal? {
     if isMirroring(table.name), layout.isRenumbering || layout.isCustom {
-      throw MigrationError(
-        .dataViolation,
+      return MigrationRefusal(
+        .foreignTable, entity: table.name, reason: "The store is mirrored to CloudKit",
         detail: "the store is mirrored to CloudKit, and "
           + (layout.isCustom ? "the step is a custom one" : "entities would get other numbers")
           + ", which the tables of the mirroring cannot follow",
-        hint: "Choose entity names that keep the alphabetical order, or switch the mirroring off first.")
+        wayRound: "Choose entity names that keep the alphabetical order, or switch the mirroring off first.")
     }
     if table.isVirtual, VirtualTable(table) == nil {
-      throw MigrationError(
-        .dataViolation, detail: "the virtual table \(printable(table.name)) is not the model's and cannot be copied",
-        hint: "Drop the table before the migration and make it again afterwards.")
+      return MigrationRefusal(
+        .foreignTable, entity: table.name, reason: "The store has a virtual table that is not the model's",
+        detail: "the virtual table \(printable(table.name)) is not the model's and cannot be copied",
+        wayRound: "Drop the table before the migration and make it again afterwards.")
     }
+    return nil
   }
 
   /// Makes the app's own indexes, triggers and views again where they still fit.

@@ -71,11 +71,17 @@ struct StepVerification {
       case .missingTable, .missingColumn, .unexpectedColumn, .otherType, .missingIndex: true
       }
     }
-    guard serious.isEmpty else {
-      throw Self.failed("its tables differ from those of a new store in \(serious.count) places")
+    if let first = serious.first {
+      throw Self.failed(
+        "it differs from a new store of the version: \(first.text)"
+          + (serious.count > 1 ? " (and \(serious.count - 1) more)" : ""))
     }
     let missing = layout.destination.triggers.filter { found.triggers[$0.name] == nil }
-    guard missing.isEmpty else { throw Self.failed("\(missing.count) triggers are missing") }
+    if let first = missing.first {
+      throw Self.failed(
+        "trigger \(printable(first.name)) of table \(printable(first.tableName)) is missing"
+          + (missing.count > 1 ? " (and \(missing.count - 1) more)" : ""))
+    }
   }
 
   private func checkMetadata(_ database: Database) throws {

@@ -1,3 +1,5 @@
+internal import StoreFiles
+
 /// One difference between a schema that is expected and one that was found.
 ///
 /// Names are compared without regard to the case of ASCII letters, as SQLite does. The order of columns and the names of
@@ -22,6 +24,30 @@ public enum SchemaDifference: Sendable, Hashable {
     case .unexpectedTable, .unexpectedColumn, .missingIndex, .unexpectedIndex: false
     }
   }
+}
+
+extension SchemaDifference {
+  /// What differs, in one sentence without a full stop.
+  public var text: String {
+    switch self {
+    case .missingTable(let table): "table \(printable(table)) is missing"
+    case .unexpectedTable(let table): "table \(printable(table)) is not the model's"
+    case .missingColumn(let table, let column): "column \(printable(column)) of table \(printable(table)) is missing"
+    case .unexpectedColumn(let table, let column):
+      "column \(printable(column)) of table \(printable(table)) is not the model's"
+    case .otherType(let table, let column, let expected, let found):
+      """
+      column \(printable(column)) of table \(printable(table)) is declared as \(printable(found)), not as \
+      \(printable(expected))
+      """
+    case .missingIndex(let table, let columns, let isUnique):
+      "the \(isUnique ? "unique " : "")index of table \(printable(table)) over \(Self.list(columns)) is missing"
+    case .unexpectedIndex(let table, let columns, let isUnique):
+      "the \(isUnique ? "unique " : "")index of table \(printable(table)) over \(Self.list(columns)) is not the model's"
+    }
+  }
+
+  private static func list(_ columns: [String]) -> String { columns.map(printable).joined(separator: ", ") }
 }
 
 extension SQLSchema {
@@ -75,7 +101,9 @@ extension SQLSchema {
       let isUnique: Bool
     }
     func shapes(_ indexes: [SQLIndex]) -> Set<Shape> {
-      Set(indexes.map { Shape(columns: $0.columns.map(key), isUnique: $0.isUnique) })
+      // What is unique together is so in any order: Core Data renames a join table whose other side names it from now on, and
+      // leaves the order of its key (real stores of fw 1044 and 1145).
+      Set(indexes.map { Shape(columns: $0.isUnique ? $0.columns.map(key).sorted() : $0.columns.map(key), isUnique: $0.isUnique) })
     }
     func ordered(_ shapes: Set<Shape>) -> [Shape] {
       shapes.sorted {

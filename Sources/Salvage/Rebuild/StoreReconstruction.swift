@@ -165,6 +165,8 @@ struct StoreReconstruction {
     else { return folder.store }
     var migration = Migrator.Options()
     migration.output = folder.migrated
+    // The evidence stays, and what the migration leaves out is told; refusing would leave the app without any record.
+    migration.whenMigrationLoses = .migrate
     migration.isCancelled = relay.isCancelled
     migration.progress = { [options] _, number, count in
       options.progress(.migration, Int64(number - 1), Int64(count))

@@ -1,0 +1,21 @@
+extension Backups {
+  /// Releases an original whose migration removed records that it still holds: pruning judges it like any other from then on.
+  ///
+  /// Until then it is kept whatever the policy says; `StoredBackup.onlyHere` says of which entities it holds records. The
+  /// original itself is not touched.
+  ///
+  /// - Parameters:
+  ///   - id: the backup.
+  ///   - place: where it is; looked for in the places of all stores if nil.
+  /// - Returns: what was noted of it; nil where nothing was to be released, because it was released before or no migration
+  ///   removed records that it holds.
+  /// - Throws: `no-such-backup`, `ambiguous-id` where two stores have one of that name, or what the place says.
+  @discardableResult
+  public func release(
+    _ id: BackupIdentifier, in place: (any BackupPlace)? = nil
+  ) throws(BackupError) -> OnlyHereNote? {
+    let found: any BackupPlace
+    if let place { found = place } else { found = try find(id).catalog.place }
+    return try BackupPruner(of: found, surroundings: surroundings).release(id)
+  }
+}

@@ -1,0 +1,133 @@
+internal import ManagedObjectModel
+internal import StoreFiles
+
+/// Renames that the two models alone do not tell, and names that only renaming identifiers keep apart.
+extension InferenceBuilder {
+  // MARK: Carried on through versions between
+
+  /// Matches entities that were renamed from version to version, where both would stay without a counterpart.
+  mutating func carryEntities() {
+    guard chain.hasVersionsBetween else { return }
+    var found: [String: [String]] = [:]
+    for name in source.names where images[name] == nil {
+      guard let names = chain.names(of: name), let last = names.last, origins[last] == nil,
+        destination.entity(last) != nil
+      else { continue }
+      found[last, default: []].append(name)
+    }
+    for (last, names) in found.sorted(by: { precedesByCodeUnit($0.key, $1.key) }) {
+      // Two that become one are no rename.
+      guard names.count == 1, let name = names.first else { continue }
+      origins[last] = name
+      images[name] = last
+      carried.append(CarriedRename(sourceEntityName: name, destinationEntityName: last))
+    }
+  }
+
+  /// Matches properties that were renamed from version to version, where both would stay without a counterpart and are of
+  /// the same kind and type.
+  mutating func carryProperties(_ pair: inout Pair, _ unmatched: [StoredProperty]) {
+    guard chain.hasVersionsBetween, !unmatched.isEmpty else { return }
+    guard let names = chain.names(of: pair.source.name), names.last == pair.destination.name else { return }
+    let open = (destination.properties[pair.destination.name] ?? []).filter { pair.sources[$0.path] == nil }
+    guard !open.isEmpty else { return }
+    var found: [PropertyPath: [StoredProperty]] = [:]
+    for property in unmatched {
+      guard let name = chain.destinationName(of: property.path.name, entities: names),
+        let heir = open.first(where: { $0.path == PropertyPath(name, leaf: property.path.leaf) }),
+        heir.isOfKind(property)
+      else { continue }
+      found[heir.path, default: []].append(property)
+    }
+    for (path, properties) in found.sorted(by: { precedesByCodeUnit($0.key.description, $1.key.description) }) {
+      guard properties.count == 1, let property = properties.first else { continue }
+      pair.sources[path] = property
+      carried.append(
+        CarriedRename(
+          sourceEntityName: pair.source.name, destinationEntityName: pair.destination.name,
+          sourceProperty: property.path, destinationProperty: path))
+    }
+  }
+
+  // MARK: One name, two identifiers
+
+  /// Refuses entities of one name that stay without a counterpart on both sides: all their records would go.
+  mutating func refuseDisagreeingEntities() {
+    guard !acceptsLosses else { return }
+    for name in source.names where images[name] == nil && origins[name] == nil {
+      guard let before = source.entity(name), let after = destination.entity(name) else { continue }
+      refuse(
+        MigrationRefusal(
+          .disagreeingIdentifiers, entity: name,
+          reason: "The entity has another renaming identifier in the destination",
+          detail: Self.disagreement(
+            "entity \"\(printable(name))\"", before.renamingIdentifier, after.renamingIdentifier, "all its records"),
+          wayRound: Self.wayRound))
+    }
+  }
+
+  /// Refuses properties of one name, kind and type that stay without a counterpart on both sides; those whose new identifier
+  /// only says what a later version calls them are matched.
+  mutating func settleDisagreeingProperties(_ pair: inout Pair) {
+    guard !acceptsLosses, !pair.source.isAbstract else { return }
+    let continued = Set(pair.sources.values.map(\.path))
+    let before = Dictionary(
+      (source.properties[pair.source.name] ?? []).map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
+    for property in destination.properties[pair.destination.name] ?? [] where pair.sources[property.path] == nil {
+      guard let old = before[property.path], !continued.contains(old.path), property.isOfKind(old),
+        old.attribute?.isDerived != true
+      else { continue }
+      if leadsForward(property, old, pair) {
+        pair.sources[property.path] = old
+        continue
+      }
+      let name = "\(printable(pair.destination.name)).\(printable(property.path.description))"
+      refuse(
+        MigrationRefusal(
+          .disagreeingIdentifiers, entity: pair.destination.name, property: property.path,
+          reason: "The property has another renaming identifier in the destination",
+          detail: Self.disagreement(
+            "\(old.relationship == nil ? "attribute" : "relationship") \(name)",
+            old.identity.identifiers.joined(separator: "."), property.identity.identifiers.joined(separator: "."),
+            "its values"),
+          wayRound: Self.wayRound),
+        source: old, destination: property)
+    }
+  }
+
+  /// Whether the new identifier of a property that had none is the name, or the identifier, of a property of a later version:
+  /// then it prepares a rename that is still to come, and is none of this step.
+  private func leadsForward(_ property: StoredProperty, _ old: StoredProperty, _ pair: Pair) -> Bool {
+    guard old.identity.identifiers == [old.path.name], property.path.leaf.isEmpty,
+      let identifier = property.identity.identifiers.first
+    else { return false }
+    return later.contains { model in
+      model.properties(of: pair.destination.name).values.contains { other in
+        other.property.name == identifier || other.property.traits.explicitRenamingIdentifier == identifier
+      }
+    }
+  }
+
+  private static func disagreement(_ what: String, _ before: String, _ after: String, _ goes: String) -> String {
+    """
+    \(what) is in both versions, but its renaming identifier is "\(printable(before))" in the older one and \
+    "\(printable(after))" in the newer one, so that \(goes) would be deleted
+    """
+  }
+
+  private static let wayRound = """
+    Give it the same renaming identifier in both versions, or give a mapping for the step. If the old data is meant to go, \
+    accept the loss (--on-migration-loss migrate).
+    """
+}
+
+extension StoredProperty {
+  /// Whether another property could hold the same values: of the same kind, and the same type or cardinality.
+  func isOfKind(_ other: StoredProperty) -> Bool {
+    switch (content, other.content) {
+    case (.attribute(let one), .attribute(let other)): one.type == other.type && one.isDerived == other.isDerived
+    case (.relationship(let one), .relationship(let other)): one.isToMany == other.isToMany
+    case (.attribute, .relationship), (.relationship, .attribute): false
+    }
+  }
+}
