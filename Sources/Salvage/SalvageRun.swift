@@ -323,9 +323,10 @@ struct SalvageRun {
   private func earlierLayouts(than model: ManagedObjectModel) throws(SalvageError) -> [StoreLayout] {
     guard case .coreData(let bundle) = self.model else { return [] }
     let hashes = model.versionHashes()
-    guard let own = bundle.versions.firstIndex(where: { $0.versionHashes == hashes }) else { return [] }
+    guard let own = bundle.version(matching: hashes, identifiers: model.versionIdentifiers, cached: model) else { return [] }
+    let earlier = bundle.order.names(from: nil, to: own.name).compactMap { bundle.version(named: $0) }
     var layouts: [StoreLayout] = []
-    for version in bundle.versions[..<own].suffix(Self.historyLimit) {
+    for version in earlier.suffix(Self.historyLimit) {
       if let layout = try ExpectedSchema(version.model).layout { layouts.append(layout) }
     }
     return layouts
@@ -354,9 +355,8 @@ struct SalvageRun {
     var best: (score: Double, schema: ExpectedSchema)?
     var buffer = reader.makeBuffer()
     let leaves = Self.sample(of: map)
-    // Where the rows have to go into a version that the app can open, none that comes after its own will do.
-    let current = bundle.versions.firstIndex { $0.isCurrent } ?? bundle.versions.count - 1
-    let possible = options.fitsModel ? Array(bundle.versions[...current]) : bundle.versions
+    // Where the rows have to go into a version that the app can open, none that is newer than its own will do.
+    let possible = options.fitsModel ? bundle.versions(upTo: bundle.current) : bundle.versions
     for version in possible.filter({ !$0.isCurrent }) + possible.filter(\.isCurrent) {
       let expected = try ExpectedSchema(version.model)
       if possible.count == 1 { return expected }

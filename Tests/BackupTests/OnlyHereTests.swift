@@ -205,7 +205,9 @@ struct OnlyHereTests {
   func aReleaseMayBeCutShortAnywhere(kind: Trouble.Kind) throws {
     let rehearsal = Trouble(.death, atStep: 0)
     let id = try identifier()
-    try pruner(try makeScene(), rehearsal.fileSystem).release(id)
+    let whole = try makeScene()
+    try pruner(whole, rehearsal.fileSystem).release(id)
+    #expect(try keptOriginal(whole).onlyHere == nil)
     #expect(rehearsal.steps > 1)
     for step in 1...rehearsal.steps {
       let told = Comment(rawValue: "\(kind) at \(step)")

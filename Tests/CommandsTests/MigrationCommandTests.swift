@@ -59,7 +59,7 @@ struct MigrationCommandTests {
     let before = try FolderContents(of: desk.folder.path)
     let plan = try desk.lazaret("plan", store, "--model", model)
     #expect(plan.status == 2)
-    #expect(plan.output.contains("Cannot be inferred: step V1 → V2: attribute Car.name"), "\(plan.output)")
+    #expect(plan.output.contains("Refused: step V1 → V2: attribute Car.name"), "\(plan.output)")
     #expect(plan.output.contains("(134190)"))
     let result = try desk.lazaret("migrate", store, "--model", model, "--json")
     #expect(result.status == 1)

@@ -113,7 +113,6 @@ struct StoreComparisonTests {
     try pair.after.write { try $0.execute(sql: "UPDATE ZAUTO SET ZBRAND = 'x', ZOWNER = NULL WHERE Z_PK = 1") }
     #expect(try pair.comparison().differences.contains { $0.propertyName == "brand" && $0.primaryKey == 1 })
     #expect(try pair.migrationComparison()?.differences.contains { $0.propertyName == "brand" } == true)
-    #expect(throws: StoreTestingError.self) { try SideBySide(made.path, bundle: bundle, from: "V2", to: "V1") }
     #expect(throws: StoreTestingError.self) { try SideBySide(made.path, bundle: bundle, from: "V7") }
   }
 }

@@ -139,6 +139,12 @@ struct FullDiskTests {
         #expect(error.detail.contains("the migration needs "), "\(size) kB: \(error)")
         #expect(try scene.parts(scene.store) == before, "\(size) kB")
         try scene.system.unlink(disk.path.appending("taken"))
+        // No half made file stays behind.
+        let working = scene.stores.appending(".App.sqlite.migrating")
+        if try scene.system.status(of: working) != nil {
+          let left = try scene.system.entries(of: working).map(\.string)
+          #expect(!left.contains { $0.contains(".unfinished") }, "\(size) kB: \(left)")
+        }
         // The original opens as it is, where SQLite has the room for the index of a log that every opening needs.
         if try scene.system.freeSpace(at: disk.path) > 1 << 17 {
           let model = try scene.bundle().versions[0].model

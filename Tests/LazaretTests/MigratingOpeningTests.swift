@@ -173,22 +173,114 @@ struct MigratingOpeningTests {
     #expect(try MigratingScene.rows("SELECT count(*) FROM ZCAR", in: scene.store) == ["0"])
   }
 
-  @Test func whereNoWayLeadsTheStoreIsIncompatible() throws {
+  @Test func whereNothingCanBeInferredTheStoreStays() throws {
     let scene = try Self.failing("Binary", optional: true)
     let before = try FolderContents(of: scene.stores)
-    let error = try #require(throws: LazaretError.self) {
-      try scene.coordinator(OpeningPolicy(whenIncompatible: .refuse), model: "Strict.xcdatamodeld").open(scene.store)
+    // It is the app's mistake and not the store's: no rule but the one for failed migrations replaces it.
+    for policy in [OpeningPolicy(), OpeningPolicy(whenIncompatible: .emptyStore)] {
+      let error = try #require(throws: LazaretError.self) {
+        try scene.coordinator(policy, model: "Strict.xcdatamodeld").open(scene.store)
+      }
+      #expect(error.kind == .migrationFailed && error.code == "mapping-not-inferable")
+      #expect(error.migrationError?.kind == .notInferable)
+      #expect(error.examination?.verdict == .outdated)
+      #expect(try FolderContents(of: scene.stores) == before)
     }
-    #expect(error.kind == .incompatible && error.code == "store-incompatible")
-    #expect(error.migrationError?.kind == .notInferable)
-    #expect(try FolderContents(of: scene.stores) == before)
-    let policy = OpeningPolicy(whenIncompatible: .emptyStore)
+    let policy = OpeningPolicy(whenMigrationFails: .emptyStore)
     let opening = try scene.coordinator(policy, model: "Strict.xcdatamodeld").open(scene.store)
-    #expect(opening.examination.verdict == .incompatible)
-    #expect(opening.events.first?.reason?.code == "not-migratable")
+    #expect(opening.events.first?.reason?.code == "migration-failed")
     #expect(opening.events.first?.reason?.words.contains("name") == true)
-    #expect(opening.notice?.key == "lazaret.notice.incompatible")
+    #expect(opening.notice?.key == "lazaret.notice.migration")
     try opening.store.close()
+  }
+
+  @Test func oneStepIsTakenWhereItCanBeInferred() throws {
+    let scene = try MigratingScene()
+    let before = try scene.parts(scene.store)
+    let opening = try scene.coordinator(via: []).open(scene.store)
+    #expect(opening.events.last?.migration?.steps.map(\.step) == ["V1 → V4"])
+    #expect(opening.losses.isEmpty && opening.notice == nil)
+    try opening.store.close()
+    try scene.expectMigrated(before)
+  }
+
+  // MARK: Losses
+
+  /// A model of two versions and a store of the first with three records of each of its entities.
+  private static func losing(_ first: String, _ second: String) throws -> MigratingScene {
+    let scene = try MigratingScene()
+    try scene.write(first, to: "Losing.xcdatamodeld/V1")
+    try scene.write(second, to: "Losing.xcdatamodeld/V2")
+    try scene.makeStore(rows: 0, model: "Losing.xcdatamodeld")
+    let store = try PersistentStore(opening: scene.store)
+    try store.write { database in
+      for table in try String.fetchAll(
+        database, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'Z%' AND sql LIKE '%ZNAME%' AND sql LIKE '%Z_OPT%'")
+      {
+        try database.execute(
+          sql: """
+            INSERT INTO \(table) (Z_PK, Z_ENT, Z_OPT, ZNAME)
+            SELECT i, (SELECT Z_ENT FROM Z_PRIMARYKEY WHERE 'Z' || upper(Z_NAME) = '\(table)'), 1, 'x'
+            FROM (SELECT 1 AS i UNION SELECT 2 UNION SELECT 3)
+            """)
+        try database.execute(
+          sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = 3 WHERE 'Z' || upper(Z_NAME) = '\(table)'")
+      }
+    }
+    try store.close()
+    return scene
+  }
+
+  private static let name = "<attribute name='name' optional='YES' attributeType='String'/>"
+  private static let more = "<attribute name='more' optional='YES' attributeType='String'/>"
+
+  @Test(arguments: [
+    // One name, two identifiers: of an attribute, of an entity.
+    [
+      "<entity name='Car'><attribute name='name' optional='YES' attributeType='String' elementID='x'/></entity>",
+      "<entity name='Car'><attribute name='name' optional='YES' attributeType='String' elementID='y'/>\(more)</entity>",
+    ],
+    ["<entity name='Car'>\(name)</entity>", "<entity name='Car' elementID='speed'>\(name)\(more)</entity>"],
+    // The new Car is the old Bike, and the old Car's records would go.
+    [
+      "<entity name='Bike'>\(name)</entity><entity name='Car'>\(name)</entity>",
+      "<entity name='Car' elementID='Bike'>\(name)</entity>",
+    ],
+  ])
+  func whatTheVersionStillHasIsNotDeleted(versions: [String]) throws {
+    let scene = try Self.losing(versions[0], versions[1])
+    let before = try FolderContents(of: scene.stores)
+    // No rule replaces the store for it.
+    let harsh = OpeningPolicy(
+      whenDamaged: .emptyStore, whenIncompatible: .emptyStore, whenMigrationFails: .emptyStore, migrationRetries: 3)
+    for policy in [OpeningPolicy(), harsh] {
+      let error = try #require(throws: LazaretError.self) {
+        try scene.coordinator(policy, model: "Losing.xcdatamodeld").open(scene.store)
+      }
+      #expect(error.kind == .migrationFailed && error.code == "migration-would-lose" && !error.isEnvironmental)
+      #expect(try FolderContents(of: scene.stores) == before)
+      #expect(try Quarantines(home: scene.home).stores().isEmpty)
+    }
+    let accepting = OpeningPolicy(whenMigrationLoses: .migrate)
+    let opening = try scene.coordinator(accepting, model: "Losing.xcdatamodeld").open(scene.store)
+    #expect(!opening.losses.isEmpty && opening.isWithLosses)
+    try opening.store.close()
+  }
+
+  @Test func recordsWithoutAPlaceAreCountedAndTheirOriginalIsKept() throws {
+    let scene = try Self.losing(
+      "<entity name='Bike'>\(Self.name)</entity><entity name='Car'>\(Self.name)</entity>",
+      "<entity name='Car'>\(Self.name)</entity>")
+    let opening = try scene.coordinator(model: "Losing.xcdatamodeld").open(scene.store)
+    try opening.store.close()
+    #expect(opening.notice?.key == "lazaret.notice.migrated-without")
+    #expect(opening.notice?.message.contains("3 entries") == true)
+    #expect(opening.events.last?.migration?.removedRows == ["Bike": 3])
+    let backups = Backups(home: scene.home)
+    let kept = try #require(try backups.catalog(of: scene.store).backups.first)
+    #expect(kept.onlyHere?.entities.map { "\($0.name) \($0.rows)" } == ["Bike 3"])
+    #expect(try backups.release(kept.id, in: backups.place(of: scene.store)) != nil)
+    #expect(try backups.catalog(of: scene.store).backups.first?.onlyHere == nil)
   }
 
   @Test func onlyTheLastTwentyReportsAreKept() throws {

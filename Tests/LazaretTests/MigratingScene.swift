@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Lazaret
 import Logging
+import Migration
 import TestSupport
 import Testing
 
@@ -65,14 +66,17 @@ struct MigratingScene {
   }
 
   func coordinator(
-    _ policy: OpeningPolicy = OpeningPolicy(), model: String = "App.xcdatamodeld",
+    _ policy: OpeningPolicy = OpeningPolicy(), model: String = "App.xcdatamodeld", via: [String]? = nil,
     _ fileSystem: FileSystem = FileSystem(),
     logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
   ) throws -> StoreCoordinator {
     var policy = policy
     policy.recoveryKitInterval = nil
+    var migration = Migrator.Options()
+    // Three steps unless said otherwise, so that there is something between them.
+    migration.via = via ?? (model == "App.xcdatamodeld" ? ["V2", "V3"] : [])
     return StoreCoordinator(
-      model: .coreData(try bundle(model)), policy: policy, home: home, appVersion: "7.1",
+      model: .coreData(try bundle(model)), policy: policy, home: home, appVersion: "7.1", migration: migration,
       surroundings: .still(fileSystem: fileSystem), logger: logger)
   }
 

@@ -143,14 +143,17 @@ struct InPlaceTests {
     let first = model(entity("Car", attribute("a")))
     let second = model(entity("Car", attribute("a"), attribute("b")))
     let third = model(entity("Car", attribute("a"), attribute("c", id: "b")))
-    let fourth = model(entity("Car", attribute("c")))
-    let fifth = model(entity("Car", attribute("c"), attribute("d")))
+    let fourth = model(entity("Car", attribute("c", id: "b")))
+    let fifth = model(entity("Car", attribute("c", id: "b"), attribute("d")))
     let scene = try MigrationScene(first, "INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZA) VALUES (1, 1, 1, 'x')")
     let names = SharedList()
     let fileSystem = FileSystem { operation throws(Errno) in
       if operation.kind == .rename { names.append(operation.path.lastComponent?.string ?? "") }
     }
-    let result = try scene.migrate(try bundle(first, second, third, fourth, fifth), .still(fileSystem: fileSystem))
+    var options = Migrator.Options()
+    options.via = ["V2", "V3", "V4"]
+    let result = try scene.migrate(
+      try bundle(first, second, third, fourth, fifth), .still(fileSystem: fileSystem), options: options)
     #expect(result.steps.map(\.way) == [.inPlace, .inPlace, .rebuild, .inPlace])
     #expect(names.values.filter { $0.hasPrefix("step-") } == ["step-2.sqlite", "step-3.sqlite", "step-4.sqlite"])
     #expect(try scene.rows("SELECT * FROM ZCAR").count == 1)

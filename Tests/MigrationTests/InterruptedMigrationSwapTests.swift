@@ -47,7 +47,7 @@ struct InterruptedMigrationSwapTests {
 
   /// Dead with the result in its place.
   private func placed() throws -> MigrationScene {
-    try scene { $0.kind == .unlink && $0.path.lastComponent?.string == "step-2.sqlite" }
+    try scene { $0.kind == .unlink && $0.path.lastComponent?.string == "step-1.sqlite" }
   }
 
   private func working(_ scene: MigrationScene) -> FilePath { scene.folder.appending(".App.sqlite.migrating") }

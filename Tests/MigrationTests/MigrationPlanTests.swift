@@ -27,13 +27,17 @@ struct MigrationPlanTests {
       "INSERT INTO ZBIKE (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1)")
   }
 
-  static func plan(_ scene: MigrationScene, _ models: ManagedObjectModel...) throws -> MigrationPlan {
-    try Migrator(try bundle(models), surroundings: .still()).plan(scene.store)
+  static func plan(
+    _ scene: MigrationScene, _ models: ManagedObjectModel..., via: [String] = []
+  ) throws -> MigrationPlan {
+    var options = Migrator.Options()
+    options.via = via
+    return try Migrator(try bundle(models), surroundings: .still()).plan(scene.store, options: options)
   }
 
   @Test func everyStepIsCountedInTheStoreAsItIs() throws {
     let scene = try Self.make()
-    let plan = try Self.plan(scene, Self.first, Self.second, Self.third)
+    let plan = try Self.plan(scene, Self.first, Self.second, Self.third, via: ["V2"])
     #expect(plan.from == "V1" && plan.to == "V3" && plan.rows == 4)
     #expect(plan.steps.map(\.name) == ["V1 → V2", "V2 → V3"])
     // The number that the narrower type has no place for.
@@ -61,7 +65,7 @@ struct MigrationPlanTests {
       entity(
         "Car", attribute("brand"), attribute("color"), attribute("doors", .integer32),
         attribute("seats", .integer16, default: .integer(4))), entity("Bike"))
-    let plan = try Self.plan(scene, Self.first, between, Self.first, between)
+    let plan = try Self.plan(scene, Self.first, between, Self.first, between, via: ["V2", "V3"])
     #expect(plan.losses.isEmpty && plan.isPossible)
   }
 
@@ -110,7 +114,7 @@ struct MigrationPlanTests {
     let scene = try Self.make()
     if hasLog { try scene.leaveInLog("UPDATE ZCAR SET ZCOLOR = NULL") }
     let before = try FolderContents(of: scene.folder.path)
-    let plan = try Self.plan(scene, Self.first, Self.second, Self.third)
+    let plan = try Self.plan(scene, Self.first, Self.second, Self.third, via: ["V2"])
     #expect(try FolderContents(of: scene.folder.path) == before)
     // What lies in the log alone counts.
     #expect(plan.losses.contains { $0.property == "paint" } == !hasLog)

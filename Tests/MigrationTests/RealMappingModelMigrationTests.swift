@@ -81,7 +81,7 @@ struct RealMappingModelMigrationTests {
       store: "coredataplus/SampleModel/Fixtures/SampleModel_V2.sqlite",
       model: "coredataplus/SampleModel/SampleModel.xcdatamodeld",
       mappings: "coredataplus/SampleModel/Fixtures/V2toV3.cdm")
-    let error = #expect(throws: MigrationError.self) { try scene.migrate() }
+    let error = #expect(throws: MigrationError.self) { try scene.migrate(to: "SampleModel3") }
     #expect(error?.kind == .policyMissing, "\(error?.detail ?? "")")
   }
 

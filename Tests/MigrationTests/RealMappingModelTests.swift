@@ -61,6 +61,10 @@ struct RealMappingModelTests {
       Expectation(mappings: 1, properties: 5, way: "Advanced.EvolutionDemo.V1 → Advanced.EvolutionDemo.V2", policies: 1)
     ),
     (
+      "migration2.54.xcmappingmodel",
+      Expectation(mappings: 17, properties: 261, way: "zmessaging2.53.0 → zmessaging2.54.0")
+    ),
+    (
       "TestMigrationStore_1_2.xcmappingmodel",
       Expectation(mappings: 1, properties: 2, way: "TestMigrationStore → TestMigrationStore 2")
     ),
@@ -112,7 +116,7 @@ struct RealMappingModelTests {
 
   @Test func everyFileIsReadAndFittedOrSaidToBeStale() throws {
     let files = Self.files
-    #expect(files.count == 22)
+    #expect(files.count == 23)
     var values: [String: Int] = [:]
     for file in files {
       let name = file.string.split(separator: "/models/").last.map(String.init) ?? ""

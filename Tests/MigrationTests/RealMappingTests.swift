@@ -36,7 +36,10 @@ struct RealMappingTests {
           #expect(!refusal.reason.isEmpty && !refusal.detail.isEmpty && !refusal.wayRound.isEmpty)
         }
         #expect(
-          MappingListing(inference, from: from.name, to: to.name).lines.allSatisfy { $0.count <= 100 }, "\(path)")
+          MappingListing(inference, from: from.name, to: to.name).lines.allSatisfy { line in
+            // Only a name that is long itself makes a line longer.
+            line.count <= 100 || line.split(separator: " ").contains { $0.count > 30 }
+          }, "\(path)")
         if from.versionHashes == to.versionHashes {
           counts.same += 1
           #expect(inference.refusals.isEmpty && mapping.losses.isEmpty)

@@ -32,7 +32,10 @@ struct RealMigrationTests {
         guard let start = bundle.version(matching: metadata.versionHashes),
           let index = bundle.versions.firstIndex(of: start)
         else { continue }
-        for version in bundle.versions[(index + 1)...] where version.versionHashes != start.versionHashes {
+        // Of a hundred versions the nearest and some of the others.
+        let later = Array(bundle.versions[(index + 1)...])
+        let chosen = later.enumerated().filter { $0.offset < 2 || $0.offset % 16 == 7 || later.count < 10 }
+        for version in chosen.map(\.element) where version.versionHashes != start.versionHashes {
           let steps = bundle.versions[index...].prefix { $0 != version }.map(\.checksum)
           guard done.insert([store.string] + steps + [version.checksum]).inserted else { continue }
           var options = Migrator.Options()
@@ -69,10 +72,10 @@ struct RealMigrationTests {
           } catch {
             refused.append("\(name): \(error.code) \(error.detail)")
             // Their records lack what a later version makes mandatory, for which the apps had mapping models.
-            #expect([.notInferable, .dataViolation].contains(error.kind), "\(name): \(error)")
+            #expect([.notInferable, .wouldLose, .dataViolation].contains(error.kind), "\(name): \(error)")
             #expect(!plan.isPossible, "\(name)")
-            #expect(plan.refusals.isEmpty == (error.kind != .notInferable), "\(name)")
-            #expect(error.kind == .notInferable || error.coreDataCode == 134110 && error.entityName != nil, "\(name)")
+            #expect(plan.refusals.isEmpty == (error.kind == .dataViolation), "\(name)")
+            #expect(error.kind != .dataViolation || error.coreDataCode == 134110 && error.entityName != nil, "\(name)")
           }
         }
       }

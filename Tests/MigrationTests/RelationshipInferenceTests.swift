@@ -105,12 +105,14 @@ struct RelationshipInferenceTests {
     func list(_ items: Property) -> ManagedObjectModel { model(entity("List", items), entity("Item")) }
     let free = list(toMany("items", "Item"))
     func words(_ items: Property) -> [String] { MappingInference(from: free, to: list(items)).conditionWords }
-    #expect(words(toMany("items", "Item", optional: false)) == ["missing-relationship List.items"])
+    // An empty mandatory relationship to many is no violation, unless its minimum count says so.
+    #expect(words(toMany("items", "Item", optional: false)) == [])
+    #expect(words(toMany("items", "Item", optional: false, min: 1)) == ["missing-relationship List.items"])
     #expect(words(toMany("items", "Item", min: 2)) == ["too-few-destinations List.items"])
     #expect(words(toMany("items", "Item", max: 3)) == ["too-many-destinations List.items"])
     #expect(words(toMany("items", "Item", max: -1)) == [])
     let new = MappingInference(
-      from: model(entity("List"), entity("Item")), to: list(toMany("items", "Item", optional: false)))
+      from: model(entity("List"), entity("Item")), to: list(toMany("items", "Item", optional: false, min: 1)))
     #expect(new.conditionWords == ["new-mandatory-relationship List.items"])
     #expect(new.value("List", "items") == .null)
   }

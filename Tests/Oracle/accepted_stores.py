@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """What Core Data accepts and writes, and a migration has to as well: defaults, empty relationships, keys of join tables.
 
 Models and stores are generated; the values are read back with SQLite. Arguments: words of the names of the scenarios to run.

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Migrates the stores of an app from version to version, and compares each with what Core Data made of it, value by value.
 
 Each store was migrated by Core Data from the one before. Not compared: `Z_OPT`, which counts saves; an empty column where

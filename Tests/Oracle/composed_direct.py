@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Migrates generated stores of every version of every model at hand to the current version, directly and version by version.
 
 What source and target share (the same entity, property and type) must come through the direct way as it was, and what walking
@@ -152,6 +151,11 @@ class Pair:
         """Whether renaming identifiers say that what has one name on both sides is not the same."""
         return self.identifier(self.source_shape, name, item) != self.identifier(self.target_shape, name, item)
 
+    def only_one_may_lead(self, name, item):
+        """Whether the target's inverse of a to-one relationship is one to one as well."""
+        told = self.target_shape.all(name)[item][1]
+        return not is_attribute(told) and told.get("inverse") in self.target_shape.all(told["destination"])
+
     def shared(self):
         """The entities and properties that source and target have under the same name, of the same type."""
         for name, item in self.source.values:
@@ -167,7 +171,11 @@ class Pair:
         """What source and target share, and a migrated store does not hold as the source does."""
         for name, item in self.shared():
             before, after = self.source.values[name, item], holding.values.get((name, item), {})
-            different = sum(after.get(key, None) != value for key, value in before.items())
+            different = sum(after.get(key) != value for key, value in before.items())
+            if self.only_one_may_lead(name, item):
+                # Of several records that lead to one, one is kept.
+                kept = {after.get(key) for key in before} - {None}
+                different = sum(value not in (after.get(key), None) and value not in kept for key, value in before.items())
             if not different:
                 continue
             text = f"{name}.{item} ({different} of {len(before)} values)"

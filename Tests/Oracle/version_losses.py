@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """What a migration may not do silently: let records go because of renaming identifiers, or with an entity that is removed.
 
 Models and stores are generated; the values are read back with SQLite. Arguments: words of the names of the scenarios to run.

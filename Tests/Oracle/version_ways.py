@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Which version a store is of, and the way that leads from it to the current one: drafts, branches, renames, mappings, options.
 
 Models and stores are generated; the values are read back with SQLite. Arguments: words of the names of the scenarios to run.

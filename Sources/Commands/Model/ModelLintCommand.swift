@@ -11,7 +11,7 @@ struct ModelLintCommand: ParsableCommand {
     discussion: """
       Names what each step from version to version would lose, what depends on the data, what cannot be migrated, \
       and renames without a renaming identifier. With a lock file, released versions that were edited afterwards are \
-      named, and steps between released versions are left out.
+      named, and steps between released versions are left out. A lock file that is not there yet is written.
 
       EXIT CODES
         0   nothing found
@@ -22,13 +22,6 @@ struct ModelLintCommand: ParsableCommand {
       """)
 
   @OptionGroup var options: ModelOptions
-
-  @Option(
-    help: ArgumentHelp(
-      "The lock file: JSON with the hashes of the released versions. Written where there is none yet.",
-      valueName: "file"
-    ))
-  var lock: PathArgument?
 
   @Flag(help: "Write the lock file anew, with the versions as they are, after the check.")
   var writeLock = false
@@ -43,12 +36,13 @@ struct ModelLintCommand: ParsableCommand {
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
-    if writeLock, lock == nil { throw ValidationError("Give --lock with --write-lock.") }
+    if writeLock, options.versionOrder.lock == nil { throw ValidationError("Give --lock with --write-lock.") }
   }
 
   func run() throws {
     try report(json: output.json) {
-      let bundle = try options.load(unreadableVersions: .report)
+      let lock = options.versionOrder.lock
+      let bundle = try options.versionOrder.loadUnlocked(options.model.path, unreadableVersions: .report)
       let known = try lock.flatMap { try ModelLock.read($0.path) }
       let lint = ModelLint(
         bundle, lock: known,

@@ -29,13 +29,10 @@ struct VersionOrderOptions: ParsableArguments {
   var versions: String?
 
   @Option(
-    name: .customLong("version-lock"),
-    help: ArgumentHelp("The lock file of `model lint`; it tells the order of the released versions.", valueName: "file"))
-  var versionLock: PathArgument?
-
-  func validate() throws {
-    if versions != nil, versionLock != nil { throw ValidationError("Give --versions or --version-lock, not both.") }
-  }
+    help: ArgumentHelp(
+      "The lock file that `model lint` writes, with the hashes and the order of the released versions.",
+      valueName: "file"))
+  var lock: PathArgument?
 
   /// The names given on the command line; nil if none were.
   private var names: [String]? { versions?.split(separator: ",").map { String($0.trimmingSpaces) } }
@@ -46,19 +43,26 @@ struct VersionOrderOptions: ParsableArguments {
   func load(
     _ path: FilePath, unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse, to target: String? = nil
   ) throws -> ModelBundle {
-    let bundle = try ModelBundle.load(path: path, unreadableVersions: policy)
-    if let names { return try bundle.ordered(names, to: target) }
-    guard let versionLock else { return bundle }
-    guard let lock = try ModelLock.read(versionLock.path) else {
-      throw FileError(.notFound, operation: "read the lock file", path: versionLock.path)
+    let bundle = try loadUnlocked(path, unreadableVersions: policy, to: target)
+    guard let place = lock, names == nil else { return bundle }
+    guard let lock = try ModelLock.read(place.path) else {
+      throw FileError(.notFound, operation: "read the lock file", path: place.path)
     }
     return try lock.ordered(bundle, to: target)
+  }
+
+  /// The same without the lock file, which a verb may be about to write; released versions and drafts alike.
+  func loadUnlocked(
+    _ path: FilePath, unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse, to target: String? = nil
+  ) throws -> ModelBundle {
+    let bundle = try ModelBundle.load(path: path, unreadableVersions: policy)
+    return try names.map { try bundle.ordered($0, to: target) } ?? bundle
   }
 
   /// The order that was given of the versions of models, for a worker that loads them itself; nil for none.
   func order(of models: [FilePath]) throws -> [String]? {
     if let names { return names }
-    guard versionLock != nil, let model = models.first else { return nil }
+    guard lock != nil, let model = models.first else { return nil }
     return try load(model).versions.map(\.name)
   }
 

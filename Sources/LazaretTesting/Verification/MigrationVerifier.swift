@@ -24,7 +24,7 @@ public struct MigrationVerifier: Sendable {
     /// The only version to start from; all that are older than the current one if nil.
     public var version: String?
 
-    /// Whether each version is migrated to the current one in one step, too.
+    /// Whether each version whose way has several steps is migrated to the current one in one step, too.
     public var checksDirectSteps = false
 
     /// Mappings to use in place of inferred ones where their hashes fit.
@@ -75,7 +75,7 @@ public struct MigrationVerifier: Sendable {
       var jobs: [(version: ModelVersion, isDirect: Bool)] = []
       for version in versions {
         jobs.append((version, false))
-        if options.checksDirectSteps, hasVersionsBetween(version) { jobs.append((version, true)) }
+        if options.checksDirectSteps, hasSeveralSteps(version) { jobs.append((version, true)) }
       }
       for (number, job) in jobs.enumerated() {
         let found = try VersionCheck(
@@ -91,17 +91,17 @@ public struct MigrationVerifier: Sendable {
     }
   }
 
-  private func hasVersionsBetween(_ version: ModelVersion) -> Bool {
-    guard let place = bundle.versions.firstIndex(of: version),
-      let end = bundle.versions.firstIndex(where: { $0.name == bundle.current.name }), end > place
-    else { return false }
-    return Set(bundle.versions[place...end].map(\.versionHashes)).count > 2
+  /// Whether the way of a version's stores has several steps, so that one step is another way.
+  private func hasSeveralSteps(_ version: ModelVersion) -> Bool {
+    // A way that cannot be found is a finding of the version itself.
+    let path = try? MigrationPath(
+      in: bundle, from: .version(version.name), options: .init(mappings: options.mappings))
+    return (path?.steps.count ?? 0) > 1
   }
 
-  /// The versions before the current one that differ from it.
+  /// The versions that are not newer than the current one and differ from it.
   private func versionsToCheck() throws -> [ModelVersion] {
-    let end = bundle.versions.firstIndex { $0.name == bundle.current.name } ?? bundle.versions.count
-    let earlier = bundle.versions[..<end].filter { $0.versionHashes != bundle.current.versionHashes }
+    let earlier = bundle.versions(upTo: bundle.current).filter { $0.versionHashes != bundle.current.versionHashes }
     guard let name = options.version else { return earlier }
     guard let version = bundle.version(named: name) else {
       throw MigrationError(

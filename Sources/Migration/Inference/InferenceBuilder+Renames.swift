@@ -11,7 +11,7 @@ extension InferenceBuilder {
     var found: [String: [String]] = [:]
     for name in source.names where images[name] == nil {
       guard let names = chain.names(of: name), let last = names.last, origins[last] == nil,
-        destination.entity(last) != nil
+        destination.entity(last) != nil, last == name || source.entity(last) == nil || images[last] != nil
       else { continue }
       found[last, default: []].append(name)
     }
@@ -29,7 +29,11 @@ extension InferenceBuilder {
   mutating func carryProperties(_ pair: inout Pair, _ unmatched: [StoredProperty]) {
     guard chain.hasVersionsBetween, !unmatched.isEmpty else { return }
     guard let names = chain.names(of: pair.source.name), names.last == pair.destination.name else { return }
-    let open = (destination.properties[pair.destination.name] ?? []).filter { pair.sources[$0.path] == nil }
+    // A property that the source has under the same name is not the heir of another one.
+    let open = (destination.properties[pair.destination.name] ?? []).filter { property in
+      pair.sources[property.path] == nil
+        && !unmatched.contains { $0.path == property.path && $0.isOfKind(property) }
+    }
     guard !open.isEmpty else { return }
     var found: [PropertyPath: [StoredProperty]] = [:]
     for property in unmatched {

@@ -134,6 +134,14 @@ struct InferenceBuilder {
   // MARK: Matching
 
   private mutating func matchEntities() {
+    if source.hashes == destination.hashes {
+      // Nothing differs but what is not stored; whatever the identifiers say, every entity goes on as itself.
+      for name in source.names {
+        origins[name] = name
+        images[name] = name
+      }
+      return
+    }
     let before = identified(source, "source")
     let after = identified(destination, "destination")
     for (identifier, name) in after {

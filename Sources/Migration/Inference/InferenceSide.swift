@@ -57,8 +57,9 @@ struct InferenceSide {
     self.roots = roots
     var properties: [String: [StoredProperty]] = [:]
     for name in names {
-      properties[name] = model.properties(of: name)
-        .sorted { precedesByCodeUnit($0.key, $1.key) }.flatMap { StoredProperty.properties(of: $0.value) }
+      let inherited = model.properties(of: name)
+      properties[name] = inherited.keys.sorted(by: precedesByCodeUnit)
+        .compactMap { inherited[$0] }.flatMap { StoredProperty.properties(of: $0) }
     }
     self.properties = properties
   }

@@ -84,6 +84,8 @@ struct PathFinder {
     var place = start
     for name in options.via {
       let stop = try version(name)
+      // A store that is past it already does not go back.
+      if let here = place.name, bundle.order.comes(here, after: name) { continue }
       steps += try part(from: place, to: stop)
       if place.hashes != stop.versionHashes { place = Place(stop) }
     }
@@ -94,9 +96,9 @@ struct PathFinder {
   private mutating func part(from start: Place, to target: ModelVersion) throws(MigrationError) -> [MigrationStep] {
     // Core Data tells versions apart by nothing but their hashes.
     guard start.hashes != target.versionHashes else { return [] }
-    if options.isDirect || !options.via.isEmpty {
+    if options.isDirect {
       if let custom = custom(from: start.hashes, to: target) { return [step(from: start.name, to: target, custom)] }
-      return options.isDirect ? [try single(start, target)] : try inferred(start, target)
+      return [try single(start, target)]
     }
     guard start.name != nil else { return try unknown(start, target) }
     var steps: [MigrationStep] = []

@@ -71,15 +71,20 @@ extension Migrator {
     }
     guard let first = path.steps.first else { return plan }
     // A store that lacks what its model has is told of now, in the words of the step that would meet it.
-    let contents = try SourceContents(database, try StepLayout(first.mapping))
+    let layouts = LayoutCache()
+    let layout = try StepLayout(first.mapping, layouts: layouts)
+    let contents = try SourceContents(database, layout)
     var known: SourceContents? = contents
     plan.rows = contents.rows.values.reduce(0) { $0 + $1.values.reduce(0, +) }
-    let census = StoreCensus(layout: try StoreLayout(first.mapping.source), side: InferenceSide(first.mapping.source))
+    let census = StoreCensus(layout: layout.source, side: layout.sourceSide)
     var earlier: [MappingModel] = []
     for step in path.steps {
-      if let refusal = try foreignTable(step, contents, isFirst: earlier.isEmpty) { plan.refusals.append(.init(refusal)) }
+      let layout = try StepLayout(step.mapping, layouts: layouts)
+      if let refusal = foreignTable(step, layout, contents, isFirst: earlier.isEmpty) {
+        plan.refusals.append(.init(refusal))
+      }
       let forecast = StepForecast(step.mapping, after: earlier, census: census)
-      plan.steps.append(try self.step(step, forecast, known, database))
+      plan.steps.append(try self.step(step, layout, forecast, known, database))
       earlier.append(step.mapping)
       // What the app added to the store is only known of the store as it is.
       known = nil
@@ -90,9 +95,8 @@ extension Migrator {
   /// The first table of the store that a step cannot carry over: what the app and the framework added to the store is there
   /// at every step.
   private func foreignTable(
-    _ step: MigrationStep, _ contents: SourceContents, isFirst: Bool
-  ) throws -> MigrationRefusal? {
-    let layout = try StepLayout(step.mapping)
+    _ step: MigrationStep, _ layout: StepLayout, _ contents: SourceContents, isFirst: Bool
+  ) -> MigrationRefusal? {
     guard StepDecision(layout, contents: isFirst ? contents : nil).way == .rebuild else { return nil }
     guard
       var refusal = StoreRebuild.foreignTables(contents, layout.source).lazy
@@ -103,9 +107,9 @@ extension Migrator {
   }
 
   private func step(
-    _ step: MigrationStep, _ forecast: StepForecast, _ contents: SourceContents?, _ database: Database
+    _ step: MigrationStep, _ layout: StepLayout, _ forecast: StepForecast, _ contents: SourceContents?,
+    _ database: Database
   ) throws -> MigrationPlan.Step {
-    let layout = try StepLayout(step.mapping)
     let decision = StepDecision(layout, contents: contents)
     let leftOut = try CustomFilters.leftOut(
       contents == nil ? nil : database, layout,

@@ -17,20 +17,20 @@ extension Migrator {
         let done = try next(remaining, &run)
         remaining = remaining.dropFirst(done)
       } catch {
+        // A half made file is of use to nobody, and its room may be what is lacking; the first error is the one to report.
+        if error.fileError?.kind == .noSpace { try? folder.removeUnfinished(run.number) }
         throw told(error, run).told(step: step.name)
       }
     }
     return run.journal
   }
 
-  /// A disk that became full on the way is told with the number of bytes that the step needs.
+  /// A disk that became full on the way is told with the number of bytes that the rest of the way needs.
   private func told(_ error: MigrationError, _ run: StepRun) -> MigrationError {
     // An error while looking at the size would hide the one that matters.
-    guard error.fileError?.kind == .noSpace, !error.detail.contains("bytes"),
-      let size = try? fileSystem.status(of: run.source.path)?.size
-    else { return error }
+    guard error.fileError?.kind == .noSpace, !error.detail.contains("bytes") else { return error }
     var error = error
-    error.detail += "; the step needs up to \(size + size / 4) bytes beside the store"
+    error.detail += "; the migration needs up to \(wholeSpace(run)) bytes beside the store"
     return error
   }
 
@@ -40,6 +40,9 @@ extension Migrator {
     var source: StepSource
     let folder: WorkingFolder
     let options: Options
+
+    /// The tables of the models of this step and the next.
+    let layouts = LayoutCache()
 
     /// What the finished steps have put in of their own.
     var made: MadeValues { journal.made ?? MadeValues() }
@@ -136,7 +139,8 @@ extension Migrator {
     // Code of the app has a file of its own to work on.
     guard !run.options.alwaysRebuilds, !step.mapping.isCustom, !hasCode(step, run.options) else { return nil }
     do throws(MigrationError) {
-      var rebuild = try StoreRebuild(step.mapping, name: step.name, referenceDate: run.journal.referenceDate)
+      var rebuild = try StoreRebuild(
+        step.mapping, name: step.name, referenceDate: run.journal.referenceDate, layouts: run.layouts)
       rebuild.made = run.made.following(earlier)
       let contents = try outline(file, rebuild.layout)
       guard let change = StepDecision(rebuild.layout, contents: contents).change else { return nil }
@@ -223,7 +227,7 @@ extension Migrator {
       from: run.source.path, run.number, step, run.folder, run.options, attempt: attempt, referenceDate: date)
     var rebuild = try StoreRebuild(
       step.mapping, name: step.name, referenceDate: date, policies: run.options.policies, attempt: attempt,
-      userInfo: run.options.userInfo)
+      userInfo: run.options.userInfo, layouts: run.layouts)
     rebuild.made = run.made
     var account = try rebuild.run(from: source, to: target)
     try finishStage(step, rebuild, target, run.options, &account)
@@ -251,9 +255,19 @@ extension Migrator {
   /// is more than all indexes of any store that was measured need at once.
   private func requireSpace(for run: StepRun, _ way: MigrationWay) throws(MigrationError) {
     let (source, folder) = (run.source.path, run.folder.path)
+    let whole = wholeSpace(run)
     try filing { () throws(FileError) in
       let size = try fileSystem.status(of: source)?.size ?? 0
-      try requireSpace(way == .inPlace ? size : size + size / 4, at: folder)
+      try requireSpace(way == .inPlace ? size : size + size / 4, of: whole, at: folder)
     }
+  }
+
+  /// What the rest of the way may need at once: the file of a step, what a rebuild sorts beside it, and where another step
+  /// follows on one that is made of the original, the file of that too.
+  private func wholeSpace(_ run: StepRun) -> Int64 {
+    // Where not even the size can be had, the error of the step is the one to tell.
+    let size = (try? fileSystem.status(of: run.source.path)?.size) ?? 0
+    let isFirstOfSeveral = run.source.original != nil && run.journal.steps.count - run.journal.finished > 1
+    return size + size / 4 + (isFirstOfSeveral ? size : 0)
   }
 }

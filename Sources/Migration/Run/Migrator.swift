@@ -227,6 +227,8 @@ public struct Migrator: Sendable {
     } catch {
       // What failed for a reason in the store fails again: nothing of it is kept.
       if !error.isEnvironmental, error.kind != .cancelled { try? folder.remove() }
+      // On a full disk nothing stays but finished steps, from which the next run goes on.
+      if error.fileError?.kind == .noSpace, (try? folder.journal())??.finished == 0 { try? folder.remove() }
       throw error
     }
   }
@@ -476,14 +478,18 @@ public struct Migrator: Sendable {
   }
 
   /// Stops where the disk is too full, and says how much is needed.
-  func requireSpace(_ needed: Int64, at folder: FilePath) throws(FileError) {
+  ///
+  /// - Parameters:
+  ///   - needed: what the next piece of work needs.
+  ///   - whole: what all that is left to be done needs at once, which is told; the same if not given.
+  func requireSpace(_ needed: Int64, of whole: Int64? = nil, at folder: FilePath) throws(FileError) {
     MigrationTrace.current?.need(needed)
     let free = try fileSystem.freeSpace(at: folder)
     guard free < needed else { return }
     throw FileError(
       .noSpace, operation: "migrate the store", path: folder,
-      detail: "the migration needs \(needed) bytes and \(free) are free",
-      hint: "Free \(needed - free) bytes, then try again; the store is as it was.")
+      detail: "the migration needs \(whole ?? needed) bytes and \(free) are free",
+      hint: "Free \((whole ?? needed) - free) bytes, then try again; the store is as it was.")
   }
 
   /// Runs a piece of file work with its error in this module's words.

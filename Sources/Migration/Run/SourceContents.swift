@@ -57,7 +57,7 @@ struct SourceContents {
 
   /// The values in columns that are none of the model's, which a rebuild has no place for.
   func unexpectedColumnLosses(_ database: Database, _ layout: StepLayout) throws -> [MigrationPlan.Finding] {
-    try SQLSchema(layout.source).differences(to: schema).compactMap { difference in
+    try layout.sourceSchema().differences(to: schema).compactMap { difference in
       guard case .unexpectedColumn(let table, let column) = difference else { return nil }
       let (name, key) = (SQLText.quotedIdentifier(table), SQLText.quotedIdentifier(column))
       let rows = try Int.fetchOne(database, sql: "SELECT count(\(key)) FROM \(name)") ?? 0
@@ -92,7 +92,7 @@ struct SourceContents {
   }
 
   private mutating func checkSchema(_ layout: StepLayout) throws {
-    let differences = try SQLSchema(layout.source).differences(to: schema)
+    let differences = try layout.sourceSchema().differences(to: schema)
     unexpectedColumn =
       differences.lazy.compactMap { difference -> String? in
         switch difference {

@@ -17,10 +17,13 @@ struct StepLayout {
   }
 
   let mapping: MappingModel
-  let source: StoreLayout
-  let destination: StoreLayout
-  let sourceSide: InferenceSide
-  let destinationSide: InferenceSide
+  private let before: LayoutCache.Entry
+  private let after: LayoutCache.Entry
+
+  var source: StoreLayout { before.layout }
+  var destination: StoreLayout { after.layout }
+  var sourceSide: InferenceSide { before.side }
+  var destinationSide: InferenceSide { after.side }
 
   /// The entities that have records on both sides, by their numbers in the source; of several for one entity the first is
   /// the one that goes on.
@@ -32,16 +35,11 @@ struct StepLayout {
   /// Lays out both models.
   ///
   /// - Throws: what the layout of a model refuses.
-  init(_ mapping: MappingModel) throws(MigrationError) {
+  init(_ mapping: MappingModel, layouts: LayoutCache = LayoutCache()) throws(MigrationError) {
     self.mapping = mapping
-    do {
-      source = try StoreLayout(mapping.source)
-      destination = try StoreLayout(mapping.destination)
-    } catch {
-      throw MigrationError(database: error, path: nil)
-    }
-    sourceSide = InferenceSide(mapping.source)
-    destinationSide = InferenceSide(mapping.destination)
+    before = try layouts.entry(for: mapping.source)
+    after = try layouts.entry(for: mapping.destination)
+    let (source, destination) = (before.layout, after.layout)
     var routes: [Route] = []
     for entity in mapping.entityMappings {
       guard let from = entity.sourceEntityName, let to = entity.destinationEntityName,
@@ -57,6 +55,12 @@ struct StepLayout {
       return goesOn != otherGoesOn ? goesOn : first.offset < second.offset
     }.map(\.element)
   }
+
+  /// The schema of a new store of the source's model.
+  func sourceSchema() throws -> SQLSchema { try before.newSchema() }
+
+  /// The schema of a new store of the destination's model.
+  func destinationSchema() throws -> SQLSchema { try after.newSchema() }
 
   /// The number in the destination of each entity of the source whose records stay.
   var numbers: [Int: Int] {

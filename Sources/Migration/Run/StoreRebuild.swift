@@ -26,9 +26,9 @@ struct StoreRebuild {
 
   init(
     _ mapping: MappingModel, name: String, referenceDate: Double, policies: MigrationPolicies = MigrationPolicies(),
-    attempt: Int = 1, userInfo: [String: String] = [:]
+    attempt: Int = 1, userInfo: [String: String] = [:], layouts: LayoutCache = LayoutCache()
   ) throws(MigrationError) {
-    layout = try StepLayout(mapping)
+    layout = try StepLayout(mapping, layouts: layouts)
     let isCustom = layout.isCustom || mapping.entityMappings.contains { policies.isNamed($0) }
     custom = isCustom ? try CustomStep(layout, policies: policies) : nil
     stage = PolicyRun.Stage(stepName: name, attempt: attempt, userInfo: userInfo)

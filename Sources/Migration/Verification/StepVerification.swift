@@ -59,7 +59,7 @@ struct StepVerification {
 
   /// The tables, columns and indexes must be those of a store that was freshly created.
   private func checkSchema(_ database: Database, before: SQLSchema) throws {
-    let expected = try SQLSchema(layout.destination)
+    let expected = try layout.destinationSchema()
     let found = try SQLSchema(database)
     let serious = expected.differences(to: found).filter { difference in
       switch difference {

@@ -64,7 +64,7 @@ extension LayoutBuilder {
     for index in declared.fetchIndexes where added.insert(index.name).inserted && !isOfRelationship(index, entity) {
       add(index, of: entity)
     }
-    let covered = Set(declared.fetchIndexes.map { $0.elements.map(\.propertyName) })
+    let covered = Set(declared.fetchIndexes.map { $0.elements.map { $0.propertyName ?? $0.expression } })
     for properties in declared.compoundIndexes where !covered.contains(properties) {
       let name = properties.joined(separator: "_")
       guard names.insert(name).inserted else { continue }

@@ -24,17 +24,22 @@ enum StoredModel {
       )
     }
     try queue.close()
+    // A cache that does not unpack to a model is none; the tables are then shown as they are.
+    let cached = cache.flatMap { try? ManagedObjectModel(modelCache: [UInt8]($0)) }
     if let list {
       // Metadata that cannot be read tell nothing; the model cache may.
       let metadata = try? StoreMetadata(uuid: uuid, propertyList: [UInt8](list))
       if let hashes = metadata?.versionHashes {
         for bundle in models {
-          if let version = bundle.version(matching: hashes) { return version.model }
+          if let version = bundle.version(
+            matching: hashes, identifiers: metadata?.versionIdentifiers, cached: cached)
+          {
+            return version.model
+          }
         }
       }
     }
-    // A cache that does not unpack to a model is none; the tables are then shown as they are.
-    return cache.flatMap { try? ManagedObjectModel(modelCache: [UInt8]($0)) }
+    return cached
   }
 
   /// The model that a file of found rows was arranged by.

@@ -85,8 +85,9 @@ struct StoreReconstruction {
 
   private func rebuild(_ found: RawSalvage, _ folder: RebuildFolder) throws(SalvageError) -> SalvageReport {
     var version: String?
-    if case .coreData(let bundle) = model, let hashes = found.layout?.model.versionHashes() {
-      version = bundle.version(matching: hashes)?.name
+    if case .coreData(let bundle) = model, let own = found.layout?.model {
+      version =
+        bundle.version(matching: own.versionHashes(), identifiers: own.versionIdentifiers, cached: own)?.name
     }
     let account = SalvageReport.Rebuild(version: version, basis: found.basis)
     let uuid = surroundings.makeUUID().description

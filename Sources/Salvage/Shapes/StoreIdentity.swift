@@ -72,12 +72,18 @@ struct StoreIdentity {
   /// The model that the store was written with, as far as that can be told.
   func model(in bundle: ModelBundle?) -> ManagedObjectModel? {
     if let hashes = metadata?.versionHashes {
-      if let version = bundle?.version(matching: hashes) { return version.model }
+      if let version = bundle?.version(
+        matching: hashes, identifiers: metadata?.versionIdentifiers, cached: cachedModel)
+      {
+        return version.model
+      }
       if let cachedModel, cachedModel.versionHashes() == hashes { return cachedModel }
     }
     if let cachedModel {
       let hashes = cachedModel.versionHashes()
-      return bundle?.version(matching: hashes)?.model ?? cachedModel
+      let version = bundle?.version(
+        matching: hashes, identifiers: cachedModel.versionIdentifiers, cached: cachedModel)
+      return version?.model ?? cachedModel
     }
     if metadata == nil, let notedHashes { return bundle?.version(matching: notedHashes)?.model }
     return nil

@@ -60,9 +60,8 @@ extension MappingModel {
   ///
   /// - Throws: `policy-missing`, `expression-unsupported`, `mapping-invalid`.
   public func check(policies: MigrationPolicies = MigrationPolicies()) throws(MigrationError) {
-    let layout = try StepLayout(self)
-    guard layout.isCustom || entityMappings.contains(where: { policies.isNamed($0) }) else { return }
-    _ = try CustomStep(layout, policies: policies)
+    guard isCustom || entityMappings.contains(where: { policies.isNamed($0) }) else { return }
+    _ = try CustomStep(try StepLayout(self), policies: policies)
   }
 }
 
