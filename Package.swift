@@ -170,7 +170,9 @@ let package = Package(
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
     .executableTarget(
       name: "lazaret-benchmarks",
-      dependencies: ["Lazaret", "Migration", "RecordBrowsing", "Salvage", "Damage", argumentParser, grdb],
+      dependencies: [
+        "Lazaret", "Migration", "SQLiteFormat", "RecordBrowsing", "Salvage", "Damage", argumentParser, grdb,
+      ],
       path: "Benchmarks",
       swiftSettings: settings),
     .target(

@@ -9,16 +9,17 @@ struct OpenCommand: ParsableCommand {
     abstract: "Opens a store as an app would: creates, opens, migrates, or quarantines and salvages it.",
     usage: "lazaret open <store> --model <model> [<options>]",
     discussion: """
-      A sound store is opened. One of an earlier version of the model is migrated on a copy, step by step; the original \
-      is kept in Backups/ of the home. A damaged or incompatible one is moved, whole and unchanged, into Incompatible/ beside it, \
+      A sound store is opened. One of an earlier version of the model is migrated on a copy, in one step where that can be \
+      inferred; the original is kept in Backups/ of the home. A damaged or incompatible one is moved, whole and unchanged, into Incompatible/ beside it, \
       with a receipt, and salvaged there: a clean store of every record that is still in its bytes is made beside it, verified, \
       and a copy of it takes the store's place. Where nothing comes out an empty store does. A store that cannot be had now \
       (locked, forbidden, newer than the app) stays where it is.
 
       Ctrl-C ends it in good order: a store whose salvage had begun lies whole in quarantine, and opening it again goes on.
 
-      A migration that fails for a reason in the store leaves the store as it was, unless --on-migration-failure says \
-      otherwise, and a report in Reports/ of the home.
+      A migration that fails for a reason in the store or in the models leaves the store as it was, unless \
+      --on-migration-failure says otherwise, and a report in Reports/ of the home. One that would delete what the model \
+      still has a name for is refused unless --on-migration-loss accepts it.
 
       Exits with 2 where records are lost or doubtful, where an empty store took a store's place, or where records lost \
       something in a migration.

@@ -323,7 +323,9 @@ struct SalvageRun {
   private func earlierLayouts(than model: ManagedObjectModel) throws(SalvageError) -> [StoreLayout] {
     guard case .coreData(let bundle) = self.model else { return [] }
     let hashes = model.versionHashes()
-    guard let own = bundle.version(matching: hashes, identifiers: model.versionIdentifiers, cached: model) else { return [] }
+    guard let own = bundle.version(matching: hashes, identifiers: model.versionIdentifiers, cached: model) else {
+      return []
+    }
     let earlier = bundle.order.names(from: nil, to: own.name).compactMap { bundle.version(named: $0) }
     var layouts: [StoreLayout] = []
     for version in earlier.suffix(Self.historyLimit) {

@@ -1,5 +1,6 @@
 import Foundation
 import Lazaret
+import Migration
 import StoreFiles
 import TestSupport
 import Testing
@@ -17,11 +18,13 @@ struct InterruptedMigratingTests {
   private static let isLong = environment("LAZARET_MUTATIONS") != nil
 
   /// An undisturbed run: its writes, and the bytes it ends in.
-  private static func rehearsal() throws -> (steps: Int, result: [String: [UInt8]], before: [String: [UInt8]]) {
+  private static func rehearsal(
+    via: [String] = ["V2", "V3"]
+  ) throws -> (steps: Int, result: [String: [UInt8]], before: [String: [UInt8]]) {
     let scene = try MigratingScene()
     let before = try scene.parts(scene.store)
     let trouble = Trouble(.death, atStep: 0)
-    try scene.coordinator(OpeningPolicy(), trouble.fileSystem).open(scene.store).store.close()
+    try scene.coordinator(OpeningPolicy(), via: via, trouble.fileSystem).open(scene.store).store.close()
     try scene.expectMigrated(before, "undisturbed")
     return (trouble.steps, try scene.parts(scene.store), before)
   }
@@ -29,7 +32,8 @@ struct InterruptedMigratingTests {
   /// The old store is whole in its place, or whole among the backups while the new one is whole in its place or in the
   /// working folder; and nothing of the old one lies beside the new one.
   private static func expectNothingLost(
-    _ scene: MigratingScene, _ before: [String: [UInt8]], _ result: [String: [UInt8]], _ comment: Comment
+    _ scene: MigratingScene, _ before: [String: [UInt8]], _ result: [String: [UInt8]], _ comment: Comment,
+    lastStep: String = "step-3.sqlite"
   ) throws {
     let here = try scene.parts(scene.store)
     if here == before { return }
@@ -49,35 +53,37 @@ struct InterruptedMigratingTests {
       // The old main file is the first to go, and the new one the last to come: whoever opens next puts it there.
       let working = scene.stores.appending(".App.sqlite.migrating")
       let names = try scene.system.entries(of: working).map(\.string)
-      #expect(names.contains("journal.json") && names.contains("step-3.sqlite"), comment)
-      let bytes = try scene.system.contents(of: working.appending("step-3.sqlite"), limit: 1 << 28)
+      #expect(names.contains("journal.json") && names.contains(lastStep), comment)
+      let bytes = try scene.system.contents(of: working.appending(lastStep), limit: 1 << 28)
       #expect(bytes == result["main"], comment)
     }
   }
 
   private static func expectGoesOn(
-    _ scene: MigratingScene, _ before: [String: [UInt8]], _ result: [String: [UInt8]], _ comment: Comment
+    _ scene: MigratingScene, _ before: [String: [UInt8]], _ result: [String: [UInt8]], _ comment: Comment,
+    via: [String]? = nil
   ) throws {
-    try scene.coordinator().open(scene.store).store.close()
+    try scene.coordinator(via: via).open(scene.store).store.close()
     try scene.expectMigrated(before, comment)
     #expect(try scene.parts(scene.store) == result, comment)
   }
 
-  @Test(arguments: [Errno?.none, .noSpace, .ioError])
-  func troubleAtEveryWrite(errno: Errno?) throws {
-    let (steps, result, before) = try Self.rehearsal()
-    #expect(steps > 30)
+  @Test(arguments: [Errno?.none, .noSpace, .ioError], [["V2", "V3"], []])
+  func troubleAtEveryWrite(errno: Errno?, via: [String]) throws {
+    let (steps, result, before) = try Self.rehearsal(via: via)
+    let lastStep = "step-\(via.count + 1).sqlite"
+    #expect(steps > 20)
     let start = Self.isLong ? 1 : [1, 2, 4][errno == nil ? 0 : errno == .noSpace ? 1 : 2]
     for step in stride(from: start, through: steps, by: Self.isLong ? 1 : 6) {
       let scene = try MigratingScene()
       let trouble = Trouble(errno.map { .failure($0) } ?? .death, atStep: step)
       do {
-        try scene.coordinator(OpeningPolicy(), trouble.fileSystem).open(scene.store).store.close()
+        try scene.coordinator(OpeningPolicy(), via: via, trouble.fileSystem).open(scene.store).store.close()
       } catch let error as any ReportableError {
         #expect(error.isEnvironmental, "step \(step): \(error)")
       }
-      try Self.expectNothingLost(scene, before, result, "step \(step)")
-      try Self.expectGoesOn(scene, before, result, "step \(step)")
+      try Self.expectNothingLost(scene, before, result, "step \(step)", lastStep: lastStep)
+      try Self.expectGoesOn(scene, before, result, "step \(step)", via: via)
     }
   }
 
@@ -108,23 +114,28 @@ struct InterruptedMigratingTests {
   }
 
   /// A real SIGKILL at every write of ours.
-  @Test func killAtEveryWrite() async throws {
-    let (steps, result, before) = try Self.rehearsal()
-    print("opening with a migration of three steps has \(steps) writes")
+  @Test(arguments: [["V2", "V3"], []])
+  func killAtEveryWrite(via: [String]) async throws {
+    let (steps, result, before) = try Self.rehearsal(via: via)
+    let lastStep = "step-\(via.count + 1).sqlite"
+    print("opening with a migration of \(via.count + 1) steps has \(steps) writes")
     for step in stride(from: Self.isLong ? 1 : 3, through: steps, by: Self.isLong ? 1 : 7) {
       let scene = try MigratingScene()
       let place = scene.folder.path.string
       await #expect(processExitsWith: .signal(SIGKILL), "step \(step)") {
-        [place = place as String, step = step as Int] in
+        [place = place as String, step = step as Int, via = via as [String]] in
         let trouble = Trouble(.kill, atStep: step)
         let folder = FilePath(place)
+        var migration = Migrator.Options()
+        migration.via = via
         let coordinator = StoreCoordinator(
           model: .coreData(try ModelBundle.load(path: folder.appending("App.xcdatamodeld"))),
-          home: folder.appending("Home"), appVersion: "7.1", surroundings: .still(fileSystem: trouble.fileSystem))
+          home: folder.appending("Home"), appVersion: "7.1", migration: migration,
+          surroundings: .still(fileSystem: trouble.fileSystem))
         _ = try coordinator.open(folder.appending("Stores/App.sqlite"))
       }
-      try Self.expectNothingLost(scene, before, result, "step \(step)")
-      try Self.expectGoesOn(scene, before, result, "step \(step)")
+      try Self.expectNothingLost(scene, before, result, "step \(step)", lastStep: lastStep)
+      try Self.expectGoesOn(scene, before, result, "step \(step)", via: via)
     }
   }
 

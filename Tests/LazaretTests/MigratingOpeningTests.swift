@@ -215,8 +215,10 @@ struct MigratingOpeningTests {
     let store = try PersistentStore(opening: scene.store)
     try store.write { database in
       for table in try String.fetchAll(
-        database, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'Z%' AND sql LIKE '%ZNAME%' AND sql LIKE '%Z_OPT%'")
-      {
+        database,
+        sql:
+          "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'Z%' AND sql LIKE '%ZNAME%' AND sql LIKE '%Z_OPT%'"
+      ) {
         try database.execute(
           sql: """
             INSERT INTO \(table) (Z_PK, Z_ENT, Z_OPT, ZNAME)

@@ -199,7 +199,8 @@ struct MappingModelFileTests {
       #expect(mapping.source == Self.before && mapping.destination == Self.after)
     }
     let path = try MigrationPath(
-      in: versions, from: .version("V2"), to: "V3", options: .init(mappings: [try Self.fixture.loadCompiled(for: versions)]))
+      in: versions, from: .version("V2"), to: "V3",
+      options: .init(mappings: [try Self.fixture.loadCompiled(for: versions)]))
     #expect(path.steps.map(\.mapping.name) == ["Mapping"])
   }
 

@@ -107,7 +107,8 @@ struct MigrationPathTests {
     #expect(try names(far, next) == ["next", nil])
     #expect(try names(far) == ["far"])
     #expect(try names(custom("stale", Self.first, model(entity("Car")))) == [nil])
-    let direct = try MigrationPath(in: bundle, from: .version("V1"), options: .init(isDirect: true, mappings: [next, far]))
+    let direct = try MigrationPath(
+      in: bundle, from: .version("V1"), options: .init(isDirect: true, mappings: [next, far]))
     #expect(direct.steps.map(\.mapping.name) == ["far"])
   }
 }

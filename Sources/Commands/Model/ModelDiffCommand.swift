@@ -7,6 +7,7 @@ struct ModelDiffCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "diff",
     abstract: "Prints the mapping that is inferred between two versions, and what it would lose.",
+    usage: "lazaret model diff <model> [--from <version>] [--to <version>] [<options>]",
     discussion: """
       Compares the version before the current one with the current one unless told otherwise. No store is needed.
 

@@ -32,7 +32,8 @@ struct ExaminationText {
     let identifiers = (examination.metadata?.versionIdentifiers ?? []).filter { !$0.isEmpty }
     if !identifiers.isEmpty {
       facts.append(
-        "version identifier\(identifiers.count == 1 ? "" : "s") \(identifiers.map { printable($0) }.joined(separator: ", "))")
+        "version identifier\(identifiers.count == 1 ? "" : "s") \(identifiers.map { printable($0) }.joined(separator: ", "))"
+      )
     }
     if let pages = health.pageCount, let size = health.pageSize {
       facts.append("\(counted(Int64(pages), "page")) of \(size) bytes")

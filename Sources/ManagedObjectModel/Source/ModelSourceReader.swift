@@ -161,8 +161,9 @@ struct ModelSourceReader {
     switch type {
     case .integer16, .integer32, .integer64: return (Int64(text) ?? truth(text).map { $0 ? 1 : 0 }).map { .integer($0) }
     case .double, .float: return (Double(text) ?? truth(text).map { $0 ? 1 : 0 }).map { .real($0) }
-    case .decimal: return (DecimalNumber(text) ?? truth(text).flatMap { DecimalNumber($0 ? "1" : "0") })
-      .map { .decimal($0.digits) }
+    case .decimal:
+      return (DecimalNumber(text) ?? truth(text).flatMap { DecimalNumber($0 ? "1" : "0") })
+        .map { .decimal($0.digits) }
     case .boolean: return .boolean(truth(text) ?? (Double(text) ?? 0 != 0))
     case .string: return .string(text)
     case .uri: return .uri(text)

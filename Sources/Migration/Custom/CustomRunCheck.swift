@@ -157,7 +157,8 @@ struct CustomRunCheck {
   private static let leadNowhere = (one: "leads nowhere through", many: "lead nowhere through")
 
   private func refuse(
-    _ condition: String, _ words: (one: String, many: String), _ property: StoredProperty, _ entity: EntityLayout, _ reason: Reason
+    _ condition: String, _ words: (one: String, many: String), _ property: StoredProperty, _ entity: EntityLayout,
+    _ reason: Reason
   ) throws {
     let place =
       "FROM main.\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number) AND \(condition)"
@@ -166,7 +167,8 @@ struct CustomRunCheck {
     let keys = try Int64.fetchAll(work.database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10")
     throw MigrationError(
       .dataViolation,
-      detail: "\(rows) record\(rows == 1 ? "" : "s") of \(printable(entity.name)) \(rows == 1 ? words.one : words.many) "
+      detail:
+        "\(rows) record\(rows == 1 ? "" : "s") of \(printable(entity.name)) \(rows == 1 ? words.one : words.many) "
         + "\(printable(entity.name)).\(printable(property.path.description)), which is mandatory; "
         + "primary keys: \(keys.sqlList)",
       hint:

@@ -44,7 +44,8 @@ struct RenameChain {
     for (model, next) in zip(models, models.dropFirst()) {
       guard let name = names.last, let found = model.entities[name] else { return nil }
       let heir = Self.heir(
-        of: (found.name, found.renamingIdentifier), among: model.entities.values.map { ($0.name, $0.renamingIdentifier) },
+        of: (found.name, found.renamingIdentifier),
+        among: model.entities.values.map { ($0.name, $0.renamingIdentifier) },
         in: next.entities.values.map { ($0.name, $0.renamingIdentifier) })
       guard let heir else { return nil }
       names.append(heir)

@@ -22,6 +22,15 @@ struct InferenceBuilder {
   let source: InferenceSide
   let destination: InferenceSide
 
+  /// The version hashes of both models.
+  let hashes: Hashes
+
+  /// The version hashes of the entities of two models.
+  struct Hashes {
+    let source: [String: VersionHash]
+    let destination: [String: VersionHash]
+  }
+
   /// The entity of the destination that each entity of the source becomes.
   var images: [String: String] = [:]
 
@@ -66,13 +75,20 @@ struct InferenceBuilder {
 
   init(
     from source: ManagedObjectModel, to destination: ManagedObjectModel, through between: [ManagedObjectModel] = [],
-    before later: [ManagedObjectModel] = [], acceptsLosses: Bool = false
+    before later: [ManagedObjectModel] = [], acceptsLosses: Bool = false, hashes: Hashes? = nil
   ) {
     self.source = InferenceSide(source)
     self.destination = InferenceSide(destination)
+    self.hashes = hashes ?? Hashes(source: source.versionHashes(), destination: destination.versionHashes())
     chain = RenameChain(from: source, through: between, to: destination)
     self.later = later
     self.acceptsLosses = acceptsLosses
+  }
+
+  /// The same, as if there were no versions between.
+  var withoutVersionsBetween: InferenceBuilder {
+    InferenceBuilder(
+      from: source.model, to: destination.model, before: later, acceptsLosses: acceptsLosses, hashes: hashes)
   }
 
   mutating func build() {
@@ -134,7 +150,7 @@ struct InferenceBuilder {
   // MARK: Matching
 
   private mutating func matchEntities() {
-    if source.hashes == destination.hashes {
+    if hashes.source == hashes.destination {
       // Nothing differs but what is not stored; whatever the identifiers say, every entity goes on as itself.
       for name in source.names {
         origins[name] = name
@@ -176,7 +192,7 @@ struct InferenceBuilder {
     guard let origin = origins[name], let before = source.entity(origin), let after = destination.entity(name) else {
       return
     }
-    let isCopy = source.hashes[origin] == destination.hashes[name]
+    let isCopy = hashes.source[origin] == hashes.destination[name]
     var pair = Pair(source: before, destination: after, isCopy: isCopy, sources: [:])
     var rest = source.properties[origin] ?? []
     var wanted = destination.properties[name] ?? []

@@ -4,7 +4,6 @@ internal import PersistentStore
 /// One of the two models of an inference, with what is looked up in it again and again.
 struct InferenceSide {
   let model: ManagedObjectModel
-  let hashes: [String: VersionHash]
 
   /// The names of the entities, each after its ancestors, else in the order of their code units.
   let names: [String]
@@ -20,7 +19,6 @@ struct InferenceSide {
 
   init(_ model: ManagedObjectModel) {
     self.model = model
-    hashes = model.versionHashes()
     var children: [String: [String]] = [:]
     var tops: [String] = []
     for name in model.entities.keys.sorted(by: precedesByCodeUnit) {

@@ -25,18 +25,22 @@ public struct MappingInference: Sendable {
     from source: ManagedObjectModel, to destination: ManagedObjectModel, through between: [ManagedObjectModel] = [],
     before later: [ManagedObjectModel] = [], acceptsLosses: Bool = false
   ) {
-    var builder = InferenceBuilder(
-      from: source, to: destination, through: between, before: later, acceptsLosses: acceptsLosses)
+    self.init(
+      InferenceBuilder(from: source, to: destination, through: between, before: later, acceptsLosses: acceptsLosses))
+  }
+
+  /// Infers the mapping between two models whose version hashes are known already, or not.
+  init(_ prepared: InferenceBuilder) {
+    var builder = prepared
     builder.build()
     if !builder.carried.isEmpty, !builder.refusals.isEmpty {
       // Where a carried rename is in the way, direct inference wins.
-      var direct = InferenceBuilder(from: source, to: destination, before: later, acceptsLosses: acceptsLosses)
+      var direct = prepared.withoutVersionsBetween
       direct.build()
       if direct.refusals.count < builder.refusals.count { builder = direct }
     }
     mapping = MappingModel(
-      origin: .inferred, source: source, destination: destination, entityMappings: builder.mappings,
-      conditions: builder.conditions, losses: builder.losses, carriedRenames: builder.carried)
+      inferredBy: builder, source: builder.source.model, destination: builder.destination.model)
     carriedRenames = builder.carried
     refusals = builder.refusals.sorted { first, second in
       if first.entityName != second.entityName { return precedesByCodeUnit(first.entityName, second.entityName) }

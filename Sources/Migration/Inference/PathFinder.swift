@@ -183,8 +183,10 @@ struct PathFinder {
   func inference(_ place: Place, _ target: ModelVersion, carried: Bool = false) -> InferredStep {
     let between = versions(from: place, to: target).map(\.model)
     let inference = MappingInference(
-      from: (carried ? place.carried : nil) ?? place.model, to: target.model, through: between,
-      before: bundle.versions(after: target).map(\.model), acceptsLosses: options.acceptsLosses)
+      InferenceBuilder(
+        from: (carried ? place.carried : nil) ?? place.model, to: target.model, through: between,
+        before: bundle.versions(after: target).map(\.model), acceptsLosses: options.acceptsLosses,
+        hashes: .init(source: place.hashes, destination: target.versionHashes)))
     let step = MigrationStep(from: place.name, to: target.name, mapping: inference.mapping)
     return InferredStep(
       step: step,

@@ -95,7 +95,8 @@ extension LintFinding.Rule {
   /// How much a finding of this rule matters.
   public var severity: LintFinding.Severity {
     switch self {
-    case .notMigratable, .disagreeingIdentifiers, .brokenRename, .editedAfterRelease, .missingRelease, .inconsistentModel,
+    case .notMigratable, .disagreeingIdentifiers, .brokenRename, .editedAfterRelease, .missingRelease,
+      .inconsistentModel,
       .mismatchedHashes, .unreadableVersion:
       .error
     case .dataLoss, .dependsOnData, .possibleRename, .cloudKitUniqueness, .cloudKitMandatoryAttribute,

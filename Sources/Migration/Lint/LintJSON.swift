@@ -40,7 +40,8 @@ public struct LintJSON: Codable, Sendable, Hashable {
     clean = lint.findings.isEmpty
     findings = lint.findings.map {
       Finding(
-        rule: $0.rule.rawValue, severity: $0.severity, place: $0.place, entity: $0.entityName, property: $0.propertyName, detail: $0.detail,
+        rule: $0.rule.rawValue, severity: $0.severity, place: $0.place, entity: $0.entityName,
+        property: $0.propertyName, detail: $0.detail,
         hint: $0.hint)
     }
     releasedFindings = lint.releasedFindingCount

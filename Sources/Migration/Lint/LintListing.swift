@@ -14,7 +14,8 @@ public struct LintListing: Sendable {
         lines.append(printable(finding.place))
         place = finding.place
       }
-      lines += Self.wrapped("\(finding.severity.rawValue): \(finding.detail) [\(finding.rule.rawValue)]", indent: "  ", width)
+      lines += Self.wrapped(
+        "\(finding.severity.rawValue): \(finding.detail) [\(finding.rule.rawValue)]", indent: "  ", width)
       lines += Self.wrapped(finding.hint, indent: "      ", width)
     }
     if lint.findings.isEmpty {

@@ -101,12 +101,14 @@ public struct ModelLint: Sendable {
     for refusal in inference.refusals {
       findings.append(
         LintFinding(
-          refusal.kind == .disagreeingIdentifiers ? .disagreeingIdentifiers : .notMigratable, in: place, entity: refusal.entityName, property: refusal.property?.description,
+          refusal.kind == .disagreeingIdentifiers ? .disagreeingIdentifiers : .notMigratable, in: place,
+          entity: refusal.entityName, property: refusal.property?.description,
           detail: refusal.detail, hint: refusal.wayRound))
     }
     findings += RenameSuspicion.findings(in: inference.mapping, place: place)
     // What is refused is not lost.
-    let refused = Set(inference.refusals.filter(\.preventsLoss).map { [$0.entityName, $0.property?.description ?? ""] })
+    let refused = Set(
+      inference.refusals.filter(\.preventsLoss).map { [$0.entityName, $0.property?.description ?? ""] })
     for loss in inference.mapping.losses.withoutInherited()
     where !refused.contains([loss.sourceEntityName, loss.property?.description ?? ""]) {
       findings.append(

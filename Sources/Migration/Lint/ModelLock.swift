@@ -57,8 +57,10 @@ public struct ModelLock: Sendable, Hashable, Codable {
   public func ordered(_ bundle: ModelBundle, to target: String? = nil) throws -> ModelBundle {
     guard let order else {
       throw MigrationError(
-        .lockInvalid, operation: "read the lock file", path: bundle.path, detail: "it does not say which version came first",
-        hint: "Write it anew with: lazaret model lint --lock <file> --write-lock, with --versions where names do not tell.")
+        .lockInvalid, operation: "read the lock file", path: bundle.path,
+        detail: "it does not say which version came first",
+        hint:
+          "Write it anew with: lazaret model lint --lock <file> --write-lock, with --versions where names do not tell.")
     }
     var names = order.filter { bundle.version(named: $0) != nil }
     for name in [bundle.current.name, target ?? bundle.current.name] where !names.contains(name) { names.append(name) }

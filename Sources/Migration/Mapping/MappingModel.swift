@@ -77,6 +77,19 @@ public struct MappingModel: Sendable, Hashable {
     self.carriedRenames = carriedRenames
   }
 
+  /// The mapping model that was inferred; its hashes are known already.
+  init(inferredBy builder: InferenceBuilder, source: ManagedObjectModel, destination: ManagedObjectModel) {
+    origin = .inferred
+    self.source = source
+    self.destination = destination
+    sourceHashes = builder.hashes.source
+    destinationHashes = builder.hashes.destination
+    entityMappings = builder.mappings.sorted(by: Self.precedes)
+    conditions = builder.conditions
+    losses = builder.losses
+    carriedRenames = builder.carried
+  }
+
   /// Whether it leads from a store with these version hashes to one with those (format section 2.3).
   public func fits(source: [String: VersionHash], destination: [String: VersionHash]) -> Bool {
     sourceHashes == source && destinationHashes == destination

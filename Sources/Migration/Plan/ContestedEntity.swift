@@ -16,14 +16,17 @@ struct ContestedEntity {
 
   /// Those of a way; an entity that is simply absent from the last version is none.
   static func all(on path: MigrationPath) -> [ContestedEntity] {
-    guard let last = path.steps.last?.mapping.destination, let first = path.steps.first?.mapping.source else { return [] }
+    guard let last = path.steps.last?.mapping.destination, let first = path.steps.first?.mapping.source else {
+      return []
+    }
     var result: [ContestedEntity] = []
     for (number, step) in path.steps.enumerated() {
       // Whoever wrote a mapping has decided what goes.
       guard case .inferred = step.mapping.origin else { continue }
       let trace = PropertyTrace(earlier: path.steps[..<number].map(\.mapping))
       for loss in step.mapping.losses where loss.kind == .removedEntity {
-        guard case .entity(let name) = trace.records(of: loss.sourceEntityName), let entity = first.entities[name] else {
+        guard case .entity(let name) = trace.records(of: loss.sourceEntityName), let entity = first.entities[name]
+        else {
           continue
         }
         let names = [name, loss.sourceEntityName, entity.renamingIdentifier]

@@ -108,6 +108,11 @@ struct MigrationJournal: Codable, Sendable {
   /// The number of steps whose files are there.
   var finished: Int { steps.prefix { $0.file != nil }.count }
 
+  /// Whether nothing of it is of use to the next run: no step is finished, and no code of the app has been called.
+  var isWorthNothing: Bool {
+    phase == .stepping && finished == 0 && steps.allSatisfy { ($0.attempts ?? 0) == 0 }
+  }
+
   /// Whether a file is the one that takes the original's place.
   ///
   /// By its inode alone: the number of the device may change from one start of the machine to the next.

@@ -18,7 +18,7 @@ extension Migrator {
         remaining = remaining.dropFirst(done)
       } catch {
         // A half made file is of use to nobody, and its room may be what is lacking; the first error is the one to report.
-        if error.fileError?.kind == .noSpace { try? folder.removeUnfinished(run.number) }
+        try? folder.removeUnfinished(run.number)
         throw told(error, run).told(step: step.name)
       }
     }

@@ -227,8 +227,8 @@ public struct Migrator: Sendable {
     } catch {
       // What failed for a reason in the store fails again: nothing of it is kept.
       if !error.isEnvironmental, error.kind != .cancelled { try? folder.remove() }
-      // On a full disk nothing stays but finished steps, from which the next run goes on.
-      if error.fileError?.kind == .noSpace, (try? folder.journal())??.finished == 0 { try? folder.remove() }
+      // Nothing stays but finished steps, from which the next run goes on, and what it must know of code that has run.
+      if let journal = try? folder.journal(), journal.isWorthNothing { try? folder.remove() }
       throw error
     }
   }
@@ -402,8 +402,9 @@ public struct Migrator: Sendable {
       matching: facts.metadata.versionHashes, identifiers: facts.metadata.versionIdentifiers, cached: facts.model)
   }
 
-  /// Stops where the store is of a model that is newer than the app's, or of another app's: migrating would delete what
-  /// only that model knows. Whoever names the version to go to has decided.
+  /// Stops where the store is of a model that is newer than the app's, or of another app's.
+  ///
+  /// Migrating would delete what only that model knows. Who names the version to go to has decided.
   private func refuseForeign(_ model: ManagedObjectModel, _ options: Options) throws(MigrationError) {
     let target = options.version.flatMap { bundle.version(named: $0) } ?? bundle.current
     let known = bundle.versions(upTo: target)
@@ -418,7 +419,8 @@ public struct Migrator: Sendable {
       let list = surplus.prefix(10).map(printable).joined(separator: ", ")
       throw MigrationError(
         .newerModel, operation: "plan the migration", path: bundle.path,
-        detail: "the store's model has something that \"\(printable(target.name))\" and the versions before it lack: \(list)"
+        detail:
+          "the store's model has something that \"\(printable(target.name))\" and the versions before it lack: \(list)"
           + (surplus.count > 10 ? " and \(surplus.count - 10) more" : ""))
     }
   }

@@ -103,7 +103,10 @@ extension SQLSchema {
     func shapes(_ indexes: [SQLIndex]) -> Set<Shape> {
       // What is unique together is so in any order: Core Data renames a join table whose other side names it from now on, and
       // leaves the order of its key (real stores of fw 1044 and 1145).
-      Set(indexes.map { Shape(columns: $0.isUnique ? $0.columns.map(key).sorted() : $0.columns.map(key), isUnique: $0.isUnique) })
+      Set(
+        indexes.map {
+          Shape(columns: $0.isUnique ? $0.columns.map(key).sorted() : $0.columns.map(key), isUnique: $0.isUnique)
+        })
     }
     func ordered(_ shapes: Set<Shape>) -> [Shape] {
       shapes.sorted {

@@ -124,7 +124,8 @@ struct MappingFileBuilder {
         if !file.entities.contains(where: { $0.source == refusal.entityName || $0.destination == refusal.entityName }) {
           left.append(refusal)
         }
-      case .disagreeingIdentifiers, .ambiguousProperty, .incompatibleTypes, .externalStorageOff, .toManyToOne, .unsupportedExpression:
+      case .disagreeingIdentifiers, .ambiguousProperty, .incompatibleTypes, .externalStorageOff, .toManyToOne,
+        .unsupportedExpression:
         guard inferred.contains(refusal.entityName), let property = refusal.property else { continue }
         // A value that the file gives an ancestor holds for the entity too.
         let isGiven = mappings.contains { mapping in
