@@ -20,8 +20,7 @@ public struct OpeningPolicy: Sendable, Hashable {
     case refuse
   }
 
-  /// What is done with a sound store whose migration would delete the records of an entity, or the values of an attribute, of
-  /// which the app's version still has the name or the renaming identifier.
+  /// What is done with a sound store whose migration would delete what the app's version still has; see ``LossRemedy``.
   ///
   /// Refused, the store stays in its place and opening throws, whatever the other rules say: it is never quarantined or
   /// replaced for it. An entity that is simply absent from the app's version is migrated away in any case; the original is

@@ -30,7 +30,8 @@ public struct StoreCoordinator: Sendable {
 
   /// How stores of earlier versions are migrated: custom mappings and what belongs to them.
   ///
-  /// The version, the output, the home and whether it is recorded are the coordinator's own affair.
+  /// The version, the output, the home, whether it is recorded and what may be lost (``OpeningPolicy/whenMigrationLoses``) are
+  /// the coordinator's own affair.
   public let migration: Migrator.Options
 
   /// The app's own version, for receipts.

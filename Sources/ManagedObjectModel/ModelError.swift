@@ -119,7 +119,8 @@ extension ModelError.Kind {
     case .optimizedFormat: "Name the .momd folder or the .mom file beside it; both hold the same model."
     case .tooLarge: "Check that it is the right file; no real model is that large."
     case .noVersions: "Check that the folder was copied whole."
-    case .versionOrder: "Name every version of the bundle once, without its file extension."
+    case .versionOrder:
+      "Name each version once, without its file extension; versions may be left out, but not the current one."
     case .currentVersionMissing:
       "Choose the current version again in Xcode, or copy the missing version into the bundle."
     case .unwritable: "Leave the model cache out."

@@ -111,4 +111,119 @@ struct MigrationPathTests {
       in: bundle, from: .version("V1"), options: .init(isDirect: true, mappings: [next, far]))
     #expect(direct.steps.map(\.mapping.name) == ["far"])
   }
+
+  /// Versions of which only the names tell an order.
+  private func unordered(_ versions: [(String, ManagedObjectModel)], current: String) throws -> ModelBundle {
+    try #require(
+      ModelBundle(
+        name: "Test", versions: versions.map { ModelVersion(name: $0.0, model: $0.1, isCurrent: $0.0 == current) },
+        isOrdered: false))
+  }
+
+  private func names(_ bundle: ModelBundle, _ from: String, _ options: MigrationPath.Options = .init()) throws
+    -> [String]
+  {
+    try MigrationPath(in: bundle, from: .version(from), options: options).steps.map(\.name)
+  }
+
+  @Test func aDraftIsNeverPassedThrough() throws {
+    let bundle = try unordered(
+      [
+        ("V1", model(entity("Note", attribute("title"), attribute("body")))),
+        ("V2", model(entity("Note", attribute("title"), attribute("body"), attribute("stars")))),
+        ("V3", model(entity("Note", attribute("title"), attribute("stars")))),
+      ], current: "V2")
+    #expect(try names(bundle, "V1") == ["V1 → V2"])
+    // It has nothing that the current version lacks.
+    #expect(try names(bundle, "V3") == ["V3 → V2"])
+    #expect(!bundle.isNewer(bundle.versions[2], than: bundle.current))
+  }
+
+  @Test func mappingsThatContradictTheNamesComeToAnEnd() throws {
+    func version(_ name: String) -> ManagedObjectModel { model(entity("Car", attribute("x"), attribute(name))) }
+    let bundle = try unordered(
+      ["A", "B", "C1", "C2", "T"].map { ($0, version($0.lowercased())) }, current: "T")
+    func mapping(_ from: Int, _ to: Int) -> MappingModel {
+      MappingModel(
+        origin: .code, source: bundle.versions[from].model, destination: bundle.versions[to].model, entityMappings: [])
+    }
+    for start in ["A", "B", "C1", "C2"] {
+      let steps = try names(bundle, start, .init(mappings: [mapping(1, 2), mapping(3, 0)]))
+      #expect(steps.last?.hasSuffix("→ T") == true && steps.count <= 5, "\(steps)")
+    }
+  }
+
+  @Test func aRenameIsCarriedOnWhereEachNamesTheOneBefore() throws {
+    let first = model(entity("Car", attribute("a")))
+    let second = model(entity("Car", attribute("b", id: "a"), attribute("y")))
+    let third = model(entity("Car", attribute("c", id: "b")))
+    let chain = try bundle(first, second, third)
+    for start in ["V1", "V2"] {
+      let step = try #require(try MigrationPath(in: chain, from: .version(start)).steps.first)
+      #expect(step.mapping.carriedRenames.count == 1)
+      #expect(step.mapping.entityMappings.first?.propertyMapping(of: "c")?.value == .copy(start == "V1" ? "a" : "b"))
+    }
+    // Not onto what the source has under that name, and not of another type.
+    let taken = try bundle(model(entity("Car", attribute("a"), attribute("c"))), second, third)
+    #expect(throws: MigrationError.self) { try names(taken, "V1") }
+    let typed = try bundle(first, second, model(entity("Car", attribute("c", .date, id: "b"))))
+    let step = try #require(try MigrationPath(in: typed, from: .version("V1")).steps.first)
+    #expect(step.mapping.carriedRenames.isEmpty && step.mapping.losses.map(\.property) == ["a"])
+    // A version between that only happens to have the name tells nothing.
+    let draft = try bundle(
+      first, model(entity("Car", attribute("b", id: "a"))), model(entity("Car", attribute("b"))))
+    #expect(try MigrationPath(in: draft, from: .version("V1")).steps.first?.mapping.carriedRenames.isEmpty == true)
+  }
+
+  @Test func noDetourLosesWhatSourceAndTargetShare() throws {
+    func note(_ type: AttributeType?) -> ManagedObjectModel {
+      let body = [attribute("body")]
+      return model(
+        Entity(
+          name: "Note", properties: (type == nil ? [] : body + [attribute("m", type ?? .string)]) + [attribute("t")]))
+    }
+    let bundle = try bundle(note(.string), note(nil), note(.date))
+    let error = try #require(throws: MigrationError.self) { try names(bundle, "V1") }
+    #expect(error.kind == .notInferable && error.step == "V1 → V3")
+  }
+
+  @Test func aMixedRefusalIsOneThatPreventsALoss() throws {
+    let bundle = try bundle(
+      model(entity("Car", attribute("name", id: "m"), attribute("at", .string))),
+      model(entity("Car", attribute("name", id: "l"), attribute("at", .date))))
+    let error = try #require(throws: MigrationError.self) { try names(bundle, "V1") }
+    #expect(error.kind == .wouldLose && error.refusals.count == 2)
+  }
+
+  @Test func versionsToGoByAreTakenInOrder() throws {
+    let bundle = try bundle(
+      model(entity("Car", attribute("a"))), model(entity("Car", attribute("a"), attribute("b"))),
+      model(entity("Car", attribute("a"), attribute("c"))), model(entity("Car", attribute("a"), attribute("d"))))
+    #expect(try names(bundle, "V1", .init(via: ["V2", "V3"])) == ["V1 → V2", "V2 → V3", "V3 → V4"])
+    #expect(try names(bundle, "V3", .init(via: ["V2"])) == ["V3 → V4"])
+    #expect(try names(bundle, "V4", .init(via: ["V2"])).isEmpty)
+    let back = try MigrationPath(in: bundle, from: .version("V4"), to: "V1", options: .init(via: ["V2"]))
+    #expect(back.steps.map(\.name) == ["V4 → V2", "V2 → V1"])
+    #expect(throws: MigrationError.self) { try names(bundle, "V4", .init(via: ["V9"])) }
+  }
+
+  @Test func equalHashesAreToldApartByIdentifiersAndTheCarriedModel() throws {
+    func version(_ identifier: String, _ id: String?) -> ManagedObjectModel {
+      ManagedObjectModel(
+        entities: [entity("Car", attribute("a", id: id))], versionIdentifiers: [identifier])
+    }
+    let versions = [version("1", nil), version("2", "x")]
+    let bundle = try unordered(
+      [("V1", versions[0]), ("V2", versions[1]), ("V3", model(entity("Car", attribute("a"), attribute("b"))))],
+      current: "V3")
+    let hashes = versions[0].versionHashes()
+    #expect(bundle.version(matching: hashes, identifiers: ["1"])?.name == "V1")
+    #expect(bundle.version(matching: hashes, identifiers: ["2"])?.name == "V2")
+    #expect(bundle.version(matching: hashes, identifiers: ["9"], cached: versions[0])?.name == "V1")
+    #expect(bundle.version(matching: hashes, cached: versions[1])?.name == "V2")
+    // A draft that is equal in everything is not what the store was written with.
+    let copied = try unordered(
+      [("V2", versions[0]), ("V3", model(entity("Car", attribute("b")))), ("V4", versions[0])], current: "V3")
+    #expect(copied.version(matching: hashes)?.name == "V2")
+  }
 }

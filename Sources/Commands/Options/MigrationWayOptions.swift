@@ -15,7 +15,7 @@ struct MigrationWayOptions: ParsableArguments {
   @Option(
     name: .customLong("on-migration-loss"),
     help: ArgumentHelp(
-      "What to do where the migration would delete what the version still has under the same name or identifier: refuse (the store stays as it is), or migrate.",
+      "What to do where only renaming identifiers differ and the data of an entity or property of the same name would be deleted: refuse (the store stays as it is), or migrate.",
       valueName: "remedy"))
   var lossRemedy: LossRemedy = .refuse
 

@@ -48,7 +48,7 @@ struct VersionOrderOptions: ParsableArguments {
     guard let lock = try ModelLock.read(place.path) else {
       throw FileError(.notFound, operation: "read the lock file", path: place.path)
     }
-    return try lock.ordered(bundle, to: target)
+    return try lock.ordered(bundle, to: target, path: place.path)
   }
 
   /// The same without the lock file, which a verb may be about to write; released versions and drafts alike.

@@ -22,7 +22,8 @@ extension ModelBundle {
       if let least = distances.min() { fitting = zip(fitting, distances).filter { $1 == least }.map(\.0) }
     }
     // What is left does not differ in anything that the store tells.
-    return fitting.first { $0.name == current.name } ?? fitting.last
+    return fitting.first { $0.name == current.name }
+      ?? fitting.last { !order.comes($0.name, after: current.name) } ?? fitting.last
   }
 }
 

@@ -28,6 +28,27 @@ public struct CarriedRename: Sendable, Hashable {
 
 /// Follows entities and properties by their names through consecutive versions.
 struct RenameChain {
+  /// Something by what it is called and known as.
+  private struct Named {
+    let name: String
+    let identifier: String
+
+    /// What it names as what it was; nil where it says nothing.
+    let former: String?
+
+    init(_ entity: Entity) {
+      name = entity.name
+      identifier = entity.renamingIdentifier
+      former = entity.explicitRenamingIdentifier
+    }
+
+    init(_ property: Property) {
+      name = property.name
+      identifier = property.traits.renamingIdentifier
+      former = property.traits.explicitRenamingIdentifier
+    }
+  }
+
   /// The models of the chain, oldest first: the source, those between, the destination.
   let models: [ManagedObjectModel]
 
@@ -35,18 +56,13 @@ struct RenameChain {
     models = [source] + between + [destination]
   }
 
-  /// Whether there is a version between, without which nothing is carried.
-  var hasVersionsBetween: Bool { models.count > 2 }
-
   /// What an entity of the source is called in each version; nil where it ends on the way.
   func names(of entity: String) -> [String]? {
     var names = [entity]
     for (model, next) in zip(models, models.dropFirst()) {
       guard let name = names.last, let found = model.entities[name] else { return nil }
       let heir = Self.heir(
-        of: (found.name, found.renamingIdentifier),
-        among: model.entities.values.map { ($0.name, $0.renamingIdentifier) },
-        in: next.entities.values.map { ($0.name, $0.renamingIdentifier) })
+        of: Named(found), among: model.entities.values.map { Named($0) }, in: next.entities.values.map { Named($0) })
       guard let heir else { return nil }
       names.append(heir)
     }
@@ -62,13 +78,12 @@ struct RenameChain {
       let after = next.properties(of: entities[index + 1])
       guard let found = before[current]?.property else { return nil }
       let isRelationship = found.relationship != nil
-      func candidates(_ properties: [String: InheritedProperty]) -> [(name: String, identifier: String)] {
+      func candidates(_ properties: [String: InheritedProperty]) -> [Named] {
         properties.values.map(\.property)
           .filter { ($0.attribute != nil || $0.relationship != nil) && ($0.relationship != nil) == isRelationship }
-          .map { ($0.name, $0.traits.renamingIdentifier) }
+          .map { Named($0) }
       }
-      let heir = Self.heir(
-        of: (found.name, found.traits.renamingIdentifier), among: candidates(before), in: candidates(after))
+      let heir = Self.heir(of: Named(found), among: candidates(before), in: candidates(after))
       guard let heir else { return nil }
       current = heir
     }
@@ -76,15 +91,12 @@ struct RenameChain {
   }
 
   /// What one thing is called in the next version: that of the same identifier, else the one that names it as what it was.
-  private static func heir(
-    of one: (name: String, identifier: String), among siblings: [(name: String, identifier: String)],
-    in next: [(name: String, identifier: String)]
-  ) -> String? {
+  private static func heir(of one: Named, among siblings: [Named], in next: [Named]) -> String? {
     let same = next.filter { $0.identifier == one.identifier }
     if !same.isEmpty { return same.count == 1 ? same[0].name : nil }
     // What has an identifier of its own and names a sibling's is that sibling's heir.
     guard !siblings.contains(where: { $0.identifier == one.name }) else { return nil }
-    let naming = next.filter { $0.identifier == one.name }
+    let naming = next.filter { $0.former == one.name }
     return naming.count == 1 ? naming[0].name : nil
   }
 }

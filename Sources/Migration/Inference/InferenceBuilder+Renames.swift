@@ -7,7 +7,6 @@ extension InferenceBuilder {
 
   /// Matches entities that were renamed from version to version, where both would stay without a counterpart.
   mutating func carryEntities() {
-    guard chain.hasVersionsBetween else { return }
     var found: [String: [String]] = [:]
     for name in source.names where images[name] == nil {
       guard let names = chain.names(of: name), let last = names.last, origins[last] == nil,
@@ -27,7 +26,7 @@ extension InferenceBuilder {
   /// Matches properties that were renamed from version to version, where both would stay without a counterpart and are of
   /// the same kind and type.
   mutating func carryProperties(_ pair: inout Pair, _ unmatched: [StoredProperty]) {
-    guard chain.hasVersionsBetween, !unmatched.isEmpty else { return }
+    guard carrying != .nothing, !unmatched.isEmpty else { return }
     guard let names = chain.names(of: pair.source.name), names.last == pair.destination.name else { return }
     // A property that the source has under the same name is not the heir of another one.
     let open = (destination.properties[pair.destination.name] ?? []).filter { property in
@@ -55,11 +54,16 @@ extension InferenceBuilder {
 
   // MARK: One name, two identifiers
 
-  /// Refuses entities of one name that stay without a counterpart on both sides: all their records would go.
-  mutating func refuseDisagreeingEntities() {
-    guard !acceptsLosses else { return }
+  /// Refuses entities of one name that stay without a counterpart on both sides: all their records would be deleted.
+  mutating func settleDisagreeingEntities() {
+    guard disagreement != .remove else { return }
     for name in source.names where images[name] == nil && origins[name] == nil {
       guard let before = source.entity(name), let after = destination.entity(name) else { continue }
+      if disagreement == .match {
+        origins[name] = name
+        images[name] = name
+        continue
+      }
       refuse(
         MigrationRefusal(
           .disagreeingIdentifiers, entity: name,
@@ -73,7 +77,7 @@ extension InferenceBuilder {
   /// Refuses properties of one name, kind and type that stay without a counterpart on both sides; those whose new identifier
   /// only says what a later version calls them are matched.
   mutating func settleDisagreeingProperties(_ pair: inout Pair) {
-    guard !acceptsLosses, !pair.source.isAbstract else { return }
+    guard !pair.source.isAbstract else { return }
     let continued = Set(pair.sources.values.map(\.path))
     let before = Dictionary(
       (source.properties[pair.source.name] ?? []).map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
@@ -81,10 +85,11 @@ extension InferenceBuilder {
       guard let old = before[property.path], !continued.contains(old.path), property.isOfKind(old),
         old.attribute?.isDerived != true
       else { continue }
-      if leadsForward(property, old, pair) {
+      if disagreement == .match || leadsForward(property, old, pair) {
         pair.sources[property.path] = old
         continue
       }
+      guard disagreement == .refuse else { continue }
       let name = "\(printable(pair.destination.name)).\(printable(property.path.description))"
       refuse(
         MigrationRefusal(

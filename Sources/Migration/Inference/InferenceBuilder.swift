@@ -70,31 +70,35 @@ struct InferenceBuilder {
   /// The versions after the destination.
   let later: [ManagedObjectModel]
 
-  /// Whether names that stand on both sides under different renaming identifiers are let go, as Core Data does.
-  let acceptsLosses: Bool
+  /// What becomes of names that stand on both sides under different renaming identifiers.
+  let disagreement: NameDisagreement
+
+  /// Which renames are carried on.
+  var carrying: Carrying
+
+  /// What is carried on of renames from version to version.
+  enum Carrying {
+    case all, properties, nothing
+  }
 
   init(
     from source: ManagedObjectModel, to destination: ManagedObjectModel, through between: [ManagedObjectModel] = [],
-    before later: [ManagedObjectModel] = [], acceptsLosses: Bool = false, hashes: Hashes? = nil
+    before later: [ManagedObjectModel] = [], disagreement: NameDisagreement = .refuse,
+    carrying: Carrying = .nothing, hashes: Hashes? = nil
   ) {
     self.source = InferenceSide(source)
     self.destination = InferenceSide(destination)
     self.hashes = hashes ?? Hashes(source: source.versionHashes(), destination: destination.versionHashes())
     chain = RenameChain(from: source, through: between, to: destination)
     self.later = later
-    self.acceptsLosses = acceptsLosses
-  }
-
-  /// The same, as if there were no versions between.
-  var withoutVersionsBetween: InferenceBuilder {
-    InferenceBuilder(
-      from: source.model, to: destination.model, before: later, acceptsLosses: acceptsLosses, hashes: hashes)
+    self.disagreement = disagreement
+    self.carrying = carrying
   }
 
   mutating func build() {
     matchEntities()
-    carryEntities()
-    refuseDisagreeingEntities()
+    if carrying == .all { carryEntities() }
+    settleDisagreeingEntities()
     refuseMergedHierarchies()
     for name in destination.names { matchProperties(of: name) }
     for name in destination.names {

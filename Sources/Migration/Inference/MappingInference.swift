@@ -26,18 +26,22 @@ public struct MappingInference: Sendable {
     before later: [ManagedObjectModel] = [], acceptsLosses: Bool = false
   ) {
     self.init(
-      InferenceBuilder(from: source, to: destination, through: between, before: later, acceptsLosses: acceptsLosses))
+      InferenceBuilder(
+        from: source, to: destination, through: between, before: later,
+        disagreement: acceptsLosses ? .remove : .refuse, carrying: between.isEmpty ? .nothing : .all))
   }
 
   /// Infers the mapping between two models whose version hashes are known already, or not.
   init(_ prepared: InferenceBuilder) {
     var builder = prepared
     builder.build()
-    if !builder.carried.isEmpty, !builder.refusals.isEmpty {
-      // Where a carried rename is in the way, direct inference wins.
-      var direct = prepared.withoutVersionsBetween
-      direct.build()
-      if direct.refusals.count < builder.refusals.count { builder = direct }
+    // Where a carried rename is in the way, direct inference wins; renames of entities are the first to be given up.
+    for carrying in [InferenceBuilder.Carrying.properties, .nothing]
+    where !builder.carried.isEmpty && !builder.refusals.isEmpty {
+      var other = prepared
+      other.carrying = carrying
+      other.build()
+      if other.refusals.count < builder.refusals.count { builder = other }
     }
     mapping = MappingModel(
       inferredBy: builder, source: builder.source.model, destination: builder.destination.model)

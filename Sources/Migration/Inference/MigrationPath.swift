@@ -34,6 +34,9 @@ public struct MigrationPath: Sendable, Hashable {
     /// Whether a step that removes what the target still has under another renaming identifier is taken all the same.
     public var acceptsLosses: Bool
 
+    /// Whether names decide where renaming identifiers disagree: for salvages, which keep what is there.
+    package var matchesNames = false
+
     /// The way that loses least, by itself.
     public init(
       isDirect: Bool = false, via: [String] = [], mappings: [MappingModel] = [], stages: [MigrationStage] = [],

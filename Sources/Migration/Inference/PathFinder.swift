@@ -31,6 +31,9 @@ struct PathFinder {
   let bundle: ModelBundle
   let options: MigrationPath.Options
 
+  /// Whether versions between are walked where a step cannot be inferred.
+  private var mayWalk = true
+
   /// Where the way goes through versions between.
   private(set) var detours: [MigrationPath.Detour] = []
 
@@ -80,12 +83,18 @@ struct PathFinder {
   // MARK: The way
 
   mutating func steps(from start: Place, to target: ModelVersion) throws(MigrationError) -> [MigrationStep] {
+    let stops = try options.via.map { name throws(MigrationError) in try version(name) }
+    // A store that is of the version already goes nowhere.
+    guard start.hashes != target.versionHashes else { return [] }
     var steps: [MigrationStep] = []
     var place = start
-    for name in options.via {
-      let stop = try version(name)
-      // A store that is past it already does not go back.
-      if let here = place.name, bundle.order.comes(here, after: name) { continue }
+    for stop in stops {
+      // A store that is past it already does not go back, unless the way leads back.
+      if let here = place.name, bundle.order.comes(here, after: stop.name),
+        !bundle.order.comes(here, after: target.name)
+      {
+        continue
+      }
       steps += try part(from: place, to: stop)
       if place.hashes != stop.versionHashes { place = Place(stop) }
     }
@@ -103,16 +112,20 @@ struct PathFinder {
     guard start.name != nil else { return try unknown(start, target) }
     var steps: [MigrationStep] = []
     var place = start
+    // Names and mappings may contradict each other; no version is come to twice.
+    var seen = [start.hashes]
     while place.hashes != target.versionHashes {
-      let between = versions(from: place, to: target)
+      let between = versions(from: place, to: target).filter { !seen.contains($0.versionHashes) }
       if let (next, mapping) = customStep(from: place, between, target) {
         steps.append(step(from: place.name, to: next, mapping))
         place = Place(next)
+        seen.append(place.hashes)
         continue
       }
       let stop = stageEnd(from: place, between + [target]) ?? nextStop(from: place, between, target)
       steps += try inferred(place, stop)
       place = Place(stop)
+      seen.append(place.hashes)
     }
     return steps
   }
@@ -158,6 +171,7 @@ struct PathFinder {
 
   /// The first version between from which a mapping or a stage leads on, or that one leads to; else the target.
   private func nextStop(from place: Place, _ between: [ModelVersion], _ target: ModelVersion) -> ModelVersion {
+    guard !options.mappings.isEmpty || !options.stages.isEmpty else { return target }
     for version in between {
       let later = versions(from: Place(version), to: target)
       if customStep(from: Place(version), later, target) != nil { return version }
@@ -179,13 +193,21 @@ struct PathFinder {
 
   // MARK: Inferred steps
 
+  private var disagreement: NameDisagreement {
+    options.matchesNames ? .match : options.acceptsLosses ? .remove : .refuse
+  }
+
   /// One inferred step with everything that stands in its way.
   func inference(_ place: Place, _ target: ModelVersion, carried: Bool = false) -> InferredStep {
-    let between = versions(from: place, to: target).map(\.model)
+    // A model that is in no bundle may be of any version before the target.
+    let between =
+      place.name == nil
+      ? bundle.order.names(from: nil, to: target.name).compactMap { bundle.version(named: $0)?.model }
+      : versions(from: place, to: target).map(\.model)
     let inference = MappingInference(
       InferenceBuilder(
         from: (carried ? place.carried : nil) ?? place.model, to: target.model, through: between,
-        before: bundle.versions(after: target).map(\.model), acceptsLosses: options.acceptsLosses,
+        before: bundle.versions(after: target).map(\.model), disagreement: disagreement, carrying: .all,
         hashes: .init(source: place.hashes, destination: target.versionHashes)))
     let step = MigrationStep(from: place.name, to: target.name, mapping: inference.mapping)
     return InferredStep(
@@ -215,8 +237,10 @@ struct PathFinder {
   private mutating func inferred(_ place: Place, _ target: ModelVersion) throws(MigrationError) -> [MigrationStep] {
     let direct = settled(place, target)
     guard !direct.refusals.isEmpty else { return [direct.step] }
-    let walk = VersionWalk(self, from: place, through: versions(from: place, to: target), to: target)
-    guard let found = walk.best() else {
+    let walk = VersionWalk(
+      self, from: place, through: versions(from: place, to: target), to: target,
+      mayLose: direct.step.mapping.losses)
+    guard mayWalk, let found = walk.best() else {
       try refuse(direct.refusals)
       return [direct.step]
     }
@@ -233,8 +257,14 @@ struct PathFinder {
     if let custom = custom(from: start.hashes, to: target) { return [step(from: nil, to: target, custom)] }
     let direct = inference(start, target)
     if direct.refusals.isEmpty { return [direct.step] }
+    guard !options.isDirect else {
+      try refuse(direct.refusals)
+      return [direct.step]
+    }
     let earlier = bundle.order.names(from: nil, to: target.name).compactMap { bundle.version(named: $0) }
-    for version in earlier.reversed() {
+    mayWalk = false
+    defer { mayWalk = true }
+    for version in earlier.suffix(VersionWalk.limit).reversed() {
       let first: MigrationStep
       if let custom = custom(from: start.hashes, to: version) {
         first = step(from: nil, to: version, custom)

@@ -13,11 +13,18 @@ struct VersionWalk {
   private let between: [ModelVersion]
   private let target: ModelVersion
 
-  init(_ finder: PathFinder, from start: PathFinder.Place, through between: [ModelVersion], to target: ModelVersion) {
+  /// What the store may lose on the way: what source and target do not share.
+  private let allowed: Set<String>
+
+  init(
+    _ finder: PathFinder, from start: PathFinder.Place, through between: [ModelVersion], to target: ModelVersion,
+    mayLose losses: [MigrationLoss]
+  ) {
     self.finder = finder
     self.start = start
-    self.between = between
+    self.between = between.suffix(Self.limit)
     self.target = target
+    allowed = Set(losses.map(\.place))
   }
 
   /// The way that loses least; of several the one of fewest steps, and of those the one by the newest version.
@@ -32,6 +39,7 @@ struct VersionWalk {
       let second = finder.inference(PathFinder.Place(version), target)
       guard second.refusals.isEmpty else { continue }
       let way = Way([first.step, second.step])
+      guard isAllowed(way) else { continue }
       if best.map({ way.losses < $0.losses }) ?? true { best = way }
       if way.losses == 0 { return way }
     }
@@ -39,18 +47,25 @@ struct VersionWalk {
     return longer.map { way in best.map { $0.losses <= way.losses } ?? false ? best : way } ?? best
   }
 
-  /// More versions than this are not tried in all combinations, but one after the other.
-  private static let limit = 24
+  /// How many versions are looked at, the newest first: each costs a look at all others.
+  static let limit = 48
+
+  /// Whether a way loses nothing that source and target share.
+  private func isAllowed(_ way: Way) -> Bool {
+    way.losses == 0
+      || Way.losses(of: way.steps).allSatisfy { allowed.contains($0) }
+  }
 
   /// The best way of any number of stops: for each version the best one that leads there, oldest first.
   private func longest() -> Way? {
     var reached: [(place: PathFinder.Place, way: Way)] = [(start, Way(steps: [], losses: 0))]
     for version in between + [target] {
       var found: Way?
-      for (place, way) in reached.suffix(Self.limit).reversed() {
+      for (place, way) in reached.reversed() {
         let next = finder.inference(place, version)
         guard next.refusals.isEmpty else { continue }
         let longer = Way(way.steps + [next.step])
+        guard isAllowed(longer) else { continue }
         if found.map({ (longer.losses, longer.steps.count) < ($0.losses, $0.steps.count) }) ?? true { found = longer }
       }
       guard let found else { continue }
@@ -67,14 +82,21 @@ extension VersionWalk.Way {
     losses = Self.losses(of: steps).count
   }
 
-  /// What the steps lose of what the store has: not what came up on the way.
-  static func losses(of steps: [MigrationStep]) -> [MigrationLoss] {
-    var result: [MigrationLoss] = []
+  /// What the steps lose of what the store has, as the store calls it (`Car`, `Car.color`): not what came up on the way.
+  static func losses(of steps: [MigrationStep]) -> [String] {
+    var result: [String] = []
     for (number, step) in steps.enumerated() {
       let trace = PropertyTrace(earlier: steps[..<number].map(\.mapping))
-      result += step.mapping.losses.withoutInherited().filter { loss in
-        let (records, values) = trace.trace(loss.sourceEntityName, loss.property)
-        return records != .none && (loss.property == nil || values != .none)
+      for loss in step.mapping.losses {
+        switch trace.trace(loss.sourceEntityName, loss.property) {
+        case (.none, _): continue
+        case (.entity(let name), .property(let path, _)):
+          result.append(MigrationLoss(.removedAttribute, source: name, property: path).place)
+        case (.entity(let name), .none) where loss.property == nil:
+          result.append(MigrationLoss(.removedEntity, source: name).place)
+        case (.entity, .none), (.entity, .made): continue
+        case (.entity, .unknown), (.unknown, _): result.append(loss.place)
+        }
       }
     }
     return result

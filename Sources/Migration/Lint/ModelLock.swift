@@ -37,11 +37,14 @@ public struct ModelLock: Sendable, Hashable, Codable {
   /// - Parameter earlier: the lock that it takes the place of, whose order stands; new versions come after it.
   public init(_ bundle: ModelBundle, after earlier: ModelLock? = nil) {
     format = 1
-    let names = bundle.versions.map(\.name)
-    let known = (earlier?.order ?? []).filter { names.contains($0) }
-    // Nothing but a lock tells what was made after the current version: a draft is not released.
-    let others = names.filter { !known.contains($0) }
-    order = known + others
+    if bundle.order.isGiven {
+      order = bundle.versions.map(\.name)
+    } else {
+      // Names tell little: what comes after the current version by its name is taken for a draft only where it is newer.
+      let names = bundle.versions(upTo: bundle.current).map(\.name)
+      let known = (earlier?.order ?? []).filter { name in bundle.versions.contains { $0.name == name } }
+      order = known + names.filter { !known.contains($0) }
+    }
     versions = Dictionary(
       bundle.versions.map { ($0.name, Version($0)) }, uniquingKeysWith: { first, _ in first })
   }
@@ -53,11 +56,14 @@ public struct ModelLock: Sendable, Hashable, Codable {
   ///
   /// The versions that the lock lacks are drafts: nothing leads through them.
   ///
+  /// - Parameters:
+  ///   - target: the version that a migration leads to; the current one if not given.
+  ///   - path: the lock file, for the error.
   /// - Throws: `model-lock-invalid` where the lock tells no order.
-  public func ordered(_ bundle: ModelBundle, to target: String? = nil) throws -> ModelBundle {
+  public func ordered(_ bundle: ModelBundle, to target: String? = nil, path: FilePath? = nil) throws -> ModelBundle {
     guard let order else {
       throw MigrationError(
-        .lockInvalid, operation: "read the lock file", path: bundle.path,
+        .lockInvalid, operation: "read the lock file", path: path,
         detail: "it does not say which version came first",
         hint:
           "Write it anew with: lazaret model lint --lock <file> --write-lock, with --versions where names do not tell.")

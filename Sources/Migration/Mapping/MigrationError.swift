@@ -158,7 +158,7 @@ public struct MigrationError: ReportableError {
     let first = refusals.first
     let more = refusals.count > 1 ? " (and \(refusals.count - 1) more)" : ""
     self.init(
-      !refusals.isEmpty && refusals.allSatisfy(\.preventsLoss) ? .wouldLose : .notInferable,
+      refusals.contains(where: \.preventsLoss) ? .wouldLose : .notInferable,
       operation: "infer the mapping",
       detail: (first?.detail ?? "the models do not fit") + more, hint: first?.wayRound,
       entityName: first?.entityName, propertyName: first?.property?.description, reason: first?.reason)

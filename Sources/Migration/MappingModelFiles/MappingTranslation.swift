@@ -84,7 +84,7 @@ struct MappingTranslation {
     if let source = record.sourceName, let before = builder.source.entity(source) {
       pair = InferenceBuilder.Pair(
         source: before, destination: after,
-        isCopy: builder.source.hashes[source] == builder.destination.hashes[destination], sources: [:])
+        isCopy: builder.hashes.source[source] == builder.hashes.destination[destination], sources: [:])
       mapping.sourceFilter = filter(record)
     }
     for property in builder.destination.properties[destination] ?? [] {

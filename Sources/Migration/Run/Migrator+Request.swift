@@ -6,7 +6,8 @@ extension Migrator {
   ///
   /// The code of policies and handlers is not part of it, only which there are.
   func request(_ options: Options) -> String {
-    var parts = bundle.versions.map { "\($0.name) \($0.checksum)" }
+    var parts = bundle.versions.map { "\($0.name) \($0.checksum) \(Self.unhashed($0.model))" }
+    parts.append("names \(options.matchesNames)")
     parts += ["to \(options.version ?? bundle.current.name)", "direct \(options.isDirect)"]
     parts += options.via.map { "via \($0)" } + ["losses \(options.whenMigrationLoses.rawValue)"]
     parts += ["rebuild \(options.alwaysRebuilds)"]
@@ -16,6 +17,21 @@ extension Migrator {
       "stage \(stage.source ?? "") \(stage.destination ?? "") \(stage.willMigrate != nil) \(stage.didMigrate != nil)"
     }
     parts += options.userInfo.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+    return FileDigest(of: Array(parts.joined(separator: "\n").utf8)).hexadecimal
+  }
+
+  /// What version hashes do not say of a model and what decides about values all the same: renaming identifiers, defaults.
+  private static func unhashed(_ model: ManagedObjectModel) -> String {
+    var parts: [String] = []
+    for entity in model.entities.values.sorted(by: { precedesByCodeUnit($0.name, $1.name) }) {
+      if let identifier = entity.explicitRenamingIdentifier { parts.append("\(entity.name)=\(identifier)") }
+      for property in entity.properties.values.sorted(by: { precedesByCodeUnit($0.name, $1.name) }) {
+        let identifier = property.traits.explicitRenamingIdentifier
+        let value = property.attribute?.defaultValue?.plainText
+        guard identifier != nil || value != nil else { continue }
+        parts.append("\(entity.name).\(property.name)=\(identifier ?? "") \(value ?? "")")
+      }
+    }
     return FileDigest(of: Array(parts.joined(separator: "\n").utf8)).hexadecimal
   }
 

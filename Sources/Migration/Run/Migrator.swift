@@ -21,9 +21,11 @@ public struct Migrator: Sendable {
     /// The versions that it goes through in any case, in this order.
     public var via: [String] = []
 
-    /// What becomes of a migration that would delete the records of an entity, or the values of an attribute, of which the
-    /// version it leads to still has the name or the identifier.
+    /// What becomes of a migration that would delete what the version it leads to still has.
     public var whenMigrationLoses = LossRemedy.refuse
+
+    /// Whether names decide where renaming identifiers disagree: for salvages, which keep what is there.
+    package var matchesNames = false
 
     /// Where the migrated store is written; nil for the place of the original.
     public var output: FilePath?
@@ -348,8 +350,12 @@ public struct Migrator: Sendable {
   private func rest(
     of journal: MigrationJournal, _ file: FilePath, _ options: Options
   ) throws(MigrationError) -> MigrationPath? {
-    let rest = try way(from: try storeFacts(file), options)
     let expected = journal.steps.dropFirst(journal.finished)
+    // The file may be of a draft that the way goes through; where it goes from there has been decided.
+    var options = options
+    options.version = expected.last?.destination ?? options.version ?? bundle.current.name
+    options.via = expected.dropLast().map(\.destination)
+    let rest = try way(from: try storeFacts(file), options)
     let found = rest.steps.map { ManagedObjectModel.versionChecksum(of: $0.mapping.destinationHashes) }
     return found == expected.map(\.destinationChecksum) ? rest : nil
   }
@@ -360,11 +366,11 @@ public struct Migrator: Sendable {
   func way(from facts: StoreFacts, _ options: Options) throws(MigrationError) -> MigrationPath {
     let source = try source(facts)
     if case .model(let model) = source { try refuseForeign(model, options) }
-    let path = try MigrationPath(
-      in: bundle, from: source, to: options.version,
-      options: .init(
-        isDirect: options.isDirect, via: options.via, mappings: options.mappings, stages: options.stages,
-        acceptsLosses: options.whenMigrationLoses == .migrate))
+    var choice = MigrationPath.Options(
+      isDirect: options.isDirect, via: options.via, mappings: options.mappings, stages: options.stages,
+      acceptsLosses: options.whenMigrationLoses == .migrate)
+    choice.matchesNames = options.matchesNames
+    let path = try MigrationPath(in: bundle, from: source, to: options.version, options: choice)
     try checkCustomSteps(path, options)
     return path
   }

@@ -168,6 +168,7 @@ struct StoreReconstruction {
     migration.output = folder.migrated
     // The evidence stays, and what the migration leaves out is told; refusing would leave the app without any record.
     migration.whenMigrationLoses = .migrate
+    migration.matchesNames = true
     migration.isCancelled = relay.isCancelled
     migration.progress = { [options] _, number, count in
       options.progress(.migration, Int64(number - 1), Int64(count))
