@@ -50,7 +50,7 @@ public struct LintFinding: Sendable, Hashable {
 
   /// How much a finding matters.
   public enum Severity: String, Sendable, Hashable, Codable {
-    /// Stores in the field cannot be migrated, or would lose what nobody meant to remove.
+    /// Stores in the field cannot be migrated, or would lose what was not meant to be removed.
     case error
 
     /// It may be meant.

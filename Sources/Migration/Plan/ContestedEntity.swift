@@ -21,7 +21,7 @@ struct ContestedEntity {
     }
     var result: [ContestedEntity] = []
     for (number, step) in path.steps.enumerated() {
-      // Whoever wrote a mapping has decided what goes.
+      // A custom mapping says itself what is removed.
       guard case .inferred = step.mapping.origin else { continue }
       let trace = PropertyTrace(earlier: path.steps[..<number].map(\.mapping))
       for loss in step.mapping.losses where loss.kind == .removedEntity {

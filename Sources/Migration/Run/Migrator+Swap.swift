@@ -301,7 +301,7 @@ extension Migrator {
     guard let note = journal.onlyHere else { return }
     let path = OnlyHereNote.path(beside: saved.main)
     try fileSystem.writeAtomically(try note.json(), to: path, replacing: true, permissions: .init(rawValue: 0o600))
-    // The superuser writes it for whoever has the store.
+    // The superuser writes it for the owner of the store.
     if FileSystem.effectiveUser == 0, var status = try fileSystem.status(of: original.main) {
       status.permissions = .init(rawValue: 0o600)
       try fileSystem.adoptAccess(of: status, to: path)
