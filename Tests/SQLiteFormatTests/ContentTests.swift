@@ -114,6 +114,8 @@ struct ContentTests {
     let groups = try database.countRows(root: root, byIntegerIn: 3)
     #expect(groups.counts == [1: 140, 2: 140, 3: 140, 4: 140])
     #expect(groups.findings.isEmpty)
+    let checked = try database.checkIntegrity(countingBy: [root: 3])
+    #expect(checked.isSound && checked.trees.first { $0.root == root }?.counts == groups.counts)
     var cursor = try database.rows(root: root)
     while let row = try cursor.next() {
       let looked = try database.row(row.rowid, root: root)
@@ -123,6 +125,31 @@ struct ContentTests {
     #expect(try database.row(5, root: root) == nil)
     #expect(try database.row(.max, root: root) == nil)
     #expect(try database.row(.min, root: root) == nil)
+  }
+
+  @Test("Rows that hold no integer in the column are counted together, by the check of the pages as by the count")
+  func countsOfMixedColumns() throws {
+    let fixture = try StoreFixture(
+      "PRAGMA page_size = 512", "CREATE TABLE t(a, b)", "CREATE TABLE u(a)",
+      """
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900)
+      INSERT INTO t SELECT i, CASE i % 4 WHEN 0 THEN 'four' WHEN 1 THEN NULL WHEN 2 THEN -70000 ELSE i / 300 END FROM n
+      """)
+    let database = try fixture.files().open()
+    let schema = try database.schema()
+    let root = try #require(schema.table(named: "t")?.rootPage)
+    let other = try #require(schema.table(named: "u")?.rootPage)
+    let rows = try fixture.queue.read {
+      try Row.fetchAll(
+        $0, sql: "SELECT CASE typeof(b) WHEN 'integer' THEN b END AS n, count(*) AS c FROM t GROUP BY n")
+    }
+    let expected = Dictionary(uniqueKeysWithValues: rows.map { ($0["n"] as Int64?, $0["c"] as Int) })
+    #expect(expected[nil] == 450 && expected.count > 4)
+    #expect(try database.countRows(root: root, byIntegerIn: 1).counts == expected)
+    let report = try database.checkIntegrity(countingBy: [root: 1, other: 0])
+    #expect(report.trees.first { $0.root == root }?.counts == expected)
+    #expect(report.trees.first { $0.root == other }?.counts == [:])
+    #expect(report.trees.first?.counts == nil)
   }
 
   @Test("A scan of all tables reads every row and column once")

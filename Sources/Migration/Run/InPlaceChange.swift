@@ -61,6 +61,9 @@ struct InPlaceChange: Sendable {
     try compareIndexes(layout)
   }
 
+  /// Whether records get values, so that the way depends on how many there are.
+  var fillsRecords: Bool { tables.contains { !$0.fillings.isEmpty } }
+
   /// The change of a table, by its old name.
   func change(of oldName: String) -> TableChange? { tables.first { $0.name.old == oldName } }
 
@@ -193,6 +196,7 @@ struct InPlaceChange: Sendable {
     for index in layout.source.spatialIndexes where contents.schema.tables[index.name] == nil {
       return InPlaceObstacle("the R-tree index \(index.name) is lacking")
     }
+    guard fillsRecords else { return nil }
     // Measured: giving every record of a table a value costs as much as writing the table anew.
     let filled = tables.filter { !$0.fillings.isEmpty }.reduce(0) { $0 + contents.rowCount(of: $1.name.old) }
     let all = tables.reduce(0) { $0 + contents.rowCount(of: $1.name.old) }

@@ -4,7 +4,8 @@ internal import PersistentStore
 internal import StoreFiles
 internal import SystemPackage
 
-/// One step of a migration that only adds and renames, carried out on a copy of the store in one transaction.
+/// One step of a migration that only adds and renames, carried out on a copy of the store in one transaction
+/// (``InPlaceCopy``).
 struct InPlaceStep {
   let change: InPlaceChange
   let contents: SourceContents
@@ -21,6 +22,9 @@ struct InPlaceStep {
 
     /// The tables whose pages, or those of their indexes, have changed; of the others the schema at most has.
     var changedTables: Set<String>
+
+    /// The schema of the store as it is now.
+    var schema: SQLSchema
   }
 
   /// The same tables after this step.
@@ -28,40 +32,28 @@ struct InPlaceStep {
     Set(tables.map { name in change.tables.first { $0.name.old == name }?.name.new ?? name })
   }
 
-  /// Changes the copy.
+  /// Changes the store, altogether or not at all; nothing is pushed to the disk.
   ///
-  /// - Parameter target: a copy that nobody else opens, of the source's model, without a log. It is changed altogether or
-  ///   not at all; nothing is pushed to the disk.
+  /// - Parameter database: a connection that writes to a log, and has the file to itself.
   /// - Returns: what was done; nil where the store turned out to need a rebuild.
-  /// - Throws: `migration-data-violation`, `migration-constraint-violation`, `migration-sqlite` or a file error.
-  func run(on target: FilePath) throws(MigrationError) -> Outcome? {
-    let connection = try StepConnection(target, .write, referenceDate: rebuild.referenceDate)
-    let outcome = try connection.run { database -> Outcome? in
-      try ConditionCount(layout).refuseViolations(database)
-      let losses = try StepForecast(of: layout, made: rebuild.made).losses(database)
-      // Both version bytes of the header say WAL, as in every store of Core Data's (format section 3.1).
-      try database.execute(
-        sql: """
-          PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL;
-          PRAGMA wal_autocheckpoint = 0; BEGIN
-          """)
-      var outcome = Outcome(account: StepAccount(step: rebuild.name, way: .inPlace), changedTables: [])
-      outcome.account.losses = losses
-      do {
-        try apply(database, &outcome)
-        try StepVerification(layout: layout).checkChanged(database, before: contents.schema)
-      } catch is InPlaceObstacle {
-        try database.execute(sql: "ROLLBACK")
-        return nil
-      } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
-        // SQLite refuses to rename where the app's own objects do not let it; a rebuild leaves those behind.
-        try database.execute(sql: "ROLLBACK")
-        return nil
-      }
-      try database.execute(sql: "COMMIT; PRAGMA main.wal_checkpoint(TRUNCATE)")
-      return outcome
+  func run(in database: Database) throws -> Outcome? {
+    try ConditionCount(layout).refuseViolations(database)
+    var outcome = Outcome(
+      account: StepAccount(step: rebuild.name, way: .inPlace), changedTables: [], schema: contents.schema)
+    outcome.account.losses = try StepForecast(of: layout, made: rebuild.made).losses(database)
+    try database.execute(sql: "BEGIN")
+    do {
+      try apply(database, &outcome)
+      outcome.schema = try StepVerification(layout: layout).checkChanged(database, before: contents.schema)
+    } catch is InPlaceObstacle {
+      try database.execute(sql: "ROLLBACK")
+      return nil
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
+      // SQLite refuses to rename where the app's own objects do not let it; a rebuild leaves those behind.
+      try database.execute(sql: "ROLLBACK")
+      return nil
     }
-    try connection.close()
+    try database.execute(sql: "COMMIT; PRAGMA main.wal_checkpoint(TRUNCATE)")
     return outcome
   }
 
@@ -86,7 +78,7 @@ struct InPlaceStep {
     if contents.schema.tables["Z_MODELCACHE"] == nil {
       try database.execute(sql: "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)")
     }
-    try StoreRebuild.writeMetadata(database, of: layout.destination.model, from: "main")
+    try rebuild.writeMetadata(database, from: "main")
     if contents.schema.hasTable("ACHANGE") {
       try rebuild.renumberHistory(database, &outcome.account)
       outcome.changedTables.insert("ACHANGE")
@@ -187,17 +179,17 @@ struct InPlaceStep {
   ///
   /// - Returns: the tables that got any.
   private func createMissingIndexes(_ database: Database) throws -> Set<String> {
-    let found = try SQLSchema(database)
+    let found = try SQLSchema.indexes(of: database)
     var tables: Set<String> = []
     for index in layout.destination.indexes {
       let columns = index.columns.map { $0.name.uppercased() }
-      let isThere = found.indexes.values.contains { other in
+      let isThere = found.values.contains { other in
         other.tableName.uppercased() == index.tableName.uppercased() && other.isUnique == index.isUnique
           && other.columns.map { $0.uppercased() } == columns && other.name.hasPrefix("Z")
           && (!other.isPartial || !index.isUnique)
       }
       if isThere { continue }
-      guard found.indexes[index.name] == nil else {
+      guard found[index.name] == nil else {
         throw InPlaceObstacle("an older index has the name \(index.name)")
       }
       do {

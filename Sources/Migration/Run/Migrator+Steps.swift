@@ -128,24 +128,37 @@ extension Migrator {
   ///
   /// - Returns: what they did; empty where the first needs a rebuild.
   private func inPlace(_ steps: ArraySlice<MigrationStep>, _ run: StepRun) throws(MigrationError) -> [StepAccount] {
-    guard let first = steps.first, let start = try part(first, after: [], of: run, in: run.source.path) else {
-      return []
-    }
-    try requireSpace(for: run, .inPlace)
     let (source, fileSystem) = (run.source.path, fileSystem)
-    let (_, accounts) = try concurrently { () throws(MigrationError) in
-      try FileIntegrity.checkSource(source, in: fileSystem)
+    let start = try steps.first.flatMap { step throws(MigrationError) in
+      try part(step, after: [], of: run) { change, layout throws(MigrationError) in
+        try contents(of: source, for: change, layout)
+      }
+    }
+    guard let start else { return [] }
+    try requireSpace(for: run, .inPlace)
+    let layout = start.layout.source
+    let (records, done) = try concurrently { () throws(MigrationError) in
+      try FileIntegrity.countRecords(of: layout, source, in: fileSystem)
     } _: { () throws(MigrationError) in
       try inPlace(start, steps, run)
     }
-    return accounts
+    guard let last = done.last else { return [] }
+    let entities = records.entities(last.layout)
+    return done.map { step in
+      var account = step.account
+      account.entities = entities
+      return account
+    }
   }
 
   /// A step in place with all that is known of it; nil for a rebuild.
   ///
-  /// - Parameter earlier: the steps that have been carried out on the same copy.
+  /// - Parameters:
+  ///   - earlier: the steps that have been carried out on the same copy.
+  ///   - contents: looks into the store; only asked where the models alone allow the step in place.
   private func part(
-    _ step: MigrationStep, after earlier: ArraySlice<MigrationStep>, of run: StepRun, in file: FilePath
+    _ step: MigrationStep, after earlier: ArraySlice<MigrationStep>, of run: StepRun,
+    contents: (InPlaceChange, StepLayout) throws(MigrationError) -> SourceContents
   ) throws(MigrationError) -> InPlaceStep? {
     // Code of the app has a file of its own to work on.
     guard !run.options.alwaysRebuilds, !step.mapping.isCustom, !hasCode(step, run.options) else { return nil }
@@ -153,8 +166,10 @@ extension Migrator {
       var rebuild = try StoreRebuild(
         step.mapping, name: step.name, referenceDate: run.journal.referenceDate, layouts: run.layouts)
       rebuild.made = run.made.following(earlier)
-      let contents = try outline(file, rebuild.layout)
-      guard let change = StepDecision(rebuild.layout, contents: contents).change else { return nil }
+      rebuild.isLast = run.number + earlier.count == run.journal.steps.count
+      guard let change = StepDecision(rebuild.layout).change else { return nil }
+      let contents = try contents(change, rebuild.layout)
+      guard change.obstacle(in: contents, rebuild.layout) == nil else { return nil }
       return InPlaceStep(change: change, contents: contents, rebuild: rebuild)
     } catch {
       throw error.told(step: step.name)
@@ -163,66 +178,52 @@ extension Migrator {
 
   private func inPlace(
     _ first: InPlaceStep, _ steps: ArraySlice<MigrationStep>, _ run: StepRun
-  ) throws(MigrationError) -> [StepAccount] {
+  ) throws(MigrationError) -> [(account: StepAccount, layout: StepLayout)] {
     let (source, target) = (run.source.path, run.folder.unfinished(run.number))
     try filing { () throws(FileError) in try fileSystem.duplicate(source, to: target) }
-    guard let outcome = try carryOut(first, on: target) else {
+    var copy = try InPlaceCopy(target, referenceDate: run.journal.referenceDate)
+    var done: [(account: StepAccount, layout: StepLayout)] = []
+    var changed: Set<String> = []
+    var part: InPlaceStep? = first
+    while let next = part, let outcome = try copy.carryOut(next) {
+      done.append((outcome.account, next.layout))
+      changed = next.renamed(changed).union(outcome.changedTables)
+      guard let step = steps.dropFirst(done.count).first else { break }
+      part = try self.part(step, after: steps.prefix(done.count), of: run, contents: copy.contents)
+      guard part != nil else { break }
+      try announce(step, run.number + done.count, run)
+      MigrationTrace.current?.begin(step, number: run.number + done.count)
+    }
+    try copy.close()
+    guard !done.isEmpty else {
       let (folder, number) = (run.folder, run.number)
       try filing { () throws(FileError) in try folder.removeUnfinished(number) }
       return []
     }
-    var accounts = [outcome.account]
-    var last = first
-    var changed = outcome.changedTables
-    for step in steps.dropFirst() {
-      guard let next = try part(step, after: steps.prefix(accounts.count), of: run, in: target) else { break }
-      try announce(step, run.number + accounts.count, run)
-      MigrationTrace.current?.begin(step, number: run.number + accounts.count)
-      guard let outcome = try carryOut(next, on: target) else { break }
-      accounts.append(outcome.account)
-      changed = next.renamed(changed).union(outcome.changedTables)
-      last = next
-    }
-    return try verify(target, accounts, last.layout, changed)
+    try verify(target, changed)
+    return done
   }
 
-  private func carryOut(_ step: InPlaceStep, on target: FilePath) throws(MigrationError) -> InPlaceStep.Outcome? {
-    do throws(MigrationError) {
-      return try step.run(on: target)
-    } catch {
-      throw error.told(step: step.rebuild.name)
-    }
-  }
-
-  private func outline(_ file: FilePath, _ layout: StepLayout) throws(MigrationError) -> SourceContents {
+  private func contents(
+    of file: FilePath, for change: InPlaceChange, _ layout: StepLayout
+  ) throws(MigrationError) -> SourceContents {
     let connection = try StepConnection(file, .immutable)
-    let contents = try connection.read { try SourceContents(outlineOf: $0, layout) }
+    let contents = try connection.read { try SourceContents(for: change, schema: nil, $0, layout) }
     try connection.close()
     return contents
   }
 
-  /// Checks the tables that have changed, counts the records, of which there are as many after each step, and pushes the
-  /// copy to the disk.
-  private func verify(
-    _ target: FilePath, _ accounts: [StepAccount], _ layout: StepLayout, _ changed: Set<String>
-  ) throws(MigrationError) -> [StepAccount] {
-    let (path, fileSystem) = (target, fileSystem)
-    // The disk is at work while the records are counted.
-    let (_, records) = try concurrently { () throws(MigrationError) in
-      do throws(FileError) { try fileSystem.synchronizeFile(path) } catch { throw MigrationError(error) }
+  /// Checks the tables that have changed, and pushes the copy to the disk.
+  private func verify(_ target: FilePath, _ changed: Set<String>) throws(MigrationError) {
+    let fileSystem = fileSystem
+    _ = try concurrently { () throws(MigrationError) in
+      do throws(FileError) { try fileSystem.synchronizeFile(target) } catch { throw MigrationError(error) }
     } _: { () throws(MigrationError) in
-      let connection = try StepConnection(path, .immutable)
-      let records = try connection.read { database in
+      let connection = try StepConnection(target, .immutable)
+      try connection.read { database in
         for table in changed.sorted() { try StepVerification.checkIntegrity(of: table, database) }
-        return try InPlaceCount(database, layout)
       }
       try connection.close()
-      return records
-    }
-    return accounts.map { account in
-      var account = account
-      account.entities = records.entities
-      return account
     }
   }
 
@@ -240,7 +241,10 @@ extension Migrator {
       step.mapping, name: step.name, referenceDate: date, policies: run.options.policies, attempt: attempt,
       userInfo: run.options.userInfo, layouts: run.layouts)
     rebuild.made = run.made
-    var account = try rebuild.run(from: source, to: target)
+    rebuild.isLast = run.number == run.journal.steps.count
+    let built = try rebuild.run(from: source, to: target)
+    let before = built.before
+    var account = built.account
     try finishStage(step, rebuild, target, run.options, &account)
     let made = account
     let fileSystem = fileSystem
@@ -250,7 +254,7 @@ extension Migrator {
       do throws(FileError) { try fileSystem.synchronizeFile(target) } catch { throw MigrationError(error) }
     } _: { () throws(MigrationError) in
       try concurrently { () throws(MigrationError) in
-        try StepVerification(layout: layout).check(target, against: source, made)
+        try StepVerification(layout: layout).check(target, against: source, before: before, made)
       } _: { () throws(MigrationError) in
         try FileIntegrity.check(target, in: fileSystem)
       }

@@ -13,8 +13,8 @@ struct SourceContents {
   /// The records of each entity, by table and number.
   private(set) var rows: [String: [Int: Int]] = [:]
 
-  /// How many rows each table has; only counted where nothing else has been.
-  private(set) var rowCounts: [String: Int] = [:]
+  /// How many rows tables have; only of those that were asked for, and where nothing else has been counted.
+  private var rowCounts: [String: Int] = [:]
 
   /// In words, a column of the model's tables that the model does not have, or that is declared otherwise; nil for none.
   ///
@@ -24,18 +24,21 @@ struct SourceContents {
   /// The text encoding as SQLite names it; both files of a step have the same.
   private(set) var encoding = "UTF-8"
 
-  /// Reads the schema and the numbers of rows, which costs next to nothing.
+  /// Reads the schema, which costs next to nothing.
   ///
   /// - Throws: `migration-data-violation` where the store lacks a table or a column of its model.
   init(outlineOf database: Database, _ layout: StepLayout) throws {
-    schema = try SQLSchema(database)
+    try self.init(schema: SQLSchema(database), database, layout)
+  }
+
+  /// Begins with a schema that has been read already.
+  ///
+  /// - Throws: `migration-data-violation` where the store lacks a table or a column of its model.
+  init(schema: SQLSchema, _ database: Database, _ layout: StepLayout) throws {
+    self.schema = schema
     indexStatements = try Self.indexStatements(database)
     encoding = try Self.encoding(of: database)
     try checkSchema(layout)
-    for table in layout.source.tables {
-      rowCounts[table.name] =
-        try Int.fetchOne(database, sql: "SELECT count(*) FROM \(SQLText.identifier(table.name))") ?? 0
-    }
   }
 
   /// Reads the schema and counts the records.
@@ -43,10 +46,7 @@ struct SourceContents {
   /// - Throws: `migration-data-violation` where the store lacks a table or a column of its model, or holds records of
   ///   an entity that the model does not have.
   init(_ database: Database, _ layout: StepLayout) throws {
-    schema = try SQLSchema(database)
-    indexStatements = try Self.indexStatements(database)
-    encoding = try Self.encoding(of: database)
-    try checkSchema(layout)
+    try self.init(outlineOf: database, layout)
     try countRows(database, layout)
   }
 
@@ -76,7 +76,12 @@ struct SourceContents {
     for table in layout.source.tables { try countRows(of: table, database, layout) }
   }
 
-  /// How many rows a table has; 0 for join tables.
+  /// Counts the rows of a table, whatever they are of.
+  mutating func countRows(of table: String, _ database: Database) throws {
+    rowCounts[table] = try Int.fetchOne(database, sql: "SELECT count(*) FROM \(SQLText.identifier(table))") ?? 0
+  }
+
+  /// How many rows a table has; 0 where they have not been counted.
   func rowCount(of table: String) -> Int { rowCounts[table] ?? rows[table]?.values.reduce(0, +) ?? 0 }
 
   private static func indexStatements(_ database: Database) throws -> [String: String] {

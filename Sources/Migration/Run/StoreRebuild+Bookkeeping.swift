@@ -11,7 +11,7 @@ extension StoreRebuild {
   /// Fills `Z_PRIMARYKEY`, `Z_METADATA` and `Z_MODELCACHE`.
   func fillBookkeeping(_ database: Database) throws {
     try fillPrimaryKeys(database)
-    try Self.writeMetadata(database, of: layout.destination.model, from: "old")
+    try writeMetadata(database, from: "old")
   }
 
   /// The highest primary key ever given out is that of the hierarchies the records come from (format section 3.3).
@@ -40,10 +40,11 @@ extension StoreRebuild {
         """)
   }
 
-  /// Writes the metadata of a model: the identifier and everything foreign stay, what describes the model is new.
+  /// Writes the metadata of the new model: the identifier and everything foreign stay, what describes the model is new.
   ///
   /// - Parameter schema: the database that has the old metadata; that of the new is always `main`.
-  static func writeMetadata(_ database: Database, of model: ManagedObjectModel, from schema: String) throws {
+  func writeMetadata(_ database: Database, from schema: String) throws {
+    let model = layout.destination.model
     guard let row = try Row.fetchOne(database, sql: "SELECT Z_UUID, Z_PLIST FROM \(schema).Z_METADATA LIMIT 1") else {
       throw MigrationError(.dataViolation, detail: "the store has no metadata")
     }
@@ -59,11 +60,13 @@ extension StoreRebuild {
       metadata.entries[key] = fresh.entries[key]
     }
     let bytes = Data(try metadata.propertyListBytes())
-    let cache = Data(try model.modelCache())
     try database.execute(sql: "DELETE FROM main.Z_METADATA; DELETE FROM main.Z_MODELCACHE")
     try database.execute(
       sql: "INSERT INTO main.Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?, ?)", arguments: [uuid, bytes])
-    try database.execute(sql: "INSERT INTO main.Z_MODELCACHE (Z_CONTENT) VALUES (?)", arguments: [cache])
+    // Compiling a model costs as much as all the rest of a small step; only the last one's is ever read.
+    guard isLast else { return }
+    try database.execute(
+      sql: "INSERT INTO main.Z_MODELCACHE (Z_CONTENT) VALUES (?)", arguments: [Data(try model.modelCache())])
   }
 
   /// Computes the derived attributes whose values could not be kept.

@@ -18,6 +18,9 @@ struct StoreRebuild {
   /// What earlier steps have put in of their own, which is nobody's loss.
   var made = MadeValues()
 
+  /// Whether it ends the migration, so that its file is the one that apps open.
+  var isLast = true
+
   /// What goes beyond an inferred mapping; nil where nothing does.
   let custom: CustomStep?
 
@@ -41,8 +44,11 @@ struct StoreRebuild {
   /// - Parameters:
   ///   - source: a store of the source's model that nobody else opens, without a log.
   ///   - target: the new file; what a killed run left there must be gone.
+  /// - Returns: what was done, and the schema of the source.
   /// - Throws: `migration-data-violation`, `migration-constraint-violation`, `migration-sqlite` or a file error.
-  func run(from source: FilePath, to target: FilePath) throws(MigrationError) -> StepAccount {
+  func run(
+    from source: FilePath, to target: FilePath
+  ) throws(MigrationError) -> (account: StepAccount, before: SQLSchema) {
     let old = try StepConnection(source, .immutable, cacheKilobytes: 2048)
     // Where whole tables are copied, the records can be counted meanwhile; else it matters beforehand which there are.
     let hasAllEntities =
@@ -67,7 +73,7 @@ struct StoreRebuild {
     var account = built
     account.losses = counted.1 + built.losses
     if custom == nil { count(counted.0, &account) }
-    return account
+    return (account, contents.schema)
   }
 
   /// Fills the new file.

@@ -1,3 +1,4 @@
+internal import PersistentStore
 internal import SQLiteFormat
 internal import StoreFiles
 internal import SystemPackage
@@ -12,27 +13,62 @@ enum FileIntegrity {
   ///
   /// - Throws: `store-damaged`, or the error of reading it.
   static func checkSource(_ path: FilePath, in fileSystem: FileSystem) throws(MigrationError) {
-    do throws(MigrationError) {
-      try check(path, in: fileSystem)
+    try check(path, in: fileSystem, orThrow: .sourceDamaged)
+  }
+
+  /// Checks the file that steps in place begin with, and counts its records on the way.
+  ///
+  /// - Throws: `store-damaged`, `migration-data-violation` for records of no entity, or the error of reading it.
+  static func countRecords(
+    of layout: StoreLayout, _ path: FilePath, in fileSystem: FileSystem
+  ) throws(MigrationError) -> InPlaceCount {
+    var tables: [UInt32: String] = [:]
+    let report: IntegrityReport
+    do {
+      let database = try Database(main: try fileSystem.open(path))
+      let schema = try database.schema()
+      var columns: [UInt32: Int] = [:]
+      for table in layout.tables {
+        guard let entry = schema.table(named: table.name) else { continue }
+        tables[entry.rootPage] = table.name
+        columns[entry.rootPage] = entry.tableDefinition?.column(named: "Z_ENT")
+      }
+      report = try database.checkIntegrity(findingLimit: 10, countingBy: columns)
     } catch {
-      guard error.kind == .verificationFailed else { throw error }
-      throw MigrationError(.sourceDamaged, detail: error.detail)
+      throw MigrationError(database: error, path: path)
     }
+    try refuseDamage(.sourceDamaged, report)
+    var counted: [String: [Int64?: Int]] = [:]
+    for tree in report.trees {
+      if let name = tables[tree.root] { counted[name] = tree.counts }
+    }
+    return try InPlaceCount(counted, layout, in: path)
   }
 
   /// Checks a file that nobody writes to, without a log.
   ///
   /// - Throws: `migration-verification-failed` where it is damaged, or the error of reading it.
   static func check(_ path: FilePath, in fileSystem: FileSystem) throws(MigrationError) {
+    try check(path, in: fileSystem, orThrow: .verificationFailed)
+  }
+
+  private static func check(
+    _ path: FilePath, in fileSystem: FileSystem, orThrow kind: MigrationError.Kind
+  ) throws(MigrationError) {
     let report: IntegrityReport
     do {
       report = try Database(main: try fileSystem.open(path)).checkIntegrity(findingLimit: 10)
     } catch {
       throw MigrationError(database: error, path: path)
     }
+    try refuseDamage(kind, report)
+  }
+
+  private static func refuseDamage(_ kind: MigrationError.Kind, _ report: IntegrityReport) throws(MigrationError) {
     guard report.isSound else {
       let kinds = report.findings.counts.keys.map(\.rawValue).sorted().joined(separator: ", ")
-      throw StepVerification.failed("its pages are damaged (\(kinds))")
+      let detail = "its pages are damaged (\(kinds))"
+      throw kind == .sourceDamaged ? MigrationError(kind, detail: detail) : StepVerification.failed(detail)
     }
   }
 }

@@ -10,12 +10,15 @@ struct StepVerification {
 
   /// Checks the file of a rebuild against the one it was made from.
   ///
+  /// - Parameter before: the schema of the source.
   /// - Throws: `migration-verification-failed`, or `migration-data-violation` where records lack what is mandatory.
-  func check(_ target: FilePath, against source: FilePath, _ account: StepAccount) throws(MigrationError) {
+  func check(
+    _ target: FilePath, against source: FilePath, before: SQLSchema, _ account: StepAccount
+  ) throws(MigrationError) {
     let new = try StepConnection(target, .immutable)
     let old = try StepConnection(source, .immutable)
     try new.read { database in
-      try checkSchema(database, before: try old.read { try SQLSchema($0) })
+      try check(SQLSchema(database), before: before)
       try checkMetadata(database)
       try checkCounts(database, account)
       try checkConditions(database)
@@ -37,11 +40,15 @@ struct StepVerification {
   ///
   /// Records stay where they are, and what they lead to does too, so neither is looked at; the records are counted, and
   /// the pages checked, when the last of the steps in place is done.
-  func checkChanged(_ database: Database, before: SQLSchema) throws {
-    try checkSchema(database, before: before)
+  ///
+  /// - Returns: the schema as it is now.
+  func checkChanged(_ database: Database, before: SQLSchema) throws -> SQLSchema {
+    let schema = try SQLSchema(database)
+    try check(schema, before: before)
     try checkMetadata(database)
     try checkPrimaryKeys(database)
     try checkConditions(database)
+    return schema
   }
 
   /// SQLite's own check of a table and its indexes.
@@ -58,9 +65,8 @@ struct StepVerification {
   }
 
   /// The tables, columns and indexes must be those of a store that was freshly created.
-  private func checkSchema(_ database: Database, before: SQLSchema) throws {
+  private func check(_ found: SQLSchema, before: SQLSchema) throws {
     let expected = try layout.destinationSchema()
-    let found = try SQLSchema(database)
     let serious = expected.differences(to: found).filter { difference in
       switch difference {
       case .unexpectedTable(let name): before.tables[name] == nil

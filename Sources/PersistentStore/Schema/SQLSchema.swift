@@ -85,7 +85,7 @@ extension SQLSchema {
       }
     }
     try readColumns(database)
-    try readIndexes(database)
+    indexes = try Self.indexes(of: database).filter { tables[$0.value.tableName] != nil }
   }
 
   private mutating func readColumns(_ database: Database) throws {
@@ -104,7 +104,9 @@ extension SQLSchema {
     }
   }
 
-  private mutating func readIndexes(_ database: Database) throws {
+  /// Reads the indexes alone, by name, those of SQLite's own tables included.
+  package static func indexes(of database: Database) throws -> [String: SQLIndex] {
+    var indexes: [String: SQLIndex] = [:]
     let rows = try Row.fetchCursor(
       database,
       sql: """
@@ -113,12 +115,13 @@ extension SQLSchema {
         WHERE m.type = 'table' ORDER BY m.name, i.name, c.seqno
         """)
     while let row = try rows.next() {
-      guard let table = Self.text(row, 0), tables[table] != nil, let name = Self.text(row, 1) else { continue }
+      guard let table = Self.text(row, 0), let name = Self.text(row, 1) else { continue }
       let empty = SQLIndex(
         name: name, tableName: table, isUnique: Self.integer(row, 2) != 0, isPartial: Self.integer(row, 3) != 0,
         columns: [])
       indexes[name, default: empty].columns.append(Self.text(row, 4) ?? "")
     }
+    return indexes
   }
 
   /// The text of a column, whatever the database holds there.

@@ -7,6 +7,7 @@ extension IntegrityCheck {
   /// Checks one b-tree from its root to its leaves and along its overflow chains.
   mutating func checkTree(root: UInt32, name: String, isTable: Bool) throws(FormatError) {
     var tree = IntegrityReport.Tree(root: root, name: name, isTable: isTable)
+    grouped = isTable ? columns[root].map(GroupedCount.init) : nil
     var stack: [Level] = []
     var lastRowid: Int64?
     if let page = try enter(root, of: &tree, from: nil) { stack.append(Level(page: page)) }
@@ -43,6 +44,8 @@ extension IntegrityCheck {
       }
       if let next = try enter(child, of: &tree, from: page) { stack.append(Level(page: next)) }
     }
+    if grouped?.hasTooMany == true { findings.note(.tooManyGroups, root: root) }
+    tree.counts = grouped?.counts
     trees.append(tree)
   }
 
@@ -78,23 +81,36 @@ extension IntegrityCheck {
   private mutating func checkCells(
     of page: BTreePage, tree: inout IntegrityReport.Tree, lastRowid: inout Int64?
   ) throws(FormatError) {
+    // The page has just been checked, and its cells are at hand where nothing is wrong with it.
+    let isSound = scratch.cells.count == page.cellCount && ownership.use(of: page.number) != .damaged
     var budget = PageBudget()
     for index in 0..<page.cellCount {
-      // What cannot be read has been reported with the page.
-      guard let cell = page.cell(at: index), budget.take(cell.length, of: page) else { continue }
-      tree.rows += 1
-      if tree.isTable {
-        if let last = lastRowid, cell.rowid <= last {
-          findings.note(.rowidOrder, page: page.number, cell: index, root: tree.root)
-        }
-        lastRowid = cell.rowid
+      if isSound {
+        try check(scratch.cells[index], index, of: page, tree: &tree, lastRowid: &lastRowid)
+      } else if let cell = page.cell(at: index), budget.take(cell.length, of: page) {
+        // What cannot be read has been reported with the page.
+        try check(cell, index, of: page, tree: &tree, lastRowid: &lastRowid)
       }
-      if !RecordCheck.isWellFormed(page.bytes.span, cell: cell) {
-        findings.note(.recordMalformed, page: page.number, cell: index, root: tree.root)
+    }
+  }
+
+  @inline(__always)
+  private mutating func check(
+    _ cell: Cell, _ index: Int, of page: BTreePage, tree: inout IntegrityReport.Tree, lastRowid: inout Int64?
+  ) throws(FormatError) {
+    tree.rows += 1
+    if tree.isTable {
+      if let last = lastRowid, cell.rowid <= last {
+        findings.note(.rowidOrder, page: page.number, cell: index, root: tree.root)
       }
-      if let first = cell.overflowPage {
-        try checkChain(from: first, of: cell, on: page, tree: &tree)
-      }
+      lastRowid = cell.rowid
+      grouped?.add(cell, on: page)
+    }
+    if !RecordCheck.isWellFormed(page.bytes.span, cell: cell) {
+      findings.note(.recordMalformed, page: page.number, cell: index, root: tree.root)
+    }
+    if let first = cell.overflowPage {
+      try checkChain(from: first, of: cell, on: page, tree: &tree)
     }
   }
 

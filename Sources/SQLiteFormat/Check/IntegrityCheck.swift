@@ -2,15 +2,27 @@
 struct IntegrityCheck {
   let database: Database
   let progress: (_ done: Int, _ total: Int) -> Bool
+
+  /// The columns to count the rows of tables by, under their root pages.
+  let columns: [UInt32: Int]
+
   var findings: Findings
   var ownership: PageOwnership
   var trees: [IntegrityReport.Tree] = []
   var pagesDone = 0
   var scratch = PageCheck()
+
+  /// How the rows of the tree that is being checked are counted; nil where only their number matters.
+  var grouped: GroupedCount?
+
   private let isAutoVacuum: Bool
 
-  init(_ database: Database, findingLimit: Int, progress: @escaping (_ done: Int, _ total: Int) -> Bool) {
+  init(
+    _ database: Database, findingLimit: Int, columns: [UInt32: Int],
+    progress: @escaping (_ done: Int, _ total: Int) -> Bool
+  ) {
     self.database = database
+    self.columns = columns
     self.progress = progress
     findings = Findings(limit: findingLimit)
     findings.append(contentsOf: database.findings)
@@ -141,10 +153,13 @@ extension Database {
   ///
   /// Memory is five bytes for each page, and up to `findingLimit` findings. `progress` is told now and then how many pages
   /// of how many are done; where it returns false, ``FormatError/Kind/cancelled`` is thrown.
+  ///
+  /// - Parameter columns: the columns to count the rows of tables by, from 0, under the tables' root pages.
   public func checkIntegrity(
-    findingLimit: Int = 1000, progress: @escaping (_ done: Int, _ total: Int) -> Bool = { _, _ in true }
+    findingLimit: Int = 1000, countingBy columns: [UInt32: Int] = [:],
+    progress: @escaping (_ done: Int, _ total: Int) -> Bool = { _, _ in true }
   ) throws(FormatError) -> IntegrityReport {
-    var check = IntegrityCheck(self, findingLimit: findingLimit, progress: progress)
+    var check = IntegrityCheck(self, findingLimit: findingLimit, columns: columns, progress: progress)
     return try check.run()
   }
 }

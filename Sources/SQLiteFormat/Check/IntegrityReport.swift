@@ -22,6 +22,9 @@ public struct IntegrityReport: Sendable {
 
     /// The levels from the root to the leaves.
     public var depth = 0
+
+    /// The rows for each integer in a column, where that was asked for; those with anything else there under nil.
+    public var counts: [Int64?: Int]?
   }
 
   /// Everything that was found, header and sizes included.

@@ -7,13 +7,20 @@ struct PageCheck {
     var cell: Int?
   }
 
-  /// The used stretches of the page: the start in the upper half, the last byte in the lower.
-  private var used: [UInt32] = []
+  /// The cells of the page that was checked last, where it has no problem: then all of them, in order.
+  private(set) var cells: [Cell] = []
+
+  /// A bit for each byte of the page that a cell or a free block uses.
+  private var used: [UInt64] = []
+
+  private var usedCount = 0
+  private var overlaps = false
 
   mutating func check(_ page: BTreePage) -> [Problem] {
     var problems: [Problem] = []
+    cells.removeAll(keepingCapacity: true)
     guard page.isHeaderPlausible else { return [Problem(kind: .pageHeaderInvalid)] }
-    used.removeAll(keepingCapacity: true)
+    forgetUse(size: page.geometry.usableSize)
     let span = page.bytes.span
     for index in 0..<page.cellCount {
       guard let offset = page.cellOffset(at: index), offset >= page.contentStart else {
@@ -26,43 +33,49 @@ struct PageCheck {
         problems.append(Problem(kind: .cellInvalid, cell: index))
         continue
       }
-      add(offset..<(offset + cell.length))
+      use(offset..<(offset + cell.length))
+      cells.append(cell)
     }
     let (blocks, isSound) = page.freeblocks
-    for block in blocks { add(block) }
+    for block in blocks { use(block) }
     let isFirstBlockInside = page.firstFreeblock == 0 || page.firstFreeblock >= page.contentStart
     if !isSound || !isFirstBlockInside { problems.append(Problem(kind: .freeblockInvalid)) }
     if problems.isEmpty, let kind = checkCoverage(of: page) { problems.append(Problem(kind: kind)) }
     return problems
   }
 
-  private mutating func add(_ range: Range<Int>) {
-    used.append(UInt32(truncatingIfNeeded: range.lowerBound) << 16 | UInt32(truncatingIfNeeded: range.upperBound - 1))
+  private mutating func forgetUse(size: Int) {
+    let words = (size + 63) >> 6
+    if used.count == words {
+      for index in used.indices { used[index] = 0 }
+    } else {
+      used = [UInt64](repeating: 0, count: words)
+    }
+    usedCount = 0
+    overlaps = false
   }
 
-  private var isSorted: Bool {
-    var last: UInt32 = 0
-    for stretch in used {
-      guard stretch >= last else { return false }
-      last = stretch
+  /// Marks bytes as used, which lie within the page.
+  private mutating func use(_ range: Range<Int>) {
+    usedCount += range.count
+    let last = range.upperBound - 1
+    var word = range.lowerBound >> 6
+    var mask = UInt64.max << UInt64(truncatingIfNeeded: range.lowerBound & 63)
+    while word < last >> 6 {
+      if used[word] & mask != 0 { overlaps = true }
+      used[word] |= mask
+      mask = .max
+      word += 1
     }
-    return true
+    mask &= .max >> UInt64(truncatingIfNeeded: 63 - last & 63)
+    if used[word] & mask != 0 { overlaps = true }
+    used[word] |= mask
   }
 
-  /// Whether stretches overlap, and whether the gaps between them are as many bytes as the header says.
-  private mutating func checkCoverage(of page: BTreePage) -> Finding.Kind? {
-    // Cells mostly lie in the order of their pointers, from the end of the page: then turning them round is enough.
-    if used.count > 1, used[0] > used[used.count - 1] { used.reverse() }
-    if !isSorted { used.sort() }
-    var end = page.contentStart
-    var fragments = 0
-    for stretch in used {
-      let start = Int(stretch >> 16)
-      guard start >= end else { return .cellsOverlap }
-      fragments += start - end
-      end = Int(stretch & 0xffff) + 1
-    }
-    fragments += page.geometry.usableSize - end
+  /// Whether anything overlaps, and whether the gaps between cells and free blocks are as many bytes as the header says.
+  private func checkCoverage(of page: BTreePage) -> Finding.Kind? {
+    if overlaps { return .cellsOverlap }
+    let fragments = page.geometry.usableSize - page.contentStart - usedCount
     return fragments == page.fragmentedBytes ? nil : .fragmentCountWrong
   }
 }

@@ -16,33 +16,18 @@ extension Database {
     root: UInt32, byIntegerIn column: Int
   ) throws(FormatError) -> (counts: [Int64?: Int], findings: Findings) {
     var walk = try BTreeWalk(database: self, root: root, isTable: true)
-    var counts: [Int64?: Int] = [:]
-    var current: Int64?
-    var run = 0
-    func flush() {
-      if run > 0 { counts[current, default: 0] += run }
-      run = 0
-    }
+    var grouped = GroupedCount(column: column)
     while let page = try walk.nextPage() {
       for index in 0..<page.cellCount {
         guard let cell = page.cell(at: index) else {
           walk.findings.note(.cellInvalid, page: page.number, cell: index, root: root)
           continue
         }
-        var value = LeafScan.integer(inColumn: column, of: page.bytes.span, payload: cell.localPayload)
-        if value != current {
-          flush()
-          if let new = value, counts.count >= 65536, counts[new] == nil {
-            value = nil
-            if !walk.findings.contains(.tooManyGroups) { walk.findings.note(.tooManyGroups, root: root) }
-          }
-          current = value
-        }
-        run += 1
+        grouped.add(cell, on: page)
       }
     }
-    flush()
-    return (counts, walk.findings)
+    if grouped.hasTooMany { walk.findings.note(.tooManyGroups, root: root) }
+    return (grouped.counts, walk.findings)
   }
 }
 
