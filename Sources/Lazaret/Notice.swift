@@ -32,10 +32,20 @@ public struct Notice: Sendable, Hashable, Codable {
     Action(key: "lazaret.action.contact-support", title: "Contact Support"),
   ]
 
+  /// What an opening's user is told of what was done; nil where there is nothing to tell.
+  ///
+  /// - Parameter report: that of a migration whose failure had the store quarantined, in this run or by another process.
+  static func about(_ events: [OpeningEvent], report: FilePath?) -> Notice? {
+    // The store's owner is told of its quarantine also where it was an interrupted run's, or another process's.
+    guard let reason = events.last(where: { $0.reason != nil })?.reason else { return leftOut(by: events) }
+    let salvage = events.last { $0.salvage != nil }?.salvage
+    return setAside(reason, salvage, report: report.map { PathText($0) })
+  }
+
   /// The notice for a store that lies in quarantine for a reason, and for what is in its place.
   ///
   /// - Parameter salvage: what has become of its salvage; nil where none was asked for.
-  static func setAside(
+  private static func setAside(
     _ reason: Receipt.Reason, _ salvage: OpeningSalvage?, report: PathText? = nil
   ) -> Notice {
     if let salvage, salvage.isInstalled { return salvaged(reason, salvage, report: report) }
@@ -85,7 +95,7 @@ public struct Notice: Sendable, Hashable, Codable {
   }
 
   /// The notice for records that a migration has left out with their entities; nil where there are none.
-  static func leftOut(by events: [OpeningEvent]) -> Notice? {
+  private static func leftOut(by events: [OpeningEvent]) -> Notice? {
     let rows = events.compactMap(\.migration).flatMap(\.removedRows.values).reduce(0, +)
     guard rows > 0 else { return nil }
     return Notice(

@@ -161,17 +161,7 @@ struct OpeningTests {
 
   @Test func damageThatOnlySQLiteSeesIsDamageToo() throws {
     let scene = try Scene()
-    // A schema statement that only SQLite's parser refuses, in a database of the right tables.
-    let folder = try TemporaryFolder()
-    let queue = try DatabaseQueue(path: folder.appending("x").string)
-    try queue.writeWithoutTransaction { database in
-      try database.execute(sql: "CREATE TABLE cars (id INTEGER PRIMARY KEY, name TEXT); CREATE VIEW v AS SELECT 1")
-      try database.execute(sql: "PRAGMA writable_schema = ON")
-      try database.execute(sql: "UPDATE sqlite_master SET sql = 'CREATE VIEW v AS SELECT FROM WHERE' WHERE name = 'v'")
-    }
-    try queue.close()
-    try scene.folder.write(
-      try scene.system.contents(of: folder.appending("x"), limit: 1 << 20), to: "Stores/App.sqlite")
+    try scene.makeStoreThatOnlySQLiteRefuses()
     let before = try scene.parts(scene.store())
     let coordinator = try scene.coordinator(model: try AppModel.load(scene.schema))
     try #require(try coordinator.examine(scene.store()).verdict == .compatible)

@@ -42,4 +42,14 @@ struct RecoveryKitNoteTests {
     #expect(opening.recoveryKit == nil)
     try opening.store.close()
   }
+
+  @Test func noKitIsNotedOfAStoreThatWasPutInPlaceOfOneThatSQLiteRefused() throws {
+    let scene = try Scene()
+    try scene.makeStoreThatOnlySQLiteRefuses()
+    let opening = try scene.coordinator(model: try AppModel.load(scene.schema), home: scene.home, notesKits: true)
+      .open(scene.store())
+    #expect(opening.events.map(\.kind) == [.quarantine, .salvage])
+    #expect(opening.recoveryKit == nil)
+    try opening.store.close()
+  }
 }

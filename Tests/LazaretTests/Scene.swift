@@ -101,6 +101,19 @@ struct Scene {
     try makeCompanions(name)
   }
 
+  /// Makes a store of the plain schema with a statement that only SQLite's own parser refuses.
+  func makeStoreThatOnlySQLiteRefuses() throws {
+    let elsewhere = try TemporaryFolder()
+    let queue = try DatabaseQueue(path: elsewhere.appending("x").string)
+    try queue.writeWithoutTransaction { database in
+      try database.execute(sql: "CREATE TABLE cars (id INTEGER PRIMARY KEY, name TEXT); CREATE VIEW v AS SELECT 1")
+      try database.execute(sql: "PRAGMA writable_schema = ON")
+      try database.execute(sql: "UPDATE sqlite_master SET sql = 'CREATE VIEW v AS SELECT FROM WHERE' WHERE name = 'v'")
+    }
+    try queue.close()
+    try folder.write(try system.contents(of: elsewhere.appending("x"), limit: 1 << 20), to: "Stores/App.sqlite")
+  }
+
   /// Makes the other parts of a store.
   func makeCompanions(_ name: String = "App.sqlite") throws {
     let stem = name.lastIndex(of: ".").map { String(name[..<$0]) } ?? name

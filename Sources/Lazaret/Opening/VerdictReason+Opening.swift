@@ -5,8 +5,8 @@ extension VerdictReason {
   /// The code of a migration that failed for a reason in the store.
   static let migrationFailedCode = "migration-failed"
 
-  /// The codes of what only an attempt to open or to migrate has shown; looking at the store does not find it again.
-  static let laterFindings: Set<String> = [foundBySQLiteCode, notMigratableCode, migrationFailedCode]
+  /// The code of damage that only SQLite saw.
+  static let foundBySQLiteCode = "damage-found-by-sqlite"
 
   /// The longest text that a reason quotes of an error.
   private static let limit = 1_000
@@ -27,6 +27,15 @@ extension VerdictReason {
       words: "The migration of the store failed (\(error.code)): \(printable(error.detail).prefix(limit))"
         + reportWords(error),
       hint: error.hint, coreData: error.coreDataCode)
+  }
+
+  /// The damage that SQLite reported when it opened a store; nil for any other error.
+  init?(damageFoundBy error: PersistentStoreError) {
+    guard error.kind == .damaged || error.kind == .notADatabase else { return nil }
+    self.init(
+      Self.foundBySQLiteCode, words: "SQLite refuses to open the store: \(error.detail).",
+      hint: "Open it with the app's model to have it quarantined and replaced; nothing of it is thrown away.",
+      coreData: 259, sqlite: error.resultCode.map { Int($0 & 0xFF) })
   }
 
   private static func reportWords(_ error: MigrationError) -> String {

@@ -1,0 +1,116 @@
+/// What an opening holds of a store: the verdict on it, and what that rests on.
+struct Judgement {
+  /// What a verdict rests on.
+  enum Grounds {
+    /// Looking at the store.
+    case look
+
+    /// Opening it: SQLite refused, where the look had seen nothing wrong.
+    case opening
+
+    /// Migrating it, which failed for a reason in the store or in the models.
+    case migration(MigrationError)
+  }
+
+  /// Where the store lies.
+  let place: StoreFileSet
+
+  /// What was found out about it, with the verdict and the reason that count.
+  let examination: Examination
+
+  /// What the verdict rests on.
+  let grounds: Grounds
+
+  private init(_ place: StoreFileSet, _ examination: Examination, on grounds: Grounds) {
+    self.place = place
+    self.examination = examination
+    self.grounds = grounds
+  }
+
+  /// The judgement that a look at a store leads to.
+  init(of place: StoreFileSet, seen examination: Examination) { self.init(place, examination, on: .look) }
+
+  /// The error of the migration, where the verdict rests on one.
+  var migrationError: MigrationError? {
+    if case .migration(let error) = grounds { error } else { nil }
+  }
+}
+
+// MARK: - What is found out later
+
+extension Judgement {
+  /// The store as a damaged one, because SQLite says so when it opens it; nil where the error says something else.
+  func damaged(by error: PersistentStoreError) -> Judgement? {
+    guard let reason = VerdictReason(damageFoundBy: error) else { return nil }
+    return Judgement(place, examination.with(.damaged, reason), on: .opening)
+  }
+
+  /// The store after a migration of it has failed: damaged or incompatible where that was the reason, else still
+  /// outdated.
+  func failed(by error: MigrationError) -> Judgement {
+    let judged =
+      if error.meansNoWay {
+        examination.with(.incompatible, .notMigratable(error))
+      } else if error.kind == .sourceDamaged {
+        examination.with(.damaged, .migrationFailed(error))
+      } else {
+        examination.with(examination.verdict, .migrationFailed(error))
+      }
+    return Judgement(place, judged, on: .migration(error))
+  }
+
+  /// The judgement after another look at the same place.
+  ///
+  /// What opening or migrating has shown is not seen by a look; it counts as long as the file has not been written to.
+  func renewed(by now: Examination) -> Judgement {
+    switch grounds {
+    case .opening, .migration:
+      if now.isOfSameFile(as: examination) {
+        return Judgement(place, now.with(examination.verdict, examination.reason), on: grounds)
+      }
+      return Judgement(of: place, seen: now)
+    case .look: return Judgement(of: place, seen: now)
+    }
+  }
+
+  /// The error for a store that stays where it is because it is unavailable, or because the policy is to refuse.
+  func refusal(at path: FilePath) -> LazaretError {
+    let kind: LazaretError.Kind =
+      switch examination.verdict {
+      case .damaged: .damaged
+      case .incompatible: .incompatible
+      case .outdated: .migrationFailed
+      case .compatible, .missing, .unavailable: .unavailable
+      }
+    if let migrationError { return LazaretError(kind, migrationError, path: path, examination: examination) }
+    return LazaretError(kind, examination, path: path)
+  }
+}
+
+extension Examination {
+  /// The same, with another verdict and its reason.
+  fileprivate func with(_ verdict: Verdict, _ reason: VerdictReason) -> Examination {
+    var copy = self
+    copy.verdict = verdict
+    copy.reason = reason
+    return copy
+  }
+
+  /// Whether the same file was looked at, not written to since.
+  fileprivate func isOfSameFile(as earlier: Examination) -> Bool {
+    let files = [self, earlier].map { $0.health.files.first { $0.part == .main }?.status }
+    guard let now = files[0], let then = files[1] else { return false }
+    return now.identity == then.identity && now.size == then.size && now.modified == then.modified
+  }
+}
+
+extension MigrationError {
+  /// Whether the store has nothing to do with the app's models, so that it is an incompatible one.
+  ///
+  /// A step that cannot be inferred, or a custom mapping that is missing, stale or without its policy, is not meant:
+  /// that is a mistake of the app's, which its next version mends, and a failed migration.
+  fileprivate var meansNoWay: Bool { kind == .sourceModelMissing || kind == .otherModel }
+
+  /// Whether the models alone decide, so that trying again changes nothing.
+  var isDecidedByModels: Bool { meansNoWay || kind == .wouldLose || kind == .notInferable }
+}

@@ -1,0 +1,71 @@
+extension OpeningEvent {
+  /// An empty store was put into its place.
+  static func created(_ place: StoreFileSet, for model: AppModel, at date: Timestamp) -> OpeningEvent {
+    OpeningEvent(
+      .create, at: date, path: place.main,
+      words: "An empty store for \(printable(model.currentVersionName)) was created.")
+  }
+
+  /// This opening has moved the store into quarantine.
+  ///
+  /// - Parameter report: that of the migration whose failure is the reason, where one could be written.
+  static func quarantined(
+    _ stored: QuarantinedStore, because reason: Receipt.Reason, report: FilePath?, at date: Timestamp
+  ) -> OpeningEvent {
+    var event = OpeningEvent(
+      .quarantine, at: date, path: stored.files.main,
+      words: "The old store was moved into quarantine, complete and unchanged.", id: stored.id, reason: reason,
+      receipt: stored.receiptPath)
+    event.salvage = OpeningSalvage(stored)
+    event.report = report.map { PathText($0) }
+    return event
+  }
+
+  /// An earlier run, or another process, has moved the store into quarantine.
+  static func foundInQuarantine(_ stored: QuarantinedStore, at date: Timestamp) -> OpeningEvent {
+    var event = OpeningEvent(
+      .recovery, at: date, path: stored.files.main,
+      words: "A store that was here before lies in quarantine, complete and unchanged.", id: stored.id,
+      reason: stored.receipt?.reason, receipt: stored.receiptPath)
+    event.salvage = OpeningSalvage(stored)
+    return event
+  }
+
+  /// A quarantined store was salvaged, or nothing could be, as its receipt says.
+  static func salvaged(_ stored: QuarantinedStore, at date: Timestamp) -> OpeningEvent {
+    let salvage = OpeningSalvage(stored)
+    var words: String
+    switch salvage?.state {
+    case .installed?:
+      words = stored.receipt?.salvage?.result?.words ?? "The store was salvaged."
+      words += " A copy of the salvaged store is in its place."
+    case .failed?: words = salvage?.failure?.words ?? "Nothing could be salvaged."
+    default: words = "The store was salvaged; what came out is beside it in quarantine."
+    }
+    var event = OpeningEvent(
+      .salvage, at: date, path: salvage?.store?.path ?? stored.files.main, words: words, id: stored.id,
+      receipt: stored.receiptPath)
+    event.salvage = salvage
+    return event
+  }
+
+  /// A store was migrated, and its original kept.
+  static func migrated(_ result: Migrator.Result, at date: Timestamp) -> [OpeningEvent] {
+    let migration = OpeningMigration(result)
+    var events: [OpeningEvent] = []
+    if let backup = result.backup {
+      events.append(
+        OpeningEvent(
+          .backup, at: date, path: backup,
+          words: "The store as it was before the migration was kept, complete and unchanged."))
+    }
+    events.append(
+      OpeningEvent(.migration, at: date, path: result.store, words: migration.words, migration: migration))
+    return events
+  }
+
+  /// Whether another event tells of the same thing, though maybe of another moment.
+  func isTheSame(as other: OpeningEvent) -> Bool {
+    kind == other.kind && id == other.id && path == other.path && words == other.words
+  }
+}

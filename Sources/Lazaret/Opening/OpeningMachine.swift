@@ -1,0 +1,325 @@
+import Logging
+
+/// What an opening does next, with all that it has to know for it.
+///
+/// An opening is in one of these steps at any time, from `begin` to `opened`; an error ends it. The function of a
+/// step's name in `OpeningMachine` carries it out and says which one is next.
+enum OpeningStep {
+  /// End what earlier runs have left unfinished.
+  ///
+  /// `fill`, `makeRoom` and `salvage` come back to it where they find, once they have the lock, that another process
+  /// has changed the place since it was looked at.
+  case begin
+
+  /// Look at the store, and touch nothing.
+  case look
+
+  /// Decide, by the verdict and the app's policy, what becomes of the store.
+  ///
+  /// What only opening or migrating it has shown comes here too, as a verdict on other grounds.
+  case judge(Judgement)
+
+  /// Leave a sound store as it is.
+  case keep(Judgement)
+
+  /// Migrate an outdated store.
+  case migrate(Judgement)
+
+  /// Fill an empty place.
+  case fill(Judgement)
+
+  /// Move into quarantine what lies at the place: a damaged or incompatible store, or parts of one.
+  case makeRoom(Judgement)
+
+  /// Go on with the salvage that a quarantined store waits for, and fill its empty place.
+  ///
+  /// What is to be told of the store until now is told with what comes of the salvage. Where another process does that
+  /// meanwhile, this opening begins anew, and finds and tells what the other one has done.
+  case salvage(QuarantinedStore, Judgement, told: [OpeningEvent])
+
+  /// Note that no opening goes on with a salvage, because an empty store has taken the place.
+  case stopWaiting(QuarantinedStore, Judgement)
+
+  /// Open the store with SQLite.
+  case open(Judgement, StoreOrigin)
+
+  /// Bring the original back, because SQLite refuses to open the store that it was migrated to.
+  case takeBack(Judgement, from: FilePath, because: PersistentStoreError)
+
+  /// The end.
+  case opened(PersistentStore, Judgement, StoreOrigin)
+}
+
+/// Opens a store, whatever state it is in, step by step.
+///
+/// Each step has a function, which returns the next step and the events to tell of what was done. An error ends the
+/// opening, as a kill does: every step leaves the place so that the next opening, by looking, goes on from there.
+///
+/// For a new verdict add a case to `judge`, and a step with its function for what is done about it.
+struct OpeningMachine {
+  /// Where a step leads.
+  private struct Transition {
+    let next: OpeningStep
+    let events: [OpeningEvent]
+
+    init(to next: OpeningStep, telling events: [OpeningEvent] = []) {
+      self.next = next
+      self.events = events
+    }
+  }
+
+  let coordinator: StoreCoordinator
+
+  /// The store, as the app names it.
+  let path: FilePath
+  let observer: OpeningObserver
+
+  /// How often an opening begins: anew each time that another process has changed the place between two of its steps.
+  ///
+  /// No step leads back but to `begin`, and so an opening ends.
+  private static let beginnings = 5
+
+  /// Goes from step to step until the store is open.
+  func run() throws -> Opening {
+    var step = OpeningStep.begin
+    var events: [OpeningEvent] = []
+    var begun = 0
+    while true {
+      let transition: Transition
+      switch step {
+      case .begin:
+        begun += 1
+        guard begun <= Self.beginnings else { throw FileError(.changed, operation: "open the store", path: path) }
+        transition = try begin()
+      case .look: transition = try look()
+      case .judge(let judgement): transition = Transition(to: try judge(judgement))
+      case .keep(let judgement): transition = try keep(judgement)
+      case .migrate(let judgement): transition = try migrate(judgement)
+      case .fill(let judgement): transition = try fill(judgement)
+      case .makeRoom(let judgement): transition = try makeRoom(judgement)
+      case .salvage(let stored, let judgement, let told): transition = try salvage(stored, judgement, told)
+      case .stopWaiting(let stored, let judgement): transition = try stopWaiting(stored, judgement)
+      case .open(let judgement, let origin): transition = try open(judgement, origin)
+      case .takeBack(let judgement, let original, let error): transition = try takeBack(judgement, original, error)
+      case .opened(let store, let judgement, let origin): return try opened(store, judgement, origin, events)
+      }
+      // A step that is taken anew may tell the same again: then as it is now.
+      events.removeAll { earlier in transition.events.contains { $0.isTheSame(as: earlier) } }
+      events += transition.events
+      step = transition.next
+    }
+  }
+
+  // MARK: Finding out
+
+  /// Leads to `look`.
+  private func begin() throws -> Transition {
+    try observer.report(.examining, at: path)
+    return Transition(to: .look, telling: try earlierRuns.finish())
+  }
+
+  /// Leads to `judge`.
+  private func look() throws -> Transition {
+    let place = try PlaceSearch(path: path, surroundings: surroundings).place()
+    // Its connection would keep this opening from moving the store.
+    RecoveryKitNote.waitForRunning(of: place.main)
+    let examination = try coordinator.examiner.examine(place, countsRecords: false)
+    coordinator.logger.debug(
+      "examined", metadata: ["verdict": "\(examination.verdict)", "reason": "\(examination.reason.code)"])
+    return Transition(to: .judge(Judgement(of: place, seen: examination)))
+  }
+
+  /// Leads to `keep`, `migrate`, `fill` or `makeRoom`.
+  ///
+  /// - Throws: `LazaretError` where the store stays as it is.
+  private func judge(_ judgement: Judgement) throws(LazaretError) -> OpeningStep {
+    switch judgement.examination.verdict {
+    case .compatible: return .keep(judgement)
+    case .outdated where judgement.migrationError == nil: return .migrate(judgement)
+    case .missing where judgement.examination.health.files.isEmpty: return .fill(judgement)
+    case .missing, .outdated, .incompatible, .damaged:
+      guard policy.remedy(for: judgement) != .refuse else { throw judgement.refusal(at: path) }
+      return .makeRoom(judgement)
+    case .unavailable: throw judgement.refusal(at: path)
+    }
+  }
+
+  /// What a judgement leads to by another look at the place, now that this opening holds the folder's lock.
+  private func judgeAgain(_ judgement: Judgement) throws -> OpeningStep {
+    // A process that was replacing the store by its migrated self has ended: that is finished first.
+    if try coordinator.migrator?.isReplacing(judgement.place) == true { return .begin }
+    return try judge(judgement.renewed(by: coordinator.examiner.examine(judgement.place, countsRecords: true)))
+  }
+
+  // MARK: Sound stores
+
+  /// Leads to `open`.
+  private func keep(_ judgement: Judgement) throws -> Transition {
+    let untold = try quarantine(of: judgement.place).untold()
+    earlierRuns.removeLeftovers(of: judgement.place)
+    return Transition(to: .open(judgement, .found), telling: untold)
+  }
+
+  /// Leads to `open`, or to `judge` where the migration fails for a reason in the store or in the models.
+  private func migrate(_ judgement: Judgement) throws -> Transition {
+    let untold = try quarantine(of: judgement.place).untold()
+    guard let migration = migration(of: judgement) else {
+      throw LazaretError(.incompatible, judgement.examination, path: path)
+    }
+    switch try migration.run() {
+    case .migrated(let original, let events):
+      return Transition(to: .open(judgement, .migrated(from: original, events)), telling: untold)
+    case .notNeeded(let events):
+      return Transition(to: .open(judgement, .found), telling: untold + events)
+    case .failed(let error):
+      return Transition(to: .judge(judgement.failed(by: error)), telling: untold)
+    }
+  }
+
+  // MARK: Stores that make room
+
+  /// Leads to `open`; where a store waits for its salvage, to `salvage`, or to `stopWaiting` if the policy has none.
+  private func fill(_ judgement: Judgement) throws -> Transition {
+    let place = judgement.place
+    let quarantine = quarantine(of: place)
+    try observer.report(.creating, at: path)
+    let empty = try emptyStore()
+    let lock = try FolderLock(place.folder, in: fileSystem)
+    guard case .fill = try judgeAgain(judgement), try place.members(in: fileSystem).isEmpty else {
+      return Transition(to: .begin)
+    }
+    let waiting = try quarantine.waiting()
+    // A run may have ended between making room and filling it: its store is told of now.
+    let found = try (waiting ?? quarantine.newest()).map { OpeningEvent.foundInQuarantine($0, at: surroundings.now()) }
+    let told = [found].compactMap(\.self)
+    if let waiting, try policy.continuesSalvage(of: waiting, at: path) {
+      _ = consume lock
+      return Transition(to: .salvage(waiting, judgement, told: told))
+    }
+    let created = try empty.create(at: place)
+    _ = consume lock
+    let next = waiting.map { OpeningStep.stopWaiting($0, judgement) } ?? .open(judgement, .installed)
+    return Transition(to: next, telling: told + [created])
+  }
+
+  /// Leads to `salvage`, or to `open` where the policy has an empty store.
+  private func makeRoom(_ judgement: Judgement) throws -> Transition {
+    let place = judgement.place
+    let quarantine = quarantine(of: place)
+    try observer.report(.creating, at: path)
+    let empty = try emptyStore()
+    let lock = try FolderLock(place.folder, in: fileSystem)
+    guard case .makeRoom(let now) = try judgeAgain(judgement) else { return Transition(to: .begin) }
+    let main = try place.members(in: fileSystem).first { $0.part == .main && $0.status.kind == .regular }
+    let salvage = main == nil ? nil : policy.salvage(of: now, since: surroundings.now())
+    if salvage?.isWanted == true {
+      try WaitingSalvage.requireSpace(for: place, coordinator.model, in: fileSystem)
+    }
+    // Complete, verified and on the disk before anything is moved: a disk too full for it is met first.
+    let staged = try empty.stage(at: place, permissions: main?.status.permissions)
+    var facts = QuarantineCase(now.examination, appVersion: coordinator.appVersion)
+    facts.salvage = salvage
+    let stored = try quarantine.add(because: facts, home: coordinator.home) { done, total in
+      try observer.report(.quarantining, at: path, completed: done, of: total)
+    }
+    coordinator.logger.notice(
+      "quarantined a store", metadata: ["id": "\(stored.id)", "reason": "\(facts.reason.code)"])
+    let quarantined = OpeningEvent.quarantined(
+      stored, because: facts.reason, report: now.migrationError?.reportPath, at: surroundings.now())
+    // What was left over of a store is no reason to forget one that waits.
+    let waiting = salvage?.isWanted == true ? stored : main == nil ? try quarantine.waiting() : nil
+    if let waiting, try policy.continuesSalvage(of: waiting, at: path) {
+      _ = consume staged
+      _ = consume lock
+      return Transition(to: .salvage(waiting, judgement, told: [quarantined]))
+    }
+    let created = try empty.install(staged)
+    _ = consume lock
+    return Transition(to: .open(judgement, .installed), telling: [quarantined, created])
+  }
+
+  /// Leads to `open`: of what was salvaged, or of an empty store where nothing was that the app could open.
+  private func salvage(
+    _ stored: QuarantinedStore, _ judgement: Judgement, _ told: [OpeningEvent]
+  ) throws -> Transition {
+    let salvage = salvage(of: stored, from: judgement.place)
+    let lock = try salvage.lock()
+    guard try salvage.isNeeded() else { return Transition(to: .begin) }
+    let events: [OpeningEvent]?
+    switch try salvage.run(triesAgain: policy.whenSalvageFails == .refuse) {
+    case .usable(let installation, let files, let result):
+      events = try salvage.install(installation, files, result)
+    case .newer(let examination):
+      throw LazaretError(.unavailable, examination, path: path)
+    case .nothing(let error):
+      if policy.whenSalvageFails == .refuse, let error { throw error }
+      observer.progress(.init(phase: .creating))
+      events = try salvage.giveUp(for: try emptyStore())
+    }
+    _ = consume lock
+    guard let events else { return Transition(to: .begin) }
+    return Transition(to: .open(judgement, .installed), telling: told + events)
+  }
+
+  /// Leads to `open`.
+  private func stopWaiting(_ stored: QuarantinedStore, _ judgement: Judgement) throws -> Transition {
+    let quarantine = quarantine(of: judgement.place)
+    let lock = try quarantine.folder.salvageLock(patience: 10_000)
+    _ = try quarantine.stopWaiting(stored.id)
+    _ = consume lock
+    return Transition(to: .open(judgement, .installed))
+  }
+
+  // MARK: Opening
+
+  /// Leads to `opened`; where SQLite finds damage, to `judge`, or to `takeBack` if this opening has migrated the store.
+  private func open(_ judgement: Judgement, _ origin: StoreOrigin) throws -> Transition {
+    switch origin {
+    case .found: try observer.report(.opening, at: path)
+    // Another store is in the place: the observer cannot cancel that any more.
+    case .migrated, .installed: observer.progress(.init(phase: .opening))
+    }
+    do throws(PersistentStoreError) {
+      let store = try PersistentStore(
+        opening: judgement.place.main, model: coordinator.currentModel, options: coordinator.storeOptions)
+      return Transition(to: .opened(store, judgement, origin), telling: origin.events)
+    } catch {
+      guard let damaged = judgement.damaged(by: error) else { throw error }
+      switch origin {
+      case .found: return Transition(to: .judge(damaged))
+      case .migrated(let original, _): return Transition(to: .takeBack(judgement, from: original, because: error))
+      case .installed: throw error
+      }
+    }
+  }
+
+  /// Leads to `judge`.
+  private func takeBack(
+    _ judgement: Judgement, _ original: FilePath, _ error: PersistentStoreError
+  ) throws -> Transition {
+    try coordinator.migrator?.takeBack(judgement.place.main, from: original)
+    let failure = MigrationError(
+      .verificationFailed, operation: "open the migrated store", path: judgement.place.main,
+      detail: "it does not open in its place: \(error.detail)")
+    return Transition(to: .judge(judgement.failed(by: failure)))
+  }
+
+  /// The end: removes the mark that something has to be told, and tells everything.
+  private func opened(
+    _ store: PersistentStore, _ judgement: Judgement, _ origin: StoreOrigin, _ events: [OpeningEvent]
+  ) throws -> Opening {
+    let mark = PendingNotice(for: judgement.place, in: fileSystem)
+    do {
+      if try mark.isThere() { try mark.remove() }
+    } catch {
+      // The next opening tells of it. The first error is the one to report; nothing was written through this
+      // connection.
+      try? store.close()
+      throw error
+    }
+    return Opening(
+      store: store, examination: judgement.examination, events: events,
+      notice: .about(events, report: judgement.migrationError?.reportPath),
+      recoveryKit: origin.isInstalled ? nil : coordinator.noteKit(of: judgement.place))
+  }
+}

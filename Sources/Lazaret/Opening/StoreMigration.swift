@@ -1,0 +1,90 @@
+import Logging
+
+/// The migration of a store to the app's version, as its opening wants it.
+///
+/// A packed backup is taken before where the home's policy wants one, and the migration is tried again as often as the
+/// app's says.
+struct StoreMigration {
+  /// What came of it.
+  enum Outcome {
+    /// The store is of the app's version now, and its original is kept; the events say so.
+    case migrated(from: FilePath, [OpeningEvent])
+
+    /// Another process has migrated it meanwhile; the events are those of the backup.
+    case notNeeded([OpeningEvent])
+
+    /// It failed for a reason in the store or in the models; the store is as it was.
+    case failed(MigrationError)
+  }
+
+  let coordinator: StoreCoordinator
+  let migrator: Migrator
+  let place: StoreFileSet
+  let examination: Examination
+
+  /// The store, as the app names it.
+  let path: FilePath
+  let observer: OpeningObserver
+
+  private var surroundings: Surroundings { coordinator.surroundings }
+
+  /// Migrates the store.
+  ///
+  /// - Throws: `LazaretError` where the surroundings are at fault or it was cancelled; finished steps are kept.
+  func run() throws -> Outcome {
+    let backup = try backUp()
+    var migrator = migrator
+    let (examiner, place) = (coordinator.examiner, place)
+    migrator.isStillNeeded = { try examiner.examine(place, countsRecords: false).verdict == .outdated }
+    var retries = max(0, coordinator.policy.migrationRetries)
+    while true {
+      do throws(MigrationError) {
+        let result = try migrator.migrate(place.main, options: options)
+        guard !result.steps.isEmpty, let original = result.backup else { return .notNeeded(backup) }
+        return .migrated(from: original, backup + OpeningEvent.migrated(result, at: surroundings.now()))
+      } catch {
+        if error.kind == .cancelled { throw LazaretError.cancelled(path) }
+        if error.isEnvironmental { throw LazaretError(.unavailable, error, path: path, examination: examination) }
+        guard retries > 0, !error.isDecidedByModels else { return .failed(error) }
+        retries -= 1
+        coordinator.logger.notice("migrating again", metadata: ["code": "\(error.code)"])
+      }
+    }
+  }
+
+  /// Takes a packed backup of the store, where the home's policy wants one.
+  private func backUp() throws -> [OpeningEvent] {
+    let backups = Backups(home: coordinator.home ?? place.folder, surroundings: surroundings)
+    do {
+      guard
+        let backup = try backups.backUp(place, before: .beforeMigration, appVersion: coordinator.appVersion)
+      else { return [] }
+      return [
+        OpeningEvent(
+          .backup, at: surroundings.now(), path: backups.place(of: place.main).path,
+          words: "A backup of the store was taken before the migration, and proven.", id: backup.id.description)
+      ]
+    } catch let error as BackupError {
+      // An app that wants a backup first does not want to do without because the disk is full.
+      throw LazaretError(
+        .unavailable, operation: error.operation, path: path, detail: error.detail, hint: error.hint,
+        examination: examination)
+    }
+  }
+
+  private var options: Migrator.Options {
+    var options = coordinator.migration
+    options.version = nil
+    options.output = nil
+    options.home = coordinator.home ?? coordinator.migration.home
+    options.isRecorded = true
+    options.whenMigrationLoses = coordinator.policy.whenMigrationLoses
+    let (own, observer) = (coordinator.migration.progress, observer)
+    options.progress = { step, number, count in
+      observer.progress(
+        OpeningProgress(phase: .migrating, completed: Int64(number - 1), total: Int64(count), step: step))
+      return !observer.isCancelled() && own(step, number, count)
+    }
+    return options
+  }
+}

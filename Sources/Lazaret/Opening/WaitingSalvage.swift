@@ -1,0 +1,155 @@
+import Logging
+import Salvage
+
+/// The salvage that a quarantined store waits for while its place is empty.
+///
+/// Only one process at a time goes on with it: the one that holds its lock. No other lock is held while it is waited
+/// for, so that other stores of the folder can be opened meanwhile.
+struct WaitingSalvage {
+  /// What came of it.
+  enum Outcome {
+    /// A salvaged store that the app can open lies in quarantine.
+    case usable(SalvageInstallation, SalvageFiles, Receipt.Salvage.Result)
+
+    /// What was salvaged is newer than the app.
+    case newer(Examination)
+
+    /// Nothing came out that the app could open; the error says why, where that is known.
+    case nothing(LazaretError?)
+  }
+
+  let quarantine: PlaceQuarantine
+  let work: SalvageWork
+
+  /// The store, as the app names it.
+  let path: FilePath
+  let logger: Logger
+
+  private var place: StoreFileSet { quarantine.place }
+  private var folder: QuarantineFolder { quarantine.folder }
+  private var surroundings: Surroundings { quarantine.surroundings }
+  private var fileSystem: FileSystem { surroundings.fileSystem }
+  private var observer: OpeningObserver { work.observer }
+
+  /// Stops where the disk is too full for the salvage of a store, before anything of it is moved.
+  static func requireSpace(for place: StoreFileSet, _ model: AppModel, in fileSystem: FileSystem) throws(FileError) {
+    let needed = try SalvageNeeds(of: place, in: fileSystem).installingBytes(SalvageModel(model))
+    let free = try fileSystem.freeSpace(at: place.folder)
+    guard free < needed else { return }
+    throw FileError(
+      .noSpace, operation: "salvage the store", path: place.folder,
+      detail: "the salvage needs \(needed) bytes and \(free) are free",
+      hint: "Free \(needed - free) bytes, then open the store again; it is in its place, as it was.")
+  }
+
+  /// Waits for another process that is salvaging in the folder, ten seconds at most.
+  func lock() throws -> FolderLock {
+    var rounds = 40
+    while true {
+      do throws(FileError) {
+        return try folder.salvageLock(patience: 250)
+      } catch {
+        rounds -= 1
+        guard error.kind == .locked, rounds > 0 else { throw error }
+      }
+      observer.progress(.init(phase: .salvaging))
+      if observer.isCancelled() { throw LazaretError.cancelledSalvage(path) }
+    }
+  }
+
+  // The caller of all that follows holds that lock.
+
+  /// Whether it still has to be done: another process may have done it, or put the store back, or filled the place.
+  func isNeeded() throws -> Bool {
+    try place.members(in: fileSystem).isEmpty && quarantine.isWaiting(work.id)
+  }
+
+  /// Salvages the store, unless an interrupted run has left a result that the app can open.
+  ///
+  /// - Parameter triesAgain: whether one that has failed before is tried again.
+  /// - Throws: what the surroundings say, and `cancelled`; the store goes on waiting.
+  func run(triesAgain: Bool) throws -> Outcome {
+    var stored = try folder.store(named: work.id)
+    if try !hasReadyResult(stored) {
+      if let newer = try newerResult(of: stored) { return .newer(newer) }
+      guard stored.receipt?.salvage?.state != .failed || triesAgain else { return .nothing(nil) }
+      logger.info("salvaging a store", metadata: ["id": "\(stored.id)"])
+      do {
+        stored = try work.run().stored
+      } catch let error as LazaretError where error.kind == .salvageFailed {
+        logger.notice("a salvage failed", metadata: ["id": "\(stored.id)"])
+        return .nothing(error)
+      }
+      if let newer = try newerResult(of: stored) { return .newer(newer) }
+    }
+    let installation = installation(of: stored)
+    guard let (files, result) = try installation.source() else {
+      return .nothing(stored.receipt?.salvage?.failure.map { LazaretError.salvageFailed(path, $0) })
+    }
+    return .usable(installation, files, result)
+  }
+
+  private func installation(of stored: QuarantinedStore) -> SalvageInstallation {
+    SalvageInstallation(place: place, folder: folder, stored: stored, surroundings: surroundings)
+  }
+
+  /// Whether an interrupted run has left a result that was not changed since, and that the app can open as it is now.
+  private func hasReadyResult(_ stored: QuarantinedStore) throws -> Bool {
+    let installation = installation(of: stored)
+    guard let (files, result) = try installation.source(), !(try installation.isChanged(files, result)) else {
+      return false
+    }
+    let examination = try Examiner(fileSystem: fileSystem).examine(
+      files.store.main, model: work.model, options: .init(countsRecords: false))
+    if examination.verdict == .unavailable { throw LazaretError(.unavailable, examination, path: files.store.main) }
+    return examination.verdict == .compatible
+  }
+
+  /// What is found out about a result that waits for a newer version of the app; nil where it does not, or no longer.
+  ///
+  /// A result that does not fit is not made again and again: only another model can make another one of it.
+  private func newerResult(of stored: QuarantinedStore) throws -> Examination? {
+    guard let salvage = stored.receipt?.salvage, salvage.failure?.code == Receipt.Salvage.newerAppCode,
+      let result = salvage.result, let files = folder.result(of: stored),
+      try fileSystem.status(of: files.store.main, followingLinks: false)?.size == result.bytes
+    else { return nil }
+    let examination = try Examiner(fileSystem: fileSystem).examine(
+      files.store.main, model: work.model, options: .init(countsRecords: false))
+    return examination.isNewerThanApp ? examination : nil
+  }
+
+  // MARK: Filling the place
+
+  /// Puts a copy of the salvaged store into the place.
+  ///
+  /// - Returns: nil where the place is not empty any more.
+  func install(
+    _ installation: SalvageInstallation, _ files: SalvageFiles, _ result: Receipt.Salvage.Result
+  ) throws -> [OpeningEvent]? {
+    observer.progress(.init(phase: .installing))
+    let lock = try FolderLock(place.folder, in: fileSystem)
+    guard try place.members(in: fileSystem).isEmpty else { return nil }
+    let staged = try installation.stage(files, result)
+    try installation.announce(staged)
+    let stored = try installation.install(staged, from: files)
+    _ = consume lock
+    logger.notice(
+      "salvaged a store",
+      metadata: ["id": "\(stored.id)", "recovered": "\(result.recovered)", "lost": "\(result.lost)"])
+    return [.salvaged(stored, at: surroundings.now())]
+  }
+
+  /// Puts an empty store into the place, and notes that the salvage is not waited for any more.
+  ///
+  /// - Returns: nil where the place is not empty any more.
+  func giveUp(for empty: EmptyStore) throws -> [OpeningEvent]? {
+    // What the attempt could not remove at once goes now, or by the next opening.
+    try folder.endSalvage(of: work.id)
+    let lock = try FolderLock(place.folder, in: fileSystem)
+    guard try place.members(in: fileSystem).isEmpty else { return nil }
+    let evidence = try fileSystem.status(of: folder.store(named: work.id).files.main)
+    let created = try empty.create(at: place, permissions: evidence?.permissions)
+    _ = consume lock
+    return [.salvaged(try quarantine.stopWaiting(work.id), at: surroundings.now()), created]
+  }
+}
