@@ -17,6 +17,7 @@ import argparse
 import json
 import os
 import random
+import re
 import shutil
 import sys
 import tempfile
@@ -28,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent / "support"))
 from claims_damage import KINDS
 from claims_elsewhere import ELSEWHERE
 from claims_sequence import Sequence
-from claims_stores import Factory, Models, write
+from claims_stores import Factory, Models, bench_store, write
 
 # What a sound store of a relation is, and what opening it does.
 SOUND = {
@@ -50,6 +51,14 @@ FEW = {
         "header zeroed", "header's encoding UTF-16", "index page zeroed", "overflow chain cut", "table missing", "log of another store"],
     "plain lacking": ["none"], "plain wrong model": ["none"],
     "known": ["one leaf zeroed", "tail cut off", "first page zeroed", "header zeroed"]}
+
+
+# Kinds that are much like others, and are left out of the bounded part.
+ALIKE = (
+    "leaf of random bytes", "bit flipped in a leaf's cell count", "header overwritten by text", "main file blank, journal left",
+    "header's page size quartered")
+# In the bounded part, kinds of the current version that are backed up, pruned and restored as well.
+BACKED_UP = ("none", "log kept", "hot journal", "one leaf zeroed", "first page zeroed", "header zeroed", "index page zeroed")
 
 
 class Cell:
@@ -94,7 +103,8 @@ class Matrix:
         everything, seed = self.options.all, self.options.seed
         for relation in ("current", "outdated", "newer", "wrong model"):
             for name, kind in KINDS.items():
-                if "core-data" in kind.of and (everything or relation == "current" or name in FEW[relation]):
+                wanted = name not in ALIKE if relation == "current" else name in FEW[relation]
+                if "core-data" in kind.of and (everything or wanted):
                     yield f"core-data {relation} · {name}", self.sequence("core-data", relation, kind, seed)
         for relation in ("current", "lacking", "wrong model"):
             for name, kind in KINDS.items():
@@ -118,19 +128,35 @@ class Matrix:
                     if "core-data" in kind.of and kind.state == "rest":
                         play = self.sequence("core-data", "current", kind, seed, page_size=page_size)
                         yield f"core-data current, pages of {page_size} · {name}", play
+            yield from self.bench_cells(seed)
 
-    def sequence(self, family, relation, kind, seed, knows_before=False, page_size=4096):
+    def bench_cells(self, seed):
+        """Stores that another generator made, with hashes and a model cache of its own."""
+        made = bench_store(self.folder / "bench", seed)
+        if not made:
+            yield "bench", lambda cell, matrix: cell.skip("there is no bench")
+            return
+        sound, model, history = made
+        for relation, expected_model in (("current", model), ("outdated", history)):
+            for name, kind in KINDS.items():
+                if kind.state == "rest" and "core-data" in kind.of:
+                    play = self.sequence("core-data", relation, kind, seed, made=(sound, expected_model))
+                    yield f"bench {relation} · {name}", play
+
+    def sequence(self, family, relation, kind, seed, knows_before=False, page_size=4096, made=None):
+        """What plays the sequence at a store with a kind of damage; `made` is a sound store and its model."""
         def play(cell, matrix):
             version = "plain" if family == "plain" else VERSIONS[relation]
-            sound = self.factory(seed, page_size).make(version, kind.state)
-            damaged = kind.damage(sound, random.Random(f"{seed} {kind.name}"))
             model, other = self.models_of(family, relation)
+            sound, model = made or (self.factory(seed, page_size).make(version, kind.state), model)
+            damaged = kind.damage(sound, random.Random(f"{seed} {kind.name}"))
             if self.options.make:
                 write(cell.folder / "Stores/App.sqlite", damaged.files)
                 print(f"{cell.name}: {cell.folder}/Stores/App.sqlite --model {model}: {damaged.why}")
                 return
             verdicts, should = expected(family, relation, kind.name, damaged)
-            Sequence(cell, damaged, model, other, verdicts, should, knows_before).play()
+            backs_up = self.options.all or knows_before or relation != "current" or kind.name in BACKED_UP
+            Sequence(cell, damaged, model, other, verdicts, should, knows_before, backs_up).play()
         return play
 
     def models_of(self, family, relation):
@@ -184,13 +210,16 @@ def main():
 
 def play(options, folder, is_kept):
     started, matrix, done = time.monotonic(), Matrix(folder, options), []
-    for number, (name, function) in enumerate(matrix.cells()):
+    for name, function in matrix.cells():
         if not all(words in name for words in options.filter):
             continue
         if options.list:
             print(name)
             continue
-        cell = Cell(name, folder / f"cell {number}")
+        if options.make and name in ELSEWHERE:
+            print(f"{name}: play it with --keep")
+            continue
+        cell = Cell(name, folder / re.sub(r"[^a-z0-9]+", "-", name.lower()))
         cell.folder.mkdir()
         try:
             function(cell, matrix)

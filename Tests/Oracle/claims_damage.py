@@ -378,7 +378,7 @@ def without_main(sound, content):
         put(image, number, page, size)
     trees = PageMap(bytes(image), sound.truth.schema).trees
     certain = {
-        table: {key for key, row in zip(rows, trees[table].rows) if row.pages <= set(pages)}
+        table: {key for key, row in zip(rows, trees[sound.truth.names[table]].rows) if row.pages <= set(pages)}
         for table, rows in sound.truth.tables.items()}
     return Damaged(sound, files, certain=certain, why=f"the main file is gone, and {len(pages)} pages of it are in its log")
 

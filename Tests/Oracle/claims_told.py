@@ -24,7 +24,8 @@ class Told(Outcome):
 
     def __init__(self, arguments, code, out, error, folder):
         super().__init__(arguments, code, out, error)
-        self.shown = " ".join(["lazaret", *arguments]).replace(f"{folder}/", "")
+        words = " ".join(["lazaret", *arguments]).replace(f"{folder}/", "").replace(f"{Path(folder).parent}/", "")
+        self.shown = re.sub(r"n{200,}", "nnn…", words)
 
     @property
     def verdict(self):
@@ -50,6 +51,8 @@ def run(folder, *arguments, cwd=None, timeout=TIMEOUT, environment=None, **more)
     place = cwd or Path(folder) / "nowhere"
     Path(place).mkdir(exist_ok=True)
     settings = {name: value for name, value in os.environ.items() if name != "LAZARET_HOME"} | (environment or {})
+    # A program that crashes shall end as one, whatever else could be done about it.
+    settings["SWIFT_BACKTRACE"] = "enable=no"
     try:
         done = subprocess.run(
             [LAZARET, *arguments], capture_output=True, text=True, errors="replace", timeout=timeout, cwd=place, env=settings,
