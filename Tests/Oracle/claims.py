@@ -26,7 +26,7 @@ import traceback
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
-from claims_damage import KINDS
+from claims_damage import KINDS, NotHere
 from claims_elsewhere import ELSEWHERE
 from claims_sequence import Sequence
 from claims_stores import Factory, Models, bench_store, write
@@ -34,10 +34,11 @@ from claims_stores import Factory, Models, bench_store, write
 # What a sound store of a relation is, and what opening it does.
 SOUND = {
     ("core-data", "current"): ({"compatible"}, {"open"}), ("core-data", "outdated"): ({"outdated"}, {"migrate"}),
-    ("core-data", "newer"): ({"unavailable"}, {"stay"}), ("core-data", "wrong model"): ({"incompatible"}, {"replace"}),
+    ("core-data", "newer"): ({"unavailable"}, {"stay"}),
+    ("core-data", "newer, in the model"): ({"unavailable"}, {"stay"}), ("core-data", "wrong model"): ({"incompatible"}, {"replace"}),
     ("plain", "current"): ({"compatible"}, {"open"}), ("plain", "wrong model"): ({"incompatible"}, {"replace"}),
     ("plain", "lacking"): ({"compatible", "outdated", "repairable"}, {"open"})}
-VERSIONS = {"current": "V2", "outdated": "V1", "newer": "V3", "wrong model": "V2"}
+VERSIONS = {"current": "V2", "outdated": "V1", "newer": "V3", "newer, in the model": "V3", "wrong model": "V2"}
 # Nothing but an index, or the list of free pages, is wrong: to mend it is as good as to salvage it.
 MENDABLE = ("index page zeroed", "free pages garbled", "free page count and trunk wrong")
 
@@ -45,7 +46,7 @@ FEW = {
     "outdated": [
         "none", "log kept", "one leaf zeroed", "every twelfth page zeroed", "first page zeroed", "header zeroed",
         "index page zeroed", "column dropped"],
-    "newer": ["none", "log kept", "one leaf zeroed", "header zeroed"], "wrong model": ["none", "log kept", "one leaf zeroed"],
+    "newer": ["none", "log kept", "one leaf zeroed", "header zeroed"], "newer, in the model": ["none", "log kept"], "wrong model": ["none", "log kept", "one leaf zeroed"],
     "plain current": [
         "none", "log kept", "hot journal", "one leaf zeroed", "every twelfth page zeroed", "tail cut off", "first page zeroed",
         "header zeroed", "header's encoding UTF-16", "index page zeroed", "overflow chain cut", "table missing", "log of another store"],
@@ -101,7 +102,7 @@ class Matrix:
     def cells(self):
         """The names of the cells, each with what plays it."""
         everything, seed = self.options.all, self.options.seed
-        for relation in ("current", "outdated", "newer", "wrong model"):
+        for relation in VERSIONS:
             for name, kind in KINDS.items():
                 wanted = name not in ALIKE if relation == "current" else name in FEW[relation]
                 if "core-data" in kind.of and (everything or wanted):
@@ -164,7 +165,8 @@ class Matrix:
         models = self.models
         if family == "plain":
             return {"current": models.schema, "lacking": models.later, "wrong model": models.app}[relation], models.other
-        return (models.other if relation == "wrong model" else models.app), models.other
+        fitting = {"wrong model": models.other, "newer, in the model": models.with_newer}
+        return fitting.get(relation, models.app), models.other
 
 
 def expected(family, relation, name, damaged):
@@ -180,7 +182,7 @@ def expected(family, relation, name, damaged):
     if not damaged.is_damaged:
         return verdicts, should
     verdicts, should = {"damaged"}, {"replace"}
-    if relation == "newer":
+    if relation.startswith("newer"):
         verdicts, should = verdicts | {"unavailable"}, should | {"stay"}
     if name in MENDABLE:
         verdicts, should = verdicts | {"repairable"}, should | {"open"}
@@ -199,6 +201,8 @@ def main():
     kept = options.keep or options.make
     folder = Path(kept.absolute() if kept else tempfile.mkdtemp(prefix="lazaret-claims-"))
     folder.mkdir(parents=True, exist_ok=True)
+    if kept and any(folder.iterdir()):
+        parser.error(f"{folder} is not empty")
     # Some cells run the tool as another user.
     folder.chmod(0o755)
     try:
@@ -223,6 +227,8 @@ def play(options, folder, is_kept):
         cell.folder.mkdir()
         try:
             function(cell, matrix)
+        except NotHere as reason:
+            cell.skip(str(reason))
         except Exception as error:
             place = traceback.extract_tb(error.__traceback__)[-1]
             cell.claim(

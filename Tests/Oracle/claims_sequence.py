@@ -214,8 +214,9 @@ class Sequence:
             self.claim(
                 "inspect-damaged-exit", told.code != 0 and text.code != 0, text, f"exit {text.code}",
                 f"damaged: {self.damaged.why}")
-            said = [one for one in ("compatible", "Nothing needs to be done", "Nothing wrong") if one in text.out]
-            self.claim("inspect-says-sound", not said, text, repr(said[0]) if said else "", f"damaged: {self.damaged.why}")
+            sound = re.search(r"(?<!in)compatible|Nothing needs to be done|Nothing wrong", text.out)
+            self.claim(
+                "inspect-says-sound", not sound, text, sound.group(0) if sound else "", f"damaged: {self.damaged.why}")
             self.inspect_facts(told, text)
         elif self.damaged.is_damaged is False:
             self.claim(
@@ -263,10 +264,10 @@ class Sequence:
             return
         self.check_quarantined(told, told.data)
         reason = told.data.get("receipt", {}).get("reason", {})
-        if self.damaged.is_damaged:
-            self.claim(
-                "add-verdict", reason.get("code") != "by-request" and "nothing wrong" not in reason.get("words", ""), told,
-                reason.get("words"), f"damaged: {self.damaged.why}")
+        if self.damaged.is_damaged and "unavailable" not in self.verdicts:
+            # The codes of what a sound store can be.
+            other = reason.get("code", "").endswith(("by-request", "-model", "-version", "no-store-but-leftovers"))
+            self.claim("add-verdict", not other, told, reason.get("words"), f"damaged: {self.damaged.why}")
 
     def check_quarantined(self, told, stored):
         """The files in quarantine are those that were there, byte for byte."""
@@ -425,10 +426,12 @@ class Sequence:
                 f"exit {told.code}: {words[:100]}", "an empty store took its place: exit 2")
             return
         self.check_rows(told, found, account)
+        self.check_identifier(told, found)
         self.check_salvaged(told, account, found)
         self.check_complete(told, event.get("complete"), found, json.dumps(told.data))
         self.check_same_numbers(told, account, event)
-        self.check_texts(text, account)
+        if text:
+            self.check_texts(text, account)
         notice = told.data.get("notice", {}).get("message", "")
         words = told.event("salvage").get("words", "")
         self.check_words(told, "notice-numbers", notice, account)
@@ -442,6 +445,14 @@ class Sequence:
                 self.claim(
                     "references-cut", counted == found.cut(), told, f"{counted} references of Article.author cut",
                     f"{found.cut()} are")
+
+    def check_identifier(self, told, found):
+        """A store keeps its identifier: object URIs, history and mirroring hang on it."""
+        if not self.damaged.certain.get("Z_METADATA"):
+            return
+        (before,), after = self.damaged.truth.tables["Z_METADATA"].values(), found.tables.get("Z_METADATA", {})
+        told_now = [one.get("Z_UUID") for one in after.values()]
+        self.claim("uuid-stays", told_now == [before["Z_UUID"]], told, f"{told_now}", f"{before['Z_UUID']}")
 
     def check_rows(self, told, found, account):
         """Every row of which every byte is left is there with its values; every other one is right, or told to be doubtful."""
@@ -532,9 +543,11 @@ class Sequence:
         own = Account(report.get("entities", []), self.damaged.records)
         summary = report.get("summary", {})
         sums = tuple(summary.get(name) for name in ("recovered", "doubtful", "lost"))
+        counted = [one for one in report.get("entities", []) if self.is_plain or not one.get("table", "").startswith("Z_")]
+        right = tuple(sum(one.get(name, 0) for one in counted) for name in ("recovered", "doubtful", "lost"))
         self.claim(
-            "report-sums", sums == own.sums, told, f"the report's summary has {sums} recovered, doubtful and lost",
-            f"its entities have {own.sums}; Core Data's own tables are no records")
+            "report-sums", sums == right, told, f"the report's summary has {sums} recovered, doubtful and lost",
+            f"its entities have {right}; Core Data's own tables are no records")
         if account:
             self.claim("report-numbers", own == account, told, f"the report says {own}", f"the opening said {account}")
 
@@ -615,6 +628,10 @@ class Sequence:
             self.claim(
                 "better-result-replaced", there >= first.sums[0], told, f"the result has {there} records now",
                 f"the first had {first.sums[0]}")
+            former = Path(stored[0]["store"]).parent / str(result_of(receipt).get("name"))
+            self.claim(
+                "both-results-stay", now == first or former.exists(), told, f"{former.name} is gone",
+                "the results differ, so that both stay")
 
     def back_up(self):
         """Back up, go on working, back up again, prune, restore: what is restored is what was backed up."""
@@ -676,7 +693,7 @@ def said(pattern, text):
 
 
 def shares(account):
-    """The share of what was recovered in percent, rounded either way."""
+    """The share of what was recovered in percent, rounded either way; 100 only where nothing is lost."""
     recovered, _, lost = account.sums
     share = 100 * recovered / (recovered + lost) if recovered + lost else 100
-    return {int(share), round(share)}
+    return {int(share), round(share)} - ({100} if lost else set())

@@ -4,6 +4,7 @@ A Core Data store is an empty one that the tool made, filled with SQLite; a plai
 """
 
 import os
+import plistlib
 import random
 import re
 import shutil
@@ -62,6 +63,7 @@ class Models:
     def __init__(self, folder):
         all_versions = versions()
         self.app = write_model(folder / "App.xcdatamodeld", all_versions[:2], "V2")
+        self.with_newer = write_model(folder / "With newer" / "App.xcdatamodeld", all_versions, "V2")
         self.other = write_model(
             folder / "Other.xcdatamodeld", [Version("O1", entity("Planet", "name"), entity("Moon", "name"))], "O1")
         self.empty = {}
@@ -326,4 +328,8 @@ def bench_store(folder, seed):
         check=True, stdout=subprocess.DEVNULL)
     base, data = Truth(folder / "store.sqlite"), (folder / "store.sqlite").read_bytes()
     sound = Sound("core-data", {"": data}, base, base, PageMap(data, base.schema))
-    return sound, folder / "Bench.xcdatamodel", folder / "BenchHistory.xcdatamodeld"
+    # The last version lacks an attribute, so that values are lost on the way to it; the one before only adds and renames.
+    history = folder / "BenchHistory.xcdatamodeld"
+    shutil.rmtree(history / "Bench 3.xcdatamodel")
+    (history / ".xccurrentversion").write_bytes(plistlib.dumps({"_XCCurrentVersionName": "Bench 2.xcdatamodel"}))
+    return sound, folder / "Bench.xcdatamodel", history

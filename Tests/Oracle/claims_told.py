@@ -68,9 +68,11 @@ class Account:
 
     def __init__(self, entities, records):
         self.recovered, self.doubtful, self.lost, self.exact = {}, {}, {}, {}
+        by_table = {table: name for name, table in records.items()}
         for one in entities:
-            if one.get("name") in records:
-                name = one["name"]
+            # Without a model an entity goes by the name of its table.
+            name = one.get("name") if one.get("name") in records else by_table.get(one.get("table"))
+            if name:
                 self.recovered[name], self.doubtful[name] = one.get("recovered", 0), one.get("doubtful", 0)
                 self.lost[name], self.exact[name] = one.get("lost", 0), one.get("lostIsExact", True)
 
