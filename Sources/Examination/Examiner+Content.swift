@@ -1,6 +1,7 @@
 import ManagedObjectModel
 import PersistentStore
 import SQLiteFormat
+internal import StoreFiles
 
 extension Examiner {
   /// Reads schema, metadata and counts, and compares the store with the app's model.

@@ -90,9 +90,7 @@ extension StoreCoordinator {
         words: "A backup of the store was taken before the migration, and proven.", id: backup.id.description)
     } catch let error as BackupError {
       // Whoever wants a backup first does not want to do without because the disk is full.
-      throw LazaretError(
-        .unavailable, operation: error.operation, path: path, detail: error.detail, hint: error.hint,
-        examination: examination)
+      throw LazaretError(.unavailable, because: error, path: path, details: .init(.unavailable, examination))
     }
   }
 

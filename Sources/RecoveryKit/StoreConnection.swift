@@ -45,8 +45,7 @@ extension RecoveryKit {
         throw .notSound("it cannot be opened for reading", store)
       }
       throw RecoveryKitError(
-        .storeChanged, operation: "note a recovery kit", path: store, detail: "another connection has it to itself",
-        hint: "Try again when it is at rest.")
+        .storeChanged, operation: "note a recovery kit", path: store, detail: "another connection has it to itself")
     }
   }
 }
