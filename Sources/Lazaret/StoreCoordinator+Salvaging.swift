@@ -30,7 +30,8 @@ extension StoreCoordinator {
     throw FileError(
       .noSpace, operation: "salvage the store", path: place.folder,
       detail: "the salvage needs \(needed) bytes and \(free) are free",
-      hint: "Free \(needed - free) bytes, then open the store again; it is in its place, as it was.")
+      hint: "Free \(needed - free) bytes, then open the store again; it is in its place, as it was.",
+      details: .init(neededBytes: needed))
   }
 
   /// The store whose salvage an opening has begun, or whose salvaged store was being put into an empty place.

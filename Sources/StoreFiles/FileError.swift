@@ -30,8 +30,14 @@ public enum FileErrorKind: String, FailureKind {
     /// The system's own error number, where a system call failed.
     public var errno: Errno?
 
+    /// How many bytes must be free in all, where the disk is too full and the failure says so.
+    public var neededBytes: Int64?
+
     /// Nothing more is known.
     public init() {}
+
+    /// A full disk, of which the failure says how much must be free.
+    package init(neededBytes: Int64) { self.neededBytes = neededBytes }
   }
 
   /// What was being done, where a failure does not say.

@@ -121,6 +121,7 @@ package struct WorkProcess: WorkRunner {
       process.terminationReason == .uncaughtSignal ? process.terminationStatus & 0x7F : process.terminationStatus
     let said = String(
       decoding: try surroundings.fileSystem.open(errors).bytes(at: 0, length: 64 << 10), as: UTF8.self)
+    // A runtime without memory ends by one of several signals, as any crash does; only what it wrote tells them apart.
     let isOutOfMemory =
       ["allocate memory", "failed to allocate", "out of memory", "bad_alloc"].contains {
         said.lowercased().contains($0)

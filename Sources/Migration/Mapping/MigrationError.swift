@@ -91,6 +91,9 @@ public enum MigrationErrorKind: String, FailureKind, CaseIterable {
     /// The code of the file system's error, where the failure was told anew as one of another kind.
     public var code: String?
 
+    /// How many bytes must be free, where the disk is too full and the failure says so.
+    var neededBytes: Int64?
+
     /// Nothing more is known.
     public init() {}
   }
@@ -185,5 +188,11 @@ extension MigrationError {
     copy.step = step
     copy.detail = "step \(printable(step)): \(detail)"
     return copy
+  }
+
+  /// Whether the disk is too full and the error does not yet say how many bytes must be free.
+  var lacksNeededBytes: Bool {
+    guard let fileError, fileError.kind == .noSpace else { return false }
+    return fileError.neededBytes == nil && self.neededBytes == nil
   }
 }

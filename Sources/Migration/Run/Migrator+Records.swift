@@ -166,8 +166,9 @@ extension MigrationError {
       self = MigrationError(FileError(.noSpace, operation: operation, path: path))
       if let step { self = told(step: step) }
     }
-    guard let needed, fileError?.kind == .noSpace, !detail.contains("needs") else { return }
+    guard let needed, lacksNeededBytes else { return }
     detail += "; the migration needs \(needed) bytes in all beside the store"
+    self.neededBytes = needed
     hint = "Free \(needed) bytes, then try again; the store is as it was."
   }
 }
