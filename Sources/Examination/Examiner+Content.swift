@@ -1,6 +1,7 @@
 import ManagedObjectModel
 import PersistentStore
 import SQLiteFormat
+internal import StoreFiles
 
 extension Examiner {
   /// Reads schema and metadata, and compares the store with the app's model.

@@ -105,8 +105,7 @@ public struct Quarantines: Sendable {
     }
     guard !(try place.members(in: fileSystem)).isEmpty else {
       throw QuarantineError(
-        .nothingToQuarantine, operation: "quarantine the store", path: place.main, detail: "there is no such store",
-        hint: "Check the path.")
+        .nothingToQuarantine, operation: "quarantine the store", path: place.main, detail: "there is no such store")
     }
     // The catalogue first: one that cannot be written is met before anything is moved.
     try catalogue.add(quarantine, holding: held)

@@ -65,8 +65,7 @@ extension RecoveryKit {
         throw .notSound("it cannot be opened for reading", store)
       }
       throw RecoveryKitError(
-        .storeChanged, operation: operation, path: store, detail: "another connection has it to itself",
-        hint: "Try again when it is at rest.")
+        .storeChanged, operation: operation, path: store, detail: "another connection has it to itself")
     }
   }
 }

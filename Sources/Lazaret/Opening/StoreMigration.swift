@@ -69,9 +69,7 @@ struct StoreMigration {
       ]
     } catch let error as BackupError {
       // An app that wants a backup first does not want to do without because the disk is full.
-      throw LazaretError(
-        .unavailable, operation: error.operation, path: path, detail: error.detail, hint: error.hint,
-        examination: examination)
+      throw LazaretError(.unavailable, because: error, path: path, details: .init(.unavailable, examination))
     }
   }
 
