@@ -82,6 +82,14 @@ struct StoreAssembly {
     }
     try fillSpatialIndexes()
     try fillBookkeeping(uuid: uuid)
+    for name in StoreLayout.bookkeepingTableNames {
+      guard let source = raw[name] else { continue }
+      let own = try String.fetchAll(
+        database, sql: "SELECT lower(name) FROM pragma_table_info(?, 'main')", arguments: [name])
+      if !own.isEmpty {
+        try keepUnknownColumns(source.columns.map(\.name).filter { !own.contains($0.lowercased()) }, of: source)
+      }
+    }
     if !found.report.isComplete || !account.isFaithful { try computeDerivedValues() }
     for trigger in layout.triggers { try database.execute(sql: trigger.statement) }
     try copyForeignTables()

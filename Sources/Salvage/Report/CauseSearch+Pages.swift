@@ -41,7 +41,7 @@ extension CauseSearch {
       } else if wound.unfitting > 0, wound.unfitting == wound.badPointers {
         // Every pointer leads to a record: the array and the cells are there.
         groups.unfitting.append(page)
-      } else if wound.unfitting == 0, wound.badPointers > 1, wound.badPointers == wound.pointers {
+      } else if wound.unfitting * 4 < wound.badPointers, wound.badPointers > 1, wound.badPointers == wound.pointers {
         groups.pointers.append(page)
       } else if wound.badPointers + wound.outOfOrder <= 3 {
         groups.flipped.append(page)

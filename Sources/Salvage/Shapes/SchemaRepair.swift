@@ -158,7 +158,7 @@ struct SchemaRepair {
     let isKnown = own.columns.allSatisfy { table.column(named: $0.name) != nil }
     // Where nothing confirms it, other columns than the model's can be damage as well.
     guard rows?.rows.isEmpty == false || isWhole || isKnown && isSameNumber else { return nil }
-    guard !isTorn(own, sql, table) else { return nil }
+    guard !isTorn(own, rows?.rows.isEmpty == false ? nil : sql, table) else { return nil }
     guard let rows else { return own }
     guard rows.canBe(of: own) else { return nil }
     let strange = rows.strangeShare(in: own)
@@ -225,11 +225,14 @@ struct SchemaRepair {
   }
 
   /// Whether a statement shows damage: what the model has as one column are two, or two are one.
-  private static func isTorn(_ own: TableDefinition, _ sql: String, _ table: TableDefinition) -> Bool {
+  ///
+  /// - Parameter sql: the statement; nil where rows tell how many columns there are.
+  private static func isTorn(_ own: TableDefinition, _ sql: String?, _ table: TableDefinition) -> Bool {
     let missing = table.columns.map(\.name).filter { own.column(named: $0) == nil }
-    if !missing.isEmpty {
+    if !missing.isEmpty, let sql {
+      let columns = sql.drop { $0 != "(" }
       let words = Set(
-        sql.uppercased().split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init))
+        columns.uppercased().split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init))
       // A name that is in the text, and names no column: the comma before it is gone.
       if missing.contains(where: { words.contains($0.uppercased()) }) { return true }
     }
