@@ -85,7 +85,7 @@ struct SalvageRun {
     report.remarks += reader.layout.otherDatabases.map { "another database begins at byte \($0) of the file" }
     if !remarks.isEmpty || reader.overlay?.isCutOff == true { report.isComplete = false }
     report.remarks += LogIndex.absence(evidence, reader, isCoreData: find.list.isCoreData)
-    report.remarks += kitRemarks + find.kitRemarks + find.numberingRemarks
+    report.remarks += kitRemarks + find.kitRemarks + find.schemaRemarks
     return RawSalvage(
       report: report, metadata: find.identity.metadata, layout: find.expected?.layout, basis: find.basis,
       foreignModel: find.foreignModel, numbering: find.numbering,
@@ -159,7 +159,7 @@ struct SalvageRun {
   private struct Find {
     var numbering: EntityNumbering?
     var storeNames: StoreNames
-    var numberingRemarks: [String]
+    var schemaRemarks: [String]
     var reader: PageReader
     var crawl: Crawl
     var list: TreeList
@@ -190,8 +190,8 @@ struct SalvageRun {
     let map = try PageSurvey.run(reader) { page throws(SalvageError) in
       try tell(.survey, Int64(page), Int64(reader.pageCount))
     }
-    var identity = try StoreIdentity.find(reader, map)
     var schema = try SchemaSearch.find(reader, map)
+    var identity = try StoreIdentity.find(reader, map, schema.entries)
     var kitRemarks: [String] = []
     let kit = try KitEvidence.choose(from: kits, reader, identity, schema, &kitRemarks)
     if let kit {
@@ -203,17 +203,25 @@ struct SalvageRun {
     // A store that is of another model has that one's tables, wherever its rows go.
     var shapes = try foreign.map { model throws(SalvageError) in try ExpectedSchema(model) } ?? expected
     var orders: ColumnOrders?
+    var entries = schema.entries
+    var schemaRemarks: [String] = []
+    let rows = try TableRows.gather(entries, reader, map)
     if let layout = shapes?.layout {
       if let numbering = try EntityNumbering.find(reader, map, schema.entries, layout) { shapes?.renumber(numbering) }
-      if !schema.isWhole, var settled = shapes {
-        orders = try ColumnOrders.settle(
-          &settled, found: schema.entries, earlier: earlierLayouts(than: layout.model), reader, map, evidence)
-        shapes = settled
+      if var expected = shapes {
+        var repair = SchemaRepair(entries, isWhole: schema.isWhole, expected: expected, rows: rows)
+        if !schema.isWhole {
+          orders = try ColumnOrders.settle(
+            &expected, found: repair.entries, settled: repair.settled, earlier: earlierLayouts(than: layout.model),
+            reader, map, evidence)
+          shapes = expected
+        }
+        repair.complete(by: expected.entries)
+        entries = repair.entries
+        schemaRemarks = repair.remarks
       }
     }
-    let entries =
-      shapes?.layout == nil ? schema.entries : SchemaRepair.repaired(schema.entries, by: shapes?.entries ?? [])
-    var list = TreeList(found: entries, isWhole: schema.isWhole, expected: shapes)
+    var list = TreeList(found: entries, isWhole: schema.isWhole, expected: shapes, rows: rows)
     list.doubt(orders?.doubts ?? [:])
     if options.findsDeleted { list.addDropped(try DroppedTables.find(reader, map)) }
     var crawl = Crawl(reader: reader, map: map, trees: list.trees)
@@ -226,14 +234,13 @@ struct SalvageRun {
     }
     crawl.kit = kit?.kit
     let numbering = shapes?.numbering
-    var remarks: [String] = []
     if let numbering {
-      remarks.append(
+      schemaRemarks.append(
         "the store numbers its entities in another way than its model would"
           + (numbering.isListed ? "" : "; its list of them is damaged, and its tables were gone by"))
     }
     return Find(
-      numbering: numbering, storeNames: shapes?.names ?? StoreNames(), numberingRemarks: remarks,
+      numbering: numbering, storeNames: shapes?.names ?? StoreNames(), schemaRemarks: schemaRemarks,
       reader: reader, crawl: crawl, list: list, isSchemaWhole: schema.isWhole, identity: identity, expected: expected,
       basis: basis(identity), entries: entries, foreignModel: foreign, kit: kit, kitRemarks: kitRemarks)
   }

@@ -68,12 +68,16 @@ final class RowHarvest {
   /// Where the cells are whose long values were not put together, or have pages of another row; nil where nobody asks.
   var apartChains: Set<CellPlace>?
 
+  /// Whether no place of a tree lacks its page, so that the trees decide which rows are a table's.
+  let isSound: Bool
+
   /// The digests of deleted candidates; live rows that are the same strike them out.
   var ghosts: GhostList?
 
   init(_ crawl: Crawl, database: OutputDatabase) throws(SalvageError) {
     self.crawl = crawl
     self.database = database
+    isSound = crawl.damage == 0
     reader = crawl.reader
     chains = OverflowChains(crawl.reader)
     chains.overwritten = crawl.trunks
@@ -159,7 +163,8 @@ final class RowHarvest {
     }
     scan.read(
       buffer.span, start: start, kind: kind, shape: tree.shape, geometry: reader.geometry, keys: keys,
-      encoding: reader.layout.encoding, present: reader.presentCount(page))
+      admits: isSound && fate == .tree && tree.hasRowids && tree.shape.isStrict, encoding: reader.layout.encoding,
+      present: reader.presentCount(page))
     if fate != .damaged { wounds.note(page, scan) }
     let isUnfinished = crawl.unfinishedTrees.contains(index)
     let isDoubtful = reader.isDoubtful(page) || isUnfinished || tree.doubt != nil
@@ -202,6 +207,8 @@ final class RowHarvest {
   private static let unfinished =
     "a transaction that wrote to the table did not end, and its journal is gone; the row may have values of it"
 
+  private static let unusual = "a value of it is of another kind than its column"
+
   private func reason(_ fate: PageMap.Fate, _ isDoubtful: Bool) -> String? {
     if isDoubtful {
       return reader.overlay?.source == .journal
@@ -223,7 +230,7 @@ final class RowHarvest {
   ) throws(SalvageError) -> Bool {
     guard let live = liveTables[index] else { return false }
     var reason: String?
-    if cell.isOfUnknownEntity {
+    if cell.isOfUnknownEntity, !isOfSoleEntity(cell, bytes, tree: index) {
       try keepUnknown(cell, bytes, page: page, tree: index, source: source)
       return false
     }
@@ -279,7 +286,7 @@ final class RowHarvest {
     if reason == nil, try live.insert(payload.span, from: 0, length: payload.count, rowid: cell.rowid) {
       ghosts?.strike(payload.span, from: 0, length: payload.count)
       let isValid = RecordText.isValid(payload.span, at: 0, before: payload.count, encoding: reader.layout.encoding)
-      if let remark, isValid, cell.index >= 0 {
+      if let remark, isValid, cell.index >= 0, !cell.isUnusual {
         tallies[index].recovered += 1
         try notes.noteRow(
           crawl.trees[index].name, row: cell.rowid, key: cell.rowid, page: page, cell: cell.index, source: source,
@@ -306,13 +313,14 @@ final class RowHarvest {
     _ cell: LeafCell, page: UInt32, tree index: Int, source: String, isDoubtful: Bool, isTextValid: Bool
   ) throws(SalvageError) {
     tallies[index].recovered += 1
-    guard cell.index < 0 || !isTextValid else { return }
+    guard cell.index < 0 || !isTextValid || cell.isUnusual else { return }
     if !isDoubtful, crawl.map.fate(page) != .damaged { tallies[index].doubtful += 1 }
     try notes.noteRow(
       crawl.trees[index].name, row: cell.rowid, key: cell.rowid, page: page, cell: cell.index < 0 ? nil : cell.index,
       source: source, .doubtful,
       reason: cell.index < 0
-        ? "its pointer is destroyed; it was found by its content" : "its text is not valid in the store's encoding")
+        ? "its pointer is destroyed; it was found by its content"
+        : isTextValid ? Self.unusual : "its text is not valid in the store's encoding")
   }
 
   /// Writes a row into the table of those that are not live.
