@@ -10,7 +10,7 @@ struct Evidence {
   /// What the files are read through.
   let fileSystem: FileSystem
 
-  /// The database file.
+  /// The database file; no byte where it is missing and a log or journal of it is there.
   let main: any ByteSource
 
   /// The write-ahead log, where there is one with any byte.
@@ -30,11 +30,16 @@ struct Evidence {
     self.fileSystem = fileSystem
     do throws(FileError) {
       files = try StoreFileSet.locate(path, in: fileSystem)
-      main = try fileSystem.open(files.main)
+      let log = try Self.part(.wal, of: files, in: fileSystem)
+      let journal = try Self.part(.journal, of: files, in: fileSystem)
+      if log != nil || journal != nil, try fileSystem.status(of: files.main) == nil {
+        main = MemoryBytes([])
+      } else {
+        main = try fileSystem.open(files.main)
+      }
+      (self.log, self.journal) = (log, journal)
       hasLogFile = try fileSystem.status(of: files.path(of: .wal)) != nil
-      log = try Self.part(.wal, of: files, in: fileSystem)
       logIndex = try Self.part(.sharedMemory, of: files, in: fileSystem)
-      journal = try Self.part(.journal, of: files, in: fileSystem)
     } catch {
       throw SalvageError(error)
     }
