@@ -121,6 +121,7 @@ struct OpeningMachine {
   /// Leads to `judge`.
   private func look() throws -> Transition {
     let place = try PlaceSearch(path: path, surroundings: surroundings).place()
+    try place.requireRoomForSQLite(to: "open the store")
     // Its connection would keep this opening from moving the store.
     BackgroundPass.waitForRunning(of: place.main)
     let examination = try examiner(of: place).examine(place, countsRecords: false)

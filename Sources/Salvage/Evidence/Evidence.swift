@@ -35,7 +35,7 @@ struct Evidence {
       if log != nil || journal != nil, try fileSystem.status(of: files.main) == nil {
         main = MemoryBytes([])
       } else {
-        main = try fileSystem.open(files.main)
+        main = try Self.withoutHole(fileSystem.open(files.main))
       }
       (self.log, self.journal) = (log, journal)
       hasLogFile = try fileSystem.status(of: files.path(of: .wal)) != nil
@@ -43,6 +43,21 @@ struct Evidence {
     } catch {
       throw SalvageError(error)
     }
+  }
+
+  /// The length from which a hole at the end of a file is left out, in bytes.
+  private static let holeLength: Int64 = 64 << 20
+
+  /// The file without a long hole at its end, which has no page in it; what the header counts as pages stays.
+  private static func withoutHole(_ file: ReadableFile) throws(FileError) -> any ByteSource {
+    let end = file.dataEnd
+    guard file.count - end >= holeLength else { return file }
+    var length = (end + 0xffff) & ~0xffff
+    let header = DatabaseHeader(try file.bytes(at: 0, length: DatabaseHeader.length))
+    if let header, header.hasMagic, header.isConsistent, header.isPageCountValid, let size = header.pageSize {
+      length = max(length, Int64(header.pageCount) * Int64(size))
+    }
+    return length < file.count ? FileBeginning(file: file, count: length) : file
   }
 
   private static func part(
