@@ -44,7 +44,8 @@ public enum FileErrorKind: String, FailureKind {
   /// What was being done, where a failure does not say.
   public static let usualOperation = "use the file"
 
-  /// Whether the environment is at fault: everything but a missing, taken or oversized file, a name that is too long and a failed comparison.
+  /// Whether the environment is at fault: everything but a missing, taken or oversized file, a name that is too long and
+  /// a failed comparison.
   public var isEnvironmental: Bool {
     switch self {
     case .permissionDenied, .readOnlyFileSystem, .noSpace, .inputOutput, .locked, .inUse, .isDirectory, .notRegularFile,

@@ -20,6 +20,10 @@ extension ParsableCommand {
   ///   - encrypted: whether an encrypted file is let through.
   /// - Throws: `not-a-store` or `encrypted-or-random`.
   func refuseNoStore(at path: FilePath, to operation: String, allowingEncrypted encrypted: Bool = false) throws {
+    // Where it cannot be read, the verb itself says why.
+    guard let head = try? FileSystem().open(path).bytes(at: 0, length: FileKind.sampleLength) else { return }
+    let isDatabase = FileKind(firstBytes: head) == .database
+    if isDatabase, !FileKind.looksRandom(Array(head.dropFirst(DatabaseHeader.length))) { return }
     let examination = try Examiner().examine(path, options: .init(countsRecords: false))
     if encrypted, examination.isEncryptedOrRandom { return }
     if let error = LazaretError.noStore(examination, at: path, operation: operation) { throw error }
