@@ -66,9 +66,9 @@ extension VerdictReason {
   static let encryptedOrRandom = VerdictReason(
     "encrypted-or-random",
     words:
-      "No page of the file can be read, and its bytes have no pattern: it is an encrypted database, such as SQLCipher's, or another encrypted or compressed file, or random bytes. It stays where it is.",
+      "No page of the file can be read, and its bytes have no pattern: it is an encrypted database, such as SQLCipher's, or another encrypted or compressed file, or random bytes.",
     hint:
-      "If it is a SQLCipher database, decrypt it with its key first: give sqlcipher the key, ATTACH a new file with KEY '' and SELECT sqlcipher_export. A wrong or lost key looks the same. If it comes from an encrypted backup or device, restore it from there decrypted. To have it moved away all the same: lazaret quarantine add.",
+      "It stays where it is. If it is a SQLCipher database, decrypt it with its key first: give sqlcipher the key, ATTACH a new file with KEY '' and SELECT sqlcipher_export. A wrong or lost key looks the same. If it comes from an encrypted backup or device, restore it from there decrypted. To have it moved away all the same: lazaret quarantine add.",
     coreData: 259, sqlite: 26)
 
   static func wrongPageSize(_ size: Int) -> VerdictReason {
@@ -92,7 +92,7 @@ extension VerdictReason {
     VerdictReason(
       "first-page-lost",
       words:
-        "The first page, with the header and the list of tables, is \(kind == .zeros ? "nothing but zeros" : "destroyed"); \(remains.treePages) of \(remains.pagesSeen) pages behind it are those of a SQLite database, with \(remains.pageSize) bytes each.",
+        "The first page, with the header and the list of tables, is \(kind == .zeros ? "nothing but zeros" : "destroyed"); \(remains.treePages) of the \(remains.pagesSeen) pages looked at behind it are those of a SQLite database, with \(remains.pageSize) bytes each.",
       hint: salvageHint, coreData: 259, sqlite: 26)
   }
 
