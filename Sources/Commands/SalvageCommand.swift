@@ -82,6 +82,7 @@ struct SalvageCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
+      try refuseNoStore(at: store.path, to: "salvage the store")
       let backup = try backup.unpacked(for: store.path, home: home.path)
       let kit = noKit || self.kit != nil ? kitSource : .any([kitSource, backup?.kit ?? .none])
       try salvage(backup?.donor, kit: kit)

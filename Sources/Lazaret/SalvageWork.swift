@@ -52,7 +52,7 @@ struct SalvageWork {
   }
 
   private func run(_ stored: QuarantinedStore, in working: FilePath) throws -> QuarantineSalvage {
-    guard let evidence = try fileSystem.status(of: stored.files.main), evidence.kind == .regular else {
+    guard let evidence = try evidence(in: stored.files), evidence.kind == .regular else {
       throw EvidenceFault(code: "nothing-to-salvage", words: "The store's main file is missing.")
     }
     let made = StoreFileSet(main: working.appending("Salvaged.sqlite"))
@@ -119,6 +119,15 @@ struct SalvageWork {
     if let former, former != files { try folder.remove(former) }
     return QuarantineSalvage(
       stored: updated, store: files.store.main, reportPath: files.report, report: told, result: result)
+  }
+
+  /// The status of the main file, or where that is missing of a log or a journal that may have pages of it.
+  private func evidence(in files: StoreFileSet) throws -> FileStatus? {
+    if let main = try fileSystem.status(of: files.main) { return main }
+    for part in [StoreFileSet.Part.wal, .journal] {
+      if let status = try fileSystem.status(of: files.path(of: part)), status.size > 0 { return status }
+    }
+    return nil
   }
 
   /// Whether the log beside the store is that of another database, whose pages would pass for the store's own.

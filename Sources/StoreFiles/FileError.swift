@@ -19,6 +19,7 @@ public enum FileErrorKind: String, FailureKind {
   case notDownloaded = "not-downloaded"
   case crossDevice = "cross-device"
   case tooLarge = "file-too-large"
+  case nameTooLong = "name-too-long"
   case changed = "changed-meanwhile"
   case verificationFailed = "verification-failed"
   case journalUnreadable = "migration-journal-unreadable"
@@ -43,13 +44,14 @@ public enum FileErrorKind: String, FailureKind {
   /// What was being done, where a failure does not say.
   public static let usualOperation = "use the file"
 
-  /// Whether the environment is at fault: everything but a missing, taken or oversized file and a failed comparison.
+  /// Whether the environment is at fault: everything but a missing, taken or oversized file, a name that is too long and
+  /// a failed comparison.
   public var isEnvironmental: Bool {
     switch self {
     case .permissionDenied, .readOnlyFileSystem, .noSpace, .inputOutput, .locked, .inUse, .isDirectory, .notRegularFile,
       .danglingLink, .notDownloaded, .crossDevice, .changed, .journalUnreadable, .placeTaken, .other:
       true
-    case .notFound, .alreadyExists, .tooLarge, .verificationFailed: false
+    case .notFound, .alreadyExists, .tooLarge, .nameTooLong, .verificationFailed: false
     }
   }
 
@@ -69,6 +71,7 @@ public enum FileErrorKind: String, FailureKind {
     case .notDownloaded: "Let the cloud service download the file first, then try again."
     case .crossDevice: "Choose a folder on the same file system."
     case .tooLarge: "Name a smaller file, or check that it is the right one."
+    case .nameTooLong: "Give it a shorter name, or move it to a folder with a shorter path."
     case .changed: "Run the same command again."
     case .verificationFailed: "Check the disk; the original was left as it was."
     case .journalUnreadable: "Use the version of the app or the tool that began the migration, or a later one."
@@ -93,6 +96,7 @@ public enum FileErrorKind: String, FailureKind {
     case .notDownloaded: "it is a placeholder whose content is still in the cloud"
     case .crossDevice: "it is on another file system"
     case .tooLarge: "it is larger than this operation accepts"
+    case .nameTooLong: "its name or its path is longer than the system allows"
     case .changed: "it was changed by somebody else meanwhile"
     case .verificationFailed: "what was written is not what was read"
     case .journalUnreadable: "the journal of an interrupted migration cannot be read"
@@ -123,6 +127,7 @@ extension FileError {
       case .improperLink: .crossDevice
       case .tooManySymbolicLinkLevels: .danglingLink
       case .fileTooLarge: .tooLarge
+      case .fileNameTooLong: .nameTooLong
       default: .other
       }
     self.init(kind, operation: operation, path: path, detail: "\(errno)")

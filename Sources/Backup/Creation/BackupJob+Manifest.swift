@@ -8,7 +8,7 @@ extension BackupJob {
   func manifest(
     _ kind: BackupManifest.Kind, _ snapshot: StoreSnapshot, _ examination: Examination
   ) -> BackupManifest {
-    let isSound = examination.verdict != .damaged
+    let isSound = examination.verdict != .damaged && !examination.isEncryptedOrRandom
     var manifest = BackupManifest(
       id: id, kind: kind, reason: request.reason,
       store: .init(

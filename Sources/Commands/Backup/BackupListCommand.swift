@@ -25,6 +25,9 @@ struct BackupListCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
+      if let path = store?.path, try FileSystem().status(of: path)?.kind == .directory {
+        throw FileError(.isDirectory, operation: "find the store", path: path)
+      }
       let backups = Backups(home: home.path)
       let places = try store.map { [backups.place(of: $0.path)] } ?? backups.places()
       var all: [(place: FolderPlace, backup: StoredBackup)] = []

@@ -438,7 +438,10 @@ public struct Migrator: Sendable {
     let target = StoreFileSet(main: folder.unfinished(0))
     do {
       let lock = try SharedStoreLock(on: original, in: fileSystem)
-      let size = members.reduce(0) { $0 + $1.size }
+      var size: Int64 = 0
+      for member in members {
+        size += try fileSystem.status(of: original.path(of: member.part))?.occupiedSize ?? member.size
+      }
       try requireSpace(size, at: folder.path)
       for member in members {
         try fileSystem.duplicate(original.path(of: member.part), to: target.path(of: member.part))

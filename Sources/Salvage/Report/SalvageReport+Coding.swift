@@ -89,8 +89,8 @@ extension SalvageReport {
       break
     }
     if stem.hasSuffix(".salvaged"), stem.count > 9 { stem.removeLast(9) }
-    guard let name = FilePath.Component(stem + ".salvage.json") else { return output.sibling(suffix: ".salvage.json") }
-    return output.folder.appending(name)
+    guard let name = FilePath.Component(stem) else { return output.sibling(suffix: ".salvage.json") }
+    return output.folder.appending(name.fitted(suffix: ".salvage.json"))
   }
 
   /// Writes the report beside the result, in place of an older one of the same name.
