@@ -137,6 +137,12 @@ public final class BrowsedStore: Sendable {
 
   static func error(_ error: any Error, _ path: FilePath) -> RecordBrowsingError {
     if let error = error as? RecordBrowsingError { return error }
+    if let cause = DatabaseFailure(error, operation: "browse the records", path: path).environmentalError {
+      var told = RecordBrowsingError(
+        .store, operation: cause.operation, path: path, detail: cause.detail, hint: cause.hint)
+      told.isEnvironmental = true
+      return told
+    }
     if let error = error as? PersistentStoreError {
       return RecordBrowsingError(.store, operation: error.operation, path: path, detail: error.detail, hint: error.hint)
     }

@@ -46,6 +46,9 @@ public struct RecordBrowsingError: ReportableError {
   /// What the reader can do next.
   public var hint: String
 
+  /// Whether locks, permissions, disk or memory are at fault, and not the store.
+  public var isEnvironmental = false
+
   /// The stable word for the kind of failure.
   public var code: String { kind.rawValue }
 

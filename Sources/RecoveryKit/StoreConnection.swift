@@ -41,11 +41,13 @@ extension RecoveryKit {
       if error.path == nil { error.path = store }
       throw error
     } catch {
-      guard let failure = error as? DatabaseError, failure.resultCode == .SQLITE_BUSY else {
+      let operation = "note a recovery kit"
+      guard let cause = DatabaseFailure(error, operation: operation, path: store).environmentalError else {
         throw .notSound("it cannot be opened for reading", store)
       }
+      guard cause.kind == .locked else { throw RecoveryKitError(cause) }
       throw RecoveryKitError(
-        .storeChanged, operation: "note a recovery kit", path: store, detail: "another connection has it to itself",
+        .storeChanged, operation: operation, path: store, detail: "another connection has it to itself",
         hint: "Try again when it is at rest.")
     }
   }

@@ -86,6 +86,11 @@ public struct SalvageError: ReportableError {
   }
 
   init(_ error: PersistentStoreError) {
+    // Memory that has run out while a model was laid out is no fault of the model.
+    if let cause = DatabaseFailure(error, operation: error.operation, path: error.path).environmentalError {
+      self.init(cause)
+      return
+    }
     self.init(.model, operation: error.operation, path: error.path, detail: error.detail, hint: error.hint)
   }
 

@@ -19,6 +19,10 @@ public struct FileError: ReportableError {
     case crossDevice = "cross-device"
     case tooLarge = "file-too-large"
     case changed = "changed-meanwhile"
+    case outOfMemory = "out-of-memory"
+    case tooManyOpenFiles = "too-many-open-files"
+    case noLocks = "no-locks"
+    case cannotOpen = "cannot-open"
     case verificationFailed = "verification-failed"
     case journalUnreadable = "migration-journal-unreadable"
     case placeTaken = "place-taken"
@@ -73,18 +77,25 @@ public struct FileError: ReportableError {
       case .improperLink: .crossDevice
       case .tooManySymbolicLinkLevels: .danglingLink
       case .fileTooLarge: .tooLarge
+      case .noMemory: .outOfMemory
+      case .tooManyOpenFiles, .tooManyOpenFilesInSystem: .tooManyOpenFiles
+      case .noLocks: .noLocks
       default: .other
       }
     self.init(kind, operation: operation, path: path, detail: "\(errno)", errno: errno)
   }
 
   /// Whether the surroundings are at fault: everything but a missing, taken or oversized file and a failed comparison.
+  ///
+  /// Where the system itself says that a file may not become larger, its limit is at fault.
   public var isEnvironmental: Bool {
     switch kind {
     case .permissionDenied, .readOnlyFileSystem, .noSpace, .inputOutput, .locked, .inUse, .isDirectory, .notRegularFile,
-      .danglingLink, .notDownloaded, .crossDevice, .changed, .journalUnreadable, .placeTaken, .other:
+      .danglingLink, .notDownloaded, .crossDevice, .changed, .outOfMemory, .tooManyOpenFiles, .noLocks, .cannotOpen,
+      .journalUnreadable, .placeTaken, .other:
       true
-    case .notFound, .alreadyExists, .tooLarge, .verificationFailed: false
+    case .tooLarge: errno != nil
+    case .notFound, .alreadyExists, .verificationFailed: false
     }
   }
 }
@@ -107,6 +118,10 @@ extension FileError.Kind {
     case .crossDevice: "it is on another file system"
     case .tooLarge: "it is larger than this operation accepts"
     case .changed: "it was changed by somebody else meanwhile"
+    case .outOfMemory: "no memory is left"
+    case .tooManyOpenFiles: "too many files are open"
+    case .noLocks: "the system has no locks left"
+    case .cannotOpen: "it cannot be opened"
     case .verificationFailed: "what was written is not what was read"
     case .journalUnreadable: "the journal of an interrupted migration cannot be read"
     case .placeTaken: "another store has its place"
@@ -130,6 +145,10 @@ extension FileError.Kind {
     case .crossDevice: "Choose a folder on the same file system."
     case .tooLarge: "Name a smaller file, or check that it is the right one."
     case .changed: "Run the same command again."
+    case .outOfMemory: "Free some memory, then try again; nothing was lost."
+    case .tooManyOpenFiles: "Close files or raise the limit of open files, then try again; nothing was lost."
+    case .noLocks: "Check that the file system supports locks, then try again; nothing was lost."
+    case .cannotOpen: "Check the permissions and the number of open files, then try again; nothing was lost."
     case .verificationFailed: "Check the disk; the original was left as it was."
     case .journalUnreadable: "Use the version of the app or the tool that began the migration, or a later one."
     case .placeTaken: "Move the store that is in the way elsewhere, then run the same command again."

@@ -66,6 +66,7 @@ struct StoreMigration {
       ]
     } catch let error as BackupError {
       // An app that wants a backup first does not want to do without because the disk is full.
+      if error.isEnvironmental { throw error }
       throw LazaretError(
         .unavailable, operation: error.operation, path: path, detail: error.detail, hint: error.hint,
         examination: examination)

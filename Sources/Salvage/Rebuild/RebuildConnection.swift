@@ -66,7 +66,7 @@ extension SalvageError {
     }
     let operation = "rebuild the store"
     switch DatabaseFailure(error, operation: operation, path: path) {
-    case .weather(let error): self.init(error)
+    case .file(let error): self.init(error)
     case .interrupted: self = .cancelled()
     case .reported(let error):
       self.init(.output, operation: error.operation, path: error.path ?? path, detail: error.detail, hint: error.hint)
