@@ -30,8 +30,8 @@ package enum IntegrityCheck {
       } else {
         try String.fetchAll(database, sql: "PRAGMA integrity_check(\(limit))")
       }
-    for line in lines {
-      if let code = resultCode(in: line), ResultCodeCause(code).isEnvironmental { throw DatabaseError(resultCode: code) }
+    for code in lines.compactMap(resultCode(in:)) where ResultCodeCause(code).isEnvironmental {
+      throw DatabaseError(resultCode: code)
     }
     return lines
   }
