@@ -75,20 +75,29 @@ struct TroubledScene {
   func expectWaits(_ comment: Comment, during trouble: () throws -> Opening) throws {
     do {
       let opening = try trouble()
-      expectNothingEmpty(opening, comment)
+      try expectGood(opening, comment)
       try opening.store.close()
     } catch let error as any ReportableError {
       #expect(error.isEnvironmental, "\(comment): \(error)")
       try expectNothingLost(comment)
     }
     let opening = try open()
-    expectNothingEmpty(opening, comment)
+    try expectGood(opening, comment)
     try opening.store.close()
     try expectEnded(comment)
   }
 
-  private func expectNothingEmpty(_ opening: Opening, _ comment: Comment) {
+  /// What was opened is a store of the app's version, with records, and nothing was created.
+  private func expectGood(_ opening: Opening, _ comment: Comment) throws {
     #expect(!opening.events.contains { $0.kind == .create }, comment)
+    let bundle =
+      switch store {
+      case .sound(let scene, _), .damaged(let scene):
+        try ModelBundle.load(path: scene.scene.model, order: ["V1", "V2", "V3"])
+      case .outdated(let scene, _): try scene.bundle()
+      }
+    #expect(try opening.store.metadata()?.versionHashes == bundle.current.versionHashes, comment)
+    #expect(try opening.store.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM ZCAR") ?? 0 } > 0, comment)
   }
 
   /// The store is in its place, or in quarantine, or among the backups, with every byte that it had.

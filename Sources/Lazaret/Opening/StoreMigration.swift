@@ -22,6 +22,9 @@ struct StoreMigration {
   let place: StoreFileSet
   let examination: Examination
 
+  /// Looks at the store once more before it is migrated.
+  let examiner: PatientExaminer
+
   /// The store, as the app names it.
   let path: FilePath
   let observer: OpeningObserver
@@ -34,8 +37,13 @@ struct StoreMigration {
   func run() throws -> Outcome {
     let backup = try backUp()
     var migrator = migrator
-    let (examiner, place) = (coordinator.examiner, place)
-    migrator.isStillNeeded = { try examiner.examine(place, countsRecords: false).verdict == .outdated }
+    let (examiner, place) = (examiner, place)
+    migrator.isStillNeeded = {
+      let now = try examiner.examine(place, countsRecords: false)
+      // A store that cannot be looked at just now has not been migrated by another process for that.
+      if now.verdict == .unavailable { throw LazaretError(.unavailable, now, path: place.main) }
+      return now.verdict == .outdated
+    }
     var retries = max(0, coordinator.policy.migrationRetries)
     while true {
       do throws(MigrationError) {
@@ -66,10 +74,9 @@ struct StoreMigration {
       ]
     } catch let error as BackupError {
       // An app that wants a backup first does not want to do without because the disk is full.
-      if error.isEnvironmental { throw error }
-      throw LazaretError(
-        .unavailable, operation: error.operation, path: path, detail: error.detail, hint: error.hint,
-        examination: examination)
+      var told = LazaretError(.unavailable, because: error, path: path)
+      told.examination = examination
+      throw told
     }
   }
 

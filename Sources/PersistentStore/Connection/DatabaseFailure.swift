@@ -39,7 +39,7 @@ package enum DatabaseFailure {
         return
       }
       self = .file(
-        FileError(kind, operation: error.operation, path: error.path ?? path, detail: error.detail, hint: error.hint))
+        FileError(kind, because: error, path: error.path ?? path, details: error.fileError?.details ?? .init()))
     case let error as Errno: self = .file(FileError(error, operation: operation, path: path))
     case let error as POSIXError:
       self = .file(FileError(Errno(rawValue: error.code.rawValue), operation: operation, path: path))
