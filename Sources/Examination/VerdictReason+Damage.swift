@@ -137,6 +137,9 @@ extension VerdictReason {
     case "read-only-file-system": 8
     case "no-space": 13
     case "io-error": 10
+    case "out-of-memory": 7
+    case "no-locks": 10
+    case "cannot-open", "too-many-open-files": 14
     case "is-a-directory", "not-a-regular-file", "dangling-link", "not-downloaded": 14
     default: nil
     }

@@ -159,6 +159,10 @@ struct SalvageWork {
           words: "What was salvaged waits for a newer version of the app: \(examination.reason.words)"))
     }
     if examination.verdict == .unavailable { throw LazaretError(.unavailable, examination, path: made.main) }
+    // What was made a moment ago and is not there was taken away: that says nothing of the evidence.
+    if examination.verdict == .missing {
+      throw FileError(.changed, operation: "verify the salvaged store", path: made.main)
+    }
     let version = examination.modelVersion
     guard examination.verdict == .compatible else {
       return Usability(

@@ -25,7 +25,7 @@ struct SalvageRun {
   mutating func raw(
     to output: FilePath, store: (path: FilePath, fileSystem: FileSystem)? = nil
   ) throws(SalvageError) -> RawSalvage {
-    let (kits, kitRemarks) = options.kit.kits(in: evidence.fileSystem)
+    let (kits, kitRemarks) = try options.kit.kits(in: evidence.fileSystem)
     var find = try found(kits)
     let reader = find.reader
     // There is one map of the pages, and it is handed on.
@@ -128,7 +128,7 @@ struct SalvageRun {
   ///
   /// Rows are only read where pages seem to have changed places, or two rows lead to one.
   func survey() throws(SalvageError) -> StoreSurvey {
-    let (kits, _) = options.kit.kits(in: evidence.fileSystem)
+    let (kits, _) = try options.kit.kits(in: evidence.fileSystem)
     var find = try found(kits)
     var crawl = find.crawl
     let reader = find.reader
