@@ -41,6 +41,9 @@ public struct BackupError: ReportableError {
     /// The store could not be read as a database.
     case store = "backup-store"
 
+    /// The backup was made after the store was quarantined, or of another generation of it.
+    case otherGeneration = "backup-of-other-generation"
+
     /// The backup policy of a home is none, or says something that cannot be meant.
     case policyUnreadable = "backup-policy-unreadable"
 

@@ -23,11 +23,12 @@ extension QuarantineFolder {
     let lock = try StoreLock(on: store.files, in: fileSystem)
     var relocation = try Relocation(of: store.files, to: target, note: "release", in: fileSystem)
     let date = surroundings.now()
+    let order = try lastOrder(at: target.main) + 1
     try move(
       &relocation, id: id, receiptPath: releasedReceiptPath(of: id), formerReceiptPath: receiptPath(of: id)
     ) { _ in
       guard var receipt = store.receipt else { return nil }
-      receipt.released = Receipt.Release(date: date.rfc3339, path: PathText(target.main))
+      receipt.released = Receipt.Release(date: date.rfc3339, path: PathText(target.main), order: order)
       receipt.salvage?.isWanted = false
       receipt.add(Receipt.Moment(.released, at: date, path: PathText(target.main)))
       return try receipt.json()

@@ -57,7 +57,8 @@ public struct RecoveryKitError: ReportableError {
     self.hint = hint
   }
 
-  init(_ error: FileError) {
+  /// The error of the file system.
+  package init(_ error: FileError) {
     kind = .file
     operation = error.operation
     path = error.path
