@@ -80,7 +80,8 @@ extension QuarantineFolder {
 
   private func finishDiscarding(_ id: String) throws {
     for folder in [files(of: id).path(of: .externalData), workingFolder(of: id)] { try fileSystem.removeTree(folder) }
-    for number in [1, 2] { try remove(SalvageFiles(of: id, number: number, in: path)) }
+    let numbers = Set(try fileSystem.entries(of: path).compactMap { SalvageFiles.number(of: $0.string, id) })
+    for number in numbers.sorted() { try remove(SalvageFiles(of: id, number: number, in: path)) }
     for name in try fileSystem.entries(of: path) where name.string.hasPrefix("\(id).") {
       try fileSystem.unlink(path.appending(name))
     }

@@ -68,7 +68,8 @@ public struct SalvageError: ReportableError {
     self.hint = hint
   }
 
-  init(_ error: FileError) {
+  /// The error of the file system.
+  package init(_ error: FileError) {
     kind = .file
     operation = error.operation
     path = error.path
