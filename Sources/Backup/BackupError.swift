@@ -1,104 +1,93 @@
 public import StoreFiles
-public import SystemPackage
 
 /// A request of the backups that cannot be met.
-public struct BackupError: ReportableError {
-  /// What kind of failure it was.
-  public enum Kind: String, Sendable {
-    /// There is no backup of that name.
-    case notFound = "no-such-backup"
+public typealias BackupError = Failure<BackupErrorKind>
 
-    /// Two stores have a backup of that name.
-    case ambiguous = "ambiguous-id"
+/// Why a request of the backups cannot be met.
+public enum BackupErrorKind: String, FailureKind {
+  /// There is no backup of that name.
+  case notFound = "no-such-backup"
 
-    /// There is no store to back up.
-    case nothingToBackUp = "nothing-to-back-up"
+  /// Two stores have a backup of that name.
+  case ambiguous = "ambiguous-id"
 
-    /// A manifest is none, is damaged, or contradicts itself.
-    case manifestUnreadable = "backup-manifest-unreadable"
+  /// There is no store to back up.
+  case nothingToBackUp = "nothing-to-back-up"
 
-    /// A manifest is of a later version than this software knows.
-    case manifestTooNew = "backup-manifest-too-new"
+  /// A manifest is none, is damaged, or contradicts itself.
+  case manifestUnreadable = "backup-manifest-unreadable"
 
-    /// A file of the backup is missing, cut off or not what the manifest says.
-    case damaged = "backup-damaged"
+  /// A manifest is of a later version than this software knows.
+  case manifestTooNew = "backup-manifest-too-new"
 
-    /// A backup that another one needs is missing or damaged.
-    case chainBroken = "backup-chain-broken"
+  /// A file of the backup is missing, cut off or not what the manifest says.
+  case damaged = "backup-damaged"
 
-    /// Something of that name is there already.
-    case nameTaken = "backup-name-taken"
+  /// A backup that another one needs is missing or damaged.
+  case chainBroken = "backup-chain-broken"
 
-    /// What was written is not what was read.
-    case verificationFailed = "backup-verification-failed"
+  /// Something of that name is there already.
+  case nameTaken = "backup-name-taken"
 
-    /// Data could not be packed.
-    case packing = "backup-packing"
+  /// What was written is not what was read.
+  case verificationFailed = "backup-verification-failed"
 
-    /// A request that makes no sense, such as a level that does not exist.
-    case request = "backup-request"
+  /// Data could not be packed.
+  case packing = "backup-packing"
 
-    /// The store could not be read as a database.
-    case store = "backup-store"
+  /// A request that makes no sense, such as a level that does not exist.
+  case request = "backup-request"
 
-    /// The backup was made after the store was quarantined, or of another generation of it.
-    case otherGeneration = "backup-of-other-generation"
+  /// The store could not be read as a database.
+  case store = "backup-store"
 
-    /// The backup policy of a home is none, or says something that cannot be meant.
-    case policyUnreadable = "backup-policy-unreadable"
+  /// The backup was made after the store was quarantined, or of another generation of it.
+  case otherGeneration = "backup-of-other-generation"
 
-    /// The caller's progress function asked to stop.
-    case cancelled
+  /// The backup policy of a home is none, or says something that cannot be meant.
+  case policyUnreadable = "backup-policy-unreadable"
 
-    /// The file system refused; the code is that of the file error.
-    case file = "backup-file"
+  /// The caller's progress function asked to stop.
+  case cancelled
+
+  /// The file system refused; the code is that of the file error.
+  case file = "backup-file"
+
+  /// What was being done, where a failure does not say.
+  public static let usualOperation = "back up the store"
+
+  /// What the reader can do next, where a failure does not say.
+  public var usualHint: String {
+    switch self {
+    case .notFound: "List what there is with: lazaret backup list"
+    case .ambiguous: "Name the store with --of."
+    case .nothingToBackUp: "Check the path."
+    case .manifestUnreadable: "The files beside it are not affected: gunzip opens those that end in .gz."
+    case .manifestTooNew: "Use a newer version of this software."
+    case .damaged: "Use another backup, or none."
+    case .chainBroken: "Restore an earlier backup, or put the missing one back."
+    case .nameTaken: "Choose another name, or move what is there out of the way."
+    case .verificationFailed: "Check the disk; the backup is kept, and is never taken for a good one."
+    case .packing: "Please report this, with what you did."
+    case .request: "See: lazaret backup list"
+    case .store: "Look at the store with: lazaret inspect"
+    case .otherGeneration: "Use a backup from before, or name this one with --trust-backup."
+    case .policyUnreadable: "Correct the file, or move it away: the usual policy holds then."
+    case .cancelled: "Run it again when there is time."
+    case .file: "Check the path and its permissions."
+    }
   }
 
-  /// What kind of failure it was.
-  public var kind: Kind
+  /// Whether the code is that of the file system's error, where that is the cause.
+  public var standsForCause: Bool { self == .file || self == .nameTaken }
+}
 
-  /// What was being done, as an infinitive phrase.
-  public var operation: String
-
-  /// The file or folder it was being done to, where there is one.
-  public var path: FilePath?
-
-  /// What went wrong, in one sentence without a full stop and without values of records.
-  public var detail: String
-
-  /// What to do next, as a full sentence.
-  public var hint: String
-
-  /// The error of the file system, where that is the cause.
-  public var fileError: FileError?
-
-  /// The stable word for the kind of failure; that of the file error where one is the cause.
-  public var code: String { fileError?.code ?? kind.rawValue }
-
-  /// Whether the surroundings are at fault, and neither store nor backup.
-  public var isEnvironmental: Bool { fileError?.isEnvironmental ?? false }
-
-  /// An error of a kind.
-  public init(_ kind: Kind, operation: String, path: FilePath? = nil, detail: String, hint: String) {
-    self.kind = kind
-    self.operation = operation
-    self.path = path
-    self.detail = detail
-    self.hint = hint
-  }
-
+extension BackupError {
   /// What the file system says.
-  public init(_ error: FileError) {
-    kind = error.kind == .alreadyExists ? .nameTaken : .file
-    operation = error.operation
-    path = error.path
-    detail = error.detail
-    hint = error.hint
-    fileError = error
-  }
+  public init(_ error: FileError) { self.init(error.kind == .alreadyExists ? .nameTaken : .file, because: error) }
 
   /// The caller asked to stop.
   package static func cancelled(_ operation: String) -> BackupError {
-    BackupError(.cancelled, operation: operation, detail: "it was cancelled", hint: "Run it again when there is time.")
+    BackupError(.cancelled, operation: operation, detail: "it was cancelled")
   }
 }

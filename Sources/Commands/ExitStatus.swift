@@ -34,7 +34,7 @@ extension ParsableCommand {
     } catch {
       // Every module has an error type of its own, so nothing should get here; if it does, its kind is all that is told,
       // for its words may hold a user's values.
-      let error = UnforeseenError(kind: "\(type(of: error))")
+      let error = CommandError(unforeseen: error)
       Terminal.standardError.write(json ? ErrorJSON(error).line : "lazaret: \(error.description)\n")
       throw ExitStatus.failed
     }
@@ -47,16 +47,6 @@ extension ParsableCommand {
       "lazaret: the work was done, but its output could not be written [output-lost]. Check where it was to go.\n")
     throw ExitStatus.failed
   }
-}
-
-/// An error that no module of this project made.
-struct UnforeseenError: ReportableError {
-  let kind: String
-  var code: String { "unforeseen-error" }
-  var operation: String { "do what was asked" }
-  var path: FilePath? { nil }
-  var detail: String { "an error of the kind \(printable(kind)) came up that was not foreseen" }
-  var hint: String { "Please report this, with what you did." }
 }
 
 /// An error as JSON, on standard error.

@@ -13,7 +13,7 @@ struct InspectCommand: ParsableCommand {
       Exits with 2 for a damaged store, with 3 for one that cannot be had now.
 
       EXAMPLE
-        lazaret inspect Stores/App.sqlite --model App.xcdatamodeld --check full
+        lazaret inspect Stores/App.sqlite --model App.xcdatamodeld
 
       \(ExitStatus.help)
       """)
@@ -26,8 +26,11 @@ struct InspectCommand: ParsableCommand {
 
   @OptionGroup var versionOrder: VersionOrderOptions
 
-  @Option(help: ArgumentHelp("How closely to look: quick, or full to walk every page.", valueName: "depth"))
-  var check: Examination.Depth = .quick
+  @Option(
+    help: ArgumentHelp(
+      "How closely to look: at every page (full), or at some first (quick), and at all where these are damaged.",
+      valueName: "depth"))
+  var check: Examination.Depth = .full
 
   @Flag(inversion: .prefixedNo, help: "Count the records of each entity.")
   var counts = true

@@ -55,8 +55,9 @@ struct OpenCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "How closely to look first: quick, or full to walk every page.", valueName: "depth"))
-  var check: Examination.Depth = .quick
+      "How closely to look first: at every page (full), or at some (quick), and at all where these are damaged.",
+      valueName: "depth"))
+  var check: Examination.Depth = .full
 
   @Option(
     name: .customLong("app-version"), help: ArgumentHelp("The app's version, for the receipt.", valueName: "version"))
@@ -86,7 +87,7 @@ struct OpenCommand: ParsableCommand {
       }
       let opening = try coordinator.open(store.path, observer: observer)
       line.clear()
-      let kit = opening.recoveryKit?.wait()
+      let kit = opening.backgroundPass?.wait().kit
       try opening.store.close()
       Terminal.standardOutput.write(
         output.json

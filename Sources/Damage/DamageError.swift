@@ -1,47 +1,39 @@
 public import StoreFiles
-public import SystemPackage
+internal import SystemPackage
 
 /// A rehearsal of damage that cannot be made.
-public struct DamageError: ReportableError {
-  /// What kind of failure it was.
-  public enum Kind: String, Sendable {
-    /// There is no such kind of damage.
-    case unknownDamage = "unknown-damage"
+public typealias DamageError = Failure<DamageErrorKind>
 
-    /// The store has nothing that this kind could damage.
-    case nothingToDamage = "nothing-to-damage"
+/// Why a rehearsal of damage cannot be made.
+public enum DamageErrorKind: String, FailureKind {
+  /// There is no such kind of damage.
+  case unknownDamage = "unknown-damage"
 
-    /// Something is at the place of the copy.
-    case placeTaken = "place-taken"
+  /// The store has nothing that this kind could damage.
+  case nothingToDamage = "nothing-to-damage"
+
+  /// Something is at the place of the copy.
+  case placeTaken = "place-taken"
+
+  /// What was being done, where a failure does not say.
+  public static let usualOperation = "damage the store"
+
+  /// What the reader can do next, where a failure does not say.
+  public var usualHint: String {
+    switch self {
+    case .unknownDamage: "See lazaret damage --list."
+    case .nothingToDamage: "Choose another kind, or another store."
+    case .placeTaken: "Choose another name, or remove it first."
+    }
   }
+}
 
-  /// What kind of failure it was.
-  public var kind: Kind
-
-  /// What was being done, as an infinitive phrase.
-  public var operation: String
-
-  /// The store or the copy.
-  public var path: FilePath?
-
-  /// What went wrong, in one sentence without a full stop.
-  public var detail: String
-
-  /// What to do next, as a full sentence.
-  public var hint: String
-
-  /// The kind's stable word.
-  public var code: String { kind.rawValue }
-
+extension DamageError {
   static func unknown(_ text: String, _ detail: String) -> DamageError {
-    DamageError(
-      kind: .unknownDamage, operation: "understand the damage \"\(printable(text))\"", path: nil, detail: detail,
-      hint: "See lazaret damage --list.")
+    DamageError(.unknownDamage, operation: "understand the damage \"\(printable(text))\"", detail: detail)
   }
 
   static func nothing(_ kind: DamageKind, _ path: FilePath, _ detail: String) -> DamageError {
-    DamageError(
-      kind: .nothingToDamage, operation: "do the damage \"\(kind)\"", path: path, detail: detail,
-      hint: "Choose another kind, or another store.")
+    DamageError(.nothingToDamage, operation: "do the damage \"\(kind)\"", path: path, detail: detail)
   }
 }

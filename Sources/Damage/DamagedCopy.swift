@@ -56,8 +56,7 @@ public struct DamagedCopy: Sendable, Hashable, Codable {
     for part in StoreFileSet.Part.allCases
     where try fileSystem.status(of: target.path(of: part), followingLinks: false) != nil {
       throw DamageError(
-        kind: .placeTaken, operation: "copy the store", path: target.path(of: part), detail: "there is a file already",
-        hint: "Choose another name, or remove it first.")
+        .placeTaken, operation: "copy the store", path: target.path(of: part), detail: "there is a file already")
     }
     do {
       let lock = try SharedStoreLock(on: original, in: fileSystem)

@@ -8,6 +8,8 @@ public struct Examination: Sendable {
   /// How closely it is looked at.
   public enum Depth: String, Sendable, Codable, CaseIterable {
     /// Header, log, schema, roots, metadata and model: some milliseconds, whatever the size.
+    ///
+    /// Where it meets damage, every page is looked at before a verdict is given.
     case quick
 
     /// Every page too.

@@ -1,12 +1,13 @@
 import ManagedObjectModel
 import PersistentStore
 import SQLiteFormat
+internal import StoreFiles
 
 extension Examiner {
-  /// Reads schema, metadata and counts, and compares the store with the app's model.
+  /// Reads schema and metadata, and compares the store with the app's model.
   func readContent(
-    _ database: Database, into examination: inout Examination, model: AppModel?, options: Options
-  ) throws(FormatError) {
+    _ database: Database, into examination: inout Examination, model: AppModel?
+  ) throws(FormatError) -> Schema {
     let schema = try database.schema()
     examination.health.add(schema.findings)
     if schema.findings.hasDamage {
@@ -22,7 +23,8 @@ extension Examiner {
       examination.kind = schema.entries.isEmpty && examination.verdict == .damaged ? .unknown : .sqlite
       judgePlain(schema, into: &examination, model: model)
     }
-    examination.entities = try counts(in: database, schema, &examination, isCounting: options.countsRecords)
+    examination.entities = Self.entities(of: schema, examination)
+    return schema
   }
 
   /// Every root page must be of the kind that its table or index needs: cheap, and fails for another database's log.
@@ -111,49 +113,6 @@ extension Examiner {
           "model-cache-unreadable", .warning, "the model that the store carries cannot be read (\(error.detail))"))
       return nil
     }
-  }
-
-  // MARK: Counting
-
-  private func counts(
-    in database: Database, _ schema: Schema, _ examination: inout Examination, isCounting: Bool
-  ) throws(FormatError) -> [Examination.EntityCount] {
-    var counts: [Examination.EntityCount] = []
-    if examination.kind == .coreData, let model = examination.storeModel, let layout = Self.layout(of: model) {
-      var byTable: [String: [Int64?: Int]] = [:]
-      for entity in layout.entities {
-        let table = schema.table(named: entity.tableName)
-        if isCounting, let table, byTable[entity.tableName] == nil {
-          byTable[entity.tableName] = try countsByEntity(database, table, &examination.health)
-        }
-        // Without a whole table no count is true; none is given then.
-        let rows = byTable[entity.tableName].map { Int64($0[Int64(entity.number)] ?? 0) }
-        counts.append(.init(name: entity.name, table: entity.tableName, rows: rows))
-      }
-      return counts.sorted { $0.name < $1.name }
-    }
-    for table in schema.tables where !table.name.hasPrefix("sqlite_") && table.rootPage > 0 {
-      if examination.kind == .coreData, ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"].contains(table.name) {
-        continue
-      }
-      var rows: Int64?
-      if isCounting {
-        let counted = try database.countRows(root: table.rootPage)
-        if !counted.findings.hasDamage { rows = Int64(counted.count) }
-        examination.health.add(counted.findings)
-      }
-      counts.append(.init(name: table.name, table: table.name, rows: rows))
-    }
-    return counts.sorted { $0.name < $1.name }
-  }
-
-  private func countsByEntity(
-    _ database: Database, _ table: SchemaEntry, _ health: inout Health
-  ) throws(FormatError) -> [Int64?: Int]? {
-    guard table.rootPage > 0, let column = table.tableDefinition?.column(named: "Z_ENT") else { return nil }
-    let counted = try database.countRows(root: table.rootPage, byIntegerIn: column)
-    health.add(counted.findings)
-    return counted.findings.hasDamage ? nil : counted.counts
   }
 
   /// The layout of a model; nil for one that cannot be laid out, whose tables are then listed as they are.

@@ -1,6 +1,7 @@
 import ManagedObjectModel
 import PersistentStore
 import SQLiteFormat
+internal import StoreFiles
 
 extension Examiner {
   /// Compares a Core Data store with the app's model, by version hashes first.

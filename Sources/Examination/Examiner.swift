@@ -178,13 +178,13 @@ public struct Examiner: Sendable {
     if database.isLogApplied, let words = try Self.contradiction(between: bytes, and: database) {
       examination.condemn(.damage("foreign-wal", words))
     }
-    try readContent(database, into: &examination, model: model, options: options)
-    if options.depth == .full {
-      let report = try database.checkIntegrity(progress: options.progress)
-      examination.health.integrity = report
-      examination.health.add(report.findings)
-      if !report.isSound { examination.condemn(.damagedPages(report)) }
+    let schema = try readContent(database, into: &examination, model: model)
+    // No verdict rests on a glance once damage was seen.
+    if options.depth == .full || examination.health.isDamaged || examination.verdict == .damaged {
+      try checkPages(of: database, schema, into: &examination, options)
     }
+    if options.countsRecords { try count(database, schema, into: &examination, options) }
+    examination.condemnForNotes()
   }
 
   private func openPart(_ part: StoreFileSet.Part, of files: StoreFileSet) throws(FileError) -> ReadableFile? {
@@ -238,6 +238,12 @@ extension Examination {
     guard verdict != .damaged else { return }
     verdict = .damaged
     self.reason = reason
+  }
+
+  /// Gives the verdict of damage where any was noted, whatever was looking when it was met.
+  mutating func condemnForNotes() {
+    guard let note = health.notes.first(where: { $0.severity == .damage }) else { return }
+    condemn(.damage(note.code, "\(note.words.capitalizedFirst)."))
   }
 
   /// Takes down what header, log and journal say.

@@ -72,7 +72,7 @@ package final class Inbox: Sendable {
       guard error.kind == .locked else { throw error }
       throw InboxError(
         .inUse, operation: "open the inbox", path: folders.root, detail: "another process receives in it",
-        hint: "End that one first, or give another home.", isEnvironmental: true)
+        isEnvironmental: true)
     }
   }
 
@@ -107,9 +107,7 @@ package final class Inbox: Sendable {
     guard var bundle = try records.bundle(id) else { throw InboxError.noBundle(operation) }
     let jobs = try queue.jobs(of: id)
     guard !jobs.contains(where: { $0.state == .running || $0.state == .waiting }) else {
-      throw InboxError(
-        .notNow, operation: operation, detail: "something is being done to it, or waits its turn",
-        hint: "Wait until that is over.")
+      throw InboxError(.notNow, operation: operation, detail: "something is being done to it, or waits its turn")
     }
     if bundle.isEncrypted, !hasIdentity, bundle.quarantineID == nil {
       throw InboxError(
@@ -134,8 +132,7 @@ package final class Inbox: Sendable {
     let operation = "discard the bundle"
     guard try records.bundle(id) != nil else { throw InboxError.noBundle(operation) }
     guard !(try queue.jobs(of: id)).contains(where: { $0.state == .running }) else {
-      throw InboxError(
-        .notNow, operation: operation, detail: "something is being done to it", hint: "Wait until that is over.")
+      throw InboxError(.notNow, operation: operation, detail: "something is being done to it")
     }
     try queue.remove(of: id)
     // First it is known no more: files that a kill leaves are removed at the next start.

@@ -1,86 +1,96 @@
-internal import StoreFiles
+package import StoreFiles
 package import SystemPackage
 
 /// A request about the inbox that cannot be met.
-package struct InboxError: ReportableError, Hashable {
-  /// What kind of failure it was.
-  package enum Kind: String, Sendable {
-    /// A sender of that name is known already.
-    case senderExists = "sender-exists"
+package typealias InboxError = Failure<InboxErrorKind>
 
-    /// No sender of that name is known.
-    case senderUnknown = "no-such-sender"
+/// Why a request about the inbox cannot be met.
+package enum InboxErrorKind: String, FailureKind {
+  /// A sender of that name is known already.
+  case senderExists = "sender-exists"
 
-    /// A name that no sender can have.
-    case senderName = "sender-name"
+  /// No sender of that name is known.
+  case senderUnknown = "no-such-sender"
 
-    /// There is no such bundle, or no such upload.
-    case notFound = "not-in-inbox"
+  /// A name that no sender can have.
+  case senderName = "sender-name"
 
-    /// The records of the inbox cannot be read or written.
-    case records = "inbox-records"
+  /// There is no such bundle, or no such upload.
+  case notFound = "not-in-inbox"
 
-    /// Another process works in this inbox.
-    case inUse = "inbox-in-use"
+  /// The records of the inbox cannot be read or written.
+  case records = "inbox-records"
 
-    /// What is asked for cannot be done to this bundle now.
-    case notNow = "inbox-not-now"
+  /// Another process works in this inbox.
+  case inUse = "inbox-in-use"
 
-    /// A worker needed more memory than it may have.
-    case memory = "worker-memory"
+  /// What is asked for cannot be done to this bundle now.
+  case notNow = "inbox-not-now"
 
-    /// A worker took longer than it may.
-    case time = "worker-time"
+  /// A worker needed more memory than it may have.
+  case memory = "worker-memory"
 
-    /// A worker wrote more than it may.
-    case fileSize = "worker-file-size"
+  /// A worker took longer than it may.
+  case time = "worker-time"
 
-    /// A worker ended by itself, without a result.
-    case crashed = "worker-crashed"
+  /// A worker wrote more than it may.
+  case fileSize = "worker-file-size"
 
-    /// A worker could not be started, or was told what makes no sense.
-    case worker = "worker-failed"
+  /// A worker ended by itself, without a result.
+  case crashed = "worker-crashed"
 
-    /// A job was begun as often as it may be.
-    case tries = "worker-tries"
+  /// A worker could not be started, or was told what makes no sense.
+  case worker = "worker-failed"
+
+  /// A job was begun as often as it may be.
+  case tries = "worker-tries"
+
+  /// Who is at fault, which the kind alone does not tell.
+  package struct Details: FailureDetails {
+    /// Whether the environment is at fault; nil for no.
+    package var isEnvironmental: Bool?
+
+    /// The environment is not at fault.
+    package init() {}
+
+    /// The environment is at fault, or is not.
+    package init(isEnvironmental: Bool) { self.isEnvironmental = isEnvironmental }
   }
 
-  /// What kind of failure it was.
-  package var kind: Kind
+  /// What was being done, where a failure does not say.
+  package static let usualOperation = "use the inbox"
 
-  /// What was being done, as an infinitive phrase.
-  package var operation: String
+  /// What the reader can do next, where a failure does not say.
+  package var usualHint: String {
+    switch self {
+    case .senderExists:
+      "Give another name: what was sent is told apart by it. lazaret inbox token list shows those there are."
+    case .senderUnknown: "lazaret inbox token list shows those there are."
+    case .senderName: "Give another name."
+    case .notFound: "It may have been discarded."
+    case .records: "Move Inbox/records.sqlite away with its -wal and -shm; the bundles themselves are not affected."
+    case .inUse: "End that one first, or give another home."
+    case .notNow: "Wait until that is over."
+    case .memory, .time, .fileSize: "Open the bundle as it was received on a machine of its own."
+    case .crashed: "Keep the bundle as it was received, and report this."
+    case .worker: "Please report this."
+    case .tries: "Begin it again."
+    }
+  }
+}
 
-  /// The file or folder it was being done to, where there is one.
-  package var path: FilePath?
-
-  /// What went wrong, in one sentence without a full stop.
-  package var detail: String
-
-  /// What to do next, as a full sentence.
-  package var hint: String
-
-  /// Whether the surroundings are at fault.
-  package var isEnvironmental: Bool
-
-  /// The kind's stable word.
-  package var code: String { kind.rawValue }
-
-  /// An error of a kind.
+extension InboxError {
+  /// An error of a kind that the environment may be at fault for, with the usual hint unless another is given.
   package init(
-    _ kind: Kind, operation: String, path: FilePath? = nil, detail: String, hint: String, isEnvironmental: Bool = false
+    _ kind: Kind, operation: String, path: FilePath? = nil, detail: String, hint: String? = nil, isEnvironmental: Bool
   ) {
-    self.kind = kind
-    self.operation = operation
-    self.path = path
-    self.detail = detail
-    self.hint = hint
-    self.isEnvironmental = isEnvironmental
+    self.init(
+      kind, operation: operation, path: path, detail: detail, hint: hint,
+      details: .init(isEnvironmental: isEnvironmental))
   }
 
   /// There is no such bundle.
   static func noBundle(_ operation: String) -> InboxError {
-    InboxError(
-      .notFound, operation: operation, detail: "there is no such bundle", hint: "It may have been discarded.")
+    InboxError(.notFound, operation: operation, detail: "there is no such bundle")
   }
 }

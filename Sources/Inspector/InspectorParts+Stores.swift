@@ -4,31 +4,36 @@ import Lazaret
 extension InspectorParts {
   /// The models to choose from; the one that fits the store best is proposed.
   func modelOptions(for files: StoreFileSet) -> [(value: String, label: String)] {
-    let best = examined(files).model?.name
+    let best = fittingModel(of: files)?.name
     return models.sorted { first, second in first.name == best && second.name != best }.map {
       (value: $0.name, label: "\($0.name) (\(printable($0.model.currentVersionName)))")
     }
       + [(value: "", label: "What the store says of itself")]
   }
 
-  /// What a store is by the model that fits it best: the first by which it can be opened, or migrated, else the first of all.
+  /// What a store is by the model that fits it best, every page looked at.
   ///
   /// It is only looked at.
   func examined(
     _ files: StoreFileSet, countsRecords: Bool = false
   ) -> (model: InspectorModel?, examination: PagePart<Examination>) {
-    let examiner = Examiner(fileSystem: surroundings.fileSystem)
-    var first: PagePart<Examination>?
-    for model in models {
-      let part = PagePart {
-        try examiner.examine(files.main, model: model.model, options: .init(countsRecords: countsRecords))
-      }
-      if [.compatible, .outdated].contains(part.value?.verdict) { return (model, part) }
-      if first == nil { first = part }
-    }
-    let plain = PagePart { try examiner.examine(files.main, options: .init(countsRecords: countsRecords)) }
+    let fitting = fittingModel(of: files)
     // By no model at all a store is judged by itself, which is all that several models leave to say.
-    return (models.first, models.count == 1 ? first ?? plain : plain)
+    let model = fitting ?? (models.count == 1 ? models.first : nil)
+    let part = PagePart {
+      try examinations.examination(
+        of: files, model: model, countsRecords: countsRecords, in: surroundings.fileSystem)
+    }
+    return (fitting ?? models.first, part)
+  }
+
+  /// The first model by which a store can be opened, or migrated; nil where there is none.
+  func fittingModel(of files: StoreFileSet) -> InspectorModel? {
+    let examiner = Examiner(fileSystem: surroundings.fileSystem)
+    return models.first { model in
+      let part = PagePart { try examiner.examine(files.main, model: model.model, options: .init(countsRecords: false)) }
+      return [.compatible, .outdated].contains(part.value?.verdict)
+    }
   }
 
   /// The model of a name; nil for none.

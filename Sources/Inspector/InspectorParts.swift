@@ -27,6 +27,9 @@ package struct InspectorParts: Sendable {
   /// The inbox; nil where there is none.
   package var inbox: Inbox?
 
+  /// What looks at stores in their places have found.
+  let examinations = ExaminationCache()
+
   /// The quarantined stores of the home, for actions.
   var quarantines: Quarantines { Quarantines(home: home, surroundings: surroundings) }
 

@@ -73,7 +73,7 @@ public struct Backups: Sendable {
     guard found.count == 1 else {
       throw BackupError(
         .ambiguous, operation: "find the backup", path: home.appending("Backups"),
-        detail: "\(found.count) stores have a backup \(id)", hint: "Name the store with --of.")
+        detail: "\(found.count) stores have a backup \(id)")
     }
     return first
   }

@@ -1,89 +1,86 @@
 /// The reason why a store was not opened.
-public struct LazaretError: ReportableError {
-  /// What kind of reason it was.
-  public enum Kind: String, Sendable {
-    /// The migration failed for a reason in the store, and the policy is to refuse.
-    case migrationFailed = "migration-failed"
+public typealias LazaretError = Failure<LazaretErrorKind>
 
-    /// The store cannot be had now; nothing is wrong with it.
-    case unavailable = "store-unavailable"
+/// Why a store was not opened.
+public enum LazaretErrorKind: String, FailureKind {
+  /// The migration failed for a reason in the store, and the policy is to refuse.
+  case migrationFailed = "migration-failed"
 
-    /// The store is damaged, and the policy is to refuse.
-    case damaged = "store-damaged"
+  /// The store cannot be had now; nothing is wrong with it.
+  case unavailable = "store-unavailable"
 
-    /// No way leads from the store to the app's model, and the policy is to refuse.
-    case incompatible = "store-incompatible"
+  /// The store is damaged, and the policy is to refuse.
+  case damaged = "store-damaged"
 
-    /// The new store is not what it should be.
-    case creationFailed = "creation-failed"
+  /// No way leads from the store to the app's model, and the policy is to refuse.
+  case incompatible = "store-incompatible"
 
-    /// The salvage of a quarantined store gave nothing that the app could open, and the policy is to refuse, or somebody asked
-    /// for the salvage itself.
-    case salvageFailed = "salvage-failed"
+  /// The new store is not what it should be.
+  case creationFailed = "creation-failed"
 
-    /// The store lies in quarantine and waits for its salvage, and the policy is to refuse.
-    case salvagePending = "salvage-pending"
+  /// The salvage of a quarantined store gave nothing that the app could open, and the policy is to refuse, or somebody asked
+  /// for the salvage itself.
+  case salvageFailed = "salvage-failed"
 
-    /// Whoever watched the opening ended it.
-    case cancelled = "cancelled"
+  /// The store lies in quarantine and waits for its salvage, and the policy is to refuse.
+  case salvagePending = "salvage-pending"
+
+  /// Whoever watched the opening ended it.
+  case cancelled = "cancelled"
+
+  /// What led to the reason.
+  public struct Details: FailureDetails {
+    /// What was found out about the store.
+    public var examination: Examination?
+
+    /// The code of the examination's own reason, where that makes the store unavailable (`locked`, `newer-model` …).
+    public var code: String?
+
+    /// Nothing more is known.
+    public init() {}
+
+    /// What an examination found.
+    init(_ kind: LazaretErrorKind, _ examination: Examination) {
+      self.examination = examination
+      code = kind == .unavailable ? examination.reason.code : nil
+    }
   }
 
-  /// What kind of reason it was.
-  public var kind: Kind
+  /// What was being done, where a failure does not say.
+  public static let usualOperation = "open the store"
 
-  /// What was being done, as an infinitive phrase.
-  public var operation: String
+  /// What the reader can do next, where a failure does not say.
+  public var usualHint: String {
+    switch self {
+    case .migrationFailed, .damaged, .incompatible: "The store is as it was; inspect it."
+    case .unavailable, .cancelled: "The store is as it was; open it again at any time."
+    case .creationFailed: "Nothing was moved. Please report this, with the model."
+    case .salvageFailed:
+      "The store lies in quarantine, whole and unchanged; export it for debugging, or open an empty one."
+    case .salvagePending: "The store lies in quarantine, whole and unchanged; salvage it."
+    }
+  }
 
-  /// The store, as the caller names it.
-  public var path: FilePath?
+  /// Whether the environment is at fault, or the store is newer than the app; nothing is wrong with it then.
+  public var isEnvironmental: Bool { self == .unavailable }
 
-  /// What went wrong, in one plain sentence without a full stop.
-  public var detail: String
+  /// Whether the code is that of the migration's error (`locked`, `migration-data-violation` …), where that is the cause.
+  public var standsForCause: Bool { self == .unavailable || self == .migrationFailed }
+}
 
-  /// What the reader can do next, as a full sentence.
-  public var hint: String
-
-  /// What was found out about the store.
-  public var examination: Examination?
-
+extension LazaretError {
   /// The error of the migration, where that is the reason.
-  public var migrationError: MigrationError?
-
-  /// The reason's own code where the store could not be had (`locked`, `newer-model` …) or migrated
-  /// (`migration-data-violation` …), else the kind's.
-  public var code: String {
-    if let migrationError, kind != .incompatible { return migrationError.code }
-    if kind == .unavailable, let reason = examination?.reason { return reason.code }
-    return kind.rawValue
-  }
-
-  /// Whether the surroundings are at fault, or the store is newer than the app; nothing is wrong with it then.
-  public var isEnvironmental: Bool { kind == .unavailable }
-
-  init(
-    _ kind: Kind, operation: String = "open the store", path: FilePath?, detail: String, hint: String,
-    examination: Examination? = nil
-  ) {
-    self.kind = kind
-    self.operation = operation
-    self.path = path
-    self.detail = detail
-    self.hint = hint
-    self.examination = examination
-  }
+  public var migrationError: MigrationError? { cause as? MigrationError }
 
   /// The error for a store that could not be migrated and stays as it is.
   init(_ kind: Kind, _ error: MigrationError, path: FilePath, examination: Examination) {
     let report = error.reportPath.map { " The report is \(quoted($0))." } ?? ""
-    self.init(
-      kind, operation: "migrate the store", path: path, detail: error.detail, hint: error.hint + report,
-      examination: examination)
-    migrationError = error
+    self.init(kind, because: error, operation: "migrate the store", path: path, hint: error.hint + report)
+    self.examination = examination
   }
 
   static func cancelled(_ path: FilePath) -> LazaretError {
-    LazaretError(
-      .cancelled, path: path, detail: "it was cancelled", hint: "The store is as it was; open it again at any time.")
+    LazaretError(.cancelled, path: path, detail: "it was cancelled")
   }
 
   static func cancelledSalvage(_ path: FilePath) -> LazaretError {
@@ -93,9 +90,7 @@ public struct LazaretError: ReportableError {
   }
 
   static func salvageFailed(_ path: FilePath, _ reason: Receipt.Reason) -> LazaretError {
-    LazaretError(
-      .salvageFailed, operation: "salvage the store", path: path, detail: printable(reason.words),
-      hint: "The store lies in quarantine, whole and unchanged; export it for debugging, or open an empty one.")
+    LazaretError(.salvageFailed, operation: "salvage the store", path: path, detail: printable(reason.words))
   }
 
   /// The error for a store that stays where it is, in the words of its examination.
@@ -104,6 +99,6 @@ public struct LazaretError: ReportableError {
     if words.hasSuffix(".") { words.removeLast() }
     self.init(
       kind, path: path, detail: words.prefix(1).lowercased() + words.dropFirst(), hint: examination.reason.hint,
-      examination: examination)
+      details: .init(kind, examination))
   }
 }

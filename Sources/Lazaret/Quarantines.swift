@@ -89,7 +89,12 @@ public struct Quarantines: Sendable {
   ) throws -> QuarantinedStore {
     let quarantine = QuarantineFolder(beside: place, surroundings: surroundings)
     _ = try quarantine.finishInterrupted()
-    let examination = try Examiner(fileSystem: fileSystem).examine(place.main, model: model)
+    let examination = try Examiner(fileSystem: fileSystem).examine(
+      place.main, model: model,
+      options: .init(depth: .full, countsRecords: true) { done, total in
+        observer.progress(OpeningProgress(phase: .examining, completed: Int64(done), total: Int64(total)))
+        return !observer.isCancelled()
+      })
     if examination.verdict == .unavailable, !examination.isReadable {
       throw LazaretError(.unavailable, examination, path: place.main)
     }
@@ -101,8 +106,7 @@ public struct Quarantines: Sendable {
     }
     guard !(try place.members(in: fileSystem)).isEmpty else {
       throw QuarantineError(
-        .nothingToQuarantine, operation: "quarantine the store", path: place.main, detail: "there is no such store",
-        hint: "Check the path.")
+        .nothingToQuarantine, operation: "quarantine the store", path: place.main, detail: "there is no such store")
     }
     // The catalogue first: one that cannot be written is met before anything is moved.
     try catalogue.add(quarantine, holding: held)

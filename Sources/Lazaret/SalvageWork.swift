@@ -53,7 +53,7 @@ struct SalvageWork {
 
   private func run(_ stored: QuarantinedStore, in working: FilePath) throws -> QuarantineSalvage {
     guard let evidence = try fileSystem.status(of: stored.files.main), evidence.kind == .regular else {
-      throw Failure(code: "nothing-to-salvage", words: "The store's main file is missing.")
+      throw EvidenceFault(code: "nothing-to-salvage", words: "The store's main file is missing.")
     }
     let made = StoreFileSet(main: working.appending("Salvaged.sqlite"))
     let clock = SalvageClock(now: surroundings.now)
@@ -187,7 +187,7 @@ struct SalvageWork {
   // MARK: What went wrong
 
   /// A reason in the evidence itself.
-  private struct Failure: Error {
+  private struct EvidenceFault: Error {
     var code: String
     var words: String
   }
@@ -196,7 +196,7 @@ struct SalvageWork {
   private func judged(_ error: any Error, _ stored: QuarantinedStore) throws -> any Error {
     let reason: Receipt.Reason
     switch error {
-    case let error as Failure: reason = .init(code: error.code, words: error.words)
+    case let error as EvidenceFault: reason = .init(code: error.code, words: error.words)
     case let error as SalvageError:
       if error.kind == .cancelled { return LazaretError.cancelledSalvage(stored.files.main) }
       guard error.isDataFault else { return error }

@@ -1,5 +1,4 @@
 public import Logging
-internal import RecoveryKit
 
 /// Opens an app's store, whatever state it is in.
 ///
@@ -91,9 +90,6 @@ extension StoreCoordinator {
     if case .coreData(let bundle) = model { bundle.current.model } else { nil }
   }
 
-  /// Looks at stores as closely as the policy wants.
-  var examiner: PatientExaminer { PatientExaminer(model: model, depth: policy.depth, fileSystem: fileSystem) }
-
   /// Migrates the stores of the app's model; nil for a schema without Core Data's tables.
   var migrator: Migrator? {
     guard case .coreData(let bundle) = model else { return nil }
@@ -107,13 +103,5 @@ extension StoreCoordinator {
       try store.close()
     }
     return migrator
-  }
-
-  /// Begins to note a recovery kit of a store that is open now, where the policy wants one and there is a home for it.
-  func noteKit(of place: StoreFileSet) -> RecoveryKitNote? {
-    guard let home, let interval = policy.recoveryKitInterval else { return nil }
-    return RecoveryKitNote(
-      of: place, in: KitFolder(for: place.main, home: home, in: fileSystem), every: interval, surroundings: surroundings
-    )
   }
 }

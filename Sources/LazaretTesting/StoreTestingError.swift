@@ -1,40 +1,37 @@
 internal import GRDB
 internal import PersistentStore
 public import StoreFiles
-public import SystemPackage
+internal import SystemPackage
 
 /// A store that cannot be generated, compared or opened side by side.
 ///
 /// Most come from a lower module and keep its code, words and hint.
-public struct StoreTestingError: ReportableError {
-  /// The stable word for the kind of failure; that of the cause where there is one.
-  public var code: String
+public typealias StoreTestingError = Failure<StoreTestingErrorKind>
 
-  /// What was being done, as an infinitive phrase.
-  public var operation: String
+/// Why a store cannot be generated, compared or opened side by side.
+public enum StoreTestingErrorKind: String, FailureKind {
+  /// A store was opened without its model.
+  case noModel = "store-without-model"
 
-  /// The file or folder it was being done to, where there is one.
-  public var path: FilePath?
+  /// A lower module could not do its part; the code is that of its error.
+  case lowerModule = "store-testing"
 
-  /// What went wrong, in one plain sentence without a full stop.
-  public var detail: String
+  /// What was being done, where a failure does not say.
+  public static let usualOperation = "test the store"
 
-  /// What the reader can do next, as a full sentence.
-  public var hint: String
-
-  /// Whether the surroundings are at fault and not the store or the model.
-  public var isEnvironmental: Bool
-
-  /// An error of this module's own.
-  init(code: String, operation: String, path: FilePath? = nil, detail: String, hint: String) {
-    self.code = code
-    self.operation = operation
-    self.path = path
-    self.detail = detail
-    self.hint = hint
-    isEnvironmental = false
+  /// What the reader can do next, where a failure does not say.
+  public var usualHint: String {
+    switch self {
+    case .noModel: "Open both with their models."
+    case .lowerModule: "Read what the cause says."
+    }
   }
 
+  /// Whether the code is that of the lower module's error.
+  public var standsForCause: Bool { self == .lowerModule }
+}
+
+extension StoreTestingError {
   /// The error of a lower module, or of SQLite; neither SQL nor values of records get into it.
   init(_ error: any Error, operation: String, path: FilePath?) {
     if let error = error as? StoreTestingError {
@@ -49,11 +46,6 @@ public struct StoreTestingError: ReportableError {
     } else {
       cause = PersistentStoreError(.database, operation: operation, path: path, detail: "an unforeseen failure")
     }
-    code = cause.code
-    self.operation = cause.operation
-    self.path = cause.path ?? path
-    detail = cause.detail
-    hint = cause.hint
-    isEnvironmental = cause.isEnvironmental
+    self.init(.lowerModule, because: cause, path: cause.path ?? path)
   }
 }

@@ -1,106 +1,83 @@
 public import StoreFiles
-public import SystemPackage
+internal import SystemPackage
 
 /// A store that cannot be opened, read, written or created.
-public struct PersistentStoreError: ReportableError {
-  /// What kind of failure it was.
-  public enum Kind: String, Sendable {
-    /// The model holds something that Core Data's layout cannot express.
-    case unstorableModel = "unstorable-model"
+public typealias PersistentStoreError = Failure<PersistentStoreErrorKind>
 
-    /// A schema script holds a statement that SQLite or the safety rules refuse.
-    case schemaScriptRefused = "schema-script-refused"
+/// Why a store cannot be opened, read, written or created.
+public enum PersistentStoreErrorKind: String, FailureKind {
+  /// The model holds something that Core Data's layout cannot express.
+  case unstorableModel = "unstorable-model"
 
-    /// The metadata of the store cannot be read.
-    case damagedMetadata = "metadata-damaged"
+  /// A schema script holds a statement that SQLite or the safety rules refuse.
+  case schemaScriptRefused = "schema-script-refused"
 
-    /// The model has no such entity, or the entity no such property.
-    case unknownName = "unknown-name"
+  /// The metadata of the store cannot be read.
+  case damagedMetadata = "metadata-damaged"
 
-    /// The store was opened without a model, and the operation needs one.
-    case noModel = "store-without-model"
+  /// The model has no such entity, or the entity no such property.
+  case unknownName = "unknown-name"
 
-    /// The store has been closed already.
-    case closed = "store-closed"
+  /// The store was opened without a model, and the operation needs one.
+  case noModel = "store-without-model"
 
-    /// Another connection holds a lock.
-    case locked = "store-locked"
+  /// The store has been closed already.
+  case closed = "store-closed"
 
-    /// The disk is full.
-    case noSpace = "no-space"
+  /// Another connection holds a lock.
+  case locked = "store-locked"
 
-    /// The system reported an input/output error.
-    case inputOutput = "io-error"
+  /// The disk is full.
+  case noSpace = "no-space"
 
-    /// SQLite could not open the file.
-    case cannotOpen = "cannot-open"
+  /// The system reported an input/output error.
+  case inputOutput = "io-error"
 
-    /// The system or SQLite forbids it.
-    case permissionDenied = "permission-denied"
+  /// SQLite could not open the file.
+  case cannotOpen = "cannot-open"
 
-    /// The file or its folder is read-only.
-    case readOnly = "read-only"
+  /// The system or SQLite forbids it.
+  case permissionDenied = "permission-denied"
 
-    /// Memory ran out.
-    case outOfMemory = "out-of-memory"
+  /// The file or its folder is read-only.
+  case readOnly = "read-only"
 
-    /// SQLite found the file damaged.
-    case damaged = "store-damaged"
+  /// Memory ran out.
+  case outOfMemory = "out-of-memory"
 
-    /// The file is not an SQLite database.
-    case notADatabase = "not-a-database"
+  /// SQLite found the file damaged.
+  case damaged = "store-damaged"
 
-    /// SQLite reported something else.
-    case database = "sqlite-error"
+  /// The file is not an SQLite database.
+  case notADatabase = "not-a-database"
+
+  /// SQLite reported something else.
+  case database = "sqlite-error"
+
+  /// What SQLite reported.
+  public struct Details: FailureDetails {
+    /// SQLite's extended result code, where SQLite reported the error.
+    public var resultCode: Int32?
+
+    /// SQLite did not report the error.
+    public init() {}
   }
 
-  /// What kind of failure it was.
-  public var kind: Kind
-
-  /// What was being done, as an infinitive phrase.
-  public var operation: String
-
-  /// The store's main file, where there is one.
-  public var path: FilePath?
-
-  /// What went wrong, without values of records.
-  public var detail: String
-
-  /// What the reader can do next.
-  public var hint: String
-
-  /// SQLite's extended result code, where SQLite reported the error.
-  public var resultCode: Int32?
-
-  /// The stable word for the kind of failure.
-  public var code: String { kind.rawValue }
-
-  /// Creates an error; the hint is the usual one of the kind if none is given.
-  public init(
-    _ kind: Kind, operation: String, path: FilePath? = nil, detail: String, hint: String? = nil,
-    resultCode: Int32? = nil
-  ) {
-    self.kind = kind
-    self.operation = operation
-    self.path = path
-    self.detail = detail
-    self.hint = hint ?? kind.usualHint
-    self.resultCode = resultCode
-  }
+  /// What was being done, where a failure does not say.
+  public static let usualOperation = "use the store"
 
   /// Whether locks, permissions, disk or memory are at fault, and not the store.
   public var isEnvironmental: Bool {
-    switch kind {
+    switch self {
     case .locked, .noSpace, .inputOutput, .cannotOpen, .permissionDenied, .readOnly, .outOfMemory: true
     case .unstorableModel, .schemaScriptRefused, .damagedMetadata, .unknownName, .noModel, .closed, .damaged,
       .notADatabase, .database:
       false
     }
   }
-}
 
-extension PersistentStoreError.Kind {
-  fileprivate var usualHint: String {
+  /// What the reader can do next, where a failure does not say.
+  public var usualHint: String {
     switch self {
     case .unstorableModel: "Correct the model; Core Data would refuse it too."
     case .schemaScriptRefused: "Correct the schema file; it may create tables, indexes, views and triggers."
@@ -119,5 +96,13 @@ extension PersistentStoreError.Kind {
     case .notADatabase: "Check that it is the right file; quarantine it if it is."
     case .database: "Read what SQLite said; inspect the store if it does not make sense."
     }
+  }
+}
+
+extension PersistentStoreError {
+  /// An error that SQLite reported; the hint is the usual one of the kind.
+  init(_ kind: Kind, operation: String, path: FilePath? = nil, detail: String, resultCode: Int32) {
+    self.init(kind, operation: operation, path: path, detail: detail)
+    self.resultCode = resultCode
   }
 }

@@ -1,3 +1,5 @@
+public import StoreFiles
+
 extension PropertyList {
   /// Reads a property list, binary or XML, whichever it is.
   ///

@@ -75,9 +75,7 @@ public struct QuarantineCatalogue: Sendable {
     } catch is DecodingError {
       throw QuarantineError(
         .catalogueUnreadable, operation: "read the catalogue", path: file,
-        detail: "it is not a catalogue of quarantines",
-        hint:
-          "Move it away; the quarantined stores themselves are not affected, and the next quarantine makes a new one.")
+        detail: "it is not a catalogue of quarantines")
     }
   }
 }

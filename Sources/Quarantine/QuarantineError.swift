@@ -1,45 +1,38 @@
 public import StoreFiles
-public import SystemPackage
 
 /// A request of the quarantine that cannot be met.
-public struct QuarantineError: ReportableError {
-  /// What kind of failure it was.
-  public enum Kind: String, Sendable {
-    case notFound = "not-in-quarantine"
-    case ambiguous = "ambiguous-id"
-    case nothingToQuarantine = "nothing-to-quarantine"
-    case placeTaken = "place-taken"
-    case receiptUnreadable = "receipt-unreadable"
-    case evidenceChanged = "evidence-changed"
-    case catalogueUnreadable = "catalogue-unreadable"
-    case notSalvaged = "not-salvaged"
-    case salvageUnusable = "salvage-unusable"
-  }
+public typealias QuarantineError = Failure<QuarantineErrorKind>
 
-  /// What kind of failure it was.
-  public var kind: Kind
+/// Why a request of the quarantine cannot be met.
+public enum QuarantineErrorKind: String, FailureKind {
+  case notFound = "not-in-quarantine"
+  case ambiguous = "ambiguous-id"
+  case nothingToQuarantine = "nothing-to-quarantine"
+  case placeTaken = "place-taken"
+  case receiptUnreadable = "receipt-unreadable"
+  case evidenceChanged = "evidence-changed"
+  case catalogueUnreadable = "catalogue-unreadable"
+  case notSalvaged = "not-salvaged"
+  case salvageUnusable = "salvage-unusable"
 
-  /// What was being done, as an infinitive phrase.
-  public var operation: String
+  /// What was being done, where a failure does not say.
+  public static let usualOperation = "use the quarantine"
 
-  /// The file or folder it was being done to.
-  public var path: FilePath?
-
-  /// What went wrong, in one sentence without a full stop.
-  public var detail: String
-
-  /// What to do next, as a full sentence.
-  public var hint: String
-
-  /// The kind's stable word.
-  public var code: String { kind.rawValue }
-
-  /// An error of a kind.
-  public init(_ kind: Kind, operation: String, path: FilePath?, detail: String, hint: String) {
-    self.kind = kind
-    self.operation = operation
-    self.path = path
-    self.detail = detail
-    self.hint = hint
+  /// What the reader can do next, where a failure does not say.
+  public var usualHint: String {
+    switch self {
+    case .notFound: "List what there is with: lazaret quarantine list"
+    case .ambiguous: "Give its path instead."
+    case .nothingToQuarantine: "Check the path."
+    case .placeTaken:
+      "Release it with --replace, which quarantines what is there first, or give another place with --to."
+    case .receiptUnreadable:
+      "The store beside it is not affected; it can be examined, salvaged and released without its receipt."
+    case .evidenceChanged: "Copy the files elsewhere by hand if you want them as they are now."
+    case .catalogueUnreadable:
+      "Move it away; the quarantined stores themselves are not affected, and the next quarantine makes a new one."
+    case .notSalvaged: "Salvage it first."
+    case .salvageUnusable: "Salvage it again with the app's current model."
+    }
   }
 }

@@ -14,8 +14,7 @@ extension QuarantineFolder {
     let target = try destination ?? originalPlace(of: store)
     if let member = try target.members(in: fileSystem).first {
       throw QuarantineError(
-        .placeTaken, operation: "release the store", path: member.path, detail: "another store is in its place",
-        hint: "Release it with --replace, which quarantines what is there first, or give another place with --to.")
+        .placeTaken, operation: "release the store", path: member.path, detail: "another store is in its place")
     }
     try verify(store)
     // Nobody is taken the store away from who is salvaging it.

@@ -115,8 +115,7 @@ extension QuarantineFolder {
   ) throws -> QuarantinedStore {
     guard !(try store.members(in: fileSystem)).isEmpty else {
       throw QuarantineError(
-        .nothingToQuarantine, operation: "quarantine the store", path: store.main, detail: "there is no such store",
-        hint: "Check the path.")
+        .nothingToQuarantine, operation: "quarantine the store", path: store.main, detail: "there is no such store")
     }
     let lock = try StoreLock(on: store, in: fileSystem)
     try fileSystem.makeDirectory(path)

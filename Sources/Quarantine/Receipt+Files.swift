@@ -34,8 +34,7 @@ extension Receipt {
     } catch {
       throw QuarantineError(
         .receiptUnreadable, operation: "read the receipt", path: path,
-        detail: "it is not a receipt of a quarantined store",
-        hint: "The store beside it is not affected; it can be examined, salvaged and released without its receipt.")
+        detail: "it is not a receipt of a quarantined store")
     }
     guard receipt.format == "lazaret-quarantine-receipt", receipt.version == 1 else {
       throw QuarantineError(

@@ -1,5 +1,6 @@
 internal import GRDB
 internal import PersistentStore
+public import StoreFiles
 
 extension BrowsedStore {
   /// The most characters of a value of a single record.
@@ -27,8 +28,7 @@ extension BrowsedStore {
     }
     guard var row = found else {
       throw RecordBrowsingError(
-        .unknownRecord, path: path, detail: "\"\(collection.name)\" has no record with that key",
-        hint: "It may be lost, or have another key in this store.")
+        .unknownRecord, path: path, detail: "\"\(collection.name)\" has no record with that key")
     }
     var rows = [row]
     try annotate(&rows, columns, collection)
@@ -63,13 +63,11 @@ extension BrowsedStore {
     }
     guard let value else {
       throw RecordBrowsingError(
-        .unknownRecord, path: path, detail: "\"\(collection.name)\" has no record with that key",
-        hint: "It may be lost, or have another key in this store.")
+        .unknownRecord, path: path, detail: "\"\(collection.name)\" has no record with that key")
     }
     if let length = value[1] as Int64?, length > Self.valueLimit {
       throw RecordBrowsingError(
-        .tooLarge, path: path, detail: "the value has \(length) bytes, and at most \(Self.valueLimit) are shown",
-        hint: "Take the file itself, and read it with other means.")
+        .tooLarge, path: path, detail: "the value has \(length) bytes, and at most \(Self.valueLimit) are shown")
     }
     let stored: DatabaseValue = value[0]
     switch stored.storage {

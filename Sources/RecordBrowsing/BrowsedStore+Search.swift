@@ -1,4 +1,5 @@
 internal import GRDB
+public import StoreFiles
 
 extension BrowsedStore {
   /// Looks for text in every text property of every record.

@@ -1,7 +1,7 @@
 internal import GRDB
 public import ManagedObjectModel
 internal import PersistentStore
-internal import StoreFiles
+public import StoreFiles
 internal import Synchronization
 public import SystemPackage
 
@@ -99,8 +99,7 @@ public final class BrowsedStore: Sendable {
   public func collection(_ name: String) throws(RecordBrowsingError) -> RecordCollection {
     guard let found = collections.first(where: { $0.name == name }) else {
       throw RecordBrowsingError(
-        .unknownCollection, path: path, detail: "the store has no entity or table \"\(printable(name))\"",
-        hint: "Take one of those that the store's page lists.")
+        .unknownCollection, path: path, detail: "the store has no entity or table \"\(printable(name))\"")
     }
     return found
   }
@@ -138,17 +137,14 @@ public final class BrowsedStore: Sendable {
   static func error(_ error: any Error, _ path: FilePath) -> RecordBrowsingError {
     if let error = error as? RecordBrowsingError { return error }
     if let error = error as? PersistentStoreError {
-      return RecordBrowsingError(.store, operation: error.operation, path: path, detail: error.detail, hint: error.hint)
+      return RecordBrowsingError(.store, because: error, path: path)
     }
     if let error = error as? DatabaseError {
       if error.resultCode == .SQLITE_INTERRUPT {
-        return RecordBrowsingError(
-          .timeLimit, path: path, detail: "the answer took longer than allowed",
-          hint: "Ask for less: filter by an indexed property, or sort by the key.")
+        return RecordBrowsingError(.timeLimit, path: path, detail: "the answer took longer than allowed")
       }
       return RecordBrowsingError(
-        .store, path: path, detail: "SQLite reported code \(error.extendedResultCode.rawValue)",
-        hint: "The file may be damaged; salvage it and browse the result.")
+        .store, path: path, detail: "SQLite reported code \(error.extendedResultCode.rawValue)")
     }
     return RecordBrowsingError(.store, path: path, detail: "an unforeseen failure", hint: "Try again, and report it.")
   }

@@ -1,66 +1,55 @@
-internal import PersistentStore
 public import StoreFiles
-public import SystemPackage
 
 /// A question about the records of a store that cannot be answered.
-public struct RecordBrowsingError: ReportableError {
-  /// What kind of failure it was.
-  public enum Kind: String, Sendable {
-    /// The store has no entity or table of that name.
-    case unknownCollection = "unknown-entity"
+public typealias RecordBrowsingError = Failure<RecordBrowsingErrorKind>
 
-    /// The entity or table has no property or column of that name.
-    case unknownColumn = "unknown-property"
+/// Why a question about the records of a store cannot be answered.
+public enum RecordBrowsingErrorKind: String, FailureKind {
+  /// The store has no entity or table of that name.
+  case unknownCollection = "unknown-entity"
 
-    /// There is no record with that key.
-    case unknownRecord = "unknown-record"
+  /// The entity or table has no property or column of that name.
+  case unknownColumn = "unknown-property"
 
-    /// A filter, a sort order, a key or a page token cannot be understood.
-    case badQuery = "bad-query"
+  /// There is no record with that key.
+  case unknownRecord = "unknown-record"
 
-    /// The answer took longer than allowed.
-    case timeLimit = "time-limit"
+  /// A filter, a sort order, a key or a page token cannot be understood.
+  case badQuery = "bad-query"
 
-    /// A value is larger than what is shown.
-    case tooLarge = "value-too-large"
+  /// The answer took longer than allowed.
+  case timeLimit = "time-limit"
 
-    /// Too much is being asked at once.
-    case busy
+  /// A value is larger than what is shown.
+  case tooLarge = "value-too-large"
 
-    /// SQLite cannot open or read the file.
-    case store = "store-unreadable"
+  /// Too much is being asked at once.
+  case busy
+
+  /// SQLite cannot open or read the file.
+  case store = "store-unreadable"
+
+  /// What was being done, where a failure does not say.
+  public static let usualOperation = "browse the records"
+
+  /// What the reader can do next, where a failure does not say.
+  public var usualHint: String {
+    switch self {
+    case .unknownCollection: "Take one of those that the store's page lists."
+    case .unknownColumn: "Take one of the names that the page lists."
+    case .unknownRecord: "It may be lost, or have another key in this store."
+    case .badQuery: "Ask for something else."
+    case .timeLimit: "Ask for less: filter by an indexed property, or sort by the key."
+    case .tooLarge: "Take the file itself, and read it with other means."
+    case .busy: "Wait until one of them is done."
+    case .store: "The file may be damaged; salvage it and browse the result."
+    }
   }
+}
 
-  /// What kind of failure it was.
-  public var kind: Kind
-
-  /// What was being done, as an infinitive phrase.
-  public var operation: String
-
-  /// The store's main file.
-  public var path: FilePath?
-
-  /// What went wrong, without values of records.
-  public var detail: String
-
-  /// What the reader can do next.
-  public var hint: String
-
-  /// The stable word for the kind of failure.
-  public var code: String { kind.rawValue }
-
-  init(_ kind: Kind, operation: String = "browse the records", path: FilePath? = nil, detail: String, hint: String) {
-    self.kind = kind
-    self.operation = operation
-    self.path = path
-    self.detail = detail
-    self.hint = hint
-  }
-
+extension RecordBrowsingError {
   static func unknownColumn(_ name: String, in collection: String) -> RecordBrowsingError {
-    RecordBrowsingError(
-      .unknownColumn, detail: "\"\(printable(collection))\" has no property \"\(printable(name))\"",
-      hint: "Take one of the names that the page lists.")
+    RecordBrowsingError(.unknownColumn, detail: "\"\(printable(collection))\" has no property \"\(printable(name))\"")
   }
 
   static func badQuery(_ detail: String, hint: String) -> RecordBrowsingError {

@@ -29,7 +29,7 @@ struct KitSurvey {
       throw .notSound("its header is damaged")
     }
     let schema: Schema
-    do throws(FormatError) { schema = try database.schema() } catch { throw RecoveryKitError(error, path: nil) }
+    do throws(FormatError) { schema = try database.schema() } catch { throw RecoveryKitError(error) }
     guard !schema.findings.hasDamage else { throw .notSound("its list of tables is damaged") }
     let log = database.isLogApplied ? database.writeAheadLog : nil
     let facts = RecoveryKit.FileFacts(
@@ -80,7 +80,7 @@ struct KitSurvey {
       let metadata = try? StoreMetadata(uuid: kit.storeUUID ?? "", propertyList: values[list].bytes ?? [])
       kit.versionHashes = metadata?.versionHashes.mapValues { Array($0.bytes) } ?? [:]
     } catch {
-      throw RecoveryKitError(error, path: nil)
+      throw RecoveryKitError(error)
     }
   }
 
@@ -117,7 +117,7 @@ struct KitSurvey {
       throw .notSound("a page is missing from a table, or part of two")
     }
     let found: Page?
-    do throws(FormatError) { found = try database.page(number) } catch { throw RecoveryKitError(error, path: nil) }
+    do throws(FormatError) { found = try database.page(number) } catch { throw RecoveryKitError(error) }
     guard let page = found, page.presentCount == database.pageSize else {
       throw .notSound("a page of a table is missing")
     }

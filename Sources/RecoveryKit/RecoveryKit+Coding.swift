@@ -1,6 +1,6 @@
 internal import ManagedObjectModel
 internal import SQLiteFormat
-internal import StoreFiles
+public import StoreFiles
 
 extension RecoveryKit {
   /// The eight bytes that every kit begins with.
@@ -55,8 +55,7 @@ extension RecoveryKit {
     if let generation { writer.text(generation) }
     guard let packed = RawDeflate.pack(writer.bytes), writer.bytes.count <= Self.limit else {
       throw RecoveryKitError(
-        .packing, operation: "pack the recovery kit", detail: "it is too large, or there is not enough memory",
-        hint: "Try again later.")
+        .packing, operation: "pack the recovery kit", detail: "it is too large, or there is not enough memory")
     }
     var head = KitWriter()
     // Earlier versions read a kit that names no generation.
@@ -73,9 +72,7 @@ extension RecoveryKit {
     let head = Self.magic.count + 1
     guard bytes.starts(with: Self.magic), bytes.count > head + 8, bytes[head - 1] > 0 else { throw .unreadable(nil) }
     guard bytes[head - 1] <= Self.currentFormat else {
-      throw RecoveryKitError(
-        .laterFormat, operation: "read the recovery kit", detail: "a later version wrote it",
-        hint: "Use the version that wrote it, or an older kit.")
+      throw RecoveryKitError(.laterFormat, operation: "read the recovery kit", detail: "a later version wrote it")
     }
     let sum = bytes.span.uint32(at: head) ?? 0
     let length = Int(bytes.span.uint32(at: head + 4) ?? 0)

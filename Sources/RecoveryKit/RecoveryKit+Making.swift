@@ -37,8 +37,7 @@ extension RecoveryKit {
       }
     }
     throw RecoveryKitError(
-      .storeChanged, operation: "note a recovery kit", path: store, detail: "another process keeps writing to it",
-      hint: "Try again when it is at rest.")
+      .storeChanged, operation: "note a recovery kit", path: store, detail: "another process keeps writing to it")
   }
 
   private static func attempt(
@@ -80,7 +79,7 @@ extension RecoveryKit {
     do throws(FormatError) {
       database = try Database(main: main, writeAheadLog: log, rollbackJournal: journal)
     } catch {
-      throw RecoveryKitError(error, path: nil)
+      throw RecoveryKitError(error)
     }
     var survey = KitSurvey(database, sumsUpTo: limit)
     return try survey.run(at: date)

@@ -1,91 +1,66 @@
 internal import SQLiteFormat
 public import StoreFiles
-public import SystemPackage
+internal import SystemPackage
 
 /// A recovery kit that could not be made, written or read.
-public struct RecoveryKitError: ReportableError {
-  /// What kind of failure it was.
-  public enum Kind: String, Sendable {
-    /// The store is not sound, so that nothing is to be noted of it.
-    case storeNotSound = "store-not-sound"
+public typealias RecoveryKitError = Failure<RecoveryKitErrorKind>
 
-    /// The store changed while it was read.
-    case storeChanged = "store-changed"
+/// Why a recovery kit could not be made, written or read.
+public enum RecoveryKitErrorKind: String, FailureKind {
+  /// The store is not sound, so that nothing is to be noted of it.
+  case storeNotSound = "store-not-sound"
 
-    /// The file is no kit, or a damaged one.
-    case unreadable = "kit-unreadable"
+  /// The store changed while it was read.
+  case storeChanged = "store-changed"
 
-    /// A later version of this library wrote the kit.
-    case laterFormat = "kit-later-format"
+  /// The file is no kit, or a damaged one.
+  case unreadable = "kit-unreadable"
 
-    /// The kit cannot be packed.
-    case packing = "kit-packing"
+  /// A later version of this library wrote the kit.
+  case laterFormat = "kit-later-format"
 
-    /// The file system refused; the code is that of the file error.
-    case file = "kit-file"
-  }
+  /// The kit cannot be packed.
+  case packing = "kit-packing"
 
-  /// What kind of failure it was.
-  public var kind: Kind
+  /// The file system refused; the code is that of the file error.
+  case file = "kit-file"
 
-  /// What was being done, as an infinitive phrase.
-  public var operation: String
+  /// What was being done, where a failure does not say.
+  public static let usualOperation = "note a recovery kit"
 
-  /// The file it was being done to.
-  public var path: FilePath?
-
-  /// What went wrong, without values of records.
-  public var detail: String
-
-  /// What the reader can do next.
-  public var hint: String
-
-  /// The error of the file system, where that is the cause.
-  public var fileError: FileError?
-
-  /// The stable word for the kind of failure; that of the file error where one is the cause.
-  public var code: String { fileError?.code ?? kind.rawValue }
-
-  /// Whether the surroundings are at fault, and not the store.
-  public var isEnvironmental: Bool { kind == .storeChanged || fileError?.isEnvironmental ?? false }
-
-  init(_ kind: Kind, operation: String, path: FilePath? = nil, detail: String, hint: String) {
-    self.kind = kind
-    self.operation = operation
-    self.path = path
-    self.detail = detail
-    self.hint = hint
-  }
-
-  /// The error of the file system.
-  package init(_ error: FileError) {
-    kind = .file
-    operation = error.operation
-    path = error.path
-    detail = error.detail
-    hint = error.hint
-    fileError = error
-  }
-
-  init(_ error: FormatError, path: FilePath?) {
-    if let fileError = error.fileError {
-      self.init(fileError)
-    } else {
-      self.init(.storeNotSound, operation: error.operation, path: path, detail: error.detail, hint: error.hint)
+  /// What the reader can do next, where a failure does not say.
+  public var usualHint: String {
+    switch self {
+    case .storeNotSound: "Inspect the store with a full check; salvage it where that finds damage."
+    case .storeChanged: "Try again when it is at rest."
+    case .unreadable: "Use another kit of the store, or none."
+    case .laterFormat: "Use the version that wrote it, or an older kit."
+    case .packing: "Try again later."
+    case .file: "Check the path and its permissions."
     }
   }
 
+  /// Whether the environment is at fault, and not the store.
+  public var isEnvironmental: Bool { self == .storeChanged }
+
+  /// Whether the code is that of the file system's error.
+  public var standsForCause: Bool { self == .file }
+}
+
+extension RecoveryKitError {
+  /// The error of a file that could not be read or written.
+  package init(_ error: FileError) { self.init(.file, because: error) }
+
+  /// The error of a store that could not be read, or is not sound.
+  init(_ error: FormatError) { self.init(error.fileError == nil ? .storeNotSound : .file, because: error) }
+
   static func notSound(_ detail: String, _ path: FilePath? = nil) -> RecoveryKitError {
-    RecoveryKitError(
-      .storeNotSound, operation: "note a recovery kit", path: path, detail: detail,
-      hint: "Inspect the store with a full check; salvage it where that finds damage.")
+    RecoveryKitError(.storeNotSound, path: path, detail: detail)
   }
 
   static func unreadable(_ path: FilePath?, _ detail: String = "it is no recovery kit, or a damaged one")
     -> RecoveryKitError
   {
-    RecoveryKitError(
-      .unreadable, operation: "read the recovery kit", path: path, detail: detail,
-      hint: "Use another kit of the store, or none.")
+    RecoveryKitError(.unreadable, operation: "read the recovery kit", path: path, detail: detail)
   }
 }

@@ -2,7 +2,7 @@ internal import Foundation
 internal import GRDB
 internal import GRDBSQLite
 internal import PersistentStore
-internal import SQLiteFormat
+public import SQLiteFormat
 public import StoreFiles
 public import SystemPackage
 
@@ -21,6 +21,25 @@ extension RecoveryKit {
     ofOpen store: FilePath, sumsUpTo sumLimit: Int64 = RecoveryKit.defaultSumLimit,
     surroundings: Surroundings = .machine
   ) throws(RecoveryKitError) {
+    let date = surroundings.now()
+    self = try Self.reading(store, "note a recovery kit") { main, log in
+      try RecoveryKit.read(main: main, log: log, journal: nil, sumsUpTo: sumLimit, at: date)
+    }
+  }
+
+  /// Looks at every page of a store that this process, or another one, has open and may be writing to.
+  ///
+  /// - Throws: ``RecoveryKitError``: `store-changed` where another connection has it to itself, or what reading says.
+  public static func check(ofOpen store: FilePath) throws(RecoveryKitError) -> IntegrityReport {
+    try reading(store, "check the store") { main, log in
+      try Database(main: main, writeAheadLog: log).checkIntegrity()
+    }
+  }
+
+  /// Reads one state of an open store through a connection of its own.
+  private static func reading<Value>(
+    _ store: FilePath, _ operation: String, _ body: (ConnectionBytes, ConnectionBytes?) throws -> Value
+  ) throws(RecoveryKitError) -> Value {
     // The connection may write, and does not: one that may not would leave log and index behind if it closed last.
     var configuration = Configuration()
     configuration.label = "Lazaret.RecoveryKit"
@@ -28,25 +47,25 @@ extension RecoveryKit {
     do {
       let queue = try DatabaseQueue(
         path: PersistentStore.address(of: store, isReadOnly: false), configuration: configuration)
-      let kit = try queue.read { database in
+      let value = try queue.read { database in
         // The first look at a page is what begins the transaction.
         _ = try Int.fetchOne(database, sql: "SELECT count(*) FROM sqlite_master")
         let (main, log) = try ConnectionBytes.both(of: database)
-        return try RecoveryKit.read(
-          main: main, log: log, journal: nil, sumsUpTo: sumLimit, at: surroundings.now())
+        return try body(main, log)
       }
       try queue.close()
-      self = kit
+      return value
     } catch var error as RecoveryKitError {
       if error.path == nil { error.path = store }
       throw error
+    } catch let error as FormatError {
+      throw RecoveryKitError(error, path: store)
     } catch {
       guard let failure = error as? DatabaseError, failure.resultCode == .SQLITE_BUSY else {
         throw .notSound("it cannot be opened for reading", store)
       }
       throw RecoveryKitError(
-        .storeChanged, operation: "note a recovery kit", path: store, detail: "another connection has it to itself",
-        hint: "Try again when it is at rest.")
+        .storeChanged, operation: operation, path: store, detail: "another connection has it to itself")
     }
   }
 }

@@ -1,65 +1,40 @@
 public import StoreFiles
-public import SystemPackage
 
 /// A failure to read a database at all; damage that was met on the way is a ``Finding`` instead.
-public struct FormatError: ReportableError {
-  /// What kind of failure it was.
-  public enum Kind: String, Sendable {
-    /// No page size can be told from the file, its log or its journal.
-    case notADatabase = "not-a-database"
+public typealias FormatError = Failure<FormatErrorKind>
 
-    /// The caller's progress function asked to stop.
-    case cancelled = "cancelled"
+/// Why a database cannot be read at all.
+public enum FormatErrorKind: String, FailureKind {
+  /// No page size can be told from the file, its log or its journal.
+  case notADatabase = "not-a-database"
 
-    /// The bytes could not be read; ``FormatError/fileError`` says why.
-    case reading = "read-failed"
+  /// The caller's progress function asked to stop.
+  case cancelled = "cancelled"
+
+  /// The bytes could not be read; its cause says why.
+  case reading = "read-failed"
+
+  /// What was being done, where a failure does not say.
+  public static let usualOperation = "read the database"
+
+  /// What the reader can do next, where a failure does not say.
+  public var usualHint: String {
+    switch self {
+    case .notADatabase: "Check that it is the right file."
+    case .cancelled: "Run it again when there is time."
+    case .reading: "Check the path and its permissions."
+    }
   }
 
-  /// What kind of failure it was.
-  public var kind: Kind
+  /// Whether the code is that of the file system's error.
+  public var standsForCause: Bool { self == .reading }
+}
 
-  /// What was being done.
-  public var operation: String
-
-  /// The file it was being done to, where it is known.
-  public var path: FilePath?
-
-  /// What went wrong.
-  public var detail: String
-
-  /// What the reader can do next.
-  public var hint: String
-
-  /// The file system's own error, where reading failed.
-  public var fileError: FileError?
-
-  /// The file system's code where reading failed, else the kind's.
-  public var code: String { fileError?.code ?? kind.rawValue }
-
-  /// Whether the file system is at fault and not the database.
-  public var isEnvironmental: Bool { fileError?.isEnvironmental ?? false }
-
-  /// An error that wraps a failed read.
-  public init(_ error: FileError) {
-    kind = .reading
-    operation = error.operation
-    path = error.path
-    detail = error.detail
-    hint = error.hint
-    fileError = error
-  }
-
-  init(_ kind: Kind, operation: String, detail: String, hint: String) {
-    self.kind = kind
-    self.operation = operation
-    self.path = nil
-    self.detail = detail
-    self.hint = hint
-    self.fileError = nil
-  }
+extension FormatError {
+  /// The error of a read that failed.
+  public init(_ error: FileError) { self.init(.reading, because: error) }
 
   static func cancelled(_ operation: String) -> FormatError {
-    FormatError(
-      .cancelled, operation: operation, detail: "it was cancelled", hint: "Run it again when there is time.")
+    FormatError(.cancelled, operation: operation, detail: "it was cancelled")
   }
 }

@@ -1,96 +1,69 @@
-internal import ManagedObjectModel
 internal import PersistentStore
 internal import SQLiteFormat
 public import StoreFiles
-public import SystemPackage
 
 /// A salvage that could not be done at all; what could not be recovered is in the report instead.
-public struct SalvageError: ReportableError {
-  /// What kind of failure it was.
-  public enum Kind: String, Sendable {
-    /// No page of a SQLite database was found in the bytes.
-    case nothingFound = "nothing-to-salvage"
+public typealias SalvageError = Failure<SalvageErrorKind>
 
-    /// Something has the name that the result should get.
-    case outputExists = "output-exists"
+/// Why a salvage could not be done at all.
+public enum SalvageErrorKind: String, FailureKind {
+  /// No page of a SQLite database was found in the bytes.
+  case nothingFound = "nothing-to-salvage"
 
-    /// The result would take the place of a part of the store.
-    case outputIsStore = "output-is-store"
+  /// Something has the name that the result should get.
+  case outputExists = "output-exists"
 
-    /// The result could not be written.
-    case output = "salvage-output"
+  /// The result would take the place of a part of the store.
+  case outputIsStore = "output-is-store"
 
-    /// The backup that rows are to be taken from is of no use.
-    case donor = "backup-unusable"
+  /// The result could not be written.
+  case output = "salvage-output"
 
-    /// The model cannot be laid out.
-    case model = "salvage-model"
+  /// The backup that rows are to be taken from is of no use.
+  case donor = "backup-unusable"
 
-    /// What was rebuilt did not pass its checks.
-    case verificationFailed = "salvage-verification-failed"
+  /// The model cannot be laid out.
+  case model = "salvage-model"
 
-    /// The caller's progress function asked to stop.
-    case cancelled = "cancelled"
+  /// What was rebuilt did not pass its checks.
+  case verificationFailed = "salvage-verification-failed"
 
-    /// The file system refused; the code is that of the file error.
-    case file = "salvage-file"
-  }
+  /// The caller's progress function asked to stop.
+  case cancelled = "cancelled"
 
-  /// What kind of failure it was.
-  public var kind: Kind
+  /// The file system refused; the code is that of the file error.
+  case file = "salvage-file"
 
-  /// What was being done, as an infinitive phrase.
-  public var operation: String
+  /// What was being done, where a failure does not say.
+  public static let usualOperation = "salvage the store"
 
-  /// The file or folder it was being done to, where there is one.
-  public var path: FilePath?
-
-  /// What went wrong, without values of records.
-  public var detail: String
-
-  /// What the reader can do next.
-  public var hint: String
-
-  /// The error of the file system, where that is the cause.
-  public var fileError: FileError?
-
-  /// The stable word for the kind of failure; that of the file error where one is the cause.
-  public var code: String { fileError?.code ?? kind.rawValue }
-
-  /// Whether the surroundings are at fault, and not the store.
-  public var isEnvironmental: Bool { fileError?.isEnvironmental ?? false }
-
-  init(_ kind: Kind, operation: String = "salvage the store", path: FilePath? = nil, detail: String, hint: String) {
-    self.kind = kind
-    self.operation = operation
-    self.path = path
-    self.detail = detail
-    self.hint = hint
-  }
-
-  /// The error of the file system.
-  package init(_ error: FileError) {
-    kind = .file
-    operation = error.operation
-    path = error.path
-    detail = error.detail
-    hint = error.hint
-    fileError = error
-  }
-
-  init(_ error: FormatError) {
-    if let fileError = error.fileError {
-      self.init(fileError)
-    } else {
-      self.init(.nothingFound, operation: error.operation, path: error.path, detail: error.detail, hint: error.hint)
+  /// What the reader can do next, where a failure does not say.
+  public var usualHint: String {
+    switch self {
+    case .nothingFound: "Check that it is the right file."
+    case .outputExists, .outputIsStore: "Choose another name for the result."
+    case .output: "Try another folder for the result; if it happens again, report it."
+    case .donor: "Use another backup, or none."
+    case .model: "Check the schema file."
+    case .verificationFailed: "Salvage with --raw to get the rows as they are, and report it."
+    case .cancelled: "Run it again when there is time."
+    case .file: "Check the path and its permissions."
     }
   }
 
-  init(_ error: PersistentStoreError) {
-    self.init(.model, operation: error.operation, path: error.path, detail: error.detail, hint: error.hint)
-  }
+  /// Whether the code is that of the file system's error.
+  public var standsForCause: Bool { self == .file }
+}
 
-  static func cancelled() -> SalvageError {
-    SalvageError(.cancelled, detail: "it was cancelled", hint: "Run it again when there is time.")
-  }
+extension SalvageError {
+  /// The error of a file that could not be read or written.
+  package init(_ error: FileError) { self.init(.file, because: error) }
+
+  /// The error of evidence that could not be read, or is no database.
+  init(_ error: FormatError) { self.init(error.fileError == nil ? .nothingFound : .file, because: error) }
+
+  /// The error of a model that cannot be laid out.
+  init(_ error: PersistentStoreError) { self.init(.model, because: error) }
+
+  static func cancelled() -> SalvageError { SalvageError(.cancelled, detail: "it was cancelled") }
 }

@@ -251,9 +251,7 @@ struct SalvageRun {
   }
 
   private static func nothing(_ evidence: Evidence) -> SalvageError {
-    SalvageError(
-      .nothingFound, path: evidence.files.main, detail: "no page of a SQLite database is in it",
-      hint: "Check that it is the right file.")
+    SalvageError(.nothingFound, path: evidence.files.main, detail: "no page of a SQLite database is in it")
   }
 
   // MARK: Pages

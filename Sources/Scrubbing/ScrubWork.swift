@@ -359,8 +359,7 @@ struct ScrubWork {
       throw ScrubbingError(error)
     }
     if changed {
-      throw ScrubbingError(
-        .storeChanged, path: store.main, detail: "it was written to meanwhile", hint: "Close the app, or try again.")
+      throw ScrubbingError(.storeChanged, path: store.main, detail: "it was written to meanwhile")
     }
   }
 

@@ -1,88 +1,72 @@
 internal import Salvage
 public import StoreFiles
-public import SystemPackage
 
 /// A scrub that could not be done, or that did not pass its own check.
-public struct ScrubbingError: ReportableError {
-  /// What kind of failure it was.
-  public enum Kind: String, Sendable {
-    /// The folder for the result has files of these names already.
-    case outputExists = "output-exists"
+public typealias ScrubbingError = Failure<ScrubbingErrorKind>
 
-    /// A column to be kept or dropped is none of the store's.
-    case unknownColumn = "unknown-column"
+/// Why a scrub could not be done, or did not pass its own check.
+public enum ScrubbingErrorKind: String, FailureKind {
+  /// The folder for the result has files of these names already.
+  case outputExists = "output-exists"
 
-    /// The check found original values in what was written.
-    case valuesFound = "values-found"
+  /// A column to be kept or dropped is none of the store's.
+  case unknownColumn = "unknown-column"
 
-    /// The store changed while it was read.
-    case storeChanged = "store-changed"
+  /// The check found original values in what was written.
+  case valuesFound = "values-found"
 
-    /// The key has not 32 bytes.
-    case key = "scrubbing-key"
+  /// The store changed while it was read.
+  case storeChanged = "store-changed"
 
-    /// The caller's progress function asked to stop.
-    case cancelled = "cancelled"
+  /// The key has not 32 bytes.
+  case key = "scrubbing-key"
 
-    /// The file system refused; the code is that of the file error.
-    case file = "scrubbing-file"
+  /// The caller's progress function asked to stop.
+  case cancelled = "cancelled"
 
-    /// The pages could not be looked at.
-    case survey = "scrubbing-survey"
-  }
+  /// The file system refused; the code is that of the file error.
+  case file = "scrubbing-file"
 
-  /// What kind of failure it was.
-  public var kind: Kind
+  /// The pages could not be looked at.
+  case survey = "scrubbing-survey"
 
-  /// What was being done, as an infinitive phrase.
-  public var operation: String
+  /// What was being done, where a failure does not say.
+  public static let usualOperation = "scrub the store"
 
-  /// The file or folder it was being done to, where there is one.
-  public var path: FilePath?
-
-  /// What went wrong, without values of records.
-  public var detail: String
-
-  /// What the reader can do next.
-  public var hint: String
-
-  /// The error of the file system, where that is the cause.
-  public var fileError: FileError?
-
-  /// The stable word for the kind of failure; that of the file error where one is the cause.
-  public var code: String { fileError?.code ?? kind.rawValue }
-
-  /// Whether the surroundings are at fault, and not the store.
-  public var isEnvironmental: Bool { fileError?.isEnvironmental ?? (kind == .storeChanged) }
-
-  init(_ kind: Kind, operation: String = "scrub the store", path: FilePath? = nil, detail: String, hint: String) {
-    self.kind = kind
-    self.operation = operation
-    self.path = path
-    self.detail = detail
-    self.hint = hint
-  }
-
-  init(_ error: FileError) {
-    kind = .file
-    operation = error.operation
-    path = error.path
-    detail = error.detail
-    hint = error.hint
-    fileError = error
-  }
-
-  init(_ error: SalvageError) {
-    if let fileError = error.fileError {
-      self.init(fileError)
-    } else if error.kind == .cancelled {
-      self = .cancelled()
-    } else {
-      self.init(.survey, operation: error.operation, path: error.path, detail: error.detail, hint: error.hint)
+  /// What the reader can do next, where a failure does not say.
+  public var usualHint: String {
+    switch self {
+    case .outputExists: "Choose another folder for the result."
+    case .unknownColumn:
+      "Name attributes as Entity.attribute, or columns as table.column where there is no model."
+    case .valuesFound: "Nothing was kept of it. Export another level, and report this with the store's schema."
+    case .storeChanged: "Close the app, or try again."
+    case .key: "Let the software make the key."
+    case .cancelled: "Run it again when there is time."
+    case .file: "Check the path and its permissions."
+    case .survey: "Inspect the store; export another level where that finds nothing to read."
     }
   }
 
-  static func cancelled() -> ScrubbingError {
-    ScrubbingError(.cancelled, detail: "it was cancelled", hint: "Run it again when there is time.")
+  /// Whether the environment is at fault, and not the store.
+  public var isEnvironmental: Bool { self == .storeChanged }
+
+  /// Whether the code is that of the file system's error.
+  public var standsForCause: Bool { self == .file }
+}
+
+extension ScrubbingError {
+  /// The error of a file that could not be read or written.
+  init(_ error: FileError) { self.init(.file, because: error) }
+
+  /// The error of pages that could not be looked at.
+  init(_ error: SalvageError) {
+    if error.kind == .cancelled {
+      self = .cancelled()
+    } else {
+      self.init(error.fileError == nil ? .survey : .file, because: error)
+    }
   }
+
+  static func cancelled() -> ScrubbingError { ScrubbingError(.cancelled, detail: "it was cancelled") }
 }

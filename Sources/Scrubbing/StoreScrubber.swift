@@ -99,10 +99,7 @@ public struct StoreScrubber: Sendable {
         }
         work.discard()
         guard attempt + 1 < Self.attempts else {
-          throw ScrubbingError(
-            .valuesFound, path: store.main,
-            detail: Self.words(findings),
-            hint: "Nothing was kept of it. Export another level, and report this with the store's schema.")
+          throw ScrubbingError(.valuesFound, path: store.main, detail: Self.words(findings))
         }
       }
       throw ScrubbingError.cancelled()

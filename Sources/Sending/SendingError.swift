@@ -1,102 +1,107 @@
-internal import Quarantine
 public import StoreFiles
 internal import SupportBundle
-public import SystemPackage
+internal import SystemPackage
 
 /// A bundle that could not be sent, or a request of the outbox that cannot be met.
-public struct SendingError: ReportableError {
-  /// What kind of failure it was.
-  public enum Kind: String, Sendable {
-    /// The address, the token or another thing that was asked for makes no sense.
-    case request = "send-request"
+///
+/// No token and no address with one is in the detail.
+public typealias SendingError = Failure<SendingErrorKind>
 
-    /// The file is no bundle.
-    case notABundle = "bundle-unreadable"
+/// Why a bundle could not be sent, or a request of the outbox cannot be met.
+public enum SendingErrorKind: String, FailureKind {
+  /// The address, the token or another thing that was asked for makes no sense.
+  case request = "send-request"
 
-    /// The bundle is not the file any more that it was when it was shown.
-    case changed = "bundle-changed"
+  /// The file is no bundle.
+  case notABundle = "bundle-unreadable"
 
-    /// The receiver refused, and would again.
-    case refused = "send-refused"
+  /// The bundle is not the file any more that it was when it was shown.
+  case changed = "bundle-changed"
 
-    /// The receiver does not know the token, or wants one.
-    case unauthorized = "send-unauthorized"
+  /// The receiver refused, and would again.
+  case refused = "send-refused"
 
-    /// The receiver takes no bundle of that size.
-    case tooLarge = "send-too-large"
+  /// The receiver does not know the token, or wants one.
+  case unauthorized = "send-unauthorized"
 
-    /// The receiver sends to another place.
-    case redirected = "send-redirected"
+  /// The receiver takes no bundle of that size.
+  case tooLarge = "send-too-large"
 
-    /// The receiver's certificate is not to be trusted, or no secure connection came about.
-    case untrusted = "send-untrusted"
+  /// The receiver sends to another place.
+  case redirected = "send-redirected"
 
-    /// What the receiver said makes no sense.
-    case answer = "send-answer"
+  /// The receiver's certificate is not to be trusted, or no secure connection came about.
+  case untrusted = "send-untrusted"
 
-    /// The receiver's receipt is about something else than what was sent.
-    case receipt = "send-receipt"
+  /// What the receiver said makes no sense.
+  case answer = "send-answer"
 
-    /// The receiver could not be reached, or has no time now.
-    case unreachable = "send-unreachable"
+  /// The receiver's receipt is about something else than what was sent.
+  case receipt = "send-receipt"
 
-    /// The receiver has no room for it now.
-    case quota = "send-quota"
+  /// The receiver could not be reached, or has no time now.
+  case unreachable = "send-unreachable"
 
-    /// The outbox has no room for it.
-    case outboxFull = "outbox-full"
+  /// The receiver has no room for it now.
+  case quota = "send-quota"
 
-    /// The outbox has no such entry.
-    case notFound = "not-in-outbox"
+  /// The outbox has no room for it.
+  case outboxFull = "outbox-full"
 
-    /// An entry of the outbox cannot be read.
-    case entryUnreadable = "outbox-entry-unreadable"
+  /// The outbox has no such entry.
+  case notFound = "not-in-outbox"
 
-    /// Another process is sending the entry.
-    case busy = "outbox-entry-busy"
+  /// An entry of the outbox cannot be read.
+  case entryUnreadable = "outbox-entry-unreadable"
 
-    /// The entry was sent, or cancelled, and nothing more can be done with it.
-    case over = "outbox-entry-over"
+  /// Another process is sending the entry.
+  case busy = "outbox-entry-busy"
 
-    /// The caller asked to stop.
-    case cancelled
+  /// The entry was sent, or cancelled, and nothing more can be done with it.
+  case over = "outbox-entry-over"
 
-    /// The file system refused; the code is that of the file error.
-    case file = "send-file"
+  /// The caller asked to stop.
+  case cancelled
+
+  /// The file system refused; the code is that of the file error.
+  case file = "send-file"
+
+  /// What was being done, where a failure does not say.
+  public static let usualOperation = "send the bundle"
+
+  /// What the reader can do next, where a failure does not say.
+  public var usualHint: String {
+    switch self {
+    case .request: "Correct that, then try again."
+    case .notABundle: "Give the file that lazaret export wrote; nothing else is sent."
+    case .changed: "Send the bundle again from its own file."
+    case .refused, .unauthorized, .tooLarge: "Ask the receiver."
+    case .redirected: "Ask the receiver for the right address, and send it there."
+    case .untrusted:
+      "Check the address and the clock of this machine; nothing is sent to anybody who cannot prove who they are."
+    case .answer:
+      "Check that the address is that of a receiver: one of tus 1.0, or with --put one that takes a PUT."
+    case .receipt: "Send it again with: lazaret outbox retry"
+    case .unreachable, .quota: "It waits in the outbox; go on with: lazaret outbox send"
+    case .outboxFull: "Send or cancel what waits there, or allow more."
+    case .notFound: "List what there is with: lazaret outbox list. Another home is given with --home."
+    case .entryUnreadable:
+      "Move its folder away, and send the bundle again; the receiver does not take it twice."
+    case .busy: "Wait until it is done: lazaret outbox list tells."
+    case .over: "Send the bundle itself again, if that is wanted."
+    case .cancelled: "Go on with: lazaret outbox send"
+    case .file: "Check the path and its permissions."
+    }
   }
 
-  /// What kind of failure it was.
-  public var kind: Kind
+  /// Whether the environment is at fault: a line, a receiver that has no time, another process.
+  public var isEnvironmental: Bool { [.unreachable, .quota, .busy].contains(self) }
 
-  /// What was being done, as an infinitive phrase.
-  public var operation: String
+  /// Whether the code is that of the cause, where there is one.
+  public var standsForCause: Bool { self == .file || self == .notABundle }
+}
 
-  /// The file or folder it was being done to, where there is one.
-  public var path: FilePath?
-
-  /// What went wrong, in one sentence without a full stop; no token and no address with one is in it.
-  public var detail: String
-
-  /// What to do next, as a full sentence.
-  public var hint: String
-
-  /// The stable word for the kind of failure; that of the cause where there is one.
-  public var code: String
-
-  /// Whether the surroundings are at fault: a line, a receiver that has no time, a full disk.
-  public var isEnvironmental: Bool
-
-  /// An error of a kind.
-  public init(_ kind: Kind, operation: String, path: FilePath? = nil, detail: String, hint: String) {
-    self.kind = kind
-    self.operation = operation
-    self.path = path
-    self.detail = detail
-    self.hint = hint
-    code = kind.rawValue
-    isEnvironmental = [.unreachable, .quota, .busy].contains(kind)
-  }
-
+extension SendingError {
   /// Any error of the floors below, told as one of this module.
   static func told(_ error: any Error, operation: String, path: FilePath?) -> SendingError {
     if let error = error as? SendingError { return error }
@@ -105,19 +110,11 @@ public struct SendingError: ReportableError {
         .entryUnreadable, operation: operation, path: path, detail: "it failed for a reason that nobody foresaw",
         hint: "Please report this.")
     }
-    let kind: Kind = error is FileError ? .file : error is SupportBundleError ? .notABundle : .file
-    var told = SendingError(
-      kind, operation: error.operation, path: error.path, detail: error.detail, hint: error.hint)
-    told.code = error.code
-    told.isEnvironmental = error.isEnvironmental
-    return told
+    return SendingError(error is SupportBundleError ? .notABundle : .file, because: error)
   }
 
   /// The caller asked to stop.
   static func cancelled(_ path: FilePath?) -> SendingError {
-    SendingError(
-      .cancelled, operation: "send the bundle", path: path,
-      detail: "it was stopped; what has arrived is not sent again",
-      hint: "Go on with: lazaret outbox send")
+    SendingError(.cancelled, path: path, detail: "it was stopped; what has arrived is not sent again")
   }
 }

@@ -64,8 +64,6 @@ public struct StoreExporter: Sendable {
   }
 
   static func cancelled() -> SupportBundleError {
-    SupportBundleError(
-      .cancelled, operation: SupportBundleErrors.operation, detail: "it was cancelled",
-      hint: "Run it again when there is time.")
+    SupportBundleError(.cancelled, operation: SupportBundleErrors.operation, detail: "it was cancelled")
   }
 }

@@ -13,8 +13,7 @@ enum SupportBundleErrors {
 
   /// A level that the store has nothing for.
   static func store(_ path: FilePath, _ detail: String) -> SupportBundleError {
-    SupportBundleError(
-      .store, operation: operation, path: path, detail: detail, hint: "Export it with --level facts or --level full.")
+    SupportBundleError(.store, operation: operation, path: path, detail: detail)
   }
 
   /// Values that were to stay are in what was to leave.
@@ -23,7 +22,6 @@ enum SupportBundleErrors {
       .notScrubbed, operation: operation, path: path,
       detail:
         "\(count) values of records were found in what was to be written, the first in \(printable(name)) at byte "
-        + "\(offset)",
-      hint: "Nothing was written. Please report this with the store's schema, or export another level.")
+        + "\(offset)")
   }
 }

@@ -1,95 +1,82 @@
 public import SystemPackage
 
 /// A failed operation of the file system.
-public struct FileError: ReportableError {
-  /// What kind of failure it was.
-  public enum Kind: String, Sendable {
-    case notFound = "file-not-found"
-    case alreadyExists = "file-exists"
-    case permissionDenied = "permission-denied"
-    case readOnlyFileSystem = "read-only-file-system"
-    case noSpace = "no-space"
-    case inputOutput = "io-error"
-    case locked = "locked"
-    case inUse = "in-use"
-    case isDirectory = "is-a-directory"
-    case notRegularFile = "not-a-regular-file"
-    case danglingLink = "dangling-link"
-    case notDownloaded = "not-downloaded"
-    case crossDevice = "cross-device"
-    case tooLarge = "file-too-large"
-    case changed = "changed-meanwhile"
-    case verificationFailed = "verification-failed"
-    case journalUnreadable = "migration-journal-unreadable"
-    case placeTaken = "place-taken"
-    case other = "file-error"
+public typealias FileError = Failure<FileErrorKind>
+
+/// Why an operation of the file system failed.
+public enum FileErrorKind: String, FailureKind {
+  case notFound = "file-not-found"
+  case alreadyExists = "file-exists"
+  case permissionDenied = "permission-denied"
+  case readOnlyFileSystem = "read-only-file-system"
+  case noSpace = "no-space"
+  case inputOutput = "io-error"
+  case locked = "locked"
+  case inUse = "in-use"
+  case isDirectory = "is-a-directory"
+  case notRegularFile = "not-a-regular-file"
+  case danglingLink = "dangling-link"
+  case notDownloaded = "not-downloaded"
+  case crossDevice = "cross-device"
+  case tooLarge = "file-too-large"
+  case changed = "changed-meanwhile"
+  case verificationFailed = "verification-failed"
+  case journalUnreadable = "migration-journal-unreadable"
+  case placeTaken = "place-taken"
+  case other = "file-error"
+
+  /// What more is known of a failed operation.
+  public struct Details: FailureDetails {
+    /// The system's own error number, where a system call failed.
+    public var errno: Errno?
+
+    /// How many bytes must be free in all, where the disk is too full and the failure says so.
+    public var neededBytes: Int64?
+
+    /// Nothing more is known.
+    public init() {}
+
+    /// A full disk, of which the failure says how much must be free.
+    package init(neededBytes: Int64) { self.neededBytes = neededBytes }
   }
 
-  /// What kind of failure it was.
-  public var kind: Kind
+  /// What was being done, where a failure does not say.
+  public static let usualOperation = "use the file"
 
-  /// What was being done, as an infinitive phrase.
-  public var operation: String
-
-  /// The file or folder it was being done to.
-  public var path: FilePath?
-
-  /// What went wrong, in one sentence without a full stop.
-  public var detail: String
-
-  /// What to do next, as a full sentence.
-  public var hint: String
-
-  /// The system's own error number, where a system call failed.
-  public var errno: Errno?
-
-  /// The kind's stable word.
-  public var code: String { kind.rawValue }
-
-  /// An error of a kind, in the kind's usual words where none are given.
-  public init(
-    _ kind: Kind, operation: String, path: FilePath?, detail: String? = nil, hint: String? = nil, errno: Errno? = nil
-  ) {
-    self.kind = kind
-    self.operation = operation
-    self.path = path
-    self.detail = detail ?? kind.words
-    self.hint = hint ?? kind.usualHint
-    self.errno = errno
-  }
-
-  /// The error that a system call's error number stands for.
-  public init(_ errno: Errno, operation: String, path: FilePath?) {
-    let kind: Kind =
-      switch errno {
-      case .noSuchFileOrDirectory, .notDirectory: .notFound
-      case .fileExists, .directoryNotEmpty: .alreadyExists
-      case .permissionDenied, .notPermitted: .permissionDenied
-      case .readOnlyFileSystem: .readOnlyFileSystem
-      case .noSpace, .diskQuotaExceeded: .noSpace
-      case .ioError: .inputOutput
-      case .resourceTemporarilyUnavailable, .resourceBusy: .locked
-      case .isDirectory: .isDirectory
-      case .improperLink: .crossDevice
-      case .tooManySymbolicLinkLevels: .danglingLink
-      case .fileTooLarge: .tooLarge
-      default: .other
-      }
-    self.init(kind, operation: operation, path: path, detail: "\(errno)", errno: errno)
-  }
-
-  /// Whether the surroundings are at fault: everything but a missing, taken or oversized file and a failed comparison.
+  /// Whether the environment is at fault: everything but a missing, taken or oversized file and a failed comparison.
   public var isEnvironmental: Bool {
-    switch kind {
+    switch self {
     case .permissionDenied, .readOnlyFileSystem, .noSpace, .inputOutput, .locked, .inUse, .isDirectory, .notRegularFile,
       .danglingLink, .notDownloaded, .crossDevice, .changed, .journalUnreadable, .placeTaken, .other:
       true
     case .notFound, .alreadyExists, .tooLarge, .verificationFailed: false
     }
   }
-}
 
-extension FileError.Kind {
+  /// What the reader can do next, where a failure does not say.
+  public var usualHint: String {
+    switch self {
+    case .notFound: "Check the path."
+    case .alreadyExists: "Choose another name, or move what is there out of the way."
+    case .permissionDenied: "Give yourself permission to read and write there, or run as the owner of the file."
+    case .readOnlyFileSystem: "Make the file system writable, or work on a copy elsewhere."
+    case .noSpace: "Free some space and run the same command again; nothing was lost."
+    case .inputOutput: "Check the disk; copy what can be read to another one before you try again."
+    case .locked, .inUse: "Quit the app that uses it, then run the same command again."
+    case .isDirectory: "Name the store's file, not its folder."
+    case .notRegularFile: "Name a regular file."
+    case .danglingLink: "Mount the volume that it leads to, or correct the link."
+    case .notDownloaded: "Let the cloud service download the file first, then try again."
+    case .crossDevice: "Choose a folder on the same file system."
+    case .tooLarge: "Name a smaller file, or check that it is the right one."
+    case .changed: "Run the same command again."
+    case .verificationFailed: "Check the disk; the original was left as it was."
+    case .journalUnreadable: "Use the version of the app or the tool that began the migration, or a later one."
+    case .placeTaken: "Move the store that is in the way elsewhere, then run the same command again."
+    case .other: "Read what the system said and try again."
+    }
+  }
+
   fileprivate var words: String {
     switch self {
     case .notFound: "there is no such file"
@@ -113,27 +100,40 @@ extension FileError.Kind {
     case .other: "the file system refused"
     }
   }
+}
 
-  fileprivate var usualHint: String {
-    switch self {
-    case .notFound: "Check the path."
-    case .alreadyExists: "Choose another name, or move what is there out of the way."
-    case .permissionDenied: "Give yourself permission to read and write there, or run as the owner of the file."
-    case .readOnlyFileSystem: "Make the file system writable, or work on a copy elsewhere."
-    case .noSpace: "Free some space and run the same command again; nothing was lost."
-    case .inputOutput: "Check the disk; copy what can be read to another one before you try again."
-    case .locked, .inUse: "Quit the app that uses it, then run the same command again."
-    case .isDirectory: "Name the store's file, not its folder."
-    case .notRegularFile: "Name a regular file."
-    case .danglingLink: "Mount the volume that it leads to, or correct the link."
-    case .notDownloaded: "Let the cloud service download the file first, then try again."
-    case .crossDevice: "Choose a folder on the same file system."
-    case .tooLarge: "Name a smaller file, or check that it is the right one."
-    case .changed: "Run the same command again."
-    case .verificationFailed: "Check the disk; the original was left as it was."
-    case .journalUnreadable: "Use the version of the app or the tool that began the migration, or a later one."
-    case .placeTaken: "Move the store that is in the way elsewhere, then run the same command again."
-    case .other: "Read what the system said and try again."
-    }
+extension FileError {
+  /// An error in the kind's own words.
+  public init(_ kind: Kind, operation: String, path: FilePath?, hint: String? = nil) {
+    self.init(kind, operation: operation, path: path, detail: kind.words, hint: hint)
+  }
+
+  /// The error that a system call's error number stands for.
+  public init(_ errno: Errno, operation: String, path: FilePath?) {
+    let kind: Kind =
+      switch errno {
+      case .noSuchFileOrDirectory, .notDirectory: .notFound
+      case .fileExists, .directoryNotEmpty: .alreadyExists
+      case .permissionDenied, .notPermitted: .permissionDenied
+      case .readOnlyFileSystem: .readOnlyFileSystem
+      case .noSpace, .diskQuotaExceeded: .noSpace
+      case .ioError: .inputOutput
+      case .resourceTemporarilyUnavailable, .resourceBusy: .locked
+      case .isDirectory: .isDirectory
+      case .improperLink: .crossDevice
+      case .tooManySymbolicLinkLevels: .danglingLink
+      case .fileTooLarge: .tooLarge
+      default: .other
+      }
+    self.init(kind, operation: operation, path: path, detail: "\(errno)")
+    self.errno = errno
+  }
+}
+
+extension ReportableError {
+  /// The error of the file system that this one stands for, where there is one at the bottom of it.
+  public var fileError: FileError? {
+    guard kind.standsForCause else { return nil }
+    return cause as? FileError ?? cause?.fileError
   }
 }

@@ -52,7 +52,7 @@ extension FileSystem {
 extension FileError {
   /// Whether a hard link failed because this file system, or this pair of folders, cannot have one.
   package var meansLinksAreUnsupported: Bool {
-    guard let errno else { return false }
+    guard let errno = self.errno else { return false }
     return [.improperLink, .notPermitted, .notSupported, .notSupportedOnSocket, .noFunction, .tooManyLinks]
       .contains(errno)
   }

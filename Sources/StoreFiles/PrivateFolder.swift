@@ -27,7 +27,8 @@ package final class PrivateFolder: Sendable {
     guard free >= bytes else {
       throw FileError(
         .noSpace, operation: operation, path: root, detail: "it needs \(bytes) bytes and \(free) are free",
-        hint: "Free \(bytes - free) bytes there, or set TMPDIR to a folder on another disk.")
+        hint: "Free \(bytes - free) bytes there, or set TMPDIR to a folder on another disk.",
+        details: .init(neededBytes: bytes))
     }
     try fileSystem.makeDirectory(path, permissions: .ownerReadWriteExecute)
   }

@@ -88,8 +88,7 @@ extension StoreFileSet {
       }
       guard status.kind == .directory else {
         throw FileError(
-          .notFound, operation: "find the store", path: path, detail: "what should be its folder is a file",
-          hint: "Check the path.")
+          .notFound, operation: "find the store", path: path, detail: "what should be its folder is a file")
       }
       if let placeholder = path.lastComponent?.wrapped(prefix: ".", suffix: ".icloud"),
         try fileSystem.status(of: folder.appending(placeholder), followingLinks: false) != nil

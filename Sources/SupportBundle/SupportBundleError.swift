@@ -4,95 +4,93 @@ public import StoreFiles
 public import SystemPackage
 
 /// A request about a support bundle that cannot be met.
-public struct SupportBundleError: ReportableError {
-  /// What kind of failure it was.
-  public enum Kind: String, Sendable {
-    /// The bundle is not one of this software, or says something that cannot be meant.
-    case bundleUnreadable = "bundle-unreadable"
+public typealias SupportBundleError = Failure<SupportBundleErrorKind>
 
-    /// A file of the bundle is missing, not listed, or not what the list says.
-    case bundleDamaged = "bundle-damaged"
+/// Why a request about a support bundle cannot be met.
+public enum SupportBundleErrorKind: String, FailureKind {
+  /// The bundle is not one of this software, or says something that cannot be meant.
+  case bundleUnreadable = "bundle-unreadable"
 
-    /// The bundle is encrypted, and no secret key was given.
-    case keyNeeded = "bundle-key-needed"
+  /// A file of the bundle is missing, not listed, or not what the list says.
+  case bundleDamaged = "bundle-damaged"
 
-    /// A request that makes no sense.
-    case request = "bundle-request"
+  /// The bundle is encrypted, and no secret key was given.
+  case keyNeeded = "bundle-key-needed"
 
-    /// What would leave the machine still holds values that were to be replaced.
-    case notScrubbed = "bundle-not-scrubbed"
+  /// A request that makes no sense.
+  case request = "bundle-request"
 
-    /// The store could not be read as a database.
-    case store = "bundle-store"
+  /// What would leave the machine still holds values that were to be replaced.
+  case notScrubbed = "bundle-not-scrubbed"
 
-    /// The other side refused, or what it said makes no sense.
-    case refused = "send-refused"
+  /// The store could not be read as a database.
+  case store = "bundle-store"
 
-    /// The other side could not be reached.
-    case unreachable = "send-unreachable"
+  /// The other side refused, or what it said makes no sense.
+  case refused = "send-refused"
 
-    /// The caller asked to stop.
-    case cancelled
+  /// The other side could not be reached.
+  case unreachable = "send-unreachable"
 
-    /// An archive is damaged or hostile; the code is that of the archive's error.
-    case archive = "bundle-archive"
+  /// The caller asked to stop.
+  case cancelled
 
-    /// Encryption or decryption failed; the code is that of its error.
-    case encryption = "bundle-encryption"
+  /// An archive is damaged or hostile; the code is that of the archive's error.
+  case archive = "bundle-archive"
 
-    /// The file system refused; the code is that of the file error.
-    case file = "bundle-file"
+  /// Encryption or decryption failed; the code is that of its error.
+  case encryption = "bundle-encryption"
+
+  /// The file system refused; the code is that of the file error.
+  case file = "bundle-file"
+
+  /// What was being done, where a failure does not say.
+  public static let usualOperation = "use the bundle"
+
+  /// What the reader can do next, where a failure does not say.
+  public var usualHint: String {
+    switch self {
+    case .bundleUnreadable: "Give the file that lazaret export wrote."
+    case .bundleDamaged: "Ask for the bundle again: what arrived is not what was sent."
+    case .keyNeeded: "Give the file with the secret key of one of its recipients."
+    case .request: "Correct that, then try again."
+    case .notScrubbed: "Nothing was written. Please report this with the store's schema, or export another level."
+    case .store: "Export it with --level facts or --level full."
+    case .refused: "Ask the receiver."
+    case .unreachable: "Try again later."
+    case .cancelled: "Run it again when there is time."
+    case .archive: "Ask for the file again: what arrived is not what was sent."
+    case .encryption: "Check the key, and that the whole file arrived."
+    case .file: "Check the path and its permissions."
+    }
   }
 
-  /// What kind of failure it was.
-  public var kind: Kind
+  /// Whether the environment is at fault, and neither store nor bundle.
+  public var isEnvironmental: Bool { self == .unreachable }
 
-  /// What was being done, as an infinitive phrase.
-  public var operation: String
-
-  /// The file or folder it was being done to, where there is one.
-  public var path: FilePath?
-
-  /// What went wrong, in one sentence without a full stop and without values of records.
-  public var detail: String
-
-  /// What to do next, as a full sentence.
-  public var hint: String
-
-  /// The stable word for the kind of failure; that of the cause where there is one.
-  public var code: String
-
-  /// Whether the surroundings are at fault, and neither store nor bundle.
-  public var isEnvironmental: Bool
-
-  /// An error of a kind.
-  public init(_ kind: Kind, operation: String, path: FilePath? = nil, detail: String, hint: String) {
-    self.kind = kind
-    self.operation = operation
-    self.path = path
-    self.detail = detail
-    self.hint = hint
-    code = kind.rawValue
-    isEnvironmental = kind == .unreachable
+  /// Whether the code is that of the cause.
+  public var standsForCause: Bool {
+    switch self {
+    case .archive, .encryption, .file: true
+    case .bundleUnreadable, .bundleDamaged, .keyNeeded, .request, .notScrubbed, .store, .refused, .unreachable,
+      .cancelled:
+      false
+    }
   }
+}
 
+extension SupportBundleError {
   /// What the file system says.
-  public init(_ error: FileError) {
-    self.init(.file, operation: error.operation, path: error.path, detail: error.detail, hint: error.hint)
-    code = error.code
-    isEnvironmental = error.isEnvironmental
-  }
+  public init(_ error: FileError) { self.init(.file, because: error) }
 
   /// What the archive's reader says.
   public init(_ error: ArchiveError, operation: String, path: FilePath?) {
-    self.init(.archive, operation: operation, path: path, detail: error.detail, hint: error.hint)
-    code = error.code
+    self.init(.archive, because: error, operation: operation, path: path)
   }
 
   /// What the decryption says.
   public init(_ error: AgeError, operation: String, path: FilePath?) {
-    self.init(.encryption, operation: operation, path: path, detail: error.detail, hint: error.hint)
-    code = error.code
+    self.init(.encryption, because: error, operation: operation, path: path)
   }
 
   /// Any error of the floors below, told as one of this module.
@@ -111,7 +109,6 @@ public struct SupportBundleError: ReportableError {
 
   /// The caller asked to stop.
   static func cancelled(_ operation: String) -> SupportBundleError {
-    SupportBundleError(
-      .cancelled, operation: operation, detail: "it was cancelled", hint: "Run it again when there is time.")
+    SupportBundleError(.cancelled, operation: operation, detail: "it was cancelled")
   }
 }

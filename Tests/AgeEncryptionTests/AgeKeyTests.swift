@@ -1,4 +1,5 @@
 import AgeEncryption
+import Failures
 import Testing
 
 struct AgeKeyTests {

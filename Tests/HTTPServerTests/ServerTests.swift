@@ -1,3 +1,4 @@
+import Failures
 import HTTPServer
 import Synchronization
 import Testing

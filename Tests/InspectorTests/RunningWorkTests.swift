@@ -19,7 +19,7 @@ struct RunningWorkTests {
         observer.report("working", 0.5)
         Thread.sleep(forTimeInterval: 0.002)
       }
-      throw LazaretStop()
+      throw Failure<LazaretStop>(.cancelled, detail: "it was cancelled")
     }
     #expect(throws: Refusal.self) {
       try work.start(.salvage, "Another", store: store, target: .to("stores")) { _ in JobOutcome("") }
@@ -77,10 +77,10 @@ struct RunningWorkTests {
 }
 
 /// What a job throws that was told to end.
-private struct LazaretStop: ReportableError {
-  var code: String { "cancelled" }
-  var operation: String { "go on" }
-  var path: FilePath? { nil }
-  var detail: String { "it was cancelled" }
-  var hint: String { "Begin again." }
+private enum LazaretStop: String, FailureKind {
+  case cancelled
+
+  static let usualOperation = "go on"
+
+  var usualHint: String { "Begin again." }
 }

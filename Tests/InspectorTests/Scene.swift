@@ -75,6 +75,7 @@ struct Scene {
     try scene.makeDamaged("App.sqlite", bundle: bundle)
     var policy = OpeningPolicy()
     policy.recoveryKitInterval = nil
+    policy.checkInterval = nil
     let opening = try StoreCoordinator(
       model: .coreData(bundle), policy: policy, home: scene.home, appVersion: "7.1", surroundings: .still()
     ).open(scene.stores.appending("App.sqlite"))

@@ -295,12 +295,12 @@ struct MigratingOpeningTests {
 
   // MARK: A result that does not open
 
-  private struct NoStore: ReportableError {
-    var code: String { "test" }
-    var operation: String { "open" }
-    var path: FilePath? { nil }
-    var detail: String { "it is only a test" }
-    var hint: String { "None." }
+  private enum NoStore: String, FailureKind {
+    case test
+
+    static let usualOperation = "open"
+
+    var usualHint: String { "None." }
   }
 
   @Test func theOriginalComesBackWhereTheResultDoesNotOpen() throws {
@@ -312,7 +312,7 @@ struct MigratingOpeningTests {
       let before = try scene.parts(scene.store)
       let trouble = step == 0 ? rehearsal : Trouble(.death, atStep: step)
       var migrator = Migrator(try scene.bundle(), surroundings: .still(fileSystem: trouble.fileSystem))
-      migrator.checkOpening = { _ in throw NoStore() }
+      migrator.checkOpening = { _ in throw Failure<NoStore>(.test, detail: "it is only a test") }
       var options = Migrator.Options()
       options.home = scene.home
       let error = #expect(throws: MigrationError.self, "step \(step)") {

@@ -72,6 +72,7 @@ struct MigratingScene {
   ) throws -> StoreCoordinator {
     var policy = policy
     policy.recoveryKitInterval = nil
+    policy.checkInterval = nil
     var migration = Migrator.Options()
     // Three steps unless said otherwise, so that there is something between them.
     migration.via = via ?? (model == "App.xcdatamodeld" ? ["V2", "V3"] : [])

@@ -71,7 +71,8 @@ struct RealMigratingTests {
     let bundle = try bundle(of: chain, real)
     let coordinator = StoreCoordinator(
       model: .coreData(bundle),
-      policy: OpeningPolicy(whenDamaged: .refuse, whenIncompatible: .refuse, recoveryKitInterval: nil),
+      policy: OpeningPolicy(
+        whenDamaged: .refuse, whenIncompatible: .refuse, checkInterval: nil, recoveryKitInterval: nil),
       home: folder.appending("Home"), surroundings: .still())
     do {
       let opening = try coordinator.open(path)

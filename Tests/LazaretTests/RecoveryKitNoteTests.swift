@@ -12,7 +12,7 @@ struct RecoveryKitNoteTests {
     let coordinator = try scene.coordinator(home: scene.home, notesKits: true)
     let opening = try coordinator.open(scene.store())
     try opening.store.write { try $0.execute(sql: "CREATE TABLE OTHER (X)") }
-    guard case .noted(let event) = opening.recoveryKit?.wait() else {
+    guard case .noted(let event) = opening.backgroundPass?.wait().kit else {
       Issue.record("no kit was noted")
       return
     }
@@ -26,7 +26,7 @@ struct RecoveryKitNoteTests {
     try opening.store.close()
     #expect(try scene.names() == ["App.sqlite"])
     let again = try coordinator.open(scene.store())
-    guard case .notDue = again.recoveryKit?.wait() else {
+    guard case .notDue = again.backgroundPass?.wait().kit else {
       Issue.record("a second kit was noted on the same day")
       return
     }
@@ -36,10 +36,10 @@ struct RecoveryKitNoteTests {
   @Test func noKitIsNotedWithoutAHomeOrOfANewStore() throws {
     let scene = try Scene()
     let created = try scene.coordinator(home: scene.home, notesKits: true).open(scene.store())
-    #expect(created.recoveryKit == nil)
+    #expect(created.backgroundPass == nil)
     try created.store.close()
     let opening = try scene.coordinator(notesKits: true).open(scene.store())
-    #expect(opening.recoveryKit == nil)
+    #expect(opening.backgroundPass == nil)
     try opening.store.close()
   }
 
@@ -49,7 +49,7 @@ struct RecoveryKitNoteTests {
     let opening = try scene.coordinator(model: try AppModel.load(scene.schema), home: scene.home, notesKits: true)
       .open(scene.store())
     #expect(opening.events.map(\.kind) == [.quarantine, .salvage])
-    #expect(opening.recoveryKit == nil)
+    #expect(opening.backgroundPass == nil)
     try opening.store.close()
   }
 }

@@ -79,7 +79,10 @@ struct Scene {
   ) throws -> StoreCoordinator {
     // A kit is noted in the background, which is nothing that a test could count on.
     var policy = policy
-    if !notesKits { policy.recoveryKitInterval = nil }
+    if !notesKits {
+      policy.recoveryKitInterval = nil
+      policy.checkInterval = nil
+    }
     return StoreCoordinator(
       model: try model ?? appModel(), policy: policy, home: home, appVersion: "7.1", surroundings: surroundings)
   }

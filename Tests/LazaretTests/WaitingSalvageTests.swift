@@ -22,7 +22,8 @@ struct WaitingSalvageTests {
     let versions = bundle.versions.map { ModelVersion(name: $0.name, model: $0.model, isCurrent: $0.name == "V3") }
     let newer = try #require(ModelBundle(name: "App", versions: versions))
     let opening = try StoreCoordinator(
-      model: .coreData(newer), policy: .init(recoveryKitInterval: nil), home: scene.scene.home, surroundings: .still()
+      model: .coreData(newer), policy: .init(checkInterval: nil, recoveryKitInterval: nil), home: scene.scene.home,
+      surroundings: .still()
     ).open(scene.scene.store())
     #expect(try SalvagingScene.names(opening.store) == SalvagingScene.allNames())
     try opening.store.close()

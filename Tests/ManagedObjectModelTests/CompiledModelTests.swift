@@ -1,6 +1,7 @@
 import Foundation
 import ManagedObjectModel
 import PropertyLists
+import StoreFiles
 import TestSupport
 import Testing
 

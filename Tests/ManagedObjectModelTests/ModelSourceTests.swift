@@ -1,4 +1,5 @@
 import ManagedObjectModel
+import StoreFiles
 import TestSupport
 import Testing
 

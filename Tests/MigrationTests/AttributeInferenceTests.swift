@@ -1,5 +1,6 @@
 import ManagedObjectModel
 import Migration
+import StoreFiles
 import Testing
 
 /// Section 5.3: what becomes of attributes.

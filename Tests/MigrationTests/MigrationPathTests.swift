@@ -1,5 +1,6 @@
 import ManagedObjectModel
 import Migration
+import StoreFiles
 import Testing
 
 /// Chains of versions.

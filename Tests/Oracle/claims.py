@@ -17,6 +17,7 @@ import argparse
 import json
 import os
 import random
+import re
 import shutil
 import sys
 import tempfile
@@ -25,18 +26,19 @@ import traceback
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
-from claims_damage import KINDS
+from claims_damage import KINDS, NotHere
 from claims_elsewhere import ELSEWHERE
 from claims_sequence import Sequence
-from claims_stores import Factory, Models, write
+from claims_stores import Factory, Models, bench_store, write
 
 # What a sound store of a relation is, and what opening it does.
 SOUND = {
     ("core-data", "current"): ({"compatible"}, {"open"}), ("core-data", "outdated"): ({"outdated"}, {"migrate"}),
-    ("core-data", "newer"): ({"unavailable"}, {"stay"}), ("core-data", "wrong model"): ({"incompatible"}, {"replace"}),
+    ("core-data", "newer"): ({"unavailable"}, {"stay"}),
+    ("core-data", "newer, in the model"): ({"unavailable"}, {"stay"}), ("core-data", "wrong model"): ({"incompatible"}, {"replace"}),
     ("plain", "current"): ({"compatible"}, {"open"}), ("plain", "wrong model"): ({"incompatible"}, {"replace"}),
     ("plain", "lacking"): ({"compatible", "outdated", "repairable"}, {"open"})}
-VERSIONS = {"current": "V2", "outdated": "V1", "newer": "V3", "wrong model": "V2"}
+VERSIONS = {"current": "V2", "outdated": "V1", "newer": "V3", "newer, in the model": "V3", "wrong model": "V2"}
 # Nothing but an index, or the list of free pages, is wrong: to mend it is as good as to salvage it.
 MENDABLE = ("index page zeroed", "free pages garbled", "free page count and trunk wrong")
 
@@ -44,12 +46,20 @@ FEW = {
     "outdated": [
         "none", "log kept", "one leaf zeroed", "every twelfth page zeroed", "first page zeroed", "header zeroed",
         "index page zeroed", "column dropped"],
-    "newer": ["none", "log kept", "one leaf zeroed", "header zeroed"], "wrong model": ["none", "log kept", "one leaf zeroed"],
+    "newer": ["none", "log kept", "one leaf zeroed", "header zeroed"], "newer, in the model": ["none", "log kept"], "wrong model": ["none", "log kept", "one leaf zeroed"],
     "plain current": [
         "none", "log kept", "hot journal", "one leaf zeroed", "every twelfth page zeroed", "tail cut off", "first page zeroed",
         "header zeroed", "header's encoding UTF-16", "index page zeroed", "overflow chain cut", "table missing", "log of another store"],
     "plain lacking": ["none"], "plain wrong model": ["none"],
     "known": ["one leaf zeroed", "tail cut off", "first page zeroed", "header zeroed"]}
+
+
+# Kinds that are much like others, and are left out of the bounded part.
+ALIKE = (
+    "leaf of random bytes", "bit flipped in a leaf's cell count", "header overwritten by text", "main file blank, journal left",
+    "header's page size quartered")
+# In the bounded part, kinds of the current version that are backed up, pruned and restored as well.
+BACKED_UP = ("none", "log kept", "hot journal", "one leaf zeroed", "first page zeroed", "header zeroed", "index page zeroed")
 
 
 class Cell:
@@ -92,9 +102,10 @@ class Matrix:
     def cells(self):
         """The names of the cells, each with what plays it."""
         everything, seed = self.options.all, self.options.seed
-        for relation in ("current", "outdated", "newer", "wrong model"):
+        for relation in VERSIONS:
             for name, kind in KINDS.items():
-                if "core-data" in kind.of and (everything or relation == "current" or name in FEW[relation]):
+                wanted = name not in ALIKE if relation == "current" else name in FEW[relation]
+                if "core-data" in kind.of and (everything or wanted):
                     yield f"core-data {relation} · {name}", self.sequence("core-data", relation, kind, seed)
         for relation in ("current", "lacking", "wrong model"):
             for name, kind in KINDS.items():
@@ -118,19 +129,35 @@ class Matrix:
                     if "core-data" in kind.of and kind.state == "rest":
                         play = self.sequence("core-data", "current", kind, seed, page_size=page_size)
                         yield f"core-data current, pages of {page_size} · {name}", play
+            yield from self.bench_cells(seed)
 
-    def sequence(self, family, relation, kind, seed, knows_before=False, page_size=4096):
+    def bench_cells(self, seed):
+        """Stores that another generator made, with hashes and a model cache of its own."""
+        made = bench_store(self.folder / "bench", seed)
+        if not made:
+            yield "bench", lambda cell, matrix: cell.skip("there is no bench")
+            return
+        sound, model, history = made
+        for relation, expected_model in (("current", model), ("outdated", history)):
+            for name, kind in KINDS.items():
+                if kind.state == "rest" and "core-data" in kind.of:
+                    play = self.sequence("core-data", relation, kind, seed, made=(sound, expected_model))
+                    yield f"bench {relation} · {name}", play
+
+    def sequence(self, family, relation, kind, seed, knows_before=False, page_size=4096, made=None):
+        """What plays the sequence at a store with a kind of damage; `made` is a sound store and its model."""
         def play(cell, matrix):
             version = "plain" if family == "plain" else VERSIONS[relation]
-            sound = self.factory(seed, page_size).make(version, kind.state)
-            damaged = kind.damage(sound, random.Random(f"{seed} {kind.name}"))
             model, other = self.models_of(family, relation)
+            sound, model = made or (self.factory(seed, page_size).make(version, kind.state), model)
+            damaged = kind.damage(sound, random.Random(f"{seed} {kind.name}"))
             if self.options.make:
                 write(cell.folder / "Stores/App.sqlite", damaged.files)
                 print(f"{cell.name}: {cell.folder}/Stores/App.sqlite --model {model}: {damaged.why}")
                 return
             verdicts, should = expected(family, relation, kind.name, damaged)
-            Sequence(cell, damaged, model, other, verdicts, should, knows_before).play()
+            backs_up = self.options.all or knows_before or relation != "current" or kind.name in BACKED_UP
+            Sequence(cell, damaged, model, other, verdicts, should, knows_before, backs_up).play()
         return play
 
     def models_of(self, family, relation):
@@ -138,7 +165,8 @@ class Matrix:
         models = self.models
         if family == "plain":
             return {"current": models.schema, "lacking": models.later, "wrong model": models.app}[relation], models.other
-        return (models.other if relation == "wrong model" else models.app), models.other
+        fitting = {"wrong model": models.other, "newer, in the model": models.with_newer}
+        return fitting.get(relation, models.app), models.other
 
 
 def expected(family, relation, name, damaged):
@@ -154,7 +182,7 @@ def expected(family, relation, name, damaged):
     if not damaged.is_damaged:
         return verdicts, should
     verdicts, should = {"damaged"}, {"replace"}
-    if relation == "newer":
+    if relation.startswith("newer"):
         verdicts, should = verdicts | {"unavailable"}, should | {"stay"}
     if name in MENDABLE:
         verdicts, should = verdicts | {"repairable"}, should | {"open"}
@@ -173,6 +201,8 @@ def main():
     kept = options.keep or options.make
     folder = Path(kept.absolute() if kept else tempfile.mkdtemp(prefix="lazaret-claims-"))
     folder.mkdir(parents=True, exist_ok=True)
+    if kept and any(folder.iterdir()):
+        parser.error(f"{folder} is not empty")
     # Some cells run the tool as another user.
     folder.chmod(0o755)
     try:
@@ -184,16 +214,21 @@ def main():
 
 def play(options, folder, is_kept):
     started, matrix, done = time.monotonic(), Matrix(folder, options), []
-    for number, (name, function) in enumerate(matrix.cells()):
+    for name, function in matrix.cells():
         if not all(words in name for words in options.filter):
             continue
         if options.list:
             print(name)
             continue
-        cell = Cell(name, folder / f"cell {number}")
+        if options.make and name in ELSEWHERE:
+            print(f"{name}: play it with --keep")
+            continue
+        cell = Cell(name, folder / re.sub(r"[^a-z0-9]+", "-", name.lower()))
         cell.folder.mkdir()
         try:
             function(cell, matrix)
+        except NotHere as reason:
+            cell.skip(str(reason))
         except Exception as error:
             place = traceback.extract_tb(error.__traceback__)[-1]
             cell.claim(

@@ -15,6 +15,10 @@ from claims_stores import Truth, write
 CUT = 4096
 
 
+class NotHere(Exception):
+    """A kind of damage cannot be done to a store; says why."""
+
+
 class Damaged:
     """A store after damage.
 
@@ -245,6 +249,8 @@ def index_zeroed(sound, chance):
 @kind("overflow chain cut")
 def overflow_cut(sound, chance):
     rows = [row for row in sound.locations(sound.main_table).values() if len(row.chain) > 1]
+    if not rows:
+        raise NotHere("no value of such a store is on more than one overflow page")
     return over(sound, [chance.choice(rows).chain[1]])
 
 
@@ -378,7 +384,7 @@ def without_main(sound, content):
         put(image, number, page, size)
     trees = PageMap(bytes(image), sound.truth.schema).trees
     certain = {
-        table: {key for key, row in zip(rows, trees[table].rows) if row.pages <= set(pages)}
+        table: {key for key, row in zip(rows, trees[sound.truth.names[table]].rows) if row.pages <= set(pages)}
         for table, rows in sound.truth.tables.items()}
     return Damaged(sound, files, certain=certain, why=f"the main file is gone, and {len(pages)} pages of it are in its log")
 
@@ -418,7 +424,8 @@ def without_main_but_journal(sound, content):
 
 @kind("column dropped")
 def column_dropped(sound, chance):
-    table, column = ("items", "note") if sound.kind == "plain" else ("ZARTICLE", "ZRATING")
+    columns = next(iter(sound.base.tables[sound.main_table].values()))
+    table, column = sound.main_table, next(name for name in ("note", "ZRATING", "ZSCORE") if name in columns)
     return changed(sound, f"ALTER TABLE {table} DROP COLUMN {column}", f"the column {column} of {table} was dropped")
 
 

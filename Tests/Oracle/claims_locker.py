@@ -1,6 +1,6 @@
 """Locks one of the new stores below a folder, as SQLite does for a writer, for a moment. A part of claims.py.
 
-Arguments: the folder, how long in seconds, and which of the new stores: 0 for the first one.
+Arguments: the folder, how long in seconds, which of the new stores (0 for the first one), and a word that is in their paths.
 """
 
 import fcntl
@@ -20,13 +20,13 @@ def files_below(folder):
 
 
 def main():
-    folder, seconds, wanted = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
+    folder, seconds, wanted, word = sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
     known, held, seen, locked = set(files_below(folder)), [], 0, None
     print("watching", flush=True)
     while not select.select([sys.stdin], [], [], 0.0005)[0]:
         now = time.monotonic()
         for path in files_below(folder):
-            if path in known or not (path.endswith(".sqlite") or ".sqlite." in os.path.basename(path)):
+            if path in known or word not in path or not path.endswith((".sqlite", ".sqlite.unfinished")):
                 continue
             known.add(path)
             seen += 1
@@ -45,5 +45,5 @@ def main():
     print(locked or "no file", "was locked")
 
 
-if __name__ == "__main__" and len(sys.argv) == 4:
+if __name__ == "__main__" and len(sys.argv) == 5:
     main()

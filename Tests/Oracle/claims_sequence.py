@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
-from claims_stores import SUFFIXES, Truth, read, write
+from claims_stores import SUFFIXES, Truth, plain_name, read, write
 from claims_told import ALL_RECOVERED, EXITS, HEADLINE, SCORE, UNDO, Account, numbers, result_of, run
 from tool import contents
 
@@ -108,7 +108,8 @@ def set_aside(path):
             found = store.execute(f'SELECT * FROM "{name}"')
             columns = [one[0] for one in found.description]
             if name.startswith("lazaret_set_aside_"):
-                rows[name.removeprefix("lazaret_set_aside_")] = [dict(zip(columns, row)) for row in found]
+                columns = [plain_name(column) for column in columns]
+                rows[plain_name(name.removeprefix("lazaret_set_aside_"))] = [dict(zip(columns, row)) for row in found]
         store.close()
     return rows
 
@@ -134,9 +135,9 @@ class Sequence:
     verdicts: those that are right; should: `open`, `migrate`, `replace` or `stay`, what opening should do, or several of them.
     """
 
-    def __init__(self, cell, damaged, model, other, verdicts, should, knows_before=False):
+    def __init__(self, cell, damaged, model, other, verdicts, should, knows_before=False, backs_up=True):
         self.cell, self.claim, self.damaged, self.model, self.other = cell, cell.claim, damaged, model, other
-        self.verdicts, self.should, self.knows_before = verdicts, should, knows_before
+        self.verdicts, self.should, self.knows_before, self.backs_up = verdicts, should, knows_before, backs_up
         self.folder = cell.folder
         self.store, self.home = self.folder / "Stores/App.sqlite", self.folder / "Home"
         self.home.mkdir()
@@ -157,12 +158,13 @@ class Sequence:
         self.add()
         if self.damaged.is_damaged and self.should == {"replace"} and not self.cell.is_wrong_model:
             self.salvage_evidence()
-        text = self.open_text()
+        text = self.open_text() if self.should != {"open"} and self.should != {"stay"} else None
         told = self.open(text)
         if told is None:
             return
-        self.open_again(told)
-        self.salvage_again()
+        stored = self.run("quarantine", "list", self.store, "--json").data.get("stores", [])
+        self.open_again(told, stored)
+        self.salvage_again(stored)
         self.back_up()
 
     def open_before(self):
@@ -212,8 +214,9 @@ class Sequence:
             self.claim(
                 "inspect-damaged-exit", told.code != 0 and text.code != 0, text, f"exit {text.code}",
                 f"damaged: {self.damaged.why}")
-            said = [one for one in ("compatible", "Nothing needs to be done", "Nothing wrong") if one in text.out]
-            self.claim("inspect-says-sound", not said, text, repr(said[0]) if said else "", f"damaged: {self.damaged.why}")
+            sound = re.search(r"(?<!in)compatible|Nothing needs to be done|Nothing wrong", text.out)
+            self.claim(
+                "inspect-says-sound", not sound, text, sound.group(0) if sound else "", f"damaged: {self.damaged.why}")
             self.inspect_facts(told, text)
         elif self.damaged.is_damaged is False:
             self.claim(
@@ -235,10 +238,12 @@ class Sequence:
         logged = len(self.damaged.files.get("-wal") or b"") // sound.pages.page_size
         self.claim(
             "header-as-fact", pages is None or pages <= there + logged, told, f"{pages} pages", f"the file has {there}")
-        if data[96:100] != sound.files[""][96:100]:
-            said = re.search(r"written by SQLite ([\d.]+)", text.out)
-            self.claim(
-                "header-as-fact", not said, text, said.group(0) if said else "", "the header was overwritten, its version with it")
+        number = int.from_bytes(sound.files[""][96:100], "big")
+        right = f"{number // 1_000_000}.{number // 1000 % 1000}.{number % 1000}"
+        written = re.search(r"written by SQLite ([\d.]+\d)", text.out)
+        self.claim(
+            "header-as-fact", not written or written.group(1) == right, text, written.group(0) if written else "",
+            f"it was written by {right}, and its header is overwritten")
 
     def inspect_counts(self, told):
         counted = {one["name"]: one.get("rows") for one in told.data.get("entities", [])}
@@ -259,10 +264,10 @@ class Sequence:
             return
         self.check_quarantined(told, told.data)
         reason = told.data.get("receipt", {}).get("reason", {})
-        if self.damaged.is_damaged:
-            self.claim(
-                "add-verdict", reason.get("code") != "by-request" and "nothing wrong" not in reason.get("words", ""), told,
-                reason.get("words"), f"damaged: {self.damaged.why}")
+        if self.damaged.is_damaged and "unavailable" not in self.verdicts:
+            # The codes of what a sound store can be.
+            other = reason.get("code", "").endswith(("by-request", "-model", "-version", "no-store-but-leftovers"))
+            self.claim("add-verdict", not other, told, reason.get("words"), f"damaged: {self.damaged.why}")
 
     def check_quarantined(self, told, stored):
         """The files in quarantine are those that were there, byte for byte."""
@@ -331,7 +336,7 @@ class Sequence:
         agreed = self.claim(
             "open-verdict", verdict in self.verdicts, told, f"verdict {verdict}, exit {told.code} {told.failure.get('detail', '')[:80]}",
             f"{' or '.join(sorted(self.verdicts))} ({self.damaged.why})")
-        if not agreed and self.damaged.is_damaged and verdict in ("compatible", "outdated") and "replace" in self.should:
+        if not agreed and self.damaged.is_damaged and verdict in ("compatible", "outdated", "none") and "replace" in self.should:
             # What comes after is examined all the same.
             told = self.run("open", self.store, "--model", self.model, "--home", self.home, "--check", "full", "--json")
         quarantined = told.event("quarantine")
@@ -421,10 +426,12 @@ class Sequence:
                 f"exit {told.code}: {words[:100]}", "an empty store took its place: exit 2")
             return
         self.check_rows(told, found, account)
+        self.check_identifier(told, found)
         self.check_salvaged(told, account, found)
         self.check_complete(told, event.get("complete"), found, json.dumps(told.data))
         self.check_same_numbers(told, account, event)
-        self.check_texts(text, account)
+        if text:
+            self.check_texts(text, account)
         notice = told.data.get("notice", {}).get("message", "")
         words = told.event("salvage").get("words", "")
         self.check_words(told, "notice-numbers", notice, account)
@@ -438,6 +445,14 @@ class Sequence:
                 self.claim(
                     "references-cut", counted == found.cut(), told, f"{counted} references of Article.author cut",
                     f"{found.cut()} are")
+
+    def check_identifier(self, told, found):
+        """A store keeps its identifier: object URIs, history and mirroring hang on it."""
+        if not self.damaged.certain.get("Z_METADATA"):
+            return
+        (before,), after = self.damaged.truth.tables["Z_METADATA"].values(), found.tables.get("Z_METADATA", {})
+        told_now = [one.get("Z_UUID") for one in after.values()]
+        self.claim("uuid-stays", told_now == [before["Z_UUID"]], told, f"{told_now}", f"{before['Z_UUID']}")
 
     def check_rows(self, told, found, account):
         """Every row of which every byte is left is there with its values; every other one is right, or told to be doubtful."""
@@ -478,8 +493,10 @@ class Sequence:
                     "lost-counted", least <= lost <= max(most, 0), told, f"{lost} of {name} lost", f"{least} are" if least == most
                     else f"{least} to {most} are")
             else:
-                about = (lost > 0) == (most > 0) and lost <= 3 * most + 10 and 3 * lost + 10 >= least
-                self.claim("lost-estimated", about, told, f"about {lost} of {name} lost", f"{least} to {most} are")
+                self.claim("lost-estimated", (lost > 0) == (most > 0), told, f"about {lost} of {name} lost", f"{least} to {most} are")
+                # An estimate may be wrong, but not beyond all measure.
+                close = lost <= 5 * most + 25 and 5 * lost + 25 >= least
+                self.claim("lost-estimated-far-off", close, told, f"about {lost} of {name} lost", f"{least} to {most} are")
             if self.knows_before and least == most:
                 self.claim(
                     "kit-counts", lost == most and account.exact.get(name, True), told,
@@ -526,9 +543,11 @@ class Sequence:
         own = Account(report.get("entities", []), self.damaged.records)
         summary = report.get("summary", {})
         sums = tuple(summary.get(name) for name in ("recovered", "doubtful", "lost"))
+        counted = [one for one in report.get("entities", []) if self.is_plain or not one.get("table", "").startswith("Z_")]
+        right = tuple(sum(one.get(name, 0) for one in counted) for name in ("recovered", "doubtful", "lost"))
         self.claim(
-            "report-sums", sums == own.sums, told, f"the report's summary has {sums} recovered, doubtful and lost",
-            f"its entities have {own.sums}; Core Data's own tables are no records")
+            "report-sums", sums == right, told, f"the report's summary has {sums} recovered, doubtful and lost",
+            f"its entities have {right}; Core Data's own tables are no records")
         if account:
             self.claim("report-numbers", own == account, told, f"the report says {own}", f"the opening said {account}")
 
@@ -556,10 +575,9 @@ class Sequence:
 
     # Afterwards
 
-    def open_again(self, first):
+    def open_again(self, first, stored):
         """What was opened is of the app's model now: nothing more is done or told."""
         before = Found(self.damaged, self.store).tables
-        stored = self.run("quarantine", "list", self.store, "--json").data.get("stores", [])
         told = self.run("open", self.store, "--model", self.model, "--home", self.home, "--json")
         if self.damaged.is_damaged and not first.event("quarantine"):
             return
@@ -572,27 +590,31 @@ class Sequence:
         self.claim(
             "open-again-rows", Found(self.damaged, self.store).tables == before, told, "other rows than before", "nothing was changed")
 
-    def salvage_again(self):
+    def salvage_again(self, stored):
         """The same evidence gives the same losses; what was made after the event is none."""
-        stored = self.run("quarantine", "list", self.store, "--json").data.get("stores", [])
         if self.cell.is_wrong_model or not stored or not result_of(stored[0].get("receipt", {})):
             return
         identifier, receipt = stored[0]["id"], stored[0]["receipt"]
         first = Account(result_of(receipt).get("entities", []), self.damaged.records)
         for more in ((), ("--with-backup", "latest"), ("--model", self.other)):
-            if more and more[0] == "--with-backup":
-                self.run("backup", "create", self.store, "--home", self.home, "--full")
-                if self.earlier_backup:
+            if "--with-backup" in more:
+                if self.earlier_backup or not self.backs_up:
                     continue
+                self.run("backup", "create", self.store, "--home", self.home, "--full")
             model = () if "--model" in more else ("--model", self.model)
             told = self.run("quarantine", "salvage", identifier, *model, "--home", self.home, "--json", *more)
-            shown = self.run("quarantine", "show", identifier, "--home", self.home, "--json")
-            result = result_of(shown.data.get("receipt", {}))
-            now = Account(result.get("entities", []), self.damaged.records)
             if "--model" in more:
                 self.claim(
                     "salvage-with-unfit-model", told.code not in (0, 2), told, f"exit {told.code}: {told.first_words}",
                     "no entity of the model is in the store: it is refused")
+                shown = self.run("quarantine", "show", identifier, "--home", self.home, "--json")
+                now = Account(result_of(shown.data.get("receipt", {})).get("entities", []), self.damaged.records)
+                self.claim(
+                    "better-result-replaced", now.sums[0] >= first.sums[0], told, f"the result that the receipt names: {now}",
+                    f"the first one: {first}")
+                continue
+            result = result_of(told.data)
+            now = Account(result.get("entities", []), self.damaged.records)
             report = told.data.get("report")
             report = json.loads(Path(report).read_text()) if report and Path(report).is_file() else {}
             kit = report.get("kit", {}).get("date")
@@ -606,20 +628,26 @@ class Sequence:
             self.claim(
                 "better-result-replaced", there >= first.sums[0], told, f"the result has {there} records now",
                 f"the first had {first.sums[0]}")
+            former = Path(stored[0]["store"]).parent / str(result_of(receipt).get("name"))
+            self.claim(
+                "both-results-stay", now == first or former.exists(), told, f"{former.name} is gone",
+                "the results differ, so that both stay")
 
     def back_up(self):
         """Back up, go on working, back up again, prune, restore: what is restored is what was backed up."""
-        if Found(self.damaged, self.store).problem:
+        if not self.backs_up or Found(self.damaged, self.store).problem:
             return
         made = self.run("backup", "create", self.store, "--home", self.home, "--json")
         self.check_backup(made)
         with sqlite3.connect(self.store) as store:
-            table = next((one for one in ("ZTAG", "ZPLANET", "items", "ZARTICLE") if has(store, one)), None)
-            if table == "items":
+            if has(store, "items"):
                 store.execute("INSERT INTO items (name) VALUES ('made later')")
-            elif table:
-                store.execute(
-                    f"INSERT INTO {table} (Z_PK, Z_ENT, Z_OPT) SELECT coalesce(max(Z_PK), 0) + 1, coalesce(max(Z_ENT), 1), 1 FROM {table}")
+            else:
+                number, name = store.execute("SELECT max(Z_ENT), Z_NAME FROM Z_PRIMARYKEY WHERE Z_NAME IN ('Tag', 'Planet')").fetchone()
+                if name:
+                    table = f"Z{name.upper()}"
+                    store.execute(
+                        f"INSERT INTO {table} (Z_PK, Z_ENT, Z_OPT) SELECT coalesce(max(Z_PK), 0) + 1, ?, 1 FROM {table}", (number,))
         store.close()
         made = self.run("backup", "create", self.store, "--home", self.home, "--full", "--json")
         self.check_backup(made)
@@ -665,7 +693,7 @@ def said(pattern, text):
 
 
 def shares(account):
-    """The share of what was recovered in percent, rounded either way."""
+    """The share of what was recovered in percent, rounded either way; 100 only where nothing is lost."""
     recovered, _, lost = account.sums
     share = 100 * recovered / (recovered + lost) if recovered + lost else 100
-    return {int(share), round(share)}
+    return {int(share), round(share)} - ({100} if lost else set())

@@ -3,9 +3,13 @@
 A Core Data store is an empty one that the tool made, filled with SQLite; a plain one is SQLite's alone.
 """
 
+import os
+import plistlib
 import random
+import re
 import shutil
 import sqlite3
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -19,7 +23,7 @@ WORDS = (
     "tide urchin vessel wharf yard zephyr").split()
 SUFFIXES = ("", "-wal", "-shm", "-journal")
 # Core Data's own tables, and those of relationships, hold no records.
-RECORDS = {"Article": "ZARTICLE", "Author": "ZAUTHOR", "Draft": "ZDRAFT", "Mood": "ZMOOD", "Tag": "ZTAG"}
+RECORDS = {"Album": "ZALBUM", "Article": "ZARTICLE", "Author": "ZAUTHOR", "Draft": "ZDRAFT", "Mood": "ZMOOD", "Tag": "ZTAG"}
 
 PLAIN = """
 CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT NOT NULL, price REAL, payload BLOB, note TEXT);
@@ -46,10 +50,11 @@ def versions():
     others = (
         entity("Author", "name", relationship("articles", "Article", "author", to_many=True)), entity("Draft", "text"),
         entity("Tag", "name", relationship("articles", "Article", "tags", to_many=True)))
-    subtitle, mood = attribute("subtitle"), attribute("mood")
+    subtitle, mood, album = attribute("subtitle"), attribute("mood"), entity("Album", "name")
+    # The first of the entities is new, so that all others get other numbers and every record is written anew.
     return [
-        Version("V1", articles(), *others), Version("V2", articles(subtitle), *others),
-        Version("V3", articles(subtitle, mood), *others, entity("Mood", "name"))]
+        Version("V1", articles(), *others), Version("V2", album, articles(subtitle), *others),
+        Version("V3", album, articles(subtitle, mood), *others, entity("Mood", "name"))]
 
 
 class Models:
@@ -58,6 +63,7 @@ class Models:
     def __init__(self, folder):
         all_versions = versions()
         self.app = write_model(folder / "App.xcdatamodeld", all_versions[:2], "V2")
+        self.with_newer = write_model(folder / "With newer" / "App.xcdatamodeld", all_versions, "V2")
         self.other = write_model(
             folder / "Other.xcdatamodeld", [Version("O1", entity("Planet", "name"), entity("Moon", "name"))], "O1")
         self.empty = {}
@@ -70,20 +76,29 @@ class Models:
         self.later.write_text(PLAIN_LATER)
 
 
+def plain_name(name):
+    """The name of a relationship's table or column without the number of its entity, which differs from version to version."""
+    return re.sub(r"^Z_\d+(?=[A-Z])", "Z_", name)
+
+
 class Truth:
-    """Every row of every table of a database: its values by column, under its rowid or its primary key."""
+    """Every row of every table of a database: its values by column, under its primary key.
+
+    Tables and columns of relationships go without the numbers of their entities; names: what they are called in the store.
+    """
 
     def __init__(self, path):
         store = sqlite3.connect(path)
         store.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
-        self.tables, self.schema = {}, []
+        self.tables, self.names, self.schema = {}, {}, []
         try:
             for name, root, kind, script in store.execute("SELECT name, rootpage, type, sql FROM sqlite_master ORDER BY name"):
                 without = kind == "table" and "WITHOUT ROWID" in (script or "").upper()
                 if root:
                     self.schema.append((name, root, kind == "index" or without))
                 if kind == "table" and root:
-                    self.tables[name] = rows_of(store, name, without)
+                    self.names[plain_name(name)] = name
+                    self.tables[plain_name(name)] = rows_of(store, name, without)
         finally:
             store.close()
 
@@ -109,7 +124,7 @@ def rows_of(store, name, without_rowid):
         if not keys:
             seen[key] += 1
             key += (seen[key],)
-        rows[key] = dict(zip(columns, row))
+        rows[key] = dict(zip(map(plain_name, columns), row))
     return rows
 
 
@@ -133,7 +148,7 @@ class Sound:
 
     def locations(self, table):
         """The rows of a table with where they are, by their keys."""
-        tree = self.pages.trees[table]
+        tree = self.pages.trees[self.base.names[table]]
         return dict(zip(self.base.tables[table], tree.rows))
 
 
@@ -188,7 +203,8 @@ class Factory:
             least, = store.execute(f"SELECT max({key}) * 2 / 3 FROM {table}").fetchone()
             store.execute(f"DELETE FROM {table} WHERE {key} BETWEEN ? AND ?", (least, least + self.articles // 5))
             if not is_plain:
-                store.execute("DELETE FROM Z_1TAGS WHERE Z_1ARTICLES NOT IN (SELECT Z_PK FROM ZARTICLE)")
+                join, columns = pairs_of(store)
+                store.execute(f"DELETE FROM {join} WHERE {columns[0]} NOT IN (SELECT Z_PK FROM ZARTICLE)")
         if not is_plain and state != "journal":
             store.execute("PRAGMA journal_mode = WAL")
         store.close()
@@ -248,6 +264,13 @@ class Factory:
         return files
 
 
+def pairs_of(store):
+    """The table of the relationship from articles to tags, and its columns in this order."""
+    join, = next(store.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB 'Z_[0-9]*'"))
+    columns = [name for (name,) in store.execute("SELECT name FROM pragma_table_info(?)", (join,))]
+    return join, sorted(columns, key=lambda name: "ARTICLES" not in name)
+
+
 def body(chance, number):
     if number % 50 == 7:
         return text(chance, 2000)
@@ -277,8 +300,8 @@ def fill_core_data(store, chance, count, version):
     if "Mood" in numbers:
         store.executemany("INSERT INTO ZMOOD (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (?, ?, 1, ?)", [
             (key, numbers["Mood"], f"mood {key}") for key in range(1, 8)])
-    join, = next(store.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB 'Z_[0-9]*'"))
-    store.executemany(f"INSERT OR IGNORE INTO {join} VALUES (?, ?)", [
+    join, columns = pairs_of(store)
+    store.executemany(f"INSERT OR IGNORE INTO {join} ({','.join(columns)}) VALUES (?, ?)", [
         (chance.choice(keys), chance.randint(1, tags)) for _ in range(count)])
     for name in numbers:
         store.execute(
@@ -293,3 +316,20 @@ def fill_plain(store, chance, count, version):
         (1_700_000_000 + number, chance.choice(WORDS), text(chance, 10)) for number in range(count // 2)])
     store.executemany("INSERT INTO pairs VALUES (?, ?, ?)", [
         (f"{chance.choice(WORDS)} {number}", number, text(chance, 5)) for number in range(count // 2)])
+
+
+def bench_store(folder, seed):
+    """A sound store of the bench's own generator, with its model and the history of that; None where there is no bench."""
+    bench = Path(os.environ.get("LAZARET_BENCH") or Path(__file__).resolve().parents[2].parent / "shared" / "bench")
+    if not (bench / "gen.py").is_file():
+        return None
+    subprocess.run(
+        [sys.executable, bench / "gen.py", "--kind", "coredata", "--rows", "900", "--seed", str(seed), "--out", folder],
+        check=True, stdout=subprocess.DEVNULL)
+    base, data = Truth(folder / "store.sqlite"), (folder / "store.sqlite").read_bytes()
+    sound = Sound("core-data", {"": data}, base, base, PageMap(data, base.schema))
+    # The last version lacks an attribute, so that values are lost on the way to it; the one before only adds and renames.
+    history = folder / "BenchHistory.xcdatamodeld"
+    shutil.rmtree(history / "Bench 3.xcdatamodel")
+    (history / ".xccurrentversion").write_bytes(plistlib.dumps({"_XCCurrentVersionName": "Bench 2.xcdatamodel"}))
+    return sound, folder / "Bench.xcdatamodel", history

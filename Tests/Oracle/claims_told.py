@@ -24,7 +24,8 @@ class Told(Outcome):
 
     def __init__(self, arguments, code, out, error, folder):
         super().__init__(arguments, code, out, error)
-        self.shown = " ".join(["lazaret", *arguments]).replace(f"{folder}/", "")
+        words = " ".join(["lazaret", *arguments]).replace(f"{folder}/", "").replace(f"{Path(folder).parent}/", "")
+        self.shown = re.sub(r"n{200,}", "nnn…", words)
 
     @property
     def verdict(self):
@@ -50,6 +51,8 @@ def run(folder, *arguments, cwd=None, timeout=TIMEOUT, environment=None, **more)
     place = cwd or Path(folder) / "nowhere"
     Path(place).mkdir(exist_ok=True)
     settings = {name: value for name, value in os.environ.items() if name != "LAZARET_HOME"} | (environment or {})
+    # A program that crashes shall end as one, whatever else could be done about it.
+    settings["SWIFT_BACKTRACE"] = "enable=no"
     try:
         done = subprocess.run(
             [LAZARET, *arguments], capture_output=True, text=True, errors="replace", timeout=timeout, cwd=place, env=settings,
@@ -65,9 +68,11 @@ class Account:
 
     def __init__(self, entities, records):
         self.recovered, self.doubtful, self.lost, self.exact = {}, {}, {}, {}
+        by_table = {table: name for name, table in records.items()}
         for one in entities:
-            if one.get("name") in records:
-                name = one["name"]
+            # Without a model an entity goes by the name of its table.
+            name = one.get("name") if one.get("name") in records else by_table.get(one.get("table"))
+            if name:
                 self.recovered[name], self.doubtful[name] = one.get("recovered", 0), one.get("doubtful", 0)
                 self.lost[name], self.exact[name] = one.get("lost", 0), one.get("lostIsExact", True)
 

@@ -1,5 +1,6 @@
 import Foundation
 import PropertyLists
+import StoreFiles
 import Testing
 
 @Suite struct KeyedArchiveTests {

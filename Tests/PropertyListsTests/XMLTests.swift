@@ -1,5 +1,6 @@
 import Foundation
 import PropertyLists
+import StoreFiles
 import TestSupport
 import Testing
 

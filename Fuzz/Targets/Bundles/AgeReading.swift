@@ -1,4 +1,5 @@
 internal import AgeEncryption
+internal import StoreFiles
 
 /// Reads bytes as encrypted files.
 enum AgeReading {

@@ -1,5 +1,6 @@
 internal import ManagedObjectModel
 internal import PropertyLists
+internal import StoreFiles
 
 /// Reads bytes as property lists, archives, XML and predicates.
 enum ListReading {

@@ -1,5 +1,5 @@
 public import RecoveryKit
-import StoreFiles
+public import StoreFiles
 
 extension BackupCatalog {
   /// The largest kit that is read, in bytes.

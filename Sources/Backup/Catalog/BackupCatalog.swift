@@ -1,4 +1,4 @@
-import StoreFiles
+public import StoreFiles
 
 /// What lies in a place: backups whole and broken, and what belongs to none.
 public struct BackupCatalog: Sendable {
@@ -78,8 +78,7 @@ public struct BackupCatalog: Sendable {
       guard let next = byIdentifier[parent], parent < first.id else {
         throw BackupError(
           .chainBroken, operation: "follow the chain of backup \(id)",
-          detail: "backup \(parent), whose pages backup \(first.id) leaves out, is not there",
-          hint: "Restore an earlier backup, or put the missing one back.")
+          detail: "backup \(parent), whose pages backup \(first.id) leaves out, is not there")
       }
       chain.insert(next, at: 0)
     }

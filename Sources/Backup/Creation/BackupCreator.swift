@@ -1,5 +1,5 @@
 import Foundation
-package import StoreFiles
+public import StoreFiles
 public import SystemPackage
 
 /// Takes backups: a consistent one of a store that others go on using, byte for byte of one that is damaged.
@@ -80,8 +80,7 @@ public struct BackupCreator: Sendable {
       try place.replace("\(manifest.id)\(BackupProof.suffix)", with: try proof.json(), in: .kept)
       if let problem = proof.problems.first {
         throw BackupError(
-          .verificationFailed, operation: "back up the store", detail: "what was written is damaged: \(problem.words)",
-          hint: "Check the disk; the backup is kept, and is never taken for a good one.")
+          .verificationFailed, operation: "back up the store", detail: "what was written is damaged: \(problem.words)")
       }
     }
     return try BackupCatalog(of: place).backup(manifest.id)
@@ -107,8 +106,6 @@ public struct BackupCreator: Sendable {
   }
 
   private static func nothing(_ store: FilePath) -> BackupError {
-    BackupError(
-      .nothingToBackUp, operation: "back up the store", path: store, detail: "there is no such store",
-      hint: "Check the path.")
+    BackupError(.nothingToBackUp, operation: "back up the store", path: store, detail: "there is no such store")
   }
 }

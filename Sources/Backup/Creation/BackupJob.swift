@@ -229,7 +229,7 @@ extension BackupError {
     if let fileError = error.fileError {
       self.init(fileError)
     } else {
-      self.init(.store, operation: error.operation, path: store, detail: error.detail, hint: error.hint)
+      self.init(.store, because: error, path: store)
     }
   }
 }

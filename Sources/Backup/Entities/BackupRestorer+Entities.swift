@@ -2,7 +2,7 @@ import GRDB
 public import ManagedObjectModel
 import PersistentStore
 import SQLiteFormat
-import StoreFiles
+public import StoreFiles
 public import SystemPackage
 
 extension BackupRestorer {
@@ -99,10 +99,9 @@ extension BackupRestorer {
       return ExtractionReport(
         id: id, path: file, entities: done.entities, cut: done.cut, missing: done.missing, values: 0)
     } catch let error as PersistentStoreError {
-      throw BackupError(
-        .store, operation: error.operation, path: file, detail: error.detail, hint: error.hint)
+      throw BackupError(.store, because: error, path: file)
     } catch let error as ModelError {
-      throw BackupError(.store, operation: error.operation, path: file, detail: error.detail, hint: error.hint)
+      throw BackupError(.store, because: error, path: file)
     } catch {
       throw BackupError(database: error, operation: "take records out of the backup", path: file)
     }

@@ -1,4 +1,4 @@
-import StoreFiles
+internal import StoreFiles
 package import SystemPackage
 
 extension BackupExtraction {

@@ -1,5 +1,5 @@
 import Foundation
-import StoreFiles
+internal import StoreFiles
 
 extension BackupManifest {
   /// The largest manifest that is read, in bytes.
@@ -29,8 +29,7 @@ extension BackupManifest {
     guard head.version == Self.currentVersion else {
       throw BackupError(
         .manifestTooNew, operation: "read the manifest of backup \(id)",
-        detail: "it is of version \(head.version), and this software knows version \(Self.currentVersion)",
-        hint: "Use a newer version of this software.")
+        detail: "it is of version \(head.version), and this software knows version \(Self.currentVersion)")
     }
     do {
       manifest = try decoder.decode(BackupManifest.self, from: Data(bytes))
@@ -49,8 +48,7 @@ extension BackupManifest {
       return [UInt8](try encoder.encode(self)) + [UInt8(ascii: "\n")]
     } catch {
       throw BackupError(
-        .packing, operation: "write the manifest of backup \(id)", detail: "it cannot be written as JSON",
-        hint: "Please report this, with what you did.")
+        .packing, operation: "write the manifest of backup \(id)", detail: "it cannot be written as JSON")
     }
   }
 
@@ -143,9 +141,7 @@ extension BackupManifest {
 
 extension BackupError {
   fileprivate static func unreadable(_ id: BackupIdentifier, _ detail: String) -> BackupError {
-    BackupError(
-      .manifestUnreadable, operation: "read the manifest of backup \(id)", detail: detail,
-      hint: "The files beside it are not affected: gunzip opens those that end in .gz.")
+    BackupError(.manifestUnreadable, operation: "read the manifest of backup \(id)", detail: detail)
   }
 }
 

@@ -117,9 +117,7 @@ public struct BackupProof: Sendable, Hashable, Codable {
     do {
       return [UInt8](try encoder.encode(self)) + [UInt8(ascii: "\n")]
     } catch {
-      throw BackupError(
-        .packing, operation: "write the proof of backup \(id)", detail: "it cannot be written as JSON",
-        hint: "Please report this, with what you did.")
+      throw BackupError(.packing, operation: "write the proof of backup \(id)", detail: "it cannot be written as JSON")
     }
   }
 }

@@ -1,4 +1,5 @@
 import Archives
+internal import StoreFiles
 
 /// One gzip member (RFC 1952): a block that can be unpacked without those before it.
 ///

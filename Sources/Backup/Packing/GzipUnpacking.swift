@@ -65,11 +65,9 @@ package struct GzipUnpacking {
     case let error as BackupError: return error
     case let error as FileError: return BackupError(error)
     case let error as ArchiveError where error.kind == .memory:
-      return BackupError(.packing, operation: operation, path: packed, detail: error.detail, hint: error.hint)
+      return BackupError(.packing, because: error, operation: operation, path: packed)
     default:
-      return BackupError(
-        .damaged, operation: operation, path: packed, detail: "it is not a whole gzip file",
-        hint: "Use another backup, or none.")
+      return BackupError(.damaged, operation: operation, path: packed, detail: "it is not a whole gzip file")
     }
   }
 

@@ -1,4 +1,4 @@
-package import StoreFiles
+public import StoreFiles
 public import SystemPackage
 
 /// A folder that holds the backups of one store: `Backups/<store>/` of a home.

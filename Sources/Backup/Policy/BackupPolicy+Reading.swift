@@ -95,9 +95,7 @@ extension BackupPolicy {
 
 extension BackupError {
   fileprivate static func policy(_ detail: String, at path: FilePath?) -> BackupError {
-    BackupError(
-      .policyUnreadable, operation: "read the backup policy", path: path, detail: detail,
-      hint: "Correct the file, or move it away: the usual policy holds then.")
+    BackupError(.policyUnreadable, operation: "read the backup policy", path: path, detail: detail)
   }
 }
 

@@ -1,7 +1,7 @@
 import Foundation
 import PersistentStore
 import Salvage
-package import StoreFiles
+public import StoreFiles
 public import SystemPackage
 
 extension BackupRestorer {
@@ -60,7 +60,7 @@ extension BackupError {
     if let fileError = error.fileError {
       self.init(fileError)
     } else {
-      self.init(.damaged, operation: error.operation, path: error.path, detail: error.detail, hint: error.hint)
+      self.init(.damaged, because: error)
     }
   }
 }

@@ -1,6 +1,6 @@
 import GRDB
 import PersistentStore
-import StoreFiles
+internal import StoreFiles
 package import SystemPackage
 
 extension RestorePreview {

@@ -131,9 +131,7 @@ extension BackupProver {
       return []
     } catch {
       if error.isEnvironmental {
-        throw BackupError(
-          FileError(
-            .other, operation: "migrate the restored store", path: store, detail: error.detail, hint: error.hint))
+        throw BackupError(FileError(.other, because: error, operation: "migrate the restored store", path: store))
       }
       return [.init(code: "migration-failed", words: "it cannot be migrated to the current model: \(error.detail)")]
     }

@@ -5,7 +5,7 @@ import GRDB
 public import ManagedObjectModel
 import Migration
 import PersistentStore
-package import StoreFiles
+public import StoreFiles
 package import SystemPackage
 
 /// Proves backups: that what lies in a place can be restored, opens, is sound, and has the records that the manifest says.

@@ -70,9 +70,7 @@ public struct TrashRecord: Sendable, Hashable, Codable {
     do {
       return [UInt8](try encoder.encode(self)) + [UInt8(ascii: "\n")]
     } catch {
-      throw BackupError(
-        .packing, operation: "drop backup \(id)", detail: "its record cannot be written as JSON",
-        hint: "Please report this, with what you did.")
+      throw BackupError(.packing, operation: "drop backup \(id)", detail: "its record cannot be written as JSON")
     }
   }
 }

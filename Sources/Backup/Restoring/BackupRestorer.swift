@@ -273,7 +273,8 @@ public struct BackupRestorer: Sendable {
       guard free < needed else { return }
       throw FileError(
         .noSpace, operation: "restore the backup", path: target.folder,
-        detail: "the store needs \(needed) bytes and \(free) are free", hint: "Free \(needed - free) bytes there.")
+        detail: "the store needs \(needed) bytes and \(free) are free", hint: "Free \(needed - free) bytes there.",
+        details: .init(neededBytes: needed))
     } catch {
       throw BackupError(error)
     }

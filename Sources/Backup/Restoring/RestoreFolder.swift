@@ -87,8 +87,7 @@ package struct RestoreFolder: Sendable {
       bytes = [UInt8](try JSONEncoder().encode(Note(id: id)))
     } catch {
       throw BackupError(
-        .packing, operation: "restore the backup", path: note, detail: "its note cannot be written as JSON",
-        hint: "Please report this, with what you did.")
+        .packing, operation: "restore the backup", path: note, detail: "its note cannot be written as JSON")
     }
     try filing { () throws(FileError) in
       try fileSystem.synchronizeDirectory(path)

@@ -240,9 +240,7 @@ final class StoreSnapshot: Sendable {
         && before?.modified == after?.modified
     }
     guard isSame else {
-      throw FileError(
-        .changed, operation: "back up the store", path: files.main,
-        hint: "Run the same command again.")
+      throw FileError(.changed, operation: "back up the store", path: files.main)
     }
   }
 }

@@ -44,7 +44,7 @@ struct DemoStage {
     let appModel = try prepare(scene, at: path)
     do {
       let opening = try StoreCoordinator(model: appModel, home: home, appVersion: "2.0 (demonstration)").open(path)
-      _ = opening.recoveryKit?.wait()
+      _ = opening.backgroundPass?.wait()
       try opening.store.close()
       return .opened(opening)
     } catch let error as LazaretError {

@@ -114,10 +114,10 @@ struct ExportCommand: ParsableCommand {
       if !yes {
         // What is asked is shown where it is asked.
         guard !format.json, Terminal.standardInputIsInteractive else {
-          throw ExportNotConfirmed(path: store.path, isAsked: false)
+          throw notConfirmed("nobody can be asked here, and nothing was written")
         }
         Terminal.standardError.write(text.preview + "\nWrite the bundle? Type yes: ")
-        guard readLine() == "yes" else { throw ExportNotConfirmed(path: store.path, isAsked: true) }
+        guard readLine() == "yes" else { throw notConfirmed("nobody agreed, and nothing was written") }
       }
       let summary = try exports.write(
         prepared, to: recipients, armored: armor, at: output.path, progress: progress)
@@ -125,18 +125,12 @@ struct ExportCommand: ParsableCommand {
       Terminal.standardOutput.write(format.json ? JSONText.pretty(summary) : ExportText.summary(summary))
     }
   }
+
+  private func notConfirmed(_ detail: String) -> CommandError {
+    CommandError(
+      .notConfirmed, operation: "export the store", path: store.path, detail: detail,
+      hint: "Look at it with --dry-run, then say --yes to write it without being asked.")
+  }
 }
 
 extension BundleLevel: ExpressibleByArgument {}
-
-/// The answer was not yes, or nobody could be asked.
-struct ExportNotConfirmed: ReportableError {
-  var path: FilePath?
-  var isAsked: Bool
-  var code: String { "not-confirmed" }
-  var operation: String { "export the store" }
-  var detail: String {
-    isAsked ? "nobody agreed, and nothing was written" : "nobody can be asked here, and nothing was written"
-  }
-  var hint: String { "Look at it with --dry-run, then say --yes to write it without being asked." }
-}

@@ -12,7 +12,7 @@ enum KeyFiles {
         do throws(AgeError) {
           result.append(try AgeRecipient(text))
         } catch {
-          throw KeyFileError(path: nil, detail: error.detail, code: error.code)
+          throw CommandError(key: error, path: nil)
         }
         continue
       }
@@ -25,11 +25,13 @@ enum KeyFiles {
           result.append(
             line.uppercased().hasPrefix("AGE-SECRET-KEY-") ? try AgeIdentity(line).recipient : try AgeRecipient(line))
         } catch {
-          throw KeyFileError(path: path, detail: "line \(number + 1): \(error.detail)", code: error.code)
+          throw CommandError(key: error, path: path, line: number + 1)
         }
         found += 1
       }
-      guard found > 0 else { throw KeyFileError(path: path, detail: "it holds no key", code: "age-recipient") }
+      guard found > 0 else {
+        throw CommandError(.unusableKey, operation: "read the key", path: path, detail: "it holds no key")
+      }
     }
     return result
   }
@@ -42,18 +44,9 @@ enum KeyFiles {
       do throws(AgeError) {
         result += try AgeIdentity.identities(in: text)
       } catch {
-        throw KeyFileError(path: path, detail: error.detail, code: error.code)
+        throw CommandError(key: error, path: path)
       }
     }
     return result
   }
-}
-
-/// A key that cannot be used.
-struct KeyFileError: ReportableError {
-  var path: FilePath?
-  var detail: String
-  var code: String
-  var operation: String { "read the key" }
-  var hint: String { "Give a public key that begins with age1, or a file that lazaret key new or age-keygen wrote." }
 }

@@ -14,6 +14,7 @@ extension ProgressLine {
     case .quarantining: words = "Quarantining"
     case .salvaging: words = "Salvaging"
     case .installing: words = "Installing"
+    case .examining where progress.total > 0: words = "Checking"
     case .examining, .creating, .migrating, .opening: return
     }
     if let seconds = progress.secondsLeft { words += ", \(timeLeft(seconds)) left" }

@@ -37,7 +37,7 @@ struct QuarantineAddCommand: ParsableCommand {
       let line = ProgressLine()
       let stored = try Quarantines(home: home.path).add(
         store.path, model: model, reason: reason, appVersion: appVersion,
-        observer: OpeningObserver { line.show("Quarantining", $0.completed, of: $0.total) })
+        observer: OpeningObserver { line.show($0) })
       line.clear()
       Terminal.standardOutput.write(
         output.json ? JSONText.pretty(QuarantinedStoreJSON(stored)) : QuarantinedStoreText(stored).text)

@@ -29,7 +29,11 @@ struct QuarantineDiscardCommand: ParsableCommand {
     try report(json: output.json) {
       let quarantines = Quarantines(home: home.path)
       let store = try quarantines.store(id.path)
-      guard yes || confirm(store) else { throw NotConfirmed(path: store.files.main) }
+      guard yes || confirm(store) else {
+        throw CommandError(
+          .notConfirmed, operation: "remove the quarantined store", path: store.files.main,
+          detail: "nobody confirmed it, and nothing was removed", hint: "Say --yes to remove it without being asked.")
+      }
       _ = try quarantines.discard(store.files.main)
       Terminal.standardOutput.write(
         output.json
@@ -45,13 +49,4 @@ struct QuarantineDiscardCommand: ParsableCommand {
     )
     return readLine() == "yes"
   }
-}
-
-/// The answer was not yes.
-private struct NotConfirmed: ReportableError {
-  var path: FilePath?
-  var code: String { "not-confirmed" }
-  var operation: String { "remove the quarantined store" }
-  var detail: String { "nobody confirmed it, and nothing was removed" }
-  var hint: String { "Say --yes to remove it without being asked." }
 }

@@ -63,7 +63,11 @@ struct SendCommand: ParsableCommand {
       presentation.show(preview, to: receiver)
       let method: OutboxEntry.Method = put ? .put : .tus
       if try outbox.sent(preview, to: receiver, by: method) == nil {
-        guard yes || confirm() else { throw NotAgreed(path: bundle.path) }
+        guard yes || confirm() else {
+          throw CommandError(
+            .notConfirmed, operation: "send the bundle", path: bundle.path,
+            detail: "nobody agreed to it, and nothing was sent", hint: "Say --yes to send it without being asked.")
+        }
       }
       let entry = try outbox.add(preview, to: receiver, by: method, tokenFile: self.token.tokenFile?.path)
       guard !noSend else {
@@ -83,13 +87,4 @@ struct SendCommand: ParsableCommand {
     Terminal.standardError.write(noSend ? "Put it into the outbox? Type yes: " : "Send it? Type yes: ")
     return readLine() == "yes"
   }
-}
-
-/// The answer was not yes.
-private struct NotAgreed: ReportableError {
-  var path: FilePath?
-  var code: String { "not-confirmed" }
-  var operation: String { "send the bundle" }
-  var detail: String { "nobody agreed to it, and nothing was sent" }
-  var hint: String { "Say --yes to send it without being asked." }
 }

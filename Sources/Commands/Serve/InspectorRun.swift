@@ -46,16 +46,11 @@ struct InspectorRun {
     Interruption.listen()
     let server = try listening.options()
     let target = try start(inspector)
-    let running: Server
-    do throws(ServerError) {
-      running = try Server(server) { [uploads] request, length in
-        uploads?.intake(of: request, length: length)
-      } handler: { [uploads] request in
-        if let uploads, uploads.isAsked(request) { return uploads.respond(to: request) }
-        return inspector.respond(to: request)
-      }
-    } catch {
-      throw ServingError(error)
+    let running = try Server(server) { [uploads] request, length in
+      uploads?.intake(of: request, length: length)
+    } handler: { [uploads] request in
+      if let uploads, uploads.isAsked(request) { return uploads.respond(to: request) }
+      return inspector.respond(to: request)
     }
     announce(sessions.makeLink(to: target), port: running.port)
     while !Interruption.isRequested { Thread.sleep(forTimeInterval: 0.1) }
@@ -86,17 +81,4 @@ struct InspectorRun {
     }
     if opensBrowser, !json { BrowserWindow.open(link) }
   }
-}
-
-/// The error of a server that could not be started, as the verbs tell errors.
-struct ServingError: ReportableError {
-  private let error: ServerError
-
-  init(_ error: ServerError) { self.error = error }
-
-  var code: String { error.code }
-  var operation: String { error.operation }
-  var path: FilePath? { nil }
-  var detail: String { error.detail }
-  var hint: String { error.hint }
 }

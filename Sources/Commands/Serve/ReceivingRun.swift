@@ -30,7 +30,7 @@ struct ReceivingRun: ~Copyable {
       do {
         _ = try AgeIdentity.identities(in: String(decoding: bytes, as: UTF8.self))
       } catch {
-        throw IdentityUnreadable(path: identity, detail: error.detail, hint: error.hint)
+        throw CommandError(.unreadableIdentity, because: error, operation: "read the secret key", path: identity)
       }
     }
     var limits = InboxLimits()
@@ -76,13 +76,4 @@ struct ReceivingRun: ~Copyable {
 
   /// Ends the workers; what they were at is begun anew at the next start.
   consuming func stop() { pool.stop() }
-}
-
-/// The file of the secret key holds none.
-private struct IdentityUnreadable: ReportableError {
-  var path: FilePath?
-  var detail: String
-  var hint: String
-  var code: String { "age-identity" }
-  var operation: String { "read the secret key" }
 }

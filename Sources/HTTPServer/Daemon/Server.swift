@@ -1,4 +1,5 @@
 internal import CMicrohttpd
+internal import Failures
 
 #if canImport(Glibc)
   internal import Glibc
@@ -45,16 +46,11 @@ internal import CMicrohttpd
     let texts = options.tls.map { [CText($0.key), CText($0.certificate)] } ?? []
     guard let address = SocketAddress(options.address, port: options.port) else {
       unsafe context.release()
-      throw ServerError(
-        kind: .address, operation: "start the server", detail: "the address is not a numeric one",
-        hint: "Use an address such as 127.0.0.1 or ::1.")
+      throw ServerError(.address, detail: "the address is not a numeric one")
     }
     guard let daemon = unsafe Self.start(options, address, context.toOpaque(), texts) else {
       unsafe context.release()
-      throw ServerError(
-        kind: .notStarted, operation: "start the server",
-        detail: "nothing can listen at port \(options.port) of this address",
-        hint: "Use another port, or 0 for any that is free.")
+      throw ServerError(.notStarted, detail: "nothing can listen at port \(options.port) of this address")
     }
     let port = unsafe lazaret_mhd_port(daemon)
     self.port = port

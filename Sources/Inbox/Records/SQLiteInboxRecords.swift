@@ -22,9 +22,7 @@ package struct SQLiteInboxRecords: InboxRecords {
       guard
         try Row.fetchOne(database, sql: "SELECT 1 FROM senders WHERE name = ?", arguments: [sender.name]) == nil
       else {
-        throw InboxError(
-          .senderExists, operation: "add a sender", detail: "a sender of that name is known, or was",
-          hint: "Give another name: what was sent is told apart by it. lazaret inbox token list shows those there are.")
+        throw InboxError(.senderExists, operation: "add a sender", detail: "a sender of that name is known, or was")
       }
       try database.execute(
         sql: "INSERT INTO senders (name, quota, token, created) VALUES (?, ?, ?, ?)",
@@ -63,9 +61,7 @@ package struct SQLiteInboxRecords: InboxRecords {
         sql: "UPDATE senders SET revoked = coalesce(revoked, ?) WHERE name = ?",
         arguments: [date.secondsSince1970, name])
       guard database.changesCount > 0 else {
-        throw InboxError(
-          .senderUnknown, operation: "revoke a token", detail: "no sender has that name",
-          hint: "lazaret inbox token list shows those there are.")
+        throw InboxError(.senderUnknown, operation: "revoke a token", detail: "no sender has that name")
       }
     }
   }

@@ -26,8 +26,7 @@ package struct BundleWork: Sendable {
   package func run() -> WorkResult {
     do {
       guard let home = order.home.path, InboxFolders.isID(order.bundle) else {
-        throw InboxError(
-          .worker, operation: Self.operation, detail: "the order makes no sense", hint: "Please report this.")
+        throw InboxError(.worker, operation: Self.operation, detail: "the order makes no sense")
       }
       let folder = InboxFolders(home: home).bundle(order.bundle)
       // One worker at a time: one that is given up may not be dead yet. The folder's own lock is taken by the quarantine.
@@ -177,8 +176,7 @@ package struct BundleWork: Sendable {
 
   private func salvage(_ home: FilePath, _ folder: FilePath) throws {
     guard let id = order.quarantineID else {
-      throw InboxError(
-        .worker, operation: "salvage the store", detail: "the order names no store", hint: "Please report this.")
+      throw InboxError(.worker, operation: "salvage the store", detail: "the order names no store")
     }
     let path = folder.appending(QuarantineFolder.name).appending("\(id).sqlite")
     let models = try order.models.compactMap(\.path).map { try AppModel.load($0, order: order.versionOrder) }

@@ -40,8 +40,7 @@ package struct WorkProcess: WorkRunner {
       throw error
     } catch let error as any ReportableError {
       throw InboxError(
-        .worker, operation: Self.operation, path: error.path, detail: error.detail, hint: error.hint,
-        isEnvironmental: error.isEnvironmental)
+        .worker, because: error, operation: Self.operation, details: .init(isEnvironmental: error.isEnvironmental))
     } catch {
       throw InboxError(
         .worker, operation: Self.operation, detail: "the worker could not be started",
@@ -54,8 +53,7 @@ package struct WorkProcess: WorkRunner {
   ) throws -> WorkResult? {
     let fileSystem = surroundings.fileSystem
     guard let resultPath = order.result.path else {
-      throw InboxError(
-        .worker, operation: Self.operation, detail: "there is no place for the result", hint: "Please report this.")
+      throw InboxError(.worker, operation: Self.operation, detail: "there is no place for the result")
     }
     let orderPath = resultPath.sibling(suffix: ".order")
     let errorPath = resultPath.sibling(suffix: ".errors")
@@ -110,15 +108,11 @@ package struct WorkProcess: WorkRunner {
     do {
       return try JSONDecoder().decode(WorkResult.self, from: Data(bytes))
     } catch {
-      throw InboxError(
-        .worker, operation: Self.operation, path: path, detail: "the worker's result makes no sense",
-        hint: "Please report this.")
+      throw InboxError(.worker, operation: Self.operation, path: path, detail: "the worker's result makes no sense")
     }
   }
 
-  private static let tooLong = InboxError(
-    .time, operation: operation, detail: "it took longer than it may",
-    hint: "Open the bundle as it was received on a machine of its own.")
+  private static let tooLong = InboxError(.time, operation: operation, detail: "it took longer than it may")
 
   /// Why a process has ended as it has.
   private func cause(of process: Process, _ errors: FilePath) throws -> InboxError {
@@ -127,6 +121,7 @@ package struct WorkProcess: WorkRunner {
       process.terminationReason == .uncaughtSignal ? process.terminationStatus & 0x7F : process.terminationStatus
     let said = String(
       decoding: try surroundings.fileSystem.open(errors).bytes(at: 0, length: 64 << 10), as: UTF8.self)
+    // A runtime without memory ends by one of several signals, as any crash does; only what it wrote tells them apart.
     let isOutOfMemory =
       ["allocate memory", "failed to allocate", "out of memory", "bad_alloc"].contains {
         said.lowercased().contains($0)
@@ -135,22 +130,17 @@ package struct WorkProcess: WorkRunner {
       switch status {
       case SIGXCPU: return Self.tooLong
       case SIGXFSZ:
-        return InboxError(
-          .fileSize, operation: Self.operation, detail: "it wrote a larger file than it may",
-          hint: "Open the bundle as it was received on a machine of its own.")
+        return InboxError(.fileSize, operation: Self.operation, detail: "it wrote a larger file than it may")
       default: break
       }
     }
     if isOutOfMemory || process.terminationReason == .uncaughtSignal && status == SIGKILL {
-      return InboxError(
-        .memory, operation: Self.operation, detail: "it needed more memory than it may have",
-        hint: "Open the bundle as it was received on a machine of its own.")
+      return InboxError(.memory, operation: Self.operation, detail: "it needed more memory than it may have")
     }
     return InboxError(
       .crashed, operation: Self.operation,
       detail: process.terminationReason == .exit
         ? "the worker ended with the status \(status) and no result"
-        : "the worker was ended by the signal \(status)",
-      hint: "Keep the bundle as it was received, and report this.")
+        : "the worker was ended by the signal \(status)")
   }
 }

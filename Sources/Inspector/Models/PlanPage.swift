@@ -17,7 +17,7 @@ struct PlanPage: InspectorPage {
     // What was salvaged is what an app would go on with; the evidence itself is only looked at in a copy.
     let files = store.salvage?.store ?? store.files
     isOfSalvaged = store.salvage != nil
-    let model = model ?? files.flatMap { parts.examined($0).model } ?? parts.models.first
+    let model = model ?? files.flatMap { parts.fittingModel(of: $0) } ?? parts.models.first
     self.model = model
     guard let files, case .coreData(let bundle)? = model?.model else {
       plan = nil

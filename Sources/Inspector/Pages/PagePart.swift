@@ -3,9 +3,9 @@ import Lazaret
 
 /// A part of a page that may have failed: a store that breaks one part leaves the rest as it is.
 package struct PagePart<Value: Sendable>: Sendable {
-  private let result: Result<Value, Failure>
+  private let result: Result<Value, Trouble>
 
-  private struct Failure: Error {
+  private struct Trouble: Error {
     var words: Problem
   }
 
@@ -14,7 +14,7 @@ package struct PagePart<Value: Sendable>: Sendable {
     do {
       result = .success(try make())
     } catch {
-      result = .failure(Failure(words: Problem(error)))
+      result = .failure(Trouble(words: Problem(error)))
     }
   }
 

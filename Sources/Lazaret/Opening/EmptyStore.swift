@@ -71,7 +71,7 @@ struct EmptyStore {
       throw LazaretError(
         .creationFailed, operation: "create the store", path: path,
         detail: "what was written is \(examination.verdict.rawValue): \(examination.reason.words)",
-        hint: "Nothing was moved. Please report this, with the model.", examination: examination)
+        details: .init(.creationFailed, examination))
     }
   }
 }

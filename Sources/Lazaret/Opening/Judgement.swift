@@ -40,23 +40,31 @@ struct Judgement {
 
 extension Judgement {
   /// The store as a damaged one, because SQLite says so when it opens it; nil where the error says something else.
-  func damaged(by error: PersistentStoreError) -> Judgement? {
+  ///
+  /// - Parameter look: looks at every page; what it finds says more than SQLite.
+  func damaged(by error: PersistentStoreError, look: () throws -> Examination) rethrows -> Judgement? {
     guard let reason = VerdictReason(damageFoundBy: error) else { return nil }
-    return Judgement(place, examination.with(.damaged, reason), on: .opening)
+    return Judgement(place, try damaged(seen: look(), else: reason), on: .opening)
   }
 
   /// The store after a migration of it has failed: damaged or incompatible where that was the reason, else still
   /// outdated.
-  func failed(by error: MigrationError) -> Judgement {
+  ///
+  /// - Parameter look: looks at every page, where the migration has met damage.
+  func failed(by error: MigrationError, look: () throws -> Examination) rethrows -> Judgement {
     let judged =
       if error.meansNoWay {
         examination.with(.incompatible, .notMigratable(error))
       } else if error.kind == .sourceDamaged {
-        examination.with(.damaged, .migrationFailed(error))
+        try damaged(seen: look(), else: .migrationFailed(error))
       } else {
         examination.with(examination.verdict, .migrationFailed(error))
       }
     return Judgement(place, judged, on: .migration(error))
+  }
+
+  private func damaged(seen: Examination, else reason: VerdictReason) -> Examination {
+    seen.verdict == .damaged ? seen : examination.with(.damaged, reason)
   }
 
   /// The judgement after another look at the same place.

@@ -12,8 +12,8 @@ public struct Opening: Sendable {
   /// What to tell the app's user; nil where there is nothing to tell.
   public let notice: Notice?
 
-  /// The noting of a recovery kit, which goes on in the background; nil where none is wanted.
-  public let recoveryKit: RecoveryKitNote?
+  /// What goes on in the background: every page is looked at, and a recovery kit noted; nil where nothing does.
+  public let backgroundPass: BackgroundPass?
 
   /// What records lost in a migration, because the app's version has no place for it; empty where nothing was lost.
   public var losses: [MigrationPlan.Finding] { events.flatMap { $0.migration?.losses ?? [] } }

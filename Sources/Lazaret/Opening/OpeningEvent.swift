@@ -21,7 +21,7 @@ public struct OpeningEvent: Sendable, Hashable, Codable {
     /// An empty store was created.
     case create
 
-    /// A recovery kit of the healthy store was noted; told by ``Opening/recoveryKit`` and not among the events, because it
+    /// A recovery kit of the healthy store was noted; told by ``Opening/backgroundPass`` and not among the events, because it
     /// happens after the opening.
     case recoveryKit = "recovery-kit"
   }

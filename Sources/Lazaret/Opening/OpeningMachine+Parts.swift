@@ -11,6 +11,37 @@ extension OpeningMachine {
       logger: coordinator.logger)
   }
 
+  /// Looks at a store as closely as the policy wants, and at every page where damage was found since the last opening.
+  func examiner(of place: StoreFileSet) throws(FileError) -> PatientExaminer {
+    let note = try coordinator.home.flatMap { home throws(FileError) in
+      try CheckNote.read(of: place.main, home: home, in: fileSystem)
+    }
+    return PatientExaminer(
+      model: coordinator.model, depth: note?.damage == nil ? policy.depth : .full, fileSystem: fileSystem,
+      observer: observer)
+  }
+
+  /// Begins with what goes on in the background over a store that is open now; nil where the policy wants nothing of it, or
+  /// there is no home.
+  func backgroundPass(over judgement: Judgement) -> BackgroundPass? {
+    guard let home = coordinator.home, policy.checkInterval != nil || policy.recoveryKitInterval != nil else {
+      return nil
+    }
+    let health = judgement.examination.health
+    return BackgroundPass(
+      .init(
+        place: judgement.place, home: home, appVersion: coordinator.appVersion, policy: policy,
+        surroundings: surroundings, observer: observer,
+        isChecked: judgement.examination.verdict == .compatible && health.integrity?.isSound == true,
+        endedUncleanly: (health.log?.committedFrames ?? 0) > 0 || health.journal == .hot))
+  }
+
+  /// Forgets what was found in a store that is in its place no more.
+  func forgetCheck(of place: StoreFileSet) throws(FileError) {
+    guard let home = coordinator.home else { return }
+    try CheckNote.remove(of: place.main, home: home, in: fileSystem)
+  }
+
   /// The quarantine as a place sees it.
   func quarantine(of place: StoreFileSet) -> PlaceQuarantine {
     PlaceQuarantine(place: place, surroundings: surroundings)
@@ -22,12 +53,11 @@ extension OpeningMachine {
   }
 
   /// The migration of an outdated store; nil where the app's model is none of Core Data's.
-  func migration(of judgement: Judgement) -> StoreMigration? {
-    coordinator.migrator.map { migrator in
-      StoreMigration(
-        coordinator: coordinator, migrator: migrator, place: judgement.place, examination: judgement.examination,
-        path: path, observer: observer)
-    }
+  func migration(of judgement: Judgement) throws(FileError) -> StoreMigration? {
+    guard let migrator = coordinator.migrator else { return nil }
+    return StoreMigration(
+      coordinator: coordinator, migrator: migrator, place: judgement.place, examination: judgement.examination,
+      examiner: try examiner(of: judgement.place), path: path, observer: observer)
   }
 
   /// The salvage that a quarantined store waits for.

@@ -122,8 +122,8 @@ struct OpeningMachine {
   private func look() throws -> Transition {
     let place = try PlaceSearch(path: path, surroundings: surroundings).place()
     // Its connection would keep this opening from moving the store.
-    RecoveryKitNote.waitForRunning(of: place.main)
-    let examination = try coordinator.examiner.examine(place, countsRecords: false)
+    BackgroundPass.waitForRunning(of: place.main)
+    let examination = try examiner(of: place).examine(place, countsRecords: false)
     coordinator.logger.debug(
       "examined", metadata: ["verdict": "\(examination.verdict)", "reason": "\(examination.reason.code)"])
     return Transition(to: .judge(Judgement(of: place, seen: examination)))
@@ -144,11 +144,19 @@ struct OpeningMachine {
     }
   }
 
+  /// Follows up what SQLite has met: no verdict rests on the word of one page.
+  private func lookAtEveryPage(of judgement: Judgement) throws -> Examination {
+    var examiner = try examiner(of: judgement.place)
+    examiner.depth = .full
+    return try examiner.examine(judgement.place, countsRecords: false)
+  }
+
   /// What a judgement leads to by another look at the place, now that this opening holds the folder's lock.
   private func judgeAgain(_ judgement: Judgement) throws -> OpeningStep {
     // A process that was replacing the store by its migrated self has ended: that is finished first.
     if try coordinator.migrator?.isReplacing(judgement.place) == true { return .begin }
-    return try judge(judgement.renewed(by: coordinator.examiner.examine(judgement.place, countsRecords: true)))
+    let examiner = try examiner(of: judgement.place)
+    return try judge(judgement.renewed(by: examiner.examine(judgement.place, countsRecords: true)))
   }
 
   // MARK: Sound stores
@@ -163,7 +171,7 @@ struct OpeningMachine {
   /// Leads to `open`, or to `judge` where the migration fails for a reason in the store or in the models.
   private func migrate(_ judgement: Judgement) throws -> Transition {
     let untold = try quarantine(of: judgement.place).untold()
-    guard let migration = migration(of: judgement) else {
+    guard let migration = try migration(of: judgement) else {
       throw LazaretError(.incompatible, judgement.examination, path: path)
     }
     switch try migration.run() {
@@ -172,7 +180,8 @@ struct OpeningMachine {
     case .notNeeded(let events):
       return Transition(to: .open(judgement, .found), telling: untold + events)
     case .failed(let error):
-      return Transition(to: .judge(judgement.failed(by: error)), telling: untold)
+      let judged = try judgement.failed(by: error) { try lookAtEveryPage(of: judgement) }
+      return Transition(to: .judge(judged), telling: untold)
     }
   }
 
@@ -222,6 +231,7 @@ struct OpeningMachine {
     let stored = try quarantine.add(because: facts, home: coordinator.home) { done, total in
       try observer.report(.quarantining, at: path, completed: done, of: total)
     }
+    try forgetCheck(of: place)
     coordinator.logger.notice(
       "quarantined a store", metadata: ["id": "\(stored.id)", "reason": "\(facts.reason.code)"])
     let quarantined = OpeningEvent.quarantined(
@@ -284,7 +294,8 @@ struct OpeningMachine {
         opening: judgement.place.main, model: coordinator.currentModel, options: coordinator.storeOptions)
       return Transition(to: .opened(store, judgement, origin), telling: origin.events)
     } catch {
-      guard let damaged = judgement.damaged(by: error) else { throw error }
+      let damaged = try judgement.damaged(by: error) { try lookAtEveryPage(of: judgement) }
+      guard let damaged else { throw error }
       switch origin {
       case .found: return Transition(to: .judge(damaged))
       case .migrated(let original, _): return Transition(to: .takeBack(judgement, from: original, because: error))
@@ -301,7 +312,7 @@ struct OpeningMachine {
     let failure = MigrationError(
       .verificationFailed, operation: "open the migrated store", path: judgement.place.main,
       detail: "it does not open in its place: \(error.detail)")
-    return Transition(to: .judge(judgement.failed(by: failure)))
+    return Transition(to: .judge(try judgement.failed(by: failure) { try lookAtEveryPage(of: judgement) }))
   }
 
   /// The end: removes the mark that something has to be told, and tells everything.
@@ -320,6 +331,6 @@ struct OpeningMachine {
     return Opening(
       store: store, examination: judgement.examination, events: events,
       notice: .about(events, report: judgement.migrationError?.reportPath),
-      recoveryKit: origin.isInstalled ? nil : coordinator.noteKit(of: judgement.place))
+      backgroundPass: origin.isInstalled ? nil : backgroundPass(over: judgement))
   }
 }

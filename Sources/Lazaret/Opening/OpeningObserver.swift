@@ -10,13 +10,21 @@ public struct OpeningObserver: Sendable {
   /// place.
   public var isCancelled: @Sendable () -> Bool
 
+  /// Called after the opening, on a thread of its own, where the background pass finds damage in the store that is open.
+  ///
+  /// The app goes on with the store as long as that does it good: what is in sound pages can be read. The next opening looks at
+  /// every page, and does what the policy says.
+  public var foundDamage: @Sendable (FoundDamage) -> Void
+
   /// An observer; without one of its own, the opening ends when the current task is cancelled.
   public init(
     progress: @escaping @Sendable (OpeningProgress) -> Void = { _ in },
-    isCancelled: @escaping @Sendable () -> Bool = { Task.isCancelled }
+    isCancelled: @escaping @Sendable () -> Bool = { Task.isCancelled },
+    foundDamage: @escaping @Sendable (FoundDamage) -> Void = { _ in }
   ) {
     self.progress = progress
     self.isCancelled = isCancelled
+    self.foundDamage = foundDamage
   }
 
   /// Tells how far it is, and stops where nobody wants the result any more.

@@ -61,9 +61,16 @@ public struct OpeningPolicy: Sendable, Hashable {
 
   /// How closely a store is looked at before it is opened.
   ///
-  /// A quick look costs some milliseconds whatever the size, and does not see damage deep in a table. An app whose query
+  /// A quick look costs some milliseconds whatever the size, and does not see damage deep in a table; where it meets any, every
+  /// page is looked at. So it is where the background pass has found damage since the last opening. An app whose query
   /// has just failed with `SQLITE_CORRUPT` closes the store and opens it again with a full look.
   public var depth: Examination.Depth
+
+  /// How old the last look at every page of a store is at least when the next one is taken; nil takes none.
+  ///
+  /// It is taken in the background after the store was opened, and only where the coordinator has a home: at the first opening,
+  /// after an app that ended without closing the store, after an update of the app, and else once in this time.
+  public var checkInterval: Duration?
 
   /// How old the newest recovery kit of a store is at least when the next one is noted; nil notes none.
   ///
@@ -76,7 +83,7 @@ public struct OpeningPolicy: Sendable, Hashable {
     whenDamaged: Remedy = .salvage, whenIncompatible: Remedy = .salvage, whenMigrationFails: Remedy = .refuse,
     whenMigrationLoses: LossRemedy = .refuse,
     whenSalvageFails: Fallback = .emptyStore, migrationRetries: Int = 0, depth: Examination.Depth = .quick,
-    recoveryKitInterval: Duration? = .seconds(86400)
+    checkInterval: Duration? = .seconds(7 * 86400), recoveryKitInterval: Duration? = .seconds(86400)
   ) {
     self.whenDamaged = whenDamaged
     self.whenIncompatible = whenIncompatible
@@ -85,6 +92,7 @@ public struct OpeningPolicy: Sendable, Hashable {
     self.whenSalvageFails = whenSalvageFails
     self.migrationRetries = migrationRetries
     self.depth = depth
+    self.checkInterval = checkInterval
     self.recoveryKitInterval = recoveryKitInterval
   }
 }

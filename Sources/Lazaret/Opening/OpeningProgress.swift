@@ -4,7 +4,7 @@ public import Salvage
 public struct OpeningProgress: Sendable, Hashable {
   /// What is being done.
   public enum Phase: String, Sendable, CaseIterable {
-    /// The store is being looked at.
+    /// The store is being looked at: `completed` of `total` pages, where every page is.
     case examining
 
     /// The store is being moved into quarantine.
@@ -29,10 +29,10 @@ public struct OpeningProgress: Sendable, Hashable {
   /// What is being done now.
   public var phase: Phase
 
-  /// The bytes done, of `total`; of a migration, the steps; of a salvage, thousandths.
+  /// The bytes done, of `total`; of a look at the store, pages; of a migration, the steps; of a salvage, thousandths.
   public var completed: Int64
 
-  /// The bytes in all, or the steps, or a thousand; 0 where they are not known.
+  /// The bytes in all, or the pages, the steps, or a thousand; 0 where they are not known.
   public var total: Int64
 
   /// The step of a migration, such as `V1 → V2`; nil otherwise.

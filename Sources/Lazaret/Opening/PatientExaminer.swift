@@ -5,8 +5,9 @@ import Foundation
 /// SQLite takes one whenever a last connection closes.
 struct PatientExaminer: Sendable {
   let model: AppModel
-  let depth: Examination.Depth
+  var depth: Examination.Depth
   let fileSystem: FileSystem
+  let observer: OpeningObserver
 
   /// How often it looks at a store that is locked.
   private static let looks = 11
@@ -15,15 +16,30 @@ struct PatientExaminer: Sendable {
   private static let pause = 0.03
 
   /// What can be told of the store at a place; touches nothing.
+  ///
+  /// - Throws: `LazaretError.cancelled` where the observer wants that.
   func examine(_ place: StoreFileSet, countsRecords: Bool) throws -> Examination {
     var remaining = Self.looks
     while true {
-      let examination = try Examiner(fileSystem: fileSystem).examine(
-        place.main, model: model, options: .init(depth: depth, countsRecords: countsRecords))
+      let examination = try look(at: place, countsRecords: countsRecords)
       remaining -= 1
       let isLocked = examination.verdict == .unavailable && examination.reason.code == FileError.Kind.locked.rawValue
       guard isLocked, remaining > 0 else { return examination }
       Thread.sleep(forTimeInterval: Self.pause)
+    }
+  }
+
+  private func look(at place: StoreFileSet, countsRecords: Bool) throws -> Examination {
+    let observer = observer
+    do {
+      return try Examiner(fileSystem: fileSystem).examine(
+        place.main, model: model,
+        options: .init(depth: depth, countsRecords: countsRecords) { done, total in
+          observer.progress(OpeningProgress(phase: .examining, completed: Int64(done), total: Int64(total)))
+          return !observer.isCancelled()
+        })
+    } catch let error as FormatError where error.kind == .cancelled {
+      throw LazaretError.cancelled(place.main)
     }
   }
 }

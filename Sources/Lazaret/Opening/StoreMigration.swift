@@ -22,6 +22,9 @@ struct StoreMigration {
   let place: StoreFileSet
   let examination: Examination
 
+  /// Looks at the store once more before it is migrated.
+  let examiner: PatientExaminer
+
   /// The store, as the app names it.
   let path: FilePath
   let observer: OpeningObserver
@@ -34,7 +37,7 @@ struct StoreMigration {
   func run() throws -> Outcome {
     let backup = try backUp()
     var migrator = migrator
-    let (examiner, place) = (coordinator.examiner, place)
+    let (examiner, place) = (examiner, place)
     migrator.isStillNeeded = { try examiner.examine(place, countsRecords: false).verdict == .outdated }
     var retries = max(0, coordinator.policy.migrationRetries)
     while true {
@@ -66,9 +69,7 @@ struct StoreMigration {
       ]
     } catch let error as BackupError {
       // An app that wants a backup first does not want to do without because the disk is full.
-      throw LazaretError(
-        .unavailable, operation: error.operation, path: path, detail: error.detail, hint: error.hint,
-        examination: examination)
+      throw LazaretError(.unavailable, because: error, path: path, details: .init(.unavailable, examination))
     }
   }
 

@@ -39,7 +39,8 @@ struct WaitingSalvage {
     throw FileError(
       .noSpace, operation: "salvage the store", path: place.folder,
       detail: "the salvage needs \(needed) bytes and \(free) are free",
-      hint: "Free \(needed - free) bytes, then open the store again; it is in its place, as it was.")
+      hint: "Free \(needed - free) bytes, then open the store again; it is in its place, as it was.",
+      details: .init(neededBytes: needed))
   }
 
   /// Waits for another process that is salvaging in the folder, ten seconds at most.

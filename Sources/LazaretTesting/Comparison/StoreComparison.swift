@@ -49,8 +49,8 @@ public struct StoreComparison: Sendable {
     do {
       guard let left = try first.layout(), let right = try second.layout() else {
         throw StoreTestingError(
-          code: "store-without-model", operation: "compare two stores", path: first.path,
-          detail: "a store was opened without its model", hint: "Open both with their models.")
+          .noModel, operation: "compare two stores", path: first.path,
+          detail: "a store was opened without its model")
       }
       var work = ComparisonWork(first, second, left, right, options)
       try work.run()

@@ -1,4 +1,4 @@
-internal import StoreFiles
+public import StoreFiles
 
 extension ModelBundle {
   /// The same bundle with its versions in the order in which they were made.

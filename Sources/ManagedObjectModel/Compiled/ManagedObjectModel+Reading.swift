@@ -1,3 +1,5 @@
+public import StoreFiles
+
 extension ManagedObjectModel {
   /// Reads the source of a model: the XML of `.xcdatamodel/contents`.
   ///

@@ -116,7 +116,8 @@ struct EditorModelReader {
       let number = settings["XD_PAttK_attributeType"]?.content.integer ?? 0
       guard let type = AttributeType(rawValue: Int(clamping: number)) else {
         throw ModelError(
-          .invalid, detail: "attribute \"\(printable(name))\" is of the unknown type \(number)", propertyName: name)
+          .invalid, detail: "attribute \"\(printable(name))\" is of the unknown type \(number)", entityName: nil,
+          propertyName: name)
       }
       // How the leaves of composite attributes are kept is not known, and they are hashed.
       if type == .composite { unknownSettings.insert("composite") }

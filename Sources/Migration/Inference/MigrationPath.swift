@@ -1,5 +1,5 @@
 public import ManagedObjectModel
-internal import StoreFiles
+public import StoreFiles
 internal import SystemPackage
 
 /// The way that leads from the model a store was written with to a version of a bundle.

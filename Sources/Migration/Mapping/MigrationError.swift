@@ -2,181 +2,107 @@ public import StoreFiles
 public import SystemPackage
 
 /// A migration that cannot be planned, carried out or checked.
-public struct MigrationError: ReportableError {
-  /// What kind of failure it was.
-  public enum Kind: String, Sendable, CaseIterable {
-    /// The file system refused; the code is that of the file error.
-    case file = "migration-file"
+public typealias MigrationError = Failure<MigrationErrorKind>
 
-    /// The models differ in a way that no mapping can be inferred for.
-    case notInferable = "mapping-not-inferable"
+/// Why a migration cannot be planned, carried out or checked.
+public enum MigrationErrorKind: String, FailureKind, CaseIterable {
+  /// The file system refused; the code is that of the file error.
+  case file = "migration-file"
 
-    /// The migration would delete what the version it leads to still has under the same name or identifier.
-    case wouldLose = "migration-would-lose"
+  /// The models differ in a way that no mapping can be inferred for.
+  case notInferable = "mapping-not-inferable"
 
-    /// The model that the store was written with is in neither the bundle nor the store.
-    case sourceModelMissing = "source-model-missing"
+  /// The migration would delete what the version it leads to still has under the same name or identifier.
+  case wouldLose = "migration-would-lose"
 
-    /// There is no such version in the bundle.
-    case unknownVersion = "unknown-version"
+  /// The model that the store was written with is in neither the bundle nor the store.
+  case sourceModelMissing = "source-model-missing"
 
-    /// The store's model has something that the app's lacks: it is a newer one.
-    case newerModel = "newer-model"
+  /// There is no such version in the bundle.
+  case unknownVersion = "unknown-version"
 
-    /// The store's model has no entity in common with the app's.
-    case otherModel = "other-model"
+  /// The store's model has something that the app's lacks: it is a newer one.
+  case newerModel = "newer-model"
 
-    /// The store's own pages are damaged.
-    case sourceDamaged = "store-damaged"
+  /// The store's model has no entity in common with the app's.
+  case otherModel = "other-model"
 
-    /// The store would have to go back to an older version.
-    case backwards = "migration-backwards"
+  /// The store's own pages are damaged.
+  case sourceDamaged = "store-damaged"
 
-    /// No mapping model leads from the one model to the other.
-    case mappingMissing = "mapping-missing"
+  /// The store would have to go back to an older version.
+  case backwards = "migration-backwards"
 
-    /// A mapping model was made for other versions of its models.
-    case mappingStale = "mapping-stale"
+  /// No mapping model leads from the one model to the other.
+  case mappingMissing = "mapping-missing"
 
-    /// A mapping model cannot be read.
-    case mappingInvalid = "mapping-invalid"
+  /// A mapping model was made for other versions of its models.
+  case mappingStale = "mapping-stale"
 
-    /// A mapping model has an expression that cannot be carried out.
-    case expressionUnsupported = "expression-unsupported"
+  /// A mapping model cannot be read.
+  case mappingInvalid = "mapping-invalid"
 
-    /// A mapping needs a policy or a function that nobody has provided.
-    case policyMissing = "policy-missing"
+  /// A mapping model has an expression that cannot be carried out.
+  case expressionUnsupported = "expression-unsupported"
 
-    /// A custom step failed.
-    case policyFailed = "policy-failed"
+  /// A mapping needs a policy or a function that nobody has provided.
+  case policyMissing = "policy-missing"
 
-    /// The app's code before or after a step failed.
-    case stageHandlerFailed = "stage-handler-failed"
+  /// A custom step failed.
+  case policyFailed = "policy-failed"
 
-    /// The records do not fit the destination.
-    case dataViolation = "migration-data-violation"
+  /// The app's code before or after a step failed.
+  case stageHandlerFailed = "stage-handler-failed"
 
-    /// The migrated records are not unique where they must be.
-    case constraintViolation = "migration-constraint-violation"
+  /// The records do not fit the destination.
+  case dataViolation = "migration-data-violation"
 
-    /// The migrated store did not pass its checks.
-    case verificationFailed = "migration-verification-failed"
-    case cancelled = "migration-cancelled"
-    case sqlite = "migration-sqlite"
+  /// The migrated records are not unique where they must be.
+  case constraintViolation = "migration-constraint-violation"
 
-    /// A lock file of version hashes cannot be read.
-    case lockInvalid = "model-lock-invalid"
+  /// The migrated store did not pass its checks.
+  case verificationFailed = "migration-verification-failed"
+  case cancelled = "migration-cancelled"
+  case sqlite = "migration-sqlite"
+
+  /// A lock file of version hashes cannot be read.
+  case lockInvalid = "model-lock-invalid"
+
+  /// Where in the migration it happened, and what more is known of it.
+  public struct Details: FailureDetails {
+    /// The step of the migration, such as `V1 → V2`, where it is about one.
+    public var step: String?
+
+    /// The entity that the error is about, where it is about one.
+    public var entityName: String?
+
+    /// The property that the error is about, where it is about one.
+    public var propertyName: String?
+
+    /// The reason in Core Data's words, where Core Data has any.
+    public var reason: String?
+
+    /// Everything that stands in the way of a mapping, inferred or read from a file, not only the first.
+    public var refusals: [MigrationRefusal] = []
+
+    /// The report that was written of the failure, where one was.
+    public var reportPath: FilePath?
+
+    /// The code of the file system's error, where the failure was told anew as one of another kind.
+    public var code: String?
+
+    /// How many bytes must be free, where the disk is too full and the failure says so.
+    var neededBytes: Int64?
+
+    /// Nothing more is known.
+    public init() {}
   }
 
-  /// What kind of failure it was.
-  public var kind: Kind
+  /// What was being done, where a failure does not say.
+  public static let usualOperation = "migrate the store"
 
-  /// What was being done, as an infinitive phrase.
-  public var operation: String
-
-  /// The file or folder it was being done to, where there is one.
-  public var path: FilePath?
-
-  /// What went wrong, in one plain sentence without a full stop.
-  public var detail: String
-
-  /// What the reader can do next, as full sentences.
-  public var hint: String
-
-  /// The step of the migration, such as `V1 → V2`, where it is about one.
-  public var step: String?
-
-  /// The entity that the error is about, where it is about one.
-  public var entityName: String?
-
-  /// The property that the error is about, where it is about one.
-  public var propertyName: String?
-
-  /// The reason in Core Data's words, where Core Data has any.
-  public var reason: String?
-
-  /// Everything that stands in the way of a mapping, inferred or read from a file, not only the first.
-  public var refusals: [MigrationRefusal]
-
-  /// The error of the file system, where that is the cause.
-  public var fileError: FileError?
-
-  /// The report that was written of the failure, where one was.
-  public var reportPath: FilePath?
-
-  /// The stable word for the kind of failure; that of the file error where one is the cause.
-  public var code: String { fileError?.code ?? kind.rawValue }
-
-  /// Whether the surroundings are at fault and not the store or the model.
-  public var isEnvironmental: Bool {
-    // A store that is newer than the app is not at fault either.
-    if kind == .newerModel || kind == .backwards { return true }
-    return fileError?.isEnvironmental ?? false
-  }
-
-  /// The code that Core Data would give it in `NSCocoaErrorDomain` (format section 5.1); nil where it has none.
-  public var coreDataCode: Int? {
-    switch kind {
-    case .notInferable, .wouldLose, .mappingMissing, .mappingStale, .mappingInvalid: 134140
-    case .sourceModelMissing: 134130
-    case .newerModel, .otherModel: 134100
-    case .sourceDamaged: 259
-    case .backwards: 134506
-    case .policyMissing, .policyFailed, .expressionUnsupported, .stageHandlerFailed: 134170
-    case .dataViolation, .verificationFailed: 134110
-    case .constraintViolation: 134111
-    case .cancelled: 134120
-    case .sqlite: 134180
-    case .file, .unknownVersion, .lockInvalid: nil
-    }
-  }
-
-  /// An error of a kind, with the usual hint unless another is given.
-  public init(
-    _ kind: Kind, operation: String = "migrate the store", path: FilePath? = nil, detail: String, hint: String? = nil,
-    entityName: String? = nil, propertyName: String? = nil, reason: String? = nil
-  ) {
-    self.kind = kind
-    self.operation = operation
-    self.path = path
-    self.detail = detail
-    self.hint = hint ?? kind.usualHint
-    self.entityName = entityName
-    self.propertyName = propertyName
-    self.reason = reason
-    refusals = []
-  }
-
-  /// The error of a file that could not be read or written.
-  public init(_ error: FileError) {
-    self.init(.file, operation: error.operation, path: error.path, detail: error.detail, hint: error.hint)
-    fileError = error
-  }
-
-  /// The error of two models between which nothing can be inferred; the first reason speaks for all.
-  public init(refusals: [MigrationRefusal]) {
-    let first = refusals.first
-    let more = refusals.count > 1 ? " (and \(refusals.count - 1) more)" : ""
-    self.init(
-      refusals.contains(where: \.preventsLoss) ? .wouldLose : .notInferable,
-      operation: "infer the mapping",
-      detail: (first?.detail ?? "the models do not fit") + more, hint: first?.wayRound,
-      entityName: first?.entityName, propertyName: first?.property?.description, reason: first?.reason)
-    self.refusals = refusals
-  }
-
-  /// The same error, told about a step of the migration.
-  public func told(step: String) -> MigrationError {
-    guard self.step == nil else { return self }
-    var copy = self
-    copy.step = step
-    copy.detail = "step \(printable(step)): \(detail)"
-    return copy
-  }
-}
-
-extension MigrationError.Kind {
-  fileprivate var usualHint: String {
+  /// What the reader can do next, where a failure does not say.
+  public var usualHint: String {
     switch self {
     case .file: "Check the path and its permissions."
     case .notInferable: "Give a mapping for the step, or put a version between the two that leads over in two steps."
@@ -202,5 +128,71 @@ extension MigrationError.Kind {
     case .sqlite: "Check the disk and the permissions; the store is as it was."
     case .lockInvalid: "Take the lock file from version control, or write it anew with --write-lock."
     }
+  }
+
+  /// Whether the environment is at fault: a store that is newer than the app is not at fault either.
+  public var isEnvironmental: Bool { self == .newerModel || self == .backwards }
+
+  /// Whether the code is that of the file system's error.
+  public var standsForCause: Bool { self == .file }
+}
+
+extension MigrationError {
+  /// The code that Core Data would give it in `NSCocoaErrorDomain` (format section 5.1); nil where it has none.
+  public var coreDataCode: Int? {
+    switch kind {
+    case .notInferable, .wouldLose, .mappingMissing, .mappingStale, .mappingInvalid: 134140
+    case .sourceModelMissing: 134130
+    case .newerModel, .otherModel: 134100
+    case .sourceDamaged: 259
+    case .backwards: 134506
+    case .policyMissing, .policyFailed, .expressionUnsupported, .stageHandlerFailed: 134170
+    case .dataViolation, .verificationFailed: 134110
+    case .constraintViolation: 134111
+    case .cancelled: 134120
+    case .sqlite: 134180
+    case .file, .unknownVersion, .lockInvalid: nil
+    }
+  }
+
+  /// An error about an entity or a property, with the usual hint unless another is given.
+  public init(
+    _ kind: Kind, operation: String = Kind.usualOperation, path: FilePath? = nil, detail: String, hint: String? = nil,
+    entityName: String?, propertyName: String? = nil, reason: String? = nil
+  ) {
+    self.init(kind, operation: operation, path: path, detail: detail, hint: hint)
+    self.entityName = entityName
+    self.propertyName = propertyName
+    self.reason = reason
+  }
+
+  /// The error of a file that could not be read or written.
+  public init(_ error: FileError) { self.init(.file, because: error) }
+
+  /// The error of two models between which nothing can be inferred; the first reason speaks for all.
+  public init(refusals: [MigrationRefusal]) {
+    let first = refusals.first
+    let more = refusals.count > 1 ? " (and \(refusals.count - 1) more)" : ""
+    self.init(
+      refusals.contains(where: \.preventsLoss) ? .wouldLose : .notInferable,
+      operation: "infer the mapping",
+      detail: (first?.detail ?? "the models do not fit") + more, hint: first?.wayRound,
+      entityName: first?.entityName, propertyName: first?.property?.description, reason: first?.reason)
+    self.refusals = refusals
+  }
+
+  /// The same error, told about a step of the migration.
+  public func told(step: String) -> MigrationError {
+    guard self.step == nil else { return self }
+    var copy = self
+    copy.step = step
+    copy.detail = "step \(printable(step)): \(detail)"
+    return copy
+  }
+
+  /// Whether the disk is too full and the error does not yet say how many bytes must be free.
+  var lacksNeededBytes: Bool {
+    guard let fileError, fileError.kind == .noSpace else { return false }
+    return fileError.neededBytes == nil && self.neededBytes == nil
   }
 }

@@ -58,8 +58,7 @@ extension MappingModelFile {
       var reader = CompiledMappingModelReader(path: path)
       return try reader.read(bytes)
     } catch let error as PropertyListError {
-      throw MigrationError(
-        .mappingInvalid, operation: operation, path: path, detail: error.detail, hint: error.hint)
+      throw MigrationError(.mappingInvalid, because: error, operation: operation, path: path)
     } catch let error as MigrationError {
       throw error
     } catch {

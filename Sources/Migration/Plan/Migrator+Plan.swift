@@ -1,7 +1,7 @@
 internal import GRDB
 internal import ManagedObjectModel
 internal import PersistentStore
-internal import StoreFiles
+public import StoreFiles
 public import SystemPackage
 
 extension Migrator {

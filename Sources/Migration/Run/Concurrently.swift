@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import StoreFiles
 internal import Synchronization
 
 /// Does two pieces of work at once, each on a thread of its own, and waits for both.

@@ -72,7 +72,7 @@ extension Migrator {
       _ = consume lock
     } catch {
       // The store is migrated; that a line about it could not be written is no reason to say otherwise.
-      logger.warning("the metrics could not be written", metadata: ["error": "\(type(of: error))"])
+      logger.warning("the metrics could not be written", metadata: ["error": "\(typeName(of: error))"])
     }
   }
 
@@ -124,7 +124,7 @@ extension Migrator {
       }
     } catch {
       // The failure of the migration is the one to report.
-      logger.warning("the report could not be written", metadata: ["error": "\(type(of: error))"])
+      logger.warning("the report could not be written", metadata: ["error": "\(typeName(of: error))"])
       return nil
     }
   }
@@ -162,12 +162,13 @@ extension MigrationError {
   fileprivate mutating func tellSpace(_ needed: Int64?, free: Int64?) {
     // SQLite calls it an input/output error where its log's index does not fit any more.
     if fileError?.kind == .inputOutput, let free, free < 1 << 16 {
-      let (path, step) = (path, step)
+      let step = self.step
       self = MigrationError(FileError(.noSpace, operation: operation, path: path))
       if let step { self = told(step: step) }
     }
-    guard let needed, fileError?.kind == .noSpace, !detail.contains("needs") else { return }
+    guard let needed, lacksNeededBytes else { return }
     detail += "; the migration needs \(needed) bytes in all beside the store"
+    self.neededBytes = needed
     hint = "Free \(needed) bytes, then try again; the store is as it was."
   }
 }

@@ -39,9 +39,11 @@ extension Migrator {
   /// A disk that became full on the way is told with the number of bytes that the rest of the way needs.
   private func told(_ error: MigrationError, _ run: StepRun) -> MigrationError {
     // An error while looking at the size would hide the one that matters.
-    guard error.fileError?.kind == .noSpace, !error.detail.contains("bytes") else { return error }
+    guard error.lacksNeededBytes else { return error }
+    let needed = wholeSpace(run)
     var error = error
-    error.detail += "; the migration needs up to \(wholeSpace(run)) bytes beside the store"
+    error.detail += "; the migration needs up to \(needed) bytes beside the store"
+    error.neededBytes = needed
     return error
   }
 

@@ -1,6 +1,6 @@
 internal import ManagedObjectModel
 internal import PersistentStore
-package import StoreFiles
+public import StoreFiles
 public import SystemPackage
 
 extension Migrator {

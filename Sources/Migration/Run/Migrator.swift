@@ -497,7 +497,8 @@ public struct Migrator: Sendable {
     throw FileError(
       .noSpace, operation: "migrate the store", path: folder,
       detail: "the migration needs \(whole ?? needed) bytes and \(free) are free",
-      hint: "Free \((whole ?? needed) - free) bytes, then try again; the store is as it was.")
+      hint: "Free \((whole ?? needed) - free) bytes, then try again; the store is as it was.",
+      details: .init(neededBytes: whole ?? needed))
   }
 
   /// Runs a piece of file work with its error in this module's words.

@@ -106,17 +106,16 @@ struct SourceContents {
         default: nil
         }
       }.first
-    let missing = differences.compactMap { difference -> String? in
+    // Tables of R-tree indexes are made anew, and a model cache may be lacking (format section 3.4).
+    let dispensable = Set(layout.source.spatialIndexes.map(\.name)).union(["Z_MODELCACHE"])
+    let missing = differences.lazy.compactMap { difference -> String? in
       switch difference {
-      case .missingTable(let table): "table \(printable(table))"
+      case .missingTable(let table): dispensable.contains(table) ? nil : "table \(printable(table))"
       case .missingColumn(let table, let column): "column \(printable(table)).\(printable(column))"
       default: nil
       }
     }
-    // Tables of R-tree indexes are made anew, and a model cache may be lacking (format section 3.4).
-    let spatial = Set(layout.source.spatialIndexes.map { "table \(printable($0.name))" })
-    let serious = missing.filter { $0 != "table Z_MODELCACHE" && !spatial.contains($0) }
-    guard let first = serious.first else { return }
+    guard let first = missing.first else { return }
     throw MigrationError(
       .dataViolation, detail: "the store lacks \(first), which its model has",
       hint: "Salvage the store; what is left of it can be put into a new one.")

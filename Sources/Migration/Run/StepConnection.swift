@@ -77,7 +77,12 @@ extension MigrationError {
     switch DatabaseFailure(error, operation: "migrate the store", path: path) {
     case .weather(let error): self.init(error)
     case .interrupted: self.init(.cancelled, path: path, detail: "it was cancelled")
-    case .reported(let error): self.init(.sqlite, path: error.path ?? path, detail: error.detail, hint: error.hint)
+    case .reported(let error):
+      self.init(.sqlite, because: error, operation: Kind.usualOperation, path: error.path ?? path)
+    case .sqlite(let code, let name)
+    where [ResultCode.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(ResultCode(rawValue: code & 0xff)):
+      // Whatever a step reads or writes comes out of the store.
+      self.init(.sourceDamaged, path: path, detail: "SQLite met damage in it: \(name) (code \(code))")
     case .sqlite(let code, let name): self.init(.sqlite, path: path, detail: "SQLite reported \(name) (code \(code))")
     case .unforeseen: self.init(.sqlite, path: path, detail: "an unforeseen failure")
     }

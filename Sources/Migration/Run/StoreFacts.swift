@@ -2,6 +2,7 @@ internal import Foundation
 internal import GRDB
 internal import ManagedObjectModel
 internal import PersistentStore
+internal import StoreFiles
 
 extension Migrator.StoreFacts {
   /// Reads what a store says of itself; a model cache that cannot be read counts as none.

@@ -3,6 +3,7 @@ internal import GRDB
 internal import ManagedObjectModel
 internal import PersistentStore
 internal import PropertyLists
+internal import StoreFiles
 
 extension StoreRebuild {
   /// The first number of the entities that Core Data keeps for itself: history, mirroring, index tracking.

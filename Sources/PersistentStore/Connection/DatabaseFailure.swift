@@ -37,7 +37,7 @@ package enum DatabaseFailure {
       }
       let kind = FileError.Kind(rawValue: error.code) ?? (error.code == "store-locked" ? .locked : .other)
       self = .weather(
-        FileError(kind, operation: error.operation, path: error.path ?? path, detail: error.detail, hint: error.hint))
+        FileError(kind, because: error, path: error.path ?? path, details: error.fileError?.details ?? .init()))
     default: self = .unforeseen
     }
   }

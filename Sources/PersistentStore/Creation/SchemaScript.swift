@@ -1,5 +1,5 @@
 internal import GRDB
-internal import StoreFiles
+public import StoreFiles
 
 /// The schema of a plain SQLite store as text: the statements that create its tables, as in a `.sql` file.
 ///

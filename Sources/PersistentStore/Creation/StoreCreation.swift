@@ -1,6 +1,7 @@
 internal import GRDB
 public import ManagedObjectModel
 internal import PropertyLists
+public import StoreFiles
 internal import SystemPackage
 
 /// The creation of an empty store, as the bytes of its file.

@@ -1,4 +1,5 @@
 internal import ManagedObjectModel
+internal import StoreFiles
 
 /// The work in progress on a layout; each step is in an extension of its own.
 struct LayoutBuilder {

@@ -1,5 +1,6 @@
 public import ManagedObjectModel
 public import PropertyLists
+public import StoreFiles
 
 /// The metadata of a Core Data store: what `Z_METADATA` holds (format section 3.2).
 ///

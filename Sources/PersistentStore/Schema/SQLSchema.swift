@@ -1,4 +1,5 @@
 public import GRDB
+public import StoreFiles
 
 /// The schema of an SQLite database: its tables and indexes, its views and triggers.
 public struct SQLSchema: Sendable, Hashable {

@@ -1,4 +1,5 @@
 internal import GRDB
+internal import StoreFiles
 internal import SystemPackage
 
 extension PersistentStore {

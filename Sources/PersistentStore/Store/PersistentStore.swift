@@ -1,6 +1,6 @@
 public import GRDB
 public import ManagedObjectModel
-internal import StoreFiles
+public import StoreFiles
 internal import Synchronization
 public import SystemPackage
 

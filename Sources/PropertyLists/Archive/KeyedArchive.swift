@@ -1,3 +1,5 @@
+public import StoreFiles
+
 /// A keyed archive: a graph of objects inside of a binary property list, as Apple's `NSKeyedArchiver` writes it.
 ///
 /// Nothing is instantiated: objects are looked at one reference at a time, so that cycles are harmless as long as the

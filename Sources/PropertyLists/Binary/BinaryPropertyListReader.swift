@@ -1,3 +1,5 @@
+internal import StoreFiles
+
 /// Reads `bplist00`, object by object.
 struct BinaryPropertyListReader {
   private let bytes: [UInt8]

@@ -1,3 +1,5 @@
+public import StoreFiles
+
 /// Writes `bplist00` the way Apple's systems read it.
 struct BinaryPropertyListWriter {
   private var objects: [Object] = []

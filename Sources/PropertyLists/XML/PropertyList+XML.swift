@@ -1,4 +1,5 @@
 internal import Foundation
+public import StoreFiles
 
 extension PropertyList {
   /// Reads an XML property list.

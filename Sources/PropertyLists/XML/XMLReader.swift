@@ -1,3 +1,5 @@
+internal import StoreFiles
+
 /// Reads the part of XML that models and property lists are written in, byte by byte and without recursion.
 ///
 /// It is our own because Foundation's parser, on Linux, followed a null pointer now and then when mutated documents were

@@ -1,3 +1,5 @@
+public import StoreFiles
+
 /// An XML document as a tree of elements, read under tight bounds.
 ///
 /// Only what model files need: elements, attributes and text. No document type but that of property lists, where it is

@@ -1,7 +1,7 @@
 internal import Dispatch
 internal import Foundation
 internal import GRDB
-internal import StoreFiles
+public import StoreFiles
 internal import Synchronization
 
 /// All records that fit a query, handed out batch by batch as they are asked for, so that memory stays flat.
@@ -118,9 +118,7 @@ extension BrowsedStore {
   }
 
   private var tooManyStreams: RecordBrowsingError {
-    RecordBrowsingError(
-      .busy, path: path, detail: "\(Self.maximumStreams) exports of the store are under way",
-      hint: "Wait until one of them is done.")
+    RecordBrowsingError(.busy, path: path, detail: "\(Self.maximumStreams) exports of the store are under way")
   }
 
   /// Reads for a stream, on a thread of its own.

@@ -1,4 +1,4 @@
-internal import StoreFiles
+public import StoreFiles
 
 extension Database {
   /// A page as a reader would see it, or nil where no byte of it exists.

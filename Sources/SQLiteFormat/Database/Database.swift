@@ -70,8 +70,7 @@ public final class Database {
     guard let size = view.pageSize else {
       throw FormatError(
         .notADatabase, operation: "read the database",
-        detail: "it is \(FileKind(firstBytes: try main.read(at: 0, length: FileKind.sampleLength)).words)",
-        hint: "Check that it is the right file.")
+        detail: "it is \(FileKind(firstBytes: try main.read(at: 0, length: FileKind.sampleLength)).words)")
     }
     view.chooseOverlays(log: log, journal: journal, superJournalExists: superJournalExists)
 

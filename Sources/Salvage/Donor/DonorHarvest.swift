@@ -57,7 +57,7 @@ struct DonorHarvest {
     if let fileError = error?.fileError { return SalvageError(fileError) }
     return SalvageError(
       .donor, operation: "take rows from the backup", path: donor.path,
-      detail: error?.detail ?? "it is damaged itself", hint: "Use another backup, or none.")
+      detail: error?.detail ?? "it is damaged itself")
   }
 
   private func storeUUID() throws(SalvageError) -> String? {

@@ -85,8 +85,7 @@ internal import SystemPackage
       }
     if let kind { return SalvageError(FileError(kind, operation: "write what was salvaged", path: path)) }
     return SalvageError(
-      .output, operation: "write what was salvaged", path: path, detail: "SQLite reported code \(code)",
-      hint: "Try another folder for the result; if it happens again, report it.")
+      .output, operation: "write what was salvaged", path: path, detail: "SQLite reported code \(code)")
   }
 }
 

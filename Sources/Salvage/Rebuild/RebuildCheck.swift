@@ -33,9 +33,7 @@ enum RebuildCheck {
       // A disk that is full, or fails, is no fault of the store.
       if let fileError = error.fileError { throw SalvageError(fileError) }
       if error.kind == .cancelled { throw .cancelled() }
-      throw SalvageError(
-        .verificationFailed, operation: "verify the rebuilt store", path: path, detail: error.detail,
-        hint: "Salvage with --raw to get the rows as they are, and report it.")
+      throw SalvageError(.verificationFailed, operation: "verify the rebuilt store", path: path, detail: error.detail)
     }
   }
 

@@ -68,8 +68,7 @@ extension SalvageError {
     switch DatabaseFailure(error, operation: operation, path: path) {
     case .weather(let error): self.init(error)
     case .interrupted: self = .cancelled()
-    case .reported(let error):
-      self.init(.output, operation: error.operation, path: error.path ?? path, detail: error.detail, hint: error.hint)
+    case .reported(let error): self.init(.output, because: error, path: error.path ?? path)
     case .sqlite(let code, _): self.init(unexplained: "SQLite reported code \(code)", operation, path)
     case .unforeseen: self.init(unexplained: "an unforeseen failure", operation, path)
     }

@@ -60,6 +60,7 @@ extension StoreReconstruction {
     throw FileError(
       .noSpace, operation: "salvage the store", path: folder,
       detail: "the salvage needs \(needed) bytes and \(free) are free",
-      hint: "Free \(needed - free) bytes, then try again; the store is as it was.")
+      hint: "Free \(needed - free) bytes, then try again; the store is as it was.",
+      details: .init(neededBytes: needed))
   }
 }

@@ -39,8 +39,7 @@ struct ExpectedSchema {
     } catch let error as FormatError {
       throw SalvageError(error)
     } catch {
-      throw SalvageError(
-        .model, operation: "read the schema", detail: "an unforeseen failure", hint: "Check the schema file.")
+      throw SalvageError(.model, operation: "read the schema", detail: "an unforeseen failure")
     }
   }
 

@@ -1,4 +1,5 @@
 internal import Crypto
+public import StoreFiles
 
 /// The secret that pseudonyms follow from.
 ///

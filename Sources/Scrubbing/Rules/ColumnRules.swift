@@ -54,9 +54,7 @@ struct ColumnRules {
       orderColumns(survey)
       return
     }
-    throw ScrubbingError(
-      .unknownColumn, detail: "there is no attribute \"\(printable(unknown))\"",
-      hint: "Name attributes as Entity.attribute, or columns as table.column where there is no model.")
+    throw ScrubbingError(.unknownColumn, detail: "there is no attribute \"\(printable(unknown))\"")
   }
 
   /// Marks the columns that indexes have, and makes the rules of the indexes' own fields.

@@ -37,7 +37,7 @@ struct HeldEntry: ~Copyable {
       guard error.kind == .locked else { throw error }
       throw SendingError(
         .busy, operation: "work on the entry of the outbox", path: outbox.folder(of: id),
-        detail: "another process is sending it", hint: "Wait until it is done: lazaret outbox list tells.")
+        detail: "another process is sending it")
     }
   }
 }

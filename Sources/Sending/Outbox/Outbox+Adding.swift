@@ -1,4 +1,4 @@
-internal import StoreFiles
+public import StoreFiles
 internal import SupportBundle
 public import SystemPackage
 
@@ -116,8 +116,7 @@ extension Outbox {
     guard used <= limit, preview.bytes <= limit - used else {
       throw SendingError(
         .outboxFull, operation: "put the bundle into the outbox", path: path,
-        detail: "\(used) of \(limit) bytes are taken, and the bundle has \(preview.bytes)",
-        hint: "Send or cancel what waits there, or allow more.")
+        detail: "\(used) of \(limit) bytes are taken, and the bundle has \(preview.bytes)")
     }
   }
 

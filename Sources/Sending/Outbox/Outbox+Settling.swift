@@ -1,5 +1,5 @@
 internal import Quarantine
-internal import StoreFiles
+public import StoreFiles
 internal import SystemPackage
 
 extension Outbox {

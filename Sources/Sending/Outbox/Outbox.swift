@@ -101,9 +101,7 @@ public struct Outbox: Sendable {
   }
 
   static func notFound(_ path: FilePath, _ detail: String) -> SendingError {
-    SendingError(
-      .notFound, operation: "find the entry of the outbox", path: path, detail: detail,
-      hint: "List what there is with: lazaret outbox list. Another home is given with --home.")
+    SendingError(.notFound, operation: "find the entry of the outbox", path: path, detail: detail)
   }
 
   // MARK: Looking

@@ -181,8 +181,6 @@ public struct OutboxEntry: Sendable, Hashable, Codable {
   }
 
   private static func unreadable(_ path: FilePath, _ detail: String) -> SendingError {
-    SendingError(
-      .entryUnreadable, operation: "read the entry of the outbox", path: path, detail: detail,
-      hint: "Move its folder away, and send the bundle again; the receiver does not take it twice.")
+    SendingError(.entryUnreadable, operation: "read the entry of the outbox", path: path, detail: detail)
   }
 }

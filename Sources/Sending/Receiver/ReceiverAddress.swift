@@ -1,4 +1,5 @@
 public import Foundation
+public import StoreFiles
 
 /// The address of a receiver, or of something at one: `https` to anybody, `http` only to this very machine.
 public struct ReceiverAddress: Sendable, Hashable {

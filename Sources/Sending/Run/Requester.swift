@@ -42,31 +42,19 @@ struct Requester: Sendable {
   private func elsewhere() -> SendingError {
     SendingError(
       .redirected, operation: Self.operation,
-      detail: "the receiver sends to another place, and bundles go nowhere but to where they were meant to go",
-      hint: "Ask the receiver for the right address, and send it there.")
+      detail: "the receiver sends to another place, and bundles go nowhere but to where they were meant to go")
   }
 
   private func told(_ error: TransportError) -> TryFailure {
     switch error.kind {
     case .connection:
-      .passing(
-        SendingError(
-          .unreachable, operation: Self.operation, detail: error.detail,
-          hint: "It waits in the outbox; go on with: lazaret outbox send"))
+      .passing(SendingError(.unreachable, operation: Self.operation, detail: error.detail))
     case .untrusted:
-      .final(
-        SendingError(
-          .untrusted, operation: Self.operation, detail: error.detail,
-          hint:
-            "Check the address and the clock of this machine; nothing is sent to anybody who cannot prove who they are."
-        ))
+      .final(SendingError(.untrusted, operation: Self.operation, detail: error.detail))
     case .request:
-      .final(
-        SendingError(.request, operation: Self.operation, detail: error.detail, hint: "Correct that, then try again."))
+      .final(SendingError(.request, operation: Self.operation, detail: error.detail))
     case .file:
-      .final(
-        SendingError(
-          .changed, operation: Self.operation, detail: error.detail, hint: "Send the bundle again from its own file."))
+      .final(SendingError(.changed, operation: Self.operation, detail: error.detail))
     }
   }
 
@@ -117,9 +105,7 @@ struct Requester: Sendable {
 
   /// An answer that the protocol does not have.
   func nonsense(_ detail: String) -> SendingError {
-    SendingError(
-      .answer, operation: Self.operation, detail: detail,
-      hint: "Check that the address is that of a receiver: one of tus 1.0, or with --put one that takes a PUT.")
+    SendingError(.answer, operation: Self.operation, detail: detail)
   }
 
   /// What a receiver says about a refusal (RFC 9457), as far as it can be shown.

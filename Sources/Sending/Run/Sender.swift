@@ -1,4 +1,4 @@
-internal import StoreFiles
+public import StoreFiles
 internal import SystemPackage
 internal import TusProtocol
 
@@ -156,7 +156,6 @@ public struct Sender: Sendable {
   private func over(_ entry: OutboxEntry) -> SendingError {
     SendingError(
       .over, operation: "send the bundle", path: outbox.folder(of: entry.id),
-      detail: "it was \(entry.state == .sent ? "sent" : "cancelled") already",
-      hint: "Send the bundle itself again, if that is wanted.")
+      detail: "it was \(entry.state == .sent ? "sent" : "cancelled") already")
   }
 }

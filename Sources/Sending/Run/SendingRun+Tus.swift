@@ -101,8 +101,7 @@ extension SendingRun {
       throw TryFailure.final(
         SendingError(
           .redirected, operation: "send the bundle",
-          detail: "the receiver wants the bundle to go to another place than it was meant for",
-          hint: "Ask the receiver for the right address, and send it there."))
+          detail: "the receiver wants the bundle to go to another place than it was meant for"))
     }
     let offset = response[TusField.offset] == nil ? 0 : response.number(TusField.offset)
     guard let offset, offset == 0 || offset == held.entry.bytes else {

@@ -46,105 +46,106 @@ enum OwnWords {
     else elsewhere embedded empty emptyindexes emptypages emptystore encodedtext encoder encoding encodings
     encodingunknown encrypted encryption ended endofdatabase ends endsexactly enough entities entity entitycolumn
     entitycounts entityindexes entityname entitynumber entitynumbers entries entry errno error escape estimate event
-    events every everything evidence evidencechanged exact examination examine examined examining examples exclusive
-    exemptcount exemptvalues exist exists expansion expansionnotzero expected expectednames expectedtables expects
-    export exported exporting exports expression extends external externalbytes externaldata externalize facts failed
-    failing fails failure failures false fate fates feff fence fetch fetchedproperty fewer field fieldcount fieldcounts
-    fields file fileerror fileexists filekind filename filepath files filesystem filetoolarge filetoolong filetooshort
-    fill filled filling filter find finding findings finds findsdeleted fingerprint finish finished first firstblob
-    firstbytes firstfreeblock firstfreelisttrunk firstkey firstpage firstpositive firstserialtype fits fitsmodel fitting
-    flags flipped flippedkind flips floa float folder folders followers follows forecast foreign foreignlog foreignmodel
-    foreignrun foreigntables foresaw foreseen format formatversion former found foundcolumns foundtables four fraction
-    fractions fragment fragmentation fragmentcountwrong fragmented fragmentedbytes fragments frame framecount
-    framelength frames framesbypage framesperpiece frameworkversion free freeblock freeblockinvalid freeblocks freebytes
-    freecount freelist freelistcount freelistcountwrong freelistdamaged freelistleaf freelisttrunk freelisttrunkinvalid
-    freespace fresh from frombackup fromindex full function gain gapbytes gapcount gaps gave generated generation
-    generator geometry ghost ghosts give given goes goesbehindend gone group groups grown gzip hadmark half halfpair
-    halves hand happened happens hard harvest hasalias hasaside haschanged hascleantails hascommittedframes
-    hascrossedlinks hasdamage hasdescendingkey hasdigits hasended hasentitynumbers hasexternal hasforeignvalues hash
-    hasher hashes haskeyword hasleftover haslogfile haslostend hasmagic hasmain hasmark hasrowid hasrowids hasstore
-    hasstuck hassubentities hassums hasunsaved hasusualfractions have having head header headercontradicted
-    headerdestroyed headerend headerlength headeroffset headertruncated heads health healthy heard held helps here
-    hexadecimal hexadecimaldigits hidden high highest highestgone highestpage hint histories history hold holder holds
-    hole holes home html icloud identifier identifiers identities identity ifdir iflnk ifnull ifreg ignore ignores
-    ignoreslog image images immutable impossible improperlink included incompatible incomplete increment incremental
-    incrementalvacuum index indexcountdiffers indexdefinition indexedcolumns indexes indexesonly indexinterior indexleaf
-    indexleftout inferred infile info inherit init injournal inlog inner innerpages inode inpages input inputoutput
-    inrange inresult insert inserted insertedcount insertion inside inspect install installation installed installing
-    instead integer integers integrity intercept interior interrupt interrupted interruptedtransaction into inuse
-    invalid inverse inwindow ioerr ioerror isalone isaltered isamongcapitals isany isapart isarmored isascending isasked
-    isatend isautovacuum isbad isbalanced isbeginning isbeside isbetter isbetweenpages isbigendian isblob isbounded
-    isbroken isbuilt isbynumber iscancelled ischangeable ischanged ischecksumright isclosed iscomplete iscontested
-    isconvincing iscopy iscoredata iscurrent iscut iscutoff isdamaged isdate isdecided isdecisive isdeferring
-    isdescending isdescendingkey isdigit isdirectory isdone isdoubtful isdropped isempty isencrypted isend isended
-    isentity isenvironmental isexact isexchangeable isexclusive isexpansionzero isfaithful isfile isfilled isfinite
-    isfirstblockinside isfirstin isfirstpagereadable isfirstvisit isfit isfitting isflipped isfolder isforeign isframe
-    isfree isfreelistsound isgone isgood isguessed isheader isheaderplausible ishexadecimal ishigh ishighbefore
-    isidentifier isidentity isimpossible isindex isinquarantine isinside isinstalled isinteger isinternal isinterrupted
-    isjoined isjournalapplied isknown islast islastin islastpage isleaf islegal islength isletter islinked islisted
-    islittle islive islocked islogapplied islogforeign islogmode islostexact islow ismade ismarked ismissing ismoved
-    isnarrow isneeded isnewerthanapp isnext isnotingmoves isnotnull isnull isnumber isofcoredata isofthisround
-    isofunknownentity isolderversion isondisk isone isonly isopen isordered isother isotherwriter isours isoutoforder
-    isown ispagecountvalid ispartial ispartialindex isplain ispoint ispossible isprimarykey isproved isreached
-    isreadable isreadonly isreferenced isreflexive isrenumbered isreplaced isreplacing isreportkept isreserved isroot
-    issame issamename isschemawhole issegment issettled isshared issharpbefore issharpbehind isshort isshortest issign
-    issorted issound isstart isstrict issure issuspect istable istaken istelling istext isthere isthorough istomany
-    istoolarge istoomany istoomuch istoowide istorn istree istrusted isunbroken isunchanged isunfinished isunique
-    isunknown isunsaved isuntyped isup isupper isusable isvalid isvirtual iswaiting iswalked iswanted iswatched
-    iswellformed iswhole iswide iswithlosses iswithoutrowid iswrite iswriteractive iswrong iszero iszerostart items
-    itself join joined joins jointable jointables jointablesbyentity joints journal journaldone journalfinished
-    journalheaderdestroyed journalheaderinvalid journalhot journalpagesizediffers journalrecordchecksumwrong
-    journalrecordinvalid journaltruncated journalunreadable jpeg json judged judgement just keep keeping keeps kept
-    keptapart keptbytes keptmatches kernel keyname keyneeded keypath keys keystatement kind kindbyte kinds kitfolder
-    kitremarks kits kitsource know known knownentities knows labels lack lacking lacks laidover large larger
-    largereplaced largest largestrootpage largestrootwrong last lastframe lastkey lastkeys lastoftransaction lastpage
-    lastrowid lastusedpage later laterformat latest layout layouts lazakit lazaret lead leading leadingto leads leaf
-    leafbytes leafpayloadfraction learn least leave leaves left leftchild leftcount leftout leftovers leftoverscode
-    legacy length lengths lengthshift lengthsize lets letter letters level levels library lies like likely limit limits
-    line lineage lines lineseparator link linkcount linked links linux list listed listedrows listing lists literal
-    littleendian live livetables local localend localpayload lock lockbytepage lockbytes locked locking locks
-    lockwholefile logbehinddatabase logbesideemptydatabase logcutoff logdone logframechecksumwrong logframedamaged
-    logger logheader logheaderchecksumwrong logheaderdestroyed logheadertruncated logindex logmagicwrong logmissingpages
-    logpagesizediffers logpagesizeinvalid logpartialframe logstaleframes loguncommittedframes logversionunknown long
-    longcount longer longest look looked looking looks lookup loser loss losses lost lostbasis lostcellpointers
-    lostisexact lostkeys lostkeysknown lostpointers lower lowercase lowercased lowest made magic magicmissing main
-    maincount maindone mainheader make makedirectory makes makeuuid malformed mandatory manifest mantissa manual many
-    mapped mapping mappingfile mappingmodel mappingmodelsource maps mark marks markup mask master match matched matches
-    matching material maximum maximumcount maximumindexlocal maximumlocal maximumpayloadfraction maximumtablelocal mean
-    meaningless meanslinksareunsupported meant meanwhile measure meet member members memory memorybytes memorydatabase
-    mended message metadata metrics microseconds middle migratable migrate migrated migratedto migrates migrating
-    migration migrationerror migrationfailed migrationfailedcode migrationfailure migrationretries migrator mine
-    minimumfields minimumlocal minimumpayloadfraction misplaced misplacedpages missed missing missingattributevalue
-    missingcolumn missingfiles missingindex missingrelationship missingtable missingvalue mixed mmap mode model
-    modelbundle modelcache modelchecksum models modelversion modified module moment moments month monthfrommarch mood
-    more most mount move moved moving much multiple name named names namesake nanoseconds narrower natural need needed
-    neededbytes needs needsrewriting neither never newer newest newmandatoryattribute newmandatoryrelationship newstore
-    next nextcell nextfour nextsuffixes nexttwo nfield nibbles ninstalling nobody nocase node noise nomem nomodel nonce
-    none nootherstore normal nospace nosuchfileordirectory notadatabase notadb notboolean notdirectory notdownloaded
-    notdue note noted notedhashes notes notfound nothing nothingfound nothingtoquarantine notice notmigratablecode
-    notnull notpermitted notregularfile notsalvaged notscrubbed notuuid nowhere nsautovacuumlevel
-    nscoredatadatriggerinsertupdatedaffectedobjectvalue nscoredatadatriggerupdatedaffectedobjectvalue nscoredatanow
-    nscoredatatriggerupdateaffectedobjectvalue nsentityomitsubentitycolumnindex nspersistenceframeworkversion
-    nspersistencemaximumframeworkversion nsstoremodelversionchecksumkey nsstoremodelversionhashes
-    nsstoremodelversionhashesdigest nsstoremodelversionhashesversion nsstoremodelversionidentifiers nsstoretype ntag
-    null number numbering numberingremarks numbers numeric numericindexes object objectid observer oddends oddtexts
-    offset offsetsize often older once oneway onlostpages only onpages open opened opener opening openingevent openings
-    opens operatingsystem operation options order ordercolumn ordercolumns ordered orderedcolumns orderednumbers
-    orderedtexts orders origin original originalpagecount originalpath originals orphan other otherdatabases othermodel
-    otherorder others othertables othertype ours outcome outdated outofmemory outoforder output outputexists
-    outputisstore outputs outside outstanding over overflow overflowends overflowfirst overflowing overflowmask
-    overflownext overflowpage overflowpages overflowtoolong overflowtooshort overlap overlay overlaysource overwrite
-    overwritten owner ownercolumns ownermap ownernumber ownerorder ownerrun owners ownership oxum pack packed
-    packedbytes packing padded padding page pagecopies pagecount pagecountstale pageheaderinvalid pagekindwrong
-    pagelayout pagemissing pageneverused pageoffsets pageoutofrange pages pagesbehindend pagesconfirmed pagesdone
-    pagesize pagesizeinvalid pagesseen pagestates pageswithflippedbit pageusedtwice pair pairs paragraphseparator
-    parameter parent parentname parentnumber part partial partialindexmadewhole partialpage partition partly parts path
-    paths pattern pause payload payloadfractionswrong payloadlength payloadlimit payloadmask payloadtoolong peek pending
-    perm permission permissiondenied permissions perpage persistentstore pgno phase picture piece pieces place placed
-    placeholder placement placeof places placetaken plain plaincount plan platformbytes please plist pointer
-    pointerarrayoffset pointermap pointermapentries pointermaps pointermapsdamaged pointermapwrong pointers pointersend
-    policy position possible possibly power pragma pragmaname prefix present presentcount preview previous previousend
-    primary primarykey primarykeyposition primarykeys printable prints private probable problems proc process processid
+    events every everything evidence evidencechanged evidencefault exact examination examine examined examining examples
+    exclusive exemptcount exemptvalues exist exists expansion expansionnotzero expected expectednames expectedtables
+    expects export exported exporting exports expression extends external externalbytes externaldata externalize facts
+    failed failing fails failure failures false fate fates feff fence fetch fetchedproperty fewer field fieldcount
+    fieldcounts fields file fileerror fileexists filekind filename filepath files filesystem filetoolarge filetoolong
+    filetooshort fill filled filling filter find finding findings finds findsdeleted fingerprint finish finished first
+    firstblob firstbytes firstfreeblock firstfreelisttrunk firstkey firstpage firstpositive firstserialtype fits
+    fitsmodel fitting flags flipped flippedkind flips floa float folder folders followers follows forecast foreign
+    foreignlog foreignmodel foreignrun foreigntables foresaw foreseen format formatversion former found foundcolumns
+    foundtables four fraction fractions fragment fragmentation fragmentcountwrong fragmented fragmentedbytes fragments
+    frame framecount framelength frames framesbypage framesperpiece frameworkversion free freeblock freeblockinvalid
+    freeblocks freebytes freecount freelist freelistcount freelistcountwrong freelistdamaged freelistleaf freelisttrunk
+    freelisttrunkinvalid freespace fresh from frombackup fromindex full function gain gapbytes gapcount gaps gave
+    generated generation generator geometry ghost ghosts give given goes goesbehindend gone group groups grown gzip
+    hadmark half halfpair halves hand happened happens hard harvest hasalias hasaside haschanged hascleantails
+    hascommittedframes hascrossedlinks hasdamage hasdescendingkey hasdigits hasended hasentitynumbers hasexternal
+    hasforeignvalues hash hasher hashes haskeyword hasleftover haslogfile haslostend hasmagic hasmain hasmark hasrowid
+    hasrowids hasstore hasstuck hassubentities hassums hasunsaved hasusualfractions have having head header
+    headercontradicted headerdestroyed headerend headerlength headeroffset headertruncated heads health healthy heard
+    held helps here hexadecimal hexadecimaldigits hidden high highest highestgone highestpage hint histories history
+    hold holder holds hole holes home html icloud identifier identifiers identities identity ifdir iflnk ifnull ifreg
+    ignore ignores ignoreslog image images immutable impossible improperlink included incompatible incomplete increment
+    incremental incrementalvacuum index indexcountdiffers indexdefinition indexedcolumns indexes indexesonly
+    indexinterior indexleaf indexleftout inferred infile info inherit init injournal inlog inner innerpages inode
+    inpages input inputoutput inrange inresult insert inserted insertedcount insertion inside inspect install
+    installation installed installing instead integer integers integrity intercept interior interrupt interrupted
+    interruptedtransaction into inuse invalid inverse inwindow ioerr ioerror isalone isaltered isamongcapitals isany
+    isapart isarmored isascending isasked isatend isautovacuum isbad isbalanced isbeginning isbeside isbetter
+    isbetweenpages isbigendian isblob isbounded isbroken isbuilt isbynumber iscancelled ischangeable ischanged
+    ischecksumright isclosed iscomplete iscontested isconvincing iscopy iscoredata iscurrent iscut iscutoff isdamaged
+    isdate isdecided isdecisive isdeferring isdescending isdescendingkey isdigit isdirectory isdone isdoubtful isdropped
+    isempty isencrypted isend isended isentity isenvironmental isexact isexchangeable isexclusive isexpansionzero
+    isfaithful isfile isfilled isfinite isfirstblockinside isfirstin isfirstpagereadable isfirstvisit isfit isfitting
+    isflipped isfolder isforeign isframe isfree isfreelistsound isgone isgood isguessed isheader isheaderplausible
+    ishexadecimal ishigh ishighbefore isidentifier isidentity isimpossible isindex isinquarantine isinside isinstalled
+    isinteger isinternal isinterrupted isjoined isjournalapplied isknown islast islastin islastpage isleaf islegal
+    islength isletter islinked islisted islittle islive islocked islogapplied islogforeign islogmode islostexact islow
+    ismade ismarked ismissing ismoved isnarrow isneeded isnewerthanapp isnext isnotingmoves isnotnull isnull isnumber
+    isofcoredata isofthisround isofunknownentity isolderversion isondisk isone isonly isopen isordered isother
+    isotherwriter isours isoutoforder isown ispagecountvalid ispartial ispartialindex isplain ispoint ispossible
+    isprimarykey isproved isreached isreadable isreadonly isreferenced isreflexive isrenumbered isreplaced isreplacing
+    isreportkept isreserved isroot issame issamename isschemawhole issegment issettled isshared issharpbefore
+    issharpbehind isshort isshortest issign issorted issound isstart isstrict issure issuspect istable istaken istelling
+    istext isthere isthorough istomany istoolarge istoomany istoomuch istoowide istorn istree istrusted isunbroken
+    isunchanged isunfinished isunique isunknown isunsaved isuntyped isup isupper isusable isvalid isvirtual iswaiting
+    iswalked iswanted iswatched iswellformed iswhole iswide iswithlosses iswithoutrowid iswrite iswriteractive iswrong
+    iszero iszerostart items itself join joined joins jointable jointables jointablesbyentity joints journal journaldone
+    journalfinished journalheaderdestroyed journalheaderinvalid journalhot journalpagesizediffers
+    journalrecordchecksumwrong journalrecordinvalid journaltruncated journalunreadable jpeg json judged judgement just
+    keep keeping keeps kept keptapart keptbytes keptmatches kernel keyname keyneeded keypath keys keystatement kind
+    kindbyte kinds kitfolder kitremarks kits kitsource know known knownentities knows labels lack lacking lacks laidover
+    large larger largereplaced largest largestrootpage largestrootwrong last lastframe lastkey lastkeys
+    lastoftransaction lastpage lastrowid lastusedpage later laterformat latest layout layouts lazakit lazaret lead
+    leading leadingto leads leaf leafbytes leafpayloadfraction learn least leave leaves left leftchild leftcount leftout
+    leftovers leftoverscode legacy length lengths lengthshift lengthsize lets letter letters level levels library lies
+    like likely limit limits line lineage lines lineseparator link linkcount linked links linux list listed listedrows
+    listing lists literal littleendian live livetables local localend localpayload lock lockbytepage lockbytes locked
+    locking locks lockwholefile logbehinddatabase logbesideemptydatabase logcutoff logdone logframechecksumwrong
+    logframedamaged logger logheader logheaderchecksumwrong logheaderdestroyed logheadertruncated logindex logmagicwrong
+    logmissingpages logpagesizediffers logpagesizeinvalid logpartialframe logstaleframes loguncommittedframes
+    logversionunknown long longcount longer longest look looked looking looks lookup loser loss losses lost lostbasis
+    lostcellpointers lostisexact lostkeys lostkeysknown lostpointers lower lowercase lowercased lowest made magic
+    magicmissing main maincount maindone mainheader make makedirectory makes makeuuid malformed mandatory manifest
+    mantissa manual many mapped mapping mappingfile mappingmodel mappingmodelsource maps mark marks markup mask master
+    match matched matches matching material maximum maximumcount maximumindexlocal maximumlocal maximumpayloadfraction
+    maximumtablelocal mean meaningless meanslinksareunsupported meant meanwhile measure meet member members memory
+    memorybytes memorydatabase mended message metadata metrics microseconds middle migratable migrate migrated
+    migratedto migrates migrating migration migrationerror migrationfailed migrationfailedcode migrationfailure
+    migrationretries migrator mine minimumfields minimumlocal minimumpayloadfraction misplaced misplacedpages missed
+    missing missingattributevalue missingcolumn missingfiles missingindex missingrelationship missingtable missingvalue
+    mixed mmap mode model modelbundle modelcache modelchecksum models modelversion modified module moment moments month
+    monthfrommarch mood more most mount move moved moving much multiple name named names namesake nanoseconds narrower
+    natural need needed neededbytes needs needsrewriting neither never newer newest newmandatoryattribute
+    newmandatoryrelationship newstore next nextcell nextfour nextsuffixes nexttwo nfield nibbles ninstalling nobody
+    nocase node noise nomem nomodel nonce none nootherstore normal nospace nosuchfileordirectory notadatabase notadb
+    notboolean notdirectory notdownloaded notdue note noted notedhashes notes notfound nothing nothingfound
+    nothingtoquarantine notice notmigratablecode notnull notpermitted notregularfile notsalvaged notscrubbed notuuid
+    nowhere nsautovacuumlevel nscoredatadatriggerinsertupdatedaffectedobjectvalue
+    nscoredatadatriggerupdatedaffectedobjectvalue nscoredatanow nscoredatatriggerupdateaffectedobjectvalue
+    nsentityomitsubentitycolumnindex nspersistenceframeworkversion nspersistencemaximumframeworkversion
+    nsstoremodelversionchecksumkey nsstoremodelversionhashes nsstoremodelversionhashesdigest
+    nsstoremodelversionhashesversion nsstoremodelversionidentifiers nsstoretype ntag null number numbering
+    numberingremarks numbers numeric numericindexes object objectid observer oddends oddtexts offset offsetsize often
+    older once oneway onlostpages only onpages open opened opener opening openingevent openings opens operatingsystem
+    operation options order ordercolumn ordercolumns ordered orderedcolumns orderednumbers orderedtexts orders origin
+    original originalpagecount originalpath originals orphan other otherdatabases othermodel otherorder others
+    othertables othertype ours outcome outdated outofmemory outoforder output outputexists outputisstore outputs outside
+    outstanding over overflow overflowends overflowfirst overflowing overflowmask overflownext overflowpage
+    overflowpages overflowtoolong overflowtooshort overlap overlay overlaysource overwrite overwritten owner
+    ownercolumns ownermap ownernumber ownerorder ownerrun owners ownership oxum pack packed packedbytes packing padded
+    padding page pagecopies pagecount pagecountstale pageheaderinvalid pagekindwrong pagelayout pagemissing
+    pageneverused pageoffsets pageoutofrange pages pagesbehindend pagesconfirmed pagesdone pagesize pagesizeinvalid
+    pagesseen pagestates pageswithflippedbit pageusedtwice pair pairs paragraphseparator parameter parent parentname
+    parentnumber part partial partialindexmadewhole partialpage partition partly parts path paths pattern pause payload
+    payloadfractionswrong payloadlength payloadlimit payloadmask payloadtoolong peek pending perm permission
+    permissiondenied permissions perpage persistentstore pgno phase picture piece pieces place placed placeholder
+    placement placeof places placetaken plain plaincount plan platformbytes please plist pointer pointerarrayoffset
+    pointermap pointermapentries pointermaps pointermapsdamaged pointermapwrong pointers pointersend policy position
+    possible possibly power pragma pragmaname prefix present presentcount preview previous previousend primary
+    primarykey primarykeyposition primarykeys printable prints private probable problems proc process processid
     processors profile profiles program progress properties property propertykey propertylist propertynames propertypath
     protocol proved proven provenance pruning pseudonym pseudonyms purpose quarantine quarantinecase quarantined
     quarantinedpath quarantinedstore quarantinefolder quarantineid quarantines quarantining queue quick quit quote
@@ -157,8 +158,8 @@ enum OwnWords {
     references referencescut referencesize referring refill reflexive refusal refusals refuse refused refuses region
     regular reindex relationship relative relay release released releases relocation remain remains remark remarks
     remedies remedy remove removed removedirectory removedrows removes rename renamed repair repairs repeated replace
-    replaced replaces report reportableerror reported reportpath request requestcode rescued reserved reservedbytes
-    reservedbytesinvalid reservedcounts reservedpageused reserves reset resolve resolved resourcebusy
+    replaced replaces report reportableerror reported reportpath represented request requestcode rescued reserved
+    reservedbytes reservedbytesinvalid reservedcounts reservedpageused reserves reset resolve resolved resourcebusy
     resourcetemporarilyunavailable rest restore restored restorer result resultcode resumedsteps retries returning
     rewritten right rightmostchild rivals role roles rollback rollbackjournal rolled room roomdown roomin roomout roomup
     root rootentityname rootname rootpage rootpgno roots round rounds rowid rowidalias rowidorder rowids rows rtree
@@ -175,37 +176,38 @@ enum OwnWords {
     smaller software some somebody something sort sorted sorter sorting sound source sourcecolumn sourcemodelmissing
     sourceorder sourceordercolumn sources space span spatialindexes special spellings splitatcommas sqlcolumn sqlite
     sqlitecode sqliteversion sqliteversionname sqlname sqlreference sqlsummand sqltarget sqltext stack stage staged
-    stale stalefirstpage stalelog stand stands start starts startshift stat state stated statement statements states
-    statistics status statuschanged stay stayed stays stem step steps still stop stopped storage storages store
-    storebytes storechanged stored storedata storedcellcount storedcolumns storedencoding storedleafcount storedpagesize
-    storedrecordcount storedvalue storemodel storenames storenotsound storeoptions storepath stores storetype storeuuid
-    storewrittenbysqlite stream strict string struck structural stucknumbers subject substr successors such suffix
-    summand summary sums super superfluous superjournalexists superjournalgone superjournalnamed superseded
-    supersededcount support supportbundleerror surplus surroundings survey suspects symbol symbolic symboliclink symbols
-    synchronize synchronizedirectory synchronous system table tabledefinition tableindexes tableinterior tableleaf
-    tablename tables taglist tagmanifest tags tagsums tail tails take taken takenback takenkeys takes tallies tally
-    target targetindexes targets tell tells temp temporary text textend textornull texts than that their theirs them
-    themselves then there they third this those though thread threads three through thrown tied tightnumbers tightvalues
-    tiling time timeline timer times timestamp title tmpdir toend together tokenizer tokens told tomanybycolumn
-    tomanybyjointable toofewdestinations tool toolarge toomanydestinations toomanygroups toomanysymboliclinklevels toone
-    tooneentity tooneorder toones torn tornsectors total totalbytes trace trailer traits transaction transformable treat
-    tree treepages trees treetoodeep treeuneven tried tries trigger triggernames triggers true truncate truncated trunk
-    trunks trust trusted trustsbackup twice twins type typeof types uint unable unaccountedpages unallocatedspace
-    unavailable unchanged unclaimed uncommitted uncommittedcount uncommittedframecount undefined under understood undone
-    uneven unexpected unexpectedcolumn unexpectedindex unexpectedtable unfinished unfinishedtrees unforeseen
-    unindexedstatement union unique uniqueconstraints uniqueness unit units unknown unknowncolumn unknownentity
-    unknownname unlink unlockwholefile unorderedvalues unpack unpacked unpacking unplaced unplacedrows unreachable
-    unreadable unreadabledefault unsaved unsignedsum unstorable unstorablemodel unsupported unsure until untold
-    untouched unusable unusedmappings unusual unwatchedvalues upcoming update updated updates upper uppercase
-    upperinverse upto usability usable usablesize used user userversion uses usesfreshkey useslog useswriteaheadlog
-    using usual uuid vacuum vacuumfieldscontradict vacuuming valid validation validstring value valueoutofrange values
-    valuesfound varchar variant verdict verdictreason verification verificationfailed verify version versionchecksum
-    versionhashes versionhashesdigest versionidentifiers versions versionvalidfor very view views virtual visited volume
-    vote votes wait waited waiting waits walk want wanted warning warns wasreplaced watch watched watchedcodes
-    watchedstarts watchedvalues wayround weather weights went were what when whendamaged whenincompatible
-    whenmigrationfails whenmigrationloses whensalvagefails where whether which while whoever whole wholes whose wide
-    widecount width widths will window windowcount windowstart winner with within without withoutrowid word words work
-    working works worst would wounds writable write writeaheadlog writer writes writeversion writeversionunknown writing
-    written writtenbysqlite wrong wrote xinfo yearofera your yourself zero zeroed zeroedpages zeroends zeros zone zstd
+    stale stalefirstpage stalelog stand stands standsforcause start starts startshift stat state stated statement
+    statements states statistics status statuschanged stay stayed stays stem step steps still stop stopped storage
+    storages store storebytes storechanged stored storedata storedcellcount storedcolumns storedencoding storedleafcount
+    storedpagesize storedrecordcount storedvalue storemodel storenames storenotsound storeoptions storepath stores
+    storetype storeuuid storewrittenbysqlite stream strict string struck structural stucknumbers subject substr
+    successors such suffix summand summary sums super superfluous superjournalexists superjournalgone superjournalnamed
+    superseded supersededcount support supportbundleerror surplus surroundings survey suspects symbol symbolic
+    symboliclink symbols synchronize synchronizedirectory synchronous system table tabledefinition tableindexes
+    tableinterior tableleaf tablename tables taglist tagmanifest tags tagsums tail tails take taken takenback takenkeys
+    takes tallies tally target targetindexes targets tell tells temp temporary text textend textornull texts than that
+    their theirs them themselves then there they third this those though thread threads three through thrown tied
+    tightnumbers tightvalues tiling time timeline timer times timestamp title tmpdir toend together tokenizer tokens
+    told tomanybycolumn tomanybyjointable toofewdestinations tool toolarge toomanydestinations toomanygroups
+    toomanysymboliclinklevels toone tooneentity tooneorder toones torn tornsectors total totalbytes trace trailer traits
+    transaction transformable treat tree treepages trees treetoodeep treeuneven tried tries trigger triggernames
+    triggers true truncate truncated trunk trunks trust trusted trustsbackup twice twins type typeof types uint unable
+    unaccountedpages unallocatedspace unavailable unchanged unclaimed uncommitted uncommittedcount uncommittedframecount
+    undefined under understood undone uneven unexpected unexpectedcolumn unexpectedindex unexpectedtable unfinished
+    unfinishedtrees unforeseen unindexedstatement union unique uniqueconstraints uniqueness unit units unknown
+    unknowncolumn unknownentity unknownname unlink unlockwholefile unorderedvalues unpack unpacked unpacking unplaced
+    unplacedrows unreachable unreadable unreadabledefault unsaved unsignedsum unstorable unstorablemodel unsupported
+    unsure until untold untouched unusable unusedmappings unusual unwatchedvalues upcoming update updated updates upper
+    uppercase upperinverse upto usability usable usablesize used user userversion uses usesfreshkey useslog
+    useswriteaheadlog using usual usualhint uuid vacuum vacuumfieldscontradict vacuuming valid validation validstring
+    value valueoutofrange values valuesfound varchar variant verdict verdictreason verification verificationfailed
+    verify version versionchecksum versionhashes versionhashesdigest versionidentifiers versions versionvalidfor very
+    view views virtual visited volume vote votes wait waited waiting waits walk want wanted warning warns wasreplaced
+    watch watched watchedcodes watchedstarts watchedvalues wayround weather weights went were what when whendamaged
+    whenincompatible whenmigrationfails whenmigrationloses whensalvagefails where whether which while whoever whole
+    wholes whose wide widecount width widths will window windowcount windowstart winner with within without withoutrowid
+    word words work working works worst would wounds writable write writeaheadlog writer writes writeversion
+    writeversionunknown writing written writtenbysqlite wrong wrote xinfo yearofera your yourself zero zeroed
+    zeroedpages zeroends zeros zone zstd
     """
 }

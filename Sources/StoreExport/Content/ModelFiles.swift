@@ -2,6 +2,7 @@ internal import Examination
 internal import Foundation
 internal import ManagedObjectModel
 internal import PersistentStore
+internal import StoreFiles
 internal import SupportBundle
 
 /// The models that belong to a store, compiled and as JSON: `data/model/…`.

@@ -64,8 +64,7 @@ struct ScrubbedStore: Sendable {
     case .cancelled: return StoreExporter.cancelled()
     case .valuesFound:
       return SupportBundleError(
-        .notScrubbed, operation: SupportBundleErrors.operation, path: work.source.originalPath, detail: error.detail,
-        hint: error.hint)
+        .notScrubbed, because: error, operation: SupportBundleErrors.operation, path: work.source.originalPath)
     default: return error
     }
   }

@@ -78,7 +78,7 @@ package final class ExportFolder: Sendable {
     guard free >= bytes else {
       throw FileError(
         .noSpace, operation: operation, path: folder, detail: "it needs \(bytes) bytes and \(free) are free",
-        hint: "Free \(bytes - free) bytes there, or give another folder.")
+        hint: "Free \(bytes - free) bytes there, or give another folder.", details: .init(neededBytes: bytes))
     }
   }
 

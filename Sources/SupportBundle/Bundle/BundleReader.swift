@@ -46,13 +46,10 @@ public struct BundleReader: Sendable {
       guard isEncrypted || GzipReader.isGzip(first) else {
         throw SupportBundleError(
           .bundleUnreadable, operation: Self.operation, path: path,
-          detail: "it is neither packed with gzip nor encrypted with age",
-          hint: "Give the file that lazaret export wrote.")
+          detail: "it is neither packed with gzip nor encrypted with age")
       }
       if isEncrypted, identities.isEmpty {
-        throw SupportBundleError(
-          .keyNeeded, operation: Self.operation, path: path, detail: "it is encrypted",
-          hint: "Give the file with the secret key of one of its recipients.")
+        throw SupportBundleError(.keyNeeded, operation: Self.operation, path: path, detail: "it is encrypted")
       }
       try fileSystem.makeDirectory(folder, permissions: .ownerReadWriteExecute)
       do {

@@ -70,8 +70,6 @@ struct UnpackedBag {
   }
 
   private func damaged(_ path: FilePath, _ detail: String) -> SupportBundleError {
-    SupportBundleError(
-      .bundleDamaged, operation: Self.operation, path: path, detail: detail,
-      hint: "Ask for the bundle again: what arrived is not what was sent.")
+    SupportBundleError(.bundleDamaged, operation: Self.operation, path: path, detail: detail)
   }
 }

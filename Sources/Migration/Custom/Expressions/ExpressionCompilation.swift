@@ -76,6 +76,9 @@ struct ExpressionCompilation {
     }
   }
 
+  /// Whether a message is about the grammar and not about a name.
+  ///
+  /// SQLite has one code for both, `SQLITE_ERROR`; only its words tell them apart.
   private static func isSyntax(_ message: String) -> Bool {
     ["syntax error", "incomplete input", "unrecognized token"].contains { message.contains($0) }
   }

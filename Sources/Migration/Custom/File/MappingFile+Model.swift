@@ -1,5 +1,5 @@
 public import ManagedObjectModel
-internal import StoreFiles
+public import StoreFiles
 
 extension MappingFile {
   /// The mapping model that the file describes.

@@ -1,4 +1,4 @@
-internal import StoreFiles
+public import StoreFiles
 
 /// The policies that an app provides, by the names under which mapping models ask for them.
 public struct MigrationPolicies: Sendable {

@@ -152,7 +152,7 @@ final class PolicyRun {
       told = MigrationError(
         .policyFailed, operation: "carry out a custom step",
         detail:
-          "\(place), \(stage): the policy threw an error of type \(printable(String(describing: type(of: error))))")
+          "\(place), \(stage): the policy threw an error of type \(printable(typeName(of: error)))")
     }
     told.entityName = told.entityName ?? mapping.destinationEntityName ?? mapping.sourceEntityName
     return told

@@ -149,6 +149,7 @@ extension Migrator {
     switch error {
     case var error as MigrationError:
       if error.isEnvironmental { return error }
+      error.details.code = error.fileError?.code
       error.kind = .stageHandlerFailed
       error.detail = "\(moment.rawValue): \(error.detail)"
       return error
@@ -156,7 +157,7 @@ extension Migrator {
       let told = MigrationError(database: error, path: nil)
       if told.isEnvironmental { return told }
       detail = "SQLite reported \(error.resultCode)"
-    default: detail = "the handler threw an error of type \(printable(String(describing: type(of: error))))"
+    default: detail = "the handler threw an error of type \(printable(typeName(of: error)))"
     }
     return MigrationError(
       .stageHandlerFailed, operation: "carry out a stage of the migration", detail: "\(moment.rawValue): \(detail)")

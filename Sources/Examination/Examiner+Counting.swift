@@ -1,0 +1,107 @@
+import ManagedObjectModel
+import PersistentStore
+import SQLiteFormat
+
+extension Examiner {
+  /// Looks at every page, and counts records on the way.
+  func checkPages(
+    of database: Database, _ schema: Schema, into examination: inout Examination, _ options: Options
+  ) throws(FormatError) {
+    let columns = options.countsRecords ? Self.entityColumns(of: schema, examination) : [:]
+    let report = try database.checkIntegrity(countingBy: columns, progress: options.progress)
+    examination.health.depth = .full
+    examination.health.integrity = report
+    examination.health.add(report.findings)
+    if !report.isSound { examination.condemn(.damagedPages(report)) }
+  }
+
+  /// Counts the records of every entity, or the rows of every table.
+  ///
+  /// Damage that is met on the way is followed up: every page is looked at then.
+  func count(
+    _ database: Database, _ schema: Schema, into examination: inout Examination, _ options: Options
+  ) throws(FormatError) {
+    try count(database, schema, into: &examination)
+    guard examination.health.isDamaged, examination.health.integrity == nil else { return }
+    var options = options
+    options.countsRecords = false
+    try checkPages(of: database, schema, into: &examination, options)
+  }
+
+  private func count(
+    _ database: Database, _ schema: Schema, into examination: inout Examination
+  ) throws(FormatError) {
+    var counted: [String: [Int64?: Int]?] = [:]
+    examination.entities = []
+    for counting in Self.countings(of: schema, examination) {
+      var entity = Examination.EntityCount(name: counting.name, table: counting.table)
+      if let table = schema.table(named: counting.table), table.rootPage > 0 {
+        if counted[table.name] == nil {
+          counted[table.name] = .some(try counts(of: table, counting.number != nil, database, &examination.health))
+        }
+        // Without a whole table no count is true; none is given then.
+        if let rows = counted[table.name] ?? nil {
+          entity.rows = counting.number.map { Int64(rows[Int64($0)] ?? 0) } ?? Int64(rows.values.reduce(0, +))
+        }
+      }
+      examination.entities.append(entity)
+    }
+  }
+
+  /// The rows of a table by entity, or all under nil; nil where the table cannot be read to its end.
+  private func counts(
+    of table: SchemaEntry, _ byEntity: Bool, _ database: Database, _ health: inout Health
+  ) throws(FormatError) -> [Int64?: Int]? {
+    let trees = health.integrity?.isSound == true ? health.integrity?.trees ?? [] : []
+    if let tree = trees.first(where: { $0.root == table.rootPage }) {
+      return byEntity ? tree.counts : [nil: tree.rows]
+    }
+    guard byEntity else {
+      let counted = try database.countRows(root: table.rootPage)
+      health.add(counted.findings)
+      return counted.findings.hasDamage ? nil : [nil: counted.count]
+    }
+    guard let column = table.tableDefinition?.column(named: "Z_ENT") else { return nil }
+    let counted = try database.countRows(root: table.rootPage, byIntegerIn: column)
+    health.add(counted.findings)
+    return counted.findings.hasDamage ? nil : counted.counts
+  }
+
+  /// What is counted: the records of an entity, or the rows of a table.
+  private struct Counting {
+    let name: String
+    let table: String
+
+    /// The number of the entity; nil where all rows of the table count.
+    var number: Int?
+  }
+
+  /// The place of `Z_ENT` in the tables of entities, under their root pages.
+  private static func entityColumns(of schema: Schema, _ examination: Examination) -> [UInt32: Int] {
+    var columns: [UInt32: Int] = [:]
+    for counting in countings(of: schema, examination) where counting.number != nil {
+      guard let table = schema.table(named: counting.table), table.rootPage > 0 else { continue }
+      columns[table.rootPage] = table.tableDefinition?.column(named: "Z_ENT")
+    }
+    return columns
+  }
+
+  /// The entities of a Core Data store, or the tables of any other, by name; none is counted.
+  static func entities(of schema: Schema, _ examination: Examination) -> [Examination.EntityCount] {
+    countings(of: schema, examination).map { .init(name: $0.name, table: $0.table) }
+  }
+
+  private static func countings(of schema: Schema, _ examination: Examination) -> [Counting] {
+    var countings: [Counting] = []
+    if examination.kind == .coreData, let model = examination.storeModel, let layout = layout(of: model) {
+      countings = layout.entities.map { Counting(name: $0.name, table: $0.tableName, number: $0.number) }
+    } else {
+      for table in schema.tables where !table.name.hasPrefix("sqlite_") && table.rootPage > 0 {
+        let isBookkeeping = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"].contains(table.name)
+        if examination.kind == .coreData, isBookkeeping { continue }
+        countings.append(Counting(name: table.name, table: table.name))
+      }
+    }
+    return countings.sorted { $0.name < $1.name }
+  }
+}
