@@ -59,7 +59,7 @@ extension RecoveryKit {
       if error.path == nil { error.path = store }
       throw error
     } catch let error as FormatError {
-      throw RecoveryKitError(error, path: store)
+      throw RecoveryKitError(error.fileError == nil ? .storeNotSound : .file, because: error, path: store)
     } catch {
       guard let failure = error as? DatabaseError, failure.resultCode == .SQLITE_BUSY else {
         throw .notSound("it cannot be opened for reading", store)
