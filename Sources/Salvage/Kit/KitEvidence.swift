@@ -18,7 +18,8 @@ struct KitEvidence {
   ///   - scope: which of them say something of the store; nil for all.
   ///   - remarks: what is to be said is added to it.
   static func choose(
-    from kits: [RecoveryKit], _ scope: EvidenceScope?, _ reader: PageReader, _ identity: StoreIdentity, _ schema: SchemaSearch,
+    from kits: [RecoveryKit], _ scope: EvidenceScope?, _ reader: PageReader,
+    _ identity: StoreIdentity, _ schema: SchemaSearch,
     _ remarks: inout [String]
   ) throws(SalvageError) -> KitEvidence? {
     for kit in kits {
