@@ -95,7 +95,9 @@ struct SalvageCommand: ParsableCommand {
     let known = try (model ?? schema).map { try versionOrder.loadAppModel($0.path) }
     let line = ProgressLine()
     Interruption.listen()
-    let options = Salvager.Options(findsDeleted: deleted, migrates: !noMigrate, kit: kit, donor: donor) {
+    let options = Salvager.Options(
+      findsDeleted: deleted, migrates: !noMigrate, kit: kit, scope: try EvidenceScope(of: store.path), donor: donor
+    ) {
       phase, done, total in
       line.show(phase.words, done, of: total)
       return !Interruption.isRequested

@@ -35,7 +35,7 @@ struct SalvageWork {
     self.home = home
   }
 
-  /// Salvages, verifies, and keeps the result; an earlier one goes when the new one is whole and the receipt names it.
+  /// Salvages, verifies, and keeps the result; an earlier one stays, and stays the one to install where it is better.
   ///
   /// - Throws: `LazaretError` of the kinds `salvageFailed` and `cancelled`; what the surroundings say. The receipt then has what an
   ///   earlier salvage gave, and the reason.
@@ -62,13 +62,12 @@ struct SalvageWork {
     let backup = try options.backup.map { source in
       try UnpackedBackup(
         source, of: stored.receipt?.originalPath.path ?? stored.files.main, home: home ?? folder.path.folder,
-        trust: options.trustsBackup ? .anyStore : .sameStore, surroundings: surroundings,
+        trust: options.trustsBackup ? .anyStore : .sameStore, scope: stored.evidence, surroundings: surroundings,
         isCancelled: observer.isCancelled)
     }
     let salvaging = Salvager.Options(
       findsDeleted: options.findsDeleted, fitsModel: true, ignoresLog: try hasForeignLog(stored),
-      kit: .any([.folders(kits), backup?.kit ?? .none]),
-      donor: backup?.donor
+      kit: .any([.folders(kits), backup?.kit ?? .none]), scope: stored.evidence, donor: backup?.donor
     ) { [observer] in
       observer.progress(clock.progress($0, $1, $2))
       return !observer.isCancelled()
@@ -95,30 +94,41 @@ struct SalvageWork {
         .init(
           name: $0.name, table: $0.table, recovered: $0.recovered, doubtful: $0.doubtful, lost: $0.lost,
           lostIsExact: $0.isLostExact)
-      })
+      }, evidence: basis(of: report))
+    let succession = try ResultSuccession(of: result, in: folder, stored, model, fileSystem)
     var told = report
     told.store = PathText(stored.files.main)
     told.output = PathText(files.store.main)
     if setAside != nil { told.rebuild?.setAsideFile = files.setAside }
+    if let comparison = succession.comparison { told.remarks.append(comparison.words) }
     try folder.keep(made, setAside: setAside, report: try told.json(), as: files)
     try folder.endSalvage(of: id)
-    let former = folder.result(of: stored)
     let updated = try folder.update(id) { receipt in
       var salvage = receipt.salvage ?? Receipt.Salvage(pendingSince: date, isWanted: false)
       let isWaiting = usability.failure?.code == Receipt.Salvage.newerAppCode
-      salvage.state = usability.isUsable || isWaiting ? .salvaged : .failed
-      salvage.date = date.rfc3339
-      salvage.result = result
-      salvage.failure = usability.failure
+      if succession.isCurrent {
+        salvage.state = usability.isUsable || isWaiting ? .salvaged : .failed
+        salvage.date = date.rfc3339
+        salvage.failure = usability.failure
+      }
+      succession.apply(to: &salvage)
       receipt.salvage = salvage
       receipt.add(
         Receipt.Moment(
           usability.isUsable ? .salvaged : .salvageFailed, at: date,
-          words: usability.failure?.words ?? result.words, path: result.name))
+          words: usability.failure?.words ?? succession.words, path: result.name))
     }
-    if let former, former != files { try folder.remove(former) }
+    for former in succession.superfluous where former != files { try folder.remove(former) }
     return QuarantineSalvage(
-      stored: updated, store: files.store.main, reportPath: files.report, report: told, result: result)
+      stored: updated, store: files.store.main, reportPath: files.report, report: told, result: result,
+      isCurrent: succession.isCurrent, comparison: succession.comparison)
+  }
+
+  /// What a report says that it stands on.
+  private func basis(of report: SalvageReport) -> Receipt.Salvage.Evidence {
+    Receipt.Salvage.Evidence(
+      kit: report.kit.map { Timestamp($0.date)?.fileName ?? $0.date },
+      backup: report.backup.map { $0.id ?? $0.date }, deleted: options.findsDeleted, library: LibraryVersion.current)
   }
 
   /// The status of the main file, or where that is missing of a log or a journal that may have pages of it.

@@ -63,7 +63,6 @@ extension RecoveryKit {
       if error.path == nil { error.path = store }
       throw error
     } catch {
-      let operation = "note a recovery kit"
       guard let cause = DatabaseFailure(error, operation: operation, path: store).environmentalError else {
         throw .notSound("it cannot be opened for reading", store)
       }

@@ -57,7 +57,7 @@ public enum SalvageErrorKind: String, FailureKind {
 
 extension SalvageError {
   /// The error of a file that could not be read or written.
-  init(_ error: FileError) { self.init(.file, because: error) }
+  package init(_ error: FileError) { self.init(.file, because: error) }
 
   /// The error of evidence that could not be read, or is no database.
   init(_ error: FormatError) { self.init(error.fileError == nil ? .nothingFound : .file, because: error) }

@@ -80,6 +80,10 @@ struct SalvageRun {
     var report = try SalvageReport(
       harvest, isSchemaWhole: find.isSchemaWhole, list: find.list, evidence: evidence, isLogForeign: find.isLogForeign,
       kit: find.kit)
+    if let donor = options.donor {
+      report.backup = SalvageReport.BackupUse(
+        date: donor.date, id: donor.id, rows: report.entities.reduce(0) { $0 + $1.fromBackup })
+    }
     let remarks = try find.remarks + LogIndex.remarks(evidence, reader) + harvest.remarks
     report.remarks += remarks
     report.remarks += reader.layout.otherDatabases.map { "another database begins at byte \($0) of the file" }
@@ -193,7 +197,7 @@ struct SalvageRun {
     var schema = try SchemaSearch.find(reader, map)
     var identity = try StoreIdentity.find(reader, map, schema.entries)
     var kitRemarks: [String] = []
-    let kit = try KitEvidence.choose(from: kits, reader, identity, schema, &kitRemarks)
+    let kit = try KitEvidence.choose(from: kits, options.scope, reader, identity, schema, &kitRemarks)
     if let kit {
       identity.notedHashes = kit.versionHashes
       if !schema.isWhole { schema.entries = kit.supplemented(schema.entries, pageCount: map.pageCount) }

@@ -22,6 +22,7 @@ extension BackupJob {
         app: request.appVersion, library: LibraryVersion.current, sqlite: SQLiteLibrary.version,
         storeWrittenBySQLite: examination.health.writtenBySQLite, operatingSystem: LibraryVersion.operatingSystem))
     manifest.tags = request.tags
+    manifest.lineage = request.lineage
     if let metadata = examination.metadata {
       manifest.model = .init(
         version: request.modelVersion, identifiers: metadata.versionIdentifiers, checksum: metadata.versionChecksum,

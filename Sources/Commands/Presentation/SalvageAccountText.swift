@@ -27,16 +27,32 @@ struct SalvageAccountText {
     }
     return table.text(indent: indent)
   }
+
+  /// The entities of which two results have different accounts.
+  static func table(_ comparison: SalvageComparison, indent: String = "    ") -> String {
+    guard !comparison.entities.isEmpty else { return "" }
+    var table = TextTable(["", "result", "recovered", "doubtful", "lost"], numericColumns: [2, 3, 4])
+    for entity in comparison.entities {
+      for (word, account) in [("earlier", entity.earlier), ("later", entity.later)] {
+        guard let account else { continue }
+        table.append([
+          printable(entity.name), word, "\(account.recovered)", "\(account.doubtful)",
+          account.lostIsExact ? "\(account.lost)" : "about \(account.lost)",
+        ])
+      }
+    }
+    return table.text(indent: indent)
+  }
 }
 
 extension Receipt.Salvage {
   /// The state in a word or two, for a list.
   var word: String {
-    let share = result?.score.map { " \($0) %" } ?? ""
+    let share = (result?.score.map { " \($0) %" } ?? "") + (others.map { ", \($0.count + 1) results" } ?? "")
     return switch state {
     case .pending: "pending"
     case .salvaged: "salvaged" + share
-    case .failed: "failed"
+    case .failed: "failed" + (others.map { ", \($0.count + 1) results" } ?? "")
     case .installed: "installed" + share
     }
   }

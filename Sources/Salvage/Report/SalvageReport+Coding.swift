@@ -17,6 +17,7 @@ extension SalvageReport: Codable {
     case causes
     case pages
     case kit
+    case backup
     case rebuild
   }
 
@@ -52,6 +53,7 @@ extension SalvageReport: Codable {
     causes = try values.decode([DamageCause].self, forKey: .causes)
     pages = try values.decode(PageStates.self, forKey: .pages)
     kit = try values.decodeIfPresent(KitUse.self, forKey: .kit)
+    backup = try values.decodeIfPresent(BackupUse.self, forKey: .backup)
     rebuild = try values.decodeIfPresent(Rebuild.self, forKey: .rebuild)
   }
 
@@ -74,6 +76,7 @@ extension SalvageReport: Codable {
     try values.encode(causes, forKey: .causes)
     try values.encode(pages, forKey: .pages)
     try values.encodeIfPresent(kit, forKey: .kit)
+    try values.encodeIfPresent(backup, forKey: .backup)
     try values.encodeIfPresent(rebuild, forKey: .rebuild)
   }
 }
