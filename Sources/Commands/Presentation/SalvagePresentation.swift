@@ -135,14 +135,3 @@ struct SalvageText {
     return lines + "  Keep the damaged store as it is until you are sure that nothing is missing.\n"
   }
 }
-
-/// A number with commas between groups of three digits.
-func grouped(_ number: Int64) -> String {
-  let digits = String(number.magnitude)
-  var result = ""
-  for (place, digit) in digits.enumerated() {
-    if place > 0, (digits.count - place).isMultiple(of: 3) { result.append(",") }
-    result.append(digit)
-  }
-  return number < 0 ? "-" + result : result
-}

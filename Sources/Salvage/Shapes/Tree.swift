@@ -42,8 +42,8 @@ struct Tree {
   /// Whether it belongs to SQLite or to the salvage itself and is not part of the result.
   var isInternal = false
 
-  /// Why the columns of its rows are doubtful; nil where they are not.
-  var doubt: String?
+  /// Which of its columns nothing tells apart; nil where all are known.
+  var doubt: ColumnDoubt?
 
   /// The leaves, in the order in which they were found; sorted by their first rowid before they are read.
   var leaves: [UInt32] = []
