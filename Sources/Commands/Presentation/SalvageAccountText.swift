@@ -9,6 +9,7 @@ struct SalvageAccountText {
       text += "    its records can be salvaged with: lazaret quarantine salvage\n"
       return
     }
+    if salvage.store != nil { text += "    \(salvage.count.words)\n" }
     text += Self.table(salvage.entities)
     if let path = salvage.store { text += "    salvaged store: \(printable(path.text))\n" }
     if let path = salvage.setAside { text += "    not in it: \(printable(path.text))\n" }
@@ -21,8 +22,7 @@ struct SalvageAccountText {
     var table = TextTable(["", "recovered", "doubtful", "lost"], numericColumns: [1, 2, 3])
     for entity in entities {
       table.append([
-        printable(entity.name), "\(entity.recovered)", "\(entity.doubtful)",
-        entity.lostIsExact ? "\(entity.lost)" : "about \(entity.lost)",
+        printable(entity.name), grouped(entity.recovered), grouped(entity.doubtful), RecoveryCount(entity).lostNumber,
       ])
     }
     return table.text(indent: indent)
@@ -32,12 +32,11 @@ struct SalvageAccountText {
 extension Receipt.Salvage {
   /// The state in a word or two, for a list.
   var word: String {
-    let share = result?.score.map { " \($0) %" } ?? ""
-    return switch state {
+    switch state {
     case .pending: "pending"
-    case .salvaged: "salvaged" + share
+    case .salvaged, .installed:
+      [state.rawValue, result.map { $0.count.share }].compactMap(\.self).joined(separator: " ")
     case .failed: "failed"
-    case .installed: "installed" + share
     }
   }
 }

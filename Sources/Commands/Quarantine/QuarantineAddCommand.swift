@@ -8,7 +8,7 @@ struct QuarantineAddCommand: ParsableCommand {
     usage: "lazaret quarantine add <store> [--reason <text>] [<options>]",
     discussion: """
       The store goes into Incompatible/ beside it, under the time in UTC. A store that another process has open stays \
-      where it is.
+      where it is. What is printed ends with the command that puts it back.
 
       \(ExitStatus.help)
       """)
@@ -35,12 +35,15 @@ struct QuarantineAddCommand: ParsableCommand {
     try report(json: output.json) {
       let model = try model.map { try versionOrder.loadAppModel($0.path) }
       let line = ProgressLine()
-      let stored = try Quarantines(home: home.path).add(
+      let quarantines = Quarantines(home: home.path)
+      let stored = try quarantines.add(
         store.path, model: model, reason: reason, appVersion: appVersion,
         observer: OpeningObserver { line.show($0) })
       line.clear()
       Terminal.standardOutput.write(
-        output.json ? JSONText.pretty(QuarantinedStoreJSON(stored)) : QuarantinedStoreText(stored).text)
+        output.json
+          ? JSONText.pretty(try QuarantinedStoreJSON(stored, in: quarantines))
+          : QuarantinedStoreText(stored, undo: try quarantines.undo(of: stored)).text)
     }
   }
 }

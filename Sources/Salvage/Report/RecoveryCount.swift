@@ -109,6 +109,9 @@ extension RecoveryCount {
     return text + "."
   }
 
+  /// `90 %`, or `about 90 %`: the share that was recovered, for a list.
+  public var share: String { isEstimate ? "about \(percent) %" : "\(percent) %" }
+
   /// `3`, or `about 3`: the number of lost records in a table.
   public var lostNumber: String { isEstimate ? "about \(grouped(lost))" : grouped(lost) }
 
