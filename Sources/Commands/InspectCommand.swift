@@ -23,7 +23,8 @@ struct InspectCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken.", valueName: "model"))
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken.",
+      valueName: "model"))
   var model: [PathArgument] = []
 
   @OptionGroup var versionOrder: VersionOrderOptions

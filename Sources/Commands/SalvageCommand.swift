@@ -36,7 +36,8 @@ struct SalvageCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom; of several, or of those in a folder, the one that fits the store is taken.", valueName: "model"))
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom; of several, or of those in a folder, the one that fits the store is taken.",
+      valueName: "model"))
   var model: [PathArgument] = []
 
   @Option(help: "The schema of a plain SQLite store, a .sql file.")

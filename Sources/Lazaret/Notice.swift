@@ -129,7 +129,8 @@ public struct Notice: Sendable, Hashable, Codable {
   private static func key(for code: String) -> String {
     switch code {
     case VerdictReason.migrationFailedCode: "migration"
-    case "other-model", "unknown-version", "not-core-data", "other-schema", VerdictReason.notMigratableCode: "incompatible"
+    case "other-model", "unknown-version", "not-core-data", "other-schema", VerdictReason.notMigratableCode:
+      "incompatible"
     case QuarantineCase.leftoversCode: "leftovers"
     case QuarantineCase.requestCode: "set-aside"
     default: "damaged"

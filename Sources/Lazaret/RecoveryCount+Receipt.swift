@@ -55,8 +55,8 @@ extension Receipt.Salvage.Result {
 }
 
 extension Receipt {
-  /// How many records a sound store held that is in quarantine because it does not fit the app; nil where it was damaged,
-  /// or they were not counted.
+  /// How many records a sound store holds that is in quarantine because it does not fit the app; nil where it is damaged, or
+  /// they were not counted.
   var soundRecords: Int64? {
     let codes = ["other-model", "unknown-version", "not-core-data", "other-schema", VerdictReason.notMigratableCode]
     guard codes.contains(reason.code) || reason.code == VerdictReason.migrationFailedCode, let entities else {

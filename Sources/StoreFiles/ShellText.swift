@@ -5,7 +5,8 @@ package import SystemPackage
 /// What a terminal would obey is written as octal escapes in `$'…'`, which bash, zsh and the POSIX shell of 2024 read.
 package func shellQuoted(_ path: FilePath) -> String {
   // A name that begins with a dash would be read as an option.
-  let path = path.components.first?.string.hasPrefix("-") == true && path.root == nil ? FilePath(".").pushing(path) : path
+  let path =
+    path.components.first?.string.hasPrefix("-") == true && path.root == nil ? FilePath(".").pushing(path) : path
   let bytes = path.rawBytes
   if !bytes.isEmpty, bytes.allSatisfy(isPlain) { return path.string }
   let text = path.string

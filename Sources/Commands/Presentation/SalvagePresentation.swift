@@ -33,7 +33,8 @@ struct SalvageText {
   private static func headline(_ report: SalvageReport) -> String {
     let cut = report.referencesCut
     guard cut > 0 else { return report.count.words }
-    return report.count.words + " \(counted(cut, "reference")) to records that are gone \(cut == 1 ? "was" : "were") cut."
+    return report.count.words
+      + " \(counted(cut, "reference")) to records that are gone \(cut == 1 ? "was" : "were") cut."
   }
 
   /// How many records are doubtful for each reason, entity by entity.
@@ -41,7 +42,8 @@ struct SalvageText {
     var lines = ""
     for entity in report.records {
       for reason in entity.count.reasonsByCount {
-        lines += "  \(printable(entity.name)): \(grouped(entity.doubts[reason] ?? 0)) doubtful because \(reason.words)\n"
+        lines +=
+          "  \(printable(entity.name)): \(grouped(entity.doubts[reason] ?? 0)) doubtful because \(reason.words)\n"
       }
     }
     return lines

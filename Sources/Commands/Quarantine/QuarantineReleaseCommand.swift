@@ -36,7 +36,8 @@ struct QuarantineReleaseCommand: ParsableCommand {
         Terminal.standardOutput.write(
           JSONText.pretty(
             Released(
-              store: PathText(result.place.main), quarantined: result.quarantined.map { try QuarantinedStoreJSON($0, in: quarantines) })))
+              store: PathText(result.place.main),
+              quarantined: result.quarantined.map { try QuarantinedStoreJSON($0, in: quarantines) })))
       } else {
         var text = "The store is back at \(printable(result.place.main.string)).\n"
         if let replaced = result.quarantined {

@@ -46,7 +46,9 @@ struct QuarantinedStoreText {
       lines += "\n"
     }
     var files = TextTable(["file", "bytes", "SHA-256"], numericColumns: [1])
-    for file in receipt.files { files.append([printable(file.name.text), grouped(file.bytes), printable(file.sha256)]) }
+    for file in receipt.files {
+      files.append([printable(file.name.text), grouped(file.bytes), printable(file.sha256)])
+    }
     lines += "\n" + files.text()
     if let entities = receipt.entities, !entities.isEmpty {
       var table = TextTable(["entity", "table", "records"], numericColumns: [2])

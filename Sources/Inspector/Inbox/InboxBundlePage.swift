@@ -117,12 +117,12 @@ struct InboxBundlePage: InspectorPage {
       "What the sender salvaged",
       words
         + .table(
-        "Entities",
-        head: """
-          <th scope="col">Entity</th><th scope="col"><span class="visually-hidden">Share</span></th>\
-          <th scope="col" class="number">Recovered</th><th scope="col" class="number">Doubtful</th>\
-          <th scope="col" class="number">Lost</th>
-          """, rows))
+          "Entities",
+          head: """
+            <th scope="col">Entity</th><th scope="col"><span class="visually-hidden">Share</span></th>\
+            <th scope="col" class="number">Recovered</th><th scope="col" class="number">Doubtful</th>\
+            <th scope="col" class="number">Lost</th>
+            """, rows))
   }
 
   private var files: HTML {

@@ -16,7 +16,8 @@ extension OpeningEvent {
   ) -> OpeningEvent {
     var event = OpeningEvent(
       .quarantine, at: date, path: stored.files.main,
-      words: "The old store was moved into quarantine, complete and unchanged\(kept(stored)).", id: stored.id, reason: reason,
+      words: "The old store was moved into quarantine, complete and unchanged\(kept(stored)).", id: stored.id,
+      reason: reason,
       receipt: stored.receiptPath)
     event.salvage = OpeningSalvage(stored)
     event.report = report.map { PathText($0) }

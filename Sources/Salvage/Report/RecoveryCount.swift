@@ -51,7 +51,10 @@ public struct RecoveryCount: Sendable, Hashable {
   public var total: Int64 { recovered.addingClamped(lost) }
 
   /// The share of them that was recovered in percent, rounded down; 100 where there were none.
-  public var percent: Int { total > 0 ? Int(Double(recovered) / Double(total) * 100) : 100 }
+  public var percent: Int {
+    guard total > 0 else { return 100 }
+    return Int(total.dividingFullWidth(recovered.multipliedFullWidth(by: 100)).quotient)
+  }
 }
 
 extension RecoveryCount {

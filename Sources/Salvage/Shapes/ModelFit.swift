@@ -1,4 +1,6 @@
 internal import ManagedObjectModel
+internal import PersistentStore
+internal import SQLiteFormat
 internal import StoreFiles
 
 /// Whether a model has anything of what a store holds.
