@@ -58,7 +58,8 @@ public struct Notice: Sendable, Hashable, Codable {
   ) -> Notice {
     if let salvage, salvage.isInstalled { return salvaged(reason, salvage, report: report) }
     let key = key(for: reason.code)
-    let held = records.map { " \(counted($0, "record")) of it \($0 == 1 ? "is" : "are") in quarantine." } ?? ""
+    let held =
+      records.map { $0 > 0 ? " Its \(counted($0, "record")) \($0 == 1 ? "is" : "are") in quarantine." : "" } ?? ""
     if salvage?.state == .pending {
       return Notice(
         key: "lazaret.notice.salvage-later", title: "Your data was set aside",

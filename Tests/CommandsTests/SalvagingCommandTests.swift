@@ -89,7 +89,9 @@ struct SalvagingCommandTests {
     #expect(refused.errors.contains("model-fits-nothing"), "\(refused.errors)")
     #expect(try FileSystem().status(of: desk.folder.appending("Boats.sqlite")) == nil)
     let sound = try desk.makeOldStore()
-    for models in [["--model", boats, "--model", desk.folder.appending("Models/Cars.xcdatamodel").string], ["--model", "Models"]] {
+    for models in [
+      ["--model", boats, "--model", desk.folder.appending("Models/Cars.xcdatamodel").string], ["--model", "Models"],
+    ] {
       let out = "Out-\(models.count).sqlite"
       let salvaged = try desk.run(["salvage", sound, "-o", out] + models)
       #expect(salvaged.status == 0, "\(salvaged.errors)")

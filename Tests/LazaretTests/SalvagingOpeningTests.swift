@@ -102,7 +102,9 @@ struct SalvagingOpeningTests {
     #expect(opening.isWithLosses)
     let notice = try #require(opening.notice)
     #expect(notice.key == "lazaret.notice.salvaged-with-losses")
-    let (all, percent) = (salvage.recovered + salvage.lost, 100 * salvage.recovered / (salvage.recovered + salvage.lost))
+    let (all, percent) = (
+      salvage.recovered + salvage.lost, 100 * salvage.recovered / (salvage.recovered + salvage.lost)
+    )
     let about = salvage.lostIsExact ? "" : "about "
     let words =
       "Recovered \(commas(salvage.recovered)) of \(about)\(commas(all)) records (\(percent) %)"

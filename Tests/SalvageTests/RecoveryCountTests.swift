@@ -25,9 +25,12 @@ struct RecoveryCountTests {
   func headline() {
     let told = count(49_432, [.columnOrder: 40_439], lost: 5_337, basis: .kit)
     #expect(
-      told.words == "Recovered 49,432 of 54,769 records (90 %), 40,439 of them doubtful because the definition of their "
-        + "table is lost and nothing tells some of its columns apart. 5,337 records are lost, counted by a recovery kit.")
-    #expect(count(334, lost: 3, basis: .index).words.hasPrefix("Recovered 334 of 337 records (99 %). 3 records are lost,"))
+      told.words
+        == "Recovered 49,432 of 54,769 records (90 %), 40,439 of them doubtful because the definition of their "
+        + "table is lost and nothing tells some of its columns apart. 5,337 records are lost, counted by a recovery kit."
+    )
+    #expect(
+      count(334, lost: 3, basis: .index).words.hasPrefix("Recovered 334 of 337 records (99 %). 3 records are lost,"))
     #expect(count(0, lost: 1, basis: .cells).words.hasPrefix("Recovered 0 of 1 record (0 %). 1 record is lost,"))
     #expect(count(7).words == "Recovered 7 of 7 records (100 %).")
     #expect(count(0).words == "No records were recovered.")

@@ -8,7 +8,8 @@ struct ShellTextTests {
   @Test(
     "A shell reads each path as it is",
     arguments: [
-      "/plain/App.sqlite", "with space", "it's", "$HOME `id` $(id)", "a\"b\\c", "line\nend", "\u{1B}[2J", "-rf", "ü/ö", "*?[a]", "~",
+      "/plain/App.sqlite", "with space", "it's", "$HOME `id` $(id)", "a\"b\\c", "line\nend", "\u{1B}[2J", "-rf", "ü/ö",
+      "*?[a]", "~",
     ])
   func shell(text: String) throws {
     let path = FilePath(text)
@@ -21,8 +22,9 @@ struct ShellTextTests {
 
   @Test("Thousands are set off by commas")
   func numbers() {
-    #expect([0, 7, 999, 1_000, 12_345, 1_234_567, -1_000].map { grouped($0) }
-      == ["0", "7", "999", "1,000", "12,345", "1,234,567", "-1,000"])
+    #expect(
+      [0, 7, 999, 1_000, 12_345, 1_234_567, -1_000].map { grouped($0) }
+        == ["0", "7", "999", "1,000", "12,345", "1,234,567", "-1,000"])
     #expect(grouped(Int64.min) == "-9,223,372,036,854,775,808")
     #expect(counted(1, "record") == "1 record" && counted(2_000, "entity", "entities") == "2,000 entities")
   }
