@@ -1,5 +1,5 @@
 public import Quarantine
-public import StoreFiles
+import StoreFiles
 public import SystemPackage
 
 extension QuarantinedStore {

@@ -136,8 +136,9 @@ extension Receipt.Salvage {
     /// Whether everything that the store held is in it, beyond doubt.
     public var isComplete: Bool
 
-    /// How much of the store was recovered, from 0 to 100; nil where not known. Kept for programs that read it, and shown
-    /// nowhere.
+    /// How much of the store was recovered, from 0 to 100; nil where not known.
+    ///
+    /// It is kept for programs that read it, and shown nowhere.
     public var score: Int?
 
     /// The accounts, by name.

@@ -16,7 +16,7 @@ package struct BundleAccount: Sendable, Hashable, Codable {
     /// Records lost.
     package var lost: Int64
 
-    /// Whether the number of lost records is exact; else it is an estimate. Nil where an earlier version did not note it.
+    /// Whether the number of lost records is exact, and no estimate; nil where an earlier version did not note it.
     package var lostIsExact: Bool?
   }
 

@@ -36,7 +36,9 @@ public struct OpeningSalvage: Sendable, Hashable, Codable {
   /// Why records are doubtful, with how many for each reason, by the codes of a salvage report; empty where none is.
   public var doubtfulReasons: [String: Int64]
 
-  /// How much of the store was recovered, from 0 to 100; nil where not known. Kept for programs that read it.
+  /// How much of the store was recovered, from 0 to 100; nil where not known.
+  ///
+  /// It is kept for programs that read it, and shown nowhere.
   public var score: Int?
 
   /// The accounts of the entities, by name.

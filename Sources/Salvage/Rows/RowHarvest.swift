@@ -168,8 +168,9 @@ final class RowHarvest {
     let pageDoubt = doubtReason(ofPage: page, tree: index)
     let source = source(of: page)
     var confused: [LeafCell] = []
-    var first: Int64?
-    var last: Int64 = 0
+    // Rows that were found by their content come in any order.
+    var first = Int64.max
+    var last = Int64.min
     var written = 0
     for cell in scan.cells {
       let reason = pageDoubt ?? doubtReason(of: cell, buffer.span, tree: index)
@@ -177,8 +178,8 @@ final class RowHarvest {
         try write(cell, buffer.span, &payload, page: page, tree: index, source: source, doubtReason: reason)
       else { continue }
       if pageDoubt == nil, reason != nil { confused.append(cell) }
-      if first == nil { first = cell.rowid }
-      last = cell.rowid
+      first = min(first, cell.rowid)
+      last = max(last, cell.rowid)
       written += 1
     }
     tallies[index].destroyed += Int64(max(0, scan.badPointers - scan.carved) + scan.tornCells)
@@ -187,7 +188,7 @@ final class RowHarvest {
     let doubtReason = pageDoubt ?? (confused.count == written ? .columnOrder : nil)
     if let doubtReason { tallies[index].doubts[doubtReason, default: 0] += Int64(written) }
     try notes.notePage(
-      tree.name, page: page, source: source, foundBy: foundBy(fate), first: first ?? 0, last: last, rows: written,
+      tree.name, page: page, source: source, foundBy: foundBy(fate), first: first, last: last, rows: written,
       fate == .placed ? .probable : .certain, doubtReason,
       reason: doubtReason.map { words(of: $0, tree: index) }
         ?? (fate == .placed ? "no page leads to it; it fits this table and a gap in it" : nil))
