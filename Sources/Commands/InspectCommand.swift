@@ -6,7 +6,7 @@ struct InspectCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "inspect",
     abstract: "Says what a store is, whether it is sound, and whether the app's model opens it.",
-    usage: "lazaret inspect <store> [--model <model>] [<options>]",
+    usage: "lazaret inspect <store> [--model <model> …] [<options>]",
     discussion: """
       Touches nothing: no byte of the store changes, and no file appears beside it.
 
@@ -21,8 +21,11 @@ struct InspectCommand: ParsableCommand {
   @Argument(help: "The store's main file.")
   var store: PathArgument
 
-  @Option(help: "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema.")
-  var model: PathArgument?
+  @Option(
+    help: ArgumentHelp(
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken.",
+      valueName: "model"))
+  var model: [PathArgument] = []
 
   @OptionGroup var versionOrder: VersionOrderOptions
 
@@ -39,7 +42,7 @@ struct InspectCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let model = try model.map { try versionOrder.loadAppModel($0.path) }
+      let model = try versionOrder.loadAppModel(model.map(\.path), fitting: store.path)
       let line = ProgressLine()
       let options = Examiner.Options(depth: check, countsRecords: counts) { done, total in
         line.show("Checking", Int64(done), of: Int64(total))

@@ -133,6 +133,7 @@ struct OpeningText {
       lines += "\n  \(event.words)\n    \(printable(event.path.text))\n"
       if let receipt = event.receipt { lines += "    receipt: \(printable(receipt.text))\n" }
       if let report = event.report { lines += "    report: \(printable(report.text))\n" }
+      if let undo = event.undo { lines += "    undo it with: \(undo)\n" }
       if let migration = event.migration { lines += Self.text(migration) }
       if index == last, let salvage = event.salvage { lines += SalvageAccountText(salvage).text }
     }
@@ -151,10 +152,10 @@ struct OpeningText {
   private static func text(_ migration: OpeningMigration) -> String {
     var lines = ""
     for step in migration.steps {
-      lines += "    \(printable(step.step)): \(counted(Int64(step.rows), "record")), \(step.way.rawValue)\n"
+      lines += "    \(printable(step.step)): \(counted(step.rows, "record")), \(step.way.rawValue)\n"
     }
     for loss in migration.losses {
-      let count = loss.rows.map { counted(Int64($0), "record") } ?? "an unknown number of records"
+      let count = loss.rows.map { counted($0, "record") } ?? "an unknown number of records"
       lines += "    lost: \(printable(loss.text)) (\(count))\n"
     }
     return lines

@@ -8,7 +8,7 @@ struct SalvageCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "salvage",
     abstract: "Makes a clean store of every row that is still in the bytes of a damaged one.",
-    usage: "lazaret salvage <store> [--model <model> | --schema <sql>] -o <out> [<options>]",
+    usage: "lazaret salvage <store> [--model <model> … | --schema <sql>] -o <out> [<options>]",
     discussion: """
       Touches nothing of the store: it is only read, byte by byte, and never opened as a database.
 
@@ -22,7 +22,8 @@ struct SalvageCommand: ParsableCommand {
       from and why it is doubtful.
 
       What was recovered, what was lost and what likely happened is told, and written beside the result as JSON: \
-      Rescued.salvage.json. Exits with 2 where anything was lost or is doubtful.
+      Rescued.salvage.json. Exits with 2 where anything was lost or is doubtful, and with 1 where the model has no entity \
+      of the store.
 
       EXAMPLE
         lazaret salvage Broken.sqlite --model App.xcdatamodeld -o Rescued.sqlite
@@ -33,8 +34,11 @@ struct SalvageCommand: ParsableCommand {
   @Argument(help: "The store's main file.")
   var store: PathArgument
 
-  @Option(help: "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom.")
-  var model: PathArgument?
+  @Option(
+    help: ArgumentHelp(
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom; of several, or of those in a folder, the one that fits the store is taken.",
+      valueName: "model"))
+  var model: [PathArgument] = []
 
   @Option(help: "The schema of a plain SQLite store, a .sql file.")
   var schema: PathArgument?
@@ -71,7 +75,7 @@ struct SalvageCommand: ParsableCommand {
     guard !(raw && noMigrate) else { throw ValidationError("--raw never migrates; leave --no-migrate out.") }
     guard kit == nil || !noKit else { throw ValidationError("Give --kit or --no-kit, not both.") }
     try backup.check()
-    guard model == nil || schema == nil else { throw ValidationError("Give a model or a schema, not both.") }
+    guard model.isEmpty || schema == nil else { throw ValidationError("Give a model or a schema, not both.") }
   }
 
   private var kitSource: KitSource {
@@ -92,7 +96,8 @@ struct SalvageCommand: ParsableCommand {
   }
 
   private func salvage(_ donor: SalvageDonor?, kit: KitSource) throws {
-    let known = try (model ?? schema).map { try versionOrder.loadAppModel($0.path) }
+    let known = try versionOrder.loadAppModel(
+      model.map(\.path) + [schema?.path].compactMap(\.self), fitting: store.path)
     let line = ProgressLine()
     Interruption.listen()
     let options = Salvager.Options(

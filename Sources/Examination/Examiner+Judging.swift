@@ -1,7 +1,7 @@
 import ManagedObjectModel
 import PersistentStore
 import SQLiteFormat
-internal import StoreFiles
+import StoreFiles
 
 extension Examiner {
   /// Compares a Core Data store with the app's model, by version hashes first.
@@ -138,8 +138,15 @@ extension Examiner {
         if missing.isEmpty {
           examination.modelVersion = name
           examination.accept(.hasSchema(name))
+        } else if Self.hasNone(of: expected, in: schema) {
+          examination.give(.incompatible, .otherSchema(schema.tables.map(\.name), schema: name))
         } else {
-          examination.give(.incompatible, .lacksTables(missing, schema: name))
+          // What an app's own migrator makes when it opens the store.
+          examination.health.notes.append(
+            HealthNote(
+              "lacks-tables", .note, "the store lacks \(Examination.list(missing, showing: 50)) of the schema",
+              count: missing.count))
+          examination.accept(.lacksTables(missing, schema: name))
         }
       } catch {
         examination.give(
@@ -148,6 +155,12 @@ extension Examiner {
             error.code, words: "The app's schema file cannot be used: \(error.detail).", hint: error.hint))
       }
     }
+  }
+
+  /// Whether a store has tables, and none of a schema's.
+  private static func hasNone(of expected: SQLSchema, in found: Schema) -> Bool {
+    let own = found.tables.filter { !$0.name.lowercased().hasPrefix("sqlite_") }
+    return !own.isEmpty && !expected.tables.isEmpty && expected.tables.keys.allSatisfy { found.table(named: $0) == nil }
   }
 
   /// What a schema has and a store lacks, as `cars` and `cars.owner`, with columns of another type.
@@ -185,8 +198,8 @@ extension Examination {
   mutating func accept(_ reason: VerdictReason) { give(.compatible, reason) }
 
   /// The first names of a list, and how many more there are.
-  static func list(_ names: [String]) -> String {
-    let shown = names.prefix(5).map { printableName($0) }.joined(separator: ", ")
-    return names.count > 5 ? "\(shown) and \(names.count - 5) more" : shown
+  static func list(_ names: [String], showing most: Int = 5) -> String {
+    let shown = names.prefix(most).map { printableName($0) }.joined(separator: ", ")
+    return names.count > most ? "\(shown) and \(grouped(names.count - most)) more" : shown
   }
 }

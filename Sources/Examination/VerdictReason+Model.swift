@@ -85,8 +85,17 @@ extension VerdictReason {
   static func lacksTables(_ missing: [String], schema: String) -> VerdictReason {
     VerdictReason(
       "lacks-tables",
-      words: "The store lacks what the schema \(quotedName(schema)) has: \(Examination.list(missing)).",
-      hint: "Bring the store up to the schema with the app's own statements, or let it be quarantined and replaced.")
+      words:
+        "The store is sound, and lacks what the schema \(quotedName(schema)) has: \(Examination.list(missing)). The app's own migrator runs next.",
+      hint: "Nothing is changed by opening it; the app's migrator brings it up to the schema.")
+  }
+
+  static func otherSchema(_ tables: [String], schema: String) -> VerdictReason {
+    VerdictReason(
+      "other-schema",
+      words:
+        "The store has no table of the schema \(quotedName(schema)); it has \(Examination.list(tables.filter { !$0.lowercased().hasPrefix("sqlite_") }.sorted())).",
+      hint: "Check that it is the right store and the right schema.")
   }
 }
 

@@ -27,13 +27,16 @@ extension InspectorParts {
     return (fitting ?? models.first, part)
   }
 
-  /// The first model by which a store can be opened, or migrated; nil where there is none.
+  /// The model that fits a store best; nil where none does.
   func fittingModel(of files: StoreFileSet) -> InspectorModel? {
     let examiner = Examiner(fileSystem: surroundings.fileSystem)
-    return models.first { model in
+    var best: (model: InspectorModel, fit: Int)?
+    for model in models {
       let part = PagePart { try examiner.examine(files.main, model: model.model, options: .init(countsRecords: false)) }
-      return [.compatible, .outdated].contains(part.value?.verdict)
+      let fit = part.value?.fit ?? 0
+      if fit > best?.fit ?? 0 { best = (model, fit) }
     }
+    return best?.model
   }
 
   /// The model of a name; nil for none.

@@ -27,6 +27,9 @@ public struct Notice: Sendable, Hashable, Codable {
   /// The report of a migration that failed, for the support; nil where there is none.
   public var report: PathText?
 
+  /// The command that puts the store in quarantine back in its place, for the support; nil where there is none.
+  public var undo: String?
+
   private static let usualActions = [
     Action(key: "lazaret.action.continue", title: "Continue"), sendReport,
     Action(key: "lazaret.action.contact-support", title: "Contact Support"),
@@ -39,31 +42,43 @@ public struct Notice: Sendable, Hashable, Codable {
     // The store's owner is told of its quarantine also where it was an interrupted run's, or another process's.
     guard let reason = events.last(where: { $0.reason != nil })?.reason else { return leftOut(by: events) }
     let salvage = events.last { $0.salvage != nil }?.salvage
-    return setAside(reason, salvage, report: report.map { PathText($0) })
+    let records = events.last { $0.records != nil }?.records
+    var notice = setAside(reason, salvage, records: records, report: report.map { PathText($0) })
+    notice.undo = events.last { $0.undo != nil }?.undo
+    return notice
   }
 
   /// The notice for a store that lies in quarantine for a reason, and for what is in its place.
   ///
-  /// - Parameter salvage: what has become of its salvage; nil where none was asked for.
+  /// - Parameters:
+  ///   - salvage: what has become of its salvage; nil where none was asked for.
+  ///   - records: how many records a sound store held; nil where it was damaged, or they were not counted.
   private static func setAside(
-    _ reason: Receipt.Reason, _ salvage: OpeningSalvage?, report: PathText? = nil
+    _ reason: Receipt.Reason, _ salvage: OpeningSalvage?, records: Int64?, report: PathText?
   ) -> Notice {
     if let salvage, salvage.isInstalled { return salvaged(reason, salvage, report: report) }
-    let (key, message) = words(for: reason.code)
+    let key = key(for: reason.code)
+    let held =
+      records.map { $0 > 0 ? " Its \(counted($0, "record")) \($0 == 1 ? "is" : "are") in quarantine." : "" } ?? ""
     if salvage?.state == .pending {
       return Notice(
         key: "lazaret.notice.salvage-later", title: "Your data was set aside",
         message:
-          "\(cause(of: reason.code)) It was not deleted: all of it was set aside, and you start with an empty one. Your data can be recovered from it later.",
+          "\(cause(of: reason.code)) It was not deleted: all of it was set aside, and you start with an empty one.\(held) Your data can be recovered from it later.",
         actions: [
           Action(key: "lazaret.action.continue", title: "Continue"),
           Action(key: "lazaret.action.recover", title: "Recover My Data"), sendReport,
           Action(key: "lazaret.action.contact-support", title: "Contact Support"),
         ], report: report)
     }
+    let kept =
+      key == "leftovers"
+      ? "They were not deleted: they were set aside, and you start with an empty file."
+      : "It was not deleted: all of it was set aside, and you start with an empty one."
     return Notice(
-      key: "lazaret.notice.\(key)", title: "Your data was set aside", message: message, actions: usualActions,
-      report: report)
+      key: "lazaret.notice.\(key)", title: "Your data was set aside",
+      message: "\(cause(of: reason.code)) \(kept)\(held) Our support can look at what was set aside.",
+      actions: usualActions, report: report)
   }
 
   private static func salvaged(_ reason: Receipt.Reason, _ salvage: OpeningSalvage, report: PathText?) -> Notice {
@@ -71,28 +86,24 @@ public struct Notice: Sendable, Hashable, Codable {
     if salvage.isComplete {
       return Notice(
         key: "lazaret.notice.salvaged", title: "Your data was recovered",
-        message: "\(cause(of: reason.code)) All of your data was recovered from it. \(kept)", actions: usualActions,
-        report: report)
+        message: "\(cause(of: reason.code)) All of your data was recovered from it. \(kept)",
+        actions: usualActions, report: report)
     }
     if salvage.recovered == 0 {
       return Notice(
         key: "lazaret.notice.salvaged-nothing", title: "Your data was set aside",
-        message:
-          "\(cause(of: reason.code)) No entries could be recovered from it, and you start with an empty one. \(kept) Our support can look at it.",
+        message: "\(cause(of: reason.code)) \(salvage.count.words) You start with an empty file. \(kept) \(support)",
         actions: usualActions, report: report)
     }
-    var losses: [String] = []
-    if salvage.lost > 0 {
-      losses.append("\(salvage.lostIsExact ? "" : "about ")\(entries(salvage.lost)) could not be recovered")
-    }
-    if salvage.doubtful > 0 { losses.append("\(entries(salvage.doubtful)) may be wrong or incomplete") }
-    if losses.isEmpty { losses.append("details of some may be missing") }
+    let isWhole = salvage.lost == 0 && salvage.doubtful == 0
+    let details = isWhole ? " Details of some may be missing." : ""
     return Notice(
       key: "lazaret.notice.salvaged-with-losses", title: "Your data was recovered in part",
-      message:
-        "\(cause(of: reason.code)) \(entries(salvage.recovered)) \(salvage.recovered == 1 ? "was" : "were") recovered from it; \(losses.joined(separator: ", and ")). \(kept) Our support can look at it.",
+      message: "\(cause(of: reason.code)) \(salvage.count.words)\(details) \(kept) \(support)",
       actions: usualActions, report: report)
   }
+
+  private static let support = "Our support can look at it."
 
   /// The notice for records that a migration has left out with their entities; nil where there are none.
   private static func leftOut(by events: [OpeningEvent]) -> Notice? {
@@ -101,50 +112,29 @@ public struct Notice: Sendable, Hashable, Codable {
     return Notice(
       key: "lazaret.notice.migrated-without", title: "Your data was updated",
       message:
-        "This version of the app has no place for \(entries(Int64(rows))) of the file with your data. They were not deleted: the old file was kept as it was, and stays until the app releases it.",
+        "This version of the app has no place for \(counted(rows, "record")) of the file with your data. They were not deleted: the old file was kept as it was, and stays until the app releases it.",
       actions: usualActions)
   }
 
-  private static func entries(_ count: Int64) -> String { "\(count) \(count == 1 ? "entry" : "entries")" }
-
   /// What was wrong, in a sentence.
   private static func cause(of code: String) -> String {
-    switch words(for: code).key {
+    switch key(for: code) {
     case "migration": "The file with your data could not be brought to this version of the app."
     case "incompatible": "The file with your data does not fit this version of the app."
     case "leftovers": "The file with your data was missing; only parts of it were found."
     case "set-aside": "The file with your data was set aside on request."
-    default: "The file with your data was damaged."
+    default: "The file with your data was damaged and could not be opened."
     }
   }
 
-  private static func words(for code: String) -> (key: String, message: String) {
+  private static func key(for code: String) -> String {
     switch code {
-    case VerdictReason.migrationFailedCode:
-      (
-        "migration",
-        "The file with your data could not be brought to this version of the app. It was not deleted: all of it was set aside, and you start with an empty one. Our support can look at what was set aside."
-      )
-    case "other-model", "unknown-version", "not-core-data", "lacks-tables", VerdictReason.notMigratableCode:
-      (
-        "incompatible",
-        "The file with your data does not fit this version of the app. It was not deleted: all of it was set aside, and you start with an empty one. Our support can look at what was set aside."
-      )
-    case QuarantineCase.leftoversCode:
-      (
-        "leftovers",
-        "The file with your data is missing; only parts of it were found. They were not deleted: they were set aside, and you start with an empty file. Our support can look at what was set aside."
-      )
-    case QuarantineCase.requestCode:
-      (
-        "set-aside",
-        "The file with your data was set aside on request. It was not deleted, and you start with an empty one. Our support can look at what was set aside."
-      )
-    default:
-      (
-        "damaged",
-        "The file with your data is damaged and could not be opened. It was not deleted: all of it was set aside, and you start with an empty one. Our support can look at what was set aside."
-      )
+    case VerdictReason.migrationFailedCode: "migration"
+    case "other-model", "unknown-version", "not-core-data", "other-schema", VerdictReason.notMigratableCode:
+      "incompatible"
+    case QuarantineCase.leftoversCode: "leftovers"
+    case QuarantineCase.requestCode: "set-aside"
+    default: "damaged"
     }
   }
 }

@@ -40,7 +40,7 @@ extension Quarantines {
   ///   - destination: the place; the one that the quarantined store came from if nil.
   ///   - model: the app's model, by which the receipt of the store that makes room tells its version.
   /// - Returns: where it is now, and what was quarantined for it.
-  /// - Throws: `not-salvaged`, `salvage-unusable`; `locked` or `in-use` where another process has the store open; what the file
+  /// - Throws: `not-salvaged`, `salvage-unusable`, also for a model that does not fit the salvaged store; `locked` or `in-use` where another process has the store open; what the file
   ///   system says. The place is then as it was.
   public func install(
     _ name: FilePath, to destination: FilePath? = nil, model: AppModel? = nil, appVersion: String? = nil
@@ -57,7 +57,7 @@ extension Quarantines {
     let locks = try lockFolders(of: found, in: folder, and: place.folder)
     let stored = try folder.store(named: found.id)
     let installation = SalvageInstallation(place: place, folder: folder, stored: stored, surroundings: surroundings)
-    let (files, result) = try checked(installation)
+    let (files, result) = try checked(installation, model)
     let mark = PendingNotice(for: place, in: fileSystem)
     let hadMark = try mark.isThere()
     // What an earlier attempt left half-way is ended first.
@@ -115,7 +115,7 @@ extension Quarantines {
   }
 
   private func checked(
-    _ installation: SalvageInstallation
+    _ installation: SalvageInstallation, _ model: AppModel?
   ) throws -> (files: SalvageFiles, result: Receipt.Salvage.Result) {
     let id = installation.stored.id
     guard let result = installation.stored.receipt?.salvage?.result else {
@@ -134,7 +134,17 @@ extension Quarantines {
       throw QuarantineError(
         .evidenceChanged, operation: "install the salvaged store", path: files.store.main,
         detail: "it is not what it was when it was made",
-        hint: "Somebody has written to it. Salvage it again: lazaret quarantine salvage \(id).")
+        hint: "Another program has written to it. Salvage it again: lazaret quarantine salvage \(id).")
+    }
+    if let model {
+      let examination = try Examiner(fileSystem: fileSystem).examine(
+        files.store.main, model: model, options: .init(countsRecords: false))
+      guard examination.verdict != .incompatible else {
+        throw QuarantineError(
+          .salvageUnusable, operation: "install the salvaged store", path: files.store.main,
+          detail: "it does not fit the model: \(examination.reason.words.dropLast())",
+          hint: "Give the model that it was salvaged with; nothing was moved.")
+      }
     }
     return (files, result)
   }

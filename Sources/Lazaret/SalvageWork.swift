@@ -90,11 +90,7 @@ struct SalvageWork {
       name: name(files.store.main), report: name(files.report), setAside: setAside.map { _ in name(files.setAside) },
       date: date, bytes: file.count, sha256: try FileDigest(of: file).hexadecimal, version: usability.version,
       isUsable: usability.isUsable, isComplete: report.isComplete, score: report.score,
-      entities: report.records.map {
-        .init(
-          name: $0.name, table: $0.table, recovered: $0.recovered, doubtful: $0.doubtful, lost: $0.lost,
-          lostIsExact: $0.isLostExact)
-      }, evidence: basis(of: report))
+      entities: report.records.map { Receipt.Salvage.Entity($0) }, evidence: basis(of: report))
     let succession = try ResultSuccession(of: result, in: folder, stored, model, fileSystem)
     var told = report
     told.store = PathText(stored.files.main)
@@ -232,16 +228,6 @@ struct SalvageWork {
 }
 
 extension SalvageReport {
-  /// The accounts of what holds records of the app's, and not what Core Data itself needs: its lists, pairs, and history.
-  fileprivate var records: [Entity] {
-    guard isCoreData else { return entities }
-    return entities.filter { entity in
-      let name = entity.table.uppercased()
-      let isOwn = name.hasPrefix("Z_") || ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"].contains(name)
-      return entity.name != entity.table || !isOwn
-    }
-  }
-
   /// The JSON text that is written beside a quarantined store, with a final newline.
   fileprivate func json() throws -> [UInt8] {
     let encoder = JSONEncoder()
@@ -261,7 +247,7 @@ extension SalvageError {
   /// Whether the evidence is at fault, so that trying again would give the same.
   fileprivate var isDataFault: Bool {
     switch kind {
-    case .nothingFound, .verificationFailed, .model, .output: true
+    case .nothingFound, .verificationFailed, .model, .unfitModel, .output: true
     case .file, .outputExists, .outputIsStore, .donor, .cancelled: false
     }
   }
@@ -282,20 +268,5 @@ extension FileStatus {
     var status = self
     status.permissions = permissions.intersection(.init(rawValue: 0o666)).union(.ownerReadWrite)
     return status
-  }
-}
-
-extension Receipt.Salvage.Result {
-  /// What came out, in one plain sentence.
-  public var words: String {
-    func counted(_ number: Int64) -> String { "\(number) record\(number == 1 ? "" : "s")" }
-    if isComplete {
-      return recovered == 0 ? "It held no records." : "All records were recovered, \(recovered) of them."
-    }
-    if recovered == 0, lost == 0 { return "No records were recovered." }
-    var text = "\(counted(recovered)) \(recovered == 1 ? "was" : "were") recovered"
-    if doubtful > 0 { text += ", \(doubtful) of them doubtful" }
-    if lost > 0 { text += "; \(lostIsExact ? "" : "about ")\(lost) \(lost == 1 ? "was" : "were") lost" }
-    return text + "."
   }
 }

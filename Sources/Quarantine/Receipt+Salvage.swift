@@ -82,20 +82,32 @@ extension Receipt.Salvage {
     /// Those of them that are doubtful.
     public var doubtful: Int64
 
+    /// Why they are, by the codes of a salvage report; nil where none is, or an earlier version wrote the receipt.
+    public var doubtfulReasons: [String: Int64]?
+
     /// Records lost.
     public var lost: Int64
 
     /// Whether the number of lost records is exact; else it is an estimate.
     public var lostIsExact: Bool
 
+    /// What the number of lost records stands on, by the word of a salvage report; nil where an earlier version wrote the
+    /// receipt.
+    public var lostBasis: String?
+
     /// An account.
-    public init(name: String, table: String, recovered: Int64, doubtful: Int64, lost: Int64, lostIsExact: Bool) {
+    public init(
+      name: String, table: String, recovered: Int64, doubtful: Int64, doubtfulReasons: [String: Int64]? = nil,
+      lost: Int64, lostIsExact: Bool, lostBasis: String? = nil
+    ) {
       self.name = name
       self.table = table
       self.recovered = recovered
       self.doubtful = doubtful
+      self.doubtfulReasons = doubtfulReasons
       self.lost = lost
       self.lostIsExact = lostIsExact
+      self.lostBasis = lostBasis
     }
   }
 
@@ -151,7 +163,9 @@ extension Receipt.Salvage {
     /// Whether everything that the store held is in it, beyond doubt.
     public var isComplete: Bool
 
-    /// How much of the store was saved, from 0 to 100, and 100 only where everything was, beyond doubt; nil where not known.
+    /// How much of the store was recovered, from 0 to 100; nil where not known.
+    ///
+    /// It is kept for programs that read it, and shown nowhere.
     public var score: Int?
 
     /// The accounts, by name.
@@ -174,18 +188,6 @@ extension Receipt.Salvage {
       case entities
       case evidence
     }
-
-    /// Records recovered in all.
-    public var recovered: Int64 { entities.reduce(0) { $0 &+ $1.recovered } }
-
-    /// Doubtful records in all.
-    public var doubtful: Int64 { entities.reduce(0) { $0 &+ $1.doubtful } }
-
-    /// Records lost in all.
-    public var lost: Int64 { entities.reduce(0) { $0 &+ $1.lost } }
-
-    /// Whether the number of lost records is exact.
-    public var lostIsExact: Bool { entities.allSatisfy { $0.lost == 0 || $0.lostIsExact } }
 
     /// A salvaged store.
     public init(

@@ -25,6 +25,9 @@ public enum SalvageErrorKind: String, FailureKind {
   /// The model cannot be laid out.
   case model = "salvage-model"
 
+  /// The model has nothing of what the store holds.
+  case unfitModel = "model-fits-nothing"
+
   /// What was rebuilt did not pass its checks.
   case verificationFailed = "salvage-verification-failed"
 
@@ -45,6 +48,8 @@ public enum SalvageErrorKind: String, FailureKind {
     case .output: "Try another folder for the result; if it happens again, report it."
     case .donor: "Use another backup, or none."
     case .model: "Check the schema file."
+    case .unfitModel:
+      "Give the model that the store was written with, or none where the store carries its own."
     case .verificationFailed: "Salvage with --raw to get the rows as they are, and report it."
     case .cancelled: "Run it again when there is time."
     case .file: "Check the path and its permissions."

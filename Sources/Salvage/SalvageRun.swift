@@ -27,6 +27,7 @@ struct SalvageRun {
   ) throws(SalvageError) -> RawSalvage {
     let (kits, kitRemarks) = try options.kit.kits(in: evidence.fileSystem)
     var find = try found(kits)
+    if let unfit = find.unfit { throw unfit }
     let reader = find.reader
     // There is one map of the pages, and it is handed on.
     var crawl = find.crawl
@@ -178,6 +179,9 @@ struct SalvageRun {
     var kit: KitEvidence?
     var kitRemarks: [String] = []
 
+    /// The error to report where the model has nothing of what the store holds.
+    var unfit: SalvageError?
+
     /// What the store calls the tables and columns of the layout that its rows go into.
     func names() throws(SalvageError) -> StoreNames {
       guard let foreignModel, let layout = expected?.layout, let theirs = try ExpectedSchema(foreignModel).layout else {
@@ -246,7 +250,8 @@ struct SalvageRun {
     return Find(
       numbering: numbering, storeNames: shapes?.names ?? StoreNames(), schemaRemarks: schemaRemarks,
       reader: reader, crawl: crawl, list: list, isSchemaWhole: schema.isWhole, identity: identity, expected: expected,
-      basis: basis(identity), entries: entries, foreignModel: foreign, kit: kit, kitRemarks: kitRemarks)
+      basis: basis(identity), entries: entries, foreignModel: foreign, kit: kit, kitRemarks: kitRemarks,
+      unfit: try ModelFit(model, evidence).problem(identity, schema))
   }
 
   private func tell(_ phase: SalvagePhase, _ done: Int64, _ total: Int64) throws(SalvageError) {

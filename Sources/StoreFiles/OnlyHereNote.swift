@@ -102,14 +102,3 @@ extension OnlyHereNote.Entity {
     return text.count > 80 ? "\(text.prefix(79))…" : text
   }
 }
-
-/// A number with a comma between thousands.
-private func grouped(_ number: Int64) -> String {
-  let digits = String(number)
-  var result = ""
-  for (place, digit) in digits.enumerated() {
-    if place > 0, (digits.count - place).isMultiple(of: 3) { result.append(",") }
-    result.append(digit)
-  }
-  return result
-}

@@ -66,7 +66,7 @@ public struct PathText: Sendable, Hashable, Codable {
 
 extension FilePath {
   /// The bytes of the path.
-  fileprivate var rawBytes: [UInt8] {
+  var rawBytes: [UInt8] {
     unsafe withPlatformString { start in
       var bytes: [UInt8] = []
       while unsafe start[bytes.count] != 0 { unsafe bytes.append(UInt8(bitPattern: start[bytes.count])) }

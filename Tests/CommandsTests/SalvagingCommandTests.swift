@@ -51,6 +51,73 @@ struct SalvagingCommandTests {
     #expect(try desk.lazaret("quarantine", "salvage", "2001-01-01-00-00-00").status == 1)
   }
 
+  /// The words of a command as a shell would have them; nothing in the folders of tests has to be quoted.
+  private func words(_ command: String) -> [String] { command.split(separator: " ").dropFirst().map(String.init) }
+
+  @Test func whatAQuarantineIsUndoneByUndoesIt() throws {
+    let desk = try Desk()
+    let store = FilePath(try desk.makeOldStore())
+    let before = try FileSystem().contents(of: store, limit: 1 << 24)
+    let added = try desk.lazaret("quarantine", "add", store.string, "--json")
+    #expect(added.status == 0, "\(added.errors)")
+    let told = try #require((try json(added.output) as? [String: Any])?["undo"] as? String)
+    #expect(!told.contains("--replace"), "nothing is in its place")
+    let shown = try desk.lazaret("quarantine", "show", try desk.quarantinedID())
+    #expect(shown.output.contains("undo it with: \(told)\n"))
+    // Another store takes its place; then the command says so.
+    try desk.makeStore(store.string, model: desk.folder.appending("Old.xcdatamodel").string)
+    let list = try desk.lazaret("quarantine", "list", "--json")
+    let stores = try #require((try json(list.output) as? [String: Any])?["stores"] as? [[String: Any]])
+    let undo = try #require(stores.first?["undo"] as? String)
+    #expect(undo == told + " --replace")
+    let elsewhere = try TemporaryFolder()
+    let undone = try ChildProcess.run(ChildProcess.tool, words(undo), input: "", in: elsewhere.path)
+    #expect(undone.status == 0, "\(undone.errors)")
+    #expect(undone.output.contains("Put that back with: lazaret quarantine release "))
+    #expect(try FileSystem().contents(of: store, limit: 1 << 24) == before)
+    #expect(try FileSystem().entries(of: elsewhere.path).isEmpty, "it works on the home it was made for")
+  }
+
+  @Test func aModelThatFitsNothingIsRefusedAndOfSeveralTheRightOneIsTaken() throws {
+    let desk = try Desk()
+    let broken = try desk.makeBrokenStore()
+    try desk.folder.write(Desk.contents(["name"], entity: "Boat"), to: "Models/Boats.xcdatamodel/contents")
+    try desk.folder.write(Desk.contents(["name"]), to: "Models/Cars.xcdatamodel/contents")
+    let boats = desk.folder.appending("Models/Boats.xcdatamodel").string
+    let refused = try desk.lazaret("salvage", broken, "--model", boats, "-o", "Boats.sqlite", "--json")
+    #expect(refused.status == 1)
+    #expect(refused.errors.contains("model-fits-nothing"), "\(refused.errors)")
+    #expect(try FileSystem().status(of: desk.folder.appending("Boats.sqlite")) == nil)
+    let sound = try desk.makeOldStore()
+    for models in [
+      ["--model", boats, "--model", desk.folder.appending("Models/Cars.xcdatamodel").string], ["--model", "Models"],
+    ] {
+      let out = "Out-\(models.count).sqlite"
+      let salvaged = try desk.run(["salvage", sound, "-o", out] + models)
+      #expect(salvaged.status == 0, "\(salvaged.errors)")
+      #expect(salvaged.output.contains("The one record that it held was recovered."), "\(salvaged.output)")
+      let inspected = try desk.run(["inspect", sound, "--json"] + models)
+      #expect((try json(inspected.output) as? [String: Any])?["verdict"] as? String == "compatible")
+    }
+  }
+
+  @Test func noScoreIsShown() throws {
+    let desk = try Desk()
+    let broken = try desk.makeBrokenStore()
+    let salvaged = try desk.lazaret("salvage", broken, "--model", desk.model, "-o", "Out.sqlite")
+    let opened = try desk.lazaret("open", broken, "--model", desk.model)
+    let listed = try desk.lazaret("quarantine", "list")
+    let shown = try desk.lazaret("quarantine", "show", try desk.quarantinedID())
+    for output in [salvaged.output, opened.output, listed.output, shown.output] {
+      #expect(!output.lowercased().contains("score") && !output.contains("of 100"), "\(output)")
+    }
+    // The bookkeeping of Core Data is no record: the number is that of the cars.
+    for output in [salvaged.output, opened.output, shown.output] {
+      #expect(output.contains("40 ") && output.contains("records"), "\(output)")
+      #expect(!output.contains("Z_PRIMARYKEY"), "\(output)")
+    }
+  }
+
   @Test func theDemonstrationEndsRescued() throws {
     let desk = try Desk()
     let examples = RealMaterial.projectRoot.appending("Examples").string

@@ -156,9 +156,12 @@ struct ModelVerdictTests {
       VerdictCase.checkWords(examination)
       #expect(examination.kind == .sqlite)
       if let missing {
-        #expect(examination.verdict == .incompatible)
+        #expect(examination.verdict == .compatible)
         #expect(examination.reason.code == "lacks-tables")
         #expect(examination.reason.words.contains(missing), "\(examination.reason.words)")
+        let note = try #require(examination.health.notes.first { $0.code == "lacks-tables" })
+        #expect(note.severity == .note && note.words.contains(missing), "\(note.words)")
+        #expect(!examination.health.isDamaged)
       } else {
         #expect(examination.verdict == .compatible)
         #expect(examination.reason.code == "has-schema")
@@ -167,6 +170,17 @@ struct ModelVerdictTests {
           examination.counts == ["cars in cars: 0", "owners in owners: 0"])
       }
     }
+  }
+
+  @Test("A plain store that has none of a schema's tables is of another schema")
+  func otherSchema() throws {
+    let folder = try TemporaryFolder()
+    let path = try Specimen.plain("CREATE TABLE boats(id INTEGER PRIMARY KEY)").place(in: folder)
+    let examination = try examiner().look(path, try Models.schema(Self.wanted))
+    #expect(examination.verdict == .incompatible)
+    #expect(examination.reason.code == "other-schema")
+    #expect(examination.reason.words.contains("boats"))
+    VerdictCase.checkWords(examination)
   }
 
   @Test("A schema file that cannot be used is not the store's fault")

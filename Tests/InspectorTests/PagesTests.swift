@@ -66,7 +66,11 @@ struct PagesTests {
     let lost = try #require(report["lost"] as? Int)
     #expect(lost > 0)
     let losses = try browser.get("/stores/\(id)/losses").text
-    #expect(losses.contains("could not be saved"))
+    #expect(losses.contains("Some records are lost."))
+    // The same words as in the JSON of the store's page.
+    let words = try #require(report["words"] as? String)
+    let numbers = try #require(words.split(separator: ")").first)
+    #expect(numbers.hasPrefix("Recovered ") && losses.contains(numbers), "\(words)")
     #expect(losses.contains("Car"))
     let page = try browser.get("/stores/\(id)").text
     #expect(page.contains("<svg viewBox"))

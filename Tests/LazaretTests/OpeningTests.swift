@@ -133,7 +133,9 @@ struct OpeningTests {
     // The policy for damage is another one.
     let opening = try scene.coordinator(OpeningPolicy(whenDamaged: .refuse)).open(scene.store())
     #expect(opening.examination.verdict == .incompatible)
-    #expect(opening.events.map(\.kind) == [.quarantine, .salvage])
+    // Nothing of it is of this model, so that there is nothing to salvage by it.
+    #expect(opening.events.map(\.kind) == [.quarantine, .salvage, .create])
+    #expect(opening.salvage?.failure?.code == "model-fits-nothing")
     #expect(opening.notice?.message.contains("does not fit this version of the app") == true)
     try opening.store.close()
     try scene.expectGoodStore(scene.store())

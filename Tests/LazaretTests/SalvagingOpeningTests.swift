@@ -88,6 +88,11 @@ struct SalvagingOpeningTests {
     try opening.store.close()
   }
 
+  /// A number as people read it, written apart from the one that is tested.
+  private func commas(_ number: Int64) -> String {
+    number < 1_000 ? "\(number)" : "\(number / 1_000)," + String("\(1_000 + number % 1_000)".dropFirst())
+  }
+
   @Test func lossesAreCountedAndTold() throws {
     let scene = try SalvagingScene("zero:30", seed: 11, records: 4_000)
     let opening = try scene.coordinator(OpeningPolicy(depth: .full)).open(scene.scene.store())
@@ -97,8 +102,19 @@ struct SalvagingOpeningTests {
     #expect(opening.isWithLosses)
     let notice = try #require(opening.notice)
     #expect(notice.key == "lazaret.notice.salvaged-with-losses")
-    #expect(notice.message.contains("\(salvage.recovered) entries were recovered"))
-    #expect(notice.message.contains("\(salvage.lost) entries could not be recovered"))
+    let (all, percent) = (
+      salvage.recovered + salvage.lost, 100 * salvage.recovered / (salvage.recovered + salvage.lost)
+    )
+    let about = salvage.lostIsExact ? "" : "about "
+    let words =
+      "Recovered \(commas(salvage.recovered)) of \(about)\(commas(all)) records (\(percent) %)"
+    #expect(notice.message.contains(words), "\(notice.message)")
+    #expect(notice.message.contains("\(commas(salvage.lost)) record"), "\(notice.message)")
+    // The event, the receipt and the notice say the same.
+    let stored = try #require(try Quarantines(home: scene.scene.home, surroundings: .still()).stores().first)
+    let event = try #require(opening.events.last { $0.kind == .salvage })
+    let told = try #require(stored.receipt?.salvage?.result?.words)
+    #expect(told.hasPrefix(words) && event.words.hasPrefix(told) && notice.message.contains(told))
     #expect(Int64(try SalvagingScene.names(opening.store).count) == salvage.recovered)
     try opening.store.close()
   }

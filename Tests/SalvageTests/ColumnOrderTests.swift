@@ -45,7 +45,9 @@ struct ColumnOrderTests {
   }
 
   /// A store of the second version of notes, whose author was added to a table that had rows.
-  private func altered(_ folder: TemporaryFolder, _ versions: [ManagedObjectModel]) throws -> FilePath {
+  private func altered(
+    _ folder: TemporaryFolder, _ versions: [ManagedObjectModel], then statement: String = ""
+  ) throws -> FilePath {
     let model = versions[1]
     let image = try StoreCreation(
       model: model, uuid: "6D7E5C0A-9E1B-4A55-8C11-0123456789AB", modelCache: try model.modelCache()
@@ -61,6 +63,7 @@ struct ColumnOrderTests {
           INSERT INTO ZNOTE SELECT i, 1, 1, 'body ' || i, 'title ' || i FROM n;
           ALTER TABLE ZNOTE ADD COLUMN ZAUTHOR VARCHAR;
           UPDATE ZNOTE SET ZAUTHOR = 'author ' || Z_PK WHERE Z_PK > 150;
+          \(statement);
           VACUUM
           """)
     }
@@ -108,6 +111,40 @@ struct ColumnOrderTests {
       }
       #expect(wrong == 0)
     }
+  }
+
+  @Test("Rows with the same value in the columns that nothing tells apart are not doubtful")
+  func certainRows() throws {
+    let folder = try TemporaryFolder()
+    let models = versions()
+    let store = try altered(
+      folder, models,
+      then: "UPDATE ZNOTE SET ZBODY = NULL, ZTITLE = NULL WHERE Z_PK BETWEEN 101 AND 140")
+    let damaged = folder.appending("Damaged.sqlite")
+    try LostSchema.damage(store, to: damaged)
+    let bundle = try #require(
+      ModelBundle(name: "Notes", versions: [ModelVersion(name: "V1", model: models[1], isCurrent: true)]))
+    let raw = try Salvager().salvageRaw(damaged, to: folder.appending("Raw.sqlite"), model: .coreData(bundle))
+    let rebuilt = try Salvager().salvage(damaged, to: folder.appending("Out.sqlite"), model: .coreData(bundle))
+    for report in [raw, rebuilt] {
+      let note = try #require(report.entities.first { $0.name == "Note" })
+      #expect(note.recovered == 200)
+      #expect(note.doubts == [.columnOrder: 160])
+      #expect(report.count.words.contains("160 of them doubtful because the definition of their table is lost"))
+    }
+    let queue = try DatabaseQueue(path: folder.appending("Raw.sqlite").string)
+    let doubted = try queue.read { database in
+      try Int64.fetchAll(
+        database,
+        sql: """
+          SELECT DISTINCT n.Z_PK FROM ZNOTE AS n WHERE EXISTS (SELECT 1 FROM lazaret_provenance AS r
+          WHERE r."table" = 'ZNOTE' AND r."row" = n.Z_PK AND r.doubt = 'column-order') OR EXISTS (SELECT 1
+          FROM lazaret_pages AS p WHERE p."table" = 'ZNOTE' AND n.Z_PK BETWEEN p.first_key AND p.last_key
+          AND p.doubt = 'column-order') ORDER BY 1
+          """)
+    }
+    try queue.close()
+    #expect(doubted == Array(1...100) + Array(141...200))
   }
 
   @Test("An old definition anywhere in the files tells")

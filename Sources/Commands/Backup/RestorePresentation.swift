@@ -28,7 +28,7 @@ struct RestoreJSON: Encodable {
     complete = report.isComplete
     lostBlocks = report.lostBlocks.map { LostBlock(file: $0.file, block: $0.block) }
     lostValues = report.lostValues
-    self.quarantined = quarantined.map { QuarantinedStoreJSON($0) }
+    self.quarantined = quarantined.map { QuarantinedStoreJSON($0, undo: $0.undo(home: nil, replacing: true)) }
   }
 
   /// The same in words.

@@ -67,11 +67,11 @@ struct DemoCommand: ParsableCommand {
     options.models = InspectorModel.named([("Garage", model)])
     try InspectorRun(options, ListeningPlace(), opensBrowser: true, json: false) { inspector in
       let stores = try inspector.catalogue.quarantined()
-      func score(_ store: ListedStore) -> Int {
-        let score = store.quarantined?.receipt?.salvage?.result?.score ?? 0
-        return score == 100 ? 0 : score
+      func recovered(_ store: ListedStore) -> Int {
+        let result = store.quarantined?.receipt?.salvage?.result
+        return result.map { $0.isComplete ? 0 : $0.count.percent } ?? 0
       }
-      return stores.max { score($0) < score($1) }.map { .store($0.id) } ?? .to("stores")
+      return stores.max { recovered($0) < recovered($1) }.map { .store($0.id) } ?? .to("stores")
     }.run()
   }
 
@@ -90,8 +90,8 @@ struct DemoCommand: ParsableCommand {
     var text = "   → \(opening.examination.verdict.rawValue): \(opening.examination.reason.words)\n"
     for event in opening.events { text += "     \(event.words)\n       \(printable(event.path.text))\n" }
     for entity in opening.salvage?.entities ?? [] where entity.recovered > 0 || entity.lost > 0 {
-      let lost = entity.lost == 0 ? "" : ", \(entity.lostIsExact ? "" : "about ")\(entity.lost) lost"
-      text += "       \(printable(entity.name)): \(entity.recovered) recovered\(lost)\n"
+      let lost = entity.lost == 0 ? "" : ", \(RecoveryCount(entity).lostNumber) lost"
+      text += "       \(printable(entity.name)): \(grouped(entity.recovered)) recovered\(lost)\n"
     }
     text += "     The app has an open store.\n"
     return text
@@ -109,29 +109,19 @@ struct DemoCommand: ParsableCommand {
       ])
     }
     text += table.text()
-    let home = shellQuoted(stage.home.string)
-    let tool = shellQuoted(CommandLine.arguments.first ?? "lazaret")
+    let home = shellQuoted(stage.home)
+    let tool = shellQuoted(FilePath(CommandLine.arguments.first ?? "lazaret"))
     text += """
 
       Look further:
         \(tool) serve --home \(home)
         \(tool) quarantine list --home \(home)
         \(tool) quarantine show \(stores.first?.id ?? "ID") --home \(home)
-        \(tool) inspect \(shellQuoted(stage.stores.appending("Healthy.sqlite").string)) --check full
-      Remove it all with: rm -r \(shellQuoted(stage.folder.string))
+        \(tool) inspect \(shellQuoted(stage.stores.appending("Healthy.sqlite"))) --check full
+      Remove it all with: rm -r \(shellQuoted(stage.folder))
 
       """
     return text
-  }
-
-  /// A path that can be pasted into a shell.
-  private func shellQuoted(_ text: String) -> String {
-    let isPlain = text.utf8.allSatisfy { byte in
-      (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
-        || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || "/._-".utf8.contains(byte)
-    }
-    return isPlain
-      ? text : "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
   }
 }
 

@@ -56,8 +56,11 @@ struct ExportCommand: ParsableCommand {
   @Flag(help: "Use a new scrubbing key, and throw it away.")
   var freshKey = false
 
-  @Option(help: "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema.")
-  var model: PathArgument?
+  @Option(
+    help: ArgumentHelp(
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken.",
+      valueName: "model"))
+  var model: [PathArgument] = []
 
   @OptionGroup var versionOrder: VersionOrderOptions
 
@@ -88,6 +91,12 @@ struct ExportCommand: ParsableCommand {
     }
   }
 
+  /// The store's main file, also where it was named as it is called in quarantine.
+  private func evidence() throws -> FilePath {
+    if try FileSystem().status(of: store.path) != nil { return store.path }
+    return try Quarantines(home: home.path).store(store.path).files.main
+  }
+
   func run() throws {
     try report(json: format.json) {
       // A mistyped key is told of before the work.
@@ -95,7 +104,7 @@ struct ExportCommand: ParsableCommand {
       let exports = SupportExports(home: home.path)
       let options = ExportOptions(
         level: level, app: app, appVersion: appVersion,
-        model: try model.map { try versionOrder.loadAppModel($0.path) }, keeping: Set(keep),
+        model: try versionOrder.loadAppModel(model.map(\.path), fitting: evidence()), keeping: Set(keep),
         dropping: Set(drop), usesFreshKey: freshKey)
       Interruption.listen()
       let line = ProgressLine()

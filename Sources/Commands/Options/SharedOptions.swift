@@ -66,6 +66,22 @@ struct VersionOrderOptions: ParsableArguments {
     return try load(model).versions.map(\.name)
   }
 
+  /// The model that fits a store best, of several or of those in a folder; nil where none was given.
+  func loadAppModel(_ paths: [FilePath], fitting store: @autoclosure () throws -> FilePath) throws -> AppModel? {
+    let models = try paths.flatMap { try Self.models(at: $0) }.map { try loadAppModel($0) }
+    return models.count > 1 ? try AppModel.fitting(models, store()) : models.first
+  }
+
+  /// The models in a folder that is none itself, by name; else the path alone.
+  private static func models(at path: FilePath) throws -> [FilePath] {
+    let endings: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom", "sql"]
+    func isModel(_ name: String?) -> Bool { name.map { endings.contains($0.lowercased()) } ?? false }
+    let system = FileSystem()
+    guard !isModel(path.extension), try system.status(of: path)?.kind == .directory else { return [path] }
+    let found = try system.entries(of: path).filter { isModel($0.extension) }.sorted { $0.string < $1.string }
+    return found.isEmpty ? [path] : found.map { path.appending($0) }
+  }
+
   /// What an app expects of its store: a model, or a `.sql` schema.
   func loadAppModel(_ path: FilePath) throws -> AppModel {
     path.extension?.lowercased() == "sql" ? try AppModel.load(path) : .coreData(try load(path))

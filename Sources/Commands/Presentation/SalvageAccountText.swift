@@ -9,6 +9,7 @@ struct SalvageAccountText {
       text += "    its records can be salvaged with: lazaret quarantine salvage\n"
       return
     }
+    if salvage.store != nil { text += "    \(salvage.count.words)\n" }
     text += Self.table(salvage.entities)
     if let path = salvage.store { text += "    salvaged store: \(printable(path.text))\n" }
     if let path = salvage.setAside { text += "    not in it: \(printable(path.text))\n" }
@@ -21,8 +22,7 @@ struct SalvageAccountText {
     var table = TextTable(["", "recovered", "doubtful", "lost"], numericColumns: [1, 2, 3])
     for entity in entities {
       table.append([
-        printable(entity.name), "\(entity.recovered)", "\(entity.doubtful)",
-        entity.lostIsExact ? "\(entity.lost)" : "about \(entity.lost)",
+        printable(entity.name), grouped(entity.recovered), grouped(entity.doubtful), RecoveryCount(entity).lostNumber,
       ])
     }
     return table.text(indent: indent)
@@ -48,12 +48,12 @@ struct SalvageAccountText {
 extension Receipt.Salvage {
   /// The state in a word or two, for a list.
   var word: String {
-    let share = (result?.score.map { " \($0) %" } ?? "") + (others.map { ", \($0.count + 1) results" } ?? "")
-    return switch state {
-    case .pending: "pending"
-    case .salvaged: "salvaged" + share
-    case .failed: "failed" + (others.map { ", \($0.count + 1) results" } ?? "")
-    case .installed: "installed" + share
+    let results = others.map { ", \($0.count + 1) results" } ?? ""
+    switch state {
+    case .pending: return "pending"
+    case .salvaged, .installed:
+      return [state.rawValue, result.map { $0.count.share }].compactMap(\.self).joined(separator: " ") + results
+    case .failed: return "failed" + results
     }
   }
 }

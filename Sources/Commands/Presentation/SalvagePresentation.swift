@@ -10,11 +10,7 @@ struct SalvageText {
     var lines = Self.headline(report) + "\n"
     lines += Self.causes(report, store)
     lines += "\n" + Self.accounts(report) + "\n"
-    for entity in report.entities where !entity.lostKeys.isEmpty {
-      lines +=
-        "  \(printable(entity.name)): \(grouped(entity.lost)) lost"
-        + (entity.isLostExact ? "" : " (or deleted since)") + ", primary keys \(entity.lostKeys.words())\n"
-    }
+    lines += Self.doubts(report) + Self.lostKeys(report) + Self.otherLosses(report)
     if report.unplacedRows > 0 {
       lines += "  \(counted(report.unplacedRows, "row")) that fit no table: lazaret_lost_and_found\n"
     }
@@ -25,7 +21,7 @@ struct SalvageText {
         + (kit.isCurrent ? "; nothing was written to the store since\n" : "; the store was written to since\n")
     }
     let states = PageStates.State.allCases.compactMap { state in
-      report.pages.counts[state].map { "\($0) \(state.rawValue)" }
+      report.pages.counts[state].map { "\(grouped($0)) \(state.rawValue)" }
     }
     lines += "  Pages of \(report.pages.pageSize) bytes: \(states.joined(separator: ", "))\n"
     if let rebuild = report.rebuild { lines += Self.words(rebuild) }
@@ -33,20 +29,43 @@ struct SalvageText {
     text = lines
   }
 
-  /// The one line that a tired person reads.
+  /// The line that matters most.
   private static func headline(_ report: SalvageReport) -> String {
-    let records = report.isCoreData ? "record" : "row"
-    let all = report.recovered + report.lost
-    if report.isComplete { return "Everything was recovered: \(grouped(all)) \(records)\(all == 1 ? "" : "s")." }
-    var line = "Recovered \(grouped(report.recovered)) of "
-    line += "\(report.isLostExact ? "" : "about ")\(grouped(all)) \(records)\(all == 1 ? "" : "s")"
-    var parts: [String] = []
-    if report.doubtful > 0 { parts.append("\(grouped(report.doubtful)) of them doubtful") }
-    if report.referencesCut > 0 {
-      parts.append("\(grouped(report.referencesCut)) reference\(report.referencesCut == 1 ? "" : "s") cut")
+    let cut = report.referencesCut
+    guard cut > 0 else { return report.count.words }
+    return report.count.words
+      + " \(counted(cut, "reference")) to records that are gone \(cut == 1 ? "was" : "were") cut."
+  }
+
+  /// How many records are doubtful for each reason, entity by entity.
+  private static func doubts(_ report: SalvageReport) -> String {
+    var lines = ""
+    for entity in report.records {
+      for reason in entity.count.reasonsByCount {
+        lines +=
+          "  \(printable(entity.name)): \(grouped(entity.doubts[reason] ?? 0)) doubtful because \(reason.words)\n"
+      }
     }
-    if !parts.isEmpty { line += ", " + parts.joined(separator: ", ") }
-    return line + ". Score: \(report.score) of 100."
+    return lines
+  }
+
+  private static func lostKeys(_ report: SalvageReport) -> String {
+    var lines = ""
+    for entity in report.entities where !entity.lostKeys.isEmpty {
+      lines +=
+        "  \(printable(entity.name)): \(entity.count.lostNumber) lost"
+        + (entity.isLostExact ? "" : " (or deleted since)") + ", primary keys \(entity.lostKeys.words())\n"
+    }
+    return lines
+  }
+
+  /// What is lost of Core Data's own tables, which hold no records.
+  private static func otherLosses(_ report: SalvageReport) -> String {
+    var lines = ""
+    for table in report.ownTables where table.lost > 0 {
+      lines += "  \(printable(table.name)), a table of Core Data's own: \(table.count.lostNumber) rows lost\n"
+    }
+    return lines
   }
 
   private static func causes(_ report: SalvageReport, _ store: FilePath) -> String {
@@ -65,16 +84,17 @@ struct SalvageText {
   }
 
   private static func accounts(_ report: SalvageReport) -> String {
-    let hasBackup = report.entities.contains { $0.fromBackup > 0 }
-    let hasDeleted = report.entities.contains { $0.deleted > 0 }
-    var header = ["", "recovered", "doubtful", "lost", "kept apart"]
+    let records = report.records
+    let hasBackup = records.contains { $0.fromBackup > 0 }
+    let hasDeleted = records.contains { $0.deleted > 0 }
+    var header = ["", "recovered", "doubtful", "lost", "set aside"]
     if hasBackup { header.append("from backup") }
     if hasDeleted { header.append("deleted") }
     var table = TextTable(header, numericColumns: Set(1..<header.count))
-    for entity in report.entities {
+    for entity in records {
       var row = [
         printable(entity.name), grouped(entity.recovered), grouped(entity.doubtful),
-        entity.isLostExact ? grouped(entity.lost) : "about \(grouped(entity.lost))", grouped(entity.keptApart),
+        entity.count.lostNumber, grouped(entity.keptApart),
       ]
       if hasBackup { row.append(grouped(entity.fromBackup)) }
       if hasDeleted { row.append(grouped(entity.deleted)) }
@@ -94,7 +114,7 @@ struct SalvageText {
     ] {
       for repair in repairs {
         let place = ([repair.entity] + (repair.property.map { [$0] } ?? [])).joined(separator: ".")
-        lines += "  \(printable(place)): \(repair.count) \(words)\n"
+        lines += "  \(printable(place)): \(grouped(repair.count)) \(words)\n"
       }
     }
     if let file = rebuild.setAsideFile {
@@ -134,15 +154,4 @@ struct SalvageText {
     }
     return lines + "  Keep the damaged store as it is until you are sure that nothing is missing.\n"
   }
-}
-
-/// A number with commas between groups of three digits.
-func grouped(_ number: Int64) -> String {
-  let digits = String(number.magnitude)
-  var result = ""
-  for (place, digit) in digits.enumerated() {
-    if place > 0, (digits.count - place).isMultiple(of: 3) { result.append(",") }
-    result.append(digit)
-  }
-  return number < 0 ? "-" + result : result
 }

@@ -36,8 +36,3 @@ func readableSize(_ bytes: Int64) -> String {
   }
   return "\((value * 10).rounded() / 10) TB"
 }
-
-/// A number with its noun.
-func counted(_ count: Int64, _ noun: String, _ plural: String? = nil) -> String {
-  "\(count) \(count == 1 ? noun : plural ?? noun + "s")"
-}

@@ -8,7 +8,8 @@ struct QuarantineAddCommand: ParsableCommand {
     usage: "lazaret quarantine add <store> [--reason <text>] [--replace-foreign] [<options>]",
     discussion: """
       The store goes into Incompatible/ beside it, under the time in UTC. A store that another process has open stays \
-      where it is, and so does a file that is plainly no store, unless --replace-foreign says otherwise.
+      where it is, and so does a file that is plainly no store, unless --replace-foreign says otherwise. What is printed \
+      ends with the command that puts it back.
 
       \(ExitStatus.help)
       """)
@@ -39,12 +40,15 @@ struct QuarantineAddCommand: ParsableCommand {
         try refuseNoStore(at: store.path, to: "quarantine the store", allowingEncrypted: true)
       }
       let line = ProgressLine()
-      let stored = try Quarantines(home: home.path).add(
+      let quarantines = Quarantines(home: home.path)
+      let stored = try quarantines.add(
         store.path, model: model, reason: reason, appVersion: appVersion,
         observer: OpeningObserver { line.show($0) })
       line.clear()
       Terminal.standardOutput.write(
-        output.json ? JSONText.pretty(QuarantinedStoreJSON(stored)) : QuarantinedStoreText(stored).text)
+        output.json
+          ? JSONText.pretty(try QuarantinedStoreJSON(stored, in: quarantines))
+          : QuarantinedStoreText(stored, undo: try quarantines.undo(of: stored)).text)
     }
   }
 }

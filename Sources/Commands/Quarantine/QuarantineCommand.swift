@@ -12,6 +12,13 @@ struct QuarantineCommand: ParsableCommand {
     ], defaultSubcommand: QuarantineListCommand.self)
 }
 
+extension QuarantinedStoreJSON {
+  /// A quarantined store, with the command that undoes its quarantine as things are now.
+  init(_ store: QuarantinedStore, in quarantines: Quarantines) throws {
+    self.init(store, undo: try quarantines.undo(of: store))
+  }
+}
+
 /// A quarantined store as the verbs print it.
 struct QuarantinedStoreJSON: Encodable {
   var id: String
@@ -19,7 +26,11 @@ struct QuarantinedStoreJSON: Encodable {
   var receiptPath: PathText
   var receipt: Receipt?
 
-  init(_ store: QuarantinedStore) {
+  /// The command that puts the store back where it came from.
+  var undo: String?
+
+  init(_ store: QuarantinedStore, undo: String?) {
+    self.undo = undo
     id = store.id
     self.store = PathText(store.files.main)
     receiptPath = PathText(store.receiptPath)

@@ -27,7 +27,8 @@ struct QuarantineListCommand: ParsableCommand {
       let quarantines = Quarantines(home: home.path)
       let stores = try place.map { try quarantines.stores(at: $0.path) } ?? quarantines.stores()
       if output.json {
-        Terminal.standardOutput.write(JSONText.pretty(Listing(stores: stores.map { QuarantinedStoreJSON($0) })))
+        Terminal.standardOutput.write(
+          JSONText.pretty(Listing(stores: stores.map { try QuarantinedStoreJSON($0, in: quarantines) })))
       } else if stores.isEmpty {
         Terminal.standardOutput.write("No store is in quarantine here. Another home is given with --home.\n")
       } else {
@@ -47,7 +48,7 @@ struct QuarantineListCommand: ParsableCommand {
             """
 
             \(store.id): its salvaged store was being put where nothing is now: \(printable(place.string))
-              End that with: lazaret quarantine salvage \(store.id) --model MODEL --install --to \(quoted(place))
+              End that with: lazaret quarantine salvage \(store.id) --model MODEL --install --to \(shellQuoted(place))
 
             """)
         }

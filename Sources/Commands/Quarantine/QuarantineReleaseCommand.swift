@@ -30,15 +30,20 @@ struct QuarantineReleaseCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let result = try Quarantines(home: home.path).release(id.path, to: to?.path, replacing: replace)
+      let quarantines = Quarantines(home: home.path)
+      let result = try quarantines.release(id.path, to: to?.path, replacing: replace)
       if output.json {
         Terminal.standardOutput.write(
           JSONText.pretty(
             Released(
-              store: PathText(result.place.main), quarantined: result.quarantined.map { QuarantinedStoreJSON($0) })))
+              store: PathText(result.place.main),
+              quarantined: result.quarantined.map { try QuarantinedStoreJSON($0, in: quarantines) })))
       } else {
         var text = "The store is back at \(printable(result.place.main.string)).\n"
-        if let replaced = result.quarantined { text += "What was there is in quarantine as \(replaced.id).\n" }
+        if let replaced = result.quarantined {
+          text += "What was there is in quarantine as \(replaced.id).\n"
+          if let undo = try quarantines.undo(of: replaced) { text += "Put that back with: \(undo)\n" }
+        }
         Terminal.standardOutput.write(text)
       }
     }

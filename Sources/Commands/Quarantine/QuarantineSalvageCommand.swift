@@ -6,7 +6,7 @@ import Salvage
 struct QuarantineSalvageCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "salvage", abstract: "Makes a clean store of the records of a quarantined one.",
-    usage: "lazaret quarantine salvage <id> [--model <model>] [--deleted] [--install] [<options>]",
+    usage: "lazaret quarantine salvage <id> [--model <model> …] [--deleted] [--install] [<options>]",
     discussion: """
       The quarantined store is only read. What comes out lies beside it: ID.salvaged.sqlite, and ID.salvage.json with the \
       account of it. It can be done again at any time. Earlier results stay: the best one is the current one, and the \
@@ -15,7 +15,8 @@ struct QuarantineSalvageCommand: ParsableCommand {
       Only recovery kits and backups from before the quarantine are used. With --install a copy of the current result is put into the place of the store that the app has now, which is quarantined first, \
       whole. That needs --model, and a store that nobody has open.
 
-      Ctrl-C ends it in good order. Exits with 2 where anything was lost or is doubtful.
+      Ctrl-C ends it in good order. Exits with 2 where anything was lost or is doubtful, and with 1 where the \
+      model has no entity of the store; nothing is moved then.
 
       EXAMPLE
         lazaret quarantine salvage 2026-11-21-10-11-12 --model App.xcdatamodeld --install
@@ -26,8 +27,11 @@ struct QuarantineSalvageCommand: ParsableCommand {
   @Argument(help: "The name of a quarantined store, or the path of its file.")
   var id: PathArgument
 
-  @Option(help: "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema.")
-  var model: PathArgument?
+  @Option(
+    help: ArgumentHelp(
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken.",
+      valueName: "model"))
+  var model: [PathArgument] = []
 
   @OptionGroup var versionOrder: VersionOrderOptions
 
@@ -46,7 +50,7 @@ struct QuarantineSalvageCommand: ParsableCommand {
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
-    guard !install || model != nil else { throw ValidationError("--install needs the app's --model.") }
+    guard !install || !model.isEmpty else { throw ValidationError("--install needs the app's --model.") }
     guard install || to == nil else { throw ValidationError("--to belongs to --install.") }
     try backup.check()
   }
@@ -65,8 +69,9 @@ struct QuarantineSalvageCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let model = try model.map { try versionOrder.loadAppModel($0.path) }
       let quarantines = Quarantines(home: home.path)
+      let model = try versionOrder.loadAppModel(
+        model.map(\.path), fitting: quarantines.store(id.path).files.main)
       Interruption.listen()
       let line = ProgressLine()
       let observer = OpeningObserver {
@@ -90,9 +95,9 @@ struct QuarantineSalvageCommand: ParsableCommand {
               complete: salvaged.result.isComplete, current: salvaged.isCurrent, comparison: salvaged.comparison,
               salvage: stored.receipt?.salvage,
               installed: installed.map { PathText($0.place.main) },
-              quarantined: installed?.quarantined.map { QuarantinedStoreJSON($0) })))
+              quarantined: installed?.quarantined.map { try QuarantinedStoreJSON($0, in: quarantines) })))
       } else {
-        Terminal.standardOutput.write(text(salvaged, stored, installed))
+        Terminal.standardOutput.write(try text(salvaged, stored, installed, in: quarantines))
       }
       if !salvaged.result.isComplete { throw ExitStatus.doubtful }
     }
@@ -100,8 +105,8 @@ struct QuarantineSalvageCommand: ParsableCommand {
 
   private func text(
     _ salvaged: QuarantineSalvage, _ stored: QuarantinedStore,
-    _ installed: (place: StoreFileSet, quarantined: QuarantinedStore?)?
-  ) -> String {
+    _ installed: (place: StoreFileSet, quarantined: QuarantinedStore?)?, in quarantines: Quarantines
+  ) throws -> String {
     var lines = "\(stored.id): \(salvaged.result.words)\n"
     for remark in salvaged.report.remarks { lines += "  \(printable(remark))\n" }
     lines += "\n" + SalvageAccountText.table(salvaged.result.entities, indent: "  ")
@@ -115,6 +120,9 @@ struct QuarantineSalvageCommand: ParsableCommand {
     if let installed {
       lines += "  A copy is in the place of the store: \(printable(installed.place.main.string))\n"
       if let replaced = installed.quarantined { lines += "  What was there is in quarantine as \(replaced.id).\n" }
+      if let undo = try installed.quarantined.flatMap({ try quarantines.undo(of: $0) }) {
+        lines += "  Put that back with: \(undo)\n"
+      }
     }
     return lines
   }

@@ -14,9 +14,12 @@ struct QuarantineShowCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let store = try Quarantines(home: home.path).store(id.path)
+      let quarantines = Quarantines(home: home.path)
+      let store = try quarantines.store(id.path)
       Terminal.standardOutput.write(
-        output.json ? JSONText.pretty(QuarantinedStoreJSON(store)) : QuarantinedStoreText(store).text)
+        output.json
+          ? JSONText.pretty(try QuarantinedStoreJSON(store, in: quarantines))
+          : QuarantinedStoreText(store, undo: try quarantines.undo(of: store)).text)
     }
   }
 }
@@ -25,7 +28,8 @@ struct QuarantineShowCommand: ParsableCommand {
 struct QuarantinedStoreText {
   let text: String
 
-  init(_ store: QuarantinedStore) {
+  /// - Parameter undo: the command that puts it back where it came from; nil where that is not known.
+  init(_ store: QuarantinedStore, undo: String?) {
     var lines = "\(store.id)\n  lies in    \(printable(store.files.main.string))\n"
     guard let receipt = store.receipt else {
       text = lines + "  Its receipt is missing or cannot be read; the store itself is not affected.\n"
@@ -47,12 +51,14 @@ struct QuarantinedStoreText {
       lines += "\n"
     }
     var files = TextTable(["file", "bytes", "SHA-256"], numericColumns: [1])
-    for file in receipt.files { files.append([printable(file.name.text), "\(file.bytes)", printable(file.sha256)]) }
+    for file in receipt.files {
+      files.append([printable(file.name.text), grouped(file.bytes), printable(file.sha256)])
+    }
     lines += "\n" + files.text()
     if let entities = receipt.entities, !entities.isEmpty {
       var table = TextTable(["entity", "table", "records"], numericColumns: [2])
       for entity in entities {
-        table.append([printable(entity.name), printable(entity.table), entity.rows.map { "\($0)" } ?? "–"])
+        table.append([printable(entity.name), printable(entity.table), entity.rows.map { grouped($0) } ?? "–"])
       }
       lines += "\n" + table.text()
     }
@@ -71,6 +77,7 @@ struct QuarantinedStoreText {
     if let sqlite = versions.sqlite { lines += " · SQLite \(printable(sqlite))" }
     if let writer = versions.storeWrittenBySQLite { lines += " · store written by SQLite \(printable(writer))" }
     lines += " · \(printable(versions.operatingSystem))\n"
+    if let undo { lines += "\n  undo it with: \(undo)\n" }
     text = lines
   }
 
@@ -86,7 +93,7 @@ struct QuarantinedStoreText {
     var lines = "\n  salvage    \(salvage.word), \(printable(salvage.date))\n"
     if let failure = salvage.failure { lines += "  why        \(printable(failure.words))\n" }
     if let result = salvage.result {
-      lines += "  result     \(printable(result.name.text)): \(result.words)\n\n"
+      lines += "  result     \(printable(result.name.text))\n  \(result.words)\n\n"
       lines += SalvageAccountText.table(result.entities, indent: "  ")
       if let evidence = result.evidence { lines += evidenceText(evidence) }
     }

@@ -15,6 +15,9 @@ package struct BundleAccount: Sendable, Hashable, Codable {
 
     /// Records lost.
     package var lost: Int64
+
+    /// Whether the number of lost records is exact, and no estimate; nil where an earlier version did not note it.
+    package var lostIsExact: Bool?
   }
 
   /// Pages in one state, one behind the other.
@@ -25,6 +28,9 @@ package struct BundleAccount: Sendable, Hashable, Codable {
     /// How many pages.
     package var count: Int64
   }
+
+  /// What was recovered, in a few sentences; nil where an earlier version did not note it.
+  package var words: String?
 
   /// The runs of the map; of a map of very many, none.
   package var runs: [Run]
@@ -47,10 +53,11 @@ package struct BundleAccount: Sendable, Hashable, Codable {
   package init(_ report: SalvageReport) {
     func bounded(_ text: String) -> String { String(text.prefix(500)) }
     func number(_ number: Int64) -> Int64 { min(max(0, number), Self.maximumNumber) }
-    entities = report.entities.prefix(Self.maximumEntities).map { entity in
+    words = bounded(report.count.words)
+    entities = report.records.prefix(Self.maximumEntities).map { entity in
       Entity(
         name: bounded(entity.name), recovered: number(entity.recovered), doubtful: number(entity.doubtful),
-        lost: number(entity.lost))
+        lost: number(entity.lost), lostIsExact: entity.isLostExact)
     }
     causes = report.causes.prefix(Self.maximumCauses).map { bounded($0.words) }
     var runs: [Run] = []
@@ -64,5 +71,15 @@ package struct BundleAccount: Sendable, Hashable, Codable {
       if runs.count > Self.maximumRuns { break }
     }
     self.runs = runs.count > Self.maximumRuns ? [] : runs
+  }
+}
+
+extension BundleAccount.Entity {
+  /// The numbers as pages show them.
+  package var count: RecoveryCount {
+    var count = RecoveryCount(isComplete: lost == 0 && doubtful == 0)
+    count.add(
+      recovered: recovered, doubtful: doubtful, reasons: [:], lost: lost, isExact: lostIsExact ?? true, basis: nil)
+    return count
   }
 }

@@ -117,11 +117,13 @@ struct QuarantineActions: Sendable {
 
   func install(_ store: ListedStore) throws -> ActionAnswer {
     let stored = try stored(store)
-    let (parts, path, id) = (parts, stored.files.main, store.id)
+    let (parts, path, id, salvaged) = (parts, stored.files.main, store.id, store.salvage)
     let job = try parts.work.start(
       .install, "Installation of what was salvaged of \(store.name)", store: id, target: .store(id)
     ) { _ in
-      let (place, replaced) = try parts.quarantines.install(path, model: parts.models.first?.model)
+      // By the model that fits what was salvaged; an installation by any other is refused.
+      let fitting = salvaged.flatMap { parts.fittingModel(of: $0.store) } ?? parts.models.first
+      let (place, replaced) = try parts.quarantines.install(path, model: fitting?.model)
       let before = replaced.map { " What was there is in quarantine as \($0.id)." } ?? ""
       return JobOutcome("The salvaged store is at \(printable(place.main.string)).\(before)")
     }

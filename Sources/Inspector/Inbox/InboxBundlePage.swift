@@ -107,19 +107,22 @@ struct InboxBundlePage: InspectorPage {
     let rows = entities.map { entity -> HTML in
       """
       <tr><th scope="row">\(printable(entity.name))</th>\
-      <td>\(HTML.bar(recovered: entity.recovered, doubtful: entity.doubtful, lost: entity.lost))</td>\
-      \(HTML.number(entity.recovered))\(HTML.number(entity.doubtful, tone: .warn))\(HTML.number(entity.lost, tone: .bad))</tr>
+      <td>\(HTML.bar(entity.count))</td>\
+      \(HTML.number(entity.recovered))\(HTML.number(entity.doubtful, tone: .warn))\
+      <td class="number \(entity.lost > 0 ? "bad" : "soft")">\(entity.count.lostNumber)</td></tr>
       """
     }
+    let words: HTML = bundle.account?.words.map { words -> HTML in "<p>\(printable(words))</p>" } ?? .empty
     return .panel(
       "What the sender salvaged",
-      .table(
-        "Entities",
-        head: """
-          <th scope="col">Entity</th><th scope="col"><span class="visually-hidden">Share</span></th>\
-          <th scope="col" class="number">Recovered</th><th scope="col" class="number">Doubtful</th>\
-          <th scope="col" class="number">Lost</th>
-          """, rows))
+      words
+        + .table(
+          "Entities",
+          head: """
+            <th scope="col">Entity</th><th scope="col"><span class="visually-hidden">Share</span></th>\
+            <th scope="col" class="number">Recovered</th><th scope="col" class="number">Doubtful</th>\
+            <th scope="col" class="number">Lost</th>
+            """, rows))
   }
 
   private var files: HTML {

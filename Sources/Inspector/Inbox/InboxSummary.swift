@@ -71,7 +71,7 @@ struct InboxGroupSummary: Sendable {
     return """
       <li><div><h3><a href="\(RequestTarget.damage(group.id))">\(InboxWords.about(group.fingerprint))</a></h3>\(states)\
       <p class="meta">\(app)<span>\(printable(group.words))</span><span>last \(Words.time(group.last, now: frame.now))</span></p></div>\
-      <div><p class="score"><b>\(Words.number(group.count))</b><span class="soft">\(group.count == 1 ? "store" : "stores")</span></p></div></li>
+      <div><p class="share-number"><b>\(Words.number(group.count))</b><span class="soft">\(group.count == 1 ? "store" : "stores")</span></p></div></li>
       """
   }
 

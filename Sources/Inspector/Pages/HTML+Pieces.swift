@@ -1,4 +1,5 @@
 package import HTTPServer
+package import Lazaret
 
 extension HTML {
   /// How a tag is coloured.
@@ -49,15 +50,16 @@ extension HTML {
   }
 
   /// A bar with what was recovered, what is doubtful and what was lost.
-  package static func bar(recovered: Int64, doubtful: Int64, lost: Int64) -> HTML {
-    let all = max(1, Double(max(0, recovered)) + Double(max(0, lost)))
-    let certain = Double(max(0, recovered - doubtful)) / all * 1000
-    let unsure = Double(max(0, min(doubtful, recovered))) / all * 1000
+  package static func bar(_ count: RecoveryCount) -> HTML {
+    let all = max(1, Double(count.total))
+    let doubtful = min(count.doubtful, count.recovered)
+    let certain = Double(count.recovered - doubtful) / all * 1000
+    let unsure = Double(doubtful) / all * 1000
     let words =
-      "\(Words.number(recovered)) recovered, \(Words.number(doubtful)) of them doubtful, \(Words.number(lost)) lost"
+      "\(grouped(count.recovered)) recovered, \(grouped(count.doubtful)) of them doubtful, \(count.lostNumber) lost"
     return """
       <svg class="share" viewBox="0 0 1000 8" preserveAspectRatio="none" role="img" aria-label="\(words)">\
-      <rect class="rest" width="1000" height="8"/>\(lost > 0 ? "<rect class=\"bad\" width=\"1000\" height=\"8\"/>" : HTML.empty)\
+      <rect class="rest" width="1000" height="8"/>\(count.lost > 0 ? "<rect class=\"bad\" width=\"1000\" height=\"8\"/>" : HTML.empty)\
       <rect class="warn" width="\(Int(certain + unsure))" height="8"/><rect class="good" width="\(Int(certain))" height="8"/></svg>
       """
   }

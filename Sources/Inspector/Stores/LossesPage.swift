@@ -49,25 +49,16 @@ struct LossesPage: InspectorPage {
   }
 
   private func verdict(_ report: SalvageReport) -> HTML {
-    let counts = report.recordCounts
-    let all = counts.recovered + counts.lost
+    let count = report.count
     if report.isComplete {
-      return .note(.good, "<p><strong>You lost nothing.</strong> All \(Words.counted(all, "record")) are safe.</p>")
+      return .note(.good, "<p><strong>You lost nothing.</strong> \(count.words)</p>")
     }
-    if counts.lost == 0 {
+    if count.lost == 0 {
       return .note(
         .good,
-        """
-        <p><strong>As far as can be told, no record is lost.</strong> \(Words.counted(counts.recovered, "record")) were \
-        saved; some of them deserve a look, see below.</p>
-        """)
+        "<p><strong>As far as can be told, no record is lost.</strong> \(count.words) Some details are told below.</p>")
     }
-    return .note(
-      .warn,
-      """
-      <p><strong>\(report.isLostExact ? "" : "About ")\(Words.counted(counts.lost, "record")) of \(Words.number(all)) could not be \
-      saved.</strong> The other \(Words.number(counts.recovered)) are safe.</p>
-      """)
+    return .note(.warn, "<p><strong>Some records are lost.</strong> \(count.words)</p>")
   }
 
   private func list(_ heading: String, _ sentences: [String], nothing: String) -> HTML {
@@ -78,10 +69,10 @@ struct LossesPage: InspectorPage {
   /// What is missing, a sentence for each entity, then for links and files.
   static func sentences(_ report: SalvageReport) -> [String] {
     var sentences = report.records.filter { $0.lost > 0 }.map { entity -> String in
-      let all = entity.recovered + entity.lost
-      var words =
-        "\(printable(entity.name)): \(entity.isLostExact ? "" : "about ")\(Words.number(entity.lost)) of \(Words.number(all))"
-      words += entity.lost == 1 ? " is missing" : " are missing"
+      let count = entity.count
+      let about = count.isEstimate ? "about " : ""
+      var words = "\(printable(entity.name)): \(count.lostNumber) of \(about)\(grouped(count.total))"
+      words += entity.lost == 1 ? " is lost" : " are lost"
       if !entity.lostKeys.isEmpty { words += "; in the store they had the numbers \(entity.lostKeys.words())" }
       return words + "."
     }
@@ -94,23 +85,24 @@ struct LossesPage: InspectorPage {
     return sentences
   }
 
-  /// What was saved and may not be as it was.
+  /// What was recovered and may not be as it was.
   static func doubts(_ report: SalvageReport) -> [String] {
-    var sentences = report.records.filter { $0.doubtful > 0 }.map { entity in
-      """
-      \(printable(entity.name)): \(Words.number(entity.doubtful)) of \(Words.number(entity.recovered)) were saved, but it is not \
-      certain that they are as you left them. They may be older versions, or lack a value.
-      """
+    var sentences: [String] = []
+    for entity in report.records {
+      for reason in entity.count.reasonsByCount {
+        let number = "\(grouped(entity.doubts[reason] ?? 0)) of \(grouped(entity.recovered))"
+        sentences.append("\(printable(entity.name)): \(number) may have a wrong value, because \(reason.words).")
+      }
     }
     for repair in report.rebuild?.defaulted ?? [] {
       sentences.append(
         "\(printable(repair.entity)): \(Words.counted(repair.count, "value")) that could not be read got the usual value instead."
       )
     }
-    let apart = report.entities.reduce(Int64(0)) { $0 + $1.keptApart } + report.unplacedRows
+    let apart = report.records.reduce(report.unplacedRows) { $0 + $1.keptApart }
     if apart > 0 {
       sentences.append(
-        "\(Words.counted(apart, "piece")) of records did not fit anywhere. They are kept in a file of their own, for someone who knows the data."
+        "\(counted(apart, "row")) did not fit anywhere. They were set aside in a file of their own, for someone who knows the data."
       )
     }
     return sentences

@@ -42,7 +42,7 @@ struct QuarantinedStorePage: InspectorPage {
       \(HTML.note(.bad, "<p><strong>Why it is here.</strong> \(summary.why)</p>"))
       \(failure)
       <div class="columns"><div>\(damage)\(entities)</div>
-      <div>\(score)\(others(frame))\(facts(frame))\(timeline(frame))</div></div>
+      <div>\(recovered)\(others(frame))\(facts(frame))\(timeline(frame))</div></div>
       </div>
       """
   }
@@ -104,15 +104,13 @@ struct QuarantinedStorePage: InspectorPage {
         rows))
   }
 
-  private var score: HTML {
-    guard let report = report?.value else { return .empty }
-    let words = receipt?.salvage?.result?.words ?? ""
-    let counts = report.recordCounts
+  private var recovered: HTML {
+    guard let count = report?.value?.count else { return .empty }
     return .panel(
-      "Saved",
+      "Recovered",
       """
-      <p class="score"><b>\(report.score)</b><span class="soft">of 100</span></p>\
-      \(HTML.bar(recovered: counts.recovered, doubtful: counts.doubtful, lost: counts.lost))<p>\(printable(words))</p>\
+      <p class="share-number"><b>\(count.share)</b><span class="soft">recovered</span></p>\
+      \(HTML.bar(count))<p>\(count.words)</p>\
       <p><a href="\(RequestTarget.store(store.id, "losses"))">What did I lose?</a></p>
       """)
   }

@@ -10,8 +10,11 @@ struct SalvageAccount: Sendable {
   var json: JSONText {
     .members(
       ("complete", .boolean(report.isComplete)), ("score", .integer(Int64(report.score))),
-      ("recovered", .integer(report.recovered)), ("doubtful", .integer(report.doubtful)),
-      ("lost", .integer(report.lost)), ("lostIsExact", .boolean(report.isLostExact)),
+      ("recovered", .integer(report.count.recovered)), ("doubtful", .integer(report.count.doubtful)),
+      ("doubtfulReasons", JSONText(encoding: DoubtReason.codes(report.count.doubtReasons))),
+      ("lost", .integer(report.count.lost)), ("lostIsExact", .boolean(!report.count.isEstimate)),
+      ("total", .integer(report.count.total)), ("percent", .integer(Int64(report.count.percent))),
+      ("words", .string(report.count.words)),
       ("referencesCut", .integer(report.referencesCut)), ("unplacedRows", .integer(report.unplacedRows)),
       ("entities", .array(report.entities.map { JSONText(encoding: $0) })),
       ("causes", .array(report.causes.map { JSONText(encoding: $0) })),
@@ -46,7 +49,7 @@ struct SalvageAccount: Sendable {
   /// The entities with what was recovered, is doubtful, and was lost.
   var entities: HTML {
     let records = report.records
-    let others = report.entities.filter { !records.contains($0) }
+    let others = report.ownTables
     let rest: HTML =
       others.isEmpty
       ? .empty
@@ -55,18 +58,18 @@ struct SalvageAccount: Sendable {
   }
 
   private func table(_ accounts: [SalvageReport.Entity], isLinked: Bool) -> HTML {
-    let hasBackup = report.entities.contains { $0.fromBackup > 0 }
-    let hasDeleted = report.entities.contains { $0.deleted > 0 }
-    let hasApart = report.entities.contains { $0.keptApart > 0 }
+    let hasBackup = accounts.contains { $0.fromBackup > 0 }
+    let hasDeleted = accounts.contains { $0.deleted > 0 }
+    let hasApart = accounts.contains { $0.keptApart > 0 }
     let rows = accounts.map { entity -> HTML in
       let target = isLinked ? StoreLinks.records(store, entity: entity.name) : nil
       let name: HTML =
         target.map { "<a href=\"\($0)\">\(printable(entity.name))</a>" } ?? HTML(escaping: printable(entity.name))
       let lost: HTML =
         entity.lost == 0 || entity.isLostExact
-        ? HTML.number(entity.lost, tone: .bad) : "<td class=\"number bad\">about \(Words.number(entity.lost))</td>"
+        ? HTML.number(entity.lost, tone: .bad) : "<td class=\"number bad\">\(entity.count.lostNumber)</td>"
       return """
-        <tr><th scope="row">\(name)</th><td>\(HTML.bar(recovered: entity.recovered, doubtful: entity.doubtful, lost: entity.lost))</td>\
+        <tr><th scope="row">\(name)</th><td>\(HTML.bar(entity.count))</td>\
         \(HTML.number(entity.recovered))\(HTML.number(entity.doubtful, tone: .warn))\(lost)\
         \(hasApart ? HTML.number(entity.keptApart) : .empty)\(hasBackup ? HTML.number(entity.fromBackup) : .empty)\
         \(hasDeleted ? HTML.number(entity.deleted) : .empty)</tr>
@@ -77,29 +80,8 @@ struct SalvageAccount: Sendable {
       "Entities",
       head: """
         <th scope="col">Entity</th><th scope="col"><span class="visually-hidden">Share</span></th>\(head("Recovered"))\
-        \(head("Doubtful"))\(head("Lost"))\(hasApart ? head("Kept apart") : .empty)\(hasBackup ? head("From backup") : .empty)\
+        \(head("Doubtful"))\(head("Lost"))\(hasApart ? head("Set aside") : .empty)\(hasBackup ? head("From backup") : .empty)\
         \(hasDeleted ? head("Deleted") : .empty)
         """, rows)
-  }
-}
-
-extension SalvageReport {
-  /// The accounts of what holds records of the app's, and not what Core Data itself needs: its lists, pairs, and history.
-  var records: [Entity] {
-    guard isCoreData else { return entities }
-    return entities.filter { entity in
-      let name = entity.table.uppercased()
-      let isOwn = name.hasPrefix("Z_") || ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"].contains(name)
-      return entity.name != entity.table || !isOwn
-    }
-  }
-
-  /// Records recovered, doubtful and lost, in all; pairs and bookkeeping are no records.
-  var recordCounts: (recovered: Int64, doubtful: Int64, lost: Int64) {
-    records.reduce(into: (0, 0, 0)) { sum, entity in
-      sum.0 += entity.recovered
-      sum.1 += entity.doubtful
-      sum.2 += entity.lost
-    }
   }
 }

@@ -84,15 +84,16 @@ struct StoreSummary: Sendable {
       case .backup: "backup"
       }
     let salvage = store.quarantined?.receipt?.salvage
+    let count = salvage?.result?.count
     return .members(
       ("id", .string(store.id.text)), ("kind", .string(kind)), ("name", .string(store.name)),
       ("date", store.date.map { .string($0.rfc3339) }), ("bytes", .integer(store.bytes)), ("why", .string(why)),
       ("model", model.map { .string($0) }), ("state", .string(state.words)),
       ("verdict", examination?.value.map { .string($0.verdict.rawValue) }),
       ("score", salvage?.result?.score.map { .integer(Int64($0)) }),
-      ("recovered", salvage?.result.map { .integer($0.recovered) }),
-      ("doubtful", salvage?.result.map { .integer($0.doubtful) }),
-      ("lost", salvage?.result.map { .integer($0.lost) }),
+      ("recovered", count.map { .integer($0.recovered) }), ("doubtful", count.map { .integer($0.doubtful) }),
+      ("lost", count.map { .integer($0.lost) }), ("lostIsExact", count.map { .boolean(!$0.isEstimate) }),
+      ("total", count.map { .integer($0.total) }), ("percent", count.map { .integer(Int64($0.percent)) }),
       ("error", examination?.problem?.json),
       ("location", .string(RequestTarget.store(store.id).path)))
   }
@@ -109,14 +110,13 @@ struct StoreSummary: Sendable {
       """
   }
 
-  /// The state, and how much was saved.
+  /// The state, and how much was recovered.
   private var account: HTML {
     let state = state
     guard let result = store.quarantined?.receipt?.salvage?.result else { return .tag(state.words, state.tone) }
-    let score: HTML = result.score.map { "<b>\($0)</b><span class=\"soft\">of 100 saved</span>" } ?? .empty
     return """
-      <p class="score">\(score)</p>\
-      \(HTML.bar(recovered: result.recovered, doubtful: result.doubtful, lost: result.lost))\
+      <p class="share-number"><b>\(result.count.share)</b><span class="soft">recovered</span></p>\
+      \(HTML.bar(result.count))\
       <p>\(HTML.tag(state.words, state.tone))</p>
       """
   }

@@ -14,22 +14,12 @@ package enum Words {
     return "\((value * 10).rounded() / 10) TB"
   }
 
-  /// A number with a thin gap between thousands.
-  package static func number(_ number: some BinaryInteger) -> String {
-    let digits = String(number.magnitude)
-    var groups: [Substring] = []
-    var rest = digits[...]
-    while rest.count > 3 {
-      groups.insert(rest.suffix(3), at: 0)
-      rest = rest.dropLast(3)
-    }
-    groups.insert(rest, at: 0)
-    return (number < 0 ? "−" : "") + groups.joined(separator: "\u{202F}")
-  }
+  /// A number with commas between thousands.
+  package static func number(_ number: some BinaryInteger) -> String { grouped(number) }
 
   /// A number with its noun.
   package static func counted(_ count: some BinaryInteger, _ noun: String, _ plural: String? = nil) -> String {
-    "\(number(count)) \(count == 1 ? noun : plural ?? noun + "s")"
+    StoreFiles.counted(count, noun, plural)
   }
 
   /// A moment as it is shown: `21 Nov 2026, 10:11 UTC`.

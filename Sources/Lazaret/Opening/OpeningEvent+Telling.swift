@@ -8,26 +8,39 @@ extension OpeningEvent {
 
   /// This opening has moved the store into quarantine.
   ///
-  /// - Parameter report: that of the migration whose failure is the reason, where one could be written.
+  /// - Parameters:
+  ///   - report: that of the migration whose failure is the reason, where one could be written.
+  ///   - undo: the command that puts it back; nil where its receipt does not say where.
   static func quarantined(
-    _ stored: QuarantinedStore, because reason: Receipt.Reason, report: FilePath?, at date: Timestamp
+    _ stored: QuarantinedStore, because reason: Receipt.Reason, report: FilePath?, undo: String?, at date: Timestamp
   ) -> OpeningEvent {
     var event = OpeningEvent(
       .quarantine, at: date, path: stored.files.main,
-      words: "The old store was moved into quarantine, complete and unchanged.", id: stored.id, reason: reason,
+      words: "The old store was moved into quarantine, complete and unchanged\(kept(stored)).", id: stored.id,
+      reason: reason,
       receipt: stored.receiptPath)
     event.salvage = OpeningSalvage(stored)
     event.report = report.map { PathText($0) }
+    event.undo = undo
+    event.records = stored.receipt?.soundRecords
     return event
   }
 
+  /// How many records of a sound store are in quarantine; nothing where they were not counted.
+  private static func kept(_ stored: QuarantinedStore) -> String {
+    guard let records = stored.receipt?.soundRecords else { return "" }
+    return "; \(counted(records, "record")) \(records == 1 ? "is" : "are") in quarantine"
+  }
+
   /// An earlier run, or another process, has moved the store into quarantine.
-  static func foundInQuarantine(_ stored: QuarantinedStore, at date: Timestamp) -> OpeningEvent {
+  static func foundInQuarantine(_ stored: QuarantinedStore, undo: String?, at date: Timestamp) -> OpeningEvent {
     var event = OpeningEvent(
       .recovery, at: date, path: stored.files.main,
-      words: "A store that was here before lies in quarantine, complete and unchanged.", id: stored.id,
+      words: "A store that was here before lies in quarantine, complete and unchanged\(kept(stored)).", id: stored.id,
       reason: stored.receipt?.reason, receipt: stored.receiptPath)
     event.salvage = OpeningSalvage(stored)
+    event.undo = undo
+    event.records = stored.receipt?.soundRecords
     return event
   }
 

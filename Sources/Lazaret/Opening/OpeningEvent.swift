@@ -53,8 +53,14 @@ public struct OpeningEvent: Sendable, Hashable, Codable {
   /// For a salvage: what was recovered and what was not; for a quarantine: what has become of its salvage so far.
   public var salvage: OpeningSalvage?
 
+  /// For a quarantine: the command that puts the store back where it came from.
+  public var undo: String?
+
   /// For a quarantine after a failed migration: the report, where one could be written.
   public var report: PathText?
+
+  /// For a quarantine of a sound store: how many records it held; nil where they were not counted.
+  public var records: Int64?
 
   init(
     _ kind: Kind, at date: Timestamp, path: FilePath, words: String, id: String? = nil,

@@ -44,7 +44,7 @@ extension OpeningMachine {
 
   /// The quarantine as a place sees it.
   func quarantine(of place: StoreFileSet) -> PlaceQuarantine {
-    PlaceQuarantine(place: place, surroundings: surroundings)
+    PlaceQuarantine(place: place, surroundings: surroundings, home: coordinator.home)
   }
 
   /// A new empty store of the app's model.

@@ -200,7 +200,7 @@ struct OpeningMachine {
     }
     let waiting = try quarantine.waiting()
     // A run may have ended between making room and filling it: its store is told of now.
-    let found = try (waiting ?? quarantine.newest()).map { OpeningEvent.foundInQuarantine($0, at: surroundings.now()) }
+    let found = try (waiting ?? quarantine.newest()).map { try quarantine.found($0) }
     let told = [found].compactMap(\.self)
     if let waiting, try policy.continuesSalvage(of: waiting, at: path) {
       _ = consume lock
@@ -231,14 +231,15 @@ struct OpeningMachine {
     let staged = try empty.stage(at: place, permissions: main?.status.permissions)
     var facts = QuarantineCase(now.examination, appVersion: coordinator.appVersion)
     facts.salvage = salvage
-    let stored = try quarantine.add(because: facts, home: coordinator.home) { done, total in
+    let stored = try quarantine.add(because: facts) { done, total in
       try observer.report(.quarantining, at: path, completed: done, of: total)
     }
     try forgetCheck(of: place)
     coordinator.logger.notice(
       "quarantined a store", metadata: ["id": "\(stored.id)", "reason": "\(facts.reason.code)"])
     let quarantined = OpeningEvent.quarantined(
-      stored, because: facts.reason, report: now.migrationError?.reportPath, at: surroundings.now())
+      stored, because: facts.reason, report: now.migrationError?.reportPath,
+      undo: try quarantine.undo(of: stored), at: surroundings.now())
     // What was left over of a store is no reason to forget one that waits.
     let waiting = salvage?.isWanted == true ? stored : isStore ? nil : try quarantine.waiting()
     if let waiting, try policy.continuesSalvage(of: waiting, at: path) {

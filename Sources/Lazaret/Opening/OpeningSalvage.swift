@@ -27,7 +27,18 @@ public struct OpeningSalvage: Sendable, Hashable, Codable {
   /// Whether the number of lost records is exact; else it is an estimate.
   public var lostIsExact: Bool
 
-  /// How much of the store was saved, from 0 to 100, and 100 only where everything was, beyond doubt; nil where not known.
+  /// Records that the store held: those that were recovered and those that are lost.
+  public var total: Int64
+
+  /// The share of them that was recovered in percent, rounded down.
+  public var percent: Int
+
+  /// Why records are doubtful, with how many for each reason, by the codes of a salvage report; empty where none is.
+  public var doubtfulReasons: [String: Int64]
+
+  /// How much of the store was recovered, from 0 to 100; nil where not known.
+  ///
+  /// It is kept for programs that read it, and shown nowhere.
   public var score: Int?
 
   /// The accounts of the entities, by name.
@@ -46,6 +57,9 @@ public struct OpeningSalvage: Sendable, Hashable, Codable {
     case doubtful
     case lost
     case lostIsExact
+    case total
+    case percent
+    case doubtfulReasons
     case score
     case entities
     case failure
@@ -63,14 +77,21 @@ public struct OpeningSalvage: Sendable, Hashable, Codable {
     report = path(result?.report)
     setAside = path(result?.setAside)
     isComplete = result?.isComplete ?? false
-    recovered = result?.recovered ?? 0
-    doubtful = result?.doubtful ?? 0
-    lost = result?.lost ?? 0
-    lostIsExact = result?.lostIsExact ?? true
+    let count = result.map { RecoveryCount($0) } ?? RecoveryCount(isComplete: false)
+    recovered = count.recovered
+    doubtful = count.doubtful
+    lost = count.lost
+    lostIsExact = !count.isEstimate
+    total = count.total
+    percent = count.percent
+    doubtfulReasons = DoubtReason.codes(count.doubtReasons)
     score = result?.score
     entities = result?.entities ?? []
     failure = salvage.state == .failed ? salvage.failure : nil
   }
+
+  /// The numbers of the records, and the words for them.
+  public var count: RecoveryCount { RecoveryCount(self) }
 
   /// Whether what was salvaged is in the store's place.
   public var isInstalled: Bool { state == .installed }

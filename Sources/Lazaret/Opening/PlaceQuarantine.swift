@@ -3,6 +3,9 @@ struct PlaceQuarantine {
   let place: StoreFileSet
   let surroundings: Surroundings
 
+  /// The folder with the catalogue of quarantined stores; nil for none.
+  var home: FilePath?
+
   private var fileSystem: FileSystem { surroundings.fileSystem }
   private var mark: PendingNotice { PendingNotice(for: place, in: fileSystem) }
 
@@ -45,11 +48,21 @@ struct PlaceQuarantine {
     guard try mark.isThere() else { return [] }
     if let stored = try endedInstallation() {
       return [
-        .foundInQuarantine(stored, at: surroundings.now()), .salvaged(stored, at: surroundings.now()),
+        try found(stored), .salvaged(stored, at: surroundings.now()),
       ]
     }
     guard let stored = try newest(), try stored.id != mark.previousID() else { return [] }
-    return [.foundInQuarantine(stored, at: surroundings.now())]
+    return [try found(stored)]
+  }
+
+  /// The event that tells of a store that an earlier run, or another process, has moved into quarantine.
+  func found(_ stored: QuarantinedStore) throws -> OpeningEvent {
+    .foundInQuarantine(stored, undo: try undo(of: stored), at: surroundings.now())
+  }
+
+  /// The command that puts a quarantined store back, with what is in its place now quarantined first.
+  func undo(of stored: QuarantinedStore) throws -> String? {
+    stored.undo(home: try home.map { try Quarantines.absolute($0, in: fileSystem) }, replacing: true)
   }
 
   /// Ends, on the receipt, what a run that was killed had put into the place.
@@ -79,11 +92,10 @@ struct PlaceQuarantine {
   /// The caller holds the folder's lock.
   ///
   /// - Parameters:
-  ///   - home: the folder whose catalogue gets to know it; nil for none.
   ///   - progress: called with the bytes done and the bytes in all; what it throws takes the move back.
   /// - Throws: what is met on the way; the store is then where it was.
   func add(
-    because facts: QuarantineCase, home: FilePath?, progress: (Int64, Int64) throws -> Void
+    because facts: QuarantineCase, progress: (Int64, Int64) throws -> Void
   ) throws -> QuarantinedStore {
     // The catalogue first: one that cannot be written is met before anything is moved.
     if let home {

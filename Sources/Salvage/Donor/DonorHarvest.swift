@@ -128,12 +128,16 @@ struct DonorHarvest {
       guard try live.insert(payload.span, from: 0, length: payload.count, rowid: row.rowid) else { continue }
       taken += 1
       if !holes.contains(row.rowid) { inPages += 1 }
-      if listed == nil { harvest.tallies[index].doubtful += 1 }
-      try harvest.notes.noteRow(
-        tree.name, row: row.rowid, key: row.rowid, page: row.page, cell: row.cell, source: "backup",
-        listed == nil ? .doubtful : .probable,
-        reason: "lost in the store; taken from the backup of \(donor.date.rfc3339)"
-          + (listed == nil ? ", and possibly deleted since" : ""))
+      let words = "lost in the store; taken from the backup of \(donor.date.rfc3339)"
+      if listed == nil {
+        try harvest.noteDoubt(
+          .fromBackup, row: row.rowid, page: row.page, cell: row.cell, tree: index, source: "backup",
+          words: words + ", and possibly changed or deleted since")
+      } else {
+        try harvest.notes.noteRow(
+          tree.name, row: row.rowid, key: row.rowid, page: row.page, cell: row.cell, source: "backup", .probable,
+          reason: words)
+      }
     }
     harvest.tallies[index].noteFromBackup(taken, inPages: inPages)
   }

@@ -96,7 +96,10 @@ extension KitEvidence {
     _ difference: Difference, _ harvest: RowHarvest, reason: String, where isConcerned: (Range<Int>) -> Bool
   ) throws(SalvageError) {
     let tree = harvest.crawl.trees[difference.tree]
-    guard tree.hasRowids, let live = harvest.liveTables[difference.tree] else { return }
+    // Of rows that are doubtful for another reason nothing more is to be said.
+    guard tree.hasRowids, let live = harvest.liveTables[difference.tree],
+      harvest.doubtReason(ofPage: difference.page, tree: difference.tree) == nil
+    else { return }
     var buffer = harvest.reader.makeBuffer()
     guard try harvest.reader.readPlace(difference.page, into: &buffer) else { return }
     let bytes = buffer.span
@@ -104,12 +107,12 @@ extension KitEvidence {
     for index in 0..<(bytes.uint16(at: start + 3) ?? 0) {
       guard let offset = bytes.uint16(at: start + 8 + 2 * index),
         let cell = LeafCell(bytes, kind: .tableLeaf, at: offset, index: index, geometry: harvest.reader.geometry),
-        isConcerned(cell.offset..<cell.end), try live.hasRow(cell.rowid)
+        isConcerned(cell.offset..<cell.end), try live.hasRow(cell.rowid),
+        harvest.doubtedRows[difference.tree]?.contains(cell.rowid) != true
       else { continue }
-      harvest.tallies[difference.tree].doubtful += 1
-      try harvest.notes.noteRow(
-        tree.name, row: cell.rowid, key: cell.rowid, page: difference.page, cell: index,
-        source: harvest.source(of: difference.page), .doubtful, reason: reason)
+      try harvest.noteDoubt(
+        .otherThanKit, row: cell.rowid, page: difference.page, cell: index, tree: difference.tree,
+        source: harvest.source(of: difference.page), words: reason)
     }
   }
 }

@@ -20,7 +20,7 @@ final class EvidenceNotes {
     """
     SELECT value ->> 0 AS "table", value ->> 1 AS page, value ->> 2 AS source, value ->> 3 AS found_by,
       value ->> 4 AS first_key, value ->> 5 AS last_key, value ->> 6 AS "rows", value ->> 7 AS certainty,
-      value ->> 8 AS reason
+      value ->> 8 AS reason, value ->> 9 AS doubt
     FROM \(schema)lazaret_evidence, json_each(notes) WHERE kind = 'pages'
     """
   }
@@ -29,7 +29,7 @@ final class EvidenceNotes {
   static func rows(in schema: String) -> String {
     """
     SELECT value ->> 0 AS "table", value ->> 1 AS "row", value ->> 2 AS "key", value ->> 3 AS page,
-      value ->> 4 AS cell, value ->> 5 AS source, value ->> 6 AS certainty, value ->> 7 AS reason
+      value ->> 4 AS cell, value ->> 5 AS source, value ->> 6 AS certainty, value ->> 7 AS reason, value ->> 8 AS doubt
     FROM \(schema)lazaret_evidence, json_each(notes) WHERE kind = 'rows'
     """
   }
@@ -66,12 +66,13 @@ final class EvidenceNotes {
   /// Notes a page whose rows are in a live table.
   func notePage(
     _ table: String, page: UInt32, source: String, foundBy: String, first: Int64, last: Int64, rows: Int,
-    _ certainty: Certainty, reason: String?
+    _ certainty: Certainty, _ doubt: DoubtReason?, reason: String?
   ) throws(SalvageError) {
+    let certainty = doubt == nil ? certainty : .doubtful
     let why = reason.map { Self.quoted($0) } ?? "null"
     pages.begin()
     pages.append("[\(Self.quoted(table)),\(page),\"\(source)\",\"\(foundBy)\",\(first),\(last),\(rows),")
-    pages.append("\"\(certainty.rawValue)\",\(why)]")
+    pages.append("\"\(certainty.rawValue)\",\(why)\(Self.code(doubt))]")
     if pages.count >= Self.notesPerRow { try write("pages", &pages) }
   }
 
@@ -80,17 +81,22 @@ final class EvidenceNotes {
   /// - Parameters:
   ///   - row: its rowid in the table of the result.
   ///   - key: the rowid it has, or had, in the store; nil where that is lost or there is none.
+  ///   - doubt: why a value of a live row may be wrong; nil where none may be.
+  ///   - reason: the same, or what else is to be said of it, in words.
   func noteRow(
     _ table: String, row: Int64, key: Int64?, page: UInt32, cell: Int?, source: String, _ certainty: Certainty,
-    reason: String
+    _ doubt: DoubtReason? = nil, reason: String
   ) throws(SalvageError) {
     let place = key.map { "\($0)" } ?? "null"
     let number = cell.map { "\($0)" } ?? "null"
     rows.begin()
     rows.append("[\(Self.quoted(table)),\(row),\(place),\(page),\(number),\"\(source)\",\"\(certainty.rawValue)\",")
-    rows.append("\(Self.quoted(reason))]")
+    rows.append("\(Self.quoted(reason))\(Self.code(doubt))]")
     if rows.count >= Self.notesPerRow { try write("rows", &rows) }
   }
+
+  /// The code of a reason, as the last element of a note; nothing for none.
+  private static func code(_ doubt: DoubtReason?) -> String { doubt.map { ",\"\($0.rawValue)\"" } ?? "" }
 
   /// Writes what is left.
   func finish() throws(SalvageError) {

@@ -12,6 +12,9 @@ struct PlainAssembly {
   var account: SalvageReport.Rebuild
   var remarks: [String] = []
 
+  /// The rows that are in the new database, of the tables whose numbers the repair has changed.
+  var recounts: [SalvageReport.Recount] = []
+
   init(_ database: GRDB.Database, found: RawSalvage, account: SalvageReport.Rebuild) throws {
     self.database = database
     self.found = found
@@ -32,7 +35,7 @@ struct PlainAssembly {
     let known = Set(names.map { $0.lowercased() })
     names += statements.filter { $0.kind == "table" && !known.contains($0.name.lowercased()) }.map(\.name)
     let doubtful =
-      found.report.doubtful > 0
+      found.report.hasDoubts
       ? try DoubtfulRows(database, raw, made: Set(found.store?.tables.keys.map(\.self) ?? [])) : nil
     var plain = PlainTables(database, raw, doubtful, found.store)
     for (index, name) in names.enumerated() {
@@ -46,6 +49,7 @@ struct PlainAssembly {
       try database.execute(
         sql: "PRAGMA main.application_id = \(Int32(bitPattern: header.applicationID))")
     }
+    try recount(doubtful)
     try aside.takeOver(raw)
   }
 }

@@ -1,6 +1,7 @@
 internal import GRDB
 internal import ManagedObjectModel
 internal import PersistentStore
+internal import StoreFiles
 
 extension StoreAssembly {
   /// Gives the rows of a store of another model, or one that numbers its entities in its own way, the entity numbers of
@@ -78,10 +79,10 @@ extension SalvageReport {
       guard count > 0 else { continue }
       entities[index].keptApart += count
       entities[index].recovered = 0
-      entities[index].doubtful = 0
+      entities[index].doubts = [:]
       isComplete = false
       remarks.append(
-        "the model has no entity \(entities[index].name): its \(count) record\(count == 1 ? " is" : "s are") kept in "
+        "the model has no entity \(entities[index].name): its \(counted(count, "record")) \(count == 1 ? "is" : "are") kept in "
           + "the table \(entities[index].table), where the app does not see them")
     }
   }

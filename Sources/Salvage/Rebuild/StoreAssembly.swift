@@ -26,6 +26,9 @@ struct StoreAssembly {
   /// Whether the store has values that its model, or the one that its rows go into, has no place for.
   var hasForeignValues = false
 
+  /// The records that are in the new store, of the entities whose numbers the repair has changed.
+  var recounts: [SalvageReport.Recount] = []
+
   /// How many large values have no file any more.
   var missingFiles = 0
 
@@ -95,12 +98,13 @@ struct StoreAssembly {
     try copyForeignTables()
     try aside.takeOver(raw)
     try nameKeys()
+    try recount()
     try step()
   }
 
   /// The doubtful rows; looked up only where the raw salvage has any.
   mutating func doubt() throws -> DoubtfulRows? {
-    guard found.report.doubtful > 0 else { return nil }
+    guard found.report.hasDoubts else { return nil }
     if let doubtful { return doubtful }
     let rows = try DoubtfulRows(database, raw, made: Set(found.store?.tables.keys.map(\.self) ?? []))
     doubtful = rows

@@ -96,7 +96,7 @@ struct StoreReconstruction {
     let isCoreData = found.layout != nil
     let usesLog = isCoreData || found.header?.usesWriteAheadLog == true
     var report = found.report
-    let (rebuilt, remarks, isWhole) = try connection.run { database in
+    let filled = try connection.run { database in
       // The journal is a file, so that a statement that fails can be taken back whatever it has touched.
       try database.execute(
         sql: """
@@ -119,9 +119,10 @@ struct StoreReconstruction {
       return result
     }
     try connection.close()
-    report.rebuild = rebuilt
-    report.remarks += remarks
-    if !rebuilt.isFaithful || !isWhole { report.isComplete = false }
+    report.rebuild = filled.account
+    report.remarks += filled.remarks
+    report.take(filled.recounts)
+    if !filled.account.isFaithful || !filled.isWhole { report.isComplete = false }
     if let foreign = found.foreignModel, let layout = found.layout {
       report.setApart(entitiesOf: foreign, notIn: layout)
     }
@@ -133,9 +134,21 @@ struct StoreReconstruction {
     return report
   }
 
+  /// What there is to tell of a store that was filled.
+  private struct Filled {
+    var account: SalvageReport.Rebuild
+    var remarks: [String]
+
+    /// Whether every value has a place and its file.
+    var isWhole: Bool
+
+    /// The records of the new store, where repairs have changed their numbers.
+    var recounts: [SalvageReport.Recount]
+  }
+
   private func fill(
     _ database: GRDB.Database, _ found: RawSalvage, _ account: SalvageReport.Rebuild, uuid: String
-  ) throws -> (account: SalvageReport.Rebuild, remarks: [String], isWhole: Bool) {
+  ) throws -> Filled {
     func tell(_ done: Int64, _ total: Int64) throws {
       guard options.progress(.rebuild, done, total) else { throw SalvageError.cancelled() }
     }
@@ -144,14 +157,15 @@ struct StoreReconstruction {
       try assembly.run(uuid: uuid, tell: tell)
       try assembly.countMissingFiles(in: evidence.files.path(of: .externalData), fileSystem)
       if assembly.aside.isUsed { assembly.account.setAsideFile = Self.asidePath(output) }
-      return (
-        assembly.account, assembly.remarks, isWhole: assembly.missingFiles == 0 && !assembly.hasForeignValues
-      )
+      return Filled(
+        account: assembly.account, remarks: assembly.remarks,
+        isWhole: assembly.missingFiles == 0 && !assembly.hasForeignValues, recounts: assembly.recounts)
     }
     var assembly = try PlainAssembly(database, found: found, account: account)
     try assembly.run(tell: tell)
     if assembly.aside.isUsed { assembly.account.setAsideFile = Self.asidePath(output) }
-    return (assembly.account, assembly.remarks, isWhole: true)
+    return Filled(
+      account: assembly.account, remarks: assembly.remarks, isWhole: true, recounts: assembly.recounts)
   }
 
   // MARK: The migration

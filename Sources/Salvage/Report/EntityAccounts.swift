@@ -44,13 +44,13 @@ struct EntityAccounts {
   /// trusted.
   private static let provenance = """
     SELECT value ->> 0 AS "table", value ->> 2 AS "key", value ->> 5 AS source, value ->> 6 AS certainty,
-      value ->> 7 AS reason
+      value ->> 7 AS reason, value ->> 8 AS doubt
     FROM lazaret_evidence, json_each(notes) WHERE kind = 'rows'
     """
 
   /// The notes on pages.
   private static let pages = """
-    SELECT value ->> 0 AS "table", value ->> 4 AS first_key, value ->> 5 AS last_key, value ->> 7 AS certainty
+    SELECT value ->> 0 AS "table", value ->> 4 AS first_key, value ->> 5 AS last_key, value ->> 9 AS doubt
     FROM lazaret_evidence, json_each(notes) WHERE kind = 'pages'
     """
 
@@ -105,7 +105,7 @@ struct EntityAccounts {
   ) throws(SalvageError) -> [Entity] {
     let tally = harvest.tallies[index]
     var whole = Entity(
-      name: tally.name, table: tally.name, recovered: tally.recovered, doubtful: tally.doubtful,
+      name: tally.name, table: tally.name, recovered: tally.recovered, doubts: tally.doubts,
       rebuilt: tally.fromIndex, lost: losses.count, lostBasis: losses.basis, keptApart: tally.keptApart,
       deleted: tally.deleted)
     whole.fromBackup = tally.fromBackup
@@ -118,9 +118,11 @@ struct EntityAccounts {
     let numbers = names.map { Int64($0.number) }
     var shares: [Int64] = []
     for name in names { shares.append(try harvest.liveTables[index]?.count(ofEntity: name.number) ?? 0) }
-    let doubtful =
-      tally.doubtful == 0
-      ? numbers.map { _ in 0 } : apportion(tally.doubtful, try doubtfulWeights(tally.name, numbers), else: shares)
+    var doubts = numbers.map { _ in [DoubtReason: Int64]() }
+    for (reason, count) in tally.doubts {
+      let parts = apportion(count, try doubtfulWeights(tally.name, reason, numbers), else: shares)
+      for (place, part) in parts.enumerated() where part > 0 { doubts[place][reason] = part }
+    }
     let apart = try split(tally.keptApart, harvest.otherTables[index], numbers, else: shares)
     let deleted = try split(tally.deleted, harvest.deletedTables[index], numbers, else: shares)
     let rebuilt = apportion(tally.fromIndex, shares, else: shares)
@@ -132,7 +134,7 @@ struct EntityAccounts {
       var account = whole
       account.name = entity.name
       account.recovered = shares[place]
-      account.doubtful = doubtful[place]
+      account.doubts = doubts[place]
       account.rebuilt = rebuilt[place]
       account.fromBackup = fromBackup[place]
       account.keptApart = apart[place]
@@ -153,15 +155,17 @@ struct EntityAccounts {
     }
   }
 
-  private func doubtfulWeights(_ name: String, _ numbers: [Int64]) throws(SalvageError) -> [Int64] {
+  private func doubtfulWeights(
+    _ name: String, _ reason: DoubtReason, _ numbers: [Int64]
+  ) throws(SalvageError) -> [Int64] {
     let table = SQLText.quotedIdentifier(name)
     let text = SQLText.literal(name)
     let rows = try counts(
       "SELECT Z_ENT, count(*) FROM \(table) WHERE rowid IN (SELECT \"key\" FROM (\(Self.provenance)) "
-        + "WHERE \"table\" = \(text) AND certainty = 'doubtful') GROUP BY 1")
+        + "WHERE \"table\" = \(text) AND doubt = '\(reason.rawValue)') GROUP BY 1")
     let pages = try counts(
       "SELECT t.Z_ENT, count(*) FROM (\(Self.pages)) p JOIN \(table) t ON t.rowid BETWEEN p.first_key AND p.last_key "
-        + "WHERE p.\"table\" = \(text) AND p.certainty = 'doubtful' GROUP BY 1")
+        + "WHERE p.\"table\" = \(text) AND p.doubt = '\(reason.rawValue)' GROUP BY 1")
     return numbers.map { (rows[$0] ?? 0) + (pages[$0] ?? 0) }
   }
 

@@ -44,7 +44,7 @@ struct LossEstimate {
     let tree = crawl.trees[index]
     guard tree.hasRowids, let name = rowidName(of: tree) else { return harvest.tallies[index].onLostPages }
     let holes = try holes(of: index, numbers: numbers)
-    guard !holes.isEmpty else { return 0 }
+    guard !holes.isEmpty, try !neverHeldAny(index, numbers: numbers) else { return 0 }
     let mean = meanRows(of: index)
     let density = density(of: index)
     let table = SQLText.quotedIdentifier(tree.name)
@@ -161,8 +161,21 @@ struct LossEstimate {
     return result
   }
 
+  /// Whether a table never held a row: none was found, and Core Data noted that it has given none a key.
+  private func neverHeldAny(_ index: Int, numbers: [Int64]) throws(SalvageError) -> Bool {
+    guard harvest.tallies[index].recovered == 0, harvest.tallies[index].destroyed == 0 else { return false }
+    return try notedKey(of: index, numbers: numbers) == 0
+  }
+
   /// The highest key that a table ever had: what Core Data noted for its entities, where that can be believed.
   private func highestKey(of index: Int, numbers: [Int64]) throws(SalvageError) -> Int64? {
+    let noted = try notedKey(of: index, numbers: numbers)
+    guard let noted, noted > 0, noted < 1 << 48 else { return nil }
+    return noted
+  }
+
+  /// The highest key that Core Data noted for the entities of a table; nil where it has noted none.
+  private func notedKey(of index: Int, numbers: [Int64]) throws(SalvageError) -> Int64? {
     guard isCoreData, !numbers.isEmpty,
       let keys = crawl.trees.indices.first(where: {
         isSame(crawl.trees[$0].name, "Z_PRIMARYKEY") && harvest.liveTables[$0] != nil
@@ -170,11 +183,9 @@ struct LossEstimate {
       crawl.trees[keys].definition?.column(named: "Z_ENT") != nil
     else { return nil }
     let numbers = numbers.map { "\($0)" }.joined(separator: ",")
-    let noted = try harvest.database.number(
+    return try harvest.database.number(
       "SELECT max(Z_MAX) FROM \(SQLText.quotedIdentifier(crawl.trees[keys].name)) WHERE typeof(Z_MAX) = 'integer' AND Z_ENT IN (\(numbers))"
     )
-    guard let noted, noted > 0, noted < 1 << 48 else { return nil }
-    return noted
   }
 
   /// Whether the end of the file is missing, so that the last pages of a growing table are.

@@ -25,12 +25,32 @@ extension SalvageReport: Codable {
   private struct Summary: Encodable {
     var recovered: Int64
     var doubtful: Int64
+    var doubtfulReasons: [String: Int64]?
     var lost: Int64
     var lostIsExact: Bool
+    var total: Int64
+    var percent: Int
+    var words: String
     var fromBackup: Int64
     var keptApart: Int64
     var referencesCut: Int64
     var score: Int
+
+    init(_ report: SalvageReport) {
+      let count = report.count
+      recovered = count.recovered
+      doubtful = count.doubtful
+      doubtfulReasons = count.doubtReasons.isEmpty ? nil : DoubtReason.codes(count.doubtReasons)
+      lost = count.lost
+      lostIsExact = !count.isEstimate
+      total = count.total
+      percent = count.percent
+      words = count.words
+      fromBackup = report.records.reduce(0) { $0.addingClamped($1.fromBackup) }
+      keptApart = report.records.reduce(0) { $0.addingClamped($1.keptApart) }
+      referencesCut = report.referencesCut
+      score = report.score
+    }
   }
 
   /// Reads a report; what is computed from other values is not read.
@@ -65,11 +85,7 @@ extension SalvageReport: Codable {
     try values.encodeIfPresent(store, forKey: .store)
     try values.encodeIfPresent(output, forKey: .output)
     try values.encode(isCoreData, forKey: .coreData)
-    try values.encode(
-      Summary(
-        recovered: recovered, doubtful: doubtful, lost: lost, lostIsExact: isLostExact,
-        fromBackup: entities.reduce(0) { $0 + $1.fromBackup }, keptApart: entities.reduce(0) { $0 + $1.keptApart },
-        referencesCut: referencesCut, score: score), forKey: .summary)
+    try values.encode(Summary(self), forKey: .summary)
     try values.encode(entities, forKey: .entities)
     try values.encode(unplacedRows, forKey: .unplacedRows)
     try values.encode(remarks, forKey: .remarks)
@@ -150,6 +166,7 @@ extension SalvageReport.Entity: Codable {
     case table
     case recovered
     case doubtful
+    case doubtfulReasons
     case rebuilt
     case fromBackup
     case lost
@@ -167,7 +184,9 @@ extension SalvageReport.Entity: Codable {
     name = try values.decode(String.self, forKey: .name)
     table = try values.decode(String.self, forKey: .table)
     recovered = try values.decode(Int64.self, forKey: .recovered)
-    doubtful = try values.decode(Int64.self, forKey: .doubtful)
+    doubts = DoubtReason.counts(
+      try values.decodeIfPresent([String: Int64].self, forKey: .doubtfulReasons),
+      of: try values.decode(Int64.self, forKey: .doubtful))
     rebuilt = try values.decode(Int64.self, forKey: .rebuilt)
     fromBackup = try values.decode(Int64.self, forKey: .fromBackup)
     lost = try values.decode(Int64.self, forKey: .lost)
@@ -185,6 +204,7 @@ extension SalvageReport.Entity: Codable {
     try values.encode(table, forKey: .table)
     try values.encode(recovered, forKey: .recovered)
     try values.encode(doubtful, forKey: .doubtful)
+    if !doubts.isEmpty { try values.encode(DoubtReason.codes(doubts), forKey: .doubtfulReasons) }
     try values.encode(rebuilt, forKey: .rebuilt)
     try values.encode(fromBackup, forKey: .fromBackup)
     try values.encode(lost, forKey: .lost)

@@ -1,5 +1,7 @@
 extension SalvageReport {
-  /// How much of the store was saved, from 0 to 100; 100 only where everything was, beyond doubt.
+  /// How much of the store was recovered, from 0 to 100; 100 only where everything was, beyond doubt.
+  ///
+  /// It is kept for programs that read it, and shown nowhere: the numbers of ``count`` say more.
   ///
   /// The share of the rows that are in the result, a doubtful one counted as a half, among all that the store held as far
   /// as that is known; less up to a fifth for references that were cut, in proportion to the rows. Rows that fit no table
@@ -7,10 +9,10 @@ extension SalvageReport {
   /// anything was recovered. It is as exact as the number of lost rows is.
   public var score: Int {
     if isComplete { return 100 }
-    let setAside = rebuild?.setAside.reduce(0) { $0 + $1.count } ?? 0
-    let inResult = Double(max(0, recovered - setAside))
-    let certain = inResult - 0.5 * Double(min(doubtful, max(0, recovered - setAside)))
-    let all = Double(recovered) + Double(lost) + Double(unplacedRows)
+    let inResult = Double(recovered)
+    let setAside = Double(rebuild?.setAside.reduce(Int64(0)) { $0.addingClamped($1.count) } ?? 0)
+    let certain = inResult - 0.5 * Double(min(doubtful, recovered))
+    let all = Double(recovered) + Double(lost) + Double(unplacedRows) + setAside
     guard all > 0, certain > 0 else { return 0 }
     let referenceLoss = min(1, Double(referencesCut) / max(1, inResult))
     let value = 100 * certain / all * (1 - 0.2 * referenceLoss)

@@ -16,7 +16,7 @@ public struct SalvageReport: Sendable, Hashable {
   /// The account of an entity, or of a table that is no entity's.
   public struct Entity: Sendable, Hashable {
     /// What the number of lost rows stands on.
-    public enum Basis: String, Sendable, Hashable, Codable {
+    public enum Basis: String, Sendable, Hashable, Codable, CaseIterable {
       /// Nothing is lost.
       case none
 
@@ -42,8 +42,11 @@ public struct SalvageReport: Sendable, Hashable {
     /// Rows recovered.
     public var recovered: Int64
 
-    /// Those of them that are doubtful.
-    public var doubtful: Int64
+    /// Those of them that are doubtful: a value of theirs may be wrong.
+    public var doubtful: Int64 { doubts.values.reduce(0) { $0.addingClamped($1) } }
+
+    /// Why they are, with how many for each reason; a record is counted once.
+    public var doubts: [DoubtReason: Int64] = [:]
 
     /// Those of them that were rebuilt from an index.
     public var rebuilt: Int64
@@ -154,17 +157,17 @@ public struct SalvageReport: Sendable, Hashable {
     }
   }
 
-  /// Rows recovered in all.
-  public var recovered: Int64 { entities.reduce(0) { $0 + $1.recovered } }
+  /// Records recovered in all.
+  public var recovered: Int64 { count.recovered }
 
-  /// Rows lost in all.
-  public var lost: Int64 { entities.reduce(0) { $0 + $1.lost } }
+  /// Records lost in all.
+  public var lost: Int64 { count.lost }
 
-  /// Whether the number of lost rows is exact for every entity.
-  public var isLostExact: Bool { entities.allSatisfy(\.isLostExact) }
+  /// Whether the number of lost records is exact for every entity.
+  public var isLostExact: Bool { !count.isEstimate }
 
-  /// Rows that are doubtful, in all.
-  public var doubtful: Int64 { entities.reduce(0) { $0 + $1.doubtful } }
+  /// Records that are doubtful, in all.
+  public var doubtful: Int64 { count.doubtful }
 
   /// References to records that are gone, in all; 0 where no store was rebuilt.
   public var referencesCut: Int64 { rebuild?.referencesCut.reduce(0) { $0 + $1.count } ?? 0 }

@@ -8,7 +8,9 @@ struct BrokenRow {
   var tree: Int
   var page: UInt32
   var cell: LeafCell
-  var isDoubtful: Bool
+
+  /// Why the row is doubtful; nil where it is not.
+  var doubtReason: DoubtReason?
 }
 
 extension RowHarvest {
@@ -40,9 +42,7 @@ extension RowHarvest {
         guard try reader.readPlace(row.page, into: &buffer) else { continue }
         page = row.page
       }
-      _ = try write(
-        row.cell, buffer.span, &payload, page: row.page, tree: row.tree, source: source(of: row.page),
-        isDoubtful: row.isDoubtful)
+      try writeLate(row, buffer.span, &payload)
     }
   }
 

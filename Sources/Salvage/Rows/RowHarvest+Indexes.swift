@@ -16,7 +16,7 @@ extension RowHarvest {
           if count > best?.count ?? -1 { best = (index, count) }
         }
       }
-      if let best, best.count > 0 {
+      if let best, best.count > 0 || tallies[table].recovered == 0 {
         if best.count > tallies[table].recovered { try recoverListed(table, by: best.index) }
         // An index that is whole has exactly one entry for each row.
         tallies[table].isExact = true
@@ -63,11 +63,8 @@ extension RowHarvest {
           try live.insert(record.span, from: 0, length: record.count, rowid: rowid)
         else { continue }
         tallies[table].recovered += 1
-        tallies[table].doubtful += 1
         ghosts?.strike(record.span, from: 0, length: record.count)
-        try notes.noteRow(
-          tree.name, row: rowid, key: rowid, page: page, cell: nil, source: "freespace", .doubtful,
-          reason: reason)
+        try noteDoubt(.freeSpace, row: rowid, page: page, cell: nil, tree: table, source: "freespace", words: reason)
       }
     }
   }

@@ -77,9 +77,7 @@ extension RowHarvest {
     var buffer = reader.makeBuffer()
     var payload: [UInt8] = []
     guard try reader.readPlace(row.page, into: &buffer) else { return }
-    _ = try write(
-      row.cell, buffer.span, &payload, page: row.page, tree: row.tree, source: source(of: row.page),
-      isDoubtful: row.isDoubtful)
+    try writeLate(row, buffer.span, &payload)
   }
 
   /// Notes the pages of each row.

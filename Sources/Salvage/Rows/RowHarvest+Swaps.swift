@@ -107,9 +107,7 @@ extension RowHarvest {
       }
       doubt = row.doubt
       remark = row.doubt == nil ? "pages of the store changed places; its long value is put together" : nil
-      _ = try write(
-        row.row.cell, buffer.span, &payload, page: page, tree: row.row.tree, source: source(of: page),
-        isDoubtful: row.row.isDoubtful)
+      try writeLate(row.row, buffer.span, &payload)
     }
     (doubt, remark) = (nil, nil)
     isSettled = false
@@ -251,14 +249,14 @@ extension RowHarvest {
 
   /// Puts a row off whose long value could be put together, where pages are known to have changed places.
   func isWaiting(
-    _ cell: LeafCell, _ payload: [UInt8], page: UInt32, tree: Int, isDoubtful: Bool
+    _ cell: LeafCell, _ payload: [UInt8], page: UInt32, tree: Int, doubtReason: DoubtReason?
   ) -> Bool {
     guard chains.checksSwaps, !cell.isOutOfOrder, waiting.count < BrokenRow.limit,
       let end = ChainEnd(
         payload.span, page: chains.end.page, used: chains.end.used, encoding: reader.layout.encoding, tree: tree)
     else { return false }
     waiting.append(
-      WaitingRow(row: BrokenRow(tree: tree, page: page, cell: cell, isDoubtful: isDoubtful), end: end))
+      WaitingRow(row: BrokenRow(tree: tree, page: page, cell: cell, doubtReason: doubtReason), end: end))
     return true
   }
 }

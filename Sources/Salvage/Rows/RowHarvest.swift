@@ -59,6 +59,10 @@ final class RowHarvest {
   /// What is to be said of the files, in words for the report; each means that something may be missing.
   var remarks: [String] = []
 
+  /// The live rows that have a note of their own on why they are doubtful, by table; only where a recovery kit may find
+  /// more that is wrong with them.
+  var doubtedRows: [Int: Set<Int64>] = [:]
+
   /// The rows that indexes list and that are not there, by table; only of tables that have indexes.
   var listedRows: [Int: Set<Int64>] = [:]
 
@@ -166,29 +170,37 @@ final class RowHarvest {
       admits: isSound && fate == .tree && tree.hasRowids && tree.shape.isStrict, encoding: reader.layout.encoding,
       present: reader.presentCount(page))
     if fate != .damaged { wounds.note(page, scan) }
-    let isUnfinished = crawl.unfinishedTrees.contains(index)
-    let isDoubtful = reader.isDoubtful(page) || isUnfinished || tree.doubt != nil
+    let pageDoubt = doubtReason(ofPage: page, tree: index)
     let source = source(of: page)
-    var first: Int64?
-    var last: Int64 = 0
+    var confused: [LeafCell] = []
+    // Rows that were found by their content come in any order.
+    var first = Int64.max
+    var last = Int64.min
     var written = 0
     for cell in scan.cells {
+      let reason = pageDoubt ?? doubtReason(of: cell, buffer.span, tree: index)
       guard
-        try write(
-          cell, buffer.span, &payload, page: page, tree: index, source: source, isDoubtful: isDoubtful)
+        try write(cell, buffer.span, &payload, page: page, tree: index, source: source, doubtReason: reason)
       else { continue }
-      if first == nil { first = cell.rowid }
-      last = cell.rowid
+      if pageDoubt == nil, reason != nil { confused.append(cell) }
+      first = min(first, cell.rowid)
+      last = max(last, cell.rowid)
       written += 1
     }
     tallies[index].destroyed += Int64(max(0, scan.badPointers - scan.carved) + scan.tornCells)
     guard written > 0 else { return }
-    let certainty: EvidenceNotes.Certainty =
-      isDoubtful || fate == .damaged ? .doubtful : fate == .placed ? .probable : .certain
-    if certainty == .doubtful { tallies[index].doubtful += Int64(written) }
+    // A page all of whose rows are doubtful is one note, and no row has one of its own.
+    let doubtReason = pageDoubt ?? (confused.count == written ? .columnOrder : nil)
+    if let doubtReason { tallies[index].doubts[doubtReason, default: 0] += Int64(written) }
     try notes.notePage(
-      tree.name, page: page, source: source, foundBy: foundBy(fate), first: first ?? 0, last: last, rows: written,
-      certainty, reason: tree.doubt ?? (isUnfinished ? Self.unfinished : reason(fate, isDoubtful)))
+      tree.name, page: page, source: source, foundBy: foundBy(fate), first: first, last: last, rows: written,
+      fate == .placed ? .probable : .certain, doubtReason,
+      reason: doubtReason.map { words(of: $0, tree: index) }
+        ?? (fate == .placed ? "no page leads to it; it fits this table and a gap in it" : nil))
+    guard doubtReason == nil else { return }
+    for cell in confused {
+      try noteDoubt(.columnOrder, row: cell.rowid, page: page, cell: cell.index, tree: index, source: source)
+    }
   }
 
   func source(of page: UInt32) -> String {
@@ -204,29 +216,13 @@ final class RowHarvest {
     }
   }
 
-  private static let unfinished =
-    "a transaction that wrote to the table did not end, and its journal is gone; the row may have values of it"
-
-  private static let unusual = "a value of it is of another kind than its column"
-
-  private func reason(_ fate: PageMap.Fate, _ isDoubtful: Bool) -> String? {
-    if isDoubtful {
-      return reader.overlay?.source == .journal
-        ? "from a rollback journal whose header is destroyed"
-        : "from a frame of the write-ahead log that SQLite would not have read"
-    }
-    switch fate {
-    case .placed: return "no page leads to it; it fits this table and a gap in it"
-    case .damaged: return "the page's header is destroyed"
-    default: return nil
-    }
-  }
-
   /// Writes a row; false where it did not become a live one.
+  ///
+  /// - Parameter doubtReason: why it is doubtful; the caller counts and notes that.
   @inline(__always)
   func write(
     _ cell: LeafCell, _ bytes: Span<UInt8>, _ payload: inout [UInt8], page: UInt32, tree index: Int, source: String,
-    isDoubtful: Bool
+    doubtReason: DoubtReason?
   ) throws(SalvageError) -> Bool {
     guard let live = liveTables[index] else { return false }
     var reason: String?
@@ -243,7 +239,7 @@ final class RowHarvest {
         let isValid = RecordText.isValid(
           bytes, at: cell.payload, before: cell.payload &+ cell.length, encoding: reader.layout.encoding)
         try noteLive(
-          cell, page: page, tree: index, source: source, isDoubtful: isDoubtful, isTextValid: isValid)
+          cell, page: page, tree: index, source: source, doubtReason: doubtReason, isTextValid: isValid)
         return true
       }
       if reason == nil {
@@ -269,16 +265,16 @@ final class RowHarvest {
       goesBehindEnd = true
     case .shared: reason = reason ?? "the rest of a long value belongs to another row too"
     case .contested:
-      rivals.append(RivalRow(row: BrokenRow(tree: index, page: page, cell: cell, isDoubtful: isDoubtful)))
+      rivals.append(RivalRow(row: BrokenRow(tree: index, page: page, cell: cell, doubtReason: doubtReason)))
       chains.isDecided = rivals.count >= BrokenRow.limit
       return false
     }
     if reason != nil, !cell.isOutOfOrder, isDeferring, broken.count < BrokenRow.limit {
-      broken.append(BrokenRow(tree: index, page: page, cell: cell, isDoubtful: isDoubtful))
+      broken.append(BrokenRow(tree: index, page: page, cell: cell, doubtReason: doubtReason))
       return false
     }
     if reason == nil, !isSettled, doubt == nil, remark == nil,
-      isWaiting(cell, payload, page: page, tree: index, isDoubtful: isDoubtful)
+      isWaiting(cell, payload, page: page, tree: index, doubtReason: doubtReason)
     {
       return false
     }
@@ -290,11 +286,10 @@ final class RowHarvest {
         tallies[index].recovered += 1
         try notes.noteRow(
           crawl.trees[index].name, row: cell.rowid, key: cell.rowid, page: page, cell: cell.index, source: source,
-          isDoubtful ? .doubtful : .probable, reason: remark)
-        if isDoubtful { tallies[index].doubtful += 1 }
+          .probable, reason: remark)
         return true
       }
-      try noteLive(cell, page: page, tree: index, source: source, isDoubtful: isDoubtful, isTextValid: isValid)
+      try noteLive(cell, page: page, tree: index, source: source, doubtReason: doubtReason, isTextValid: isValid)
       return true
     }
     if reason == nil {
@@ -310,17 +305,13 @@ final class RowHarvest {
   }
 
   private func noteLive(
-    _ cell: LeafCell, page: UInt32, tree index: Int, source: String, isDoubtful: Bool, isTextValid: Bool
+    _ cell: LeafCell, page: UInt32, tree index: Int, source: String, doubtReason: DoubtReason?, isTextValid: Bool
   ) throws(SalvageError) {
     tallies[index].recovered += 1
-    guard cell.index < 0 || !isTextValid || cell.isUnusual else { return }
-    if !isDoubtful, crawl.map.fate(page) != .damaged { tallies[index].doubtful += 1 }
-    try notes.noteRow(
-      crawl.trees[index].name, row: cell.rowid, key: cell.rowid, page: page, cell: cell.index < 0 ? nil : cell.index,
-      source: source, .doubtful,
-      reason: cell.index < 0
-        ? "its pointer is destroyed; it was found by its content"
-        : isTextValid ? Self.unusual : "its text is not valid in the store's encoding")
+    guard doubtReason == nil, cell.index < 0 || !isTextValid || cell.isUnusual else { return }
+    try noteDoubt(
+      cell.index < 0 ? .foundByContent : isTextValid ? .unusualValue : .invalidText, row: cell.rowid, page: page,
+      cell: cell.index, tree: index, source: source)
   }
 
   /// Writes a row into the table of those that are not live.

@@ -6,8 +6,8 @@ struct TableTally {
   /// Rows in the live table.
   var recovered: Int64 = 0
 
-  /// Live rows that are doubtful.
-  var doubtful: Int64 = 0
+  /// Live rows that are doubtful, by the reason; each is counted once.
+  var doubts: [DoubtReason: Int64] = [:]
 
   /// Live rows that were rebuilt from an index.
   var fromIndex: Int64 = 0

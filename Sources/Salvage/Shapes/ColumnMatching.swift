@@ -70,6 +70,51 @@ struct ColumnMatching {
     return result
   }
 
+  /// The places of an order whose columns could be exchanged with each other, group by group, whether or not they have
+  /// values.
+  func exchangeable(_ order: [String]) -> [[Int]] {
+    guard let places = places(of: order) else { return [] }
+    var placeOf = [Int](repeating: 0, count: columns.count)
+    for (place, column) in places.enumerated() { placeOf[column] = place }
+    // Which places the columns that could stand here come from, and so on; those that lead to each other are a group.
+    let reached = places.indices.map { start in
+      var seen = [Bool](repeating: false, count: places.count)
+      var pending = [start]
+      while let next = pending.popLast() {
+        for column in columns.indices where fits[next][column] && !seen[placeOf[column]] {
+          seen[placeOf[column]] = true
+          pending.append(placeOf[column])
+        }
+      }
+      return seen
+    }
+    var grouped = Set<Int>()
+    var groups: [[Int]] = []
+    for place in places.indices where grouped.insert(place).inserted {
+      let others = places.indices.filter { $0 > place && reached[place][$0] && reached[$0][place] }
+      grouped.formUnion(others)
+      if !others.isEmpty { groups.append([place] + others) }
+    }
+    return groups
+  }
+
+  /// The places in which two orders of the same columns differ, group by group: those that exchange columns.
+  static func cycles(from order: [String], to other: [String]) -> [[Int]] {
+    let placeOf = Dictionary(zip(other, other.indices)) { first, _ in first }
+    var seen = Set<Int>()
+    var groups: [[Int]] = []
+    for start in order.indices where seen.insert(start).inserted {
+      var group = [start]
+      var place = start
+      while let next = placeOf[order[place]], seen.insert(next).inserted {
+        group.append(next)
+        place = next
+      }
+      if group.count > 1 { groups.append(group) }
+    }
+    return groups
+  }
+
   private func places(of order: [String]) -> [Int]? {
     let numbers = Dictionary(zip(columns, columns.indices)) { first, _ in first }
     let places = order.compactMap { numbers[$0] }

@@ -10,7 +10,7 @@ internal import StoreFiles
 /// types of attributes and references allow, and the entries of indexes. What nothing tells apart is marked as doubtful.
 struct ColumnOrders {
   /// Why the columns of a table are doubtful, by the table's name in lower case.
-  private(set) var doubts: [String: String] = [:]
+  private(set) var doubts: [String: ColumnDoubt] = [:]
 
   private let layout: StoreLayout
   private let schema: ExpectedSchema
@@ -127,29 +127,36 @@ struct ColumnOrders {
       known = known.filter(matching.allows)
       let order: [String]
       var unsure: Set<String> = []
+      var groups: [[Int]] = []
       if let first = known.first {
         order = first
         for other in known.dropFirst() {
           for place in order.indices where other[place] != order[place] && evidence.hasValues(place) {
             unsure.formUnion([order[place], other[place]])
           }
+          groups += ColumnMatching.cycles(from: order, to: other)
         }
         // Columns that were added, and no version of the model says which.
         let isAltered = evidence.hasShortRows && first == model && histories[table.name] == nil
-        if isOtherWriter || isAltered { unsure.formUnion(matching.ambiguous(order, evidence.hasValues)) }
+        if isOtherWriter || isAltered {
+          unsure.formUnion(matching.ambiguous(order, evidence.hasValues))
+          groups += matching.exchangeable(order)
+        }
       } else if let best = matching.best() {
         order = best
         unsure = matching.ambiguous(order, evidence.hasValues)
+        groups = matching.exchangeable(order)
       } else {
-        doubts[table.name.lowercased()] = "the order of the table's columns is lost, and could not be found out"
+        doubts[table.name.lowercased()] = ColumnDoubt(
+          words: "the order of the table's columns is lost, and could not be found out")
         continue
       }
       schema.reorder(table, order)
       guard !unsure.isEmpty else { continue }
       let list = unsure.sorted().prefix(6).map { printable($0) }.joined(separator: ", ")
-      doubts[table.name.lowercased()] =
-        "the order of the table's columns is lost, and nothing tells some of them apart: \(list)"
-        + (unsure.count > 6 ? " and others" : "")
+      doubts[table.name.lowercased()] = ColumnDoubt(
+        words: "the order of the table's columns is lost, and nothing tells some of them apart: \(list)"
+          + (unsure.count > 6 ? " and others" : ""), groups: groups)
     }
   }
 }

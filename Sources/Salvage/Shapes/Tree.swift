@@ -45,8 +45,8 @@ struct Tree {
   /// The numbers of all entities of the model, where the rows of the table are of one entity alone; else nil.
   var otherNumbers: Set<Int64>?
 
-  /// Why the columns of its rows are doubtful; nil where they are not.
-  var doubt: String?
+  /// Which of its columns nothing tells apart; nil where all are known.
+  var doubt: ColumnDoubt?
 
   /// The leaves, in the order in which they were found; sorted by their first rowid before they are read.
   var leaves: [UInt32] = []

@@ -55,7 +55,7 @@ struct TreeList {
   }
 
   /// Marks tables whose columns are doubtful, by their names in lower case.
-  mutating func doubt(_ reasons: [String: String]) {
+  mutating func doubt(_ reasons: [String: ColumnDoubt]) {
     for index in trees.indices where trees[index].kind == .table {
       trees[index].doubt = reasons[trees[index].name.lowercased()]
     }

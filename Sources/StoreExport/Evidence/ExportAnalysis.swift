@@ -63,7 +63,7 @@ struct ExportAnalysis {
     } catch {
       switch error.kind {
       case .cancelled: throw StoreExporter.cancelled()
-      case .nothingFound, .verificationFailed, .model: analysis.failure = error.detail
+      case .nothingFound, .verificationFailed, .model, .unfitModel: analysis.failure = error.detail
       case .output, .file, .outputExists, .outputIsStore, .donor: throw error
       }
     }
@@ -82,9 +82,15 @@ struct ExportAnalysis {
       ignoresLog: examination.reason.code == "foreign-wal", kit: .folders(kits),
       scope: try source.evidence(surroundings)
     ) { _, done, total in progress(.analysing, done, total) }
-    return try Salvager(surroundings: surroundings).look(
-      at: evidence.files.main, into: rows, model: options.model.map(SalvageModel.init), options: salvaging
-    ).report
+    let salvager = Salvager(surroundings: surroundings)
+    do throws(SalvageError) {
+      return try salvager.look(
+        at: evidence.files.main, into: rows, model: options.model.map(SalvageModel.init), options: salvaging
+      ).report
+    } catch where error.kind == .unfitModel {
+      // A model that has nothing of the store says nothing of its damage; the store itself does.
+      return try salvager.look(at: evidence.files.main, into: rows, options: salvaging).report
+    }
   }
 
   /// The report as it goes into a bundle.

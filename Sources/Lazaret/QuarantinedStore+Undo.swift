@@ -1,0 +1,38 @@
+public import Quarantine
+import StoreFiles
+public import SystemPackage
+
+extension QuarantinedStore {
+  /// The command that puts the store back where it came from; nil where the receipt does not say where that is.
+  ///
+  /// It names everything by its path, so that it does the same in any folder.
+  ///
+  /// - Parameters:
+  ///   - home: the folder with the catalogue of quarantined stores; nil for none.
+  ///   - isReplacing: whether another store is in its place, which is quarantined first.
+  public func undo(home: FilePath?, replacing isReplacing: Bool) -> String? {
+    guard receipt?.originalPath.path != nil else { return nil }
+    var words = ["lazaret quarantine release", shellQuoted(files.main)]
+    if let home { words += ["--home", shellQuoted(home)] }
+    if isReplacing { words.append("--replace") }
+    return words.joined(separator: " ")
+  }
+}
+
+extension Quarantines {
+  /// The command that puts a quarantined store back where it came from, as things are now; nil where its receipt does not
+  /// say where that is.
+  ///
+  /// - Throws: `FileError` where its place cannot be looked at.
+  public func undo(of stored: QuarantinedStore) throws -> String? {
+    guard let place = stored.receipt?.originalPath.path else { return nil }
+    let isTaken = try !StoreFileSet(main: place).members(in: fileSystem).isEmpty
+    return stored.undo(home: try Self.absolute(home, in: fileSystem), replacing: isTaken)
+  }
+
+  /// The path of a home from the root; a home that does not exist yet is named as it was given.
+  static func absolute(_ home: FilePath, in fileSystem: FileSystem) throws -> FilePath {
+    guard try fileSystem.status(of: home) != nil else { return home }
+    return try fileSystem.realPath(home)
+  }
+}

@@ -1,0 +1,72 @@
+public import Quarantine
+public import Salvage
+
+extension RecoveryCount {
+  /// The numbers of a salvaged store, as its receipt has them.
+  public init(_ result: Receipt.Salvage.Result) { self.init(result.entities, isComplete: result.isComplete) }
+
+  /// The numbers of the records of an opening's salvage.
+  public init(_ salvage: OpeningSalvage) { self.init(salvage.entities, isComplete: salvage.isComplete) }
+
+  /// The numbers of a single entity.
+  public init(_ entity: Receipt.Salvage.Entity) {
+    self.init([entity], isComplete: entity.lost == 0 && entity.doubtful == 0)
+  }
+
+  private init(_ entities: [Receipt.Salvage.Entity], isComplete: Bool) {
+    self.init(isComplete: isComplete)
+    for entity in entities {
+      add(
+        recovered: entity.recovered, doubtful: entity.doubtful,
+        reasons: DoubtReason.counts(entity.doubtfulReasons, of: entity.doubtful), lost: entity.lost,
+        isExact: entity.lostIsExact, basis: entity.lostBasis.flatMap(SalvageReport.Entity.Basis.init))
+    }
+  }
+}
+
+extension Receipt.Salvage.Entity {
+  /// What a report says of an entity.
+  init(_ entity: SalvageReport.Entity) {
+    self.init(
+      name: entity.name, table: entity.table, recovered: entity.recovered, doubtful: entity.doubtful,
+      doubtfulReasons: entity.doubts.isEmpty ? nil : DoubtReason.codes(entity.doubts), lost: entity.lost,
+      lostIsExact: entity.isLostExact, lostBasis: entity.lostBasis.rawValue)
+  }
+}
+
+extension Receipt.Salvage.Result {
+  /// The numbers of its records.
+  public var count: RecoveryCount { RecoveryCount(self) }
+
+  /// What came out, in a few plain sentences.
+  public var words: String { count.words }
+
+  /// Records recovered in all.
+  public var recovered: Int64 { count.recovered }
+
+  /// Doubtful records in all.
+  public var doubtful: Int64 { count.doubtful }
+
+  /// Records lost in all.
+  public var lost: Int64 { count.lost }
+
+  /// Whether the number of lost records is exact; else it is an estimate.
+  public var lostIsExact: Bool { !count.isEstimate }
+}
+
+extension Receipt {
+  /// How many records a sound store holds that is in quarantine because it does not fit the app; nil where it is damaged, or
+  /// they were not counted.
+  var soundRecords: Int64? {
+    let codes = ["other-model", "unknown-version", "not-core-data", "other-schema", VerdictReason.notMigratableCode]
+    guard codes.contains(reason.code) || reason.code == VerdictReason.migrationFailedCode, let entities else {
+      return nil
+    }
+    var sum: Int64 = 0
+    for entity in entities {
+      guard let rows = entity.rows else { return nil }
+      sum = max(0, sum &+ Int64(rows))
+    }
+    return sum
+  }
+}

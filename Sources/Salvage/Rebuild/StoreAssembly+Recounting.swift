@@ -1,0 +1,94 @@
+internal import GRDB
+internal import PersistentStore
+
+extension StoreAssembly {
+  /// Counts the records of the new store where rows were set aside or are doubtful: those that a repair took out are not
+  /// recovered, and a doubt went with them.
+  ///
+  /// The other accounts are right as they are, so that a sound store is not read once more.
+  mutating func recount() throws {
+    // The records of another model's entities are named by that model.
+    guard found.foreignModel == nil else { return }
+    let changed = Set(account.setAside.map(\.entity))
+    for table in layout.tables {
+      guard let source = source(of: table.name) else { continue }
+      let entities = layout.entities.filter { $0.tableName == table.name }
+      let isDoubtful = try doubt()?.tables.contains(source.name.lowercased()) == true
+      guard isDoubtful || entities.contains(where: { changed.contains($0.name) }) else { continue }
+      let name = "main.\(SQLText.identifier(table.name))"
+      var counts: [Int64: Int64] = [:]
+      let rows = try Row.fetchCursor(database, sql: "SELECT Z_ENT, count(*) FROM \(name) GROUP BY 1")
+      while let row = try rows.next() {
+        let (number, count): (Int64?, Int64) = (row[0], row[1])
+        if let number { counts[number] = count }
+      }
+      let doubts = try doubt()?.counts(database, source.name, in: name, key: "Z_PK", by: "t.Z_ENT") ?? [:]
+      for entity in entities {
+        recounts.append(
+          SalvageReport.Recount(
+            name: entity.name, table: table.name, recovered: counts[Int64(entity.number)] ?? 0,
+            doubts: doubts[Int64(entity.number)] ?? [:]))
+      }
+    }
+  }
+}
+
+extension PlainAssembly {
+  /// Counts the rows of the new database in tables that refused some, or of which some are doubtful.
+  mutating func recount(_ doubtful: DoubtfulRows?) throws {
+    let changed = Set(account.setAside.map { $0.entity.lowercased() })
+    for source in raw.all where !source.name.hasPrefix("lazaret_") {
+      let isDoubtful = doubtful?.tables.contains(source.name.lowercased()) == true
+      guard isDoubtful || changed.contains(source.name.lowercased()) else { continue }
+      let isMade = try Bool.fetchOne(
+        database, sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND lower(name) = ?)",
+        arguments: [source.name.lowercased()])
+      guard isMade == true else { continue }
+      let name = "main.\(SQLText.quotedIdentifier(source.name))"
+      let count = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(name)") ?? 0
+      let doubts: [DoubtReason: Int64]? =
+        if let rowid = source.rowid {
+          try doubtful?.counts(database, source.name, in: name, key: rowid, by: "1")[1] ?? [:]
+        } else {
+          nil
+        }
+      recounts.append(
+        SalvageReport.Recount(name: source.name, table: source.name, recovered: count, doubts: doubts))
+    }
+  }
+}
+
+extension SalvageReport {
+  /// The records of an entity that are in the rebuilt store.
+  struct Recount {
+    /// The name of the entity, else of the table.
+    var name: String
+
+    /// The table.
+    var table: String
+
+    /// How many are there.
+    var recovered: Int64
+
+    /// How many of them are doubtful, by the reason; nil where rows cannot be told by a key, and it stays as it was.
+    var doubts: [DoubtReason: Int64]?
+  }
+
+  /// Takes the numbers of the rebuilt store; what is not in it was set aside.
+  mutating func take(_ recounts: [Recount]) {
+    for recount in recounts {
+      guard
+        let index = entities.firstIndex(where: {
+          $0.name == recount.name || $0.name == $0.table && $0.table.lowercased() == recount.table.lowercased()
+        })
+      else { continue }
+      entities[index].keptApart += max(0, entities[index].recovered - recount.recovered)
+      entities[index].recovered = recount.recovered
+      if let doubts = recount.doubts {
+        entities[index].doubts = doubts
+      } else if entities[index].doubtful > recount.recovered {
+        entities[index].doubts = DoubtReason.counts(DoubtReason.codes(entities[index].doubts), of: recount.recovered)
+      }
+    }
+  }
+}

@@ -1,0 +1,133 @@
+import StoreFiles
+
+/// What a salvage recovered, what of that is doubtful, and what is lost: the numbers, and the words for them, of every
+/// text, list, notice, page and JSON document.
+public struct RecoveryCount: Sendable, Hashable {
+  /// Records that are in the salvaged store.
+  public private(set) var recovered: Int64 = 0
+
+  /// Those of them of which a value may be wrong.
+  public private(set) var doubtful: Int64 = 0
+
+  /// Why, with how many are doubtful for each reason; a record is counted once.
+  public private(set) var doubtReasons: [DoubtReason: Int64] = [:]
+
+  /// Records that were there and were not found.
+  public private(set) var lost: Int64 = 0
+
+  /// What the number of lost records stands on; empty where none is lost, or a salvage did not note it.
+  public private(set) var lostBases: Set<SalvageReport.Entity.Basis> = []
+
+  /// Whether the number of lost records, and so the total, is an estimate.
+  public private(set) var isEstimate = false
+
+  /// Whether everything that the store held was recovered, beyond doubt; references and files counted too.
+  public var isComplete: Bool
+
+  /// A count of nothing.
+  public init(isComplete: Bool) { self.isComplete = isComplete }
+
+  /// Adds the account of an entity.
+  ///
+  /// - Parameters:
+  ///   - isExact: whether the number of lost records is; else it is an estimate.
+  ///   - basis: what it stands on; nil where that was not noted.
+  public mutating func add(
+    recovered: Int64, doubtful: Int64, reasons: [DoubtReason: Int64], lost: Int64, isExact: Bool,
+    basis: SalvageReport.Entity.Basis?
+  ) {
+    self.recovered = self.recovered.addingClamped(max(0, recovered))
+    self.doubtful = self.doubtful.addingClamped(max(0, doubtful))
+    for (reason, count) in reasons where count > 0 {
+      doubtReasons[reason] = (doubtReasons[reason] ?? 0).addingClamped(count)
+    }
+    guard lost > 0 else { return }
+    self.lost = self.lost.addingClamped(lost)
+    if !isExact { isEstimate = true }
+    if let basis, basis != .none { lostBases.insert(basis) }
+  }
+
+  /// Records that the store held: those that were recovered and those that are lost.
+  public var total: Int64 { recovered.addingClamped(lost) }
+
+  /// The share of them that was recovered in percent, rounded down; 100 where there were none.
+  public var percent: Int {
+    guard total > 0 else { return 100 }
+    return Int(total.dividingFullWidth(recovered.multipliedFullWidth(by: 100)).quotient)
+  }
+}
+
+extension RecoveryCount {
+  /// The account of a single entity, and the sum of a report's.
+  init(_ entities: [SalvageReport.Entity], isComplete: Bool) {
+    self.init(isComplete: isComplete)
+    for entity in entities {
+      add(
+        recovered: entity.recovered, doubtful: entity.doubtful, reasons: entity.doubts, lost: entity.lost,
+        isExact: entity.isLostExact, basis: entity.lostBasis)
+    }
+  }
+}
+
+// MARK: In words
+
+extension RecoveryCount {
+  /// What came out, in a few plain sentences: the headline, and what is lost.
+  public var words: String { [headline + ".", lossWords].compactMap(\.self).joined(separator: " ") }
+
+  /// `Recovered 49,432 of 54,769 records (90 %), 40,439 of them doubtful because …`, without its stop.
+  public var headline: String {
+    if isComplete {
+      switch recovered {
+      case 0: return "It held no records"
+      case 1: return "The one record that it held was recovered"
+      default: return "All \(grouped(recovered)) records were recovered"
+      }
+    }
+    guard total > 0 else { return "No records were recovered" }
+    let about = isEstimate ? "about " : ""
+    let line = "Recovered \(grouped(recovered)) of \(about)\(counted(total, "record")) (\(percent) %)"
+    return [line, doubtWords].compactMap(\.self).joined(separator: ", ")
+  }
+
+  /// `40,439 of them doubtful because …`; nil where none is doubtful.
+  public var doubtWords: String? {
+    guard doubtful > 0 else { return nil }
+    let reasons = reasonsByCount.filter { $0 != .notNoted }.map(\.words)
+    guard !reasons.isEmpty else { return "\(grouped(doubtful)) of them doubtful" }
+    return "\(grouped(doubtful)) of them doubtful because \(reasons.joined(separator: ", or because "))"
+  }
+
+  /// The reasons, that of most records first.
+  public var reasonsByCount: [DoubtReason] {
+    DoubtReason.allCases.filter { (doubtReasons[$0] ?? 0) > 0 }
+      .sorted { (doubtReasons[$0] ?? 0, $1.rawValue) > (doubtReasons[$1] ?? 0, $0.rawValue) }
+  }
+
+  /// How many are lost and what that stands on, in a sentence; nil where none is.
+  public var lossWords: String? {
+    guard lost > 0 else { return nil }
+    var text = "\(isEstimate ? "About " : "")\(counted(lost, "record")) \(lost == 1 ? "is" : "are") lost"
+    if let basis = basisWords { text += ", \(basis)" }
+    return text + "."
+  }
+
+  /// `90 %`, or `about 90 %`: the share that was recovered, for a list.
+  public var share: String { isEstimate ? "about \(percent) %" : "\(percent) %" }
+
+  /// `3`, or `about 3`: the number of lost records in a table.
+  public var lostNumber: String { isEstimate ? "about \(grouped(lost))" : grouped(lost) }
+
+  private var basisWords: String? {
+    if isEstimate { return "estimated by the pages that are gone and by what lay beside them" }
+    let names = SalvageReport.Entity.Basis.allCases.filter(lostBases.contains).compactMap { basis -> String? in
+      switch basis {
+      case .kit: "a recovery kit"
+      case .index: "an index"
+      case .cells: "what is left of them"
+      case .none, .estimate: nil
+      }
+    }
+    return names.isEmpty ? nil : "counted by \(names.joined(separator: " and "))"
+  }
+}

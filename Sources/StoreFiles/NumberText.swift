@@ -1,0 +1,17 @@
+/// A number with a comma between groups of three digits, as every text and page shows it.
+package func grouped(_ number: some BinaryInteger) -> String {
+  let digits = String(number.magnitude)
+  var result = ""
+  for (place, digit) in digits.enumerated() {
+    if place > 0, (digits.count - place).isMultiple(of: 3) { result.append(",") }
+    result.append(digit)
+  }
+  return number < 0 ? "-" + result : result
+}
+
+/// A number with its noun: `1 record`, `12,345 records`.
+///
+/// - Parameter plural: the noun for any number but one; the noun with an `s` if nil.
+package func counted(_ count: some BinaryInteger, _ noun: String, _ plural: String? = nil) -> String {
+  "\(grouped(count)) \(count == 1 ? noun : plural ?? noun + "s")"
+}
