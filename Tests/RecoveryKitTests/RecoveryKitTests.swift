@@ -167,4 +167,49 @@ struct RecoveryKitTests {
     #expect(kits.path == place.path.appending("Recovery").appending("App"))
     #expect(try kits.kits().map(\.date.secondsSince1970).map { ($0 - 1_800_000_000) / 86400 } == [5, 4, 3])
   }
+
+  @Test("A kit says of which generation it is, and one that does not is written as earlier versions read it")
+  func generation() throws {
+    let place = try TemporaryFolder()
+    var kit = try RecoveryKit(of: try Self.makeStore(in: place, rows: 20))
+    #expect(kit.generation == nil)
+    #expect(try kit.bytes()[8] == 1)
+    kit.generation = "6D7E5C0A-9E1B-4A55-8C11-0123456789AB"
+    let bytes = try kit.bytes()
+    #expect(bytes[8] == 2)
+    #expect(try RecoveryKit(bytes: bytes) == kit)
+    // The same bytes in the earlier form have something behind their end, and the other way round something is missing.
+    var named = bytes
+    named[8] = 1
+    kit.generation = nil
+    var plain = try kit.bytes()
+    plain[8] = 2
+    for wrong in [named, plain] {
+      let error = #expect(throws: RecoveryKitError.self) { try RecoveryKit(bytes: wrong) }
+      #expect(error?.kind == .unreadable)
+    }
+  }
+
+  @Test("Kits of a store push out none of the one that was there before, and each generation is due a kit of its own")
+  func generationsAreKept() throws {
+    let place = try TemporaryFolder()
+    var kit = try RecoveryKit(of: try Self.makeStore(in: place, rows: 20))
+    let kits = KitFolder(for: "Stores/App.sqlite", home: place.path)
+    func add(_ day: Int64, _ generation: String?) throws {
+      kit.date = Timestamp(secondsSince1970: 1_800_000_000 + day * 86400)
+      kit.generation = generation
+      try kits.add(kit)
+    }
+    for day in 0..<2 { try add(Int64(day), nil) }
+    for day in 2..<7 { try add(Int64(day), "B") }
+    // Two of one moment do not replace each other.
+    try add(6, "C")
+    let found = try kits.kits().map { (try RecoveryKit(contentsOf: $0.path).generation, $0.date.secondsSince1970) }
+    #expect(found.map(\.0) == ["C", "B", "B", "B", nil, nil])
+    #expect(found.map { ($0.1 - 1_800_000_000) / 86400 } == [6, 6, 5, 4, 1, 0])
+    let now = Timestamp(secondsSince1970: 1_800_000_000 + 6 * 86400 + 60)
+    #expect(try kits.hasKit(of: "C", youngerThan: .seconds(86400), at: now))
+    #expect(try !kits.hasKit(of: "B", youngerThan: .seconds(86400), at: now))
+    #expect(try !kits.hasKit(of: "C", youngerThan: .seconds(30), at: now))
+  }
 }
