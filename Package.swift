@@ -150,8 +150,8 @@ let package = Package(
     floor(
       "Inbox",
       knows: [
-        "AgeEncryption", "Archives", "StoreFiles", "ManagedObjectModel", "Examination", "Salvage", "Quarantine",
-        "SupportBundle", "TusProtocol", "Lazaret", "HTTPServer", grdb, crypto, systemPackage,
+        "AgeEncryption", "Archives", "StoreFiles", "ManagedObjectModel", "PersistentStore", "Examination", "Salvage",
+        "Quarantine", "SupportBundle", "TusProtocol", "Lazaret", "HTTPServer", grdb, crypto, systemPackage,
       ]),
     floor(
       "Inspector",
@@ -251,7 +251,9 @@ let package = Package(
       needs: ["AgeEncryption", "HTTPServer", "Quarantine", "StoreFiles", "SupportBundle", "TusProtocol"]),
     tests(
       of: "Lazaret",
-      needs: ["LazaretTool", "Damage", "LazaretTesting", "Migration", "RecoveryKit", "Salvage", grdb, logging]),
+      needs: [
+        "LazaretTool", "Damage", "LazaretTesting", "Migration", "RecoveryKit", "Salvage", grdb, grdbSQLite, logging,
+      ]),
     tests(
       of: "Inspector",
       needs: [

@@ -41,6 +41,9 @@ public enum BackupErrorKind: String, FailureKind {
   /// The store could not be read as a database.
   case store = "backup-store"
 
+  /// The backup was made after the store was quarantined, or of another generation of it.
+  case otherGeneration = "backup-of-other-generation"
+
   /// The backup policy of a home is none, or says something that cannot be meant.
   case policyUnreadable = "backup-policy-unreadable"
 
@@ -68,6 +71,7 @@ public enum BackupErrorKind: String, FailureKind {
     case .packing: "Please report this, with what you did."
     case .request: "See: lazaret backup list"
     case .store: "Look at the store with: lazaret inspect"
+    case .otherGeneration: "Use a backup from before, or name this one with --trust-backup."
     case .policyUnreadable: "Correct the file, or move it away: the usual policy holds then."
     case .cancelled: "Run it again when there is time."
     case .file: "Check the path and its permissions."

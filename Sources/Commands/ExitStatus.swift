@@ -6,6 +6,7 @@ enum ExitStatus {
   static let failed = ExitCode(1)
   static let doubtful = ExitCode(2)
   static let unavailable = ExitCode(3)
+  static let usage = ExitCode.validationFailure
 
   /// What every `--help` says of them.
   static let help = """
@@ -30,6 +31,8 @@ extension ParsableCommand {
       if !json, let report = (error as? MigrationError)?.reportPath {
         Terminal.standardError.write("  The report is \(quoted(report)).\n")
       }
+      // A folder where a file belongs is a slip of the command line, whatever verb meets it.
+      if error.code == FileError.Kind.isDirectory.rawValue { throw ExitStatus.usage }
       throw error.isEnvironmental ? ExitStatus.unavailable : ExitStatus.failed
     } catch {
       // Every module has an error type of its own, so nothing should get here; if it does, its kind is all that is told,

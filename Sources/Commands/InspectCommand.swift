@@ -10,7 +10,7 @@ struct InspectCommand: ParsableCommand {
     discussion: """
       Touches nothing: no byte of the store changes, and no file appears beside it.
 
-      Exits with 2 for a damaged store, with 3 for one that cannot be had now.
+      Exits with 2 for a damaged store, with 3 for one that cannot be had now or is encrypted.
 
       EXAMPLE
         lazaret inspect Stores/App.sqlite --model App.xcdatamodeld
@@ -55,7 +55,9 @@ struct InspectCommand: ParsableCommand {
           ? JSONText.pretty(ExaminationJSON(examination: examination, path: store.path))
           : ExaminationText(examination: examination, path: store.path).text)
       switch examination.verdict {
-      case .unavailable: throw ExitStatus.unavailable
+      case .unavailable:
+        let isFolder = examination.reason.code == FileError.Kind.isDirectory.rawValue
+        throw isFolder ? ExitStatus.usage : ExitStatus.unavailable
       case .damaged: throw ExitStatus.doubtful
       case .compatible, .outdated, .incompatible, .missing: break
       }

@@ -13,7 +13,8 @@ struct OpenCommand: ParsableCommand {
       inferred; the original is kept in Backups/ of the home. A damaged or incompatible one is moved, whole and unchanged, into Incompatible/ beside it, \
       with a receipt, and salvaged there: a clean store of every record that is still in its bytes is made beside it, verified, \
       and a copy of it takes the store's place. Where nothing comes out an empty store does. A store that cannot be had now \
-      (locked, forbidden, newer than the app) stays where it is.
+      (locked, forbidden, newer than the app) stays where it is, and so does an encrypted one, and a file that is plainly \
+      no store (a text, a picture, an archive, a program), unless --replace-foreign says otherwise.
 
       Ctrl-C ends it in good order: a store whose salvage had begun lies whole in quarantine, and opening it again goes on.
 
@@ -63,6 +64,7 @@ struct OpenCommand: ParsableCommand {
     name: .customLong("app-version"), help: ArgumentHelp("The app's version, for the receipt.", valueName: "version"))
   var appVersion: String?
 
+  @OptionGroup var foreign: ForeignFileOptions
   @OptionGroup var way: MigrationWayOptions
   @OptionGroup var output: OutputOptions
   @OptionGroup var log: LogOptions
@@ -72,11 +74,12 @@ struct OpenCommand: ParsableCommand {
       let model = try versionOrder.loadAppModel(model.path)
       var migration = Migrator.Options()
       if case .coreData(let bundle) = model { migration = try way.options(for: bundle) }
+      var policy = OpeningPolicy(
+        whenDamaged: remedy, whenIncompatible: remedy, whenMigrationFails: migrationRemedy,
+        whenMigrationLoses: way.lossRemedy, depth: check)
+      policy.whenForeign = foreign.replaceForeign ? .asDamaged : .refuse
       let coordinator = StoreCoordinator(
-        model: model,
-        policy: OpeningPolicy(
-          whenDamaged: remedy, whenIncompatible: remedy, whenMigrationFails: migrationRemedy,
-          whenMigrationLoses: way.lossRemedy, depth: check),
+        model: model, policy: policy,
         home: home.path, appVersion: appVersion, migration: migration, logger: log.logger(json: output.json))
       let line = ProgressLine()
       Interruption.listen()

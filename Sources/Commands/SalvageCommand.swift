@@ -86,6 +86,7 @@ struct SalvageCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
+      try refuseNoStore(at: store.path, to: "salvage the store")
       let backup = try backup.unpacked(for: store.path, home: home.path)
       let kit = noKit || self.kit != nil ? kitSource : .any([kitSource, backup?.kit ?? .none])
       try salvage(backup?.donor, kit: kit)
@@ -99,7 +100,9 @@ struct SalvageCommand: ParsableCommand {
       model.map(\.path) + [schema?.path].compactMap(\.self), fitting: store.path)
     let line = ProgressLine()
     Interruption.listen()
-    let options = Salvager.Options(findsDeleted: deleted, migrates: !noMigrate, kit: kit, donor: donor) {
+    let options = Salvager.Options(
+      findsDeleted: deleted, migrates: !noMigrate, kit: kit, scope: try EvidenceScope(of: store.path), donor: donor
+    ) {
       phase, done, total in
       line.show(phase.words, done, of: total)
       return !Interruption.isRequested

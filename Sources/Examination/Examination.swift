@@ -56,6 +56,14 @@ public struct Examination: Sendable {
   public var health: Health
 }
 
+extension Examination {
+  /// Whether the file is plainly of another kind than a store, such as a text or a picture, with no page of one in it.
+  public var isForeignFile: Bool { verdict == .damaged && health.notes.contains { $0.code == "not-sqlite" } }
+
+  /// Whether the file is encrypted or random, so that only its bytes can be kept.
+  public var isEncryptedOrRandom: Bool { reason.code == VerdictReason.encryptedOrRandom.code }
+}
+
 /// What is known of a store's physical state.
 public struct Health: Sendable {
   /// How closely the store was looked at.
@@ -73,10 +81,11 @@ public struct Health: Sendable {
   /// The page size in bytes.
   public var pageSize: Int?
 
-  /// The number of pages that a reader counts, those in the log included.
+  /// The number of pages that a reader counts, those in the log included; where the header counts more than the file has
+  /// room for, those of the file.
   public var pageCount: UInt32?
 
-  /// The encoding of all text.
+  /// The encoding of all text; nil where the header is destroyed.
   public var encoding: TextEncoding?
 
   /// The version of SQLite that wrote the store last, as its header says.

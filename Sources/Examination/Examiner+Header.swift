@@ -25,19 +25,37 @@ extension Examiner {
     let kind = FileKind(firstBytes: head)
     examination.health.fileKind = kind
     let header = DatabaseHeader(head)
-    if kind == .database, header?.pageSize != nil { return try bytes.database() }
+    if kind == .database, header?.pageSize != nil {
+      guard try isEncryptedBehindHeader(bytes, head) else { return try bytes.database() }
+      examination.give(.unavailable, .encryptedOrRandom)
+      return nil
+    }
     if let database = try databaseWithFirstPageElsewhere(bytes) {
+      // Where nothing else is in the file either, its log or journal alone is left of the store.
+      if kind == .zeros, try bytes.isMainBlank() { examination.condemn(.blank(.zeros, hasPagesElsewhere: true)) }
       examination.health.notes.append(
         HealthNote(
           "header-superseded", .warning,
           "the file's own first page is damaged, but a whole one stands in its write-ahead log or journal"))
       return database
     }
-    let remains: HeaderlessDatabase?
-    switch kind {
-    case .database, .zeros, .encrypted, .other: remains = try HeaderlessDatabase(bytes.main, header: header)
-    default: remains = header?.hasUsualFractions == true ? try HeaderlessDatabase(bytes.main, header: header) : nil
+    if kind == .empty || kind == .zeros, try bytes.hasPagesElsewhere(), try bytes.isMainBlank() {
+      examination.condemn(.blank(kind, hasPagesElsewhere: true))
+      return try bytes.databaseOfLogAlone()
     }
+    return try openHeaderless(bytes, kind, header, &examination)
+  }
+
+  /// Opens a database by the looks of its pages; nil where there are none, which the verdict then says.
+  private func openHeaderless(
+    _ bytes: StoreBytes, _ kind: FileKind, _ header: DatabaseHeader?, _ examination: inout Examination
+  ) throws -> Database? {
+    // Another format may hold a database as a part of it; only a file full of pages is one.
+    let remains =
+      kind.hasSignature
+      ? try HeaderlessDatabase(bytes.main, header: nil).flatMap { $0.isMostlyPages ? $0 : nil }
+      : try HeaderlessDatabase.anywhere(in: bytes.main, header: header)
+    if remains == nil, try condemnForeign(bytes, kind, &examination) { return nil }
     if let header { examination.health.add(header.findings) }
     if kind == .database, let header {
       examination.condemn(.wrongPageSize(header.storedPageSize))
@@ -45,11 +63,40 @@ extension Examiner {
       examination.condemn(.cutInHeader(bytes: bytes.main.count))
     } else if let remains {
       examination.condemn(remains.isFirstPageReadable ? .headerDamaged(remains) : .firstPageLost(remains, kind))
+    } else if kind == .empty || kind == .zeros {
+      examination.condemn(.blank(kind, hasPagesElsewhere: false))
     } else {
-      examination.condemn(.notSQLite(kind, hasLog: bytes.log.map { $0.count > 0 } ?? false))
+      examination.condemn(.notSQLite(kind))
     }
     guard let remains else { return nil }
     return try bytes.database(pageSize: remains.pageSize)
+  }
+
+  /// Gives the verdict on a file without a page that is plainly of another kind, or that is encrypted; false for others.
+  ///
+  /// What a database's header would say is nothing to tell of such a file.
+  private func condemnForeign(
+    _ bytes: StoreBytes, _ kind: FileKind, _ examination: inout Examination
+  ) throws -> Bool {
+    if kind.isForeign, try !bytes.hasPagesElsewhere() {
+      examination.health.notes.append(
+        HealthNote("not-sqlite", .damage, "the file is no SQLite database: it is \(kind.words)"))
+      examination.condemn(.foreign(kind))
+      return true
+    }
+    guard kind == .encrypted, try RandomContent.fills(bytes.main, from: 0), try !bytes.hasPagesElsewhere(readable: true)
+    else { return false }
+    examination.give(.unavailable, .encryptedOrRandom)
+    return true
+  }
+
+  /// Whether all but the header is encrypted, as SQLCipher leaves it for systems that look at headers.
+  private func isEncryptedBehindHeader(_ bytes: StoreBytes, _ head: [UInt8]) throws -> Bool {
+    let behind = Array(head.dropFirst(DatabaseHeader.length))
+    guard FileKind.looksRandom(behind), try RandomContent.fills(bytes.main, from: Int64(DatabaseHeader.length)),
+      try HeaderlessDatabase.anywhere(in: bytes.main, header: nil) == nil
+    else { return false }
+    return try !bytes.hasPagesElsewhere(readable: true)
   }
 
   /// The database where its write-ahead log, or a hot journal, has page 1: SQLite then never needs the file's own.

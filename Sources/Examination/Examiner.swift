@@ -116,6 +116,7 @@ public struct Examiner: Sendable {
       health: Health(depth: options.depth, files: members))
     guard let main = members.first(where: { $0.part == .main }) else {
       if members.contains(where: { $0.part != .externalData }) { examination.reason = .orphanedParts }
+      try lookAtLeftovers(of: files, &examination, model: model, options: options)
       return examination
     }
     let lock = try SharedStoreLock(on: files, in: fileSystem)
@@ -129,6 +130,25 @@ public struct Examiner: Sendable {
     }
     _ = consume lock
     return examination
+  }
+
+  /// Looks at a log and a journal whose main file is missing: the store is damaged where they have pages of it.
+  private func lookAtLeftovers(
+    of files: StoreFileSet, _ examination: inout Examination, model: AppModel?, options: Options
+  ) throws {
+    let bytes = StoreBytes(
+      main: MemoryBytes([]), log: try openPart(.wal, of: files), journal: try openPart(.journal, of: files)
+    ) { _ in true }
+    do {
+      guard try bytes.hasPagesElsewhere() else { return }
+      examination.condemn(.mainFileMissing)
+      guard let database = try bytes.databaseOfLogAlone() else { return }
+      try read(database, bytes, into: &examination, model: model, options: options)
+    } catch let error as FormatError {
+      if error.kind == .cancelled { throw error }
+      if let fileError = error.fileError { throw fileError }
+      // What the log says of the store cannot be read; that it is damaged is known already, or not to be told.
+    }
   }
 
   /// Opens what a reader would read.
@@ -249,8 +269,11 @@ extension Examination {
   /// Takes down what header, log and journal say.
   mutating func note(_ database: Database) {
     health.pageSize = database.pageSize
-    health.pageCount = database.pageCount
-    health.encoding = database.encoding
+    // A count that the file contradicts is no fact: then it is the pages that the file has room for.
+    let isContradicted = database.findings.contains(.fileTooShort)
+    health.pageCount = isContradicted ? min(database.pageCount, database.highestPage) : database.pageCount
+    let header = database.header.flatMap { $0.hasUsualFractions ? $0 : nil }
+    health.encoding = header?.encoding
     if let log = database.writeAheadLog {
       health.log = Health.LogFacts(frames: log.frameCount, committedFrames: log.committedFrameCount)
       health.add(log.findings)
@@ -259,9 +282,10 @@ extension Examination {
       health.journal = journal.state
       health.add(journal.findings)
     }
-    if let header = database.header {
+    if let stored = database.header { health.add(stored.findings) }
+    // What was written over the header says nothing of who wrote the store.
+    if let header, header.isConsistent {
       health.writtenBySQLite = header.sqliteVersionName
-      health.add(header.findings)
       health.addKnownBugs(sqliteVersion: header.sqliteVersion, usesLog: header.usesWriteAheadLog)
     }
     health.add(database.findings)

@@ -13,25 +13,63 @@ extension VerdictReason {
     words: "There is no store at this path, but a write-ahead log, an index of one or a journal is left over from one.",
     hint: "Open it with the app's model: the leftovers are quarantined and a store is created.")
 
-  static func notSQLite(_ kind: FileKind, hasLog: Bool) -> VerdictReason {
-    switch kind {
-    case .empty:
-      VerdictReason(
-        "empty-file",
-        words: hasLog
-          ? "The file has no byte in it, though its write-ahead log has; SQLite would delete the log."
-          : "The file has no byte in it.",
-        hint: salvageHint, coreData: nil, sqlite: nil)
-    case .zeros:
-      VerdictReason(
-        "zeroed", words: "The file begins with nothing but zeros, as after a write that never reached the disk.",
-        hint: salvageHint, coreData: 259, sqlite: 26)
-    default:
-      VerdictReason(
-        "not-sqlite", words: "The file is not a SQLite database: it is \(kind.words).", hint: salvageHint,
-        coreData: 259, sqlite: 26)
+  /// The main file is not there, but pages of the store are in its log or journal.
+  static let mainFileMissing = VerdictReason(
+    "main-file-missing",
+    words:
+      "The store's main file is missing, but its write-ahead log or journal is there and has pages of the store in it.",
+    hint:
+      "If the main file can be brought back, put it beside them before anything opens the store: SQLite deletes them otherwise. Else open it with the app's model: they are quarantined, and what is in them is salvaged.",
+    coreData: 259, sqlite: nil)
+
+  /// The main file has no byte, or no byte but zeros.
+  static func blank(_ kind: FileKind, hasPagesElsewhere: Bool) -> VerdictReason {
+    let isEmpty = kind == .empty
+    if hasPagesElsewhere {
+      return VerdictReason(
+        isEmpty ? "empty-file" : "zeroed",
+        words:
+          "The store's main file \(isEmpty ? "has no byte in it" : "is nothing but zeros"), but its write-ahead log or journal is there and has pages of the store in it.",
+        hint: isEmpty
+          ? "Do not open it with SQLite, which would delete them. Open it with the app's model: they are quarantined, and what is in them is salvaged."
+          : salvageHint,
+        coreData: isEmpty ? nil : 259, sqlite: isEmpty ? nil : 26)
     }
+    if isEmpty {
+      return VerdictReason(
+        "empty-file",
+        words:
+          "The file is empty: it has no byte in it, and so no record. SQLite takes such a file for a new database without tables.",
+        hint: "Open it with the app's model: the empty file is quarantined and a new store is created in its place.")
+    }
+    return VerdictReason(
+      "zeroed", words: "The file begins with nothing but zeros, as after a write that never reached the disk.",
+      hint: salvageHint, coreData: 259, sqlite: 26)
   }
+
+  static func notSQLite(_ kind: FileKind) -> VerdictReason {
+    VerdictReason(
+      "not-sqlite", words: "The file is not a SQLite database: it is \(kind.words).", hint: salvageHint, coreData: 259,
+      sqlite: 26)
+  }
+
+  /// The file is plainly of another kind, and has no page of a database in it.
+  static func foreign(_ kind: FileKind) -> VerdictReason {
+    VerdictReason(
+      "not-sqlite", words: "The file is not a SQLite database: it is \(kind.words).",
+      hint:
+        "Check that it is the right file. To have it quarantined and a store put in its place, open it with --replace-foreign.",
+      coreData: 259, sqlite: 26)
+  }
+
+  /// No page can be read, and the bytes have no pattern: nothing tells an encrypted store from noise.
+  static let encryptedOrRandom = VerdictReason(
+    "encrypted-or-random",
+    words:
+      "No page of the file can be read, and its bytes have no pattern: it is an encrypted database, such as SQLCipher's, or another encrypted or compressed file, or random bytes.",
+    hint:
+      "It stays where it is. If it is a SQLCipher database, decrypt it with its key first: give sqlcipher the key, ATTACH a new file with KEY '' and SELECT sqlcipher_export. A wrong or lost key looks the same. If it comes from an encrypted backup or device, restore it from there decrypted. To have it moved away all the same: lazaret quarantine add.",
+    coreData: 259, sqlite: 26)
 
   static func wrongPageSize(_ size: Int) -> VerdictReason {
     VerdictReason(
@@ -54,7 +92,7 @@ extension VerdictReason {
     VerdictReason(
       "first-page-lost",
       words:
-        "The first page, with the header and the list of tables, is \(kind == .zeros ? "nothing but zeros" : "destroyed"); \(remains.treePages) of \(remains.pagesSeen) pages behind it are those of a SQLite database, with \(remains.pageSize) bytes each.",
+        "The first page, with the header and the list of tables, is \(kind == .zeros ? "nothing but zeros" : "destroyed"); \(remains.treePages) of the \(remains.pagesSeen) pages looked at behind it are those of a SQLite database, with \(remains.pageSize) bytes each.",
       hint: salvageHint, coreData: 259, sqlite: 26)
   }
 
@@ -99,6 +137,9 @@ extension VerdictReason {
     case "read-only-file-system": 8
     case "no-space": 13
     case "io-error": 10
+    case "out-of-memory": 7
+    case "no-locks": 10
+    case "cannot-open", "too-many-open-files": 14
     case "is-a-directory", "not-a-regular-file", "dangling-link", "not-downloaded": 14
     default: nil
     }
@@ -122,7 +163,9 @@ extension Examination {
     if has(.fileTooShort) || has(.logMissingPages) || has(.headerTruncated) {
       let expected = Int64(database.pageCount) * Int64(database.pageSize)
       return .damage(
-        "truncated", "The file is cut off: it has \(fileBytes) bytes, and its pages need \(expected).")
+        "truncated",
+        "The file is cut off: it has \(fileBytes) bytes, and by its \(database.isLogApplied ? "log" : "header") its pages need \(expected)."
+      )
     }
     if has(.readVersionUnknown) {
       return .damage(

@@ -52,28 +52,31 @@ extension Backups {
   ) throws -> Restored {
     let store = try StoreFileSet.locate(path, in: fileSystem)
     let restorer = restorer(of: path, place)
-    let chosen = try restorer.choose(id, notLaterThan: time).id
+    let backup = try restorer.choose(id, notLaterThan: time)
+    let chosen = backup.id
+    let restored = StoreLineage.Restored(
+      backup: chosen.description, date: chosen.date, generation: backup.manifest?.lineage?.generation)
     _ = try finishInterrupted(store)
     // A store that is in use is told of before anything is restored.
     let attempt = try StoreLock(on: store, in: fileSystem)
     _ = consume attempt
     let folder = RestoreFolder(for: store, in: fileSystem)
-    let backup = takesBackup ? try backUp(store, before: .beforeRestore) : nil
+    let present = takesBackup ? try backUp(store, before: .beforeRestore) : nil
     var staged: RestoreReport?
     do {
       let working = try folder.make()
       let report = try restorer.stage(chosen, in: folder, options: options)
       staged = report
-      let quarantined = try exchange(store, folder, chosen)
+      let quarantined = try exchange(store, folder, chosen, restored)
       _ = consume working
-      return Restored(report: report, quarantined: quarantined, backup: backup)
+      return Restored(report: report, quarantined: quarantined, backup: present)
     } catch {
       // The present store may be half-way into quarantine: that is brought to its end, and then the restored one has its
       // place, or goes. What cannot be ended now stays for the next opening, and the first error is the one to report.
       if let staged, (try? finishInterrupted(store)) == .some(chosen) {
         let quarantined = try QuarantineFolder(beside: store, surroundings: surroundings).stores()
           .first { $0.receipt?.originalPath.path == store.main }
-        return Restored(report: staged, quarantined: quarantined, backup: backup)
+        return Restored(report: staged, quarantined: quarantined, backup: present)
       }
       if staged == nil { try? folder.removeUnlessInstalling() }
       throw error
@@ -82,7 +85,7 @@ extension Backups {
 
   /// Quarantines the present store and puts the restored one into its place, under the folder's lock.
   private func exchange(
-    _ store: StoreFileSet, _ folder: RestoreFolder, _ id: BackupIdentifier
+    _ store: StoreFileSet, _ folder: RestoreFolder, _ id: BackupIdentifier, _ restored: StoreLineage.Restored
   ) throws -> QuarantinedStore? {
     let lock = try FolderLock(store.folder, in: fileSystem)
     // Who may read and write the new store is who may read and write the old one.
@@ -94,10 +97,11 @@ extension Backups {
     if try !store.members(in: fileSystem).isEmpty {
       quarantined = try Quarantines(home: home, surroundings: surroundings).add(
         store, model: nil, reason: "Backup \(id) was restored in its place.", appVersion: nil,
-        holding: [store.folder], OpeningObserver())
+        holding: [store.folder], makingRoomFor: restored, OpeningObserver())
     }
     do {
       try folder.install()
+      if quarantined == nil { note(restored, at: store) }
     } catch {
       // What made room for it goes back to where it was.
       if let quarantined, try store.members(in: fileSystem).isEmpty {
@@ -107,6 +111,19 @@ extension Backups {
     }
     _ = consume lock
     return quarantined
+  }
+
+  /// Notes, in the receipt of what was at an empty place before, what is there now.
+  private func note(_ restored: StoreLineage.Restored, at store: StoreFileSet) {
+    let quarantine = QuarantineFolder(beside: store, surroundings: surroundings)
+    do {
+      guard try fileSystem.status(of: quarantine.path)?.kind == .directory else { return }
+      let salvaging = try quarantine.salvageLock()
+      try quarantine.noteRestored(restored, at: store.main)
+      _ = consume salvaging
+    } catch {
+      // The store is there. Without the note it is of a generation of its own, of which less is known, and nothing wrong.
+    }
   }
 
   /// Ends a restore that an earlier run left, after what it left in the quarantine.

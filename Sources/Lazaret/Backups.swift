@@ -33,7 +33,16 @@ public struct Backups: Sendable {
   /// Takes a backup of a store that others may go on using; see ``BackupCreator``.
   public func create(_ store: FilePath, _ request: BackupRequest = BackupRequest()) throws(BackupError) -> StoredBackup
   {
-    try BackupCreator(surroundings: surroundings).create(store, in: place(of: store), request)
+    var request = request
+    if request.lineage == nil { request.lineage = try evidence(of: store).lineage }
+    return try BackupCreator(surroundings: surroundings).create(store, in: place(of: store), request)
+  }
+
+  /// Which backups say something of a store: those of its own generation, and of a quarantined one those from before.
+  public func evidence(of store: FilePath) throws(BackupError) -> EvidenceScope {
+    do throws(FileError) { return try EvidenceScope(of: store, surroundings: surroundings) } catch {
+      throw BackupError(error)
+    }
   }
 
   /// What lies in each place of the home.

@@ -12,6 +12,9 @@ public enum LazaretErrorKind: String, FailureKind {
   /// The store is damaged, and the policy is to refuse.
   case damaged = "store-damaged"
 
+  /// The file is plainly of another kind than a store, and the policy, or the command line, is to refuse.
+  case foreignFile = "not-a-store"
+
   /// No way leads from the store to the app's model, and the policy is to refuse.
   case incompatible = "store-incompatible"
 
@@ -52,6 +55,7 @@ public enum LazaretErrorKind: String, FailureKind {
   /// What the reader can do next, where a failure does not say.
   public var usualHint: String {
     switch self {
+    case .foreignFile: "Check that it is the right file; it is as it was."
     case .migrationFailed, .damaged, .incompatible: "The store is as it was; inspect it."
     case .unavailable, .cancelled: "The store is as it was; open it again at any time."
     case .creationFailed: "Nothing was moved. Please report this, with the model."
@@ -91,6 +95,20 @@ extension LazaretError {
 
   static func salvageFailed(_ path: FilePath, _ reason: Receipt.Reason) -> LazaretError {
     LazaretError(.salvageFailed, operation: "salvage the store", path: path, detail: printable(reason.words))
+  }
+
+  /// The error for a file that is no store of the app's to have: of another kind, or encrypted; nil for any other.
+  ///
+  /// - Parameter operation: what was to be done with it, as an infinitive phrase.
+  public static func noStore(
+    _ examination: Examination, at path: FilePath, operation: String
+  ) -> LazaretError? {
+    let kind: Kind? =
+      examination.isForeignFile ? .foreignFile : examination.isEncryptedOrRandom ? .unavailable : nil
+    guard let kind else { return nil }
+    var error = LazaretError(kind, examination, path: path)
+    error.operation = operation
+    return error
   }
 
   /// The error for a store that stays where it is, in the words of its examination.

@@ -18,6 +18,12 @@ public struct QuarantineSalvage: Sendable {
 
   /// The account of it that the receipt has.
   public var result: Receipt.Salvage.Result
+
+  /// Whether it is the one to install; false where an earlier result is better, which stays.
+  public var isCurrent: Bool
+
+  /// How it differs from the result that was the one to install before; nil where there was none.
+  public var comparison: SalvageComparison?
 }
 
 /// What a salvage of a quarantined store is to do.

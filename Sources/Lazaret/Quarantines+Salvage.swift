@@ -6,7 +6,7 @@ extension Quarantines {
   /// Makes a clean store of every record that is still in the bytes of a quarantined one, beside it.
   ///
   /// The quarantined store is only read. What comes out is verified, and seen to open where the model is given; it can be done
-  /// again at any time, and the result of the last time stays until the new one is whole. Nothing is put into an app's
+  /// again at any time: earlier results stay, and the best is the one to install. Nothing is put into an app's
   /// place: `install` does that.
   ///
   /// - Parameters:

@@ -85,7 +85,7 @@ public struct Quarantines: Sendable {
   /// The same, under the folder's lock.
   func add(
     _ place: StoreFileSet, model: AppModel?, reason: String?, appVersion: String?, holding held: [FilePath],
-    _ observer: OpeningObserver
+    makingRoomFor restored: StoreLineage.Restored? = nil, _ observer: OpeningObserver
   ) throws -> QuarantinedStore {
     let quarantine = QuarantineFolder(beside: place, surroundings: surroundings)
     _ = try quarantine.finishInterrupted()
@@ -99,6 +99,7 @@ public struct Quarantines: Sendable {
       throw LazaretError(.unavailable, examination, path: place.main)
     }
     var facts = QuarantineCase(examination, appVersion: appVersion)
+    facts.makesRoomFor = restored
     if let reason { facts.reason = .init(code: QuarantineCase.requestCode, words: reason) }
     if examination.verdict == .compatible || examination.verdict == .outdated, reason == nil {
       facts.reason = .init(code: QuarantineCase.requestCode, words: "It was asked for; nothing wrong was found.")

@@ -21,12 +21,10 @@ public enum RecoveryKitNote {
     let folder = KitFolder(for: store.main, home: home, in: surroundings.fileSystem)
     do throws(RecoveryKitError) {
       let now = surroundings.now()
-      if let newest = try folder.newest() {
-        let age = now.secondsSince1970 - newest.secondsSince1970
-        // A kit of the future is of no use for telling time.
-        if age >= 0, age < interval.components.seconds { return .notDue }
-      }
-      let kit = try RecoveryKit(ofOpen: store.main, surroundings: surroundings)
+      let generation = try generation(of: store, surroundings)
+      if try folder.hasKit(of: generation, youngerThan: interval, at: now) { return .notDue }
+      var kit = try RecoveryKit(ofOpen: store.main, surroundings: surroundings)
+      kit.generation = generation
       let path = try folder.add(kit)
       return .noted(
         OpeningEvent(
@@ -34,6 +32,16 @@ public enum RecoveryKitNote {
           words: "A recovery kit of the healthy store was noted; it holds none of the records' values."))
     } catch {
       return .failed(error)
+    }
+  }
+
+  private static func generation(
+    of store: StoreFileSet, _ surroundings: Surroundings
+  ) throws(RecoveryKitError) -> String? {
+    do throws(FileError) {
+      return try QuarantineFolder(beside: store, surroundings: surroundings).lineage(of: store.main)?.generation
+    } catch {
+      throw RecoveryKitError(error)
     }
   }
 }

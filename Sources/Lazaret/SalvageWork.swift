@@ -35,7 +35,7 @@ struct SalvageWork {
     self.home = home
   }
 
-  /// Salvages, verifies, and keeps the result; an earlier one goes when the new one is whole and the receipt names it.
+  /// Salvages, verifies, and keeps the result; an earlier one stays, and stays the one to install where it is better.
   ///
   /// - Throws: `LazaretError` of the kinds `salvageFailed` and `cancelled`; what the surroundings say. The receipt then has what an
   ///   earlier salvage gave, and the reason.
@@ -52,7 +52,7 @@ struct SalvageWork {
   }
 
   private func run(_ stored: QuarantinedStore, in working: FilePath) throws -> QuarantineSalvage {
-    guard let evidence = try fileSystem.status(of: stored.files.main), evidence.kind == .regular else {
+    guard let evidence = try evidence(in: stored.files), evidence.kind == .regular else {
       throw EvidenceFault(code: "nothing-to-salvage", words: "The store's main file is missing.")
     }
     let made = StoreFileSet(main: working.appending("Salvaged.sqlite"))
@@ -62,13 +62,12 @@ struct SalvageWork {
     let backup = try options.backup.map { source in
       try UnpackedBackup(
         source, of: stored.receipt?.originalPath.path ?? stored.files.main, home: home ?? folder.path.folder,
-        trust: options.trustsBackup ? .anyStore : .sameStore, surroundings: surroundings,
+        trust: options.trustsBackup ? .anyStore : .sameStore, scope: stored.evidence, surroundings: surroundings,
         isCancelled: observer.isCancelled)
     }
     let salvaging = Salvager.Options(
       findsDeleted: options.findsDeleted, fitsModel: true, ignoresLog: try hasForeignLog(stored),
-      kit: .any([.folders(kits), backup?.kit ?? .none]),
-      donor: backup?.donor
+      kit: .any([.folders(kits), backup?.kit ?? .none]), scope: stored.evidence, donor: backup?.donor
     ) { [observer] in
       observer.progress(clock.progress($0, $1, $2))
       return !observer.isCancelled()
@@ -91,30 +90,50 @@ struct SalvageWork {
       name: name(files.store.main), report: name(files.report), setAside: setAside.map { _ in name(files.setAside) },
       date: date, bytes: file.count, sha256: try FileDigest(of: file).hexadecimal, version: usability.version,
       isUsable: usability.isUsable, isComplete: report.isComplete, score: report.score,
-      entities: report.records.map { Receipt.Salvage.Entity($0) })
+      entities: report.records.map { Receipt.Salvage.Entity($0) }, evidence: basis(of: report))
+    let succession = try ResultSuccession(of: result, in: folder, stored, model, fileSystem)
     var told = report
     told.store = PathText(stored.files.main)
     told.output = PathText(files.store.main)
     if setAside != nil { told.rebuild?.setAsideFile = files.setAside }
+    if let comparison = succession.comparison { told.remarks.append(comparison.words) }
     try folder.keep(made, setAside: setAside, report: try told.json(), as: files)
     try folder.endSalvage(of: id)
-    let former = folder.result(of: stored)
     let updated = try folder.update(id) { receipt in
       var salvage = receipt.salvage ?? Receipt.Salvage(pendingSince: date, isWanted: false)
       let isWaiting = usability.failure?.code == Receipt.Salvage.newerAppCode
-      salvage.state = usability.isUsable || isWaiting ? .salvaged : .failed
-      salvage.date = date.rfc3339
-      salvage.result = result
-      salvage.failure = usability.failure
+      if succession.isCurrent {
+        salvage.state = usability.isUsable || isWaiting ? .salvaged : .failed
+        salvage.date = date.rfc3339
+        salvage.failure = usability.failure
+      }
+      succession.apply(to: &salvage)
       receipt.salvage = salvage
       receipt.add(
         Receipt.Moment(
           usability.isUsable ? .salvaged : .salvageFailed, at: date,
-          words: usability.failure?.words ?? result.words, path: result.name))
+          words: usability.failure?.words ?? succession.words, path: result.name))
     }
-    if let former, former != files { try folder.remove(former) }
+    for former in succession.superfluous where former != files { try folder.remove(former) }
     return QuarantineSalvage(
-      stored: updated, store: files.store.main, reportPath: files.report, report: told, result: result)
+      stored: updated, store: files.store.main, reportPath: files.report, report: told, result: result,
+      isCurrent: succession.isCurrent, comparison: succession.comparison)
+  }
+
+  /// What a report says that it stands on.
+  private func basis(of report: SalvageReport) -> Receipt.Salvage.Evidence {
+    Receipt.Salvage.Evidence(
+      kit: report.kit.map { Timestamp($0.date)?.fileName ?? $0.date },
+      backup: report.backup.map { $0.id ?? $0.date }, deleted: options.findsDeleted, library: LibraryVersion.current)
+  }
+
+  /// The status of the main file, or where that is missing of a log or a journal that may have pages of it.
+  private func evidence(in files: StoreFileSet) throws -> FileStatus? {
+    if let main = try fileSystem.status(of: files.main) { return main }
+    for part in [StoreFileSet.Part.wal, .journal] {
+      if let status = try fileSystem.status(of: files.path(of: part)), status.size > 0 { return status }
+    }
+    return nil
   }
 
   /// Whether the log beside the store is that of another database, whose pages would pass for the store's own.
@@ -146,6 +165,10 @@ struct SalvageWork {
           words: "What was salvaged waits for a newer version of the app: \(examination.reason.words)"))
     }
     if examination.verdict == .unavailable { throw LazaretError(.unavailable, examination, path: made.main) }
+    // What was made a moment ago and is not there was taken away: that says nothing of the evidence.
+    if examination.verdict == .missing {
+      throw FileError(.changed, operation: "verify the salvaged store", path: made.main)
+    }
     let version = examination.modelVersion
     guard examination.verdict == .compatible else {
       return Usability(

@@ -29,7 +29,7 @@ public struct SupportExports: Sendable {
   /// Makes a bundle ready, of a store in its place or of a quarantined one; nothing leaves the machine yet.
   ///
   /// - Parameter name: the path of a store, or the name or path of a quarantined one.
-  /// - Throws: `not-in-quarantine` where there is neither; what ``StoreExporter/prepare(_:progress:)`` throws.
+  /// - Throws: `not-in-quarantine` where there is neither, `is-a-directory` for a folder; what ``StoreExporter/prepare(_:progress:)`` throws.
   public func prepare(
     _ name: FilePath, _ options: ExportOptions = ExportOptions(),
     progress: @escaping ExportProgress = { _, _, _ in true }
@@ -80,6 +80,9 @@ public struct SupportExports: Sendable {
       let (folder, stored) = try quarantines.find(name)
       return .quarantined(stored, report: folder.result(of: stored)?.report)
     } catch let error as QuarantineError {
+      if error.kind == .notFound, try fileSystem.status(of: name)?.kind == .directory {
+        throw FileError(.isDirectory, operation: "find the store", path: name)
+      }
       guard isFile, error.kind == .notFound else { throw error }
       return .store(name)
     }

@@ -32,14 +32,18 @@ public final class UnpackedBackup: Sendable {
   ///   - store: the store that is salvaged, or the place it came from.
   ///   - home: the folder with `Backups/`.
   ///   - trust: what must be known of where it is from; of the store's own backups nothing speaks for another store.
+  ///   - scope: of which generation and time it must be, unless any store is trusted; as the store at the path is if nil.
   ///   - isCancelled: asked now and then.
-  /// - Throws: `no-such-backup`, `backup-damaged`, `no-space`, `cancelled`, or what the file system says.
+  /// - Throws: `no-such-backup`, `backup-of-other-generation`, `backup-damaged`, `no-space`, `cancelled`, or what the file system says.
   public init(
     _ source: BackupSource, of store: FilePath, home: FilePath, trust: SalvageDonor.Trust = .sameStore,
-    surroundings: Surroundings = .machine, isCancelled: @escaping @Sendable () -> Bool = { false }
+    scope: EvidenceScope? = nil, surroundings: Surroundings = .machine,
+    isCancelled: @escaping @Sendable () -> Bool = { false }
   ) throws(BackupError) {
-    let unpacking = Unpacking(surroundings: surroundings, isCancelled: isCancelled)
     let backups = Backups(home: home, surroundings: surroundings)
+    let known = if let scope { scope } else { try backups.evidence(of: store) }
+    let unpacking = Unpacking(
+      scope: known, accepts: trust == .anyStore, surroundings: surroundings, isCancelled: isCancelled)
     let found: Unpacking.Store
     // What lies in the store's own place is its own, as far as nothing speaks against it.
     var isOwn = false
@@ -54,7 +58,9 @@ public final class UnpackedBackup: Sendable {
     case .file(let path): found = try unpacking.file(path)
     }
     let isTrusted = isOwn && trust == .sameStore
-    donor = SalvageDonor(path: found.path, date: found.date, trust: isTrusted ? .noOtherStore : trust)
+    donor = SalvageDonor(
+      path: found.path, date: found.date, trust: isTrusted ? .noOtherStore : trust,
+      id: found.id?.description)
     id = found.id
     kit = found.kit
     folder = found.folder
@@ -69,14 +75,23 @@ public final class UnpackedBackup: Sendable {
       var kit = KitSource.none
     }
 
+    let scope: EvidenceScope
+
+    /// Whether a backup that the caller names is taken whatever its generation.
+    let accepts: Bool
+
     let surroundings: Surroundings
     let isCancelled: @Sendable () -> Bool
     private var fileSystem: FileSystem { surroundings.fileSystem }
 
     /// The newest backup that was proven, or else that proves to be whole when it is restored.
     func newest(in place: FolderPlace) throws(BackupError) -> Store {
-      let whole = try BackupCatalog(of: place).backups.filter {
+      let all = try BackupCatalog(of: place).backups.filter {
         $0.isWhole && !$0.isApart && $0.proof?.result != .failed
+      }
+      let whole = all.filter { $0.exclusion(from: scope) == nil }
+      if whole.isEmpty, let newest = all.first, let exclusion = newest.exclusion(from: scope) {
+        throw Self.refusal(newest.id, exclusion)
       }
       let ordered = whole.filter { $0.proof?.result == .proven } + whole.filter { $0.proof?.result != .proven }
       var first: BackupError?
@@ -95,6 +110,34 @@ public final class UnpackedBackup: Sendable {
           hint: "Name a file instead, or another home with --home.")
     }
 
+    /// The error for a backup that says nothing of the store.
+    private static func refusal(_ id: BackupIdentifier, _ exclusion: EvidenceScope.Exclusion) -> BackupError {
+      BackupError(
+        .otherGeneration, operation: "take rows from backup \(id)", detail: "it \(exclusion.words)",
+        hint: "Use a backup from before; if the records in this one are the right ones, name it with --trust-backup.")
+    }
+
+    /// Refuses a store that lies where a salvaged or later one is: its records are not from before the damage.
+    private func check(_ path: FilePath) throws(BackupError) {
+      guard !accepts, let lineage = scope.lineage else { return }
+      var isOther = false
+      do throws(FileError) {
+        let files = try StoreFileSet.locate(path, in: fileSystem)
+        if let theirs = try EvidenceScope(of: files.main, surroundings: surroundings).lineage {
+          isOther = theirs.generation != lineage.generation && theirs.generation != lineage.restored?.generation
+        }
+        let name = files.main.lastComponent?.string ?? ""
+        if files.folder.lastComponent == QuarantineFolder.name, name.contains(".salvaged") { isOther = true }
+      } catch {
+        throw BackupError(error)
+      }
+      guard isOther else { return }
+      throw BackupError(
+        .otherGeneration, operation: "take rows from the backup", path: path,
+        detail: "it \(EvidenceScope.Exclusion.otherGeneration.words)",
+        hint: "Use a backup from before; if the records in this one are the right ones, say so with --trust-backup.")
+    }
+
     func file(_ path: FilePath) throws(BackupError) -> Store {
       let status: FileStatus
       let start: [UInt8]
@@ -110,7 +153,10 @@ public final class UnpackedBackup: Sendable {
       } catch {
         throw BackupError(error)
       }
-      guard start == GzipUnpacking.magic else { return Store(path: path, date: status.modified) }
+      guard start == GzipUnpacking.magic else {
+        try check(path)
+        return Store(path: path, date: status.modified)
+      }
       if let own = try ownBackup(path) { return own }
       let folder = try privateFolder(needing: status.size)
       let main = folder.path.appending("Backup.sqlite")
@@ -134,6 +180,9 @@ public final class UnpackedBackup: Sendable {
     }
 
     func restored(_ id: BackupIdentifier, from place: any BackupPlace) throws(BackupError) -> Store {
+      if !accepts, let exclusion = try BackupCatalog(of: place).backup(id).exclusion(from: scope) {
+        throw Self.refusal(id, exclusion)
+      }
       let folder = try privateFolder(needing: 0)
       let main = folder.path.appending("Backup.sqlite")
       let options = BackupRestorer.Options { [isCancelled] _, _, _ in !isCancelled() }

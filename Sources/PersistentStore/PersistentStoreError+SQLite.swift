@@ -5,21 +5,20 @@ package import SystemPackage
 extension PersistentStoreError {
   /// The error that SQLite's result code stands for; neither SQL nor bound values get into it.
   ///
-  /// Locks, permissions, full disks and failing disks are the environment's fault, damage is the store's: the primary
-  /// result codes of SQLite's documentation decide.
+  /// ``ResultCodeCause`` decides whether the environment is at fault or the store.
   package init(_ error: DatabaseError, operation: String, path: FilePath?) {
     let kind: Kind =
-      switch error.resultCode {
-      case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_PROTOCOL: .locked
-      case .SQLITE_FULL: .noSpace
-      case .SQLITE_IOERR: .inputOutput
-      case .SQLITE_CANTOPEN: .cannotOpen
-      case .SQLITE_PERM, .SQLITE_AUTH: .permissionDenied
-      case .SQLITE_READONLY: .readOnly
-      case .SQLITE_NOMEM: .outOfMemory
-      case .SQLITE_CORRUPT: .damaged
-      case .SQLITE_NOTADB: .notADatabase
-      default: .database
+      switch ResultCodeCause(error.extendedResultCode) {
+      case .locked: .locked
+      case .noSpace: .noSpace
+      case .inputOutput: .inputOutput
+      case .cannotOpen, .unsupported: .cannotOpen
+      case .permissionDenied: .permissionDenied
+      case .readOnly, .moved: .readOnly
+      case .outOfMemory: .outOfMemory
+      case .content where error.resultCode == .SQLITE_CORRUPT: .damaged
+      case .content where error.resultCode == .SQLITE_NOTADB: .notADatabase
+      case .content, .interrupted: .database
       }
     let words = error.message.map(Self.withoutValues) ?? "SQLite gave no reason"
     self.init(

@@ -1,3 +1,5 @@
+public import StoreFiles
+
 /// What is known of a store when it is quarantined: the receipt's content apart from names, times and digests.
 public struct QuarantineCase: Sendable, Hashable, Codable {
   /// Why it is quarantined.
@@ -17,6 +19,9 @@ public struct QuarantineCase: Sendable, Hashable, Codable {
 
   /// What is asked for as to its salvage; nil for nothing.
   public var salvage: Receipt.Salvage?
+
+  /// The backup that is put into the place after it; nil for none.
+  public var makesRoomFor: StoreLineage.Restored?
 
   /// What is known of a store.
   public init(

@@ -22,11 +22,12 @@ extension QuarantineFolder {
     let lock = try StoreLock(on: store.files, in: fileSystem)
     var relocation = try Relocation(of: store.files, to: target, note: "release", in: fileSystem)
     let date = surroundings.now()
+    let order = try lastOrder(at: target.main) + 1
     try move(
       &relocation, id: id, receiptPath: releasedReceiptPath(of: id), formerReceiptPath: receiptPath(of: id)
     ) { _ in
       guard var receipt = store.receipt else { return nil }
-      receipt.released = Receipt.Release(date: date.rfc3339, path: PathText(target.main))
+      receipt.released = Receipt.Release(date: date.rfc3339, path: PathText(target.main), order: order)
       receipt.salvage?.isWanted = false
       receipt.add(Receipt.Moment(.released, at: date, path: PathText(target.main)))
       return try receipt.json()
@@ -78,7 +79,8 @@ extension QuarantineFolder {
 
   private func finishDiscarding(_ id: String) throws {
     for folder in [files(of: id).path(of: .externalData), workingFolder(of: id)] { try fileSystem.removeTree(folder) }
-    for number in [1, 2] { try remove(SalvageFiles(of: id, number: number, in: path)) }
+    let numbers = Set(try fileSystem.entries(of: path).compactMap { SalvageFiles.number(of: $0.string, id) })
+    for number in numbers.sorted() { try remove(SalvageFiles(of: id, number: number, in: path)) }
     for name in try fileSystem.entries(of: path) where name.string.hasPrefix("\(id).") {
       try fileSystem.unlink(path.appending(name))
     }

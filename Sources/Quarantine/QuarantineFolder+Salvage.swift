@@ -3,7 +3,7 @@ package import SystemPackage
 
 /// The files of one result of a salvage, beside the quarantined store: `….salvaged.sqlite` and its companions.
 ///
-/// A repeated salvage takes the names of the other number, so that the earlier result stays until the new one is whole.
+/// A repeated salvage takes the names of another number, so that earlier results stay.
 package struct SalvageFiles: Sendable, Hashable {
   /// The salvaged store.
   package let store: StoreFileSet
@@ -18,6 +18,37 @@ package struct SalvageFiles: Sendable, Hashable {
     let mark = number == 1 ? "" : "-\(number)"
     store = StoreFileSet(main: folder.appending("\(id).salvaged\(mark).sqlite"))
     report = folder.appending("\(id).salvage\(mark).json")
+  }
+
+  /// The highest number.
+  private static let maximumNumber = 1_000_000
+
+  /// The files of the result whose store has a name; nil where it is none that a folder gives.
+  init?(of id: String, named name: FilePath.Component, in folder: FilePath) {
+    guard let number = Self.number(in: name.string, after: "\(id).salvaged", before: ".sqlite") else { return nil }
+    self.init(of: id, number: number, in: folder)
+  }
+
+  /// The number of the result that a file belongs to; nil where it belongs to none.
+  static func number(of name: String, _ id: String) -> Int? {
+    for ending in ["", "-wal", "-shm", "-journal", "-set-aside"] {
+      if let number = number(in: name, after: "\(id).salvaged", before: ".sqlite" + ending) { return number }
+    }
+    return number(in: name, after: ".\(id).salvaged", before: "_SUPPORT")
+      ?? number(in: name, after: "\(id).salvage", before: ".json")
+  }
+
+  private static func number(in name: String, after prefix: String, before suffix: String) -> Int? {
+    guard name.utf8.count >= prefix.utf8.count + suffix.utf8.count, name.hasPrefix(prefix), name.hasSuffix(suffix)
+    else {
+      return nil
+    }
+    let mark = name.dropFirst(prefix.count).dropLast(suffix.count)
+    if mark.isEmpty { return 1 }
+    guard mark.first == "-", let number = Int(mark.dropFirst()), (2...maximumNumber).contains(number),
+      mark == "-\(number)"
+    else { return nil }
+    return number
   }
 }
 
@@ -50,7 +81,7 @@ extension QuarantineFolder {
   package func beginSalvage(of id: String) throws -> FilePath {
     let folder = workingFolder(of: id)
     try fileSystem.removeTree(folder)
-    try remove(try freeResult(of: id))
+    try removeUnnamedResults(of: id)
     try fileSystem.makeDirectory(folder, permissions: .init(rawValue: 0o700))
     return folder
   }
@@ -58,22 +89,54 @@ extension QuarantineFolder {
   /// Removes the private folder.
   package func endSalvage(of id: String) throws(FileError) { try fileSystem.removeTree(workingFolder(of: id)) }
 
-  /// The names that a new result gets: those that the receipt's does not have.
+  /// The names that a new result gets: the first that none of the receipt's results has.
   package func freeResult(of id: String) throws -> SalvageFiles {
     let first = SalvageFiles(of: id, number: 1, in: path)
-    let second = SalvageFiles(of: id, number: 2, in: path)
-    guard let receipt = try store(named: id).receipt else {
+    guard let named = try namedResults(of: id) else {
       // Nothing says which one counts: the first one stays.
-      return try fileSystem.status(of: first.store.main, followingLinks: false) == nil ? first : second
+      let isFree = try fileSystem.status(of: first.store.main, followingLinks: false) == nil
+      return isFree ? first : SalvageFiles(of: id, number: 2, in: path)
     }
-    return receipt.salvage?.result?.name.path?.lastComponent == first.store.main.lastComponent ? second : first
+    var number = 1
+    while named.contains(SalvageFiles(of: id, number: number, in: path)) { number += 1 }
+    return SalvageFiles(of: id, number: number, in: path)
   }
 
-  /// The files of the result that a receipt names; nil where there is none, or a name is not one that this folder gives.
+  /// The files of the results that a receipt names; nil where there is no receipt.
+  private func namedResults(of id: String) throws -> Set<SalvageFiles>? {
+    guard let receipt = try store(named: id).receipt else { return nil }
+    let results = (receipt.salvage?.result).map { [$0] } ?? []
+    return Set((results + (receipt.salvage?.others ?? [])).compactMap { files(of: $0, id) })
+  }
+
+  /// Removes what an interrupted salvage has left under names that the receipt does not have.
+  private func removeUnnamedResults(of id: String) throws {
+    guard let named = try namedResults(of: id) else { return try remove(try freeResult(of: id)) }
+    let numbers = Set(try fileSystem.entries(of: path).compactMap { SalvageFiles.number(of: $0.string, id) })
+    for number in numbers.sorted() {
+      let files = SalvageFiles(of: id, number: number, in: path)
+      if !named.contains(files) { try remove(files) }
+    }
+  }
+
+  /// The files of the current result that a receipt names; nil where there is none, or a name is not one that this folder
+  /// gives.
   package func result(of stored: QuarantinedStore) -> SalvageFiles? {
-    guard let name = stored.receipt?.salvage?.result?.name.path?.lastComponent else { return nil }
-    return [1, 2].map { SalvageFiles(of: stored.id, number: $0, in: path) }
-      .first { $0.store.main.lastComponent == name }
+    stored.receipt?.salvage?.result.flatMap { files(of: $0, stored.id) }
+  }
+
+  /// The files of a result; nil where its name is not one that this folder gives.
+  package func files(of result: Receipt.Salvage.Result, _ id: String) -> SalvageFiles? {
+    result.name.path?.lastComponent.flatMap { SalvageFiles(of: id, named: $0, in: path) }
+  }
+
+  /// Whether the store of a result is there, and as it was made.
+  package func isIntact(_ result: Receipt.Salvage.Result, _ files: SalvageFiles) throws -> Bool {
+    guard try fileSystem.status(of: files.store.main, followingLinks: false)?.kind == .regular else { return false }
+    for part in [StoreFileSet.Part.wal, .journal] {
+      if try fileSystem.status(of: files.store.path(of: part))?.size ?? 0 > 0 { return false }
+    }
+    return try FileDigest(of: fileSystem.open(files.store.main)).hexadecimal == result.sha256
   }
 
   /// Gives a finished result its names, the store's last.

@@ -121,9 +121,10 @@ extension QuarantineFolder {
     try fileSystem.makeDirectory(path)
     let date = surroundings.now()
     let id = try freeID(at: date)
+    let succession = try succession(of: store.main, to: id, at: date, makingRoomFor: facts.makesRoomFor)
     var relocation = try Relocation(of: store, to: files(of: id), note: "quarantine", in: fileSystem)
     try move(&relocation, id: id, receiptPath: receiptPath(of: id), progress: progress) { arrived in
-      try Receipt(arrived, of: facts, id: id, date: date, folder: path).json()
+      try Receipt(arrived, of: facts, id: id, date: date, folder: path, succession).json()
     }
     _ = consume lock
     return try self.store(id)

@@ -4,7 +4,10 @@ package import SystemPackage
 
 extension Receipt {
   /// The receipt of a store that has just got its names in quarantine.
-  init(_ relocation: Relocation, of store: QuarantineCase, id: String, date: Timestamp, folder: FilePath) {
+  init(
+    _ relocation: Relocation, of store: QuarantineCase, id: String, date: Timestamp, folder: FilePath,
+    _ succession: QuarantineFolder.Succession
+  ) {
     self.init(
       format: "lazaret-quarantine-receipt", version: 1, id: id, date: date.rfc3339, reason: store.reason,
       error: store.error, originalPath: relocation.source,
@@ -15,6 +18,9 @@ extension Receipt {
       },
       model: store.model, entities: store.entities, versions: store.versions, salvage: store.salvage,
       timeline: [Moment(.quarantined, at: date, words: store.reason.words, path: relocation.source)])
+    lineage = succession.lineage
+    successor = succession.successor
+    order = succession.order
   }
 
   /// Reads a receipt.

@@ -27,8 +27,11 @@ extension Receipt {
     /// Whether the next opening at the store's place goes on with it, and installs what comes out.
     public var isWanted: Bool
 
-    /// What came out of it last; nil where nothing has.
+    /// The best that came out of it, which is the one to install; nil where nothing has.
     public var result: Result?
+
+    /// What else came out of it, oldest first: results that are not better, or that a better one came after; nil for none.
+    public var others: [Result]?
 
     /// Why the last attempt gave nothing that an app could open; nil where it did, or none was made.
     public var failure: Reason?
@@ -47,6 +50,7 @@ extension Receipt {
       case date
       case isWanted = "wanted"
       case result
+      case others
       case failure
       case installed
       case installing
@@ -107,6 +111,29 @@ extension Receipt.Salvage {
     }
   }
 
+  /// What a result stands on beside the quarantined store.
+  public struct Evidence: Sendable, Hashable, Codable {
+    /// The recovery kit, by its date as a file name; nil where none was used.
+    public var kit: String?
+
+    /// The backup that lost records were taken from: its identifier, or its date where it is none of ours; nil for none.
+    public var backup: String?
+
+    /// Whether deleted records were looked for.
+    public var deleted: Bool
+
+    /// The version of this software.
+    public var library: String
+
+    /// The evidence of a result.
+    public init(kit: String?, backup: String?, deleted: Bool, library: String) {
+      self.kit = kit
+      self.backup = backup
+      self.deleted = deleted
+      self.library = library
+    }
+  }
+
   /// A salvaged store: its files, relative to the folder of the receipt, and what is in it.
   public struct Result: Sendable, Hashable, Codable {
     /// The salvaged store.
@@ -144,6 +171,9 @@ extension Receipt.Salvage {
     /// The accounts, by name.
     public var entities: [Entity]
 
+    /// What it stands on beside the quarantined store; nil in receipts of earlier versions of this software.
+    public var evidence: Evidence?
+
     private enum CodingKeys: String, CodingKey {
       case name
       case report
@@ -156,12 +186,14 @@ extension Receipt.Salvage {
       case isComplete = "complete"
       case score
       case entities
+      case evidence
     }
 
     /// A salvaged store.
     public init(
       name: PathText, report: PathText, setAside: PathText?, date: Timestamp, bytes: Int64, sha256: String,
-      version: String?, isUsable: Bool, isComplete: Bool, score: Int?, entities: [Entity]
+      version: String?, isUsable: Bool, isComplete: Bool, score: Int?, entities: [Entity],
+      evidence: Evidence? = nil
     ) {
       self.name = name
       self.report = report
@@ -174,6 +206,7 @@ extension Receipt.Salvage {
       self.isComplete = isComplete
       self.score = score
       self.entities = entities
+      self.evidence = evidence
     }
   }
 }

@@ -102,10 +102,14 @@ public struct Receipt: Sendable, Hashable, Codable {
     /// Where it was put.
     public var path: PathText
 
+    /// The number of the change at the place it came from, by which its lineage is told; nil where none was counted.
+    public var order: Int?
+
     /// A place and a time, in RFC 3339.
-    public init(date: String, path: PathText) {
+    public init(date: String, path: PathText, order: Int? = nil) {
       self.date = date
       self.path = path
+      self.order = order
     }
   }
 
@@ -156,6 +160,15 @@ public struct Receipt: Sendable, Hashable, Codable {
 
   /// The bundles of it that were sent, oldest first; nil for none.
   public var deliveries: [Delivery]?
+
+  /// The generation of the store, and where it comes from; nil in receipts of earlier versions of this software.
+  public var lineage: StoreLineage?
+
+  /// The generation of whatever is at the place after it; nil in receipts of earlier versions of this software.
+  public var successor: StoreLineage?
+
+  /// The number of the change at the place, counted from 1; nil in receipts of earlier versions of this software.
+  public var order: Int?
 
   /// The size of all files together, in bytes.
   ///

@@ -136,6 +136,9 @@ public final class BrowsedStore: Sendable {
 
   static func error(_ error: any Error, _ path: FilePath) -> RecordBrowsingError {
     if let error = error as? RecordBrowsingError { return error }
+    if let cause = DatabaseFailure(error, operation: "browse the records", path: path).environmentalError {
+      return RecordBrowsingError(.unavailable, because: cause, path: path)
+    }
     if let error = error as? PersistentStoreError {
       return RecordBrowsingError(.store, because: error, path: path)
     }

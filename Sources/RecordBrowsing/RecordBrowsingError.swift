@@ -29,6 +29,9 @@ public enum RecordBrowsingErrorKind: String, FailureKind {
   /// SQLite cannot open or read the file.
   case store = "store-unreadable"
 
+  /// The environment is at fault, and not the store; the code is that of its error.
+  case unavailable = "store-unavailable"
+
   /// What was being done, where a failure does not say.
   public static let usualOperation = "browse the records"
 
@@ -43,8 +46,12 @@ public enum RecordBrowsingErrorKind: String, FailureKind {
     case .tooLarge: "Take the file itself, and read it with other means."
     case .busy: "Wait until one of them is done."
     case .store: "The file may be damaged; salvage it and browse the result."
+    case .unavailable: "Try again."
     }
   }
+
+  /// Whether the code is that of the cause.
+  public var standsForCause: Bool { self == .unavailable }
 }
 
 extension RecordBrowsingError {

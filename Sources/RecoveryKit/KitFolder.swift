@@ -1,15 +1,19 @@
 public import StoreFiles
 public import SystemPackage
 
-/// The recovery kits of one store: `Recovery/App/2026-11-21-10-11-12.kit` in a home, the newest few.
+/// The recovery kits of the stores of one place: `Recovery/App/2026-11-21-10-11-12.kit` in a home, the newest few of each
+/// generation.
 public struct KitFolder: Sendable {
   /// The folder.
   public let path: FilePath
 
   private let fileSystem: FileSystem
 
-  /// How many kits are kept.
+  /// How many kits of a generation are kept.
   public static let kept = 3
+
+  /// Of how many generations kits are kept: those that have the newest ones.
+  public static let keptGenerations = 8
 
   /// The folder for a store.
   ///
@@ -36,21 +40,71 @@ public struct KitFolder: Sendable {
   /// When the newest kit was made; nil where there is none.
   public func newest() throws(RecoveryKitError) -> Timestamp? { try kits().first?.date }
 
+  /// Whether the newest kit is of a generation and younger than an interval.
+  ///
+  /// One that cannot be read is taken for one that names no generation.
+  public func hasKit(
+    of generation: String?, youngerThan interval: Duration, at now: Timestamp
+  ) throws(RecoveryKitError) -> Bool {
+    guard let newest = try kits().first else { return false }
+    let age = now.secondsSince1970 - newest.date.secondsSince1970
+    // A kit of the future is of no use for telling time.
+    guard age >= 0, age < interval.components.seconds else { return false }
+    return self.generation(of: newest.path) == generation
+  }
+
+  private func generation(of kit: FilePath) -> String? {
+    // What cannot be read names no generation; whoever wants its content is told why.
+    (try? RecoveryKit(contentsOf: kit, in: fileSystem))?.generation
+  }
+
   /// Writes a kit and removes the oldest ones beyond those that are kept.
   ///
-  /// The new one is whole and on the disk before an old one goes.
+  /// The new one is whole and on the disk before an old one goes. Kits of a store push out none of one that was at the place
+  /// before: that may lie in quarantine.
   @discardableResult
   public func add(_ kit: RecoveryKit) throws(RecoveryKitError) -> FilePath {
     let bytes = try kit.bytes()
-    let old = try kits()
+    let superfluous = try superfluous(after: kit)
     return try RecoveryKit.filing { () throws(FileError) in
       try fileSystem.makeDirectory(path, permissions: .init(rawValue: 0o700))
-      guard let name = FilePath.Component(kit.date.fileName + ".kit") else { return path }
-      let place = path.appending(name)
+      let place = try freePlace(for: kit)
       try fileSystem.writeAtomically(bytes, to: place, replacing: true, permissions: .ownerReadWrite)
-      for (path, _) in old.filter({ $0.path != place }).dropFirst(Self.kept - 1) { try fileSystem.unlink(path) }
+      for path in superfluous where path != place { try fileSystem.unlink(path) }
       return place
     }
+  }
+
+  /// The name of a new kit: its date, or where a kit of another generation has that, a second later.
+  private func freePlace(for kit: RecoveryKit) throws(FileError) -> FilePath {
+    var place = path
+    for second in 0..<60 {
+      let date = Timestamp(secondsSince1970: kit.date.secondsSince1970 + Int64(second))
+      guard let name = FilePath.Component(date.fileName + ".kit") else { continue }
+      place = path.appending(name)
+      if try fileSystem.status(of: place) == nil || generation(of: place) == kit.generation { break }
+    }
+    return place
+  }
+
+  /// The kits that go when another one comes.
+  private func superfluous(after kit: RecoveryKit) throws(RecoveryKitError) -> [FilePath] {
+    let old = try kits()
+    guard old.count >= Self.kept else { return [] }
+    var count: [String?: Int] = [kit.generation: 1]
+    var paths: [FilePath] = []
+    for (path, date) in old {
+      let generation = generation(of: path)
+      // That one is replaced by the new one.
+      if date.secondsSince1970 == kit.date.secondsSince1970, generation == kit.generation { continue }
+      if count[generation] == nil, count.count >= Self.keptGenerations {
+        paths.append(path)
+        continue
+      }
+      count[generation, default: 0] += 1
+      if count[generation, default: 0] > Self.kept { paths.append(path) }
+    }
+    return paths
   }
 }
 

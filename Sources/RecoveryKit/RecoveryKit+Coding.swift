@@ -52,12 +52,14 @@ extension RecoveryKit {
         writer.ascending(group.keys?.ranges.flatMap { [$0.lowerBound, $0.upperBound] } ?? [])
       }
     }
+    if let generation { writer.text(generation) }
     guard let packed = RawDeflate.pack(writer.bytes), writer.bytes.count <= Self.limit else {
       throw RecoveryKitError(
         .packing, operation: "pack the recovery kit", detail: "it is too large, or there is not enough memory")
     }
     var head = KitWriter()
-    head.bytes = Self.magic + [Self.currentFormat]
+    // Earlier versions read a kit that names no generation.
+    head.bytes = Self.magic + [generation == nil ? 1 : Self.currentFormat]
     head.word(PageSum.of(writer.bytes.span))
     head.word(UInt32(writer.bytes.count))
     return head.bytes + packed
@@ -75,7 +77,7 @@ extension RecoveryKit {
     let sum = bytes.span.uint32(at: head) ?? 0
     let length = Int(bytes.span.uint32(at: head + 4) ?? 0)
     guard length <= Self.limit, let body = RawDeflate.unpack(Array(bytes[(head + 8)...]), limit: length),
-      body.count == length, PageSum.of(body.span) == sum, let kit = KitReader(body).kit()
+      body.count == length, PageSum.of(body.span) == sum, let kit = KitReader(body).kit(format: bytes[head - 1])
     else { throw .unreadable(nil) }
     self = kit
   }
@@ -183,19 +185,23 @@ struct KitReader {
   }
 
   /// The kit, if all of it is there and nothing behind it.
-  consuming func kit() -> RecoveryKit? {
+  consuming func kit(format: UInt8) -> RecoveryKit? {
     guard let seconds = takeNumber(), let uuid = takeText(), let hashCount = takeCount() else { return nil }
     var hashes: [String: [UInt8]] = [:]
     for _ in 0..<hashCount {
       guard let name = takeName(), let length = takeCount(), let hash = takeRaw(length) else { return nil }
       hashes[name] = hash
     }
-    guard let file = takeFacts(), let entries = takeEntries(), let tables = takeTables(), place == bytes.count else {
-      return nil
+    guard let file = takeFacts(), let entries = takeEntries(), let tables = takeTables() else { return nil }
+    var generation: String?
+    if format > 1 {
+      guard let name = takeName() else { return nil }
+      generation = name
     }
+    guard place == bytes.count else { return nil }
     return RecoveryKit(
-      date: Timestamp(secondsSince1970: seconds), storeUUID: uuid, versionHashes: hashes, file: file, entries: entries,
-      tables: tables)
+      date: Timestamp(secondsSince1970: seconds), storeUUID: uuid, generation: generation, versionHashes: hashes,
+      file: file, entries: entries, tables: tables)
   }
 
   private mutating func takeFacts() -> RecoveryKit.FileFacts? {

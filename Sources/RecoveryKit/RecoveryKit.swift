@@ -7,13 +7,16 @@ public import StoreFiles
 /// It holds no value of the user's records: names of the schema, rowids, sums and counts only.
 public struct RecoveryKit: Sendable, Hashable {
   /// The number of the form of kits that this version writes, and the latest that it reads.
-  public static let currentFormat: UInt8 = 1
+  public static let currentFormat: UInt8 = 2
 
   /// When it was made.
   public var date: Timestamp
 
   /// The identifier of a Core Data store; nil for plain stores.
   public var storeUUID: String?
+
+  /// The generation of the store that it was made of; nil where none was known.
+  public var generation: String?
 
   /// The version hashes of a Core Data store's entities, 32 bytes each; empty for plain stores.
   public var versionHashes: [String: [UInt8]]

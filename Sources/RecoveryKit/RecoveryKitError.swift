@@ -49,7 +49,7 @@ public enum RecoveryKitErrorKind: String, FailureKind {
 
 extension RecoveryKitError {
   /// The error of a file that could not be read or written.
-  init(_ error: FileError) { self.init(.file, because: error) }
+  package init(_ error: FileError) { self.init(.file, because: error) }
 
   /// The error of a store that could not be read, or is not sound.
   init(_ error: FormatError) { self.init(error.fileError == nil ? .storeNotSound : .file, because: error) }

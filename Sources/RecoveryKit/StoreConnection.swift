@@ -59,11 +59,14 @@ extension RecoveryKit {
       if error.path == nil { error.path = store }
       throw error
     } catch let error as FormatError {
-      throw RecoveryKitError(error, path: store)
+      var error = RecoveryKitError(error)
+      if error.path == nil { error.path = store }
+      throw error
     } catch {
-      guard let failure = error as? DatabaseError, failure.resultCode == .SQLITE_BUSY else {
+      guard let cause = DatabaseFailure(error, operation: operation, path: store).environmentalError else {
         throw .notSound("it cannot be opened for reading", store)
       }
+      guard cause.kind == .locked else { throw RecoveryKitError(cause) }
       throw RecoveryKitError(
         .storeChanged, operation: operation, path: store, detail: "another connection has it to itself")
     }

@@ -62,13 +62,19 @@ public enum SalvageErrorKind: String, FailureKind {
 
 extension SalvageError {
   /// The error of a file that could not be read or written.
-  init(_ error: FileError) { self.init(.file, because: error) }
+  package init(_ error: FileError) { self.init(.file, because: error) }
 
   /// The error of evidence that could not be read, or is no database.
   init(_ error: FormatError) { self.init(error.fileError == nil ? .nothingFound : .file, because: error) }
 
-  /// The error of a model that cannot be laid out.
-  init(_ error: PersistentStoreError) { self.init(.model, because: error) }
+  /// The error of a model that cannot be laid out; memory that has run out meanwhile is no fault of the model.
+  init(_ error: PersistentStoreError) {
+    if let cause = DatabaseFailure(error, operation: error.operation, path: error.path).environmentalError {
+      self.init(cause)
+    } else {
+      self.init(.model, because: error)
+    }
+  }
 
   static func cancelled() -> SalvageError { SalvageError(.cancelled, detail: "it was cancelled") }
 }

@@ -25,7 +25,7 @@ struct SalvageRun {
   mutating func raw(
     to output: FilePath, store: (path: FilePath, fileSystem: FileSystem)? = nil
   ) throws(SalvageError) -> RawSalvage {
-    let (kits, kitRemarks) = options.kit.kits(in: evidence.fileSystem)
+    let (kits, kitRemarks) = try options.kit.kits(in: evidence.fileSystem)
     var find = try found(kits)
     if let unfit = find.unfit { throw unfit }
     let reader = find.reader
@@ -81,12 +81,16 @@ struct SalvageRun {
     var report = try SalvageReport(
       harvest, isSchemaWhole: find.isSchemaWhole, list: find.list, evidence: evidence, isLogForeign: find.isLogForeign,
       kit: find.kit)
+    if let donor = options.donor {
+      report.backup = SalvageReport.BackupUse(
+        date: donor.date, id: donor.id, rows: report.entities.reduce(0) { $0 + $1.fromBackup })
+    }
     let remarks = try find.remarks + LogIndex.remarks(evidence, reader) + harvest.remarks
     report.remarks += remarks
     report.remarks += reader.layout.otherDatabases.map { "another database begins at byte \($0) of the file" }
     if !remarks.isEmpty || reader.overlay?.isCutOff == true { report.isComplete = false }
     report.remarks += LogIndex.absence(evidence, reader, isCoreData: find.list.isCoreData)
-    report.remarks += kitRemarks + find.kitRemarks + find.numberingRemarks
+    report.remarks += kitRemarks + find.kitRemarks + find.schemaRemarks
     return RawSalvage(
       report: report, metadata: find.identity.metadata, layout: find.expected?.layout, basis: find.basis,
       foreignModel: find.foreignModel, numbering: find.numbering,
@@ -129,7 +133,7 @@ struct SalvageRun {
   ///
   /// Rows are only read where pages seem to have changed places, or two rows lead to one.
   func survey() throws(SalvageError) -> StoreSurvey {
-    let (kits, _) = options.kit.kits(in: evidence.fileSystem)
+    let (kits, _) = try options.kit.kits(in: evidence.fileSystem)
     var find = try found(kits)
     var crawl = find.crawl
     let reader = find.reader
@@ -160,7 +164,7 @@ struct SalvageRun {
   private struct Find {
     var numbering: EntityNumbering?
     var storeNames: StoreNames
-    var numberingRemarks: [String]
+    var schemaRemarks: [String]
     var reader: PageReader
     var crawl: Crawl
     var list: TreeList
@@ -194,10 +198,10 @@ struct SalvageRun {
     let map = try PageSurvey.run(reader) { page throws(SalvageError) in
       try tell(.survey, Int64(page), Int64(reader.pageCount))
     }
-    var identity = try StoreIdentity.find(reader, map)
     var schema = try SchemaSearch.find(reader, map)
+    var identity = try StoreIdentity.find(reader, map, schema.entries)
     var kitRemarks: [String] = []
-    let kit = try KitEvidence.choose(from: kits, reader, identity, schema, &kitRemarks)
+    let kit = try KitEvidence.choose(from: kits, options.scope, reader, identity, schema, &kitRemarks)
     if let kit {
       identity.notedHashes = kit.versionHashes
       if !schema.isWhole { schema.entries = kit.supplemented(schema.entries, pageCount: map.pageCount) }
@@ -207,17 +211,25 @@ struct SalvageRun {
     // A store that is of another model has that one's tables, wherever its rows go.
     var shapes = try foreign.map { model throws(SalvageError) in try ExpectedSchema(model) } ?? expected
     var orders: ColumnOrders?
+    var entries = schema.entries
+    var schemaRemarks: [String] = []
+    let rows = try TableRows.gather(entries, reader, map)
     if let layout = shapes?.layout {
       if let numbering = try EntityNumbering.find(reader, map, schema.entries, layout) { shapes?.renumber(numbering) }
-      if !schema.isWhole, var settled = shapes {
-        orders = try ColumnOrders.settle(
-          &settled, found: schema.entries, earlier: earlierLayouts(than: layout.model), reader, map, evidence)
-        shapes = settled
+      if var expected = shapes {
+        var repair = SchemaRepair(entries, isWhole: schema.isWhole, expected: expected, rows: rows)
+        if !schema.isWhole {
+          orders = try ColumnOrders.settle(
+            &expected, found: repair.entries, settled: repair.settled, earlier: earlierLayouts(than: layout.model),
+            reader, map, evidence)
+          shapes = expected
+        }
+        repair.complete(by: expected.entries)
+        entries = repair.entries
+        schemaRemarks = repair.remarks
       }
     }
-    let entries =
-      shapes?.layout == nil ? schema.entries : SchemaRepair.repaired(schema.entries, by: shapes?.entries ?? [])
-    var list = TreeList(found: entries, isWhole: schema.isWhole, expected: shapes)
+    var list = TreeList(found: entries, isWhole: schema.isWhole, expected: shapes, rows: rows)
     list.doubt(orders?.doubts ?? [:])
     if options.findsDeleted { list.addDropped(try DroppedTables.find(reader, map)) }
     var crawl = Crawl(reader: reader, map: map, trees: list.trees)
@@ -230,14 +242,13 @@ struct SalvageRun {
     }
     crawl.kit = kit?.kit
     let numbering = shapes?.numbering
-    var remarks: [String] = []
     if let numbering {
-      remarks.append(
+      schemaRemarks.append(
         "the store numbers its entities in another way than its model would"
           + (numbering.isListed ? "" : "; its list of them is damaged, and its tables were gone by"))
     }
     return Find(
-      numbering: numbering, storeNames: shapes?.names ?? StoreNames(), numberingRemarks: remarks,
+      numbering: numbering, storeNames: shapes?.names ?? StoreNames(), schemaRemarks: schemaRemarks,
       reader: reader, crawl: crawl, list: list, isSchemaWhole: schema.isWhole, identity: identity, expected: expected,
       basis: basis(identity), entries: entries, foreignModel: foreign, kit: kit, kitRemarks: kitRemarks,
       unfit: try ModelFit(model, evidence).problem(identity, schema))

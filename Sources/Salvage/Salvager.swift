@@ -27,6 +27,9 @@ public struct Salvager: Sendable {
     /// Where a recovery kit of the store is looked for.
     public var kit: KitSource
 
+    /// Which recovery kits say something of the store, by generation and date; nil for all that are the store's.
+    public var scope: EvidenceScope?
+
     /// A healthy store, such as a restored backup, that lost rows are taken from; nil for none.
     public var donor: SalvageDonor?
 
@@ -36,7 +39,7 @@ public struct Salvager: Sendable {
     /// Live rows only, unless told otherwise.
     public init(
       findsDeleted: Bool = false, migrates: Bool = true, fitsModel: Bool = false, ignoresLog: Bool = false,
-      kit: KitSource = .none, donor: SalvageDonor? = nil,
+      kit: KitSource = .none, scope: EvidenceScope? = nil, donor: SalvageDonor? = nil,
       progress: @escaping @Sendable (SalvagePhase, Int64, Int64) -> Bool = { _, _, _ in true }
     ) {
       self.findsDeleted = findsDeleted
@@ -44,6 +47,7 @@ public struct Salvager: Sendable {
       self.fitsModel = fitsModel
       self.ignoresLog = ignoresLog
       self.kit = kit
+      self.scope = scope
       self.donor = donor
       self.progress = progress
     }

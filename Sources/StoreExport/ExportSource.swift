@@ -1,4 +1,5 @@
 public import Quarantine
+internal import Salvage
 internal import StoreFiles
 public import SystemPackage
 
@@ -24,6 +25,21 @@ public enum ExportSource: Sendable {
     switch self {
     case .store(let path): path
     case .quarantined(let stored, _): stored.receipt?.originalPath.path ?? stored.files.main
+    }
+  }
+
+  /// Which recovery kits say something of it.
+  func evidence(_ surroundings: Surroundings) throws(SalvageError) -> EvidenceScope {
+    switch self {
+    case .quarantined(let stored, _): return stored.evidence
+    case .store(let path):
+      do throws(FileError) {
+        let files = try StoreFileSet.locate(path, in: surroundings.fileSystem)
+        let folder = QuarantineFolder(beside: files, surroundings: surroundings)
+        return EvidenceScope(lineage: try folder.lineage(of: files.main), event: nil)
+      } catch {
+        throw SalvageError(error)
+      }
     }
   }
 

@@ -19,7 +19,12 @@ public enum FileErrorKind: String, FailureKind {
   case notDownloaded = "not-downloaded"
   case crossDevice = "cross-device"
   case tooLarge = "file-too-large"
+  case nameTooLong = "name-too-long"
   case changed = "changed-meanwhile"
+  case outOfMemory = "out-of-memory"
+  case tooManyOpenFiles = "too-many-open-files"
+  case noLocks = "no-locks"
+  case cannotOpen = "cannot-open"
   case verificationFailed = "verification-failed"
   case journalUnreadable = "migration-journal-unreadable"
   case placeTaken = "place-taken"
@@ -33,6 +38,9 @@ public enum FileErrorKind: String, FailureKind {
     /// How many bytes must be free in all, where the disk is too full and the failure says so.
     public var neededBytes: Int64?
 
+    /// True where the system itself lets no file become larger: its limit is at fault then.
+    public var isEnvironmental: Bool? { errno == .fileTooLarge ? true : nil }
+
     /// Nothing more is known.
     public init() {}
 
@@ -43,13 +51,15 @@ public enum FileErrorKind: String, FailureKind {
   /// What was being done, where a failure does not say.
   public static let usualOperation = "use the file"
 
-  /// Whether the environment is at fault: everything but a missing, taken or oversized file and a failed comparison.
+  /// Whether the environment is at fault: everything but a missing, taken or oversized file, a name that is too long and
+  /// a failed comparison.
   public var isEnvironmental: Bool {
     switch self {
     case .permissionDenied, .readOnlyFileSystem, .noSpace, .inputOutput, .locked, .inUse, .isDirectory, .notRegularFile,
-      .danglingLink, .notDownloaded, .crossDevice, .changed, .journalUnreadable, .placeTaken, .other:
+      .danglingLink, .notDownloaded, .crossDevice, .changed, .outOfMemory, .tooManyOpenFiles, .noLocks, .cannotOpen,
+      .journalUnreadable, .placeTaken, .other:
       true
-    case .notFound, .alreadyExists, .tooLarge, .verificationFailed: false
+    case .notFound, .alreadyExists, .tooLarge, .nameTooLong, .verificationFailed: false
     }
   }
 
@@ -69,7 +79,12 @@ public enum FileErrorKind: String, FailureKind {
     case .notDownloaded: "Let the cloud service download the file first, then try again."
     case .crossDevice: "Choose a folder on the same file system."
     case .tooLarge: "Name a smaller file, or check that it is the right one."
+    case .nameTooLong: "Give it a shorter name, or move it to a folder with a shorter path."
     case .changed: "Run the same command again."
+    case .outOfMemory: "Free some memory, then try again; nothing was lost."
+    case .tooManyOpenFiles: "Close files or raise the limit of open files, then try again; nothing was lost."
+    case .noLocks: "Check that the file system supports locks, then try again; nothing was lost."
+    case .cannotOpen: "Check the permissions and the number of open files, then try again; nothing was lost."
     case .verificationFailed: "Check the disk; the original was left as it was."
     case .journalUnreadable: "Use the version of the app or the tool that began the migration, or a later one."
     case .placeTaken: "Move the store that is in the way elsewhere, then run the same command again."
@@ -93,7 +108,12 @@ public enum FileErrorKind: String, FailureKind {
     case .notDownloaded: "it is a placeholder whose content is still in the cloud"
     case .crossDevice: "it is on another file system"
     case .tooLarge: "it is larger than this operation accepts"
+    case .nameTooLong: "its name or its path is longer than the system allows"
     case .changed: "it was changed by somebody else meanwhile"
+    case .outOfMemory: "no memory is left"
+    case .tooManyOpenFiles: "too many files are open"
+    case .noLocks: "the system has no locks left"
+    case .cannotOpen: "it cannot be opened"
     case .verificationFailed: "what was written is not what was read"
     case .journalUnreadable: "the journal of an interrupted migration cannot be read"
     case .placeTaken: "another store has its place"
@@ -123,6 +143,10 @@ extension FileError {
       case .improperLink: .crossDevice
       case .tooManySymbolicLinkLevels: .danglingLink
       case .fileTooLarge: .tooLarge
+      case .fileNameTooLong: .nameTooLong
+      case .noMemory: .outOfMemory
+      case .tooManyOpenFiles, .tooManyOpenFilesInSystem: .tooManyOpenFiles
+      case .noLocks: .noLocks
       default: .other
       }
     self.init(kind, operation: operation, path: path, detail: "\(errno)")

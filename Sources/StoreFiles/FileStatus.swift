@@ -16,6 +16,11 @@ public struct FileStatus: Sendable, Hashable {
   /// The length in bytes.
   public var size: Int64
 
+  /// The bytes that the file system keeps for it; fewer than ``size`` where the file has holes.
+  ///
+  /// No part of equality: what was written may get its place on the disk later.
+  public var allocatedSize: Int64
+
   /// What tells it from every other file.
   public var identity: FileIdentity
 
@@ -37,10 +42,42 @@ public struct FileStatus: Sendable, Hashable {
   /// When the content or the file's status was last changed.
   public var statusChanged: Timestamp
 
+  /// The bytes that a copy of it takes, holes left out.
+  public var occupiedSize: Int64 { kind == .regular ? min(size, allocatedSize) : size }
+
+  /// Whether it has holes worth leaving out.
+  var isSparse: Bool { kind == .regular && allocatedSize < size - 65_536 }
+
   /// Whether nothing was written between this status and a later one.
   func isUnchanged(in later: FileStatus) -> Bool {
     identity == later.identity && size == later.size && modified == later.modified
   }
+}
+
+extension FileStatus {
+  /// What two statuses are compared by: everything but the bytes allocated.
+  private struct Facts: Hashable {
+    let kind: Kind
+    let size: Int64
+    let identity: FileIdentity
+    let linkCount: Int
+    let permissions: FilePermissions
+    let owner: UInt32
+    let group: UInt32
+    let times: [Timestamp]
+  }
+
+  private var facts: Facts {
+    Facts(
+      kind: kind, size: size, identity: identity, linkCount: linkCount, permissions: permissions, owner: owner,
+      group: group, times: [modified, statusChanged])
+  }
+
+  /// Whether two statuses are the same, apart from the bytes allocated.
+  public static func == (one: FileStatus, other: FileStatus) -> Bool { one.facts == other.facts }
+
+  /// Hashes what is compared.
+  public func hash(into hasher: inout Hasher) { hasher.combine(facts) }
 }
 
 /// What tells one file from another, whatever its name: device and inode.

@@ -65,15 +65,18 @@ extension FilePath {
     return parent.isEmpty ? "." : parent
   }
 
-  /// A path in the same folder with text appended to the name; the bytes of the name are kept as they are.
+  /// A path in the same folder with text appended to the name, which is shortened where it would become too long.
+  ///
+  /// For files of our own; those that SQLite makes have exactly the store's name before their ending.
   public func sibling(suffix: String) -> FilePath { renamed(prefix: "", suffix: suffix) }
 
-  /// A path in the same folder with a dot before the name and text after it.
+  /// A path in the same folder with a dot before the name and text after it; the name is shortened where it would become
+  /// too long.
   public func hiddenSibling(suffix: String) -> FilePath { renamed(prefix: ".", suffix: suffix) }
 
   private func renamed(prefix: String, suffix: String) -> FilePath {
     guard let name = lastComponent else { return self }
-    return folder.appending(name.wrapped(prefix: prefix, suffix: suffix))
+    return folder.appending(name.fitted(prefix: prefix, suffix: suffix))
   }
 }
 
@@ -82,6 +85,31 @@ extension FilePath.Component {
   package func wrapped(prefix: String, suffix: String) -> FilePath.Component {
     let bytes = Array(prefix.utf8) + platformBytes + Array(suffix.utf8)
     return FilePath.Component(platformBytes: bytes) ?? self
+  }
+
+  /// The most bytes of a name that file systems allow.
+  package static let longest = 255
+
+  /// The most bytes of the names that we make from others: SQLite can put its own endings behind them.
+  static let longestMade = 240
+
+  /// Whether no file system can have a file of that name.
+  var isTooLong: Bool { platformBytes.count > Self.longest }
+
+  /// The name with text before and after it, in as many bytes as a name can have.
+  ///
+  /// Where all of it is too long, the end of the name gives way to 16 digits of its digest: the same name always gives the
+  /// same one, and others do not meet it.
+  package func fitted(prefix: String = "", suffix: String) -> FilePath.Component {
+    let bytes = platformBytes
+    let added = prefix.utf8.count + suffix.utf8.count
+    guard bytes.count + added > Self.longestMade else { return wrapped(prefix: prefix, suffix: suffix) }
+    let digest = "~" + FileDigest(of: bytes).hexadecimal.prefix(16)
+    var kept = bytes.prefix(max(1, Self.longestMade - added - digest.utf8.count))
+    // No character of UTF-8 is cut in two.
+    while kept.count > 1, bytes[kept.count] & 0xc0 == 0x80 { kept.removeLast() }
+    let name = Array(prefix.utf8) + kept + Array((digest + suffix).utf8)
+    return FilePath.Component(platformBytes: name) ?? self
   }
 
   /// The bytes of the name.

@@ -19,15 +19,7 @@ extension FileSystem {
       SystemCalls.shareBlocks(from: original.descriptor, to: target)
     }
     if !isShared {
-      var buffer = [UInt8](repeating: 0, count: 1 << 20)
-      var done: Int64 = 0
-      while true {
-        let got = try original.read(at: done, length: buffer.count, into: &buffer)
-        if got == 0 { break }
-        try copy.write(buffer[..<got])
-        done += Int64(got)
-        try progress(done)
-      }
+      try Self.copyData(of: original, to: copy, progress)
     }
     try copy.commit()
     let digest = try FileDigest(of: original)
@@ -49,14 +41,43 @@ extension FileSystem {
       SystemCalls.shareBlocks(from: from, to: target)
     }
     if isShared { return }
-    var done: Int64 = 0
-    var buffer = [UInt8](repeating: 0, count: 1 << 20)
-    while true {
-      let got = try original.read(at: done, length: buffer.count, into: &buffer)
-      if got == 0 { return }
-      try copy.write(buffer[..<got])
-      done += Int64(got)
+    do {
+      try Self.copyData(of: original, to: copy) { _ in }
+    } catch {
+      throw error as? FileError ?? FileError(.other, operation: "copy the file", path: destination)
     }
+  }
+
+  /// Copies all bytes of a file into a new one; what is a hole in the one is a hole in the other.
+  private static func copyData(
+    of original: ReadableFile, to copy: borrowing WritableFile, _ progress: (Int64) throws -> Void
+  ) throws {
+    var buffer = [UInt8](repeating: 0, count: 1 << 20)
+    guard original.status.isSparse else {
+      var done: Int64 = 0
+      while true {
+        let got = try original.read(at: done, length: buffer.count, into: &buffer)
+        if got == 0 { return }
+        try copy.write(buffer[..<got])
+        done += Int64(got)
+        try progress(done)
+      }
+    }
+    var done: Int64 = 0
+    while let data = SystemCalls.nextData(in: original.descriptor, from: done, to: original.count) {
+      done = data.lowerBound
+      while done < data.upperBound {
+        let wanted = Int(min(Int64(buffer.count), data.upperBound - done))
+        let got = try original.read(at: done, length: wanted, into: &buffer)
+        // It has become shorter: that is found by whoever compares it with what it was.
+        if got == 0 { return }
+        try copy.write(buffer[..<got], at: done)
+        done += Int64(got)
+        try progress(done)
+      }
+    }
+    try copy.truncate(to: original.count)
+    try progress(original.count)
   }
 
   /// Pushes a finished file to the disk.

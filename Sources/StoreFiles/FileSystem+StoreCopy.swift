@@ -18,12 +18,25 @@ extension FileSystem {
     }
     var buffer = [UInt8](repeating: 0, count: 1 << 20)
     var done: Int64 = 0
+    let isSparse = source.status.isSparse
     while done < count {
-      let got = try source.read(at: done, length: Int(min(Int64(buffer.count), count - done)), into: &buffer)
-      guard got > 0 else { throw Self.shorter(source) }
-      try copy.write(buffer[..<got])
-      done += Int64(got)
+      let rest = done..<count
+      guard let data = isSparse ? SystemCalls.nextData(in: source.descriptor, from: done, to: count) : rest else {
+        break
+      }
+      done = data.lowerBound
+      while done < data.upperBound {
+        let wanted = Int(min(Int64(buffer.count), data.upperBound - done))
+        let got = try source.read(at: done, length: wanted, into: &buffer)
+        guard got > 0 else { throw Self.shorter(source) }
+        try copy.write(buffer[..<got], at: done)
+        done += Int64(got)
+      }
     }
+    guard isSparse else { return }
+    // What is behind the last data is a hole, unless the file has been cut off meanwhile.
+    guard try source.currentStatus().size >= count else { throw Self.shorter(source) }
+    try copy.truncate(to: count)
   }
 
   private static func shorter(_ file: LastingFile) -> FileError {

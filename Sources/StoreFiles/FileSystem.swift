@@ -125,7 +125,10 @@ extension FileSystem {
   /// Removes one name of a file; no error where there is none.
   public func unlink(_ path: FilePath) throws(FileError) {
     try perform(.unlink, path, "remove the file") { () throws(Errno) in
-      do throws(Errno) { try SystemCalls.unlink(path) } catch .noSuchFileOrDirectory {}
+      do throws(Errno) {
+        try SystemCalls.unlink(path)
+      } catch .noSuchFileOrDirectory {
+      } catch .fileNameTooLong where path.lastComponent?.isTooLong == true {}
     }
   }
 

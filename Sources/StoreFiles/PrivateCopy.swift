@@ -20,7 +20,7 @@ package struct PrivateCopy: ~Copyable {
     let members = try original.members(in: fileSystem)
       .filter { [.main, .wal, .journal].contains($0.part) && $0.status.kind == .regular }
     let folder = try PrivateFolder(
-      in: temporary, needing: members.reduce(0) { $0 + $1.status.size }, to: "copy the store to look at it",
+      in: temporary, needing: members.reduce(0) { $0 + $1.status.occupiedSize }, to: "copy the store to look at it",
       surroundings)
     let files = StoreFileSet(main: folder.path.appending("Store.sqlite"))
     for member in members { _ = try fileSystem.copy(member.path, to: files.path(of: member.part)) }

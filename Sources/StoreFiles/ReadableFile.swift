@@ -55,6 +55,20 @@ public final class ReadableFile: ByteSource {
     }
   }
 
+  /// The most ranges of a file that are looked at for its holes.
+  private static let rangeLimit = 100_000
+
+  /// Where the last byte ends that is not in a hole at the end of the file; the file's end where that has none.
+  package var dataEnd: Int64 {
+    guard status.isSparse else { return count }
+    var end: Int64 = 0
+    for _ in 0..<Self.rangeLimit {
+      guard let data = SystemCalls.nextData(in: descriptor, from: end, to: count) else { return end }
+      end = data.upperBound
+    }
+    return count
+  }
+
   /// The status of the open file now, which may have grown or changed since.
   public func currentStatus() throws(FileError) -> FileStatus {
     try fileSystem.perform(.status, path, "look at the file") { () throws(Errno) in

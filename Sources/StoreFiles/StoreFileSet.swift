@@ -32,9 +32,9 @@ public struct StoreFileSet: Sendable, Hashable {
   public func path(of part: Part) -> FilePath {
     switch part {
     case .main: main
-    case .wal: main.sibling(suffix: "-wal")
-    case .sharedMemory: main.sibling(suffix: "-shm")
-    case .journal: main.sibling(suffix: "-journal")
+    case .wal: exactSibling("-wal")
+    case .sharedMemory: exactSibling("-shm")
+    case .journal: exactSibling("-journal")
     case .externalData:
       main.folder.appending(
         main.stemComponent?.wrapped(prefix: ".", suffix: "_SUPPORT") ?? FilePath.Component("._SUPPORT"))
@@ -43,6 +43,38 @@ public struct StoreFileSet: Sendable, Hashable {
 
   /// The folder that holds the set.
   public var folder: FilePath { main.folder }
+
+  /// The path of a file that SQLite names after the main file; too long for a file system where that one's name nearly is.
+  private func exactSibling(_ suffix: String) -> FilePath {
+    main.lastComponent.map { folder.appending($0.wrapped(prefix: "", suffix: suffix)) } ?? main
+  }
+
+  /// The longest path that SQLite opens, in bytes (`MAX_PATHNAME` of its `os_unix.c`).
+  private static let longestPath = 512
+
+  /// Stops where SQLite could not have its journal and its log beside the main file, because their names are too long.
+  ///
+  /// - Throws: `name-too-long`.
+  package func requireRoomForSQLite(to operation: String) throws(FileError) {
+    let ending = "-journal".utf8.count
+    let name = main.lastComponent?.platformBytes.count ?? 0
+    let longest = FilePath.Component.longest - ending
+    if name > longest {
+      throw FileError(
+        .nameTooLong, operation: operation, path: main,
+        detail:
+          "its name has \(name) bytes, and SQLite puts \(ending) more behind it to name the journal, which is more than file systems allow",
+        hint:
+          "Give the store, and the files that belong to it, a name of at most \(longest) bytes. It can be inspected, salvaged, backed up and quarantined as it is."
+      )
+    }
+    let whole = main.string.utf8.count
+    guard whole > Self.longestPath - ending else { return }
+    throw FileError(
+      .nameTooLong, operation: operation, path: main,
+      detail: "its path has \(whole) bytes, and SQLite opens none of more than \(Self.longestPath - ending)",
+      hint: "Move the store to a folder with a shorter path.")
+  }
 }
 
 extension StoreFileSet {

@@ -19,6 +19,8 @@ enum SystemCalls {
     if result == 0 { return FileStatus(raw) }
     let errno = lastErrno
     if errno == .noSuchFileOrDirectory || errno == .notDirectory { return nil }
+    // What has no possible name is not there: SQLite's own files beside a store whose name is nearly as long as can be.
+    if errno == .fileNameTooLong, path.lastComponent?.isTooLong == true { return nil }
     throw errno
   }
 
@@ -134,6 +136,23 @@ enum SystemCalls {
     #else
       return false
     #endif
+  }
+
+  /// The next range of a file that is no hole, from an offset on; nil where only holes are left.
+  ///
+  /// Where the system does not tell, all of it is such a range.
+  static func nextData(in descriptor: FileDescriptor, from offset: Int64, to end: Int64) -> Range<Int64>? {
+    guard offset < end else { return nil }
+    #if canImport(Darwin)
+      let (seekData, seekHole): (CInt, CInt) = (4, 3)
+    #else
+      let (seekData, seekHole): (CInt, CInt) = (3, 4)
+    #endif
+    let start = Int64(lseek(descriptor.rawValue, off_t(offset), seekData))
+    if start < 0 { return lastErrno == .noSuchAddressOrDevice ? nil : offset..<end }
+    guard start < end else { return nil }
+    let hole = Int64(lseek(descriptor.rawValue, off_t(start), seekHole))
+    return start..<(hole > start ? min(hole, end) : end)
   }
 
   /// Sets who may do what with a file.
@@ -383,6 +402,7 @@ extension FileStatus {
     self.init(
       kind: kind,
       size: Int64(raw.st_size),
+      allocatedSize: Int64(clamping: raw.st_blocks).multipliedReportingOverflow(by: 512).partialValue,
       identity: FileIdentity(device: UInt64(truncatingIfNeeded: raw.st_dev), inode: UInt64(raw.st_ino)),
       linkCount: Int(clamping: raw.st_nlink),
       permissions: FilePermissions(rawValue: raw.st_mode & 0o7777),

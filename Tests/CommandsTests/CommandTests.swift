@@ -111,7 +111,7 @@ struct CommandTests {
     #expect(noModel.status == 1)
     #expect(noModel.errors.contains("no-such.momd"))
     let folder = try desk.lazaret("open", "Stores", "--model", desk.model)
-    #expect(folder.status == 3)
+    #expect(folder.status == 64)
     #expect(folder.errors.contains("[is-a-directory]"))
     let nowhere = try desk.lazaret("open", "no/such/App.sqlite", "--model", desk.model)
     #expect(nowhere.status == 1)
@@ -133,7 +133,7 @@ struct CommandTests {
     #expect(damaged.status == 2)
     #expect(damaged.output.contains("damaged"))
     let unavailable = try desk.lazaret("inspect", "Stores")
-    #expect(unavailable.status == 3)
+    #expect(unavailable.status == 64)
     #expect(unavailable.output.contains("unavailable"))
   }
 

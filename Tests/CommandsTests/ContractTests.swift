@@ -177,7 +177,7 @@ struct ContractTests {
   @Test func errorsAreJSONOnStandardError() throws {
     let desk = try Desk()
     let result = try desk.lazaret("open", "Stores", "--model", desk.model, "--json")
-    #expect(result.status == 3)
+    #expect(result.status == 64)
     #expect(result.output.isEmpty)
     let error = try #require((try json(result.errors) as? [String: Any])?["error"] as? [String: Any])
     #expect(error["code"] as? String == "is-a-directory")

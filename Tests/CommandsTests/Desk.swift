@@ -47,7 +47,8 @@ struct Desk {
   }
 
   func makeDamagedStore(_ name: String = "App.sqlite") throws {
-    try folder.write(String(repeating: "nothing like a database\n", count: 300), to: "Stores/\(name)")
+    // Not plainly a text, which the command line would leave where it is.
+    try folder.write("\u{1}\u{2}" + String(repeating: "nothing like a database\n", count: 300), to: "Stores/\(name)")
     try folder.write("an old log", to: "Stores/\(name)-wal")
   }
 

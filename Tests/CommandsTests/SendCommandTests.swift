@@ -116,7 +116,7 @@ struct SendCommandTests {
       let result = try desk.lazaret("send", bundle, "--to", address, "--yes", "--no-send")
       #expect(result.status == 1 && result.errors.contains("[send-request]") && !result.errors.contains("s3cret"))
     }
-    #expect(try desk.lazaret("send", desk.model, "--to", https, "--yes").status == 3)
+    #expect(try desk.lazaret("send", desk.model, "--to", https, "--yes").status == 64)
     try desk.folder.write("no bundle", to: "other")
     #expect(try desk.lazaret("send", "other", "--to", https, "--yes").errors.contains("[bundle-unreadable]"))
     #expect(try desk.lazaret("send", bundle, "--to", https, "--yes", "--wait", "--no-send").status == 64)

@@ -27,7 +27,9 @@ struct DamageVerdictTests {
     file("gzip", "gzip") { [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3] + Specimen.noise(3000) },
     file("zip", "zip") { [0x50, 0x4b, 3, 4] + Specimen.noise(3000) },
     file("a property list", "property list") { Array("bplist00".utf8) + Specimen.noise(60) },
-    file("random bytes", "encrypted") { Specimen.noise(40_960) },
+    file("bytes without any pattern but the last ones", "encrypted") {
+      Specimen.noise(40_960) + [UInt8](repeating: 0, count: 8192)
+    },
     file("SQLite 2", "SQLite 2") {
       Array("** This file contains an SQLite 2.1 database **\0".utf8) + Specimen.noise(2000)
     },

@@ -1,12 +1,13 @@
-"""A matrix of claims: kinds of damage × {current, outdated, newer, wrong model} × {inspect, open, open again, salvage again, back up,
-prune, restore}. Verdicts, exit codes, words and numbers must agree with each other and with the truth.
+"""A matrix of claims: kinds of damage × {current, outdated, newer, wrong model} × {inspect, open, open again, salvage again,
+back up, prune, restore}. Verdicts, exit codes, words and numbers must agree with each other and with the truth.
 
 Stores are generated and damaged in known ways; what is true of each is known from its pages, and from SQLite's own checks.
 A claim that does not hold is one line: the cell, the command, what was said, what is so. Arguments:
 
   --filter WORDS   only cells whose name has all of these words; may be given several times
   --seed N         the seed of stores and damage (1)
-  --all            the whole matrix: all kinds for all relations, more seeds, page sizes, stores of the bench and real ones where they are
+  --all            the whole matrix: all kinds for all relations, more seeds and page sizes, a full disk, and stores of the
+                   bench and real ones where they are
   --json           the results as JSON on standard output
   --list           only print the names of the cells
   --keep DIR       leave the folders of the cells in DIR
@@ -15,7 +16,6 @@ A claim that does not hold is one line: the cell, the command, what was said, wh
 
 import argparse
 import json
-import os
 import random
 import re
 import shutil
@@ -27,6 +27,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
 from claims_damage import KINDS, NotHere
+import claims_environment  # Adds its cells to those elsewhere.
 from claims_elsewhere import ELSEWHERE
 from claims_sequence import Sequence
 from claims_stores import Factory, Models, bench_store, write
@@ -35,7 +36,8 @@ from claims_stores import Factory, Models, bench_store, write
 SOUND = {
     ("core-data", "current"): ({"compatible"}, {"open"}), ("core-data", "outdated"): ({"outdated"}, {"migrate"}),
     ("core-data", "newer"): ({"unavailable"}, {"stay"}),
-    ("core-data", "newer, in the model"): ({"unavailable"}, {"stay"}), ("core-data", "wrong model"): ({"incompatible"}, {"replace"}),
+    ("core-data", "newer, in the model"): ({"unavailable"}, {"stay"}),
+    ("core-data", "wrong model"): ({"incompatible"}, {"replace"}),
     ("plain", "current"): ({"compatible"}, {"open"}), ("plain", "wrong model"): ({"incompatible"}, {"replace"}),
     ("plain", "lacking"): ({"compatible", "outdated", "repairable"}, {"open"})}
 VERSIONS = {"current": "V2", "outdated": "V1", "newer": "V3", "newer, in the model": "V3", "wrong model": "V2"}
@@ -46,10 +48,12 @@ FEW = {
     "outdated": [
         "none", "log kept", "one leaf zeroed", "every twelfth page zeroed", "first page zeroed", "header zeroed",
         "index page zeroed", "column dropped"],
-    "newer": ["none", "log kept", "one leaf zeroed", "header zeroed"], "newer, in the model": ["none", "log kept"], "wrong model": ["none", "log kept", "one leaf zeroed"],
+    "newer": ["none", "log kept", "one leaf zeroed", "header zeroed"], "newer, in the model": ["none", "log kept"],
+    "wrong model": ["none", "log kept", "one leaf zeroed"],
     "plain current": [
         "none", "log kept", "hot journal", "one leaf zeroed", "every twelfth page zeroed", "tail cut off", "first page zeroed",
-        "header zeroed", "header's encoding UTF-16", "index page zeroed", "overflow chain cut", "table missing", "log of another store"],
+        "header zeroed", "header's encoding UTF-16", "index page zeroed", "overflow chain cut", "table missing",
+        "log of another store"],
     "plain lacking": ["none"], "plain wrong model": ["none"],
     "known": ["one leaf zeroed", "tail cut off", "first page zeroed", "header zeroed"]}
 
@@ -93,11 +97,12 @@ class Matrix:
         self.models = Models(folder / "models")
         self.factories = {}
 
-    def factory(self, seed, page_size=4096):
-        if (seed, page_size) not in self.factories:
-            self.factories[seed, page_size] = Factory(
-                self.folder / f"stores {seed} {page_size}", self.models, seed, page_size=page_size)
-        return self.factories[seed, page_size]
+    def factory(self, seed, page_size=4096, articles=300):
+        key = (seed, page_size, articles)
+        if key not in self.factories:
+            place = self.folder / f"stores {seed} {page_size} {articles}"
+            self.factories[key] = Factory(place, self.models, seed, articles, page_size)
+        return self.factories[key]
 
     def cells(self):
         """The names of the cells, each with what plays it."""

@@ -1,25 +1,20 @@
-"""What is no store, what only the environment is to blame for, long names, sparse files, and where the home is. A part of claims.py."""
+"""What is no store, long names, sparse files, where the home is, and real stores. A part of claims.py."""
 
-import json
 import os
 import random
 import re
-import resource
 import sqlite3
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
-from claims_damage import FOREIGN, KINDS
-from claims_sequence import Found, as_sqlite_leaves_it, digest
+from claims_damage import FOREIGN, KINDS, sqlite_says
+from claims_found import Found, digest
 from claims_stores import read, write
 from claims_told import run
-from tool import LAZARET, contents, real_material
+from tool import contents, real_material
 
 ELSEWHERE = {}
-NOBODY = 65534
 
 
 def elsewhere(name, is_long=False):
@@ -30,8 +25,8 @@ def elsewhere(name, is_long=False):
     return keep
 
 
-def damaged_store(matrix, kind, version="V2"):
-    sound = matrix.factory(matrix.options.seed).make(version, KINDS[kind].state)
+def damaged_store(matrix, kind, version="V2", articles=300):
+    sound = matrix.factory(matrix.options.seed, articles=articles).make(version, KINDS[kind].state)
     return KINDS[kind].damage(sound, random.Random(f"{matrix.options.seed} {kind}"))
 
 
@@ -55,9 +50,40 @@ class Place:
         found = (self.store.parent / "Incompatible").glob("*.sqlite") if (self.store.parent / "Incompatible").is_dir() else ()
         return [path for path in found if not path.name.endswith(".salvaged.sqlite")]
 
+    def is_so(self, rule, told, verdict, code):
+        """A command gives this verdict and exits with this code."""
+        said = told.failure.get("detail") or told.verdict
+        holds = (told.verdict, told.code) == (verdict, code)
+        return self.claim(rule, holds, told, f"{said}, exit {told.code}", f"{verdict}, exit {code}")
+
     def refuses(self, told, rule, why, codes=(3,)):
         """A command left everything as it was, and exits with one of these codes."""
         self.claim(rule, told.code in codes, told, f"exit {told.code}: {told.first_words}", f"{why}: exit {codes[0]}")
+
+
+def goes_on(place, damaged, version="V2"):
+    """Once the environment is as it should be, opening does what it does with such a store, and no record is lost."""
+    told = place.run("open", "--check", "full", "--json")
+    place.claim("goes-on", told.code in (0, 2), told, f"exit {told.code}: {told.first_words}", "nothing is in the way any more")
+    has_records(place, damaged, told)
+
+
+def has_records(place, damaged, told):
+    found = Found(damaged, place.store)
+    if not place.claim("installed-is-sound", not found.problem, told, f"exit {told.code}", f"SQLite: {found.problem}"):
+        return
+    tables = damaged.records.values()
+    are_left, are_there = any(damaged.certain[table] for table in tables), any(found.count(table) for table in tables)
+    if not place.claim(
+            "environment-empty-store", are_there or not are_left,
+            told, f"exit {told.code}: an empty store was installed", "the records are whole; the environment is not damage"):
+        return
+    for table in damaged.records.values():
+        missing = found.missing(table)
+        place.claim(
+            "environment-lost-rows", not missing, told,
+            f"{len(missing)} of {len(damaged.certain[table])} rows of {table} are missing",
+            "they are whole in what was there; the environment is not damage")
 
 
 # What is no store
@@ -78,8 +104,8 @@ def foreign(name, data, kinds):
             place.claim("foreign-kind-named", names(command, kinds, cell), command, command.first_words, f"its kind: {name}")
         told = run(cell.folder, "salvage", place.store, "--model", place.model, "-o", cell.folder / "Out.sqlite")
         place.claim(
-            "foreign-salvaged", told.code not in (0, 2) or digest(read(place.store)) != digest({"": data}), told, f"exit {told.code}",
-            "no record is in it")
+            "foreign-salvaged", told.code not in (0, 2) or digest(read(place.store)) != digest({"": data}), told,
+            f"exit {told.code}", "no record is in it")
         fresh = Place(cell, matrix, {"": data}, folder="replaced")
         told = fresh.run("open", "--replace-foreign", "--json")
         kept = [path for path in fresh.quarantined if path.read_bytes() == data]
@@ -143,11 +169,11 @@ def without_a_byte(cell, matrix):
             "empty-file-words", re.search(r"\bempty\b|no byte|0 bytes|without a byte", words), told, told.first_words,
             "the file is empty")
         odd = [one for one in ("page of a sqlite", "is damaged", "recovered", "lost") if one in words]
-        place.claim("empty-file-words", not odd, told, odd, "nothing was in it, and nothing of it is damaged or lost: plain words")
+        place.claim(
+            "empty-file-words", not odd, told, odd, "nothing was in it, and nothing of it is damaged or lost: plain words")
     found = sqlite3.connect(place.store).execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     place.claim("empty-file-opens", found, told, "no tables", "a store for the model is there now")
-    again = place.run("open", "--json")
-    place.claim("open-again", (again.verdict, again.code) == ("compatible", 0), again, f"{again.verdict}, {again.code}", "compatible")
+    place.is_so("open-again", place.run("open", "--json"), "compatible", 0)
 
 
 @elsewhere("no store · folder")
@@ -162,233 +188,17 @@ def a_folder(cell, matrix):
             run(cell.folder, "salvage", place.store, "--model", place.model, "-o", out)):
         place.refuses(told, "folder-is-usage", "a folder is a usage error", (64,))
     place.claim(
-        "folder-moved", contents(place.store.parent) == before and not out.exists(), told, "something changed", "nothing is touched")
+        "folder-moved", contents(place.store.parent) == before and not out.exists(), told, "something changed",
+        "nothing is touched")
 
 
 @elsewhere("no store · nothing there")
 def nothing(cell, matrix):
     place = Place(cell, matrix, {})
     place.store.parent.mkdir(exist_ok=True)
-    told = place.run("inspect", "--json")
-    place.claim("missing-verdict", told.verdict == "missing", told, told.verdict, "there is no store")
-    told = place.run("open", "--json")
-    place.claim("missing-created", (told.verdict, told.code) == ("missing", 0), told, f"{told.verdict}, exit {told.code}", "created")
-    told = place.run("open", "--json")
-    place.claim("open-again", (told.verdict, told.code) == ("compatible", 0), told, f"{told.verdict}, {told.code}", "compatible")
-
-
-# The environment
-
-
-# SQLite's own exclusive lock; of a store that SQLite refuses, the bytes that it would lock.
-HOLD = """
-import fcntl, sqlite3, sys
-store = sqlite3.connect(sys.argv[1], isolation_level=None)
-try:
-    store.execute("PRAGMA locking_mode = EXCLUSIVE")
-    store.execute("BEGIN EXCLUSIVE")
-except sqlite3.DatabaseError:
-    store.close()
-    store = open(sys.argv[1], "r+b")
-    fcntl.lockf(store, fcntl.LOCK_EX, 512, 0x40000000)
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
-def locked(kind, version="V2"):
-    def play(cell, matrix):
-        damaged = damaged_store(matrix, kind, version)
-        place = Place(cell, matrix, damaged.files)
-        holder = subprocess.Popen(
-            [sys.executable, "-c", HOLD, str(place.store)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        try:
-            if holder.stdout.readline().strip() != "held":
-                cell.skip("the lock could not be taken")
-                return
-            before = contents(place.store.parent)
-            told = place.run("inspect", "--json")
-            place.claim(
-                "locked-verdict", (told.verdict, told.code) == ("unavailable", 3), told, f"{told.verdict}, exit {told.code}",
-                "another process has locked it: unavailable, exit 3")
-            for verb in ("open", "quarantine add", "open"):
-                told = place.run(verb, "--json")
-                place.refuses(told, "locked-exit", "another process has locked it")
-                place.claim("locked-words", "lock" in told.words.lower(), told, told.first_words, "another process has locked it")
-            place.claim(
-                "locked-moved", contents(place.store.parent) == before and not place.quarantined, told, "files changed",
-                "nothing is moved, nothing installed")
-        finally:
-            holder.communicate()
-        goes_on(place, damaged, version)
-    return play
-
-
-def goes_on(place, damaged, version="V2"):
-    """Once the environment is as it should be, opening does what it does with such a store, and no record is lost."""
-    told = place.run("open", "--check", "full", "--json")
-    place.claim("goes-on", told.code in (0, 2), told, f"exit {told.code}: {told.first_words}", "nothing is in the way any more")
-    has_records(place, damaged, told)
-
-
-def has_records(place, damaged, told):
-    found = Found(damaged, place.store)
-    if not place.claim("installed-is-sound", not found.problem, told, f"exit {told.code}", f"SQLite: {found.problem}"):
-        return
-    tables = damaged.records.values()
-    if not place.claim(
-            "environment-empty-store", any(found.count(table) for table in tables) or not any(damaged.certain[table] for table in tables),
-            told, f"exit {told.code}: an empty store was installed", "the records are whole; the environment is not damage"):
-        return
-    for table in damaged.records.values():
-        missing = found.missing(table)
-        place.claim(
-            "environment-lost-rows", not missing, told, f"{len(missing)} of {len(damaged.certain[table])} rows of {table} are missing",
-            "they are whole in what was there; the environment is not damage")
-
-
-for each, more in (("none", "V2"), ("one leaf zeroed", "V2"), ("none", "V1"), ("header zeroed", "V2")):
-    elsewhere(f"environment · locked, {'outdated, ' if more == 'V1' else ''}{each}")(locked(each, more))
-
-
-@elsewhere("environment · another process locks a new file for a moment")
-def locks_a_new_file(cell, matrix):
-    """As a scanner does: one of the new files is locked as SQLite locks."""
-    salvage, migration = ("one leaf zeroed", "V2", "Incompatible"), ("none", "V1", "migrating")
-    if matrix.options.all:
-        rounds = [(*each, which, seconds) for each in (salvage, migration) for which in range(8) for seconds in (0.2, 8)]
-    else:
-        rounds = [(*each, which, 0.2) for each in (salvage, migration) for which in range(4)] + [(*salvage, 1, 0.3), (*salvage, 2, 0.3)]
-    for number, (kind, version, word, which, seconds) in enumerate(rounds):
-        damaged = damaged_store(matrix, kind, version)
-        place = Place(cell, matrix, damaged.files, folder=f"round {number}")
-        watcher = subprocess.Popen(
-            [sys.executable, str(Path(__file__).parent / "claims_locker.py"), str(place.root), str(seconds), str(which), word],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        try:
-            watcher.stdout.readline()
-            told = place.run("open", "--check", "full", "--json")
-        finally:
-            watched = watcher.communicate()[0].strip()
-        told.shown += f" ({watched} for {seconds} s)"
-        if told.code in (0, 2):
-            has_records(place, damaged, told)
-        else:
-            place.refuses(told, "brief-lock-exit", "another process held a lock for a moment")
-            goes_on(place, damaged, version)
-
-
-@elsewhere("environment · few file descriptors")
-def few_descriptors(cell, matrix):
-    counts = range(4, 20) if matrix.options.all else (5, 9, 12)
-    for kind, version in (("one leaf zeroed", "V2"), ("none", "V1")):
-        damaged = damaged_store(matrix, kind, version)
-        for count in counts:
-            place = Place(cell, matrix, damaged.files, folder=f"{version} {count}")
-
-            def limit(count=count):
-                resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))
-
-            told = place.run("open", "--check", "full", "--json", preexec_fn=limit)
-            if told.code == 127:
-                # The program itself could not be loaded.
-                continue
-            told.shown = f"(ulimit -n {count}; {told.shown})"
-            place.claim("environment-crash", told.code >= 0, told, f"it crashed, signal {-told.code}", "it ends in good order")
-            if told.code in (0, 2):
-                has_records(place, damaged, told)
-                continue
-            place.refuses(told, "environment-exit", "no file can be opened any more")
-            place.claim(
-                "environment-cause", "permission" not in told.error.lower(), told, told.first_words,
-                "too many files are open; nothing is forbidden")
-            goes_on(place, damaged, version)
-
-
-def as_nobody(cell, place):
-    """How to run the tool so that permissions count; None where that cannot be done."""
-    if os.geteuid() != 0:
-        return {}
-    who = {"user": NOBODY, "group": NOBODY, "extra_groups": [], "cwd": "/"}
-    try:
-        done = subprocess.run([LAZARET, "--version"], capture_output=True, **who)
-    except OSError:
-        done = None
-    if not done or done.returncode != 0:
-        cell.skip("permissions do not count for root, and another user cannot run the tool")
-        return None
-    for path in [place.root, *place.root.rglob("*")]:
-        os.chown(path, NOBODY, NOBODY)
-    return who
-
-
-def forbidden(kind, folder_mode, file_mode):
-    def play(cell, matrix):
-        damaged = damaged_store(matrix, kind)
-        place = Place(cell, matrix, damaged.files)
-        cell.folder.chmod(0o755)
-        who = as_nobody(cell, place)
-        if who is None:
-            return
-        place.store.chmod(file_mode)
-        place.store.parent.chmod(folder_mode)
-        try:
-            before = digest({"": place.store.read_bytes()}) if os.access(place.store, os.R_OK) else None
-            told = place.run("inspect", "--json", **who)
-            if file_mode == 0:
-                place.claim(
-                    "forbidden-verdict", (told.verdict, told.code) == ("unavailable", 3), told, f"{told.verdict}, exit {told.code}",
-                    "it may not be read: unavailable, exit 3")
-            told = place.run("open", "--check", "full", "--json", **who)
-            # A sound store that may only be read can be opened for that.
-            codes = (3, 0) if kind == "none" else (3,)
-            place.refuses(told, "forbidden-exit", "the store or its folder may not be written", codes)
-            place.claim(
-                "forbidden-moved", not place.quarantined and place.store.exists(), told, "it was moved", "nothing is moved")
-            if before:
-                place.claim(
-                    "forbidden-moved", digest({"": place.store.read_bytes()}) == before, told, "its bytes changed", "nothing is touched")
-        finally:
-            place.store.parent.chmod(0o755)
-            if place.store.exists():
-                place.store.chmod(0o644)
-        goes_on(place, damaged)
-    return play
-
-
-for each in ("none", "one leaf zeroed"):
-    elsewhere(f"environment · read-only folder, {each}")(forbidden(each, 0o555, 0o644))
-    elsewhere(f"environment · unreadable file, {each}")(forbidden(each, 0o755, 0))
-elsewhere("environment · read-only file, none")(forbidden("none", 0o755, 0o444))
-
-
-@elsewhere("environment · full disk", is_long=True)
-def full_disk(cell, matrix):
-    """A small file system of its own, filled more and more."""
-    disk = cell.folder / "disk"
-    disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m,mode=755", "none", str(disk)], capture_output=True).returncode:
-        cell.skip("no file system can be mounted here")
-        return
-    try:
-        for kind, version in (("one leaf zeroed", "V2"), ("none", "V1")):
-            damaged = damaged_store(matrix, kind, version)
-            for free in range(100, 1600, 75):
-                place = Place(cell, matrix, damaged.files, folder=f"disk/{version} {free}")
-                filled = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize - free * 1024
-                ballast = disk / "ballast"
-                ballast.write_bytes(bytes(max(0, filled)))
-                told = place.run("open", "--check", "full", "--json")
-                told.shown += f" ({free} kB free)"
-                ballast.unlink()
-                if told.code in (0, 2):
-                    has_records(place, damaged, told)
-                else:
-                    place.refuses(told, "environment-exit", "the disk is full")
-                    goes_on(place, damaged, version)
-                subprocess.run(["rm", "-rf", str(place.root)])
-    finally:
-        subprocess.run(["umount", str(disk)], capture_output=True)
+    place.is_so("missing-verdict", place.run("inspect", "--json"), "missing", 0)
+    place.is_so("missing-created", place.run("open", "--json"), "missing", 0)
+    place.is_so("open-again", place.run("open", "--json"), "compatible", 0)
 
 
 # Names and sizes
@@ -409,11 +219,9 @@ def long_named(cell, matrix, kind, length):
     damaged = damaged_store(matrix, kind)
     place = Place(cell, matrix, damaged.files, name="n" * (length - 7) + ".sqlite")
     right = ("damaged", 2) if damaged.is_damaged else ("compatible", 0)
-    told = place.run("inspect", "--check", "full", "--json")
-    place.claim("long-name", (told.verdict, told.code) == right, told, f"{told.verdict}, exit {told.code}", f"{right[0]}, exit {right[1]}")
+    place.is_so("long-name", place.run("inspect", "--check", "full", "--json"), *right)
     told = place.run("open", "--check", "full", "--json")
-    if place.claim("long-name", (told.verdict, told.code) == right, told, f"exit {told.code}: {told.first_words}",
-                   f"{right[0]}, exit {right[1]}"):
+    if place.is_so("long-name", told, *right):
         has_records(place, damaged, told)
 
 
@@ -423,8 +231,7 @@ def longest_name(cell, matrix):
     damaged = damaged_store(matrix, "none")
     place = Place(cell, matrix, damaged.files, name="n" * 248 + ".sqlite")
     before = contents(place.store.parent)
-    told = place.run("inspect", "--json")
-    place.claim("long-name", (told.verdict, told.code) == ("compatible", 0), told, f"{told.verdict}, exit {told.code}", "compatible")
+    place.is_so("long-name", place.run("inspect", "--json"), "compatible", 0)
     told = place.run("open")
     place.claim("long-name", told.code in (0, 1, 3), told, f"exit {told.code}", "it opens, or is refused")
     place.claim(
@@ -449,15 +256,10 @@ def sparse(kind):
             cell.skip("files are not sparse here")
             return
         right = ("damaged", 2) if damaged.is_damaged else ("compatible", 0)
-        told = place.run("inspect", "--json")
-        place.claim(
-            "sparse", (told.verdict, told.code) == right, told, f"{told.verdict}, exit {told.code}", f"{right[0]}, exit {right[1]}")
+        place.is_so("sparse", place.run("inspect", "--json"), *right)
         told = place.run("open", "--check", "full", "--json")
-        if place.claim(
-                "sparse", (told.verdict, told.code) == right, told, f"exit {told.code}: {told.first_words}",
-                f"{right[0]}, exit {right[1]}; {place.store.stat().st_blocks * 512 if place.store.exists() else 0} bytes are allocated"):
-            if damaged.is_damaged:
-                has_records(place, damaged, told)
+        if place.is_so("sparse", told, *right) and damaged.is_damaged:
+            has_records(place, damaged, told)
     return play
 
 
@@ -482,13 +284,13 @@ def home_is_the_stores(cell, matrix):
     made = run(cell.folder, "backup", "create", store, "--json", cwd=nowhere)
     folder = made.data.get("backup", {}).get("folder", "")
     cell.claim(
-        "home-is-the-stores", not (nowhere / "Backups").exists(), made, f"the backup is in {folder}", "the home is the store's folder")
+        "home-is-the-stores", not (nowhere / "Backups").exists(), made, f"the backup is in {folder}",
+        "the home is the store's folder")
     listed = run(cell.folder, "quarantine", "list", "--json", cwd=store.parent)
     found = [one.get("id") for one in listed.data.get("stores", [])]
     cell.claim("home-lists", identifier in found, listed, f"lists {found}", f"in the store's folder {identifier} is known")
-    again = run(
-        cell.folder, "quarantine", "salvage", store.parent / "Incompatible" / f"{identifier}.sqlite", "--model", matrix.models.app,
-        "--json", cwd=nowhere)
+    quarantined = store.parent / "Incompatible" / f"{identifier}.sqlite"
+    again = run(cell.folder, "quarantine", "salvage", quarantined, "--model", matrix.models.app, "--json", cwd=nowhere)
     left = sorted(path.name for path in nowhere.iterdir() if path.name != "Backups")
     cell.claim("home-is-the-stores", not left and again.code == 0, again, f"exit {again.code}, in the current folder: {left}",
                "the home is the store's folder")
@@ -528,7 +330,8 @@ def home_of_before(cell, matrix):
     identifier = told.event("quarantine").get("id", "?")
     listed = run(cell.folder, "quarantine", "list", cwd=current)
     cell.claim(
-        "home-of-before", identifier in listed.words, listed, listed.first_words, f"the catalogue in the current folder has {identifier}")
+        "home-of-before", identifier in listed.words, listed, listed.first_words,
+        f"the catalogue in the current folder has {identifier}")
 
 
 @elsewhere("home · identifiers")
@@ -540,8 +343,8 @@ def identifiers(cell, matrix):
     backup = made.data.get("backup", {}).get("id", "")
     shapes = [re.sub(r"(-\d+)$", "", re.sub(r"\d+", "0", one)) for one in (quarantined, backup)]
     cell.claim(
-        "identifiers-alike", quarantined and backup and shapes[0] != shapes[1], made, f"{backup}, as the quarantine {quarantined}",
-        "identifiers of backups and quarantines can be told apart")
+        "identifiers-alike", quarantined and backup and shapes[0] != shapes[1], made,
+        f"{backup}, as the quarantine {quarantined}", "identifiers of backups and quarantines can be told apart")
 
 
 # Stores that nobody here made
@@ -561,8 +364,6 @@ def real_stores(cell, matrix):
 
 
 def real_store(cell, path, files):
-    from claims_damage import sqlite_says
-
     if sqlite_says(files) != "ok":
         return
     folder = cell.folder / f"{path.parent.name} {path.name}"

@@ -3,131 +3,21 @@
 A part of claims.py.
 """
 
-import hashlib
 import json
 import re
 import shlex
-import shutil
 import sqlite3
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
-from claims_stores import SUFFIXES, Truth, plain_name, read, write
+from claims_found import Found, as_sqlite_leaves_it, digest
+from claims_stores import SUFFIXES, read, write
 from claims_told import ALL_RECOVERED, EXITS, HEADLINE, SCORE, UNDO, Account, numbers, result_of, run
 from tool import contents
 
 OWN = ("Z_METADATA", "Z_MODELCACHE", "Z_PRIMARYKEY")
-# Columns that a rebuilt store may number anew: the entity, and how often the record was saved.
-RENUMBERED = ("Z_ENT", "Z_OPT")
-REFERENCE = "ZAUTHOR"
-
-
-class Found:
-    """The rows of the store at a place and of the file of what was set aside, against the truth."""
-
-    def __init__(self, damaged, path, aside=None):
-        self.damaged, self.problem, self.tables = damaged, None, {}
-        try:
-            self.tables = readable(read(path)).tables
-        except (sqlite3.DatabaseError, FileNotFoundError) as error:
-            self.problem = str(error)
-        self.aside = set_aside(aside)
-
-    def count(self, table):
-        return len(self.tables.get(table, {}))
-
-    def is_aside(self, table, row):
-        return any(same(row, one, table, None) for one in self.aside.get(table, []))
-
-    def missing(self, table):
-        """Keys of rows of which every byte was left, and that are neither in the store nor set aside."""
-        found = self.tables.get(table, {})
-        truth = self.damaged.truth.tables[table]
-        return sorted(key for key in self.damaged.certain[table] if key not in found and not self.is_aside(table, truth[key]))
-
-    def wrong(self, table):
-        """Keys of rows that the store never held, or that have other values than they had."""
-        return [key for key, row in self.tables.get(table, {}).items() if not self.is_right(table, key, row)]
-
-    def is_right(self, table, key, row):
-        versions = [self.damaged.truth] + ([self.damaged.also] if self.damaged.also else [])
-        originals = [one.tables[table].get(key) for one in versions if table in one.tables]
-        return any(one is not None and same(one, row, table, self.tables) for one in originals)
-
-    def cut(self):
-        """How many references of records that are there were cut."""
-        truth = self.damaged.truth.tables.get("ZARTICLE", {})
-        rows = self.tables.get("ZARTICLE", {})
-        return sum(
-            1 for key, row in rows.items()
-            if key in truth and truth[key].get(REFERENCE) is not None and row.get(REFERENCE) is None)
-
-    def is_whole(self, records):
-        return not self.problem and all(
-            self.count(table) == self.damaged.truth.count(table) and not self.wrong(table) for table in records.values())
-
-
-def same(original, row, table, tables):
-    """Whether a row has the values of the original; a reference to a record that is not there may be cut."""
-    for column, value in original.items():
-        if column in RENUMBERED or column not in row or row[column] == value:
-            continue
-        is_cut = table == "ZARTICLE" and column == REFERENCE and row[column] is None
-        if not (is_cut and tables is not None and value not in tables.get("ZAUTHOR", {})):
-            return False
-    return True
-
-
-def readable(files):
-    """What SQLite reads of a copy of a store, once it has found nothing wrong with it."""
-    if not files:
-        raise FileNotFoundError("there is no store")
-    with tempfile.TemporaryDirectory(prefix="lazaret-claims-") as folder:
-        path = Path(folder) / "copy.sqlite"
-        write(path, files)
-        store = sqlite3.connect(path)
-        try:
-            found = [row[0] for row in store.execute("PRAGMA integrity_check(2)")]
-        finally:
-            store.close()
-        if found != ["ok"]:
-            raise sqlite3.DatabaseError(" ".join(" ".join(found).split())[:120])
-        return Truth(path)
-
-
-def set_aside(path):
-    """The rows in a file of what is not part of a salvaged store, by table."""
-    rows = {}
-    if path and Path(path).is_file():
-        store = sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
-        store.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
-        for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-            found = store.execute(f'SELECT * FROM "{name}"')
-            columns = [one[0] for one in found.description]
-            if name.startswith("lazaret_set_aside_"):
-                columns = [plain_name(column) for column in columns]
-                rows[plain_name(name.removeprefix("lazaret_set_aside_"))] = [dict(zip(columns, row)) for row in found]
-        store.close()
-    return rows
-
-
-def digest(files):
-    return {suffix: hashlib.sha256(data).hexdigest() for suffix, data in files.items() if data is not None}
-
-
-def as_sqlite_leaves_it(files):
-    """The main file after SQLite has opened and closed the store, and nothing else."""
-    with tempfile.TemporaryDirectory(prefix="lazaret-claims-") as folder:
-        path = Path(folder) / "copy.sqlite"
-        write(path, files)
-        store = sqlite3.connect(path)
-        store.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        store.close()
-        return path.read_bytes()
-
 
 class Sequence:
     """All steps at one store.
@@ -203,7 +93,8 @@ class Sequence:
                 "inspect-exit", one.code in right or told.verdict not in EXITS, one, f"exit {one.code} for {told.verdict}",
                 f"{told.verdict} exits with {' or '.join(map(str, sorted(right)))}")
         first = text.out.splitlines()[0] if text.out else ""
-        self.claim("inspect-text-verdict", first.endswith(f": {told.verdict}"), text, first[-80:], f"the JSON says {told.verdict}")
+        self.claim(
+            "inspect-text-verdict", first.endswith(f": {told.verdict}"), text, first[-80:], f"the JSON says {told.verdict}")
         health = told.data.get("health", {})
         notes = [note for note in health.get("notes", []) if note.get("severity") == "damage"]
         if notes and told.verdict in ("compatible", "outdated", "incompatible"):
@@ -334,7 +225,8 @@ class Sequence:
         if told.failure:
             verdict = "unavailable" if told.code == 3 else "none"
         agreed = self.claim(
-            "open-verdict", verdict in self.verdicts, told, f"verdict {verdict}, exit {told.code} {told.failure.get('detail', '')[:80]}",
+            "open-verdict", verdict in self.verdicts, told,
+            f"verdict {verdict}, exit {told.code} {told.failure.get('detail', '')[:80]}",
             f"{' or '.join(sorted(self.verdicts))} ({self.damaged.why})")
         if not agreed and self.damaged.is_damaged and verdict in ("compatible", "outdated", "none") and "replace" in self.should:
             # What comes after is examined all the same.
@@ -420,9 +312,10 @@ class Sequence:
                 "empty-store-installed", any(found.count(table) for table in self.damaged.records.values()), told,
                 f"an empty store was installed: {event.get('failure', {}).get('words', state)}", "records are left")
         if state != "installed":
-            words = told.event("salvage").get("words", "") + told.data.get("notice", {}).get("message", "")
+            notice = told.data.get("notice", {})
+            words = told.event("salvage").get("words", "") + notice.get("message", "")
             self.claim(
-                "nothing-recovered-told", told.code == 2 and "recovered" not in told.data.get("notice", {}).get("title", ""), told,
+                "nothing-recovered-told", told.code == 2 and "recovered" not in notice.get("title", ""), told,
                 f"exit {told.code}: {words[:100]}", "an empty store took its place: exit 2")
             return
         self.check_rows(told, found, account)
@@ -493,10 +386,10 @@ class Sequence:
                     "lost-counted", least <= lost <= max(most, 0), told, f"{lost} of {name} lost", f"{least} are" if least == most
                     else f"{least} to {most} are")
             else:
-                self.claim("lost-estimated", (lost > 0) == (most > 0), told, f"about {lost} of {name} lost", f"{least} to {most} are")
+                said, so = f"about {lost} of {name} lost", f"{least} to {most} are"
+                self.claim("lost-estimated", (lost > 0) == (most > 0), told, said, so)
                 # An estimate may be wrong, but not beyond all measure.
-                close = lost <= 5 * most + 25 and 5 * lost + 25 >= least
-                self.claim("lost-estimated-far-off", close, told, f"about {lost} of {name} lost", f"{least} to {most} are")
+                self.claim("lost-estimated-far-off", lost <= 5 * most + 25 and 5 * lost + 25 >= least, told, said, so)
             if self.knows_before and least == most:
                 self.claim(
                     "kit-counts", lost == most and account.exact.get(name, True), told,
@@ -557,14 +450,15 @@ class Sequence:
         if account.is_whole:
             return
         recovered, doubtful, lost = account.sums
-        right = f"Recovered {recovered:,} of {'' if account.is_exact else 'about '}{recovered + lost:,} records (… %)"
+        right = f"{recovered:,} of {'' if account.is_exact else 'about '}{recovered + lost:,} records (… %)"
         found = HEADLINE.search(told.out)
         holds = bool(found) and (found.group(1), bool(found.group(2)), found.group(3)) == (
             f"{recovered:,}", not account.is_exact, f"{recovered + lost:,}") and int(found.group(4)) in shares(account)
         self.claim("headline", holds, told, found.group(0) if found else "no such headline", right)
         if doubtful:
-            self.claim("doubt-has-reason", re.search(r"doubtful,? because", told.out), told, f"{doubtful} doubtful, without a reason",
-                       "doubtful because …")
+            self.claim(
+                "doubt-has-reason", re.search(r"doubtful,? because", told.out), told, f"{doubtful} doubtful, without a reason",
+                "doubtful because …")
 
     def check_words(self, told, rule, words, account):
         recovered, doubtful, lost = account.sums
@@ -582,13 +476,16 @@ class Sequence:
         if self.damaged.is_damaged and not first.event("quarantine"):
             return
         again = self.run("quarantine", "list", self.store, "--json").data.get("stores", [])
+        right = {"compatible"} | self.verdicts - {"damaged", "incompatible", "outdated"}
         self.claim(
-            "open-again", told.verdict in {"compatible"} | self.verdicts - {"damaged", "incompatible", "outdated"} and told.code == 0,
-            told, f"{told.verdict}, exit {told.code} {told.failure.get('detail', '')[:80]}", "compatible, exit 0")
-        self.claim("open-again-quarantines", len(again) == len(stored), told, f"{len(again)} in quarantine", f"{len(stored)} before")
+            "open-again", told.verdict in right and told.code == 0, told,
+            f"{told.verdict}, exit {told.code} {told.failure.get('detail', '')[:80]}", "compatible, exit 0")
+        self.claim(
+            "open-again-quarantines", len(again) == len(stored), told, f"{len(again)} in quarantine", f"{len(stored)} before")
         self.claim("open-again-notice", "notice" not in told.data, told, str(told.data.get("notice"))[:80], "it was told already")
         self.claim(
-            "open-again-rows", Found(self.damaged, self.store).tables == before, told, "other rows than before", "nothing was changed")
+            "open-again-rows", Found(self.damaged, self.store).tables == before, told, "other rows than before",
+            "nothing was changed")
 
     def salvage_again(self, stored):
         """The same evidence gives the same losses; what was made after the event is none."""
@@ -643,11 +540,12 @@ class Sequence:
             if has(store, "items"):
                 store.execute("INSERT INTO items (name) VALUES ('made later')")
             else:
-                number, name = store.execute("SELECT max(Z_ENT), Z_NAME FROM Z_PRIMARYKEY WHERE Z_NAME IN ('Tag', 'Planet')").fetchone()
+                number, name = store.execute(
+                    "SELECT max(Z_ENT), Z_NAME FROM Z_PRIMARYKEY WHERE Z_NAME IN ('Tag', 'Planet')").fetchone()
                 if name:
                     table = f"Z{name.upper()}"
-                    store.execute(
-                        f"INSERT INTO {table} (Z_PK, Z_ENT, Z_OPT) SELECT coalesce(max(Z_PK), 0) + 1, ?, 1 FROM {table}", (number,))
+                    next_key = f"SELECT coalesce(max(Z_PK), 0) + 1, ?, 1 FROM {table}"
+                    store.execute(f"INSERT INTO {table} (Z_PK, Z_ENT, Z_OPT) {next_key}", (number,))
         store.close()
         made = self.run("backup", "create", self.store, "--home", self.home, "--full", "--json")
         self.check_backup(made)

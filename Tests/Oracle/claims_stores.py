@@ -32,7 +32,9 @@ CREATE TABLE pairs (a TEXT, b INTEGER, c TEXT, PRIMARY KEY (a, b)) WITHOUT ROWID
 CREATE TABLE drafts (id INTEGER PRIMARY KEY, text TEXT);
 CREATE INDEX items_by_name ON items (name);
 """
-PLAIN_LATER = PLAIN.replace("note TEXT)", "note TEXT, colour TEXT)") + "CREATE TABLE labels (id INTEGER PRIMARY KEY, name TEXT);\n"
+PLAIN_LATER = PLAIN.replace("note TEXT)", "note TEXT, colour TEXT)") + """
+CREATE TABLE labels (id INTEGER PRIMARY KEY, name TEXT);
+"""
 
 
 def text(chance, words):

@@ -14,7 +14,7 @@ EXITS = {
     "compatible": {0}, "outdated": {0}, "incompatible": {0, 2}, "missing": {0}, "repairable": {0, 2}, "damaged": {2},
     "unavailable": {3}}
 SCORE = re.compile(r"\bscore\b|\b\d+ of 100\b", re.IGNORECASE)
-HEADLINE = re.compile(r"Recovered ([\d,]+) of (about )?([\d,]+) (?:record|row)s? \((\d+) %\)")
+HEADLINE = re.compile(r"([\d,]+) of (about )?([\d,]+) (?:record|row)s? \((\d+) %\)")
 ALL_RECOVERED = re.compile(r"(?i)\b(all (of your data|records|rows) (was|were) recovered|everything was recovered)")
 UNDO = re.compile(r"lazaret quarantine release [^\n]+")
 

@@ -47,7 +47,7 @@ struct WorkingConnectionTests {
     try connection.close()
   }
 
-  @Test func locksAndFullDisksAreWeather() throws {
+  @Test func locksAndFullDisksAreEnvironmental() throws {
     let folder = try TemporaryFolder()
     let path = folder.appending("Locked %41?.sqlite")
     let first = try WorkingConnection(path, .create, label: "one", cacheKilobytes: 512)
@@ -58,7 +58,7 @@ struct WorkingConnectionTests {
       try second.run { try $0.execute(sql: "INSERT INTO t VALUES (2)") }
       Issue.record("it was not locked")
     } catch {
-      guard case .weather(let error) = failure(error) else {
+      guard case .file(let error) = failure(error) else {
         Issue.record("\(error)")
         return
       }
@@ -66,16 +66,16 @@ struct WorkingConnectionTests {
     }
     for (code, kind) in [
       (ResultCode.SQLITE_FULL, FileError.Kind.noSpace), (.SQLITE_IOERR, .inputOutput),
-      (.SQLITE_CANTOPEN, .permissionDenied),
+      (.SQLITE_CANTOPEN, .cannotOpen), (.SQLITE_NOMEM, .outOfMemory), (.SQLITE_PERM, .permissionDenied),
     ] {
-      guard case .weather(let error) = failure(DatabaseError(resultCode: code)) else {
+      guard case .file(let error) = failure(DatabaseError(resultCode: code)) else {
         Issue.record("\(code)")
         continue
       }
       #expect(error.kind == kind)
     }
     guard case .sqlite(let code, _) = failure(DatabaseError(resultCode: .SQLITE_CORRUPT)) else {
-      Issue.record("damage was taken for weather")
+      Issue.record("damage was taken for the environment")
       return
     }
     #expect(code == 11)

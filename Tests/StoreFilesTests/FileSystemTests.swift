@@ -27,6 +27,9 @@ struct FileSystemTests {
   @Test(arguments: [
     (Errno.noSpace, "no-space"), (.ioError, "io-error"), (.permissionDenied, "permission-denied"),
     (.readOnlyFileSystem, "read-only-file-system"), (.diskQuotaExceeded, "no-space"), (.resourceBusy, "locked"),
+    (.notPermitted, "permission-denied"), (.tooManyOpenFiles, "too-many-open-files"),
+    (.tooManyOpenFilesInSystem, "too-many-open-files"), (.noMemory, "out-of-memory"), (.noLocks, "no-locks"),
+    (.fileTooLarge, "file-too-large"),
   ])
   func theWeatherIsNotDamage(errno: Errno, code: String) throws {
     let path = try folder.write("x", to: "file")

@@ -63,6 +63,11 @@ public struct StoredBackup: Sendable, Hashable {
   /// last of.
   public var isProvenGood: Bool { isWhole && !isApart && proof?.result == .proven }
 
+  /// Why it says nothing of a store; nil where it counts, as far as generations and dates tell.
+  public func exclusion(from scope: EvidenceScope) -> EvidenceScope.Exclusion? {
+    scope.exclusion(generation: manifest?.lineage?.generation, date: id.date)
+  }
+
   /// The size of everything of it that is there, in bytes.
   public var bytes: Int64 { objects.reduce(0) { $0 + $1.bytes } }
 }

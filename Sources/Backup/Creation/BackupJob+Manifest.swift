@@ -8,7 +8,7 @@ extension BackupJob {
   func manifest(
     _ kind: BackupManifest.Kind, _ snapshot: StoreSnapshot, _ examination: Examination
   ) -> BackupManifest {
-    let isSound = examination.verdict != .damaged
+    let isSound = examination.verdict != .damaged && !examination.isEncryptedOrRandom
     var manifest = BackupManifest(
       id: id, kind: kind, reason: request.reason,
       store: .init(
@@ -22,6 +22,7 @@ extension BackupJob {
         app: request.appVersion, library: LibraryVersion.current, sqlite: SQLiteLibrary.version,
         storeWrittenBySQLite: examination.health.writtenBySQLite, operatingSystem: LibraryVersion.operatingSystem))
     manifest.tags = request.tags
+    manifest.lineage = request.lineage
     if let metadata = examination.metadata {
       manifest.model = .init(
         version: request.modelVersion, identifiers: metadata.versionIdentifiers, checksum: metadata.versionChecksum,

@@ -13,7 +13,9 @@ extension BackupJob {
     try wrapping { () throws(FileError) in try snapshot.giveWay() }
     let bytes: [UInt8]
     do throws(RecoveryKitError) {
-      bytes = try RecoveryKit(reading: content, at: id.date).bytes()
+      var kit = try RecoveryKit(reading: content, at: id.date)
+      kit.generation = request.lineage?.generation
+      bytes = try kit.bytes()
     } catch {
       if let fileError = error.fileError { throw BackupError(fileError) }
       // The backup is as good without: proving it tells what is wrong with the store, if anything is.

@@ -35,7 +35,9 @@ struct BackupJob {
   /// Takes the backup of what is held still.
   private func take(_ snapshot: StoreSnapshot) throws(BackupError) -> BackupManifest {
     let examination = try examine(snapshot)
-    guard request.isEvidence || examination.verdict == .damaged else { return try runDatabase(snapshot, examination) }
+    // Of what cannot be read as a database the raw files are kept.
+    let isUnreadable = examination.verdict == .damaged || examination.isEncryptedOrRandom
+    guard request.isEvidence || isUnreadable else { return try runDatabase(snapshot, examination) }
     // What looks like damage may be the work of somebody who came meanwhile.
     try wrapping { () throws(FileError) in try snapshot.finish() }
     return try runEvidence(snapshot, examination)

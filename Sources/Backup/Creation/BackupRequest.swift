@@ -1,4 +1,4 @@
-import StoreFiles
+public import StoreFiles
 
 /// How a backup is to be taken.
 public struct BackupRequest: Sendable {
@@ -28,6 +28,9 @@ public struct BackupRequest: Sendable {
 
   /// The name of the store's model version in the app, for the manifest.
   public var modelVersion: String?
+
+  /// The generation of the store, for the manifest; nil where none is known.
+  public var lineage: StoreLineage?
 
   /// Called now and then with what is done.
   public var progress: BackupProgress

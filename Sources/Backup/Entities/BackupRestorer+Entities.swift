@@ -91,7 +91,8 @@ extension BackupRestorer {
           return .commit
         }
         try database.execute(sql: "DETACH DATABASE backup")
-        try database.execute(sql: "PRAGMA main.journal_mode = WAL; PRAGMA main.wal_checkpoint(TRUNCATE)")
+        try database.execute(sql: "PRAGMA main.journal_mode = WAL")
+        try database.bringLogIntoMainFile()
         guard let work else { throw Self.request("nothing was extracted") }
         return work
       }

@@ -74,6 +74,9 @@ public struct BackupManifest: Sendable, Hashable, Codable {
   /// How many backups restoring it reads: 1 for a full one, one more than the parent for a delta.
   public var depth: Int = 1
 
+  /// The generation of the store; nil where none was known, and in manifests of earlier versions of this software.
+  public var lineage: StoreLineage?
+
   /// The store it was taken of.
   public var store: Store
 

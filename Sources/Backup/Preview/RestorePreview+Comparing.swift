@@ -52,25 +52,13 @@ extension BackupError {
       self = error
       return
     }
-    if let error = error as? FileError {
+    if case .file(let error) = DatabaseFailure(error, operation: operation, path: path) {
       self.init(error)
       return
     }
-    let code = error as? DatabaseError
-    let kind: FileError.Kind? =
-      switch code?.resultCode {
-      case .SQLITE_FULL?: .noSpace
-      case .SQLITE_IOERR?: .inputOutput
-      case .SQLITE_PERM?, .SQLITE_READONLY?, .SQLITE_CANTOPEN?: .permissionDenied
-      default: nil
-      }
-    if let kind {
-      self.init(FileError(kind, operation: operation, path: path))
-    } else {
-      self.init(
-        .store, operation: operation, path: path,
-        detail: "SQLite reported code \(code?.extendedResultCode.rawValue ?? 1)",
-        hint: "Look at the store with: lazaret inspect")
-    }
+    let code = (error as? DatabaseError)?.extendedResultCode.rawValue ?? 1
+    self.init(
+      .store, operation: operation, path: path, detail: "SQLite reported code \(code)",
+      hint: "Look at the store with: lazaret inspect")
   }
 }

@@ -104,16 +104,15 @@ extension BackupProver {
       let queue = try DatabaseQueue(
         path: PersistentStore.address(of: store, isReadOnly: false), configuration: configuration)
       let findings = try queue.writeWithoutTransaction { database in
-        try String.fetchAll(database, sql: "PRAGMA integrity_check(1)")
+        try IntegrityCheck.lines(of: database, limit: 1)
       }
       try queue.close()
       // What SQLite says may name values; that it found anything is enough.
       return findings == ["ok"]
         ? [] : [.init(code: "integrity-check", words: "SQLite's integrity check found damage in the restored store")]
     } catch let error as DatabaseError {
-      let weather: [ResultCode] = [.SQLITE_FULL, .SQLITE_IOERR, .SQLITE_NOMEM, .SQLITE_PERM, .SQLITE_CANTOPEN]
-      if weather.contains(error.resultCode) {
-        throw BackupError(FileError(.other, operation: "check the restored store", path: store))
+      if let kind = ResultCodeCause(error.extendedResultCode).fileErrorKind {
+        throw BackupError(FileError(kind, operation: "check the restored store", path: store))
       }
       // A collation or function of the app's own is unknown here; our own check has been passed.
       if error.resultCode == .SQLITE_ERROR { return [] }

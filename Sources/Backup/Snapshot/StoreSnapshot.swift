@@ -187,7 +187,7 @@ final class StoreSnapshot: Sendable {
   }
 
   /// The bytes of a copy.
-  private var copyLength: Int64 { initial.size + (log?.count ?? 0) }
+  private var copyLength: Int64 { initial.occupiedSize + (log?.count ?? 0) }
 
   /// Whether a copy leaves at least as much room as it takes.
   private func hasAmpleRoom() throws(FileError) -> Bool {

@@ -11,7 +11,8 @@ struct BackupCreateCommand: ParsableCommand {
       kept waiting, and nothing beside the store is touched. Where few pages changed since the last backup only those are \
       kept. What was written is read back and unpacked before the backup counts.
 
-      A store that is damaged is kept as its raw files, byte for byte, apart from the good backups; the exit code is 2 then.
+      A store that is damaged or encrypted is kept as its raw files, byte for byte, apart from the good backups; the exit \
+      code is 2 then. A file that is plainly no store is kept only with --evidence.
 
       EXAMPLE
         lazaret backup create App.sqlite --home /data --tag nightly
@@ -47,6 +48,7 @@ struct BackupCreateCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
+      if !evidence { try refuseNoStore(at: store.path, to: "back the store up", allowingEncrypted: true) }
       let line = ProgressLine()
       var request = BackupRequest { phase, done, total in
         line.show(phase.words, done, of: total)
@@ -76,7 +78,7 @@ struct BackupCreateCommand: ParsableCommand {
     let sizes = "\(readableSize(manifest.contentBytes)) in \(readableSize(manifest.totalBytes))"
     var text = "Backup \(backup.id): \(manifest.kind.words(of: manifest)), \(sizes), in \(place.path.string)\n"
     if !manifest.check.isSound, let words = manifest.check.words {
-      text += "  The store is damaged, and was kept as it is, apart from the good backups.\n  \(words)\n"
+      text += "  The store was kept as its raw files, apart from the good backups.\n  \(words)\n"
     }
     if let missing = manifest.externalData?.missing, !missing.isEmpty {
       text +=

@@ -8,7 +8,8 @@ struct BackupListCommand: ParsableCommand {
     discussion: """
       A backup that lacks a file, or whose parent is missing, is listed as broken. Exits with 2 where one is. What a \
       migration has kept of a store is listed as an original. Where it holds records that the migration removed, the list \
-      says how many, and how to release it: pruning keeps it until then.
+      says how many, and how to release it: pruning keeps it until then. Of a store that is named, the list says which \
+      backups are of one that was at its place at another time, such as before a salvage.
 
       \(ExitStatus.help)
       """)
@@ -25,23 +26,27 @@ struct BackupListCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
+      if let path = store?.path, try FileSystem().status(of: path)?.kind == .directory {
+        throw FileError(.isDirectory, operation: "find the store", path: path)
+      }
       let backups = Backups(home: home.path)
+      let scope = try store.map { try backups.evidence(of: $0.path) }
       let places = try store.map { [backups.place(of: $0.path)] } ?? backups.places()
       var all: [(place: FolderPlace, backup: StoredBackup)] = []
       for place in places { all += try BackupCatalog(of: place).backups.map { (place, $0) } }
       if output.json {
         Terminal.standardOutput.write(
-          JSONText.pretty(Listing(backups: all.map { BackupJSON($0.backup, in: $0.place) })))
+          JSONText.pretty(Listing(backups: all.map { BackupJSON($0.backup, in: $0.place, of: scope) })))
       } else if all.isEmpty {
         Terminal.standardOutput.write("No backup lies here. Another home is given with --home.\n")
       } else {
-        write(all)
+        write(all, of: scope)
       }
       if all.contains(where: { !$0.backup.isWhole }) { throw ExitStatus.doubtful }
     }
   }
 
-  private func write(_ all: [(place: FolderPlace, backup: StoredBackup)]) {
+  private func write(_ all: [(place: FolderPlace, backup: StoredBackup)], of scope: EvidenceScope?) {
     var table = TextTable(
       ["id", "store", "age", "state", "kind", "content", "size", "ratio", "model", "chain"],
       numericColumns: [2, 5, 6, 7])
@@ -59,6 +64,10 @@ struct BackupListCommand: ParsableCommand {
     var text = table.text(indent: "")
     for (_, backup) in all where !backup.problems.isEmpty {
       text += "\(backup.id): " + backup.problems.map { printable($0.words) }.joined(separator: "; ") + "\n"
+    }
+    for (_, backup) in all {
+      guard let exclusion = scope.flatMap({ backup.exclusion(from: $0) }) else { continue }
+      text += "\(backup.id): \(exclusion.words).\n"
     }
     for (_, backup) in all {
       guard let note = backup.onlyHere else { continue }

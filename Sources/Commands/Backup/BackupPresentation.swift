@@ -43,11 +43,14 @@ struct BackupJSON: Encodable {
   var modelChecksum: String?
   var entities: [BackupManifest.EntityCount]?
   var isSound: Bool?
+  var lineage: StoreLineage?
+  var exclusion: String?
   var proof: Proof?
   var onlyHere: OnlyHere?
   var problems: [Problem]
 
-  init(_ backup: StoredBackup, in place: FolderPlace) {
+  /// - Parameter scope: that of the store that is asked about; nil where none is.
+  init(_ backup: StoredBackup, in place: FolderPlace, of scope: EvidenceScope? = nil) {
     id = backup.id.description
     store = place.path.lastComponent?.string ?? ""
     folder = PathText(place.path)
@@ -61,6 +64,7 @@ struct BackupJSON: Encodable {
         problems: $0.problems)
     }
     onlyHere = backup.onlyHere.map { OnlyHere($0) }
+    exclusion = scope.flatMap { backup.exclusion(from: $0)?.rawValue }
     guard let manifest = backup.manifest else { return }
     kind = manifest.kind.rawValue
     reason = manifest.reason.rawValue
@@ -73,6 +77,7 @@ struct BackupJSON: Encodable {
     modelChecksum = manifest.model?.checksum
     entities = manifest.entities
     isSound = manifest.check.isSound
+    lineage = manifest.lineage
   }
 }
 

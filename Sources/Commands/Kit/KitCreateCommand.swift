@@ -27,7 +27,8 @@ struct KitCreateCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let kit = try RecoveryKit(of: store.path)
+      var kit = try RecoveryKit(of: store.path)
+      kit.generation = try EvidenceScope(of: store.path).lineage?.generation
       let bytes = try kit.bytes()
       try FileSystem().writeAtomically(bytes, to: out.path, replacing: false, permissions: .ownerReadWrite)
       let summary = KitSummary(kit, path: out.path, size: bytes.count)

@@ -25,6 +25,7 @@ struct KitSummary: Encodable {
   var size: Int
   var date: String
   var storeUUID: String?
+  var generation: String?
   var pageSize: Int
   var pageCount: UInt32
   var rows: Int64
@@ -35,6 +36,7 @@ struct KitSummary: Encodable {
     self.size = size
     date = kit.date.rfc3339
     storeUUID = kit.storeUUID
+    generation = kit.generation
     pageSize = kit.file.pageSize
     pageCount = kit.file.pageCount
     rows = kit.rows
@@ -50,6 +52,7 @@ struct KitSummary: Encodable {
   var text: String {
     var lines = "\(printable(kit.text)): a recovery kit of \(date), \(readableSize(Int64(size)))\n"
     if let storeUUID { lines += "  Store \(printable(storeUUID))\n" }
+    if let generation { lines += "  Generation \(printable(generation))\n" }
     lines += "  \(pageCount) pages of \(pageSize) bytes, \(grouped(rows)) rows\n\n"
     var table = TextTable(["", "rows", "pages", "sums", "rowids"], numericColumns: [1, 2, 3])
     for entry in tables {

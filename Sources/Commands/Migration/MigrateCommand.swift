@@ -40,6 +40,7 @@ struct MigrateCommand: ParsableCommand {
 
   func run() throws {
     try report(json: presentation.json) {
+      try refuseNoStore(at: migration.store.path, to: "migrate the store")
       let bundle = try migration.bundle()
       let migrator = Migrator(bundle, logger: log.logger(json: presentation.json))
       var options = try migration.options(for: bundle)

@@ -12,7 +12,7 @@ struct DonorOptions: ParsableArguments {
       "A backup that lost rows are taken from: its id, latest, a healthy store, or a .gz.", valueName: "id|file"))
   var withBackup: PathArgument?
 
-  @Flag(help: "Take them even if nothing says that the backup is of this very store.")
+  @Flag(help: "Take them even if nothing says that the backup is of this very store, or if it was made later.")
   var trustBackup = false
 
   /// Which one; nil for none.

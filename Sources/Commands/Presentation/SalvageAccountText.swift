@@ -27,16 +27,33 @@ struct SalvageAccountText {
     }
     return table.text(indent: indent)
   }
+
+  /// The entities of which two results have different accounts.
+  static func table(_ comparison: SalvageComparison, indent: String = "    ") -> String {
+    guard !comparison.entities.isEmpty else { return "" }
+    var table = TextTable(["", "result", "recovered", "doubtful", "lost"], numericColumns: [2, 3, 4])
+    for entity in comparison.entities {
+      for (word, account) in [("earlier", entity.earlier), ("later", entity.later)] {
+        guard let account else { continue }
+        table.append([
+          printable(entity.name), word, "\(account.recovered)", "\(account.doubtful)",
+          account.lostIsExact ? "\(account.lost)" : "about \(account.lost)",
+        ])
+      }
+    }
+    return table.text(indent: indent)
+  }
 }
 
 extension Receipt.Salvage {
   /// The state in a word or two, for a list.
   var word: String {
+    let results = others.map { ", \($0.count + 1) results" } ?? ""
     switch state {
-    case .pending: "pending"
+    case .pending: return "pending"
     case .salvaged, .installed:
-      [state.rawValue, result.map { $0.count.share }].compactMap(\.self).joined(separator: " ")
-    case .failed: "failed"
+      return [state.rawValue, result.map { $0.count.share }].compactMap(\.self).joined(separator: " ") + results
+    case .failed: return "failed" + results
     }
   }
 }

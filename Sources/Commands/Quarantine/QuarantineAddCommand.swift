@@ -5,10 +5,11 @@ import Lazaret
 struct QuarantineAddCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "add", abstract: "Moves a store into quarantine, whole, with a receipt.",
-    usage: "lazaret quarantine add <store> [--reason <text>] [<options>]",
+    usage: "lazaret quarantine add <store> [--reason <text>] [--replace-foreign] [<options>]",
     discussion: """
       The store goes into Incompatible/ beside it, under the time in UTC. A store that another process has open stays \
-      where it is. What is printed ends with the command that puts it back.
+      where it is, and so does a file that is plainly no store, unless --replace-foreign says otherwise. What is printed \
+      ends with the command that puts it back.
 
       \(ExitStatus.help)
       """)
@@ -28,12 +29,16 @@ struct QuarantineAddCommand: ParsableCommand {
     name: .customLong("app-version"), help: ArgumentHelp("The app's version, for the receipt.", valueName: "version"))
   var appVersion: String?
 
+  @OptionGroup var foreign: ForeignFileOptions
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
 
   func run() throws {
     try report(json: output.json) {
       let model = try model.map { try versionOrder.loadAppModel($0.path) }
+      if !foreign.replaceForeign {
+        try refuseNoStore(at: store.path, to: "quarantine the store", allowingEncrypted: true)
+      }
       let line = ProgressLine()
       let quarantines = Quarantines(home: home.path)
       let stored = try quarantines.add(

@@ -9,9 +9,10 @@ struct QuarantineSalvageCommand: ParsableCommand {
     usage: "lazaret quarantine salvage <id> [--model <model> …] [--deleted] [--install] [<options>]",
     discussion: """
       The quarantined store is only read. What comes out lies beside it: ID.salvaged.sqlite, and ID.salvage.json with the \
-      account of it. It can be done again at any time; the result of the last time stays until the new one is verified.
+      account of it. It can be done again at any time. Earlier results stay: the best one is the current one, and the \
+      account says how the new one differs and by what. A result that says the same as an earlier one takes its place.
 
-      With --install a copy of it is put into the place of the store that the app has now, which is quarantined first, \
+      Only recovery kits and backups from before the quarantine are used. With --install a copy of the current result is put into the place of the store that the app has now, which is quarantined first, \
       whole. That needs --model, and a store that nobody has open.
 
       Ctrl-C ends it in good order. Exits with 2 where anything was lost or is doubtful, and with 1 where the \
@@ -59,6 +60,8 @@ struct QuarantineSalvageCommand: ParsableCommand {
     var store: PathText
     var report: PathText
     var complete: Bool
+    var current: Bool
+    var comparison: SalvageComparison?
     var salvage: Receipt.Salvage?
     var installed: PathText?
     var quarantined: QuarantinedStoreJSON?
@@ -89,7 +92,8 @@ struct QuarantineSalvageCommand: ParsableCommand {
           JSONText.pretty(
             Salvaged(
               id: stored.id, store: PathText(salvaged.store), report: PathText(salvaged.reportPath),
-              complete: salvaged.result.isComplete, salvage: stored.receipt?.salvage,
+              complete: salvaged.result.isComplete, current: salvaged.isCurrent, comparison: salvaged.comparison,
+              salvage: stored.receipt?.salvage,
               installed: installed.map { PathText($0.place.main) },
               quarantined: installed?.quarantined.map { try QuarantinedStoreJSON($0, in: quarantines) })))
       } else {
@@ -111,6 +115,7 @@ struct QuarantineSalvageCommand: ParsableCommand {
       lines += "  not in it       \(printable(salvaged.store.folder.appending(name).string))\n"
     }
     lines += "  report          \(printable(salvaged.reportPath.string))\n"
+    if let comparison = salvaged.comparison { lines += Self.text(comparison, isCurrent: salvaged.isCurrent) }
     if let failure = stored.receipt?.salvage?.failure { lines += "  \(printable(failure.words))\n" }
     if let installed {
       lines += "  A copy is in the place of the store: \(printable(installed.place.main.string))\n"
@@ -119,6 +124,16 @@ struct QuarantineSalvageCommand: ParsableCommand {
         lines += "  Put that back with: \(undo)\n"
       }
     }
+    return lines
+  }
+
+  /// How the result differs from the one before, and which of them counts.
+  private static func text(_ comparison: SalvageComparison, isCurrent: Bool) -> String {
+    var lines = "\n" + SalvageAccountText.table(comparison, indent: "  ")
+    lines +=
+      isCurrent
+      ? "  This result is the current one.\n"
+      : "  The earlier result is better, and stays the current one: \(printable(comparison.earlier.text))\n"
     return lines
   }
 }

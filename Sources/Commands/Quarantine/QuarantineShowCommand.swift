@@ -40,6 +40,11 @@ struct QuarantinedStoreText {
     lines += "  why        \(printable(receipt.reason.words)) [\(printable(receipt.reason.code))]\n"
     if let code = receipt.error.coreData { lines += "  Core Data  error \(code)\n" }
     if let code = receipt.error.sqlite { lines += "  SQLite     error \(code)\n" }
+    if let lineage = receipt.lineage {
+      lines += "  generation \(printable(lineage.generation))"
+      if let parent = lineage.parent { lines += ", after \(printable(parent)) was quarantined" }
+      lines += "\n"
+    }
     if let model = receipt.model {
       lines += "  model      \(model.version.map { printable($0) } ?? "none of the app's versions")"
       if let checksum = model.checksum { lines += ", checksum \(printable(checksum))" }
@@ -76,12 +81,26 @@ struct QuarantinedStoreText {
     text = lines
   }
 
+  /// What a result stands on; nothing where it is the quarantined store alone.
+  private static func evidenceText(_ evidence: Receipt.Salvage.Evidence) -> String {
+    var lines = ""
+    if let kit = evidence.kit { lines += "  kit        \(printable(kit))\n" }
+    if let backup = evidence.backup { lines += "  backup     \(printable(backup))\n" }
+    return lines
+  }
+
   private static func text(_ salvage: Receipt.Salvage) -> String {
     var lines = "\n  salvage    \(salvage.word), \(printable(salvage.date))\n"
     if let failure = salvage.failure { lines += "  why        \(printable(failure.words))\n" }
     if let result = salvage.result {
       lines += "  result     \(printable(result.name.text))\n  \(result.words)\n\n"
       lines += SalvageAccountText.table(result.entities, indent: "  ")
+      if let evidence = result.evidence { lines += evidenceText(evidence) }
+    }
+    for (other, comparison) in zip(salvage.others ?? [], salvage.comparisons) {
+      lines += "\n  another    \(printable(other.name.text)): \(other.words)\n"
+      lines += "             \(printable(comparison.words))\n"
+      lines += SalvageAccountText.table(comparison, indent: "  ")
     }
     return lines
   }

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+internal import PersistentStore
 internal import StoreFiles
 package import SystemPackage
 
@@ -101,21 +102,16 @@ package final class InboxDatabase: Sendable {
   /// An error of the database, without any value.
   private static func told(_ error: any Error, _ operation: String) -> InboxError {
     if let error = error as? InboxError { return error }
-    let code = (error as? DatabaseError)?.resultCode
-    let isWeather =
-      switch code {
-      case .SQLITE_FULL?, .SQLITE_BUSY?, .SQLITE_LOCKED?, .SQLITE_IOERR?, .SQLITE_CANTOPEN?, .SQLITE_READONLY?,
-        .SQLITE_PERM?, .SQLITE_NOMEM?:
-        true
-      default: false
-      }
+    let failure = error as? DatabaseError
+    let code = failure?.resultCode
+    let isEnvironmental = failure.map { ResultCodeCause($0.extendedResultCode).isEnvironmental } ?? false
     return InboxError(
       .records, operation: operation,
       detail: "its records cannot be used\(code.map { " (SQLite \($0.rawValue))" } ?? "")",
-      hint: isWeather
+      hint: isEnvironmental
         ? "Look whether the disk is full, and whether this user may write into Inbox/ of the home."
         : "Move Inbox/records.sqlite away with its -wal and -shm; the bundles themselves are not affected.",
-      isEnvironmental: isWeather)
+      isEnvironmental: isEnvironmental)
   }
 
   /// A value as JSON text.

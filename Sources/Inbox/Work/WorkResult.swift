@@ -48,14 +48,15 @@ package struct WorkResult: Sendable, Hashable, Codable {
     /// An error.
     package init(_ error: any Error) {
       switch error {
-      case let error as FileError where error.errno == .noMemory:
+      // The limits of a worker are our own: what exceeds them is the bundle's fault, and would do so again.
+      case let error as any ReportableError where error.code == FileError.Kind.outOfMemory.rawValue:
         code = InboxError.Kind.memory.rawValue
         words = "It needed more memory than it may have."
         isEnvironmental = false
       case let error as any ReportableError:
         code = error.code
         words = Self.bounded(error.detail)
-        isEnvironmental = error.isEnvironmental
+        isEnvironmental = error.isEnvironmental && error.code != FileError.Kind.tooLarge.rawValue
       default:
         code = "unforeseen-error"
         words = "An error of the kind \(printable("\(type(of: error))")) came up."

@@ -29,7 +29,7 @@ struct QuarantineActions: Sendable {
         "Makes a clean store of every record that is still there, and checks it.",
         stored.receipt?.salvage?.result == nil
           ? "Puts it beside the quarantined store, with a report. Nothing is put into the app's place."
-          : "What was salvaged before is replaced, once the new store has passed every check.",
+          : "What was salvaged before stays. The better result is the one to install, and the page says how they differ.",
       ], button: "Salvage")
     form.choices = [
       .pick(name: "model", label: "Model", options: parts.modelOptions(for: stored.files)),
@@ -58,6 +58,7 @@ struct QuarantineActions: Sendable {
     return try parts.catalogue.backups().filter { listed in
       guard let (backup, place) = listed.backup else { return false }
       return place.path.lastComponent?.string == stem && backup.isWhole && !backup.isApart
+        && backup.exclusion(from: stored.evidence) == nil
     }
   }
 
@@ -76,7 +77,8 @@ struct QuarantineActions: Sendable {
       .salvage, "Salvage of \(store.name)", store: store.id, target: .store(store.id)
     ) { [options] observer in
       let salvaged = try parts.quarantines.salvage(path, model: model, options: options, observer: observer.opening)
-      return JobOutcome(printable(salvaged.result.words))
+      let rest = salvaged.isCurrent ? "" : " An earlier result is better, and stays the one to install."
+      return JobOutcome(printable(salvaged.result.words) + rest)
     }
     return .running(job)
   }

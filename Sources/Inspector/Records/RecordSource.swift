@@ -72,7 +72,7 @@ final class RecordSource: Sendable {
       }
       if let place = quarantined.receipt?.originalPath.path {
         if try live(at: place) != nil { names.append(.live) }
-        names += try backups(of: place)
+        names += try backups(of: place, sayingSomethingOf: quarantined.evidence)
       }
       return names
     case .live(let files): return try [.live, .original] + backups(of: files.main)
@@ -122,9 +122,10 @@ final class RecordSource: Sendable {
   /// The most backups that are offered beside a store.
   private static let maximumBackups = 12
 
-  private func backups(of place: FilePath) throws -> [SideName] {
+  private func backups(of place: FilePath, sayingSomethingOf scope: EvidenceScope? = nil) throws -> [SideName] {
     let all = try parts.catalogue.backups().filter { listed in
-      listed.backup?.backup.manifest?.store.path.path == place
+      guard let backup = listed.backup?.backup, backup.manifest?.store.path.path == place else { return false }
+      return scope.map { backup.exclusion(from: $0) == nil } ?? true
     }
     return all.prefix(Self.maximumBackups).map { .backup($0.id) }
   }

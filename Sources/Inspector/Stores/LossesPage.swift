@@ -12,9 +12,12 @@ struct LossesPage: InspectorPage {
     self.store = store
     report = PagePart { try store.report(parts.surroundings.fileSystem) }
     let stem = store.quarantined?.receipt?.originalPath.path?.stem
+    let scope = store.quarantined?.evidence
     backups = PagePart {
       try parts.catalogue.backups().filter { backup in
-        stem != nil && backup.backup?.place.path.lastComponent?.string == stem
+        guard let scope, stem != nil, let (kept, place) = backup.backup else { return false }
+        return place.path.lastComponent?.string == stem && kept.isWhole && !kept.isApart
+          && kept.exclusion(from: scope) == nil
       }
     }
   }

@@ -26,6 +26,7 @@ struct QuarantinedStorePage: InspectorPage {
     .members(
       ("store", summary.json), ("receipt", receipt.map { JSONText(encoding: $0) }),
       ("report", report.map { $0.json { SalvageAccount(report: $0, store: store).json } }),
+      ("comparisons", .array(receipt?.salvage?.comparisons.map { JSONText(encoding: $0) } ?? [])),
       ("timeline", .array(receipt?.history.map { JSONText(encoding: $0) } ?? [])))
   }
 
@@ -41,7 +42,7 @@ struct QuarantinedStorePage: InspectorPage {
       \(HTML.note(.bad, "<p><strong>Why it is here.</strong> \(summary.why)</p>"))
       \(failure)
       <div class="columns"><div>\(damage)\(entities)</div>
-      <div>\(recovered)\(facts(frame))\(timeline(frame))</div></div>
+      <div>\(recovered)\(others(frame))\(facts(frame))\(timeline(frame))</div></div>
       </div>
       """
   }
@@ -114,6 +115,42 @@ struct QuarantinedStorePage: InspectorPage {
       """)
   }
 
+  /// The results of other salvages, and how they differ from the current one.
+  private func others(_ frame: PageFrame) -> HTML {
+    guard let salvage = receipt?.salvage, let others = salvage.others, !others.isEmpty else { return .empty }
+    let items = zip(others, salvage.comparisons).map { other, comparison -> HTML in
+      """
+      <li><code>\(printable(other.name.text))</code>, \(Words.time(other.date, now: frame.now)). \
+      \(printable(comparison.words))\(differences(comparison))</li>
+      """
+    }
+    return .panel(
+      "Other results",
+      "<p>The result shown here is the current one, which is installed. These stay beside it.</p><ul>\(items)</ul>")
+  }
+
+  private func differences(_ comparison: SalvageComparison) -> HTML {
+    let rows = comparison.entities.flatMap { entity in
+      [("earlier", entity.earlier), ("later", entity.later)].compactMap { word, account -> HTML? in
+        guard let account else { return nil }
+        let lost: HTML =
+          account.lostIsExact
+          ? HTML.number(account.lost) : "<td class=\"number\">about \(Words.number(account.lost))</td>"
+        return """
+          <tr><th scope="row">\(printable(entity.name))</th><td>\(word)</td>\(HTML.number(account.recovered))\
+          \(HTML.number(account.doubtful))\(lost)</tr>
+          """
+      }
+    }
+    guard !rows.isEmpty else { return .empty }
+    func head(_ name: String) -> HTML { "<th scope=\"col\" class=\"number\">\(name)</th>" }
+    return .table(
+      "Differences",
+      head: """
+        <th scope="col">Entity</th><th scope="col">Result</th>\(head("Recovered"))\(head("Doubtful"))\(head("Lost"))
+        """, rows)
+  }
+
   private func facts(_ frame: PageFrame) -> HTML {
     guard let receipt else {
       return .panel("Receipt", "<p>It is missing, or cannot be read. The store itself is not affected.</p>")
@@ -131,6 +168,7 @@ struct QuarantinedStorePage: InspectorPage {
       ("Quarantined", Words.time(receipt.date, now: frame.now)),
       ("It was at", "<code>\(printable(receipt.originalPath.text))</code>"),
       ("It is at", "<code>\(printable(stored.files.main.string))</code>"),
+      ("Generation", receipt.lineage.map { "<code>\(printable($0.generation))</code>" }),
       ("Reason", "<code>\(printable(receipt.reason.code))</code>"),
       ("Errors", error.isEmpty ? nil : HTML(escaping: error)),
       ("Model", summary.model.map { HTML(escaping: $0) }),

@@ -85,7 +85,7 @@ extension Judgement {
   func refusal(at path: FilePath) -> LazaretError {
     let kind: LazaretError.Kind =
       switch examination.verdict {
-      case .damaged: .damaged
+      case .damaged: examination.isForeignFile ? .foreignFile : .damaged
       case .incompatible: .incompatible
       case .outdated: .migrationFailed
       case .compatible, .missing, .unavailable: .unavailable

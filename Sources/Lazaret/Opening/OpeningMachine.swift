@@ -121,6 +121,7 @@ struct OpeningMachine {
   /// Leads to `judge`.
   private func look() throws -> Transition {
     let place = try PlaceSearch(path: path, surroundings: surroundings).place()
+    try place.requireRoomForSQLite(to: "open the store")
     // Its connection would keep this opening from moving the store.
     BackgroundPass.waitForRunning(of: place.main)
     let examination = try examiner(of: place).examine(place, countsRecords: false)
@@ -220,7 +221,9 @@ struct OpeningMachine {
     let lock = try FolderLock(place.folder, in: fileSystem)
     guard case .makeRoom(let now) = try judgeAgain(judgement) else { return Transition(to: .begin) }
     let main = try place.members(in: fileSystem).first { $0.part == .main && $0.status.kind == .regular }
-    let salvage = main == nil ? nil : policy.salvage(of: now, since: surroundings.now())
+    // Of a store whose main file is missing, its log or journal may have records.
+    let isStore = main != nil || now.examination.verdict == .damaged
+    let salvage = isStore ? policy.salvage(of: now, since: surroundings.now()) : nil
     if salvage?.isWanted == true {
       try WaitingSalvage.requireSpace(for: place, coordinator.model, in: fileSystem)
     }
@@ -238,7 +241,7 @@ struct OpeningMachine {
       stored, because: facts.reason, report: now.migrationError?.reportPath,
       undo: try quarantine.undo(of: stored), at: surroundings.now())
     // What was left over of a store is no reason to forget one that waits.
-    let waiting = salvage?.isWanted == true ? stored : main == nil ? try quarantine.waiting() : nil
+    let waiting = salvage?.isWanted == true ? stored : isStore ? nil : try quarantine.waiting()
     if let waiting, try policy.continuesSalvage(of: waiting, at: path) {
       _ = consume staged
       _ = consume lock

@@ -36,6 +36,20 @@ public struct OpeningPolicy: Sendable, Hashable {
     case refuse
   }
 
+  /// What is done with a file that is plainly of another kind than a store: a text, a picture, an archive, a program.
+  public enum ForeignFileRule: String, Sendable, Hashable, CaseIterable {
+    /// As with a damaged store: the path is the app's own, and what lies there is quarantined.
+    case asDamaged = "as-damaged"
+
+    /// Leave it where it is, and throw.
+    case refuse
+  }
+
+  /// What is done with a file that is plainly of another kind than a store; by default as with a damaged store.
+  ///
+  /// Where the path comes from a person, as on the command line, it may be a mistake: refuse then.
+  public var whenForeign: ForeignFileRule = .asDamaged
+
   /// What is done with a store whose bytes are damaged, or that is no store at all.
   public var whenDamaged: Remedy
 

@@ -38,7 +38,12 @@ struct StoreMigration {
     let backup = try backUp()
     var migrator = migrator
     let (examiner, place) = (examiner, place)
-    migrator.isStillNeeded = { try examiner.examine(place, countsRecords: false).verdict == .outdated }
+    migrator.isStillNeeded = {
+      let now = try examiner.examine(place, countsRecords: false)
+      // A store that cannot be looked at just now has not been migrated by another process for that.
+      if now.verdict == .unavailable { throw LazaretError(.unavailable, now, path: place.main) }
+      return now.verdict == .outdated
+    }
     var retries = max(0, coordinator.policy.migrationRetries)
     while true {
       do throws(MigrationError) {
@@ -69,7 +74,9 @@ struct StoreMigration {
       ]
     } catch let error as BackupError {
       // An app that wants a backup first does not want to do without because the disk is full.
-      throw LazaretError(.unavailable, because: error, path: path, details: .init(.unavailable, examination))
+      var told = LazaretError(.unavailable, because: error, path: path)
+      told.examination = examination
+      throw told
     }
   }
 

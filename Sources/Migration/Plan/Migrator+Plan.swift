@@ -22,13 +22,15 @@ extension Migrator {
       var place = original
       if let output = options.output { place = try StoreFileSet.locate(output, in: fileSystem) }
       let folder = WorkingFolder(for: place, in: fileSystem)
-      let bytes = members.filter { [.main, .wal, .journal].contains($0.part) }.reduce(Int64(0)) { $0 + $1.status.size }
+      let files = members.filter { [.main, .wal, .journal].contains($0.part) }
+      let bytes = files.reduce(Int64(0)) { $0 + $1.status.size }
+      let occupied = files.reduce(Int64(0)) { $0 + $1.status.occupiedSize }
       let view = StoreView(of: original, surroundings: surroundings)
       var plan = try view.read { database in try self.plan(of: database, options) }
       plan.store = PathText(path)
       plan.bytes = bytes
       plan.neededBytes = Self.neededSpace(
-        plan.steps, bytes, isCopied: members.contains { $0.part != .main && $0.status.size > 0 })
+        plan.steps, occupied, isCopied: members.contains { $0.part != .main && $0.status.size > 0 })
       plan.freeBytes = try fileSystem.freeSpace(at: folder.path.folder)
       plan.isInterrupted = try fileSystem.status(of: folder.journalPath, followingLinks: false) != nil
       return plan

@@ -53,7 +53,8 @@ struct InPlaceStep {
       try database.execute(sql: "ROLLBACK")
       return nil
     }
-    try database.execute(sql: "COMMIT; PRAGMA main.wal_checkpoint(TRUNCATE)")
+    try database.execute(sql: "COMMIT")
+    try database.bringLogIntoMainFile()
     return outcome
   }
 

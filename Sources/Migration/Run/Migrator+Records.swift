@@ -100,6 +100,9 @@ extension Migrator {
         operatingSystem: LibraryVersion.operatingSystem))
   }
 
+  /// The longest that a report's name has behind the store's.
+  private static let reportEnding = "-2026-11-21-10-11-12-10000.migration.json"
+
   /// The reports that are kept of a store.
   private static let reportLimit = 20
 
@@ -108,7 +111,11 @@ extension Migrator {
   /// - Returns: its path; nil where it could not be written, as on a full disk.
   private func write(_ report: MigrationReport, _ store: FilePath, _ options: Options) -> FilePath? {
     let folder = recordsFolder(store, options).appending("Reports")
-    let stem = store.stem ?? "Store"
+    // As much of the store's name as leaves room for the time, a number and the ending.
+    let stem =
+      FilePath.Component(store.stem ?? "Store")?.fitted(suffix: Self.reportEnding).string.dropLast(
+        Self.reportEnding.count
+      ).description ?? "Store"
     do {
       let bytes = [UInt8](try Self.encoder([.prettyPrinted]).encode(report))
       try fileSystem.makeDirectory(folder)

@@ -274,7 +274,7 @@ extension Migrator {
     let (source, folder) = (run.source.path, run.folder.path)
     let whole = wholeSpace(run)
     try filing { () throws(FileError) in
-      let size = try fileSystem.status(of: source)?.size ?? 0
+      let size = try fileSystem.status(of: source)?.occupiedSize ?? 0
       try requireSpace(way == .inPlace ? size : size + size / 4, of: whole, at: folder)
     }
   }
@@ -283,7 +283,7 @@ extension Migrator {
   /// follows on one that is made of the original, the file of that too.
   private func wholeSpace(_ run: StepRun) -> Int64 {
     // Where not even the size can be had, the error of the step is the one to tell.
-    let size = (try? fileSystem.status(of: run.source.path)?.size) ?? 0
+    let size = (try? fileSystem.status(of: run.source.path)?.occupiedSize) ?? 0
     let isFirstOfSeveral = run.source.original != nil && run.journal.steps.count - run.journal.finished > 1
     return size + size / 4 + (isFirstOfSeveral ? size : 0)
   }

@@ -237,6 +237,7 @@ public struct Migrator: Sendable {
 
   /// Makes the working folder and keeps other migrations of the same store out.
   func takeLock(_ folder: WorkingFolder) throws(MigrationError) -> FolderLock {
+    var attempts = 1_000
     while true {
       do throws(FileError) {
         try folder.make()
@@ -246,7 +247,8 @@ public struct Migrator: Sendable {
         let after = try fileSystem.status(of: folder.path, followingLinks: false)?.identity
         if let before, before == after { return lock }
       } catch {
-        if error.kind != .notFound { throw MigrationError(error) }
+        attempts -= 1
+        if error.kind != .notFound || attempts == 0 { throw MigrationError(error) }
       }
     }
   }
@@ -438,7 +440,10 @@ public struct Migrator: Sendable {
     let target = StoreFileSet(main: folder.unfinished(0))
     do {
       let lock = try SharedStoreLock(on: original, in: fileSystem)
-      let size = members.reduce(0) { $0 + $1.size }
+      var size: Int64 = 0
+      for member in members {
+        size += try fileSystem.status(of: original.path(of: member.part))?.occupiedSize ?? member.size
+      }
       try requireSpace(size, at: folder.path)
       for member in members {
         try fileSystem.duplicate(original.path(of: member.part), to: target.path(of: member.part))
@@ -454,7 +459,7 @@ public struct Migrator: Sendable {
     let copied = try StepConnection(target.main, .write)
     try copied.run { database in
       // Opening undoes a hot journal; leaving WAL mode brings the log into the file.
-      try database.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+      try database.bringLogIntoMainFile()
       try database.execute(sql: "PRAGMA journal_mode = DELETE")
     }
     try copied.close()

@@ -68,6 +68,14 @@ struct StepConnection {
 }
 
 extension MigrationError {
+  /// The error of the environment that another one stands for; nil where it is about records or models.
+  init?(environmental error: any Error) {
+    guard let cause = DatabaseFailure(error, operation: "migrate the store", path: nil).environmentalError else {
+      return nil
+    }
+    self.init(cause)
+  }
+
   /// What SQLite reported; neither SQL nor values of records get into it.
   init(database error: any Error, path: FilePath?) {
     if let error = error as? MigrationError {
@@ -75,7 +83,7 @@ extension MigrationError {
       return
     }
     switch DatabaseFailure(error, operation: "migrate the store", path: path) {
-    case .weather(let error): self.init(error)
+    case .file(let error): self.init(error)
     case .interrupted: self.init(.cancelled, path: path, detail: "it was cancelled")
     case .reported(let error):
       self.init(.sqlite, because: error, operation: Kind.usualOperation, path: error.path ?? path)

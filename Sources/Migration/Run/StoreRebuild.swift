@@ -113,8 +113,8 @@ struct StoreRebuild {
       try database.execute(sql: "DETACH DATABASE old")
       // Both version bytes of the header say WAL, as in every store of Core Data's (format section 3.1).
       // The caller pushes the whole file to the disk, once, while it is being verified.
-      try database.execute(
-        sql: "PRAGMA main.locking_mode = NORMAL; PRAGMA main.journal_mode = WAL; PRAGMA main.wal_checkpoint(TRUNCATE)")
+      try database.execute(sql: "PRAGMA main.locking_mode = NORMAL; PRAGMA main.journal_mode = WAL")
+      try database.bringLogIntoMainFile()
       return account
     }
     try new.close()

@@ -53,11 +53,9 @@ struct StepVerification {
 
   /// SQLite's own check of a table and its indexes.
   static func checkIntegrity(of table: String, _ database: Database) throws {
-    let problems =
-      try Int.fetchOne(
-        database, sql: "SELECT count(*) FROM pragma_integrity_check(?) WHERE integrity_check <> 'ok'",
-        arguments: [table]) ?? 0
-    guard problems == 0 else { throw failed("SQLite's integrity check fails for table \(printable(table))") }
+    guard try IntegrityCheck.lines(of: database, table: table) == ["ok"] else {
+      throw failed("SQLite's integrity check fails for table \(printable(table))")
+    }
   }
 
   static func failed(_ detail: String, entity: String? = nil) -> MigrationError {

@@ -1,3 +1,4 @@
+internal import Foundation
 internal import GRDB
 package import StoreFiles
 package import SystemPackage
@@ -6,8 +7,10 @@ package import SystemPackage
 ///
 /// Neither SQL nor values of records get into it.
 package enum DatabaseFailure {
-  /// The surroundings are at fault: locks, permissions, disk, memory.
-  case weather(FileError)
+  /// A file, a lock, the disk or the memory is at fault.
+  ///
+  /// It is environmental unless the file error itself says otherwise, as that of a missing file does.
+  case file(FileError)
 
   /// Whoever watched the work ended it.
   case interrupted
@@ -15,7 +18,7 @@ package enum DatabaseFailure {
   /// Another module's error, about its data.
   case reported(any ReportableError)
 
-  /// SQLite reported a code that is nobody's weather.
+  /// SQLite reported a code that the content or the statement has caused.
   case sqlite(code: Int32, name: String)
 
   /// An error that no module of this project made.
@@ -28,35 +31,50 @@ package enum DatabaseFailure {
   ///   - path: the file, likewise.
   package init(_ error: any Error, operation: String, path: FilePath?) {
     switch error {
-    case let error as FileError: self = .weather(error)
+    case let error as FileError: self = .file(error)
     case let error as DatabaseError: self.init(error, operation: operation, path: path)
     case let error as any ReportableError:
-      guard error.isEnvironmental else {
+      guard let kind = Self.fileErrorKind(of: error) else {
         self = .reported(error)
         return
       }
-      let kind = FileError.Kind(rawValue: error.code) ?? (error.code == "store-locked" ? .locked : .other)
-      self = .weather(
+      self = .file(
         FileError(kind, because: error, path: error.path ?? path, details: error.fileError?.details ?? .init()))
+    case let error as Errno: self = .file(FileError(error, operation: operation, path: path))
+    case let error as POSIXError:
+      self = .file(FileError(Errno(rawValue: error.code.rawValue), operation: operation, path: path))
     default: self = .unforeseen
     }
   }
 
   private init(_ error: DatabaseError, operation: String, path: FilePath?) {
-    let kind: FileError.Kind
-    switch error.resultCode {
-    case .SQLITE_FULL: kind = .noSpace
-    case .SQLITE_IOERR: kind = .inputOutput
-    case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_PROTOCOL: kind = .locked
-    case .SQLITE_PERM, .SQLITE_READONLY, .SQLITE_AUTH, .SQLITE_CANTOPEN: kind = .permissionDenied
-    case .SQLITE_NOMEM: kind = .other
-    case .SQLITE_INTERRUPT:
+    let cause = ResultCodeCause(error.extendedResultCode)
+    if let kind = cause.fileErrorKind {
+      self = .file(FileError(kind, operation: operation, path: path))
+    } else if cause == .interrupted {
       self = .interrupted
-      return
-    default:
+    } else {
       self = .sqlite(code: error.extendedResultCode.rawValue, name: "\(error.resultCode)")
-      return
     }
-    self = .weather(FileError(kind, operation: operation, path: path))
+  }
+
+  /// The kind of the file error that another module's error stands for; nil where it is about data.
+  private static func fileErrorKind(of error: any ReportableError) -> FileError.Kind? {
+    // Modules give a file's error its own code, whatever their own kind is.
+    if let kind = FileError.Kind(rawValue: error.code) { return kind }
+    guard error.isEnvironmental else { return nil }
+    if let error = error as? PersistentStoreError {
+      switch error.kind {
+      case .locked: return .locked
+      case .readOnly: return .permissionDenied
+      default: break
+      }
+    }
+    return .other
+  }
+
+  /// The error of the environment; nil where the content is at fault, or the one who watched ended the work.
+  package var environmentalError: FileError? {
+    if case .file(let error) = self, error.isEnvironmental { error } else { nil }
   }
 }

@@ -73,6 +73,12 @@ extension SchemaScript {
           steps += DatabaseImage.steps(of: statement)
         }
       } catch let error as DatabaseError {
+        // Of a database in memory only the system's memory, and files for sorting, can lack; that it is full or that a value
+        // is too long are limits of our own, and the schema's fault.
+        let cause = ResultCodeCause(error.extendedResultCode)
+        if cause.isEnvironmental, cause != .noSpace {
+          throw PersistentStoreError(error, operation: "read the schema", path: nil)
+        }
         let words =
           error.resultCode == .SQLITE_INTERRUPT
           ? "it takes too long" : error.message.map(PersistentStoreError.withoutValues) ?? "no reason given"

@@ -89,7 +89,10 @@ struct DatabaseView {
       highestPage = max(highestPage, journal.pageOffsets.keys.max() ?? 0)
       return
     }
-    guard let header, header.isPageCountValid else {
+    // What was written over the header counts no pages, though SQLite would believe it.
+    guard let header, header.isPageCountValid, header.hasUsualFractions,
+      header.isConsistent || header.pageCount <= whole
+    else {
       if let header, header.hasMagic { findings.note(.pageCountStale, page: 1, found: Int64(header.pageCount)) }
       pageCount = begun
       return

@@ -128,6 +128,16 @@ extension DatabaseHeader {
   /// Whether ``pageCount`` was written together with the last change and so is to be believed.
   public var isPageCountValid: Bool { pageCount != 0 && versionValidFor == changeCounter }
 
+  /// Whether the numbers can be those of a database: the bytes that never change are right, and none contradicts another.
+  ///
+  /// What was written over a header satisfies ``isPageCountValid`` where it repeats one pattern.
+  public var isConsistent: Bool {
+    guard hasUsualFractions, (1...2).contains(readVersion), (1...2).contains(writeVersion), schemaFormat <= 4,
+      encoding != nil, isExpansionZero
+    else { return false }
+    return !isPageCountValid || freelistCount <= pageCount && firstFreelistTrunk <= pageCount
+  }
+
   /// Whether the database has pointer-map pages.
   public var isAutoVacuum: Bool { largestRootPage != 0 }
 

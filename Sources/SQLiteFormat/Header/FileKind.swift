@@ -18,6 +18,9 @@ public enum FileKind: String, Sendable, Hashable {
   /// Zeros only.
   case zeros = "zeros"
 
+  /// Another database: Realm, Berkeley DB, Microsoft Access and others.
+  case otherDatabase = "other-database"
+
   /// HTML or XML.
   case markup = "markup"
 
@@ -33,8 +36,32 @@ public enum FileKind: String, Sendable, Hashable {
   /// A zip archive.
   case zip = "zip"
 
+  /// An archive or a compressed file of another kind than gzip and zip: tar, 7z, xz, bzip2, zstd and others.
+  case archive = "archive"
+
   /// A binary property list.
   case binaryPropertyList = "binary-plist"
+
+  /// A property list in XML.
+  case propertyList = "plist"
+
+  /// A picture: PNG, JPEG, GIF, TIFF, WebP, HEIC and others.
+  case picture = "picture"
+
+  /// Sound or film.
+  case media = "media"
+
+  /// A document of an office, PDF or PostScript.
+  case document = "document"
+
+  /// A program or a library: ELF, Mach-O, PE, WebAssembly, Java.
+  case program = "program"
+
+  /// A script, which says in its first line what runs it.
+  case script = "script"
+
+  /// An encrypted file that says so: age, OpenPGP, OpenSSL.
+  case sealed = "encrypted-file"
 
   /// Bytes without any pattern, as encryption makes them.
   case encrypted = "encrypted"
@@ -50,7 +77,7 @@ public enum FileKind: String, Sendable, Hashable {
     let sample = Array(bytes.prefix(FileKind.sampleLength))
     if sample.isEmpty {
       self = .empty
-    } else if let kind = FileKind.kindBySignature(sample) {
+    } else if let kind = FileSignature.kind(of: sample) {
       self = kind
     } else if sample.allSatisfy({ $0 == 0 }) {
       self = .zeros
@@ -70,30 +97,40 @@ public enum FileKind: String, Sendable, Hashable {
     case .rollbackJournal: "a SQLite rollback journal without its database"
     case .empty: "an empty file"
     case .zeros: "a file of zeros"
+    case .otherDatabase: "a database that is not SQLite's"
     case .markup: "an HTML or XML document"
     case .json: "a JSON document"
     case .text: "a text file"
     case .gzip: "a gzip file"
     case .zip: "a zip archive"
+    case .archive: "an archive or a compressed file"
     case .binaryPropertyList: "a binary property list"
+    case .propertyList: "a property list"
+    case .picture: "a picture"
+    case .media: "a sound or film file"
+    case .document: "a document"
+    case .program: "a program or a library"
+    case .script: "a script"
+    case .sealed: "an encrypted file"
     case .encrypted: "encrypted, or random bytes"
     case .other: "of an unknown kind"
     }
   }
 
-  private static func kindBySignature(_ bytes: [UInt8]) -> FileKind? {
-    let signatures: [([UInt8], FileKind)] = [
-      (DatabaseHeader.magic, .database),
-      (Array("** This file contains an SQLite 2".utf8), .databaseOfVersion2),
-      ([0x37, 0x7f, 0x06, 0x82], .writeAheadLog),
-      ([0x37, 0x7f, 0x06, 0x83], .writeAheadLog),
-      (RollbackJournal.magic, .rollbackJournal),
-      ([0x1f, 0x8b, 0x08], .gzip),
-      ([0x50, 0x4b, 0x03, 0x04], .zip),
-      ([0x50, 0x4b, 0x05, 0x06], .zip),
-      (Array("bplist".utf8), .binaryPropertyList),
-    ]
-    return signatures.first { bytes.starts(with: $0.0) }?.1
+  /// Whether files of this kind are plainly something else than a SQLite database or a part of one.
+  public var isForeign: Bool {
+    switch self {
+    case .database, .writeAheadLog, .rollbackJournal, .empty, .zeros, .encrypted, .other: false
+    default: true
+    }
+  }
+
+  /// Whether the kind is known by a signature that no other content begins with by chance; text and markup have none.
+  public var hasSignature: Bool {
+    switch self {
+    case .markup, .json, .text, .script, .propertyList: false
+    default: isForeign
+    }
   }
 
   private static func kindOfText(_ bytes: [UInt8]) -> FileKind? {
@@ -105,17 +142,25 @@ public enum FileKind: String, Sendable, Hashable {
     guard isPlain, (0...3).contains(where: { String(validating: rest.dropLast($0), as: UTF8.self) != nil }) else {
       return nil
     }
+    if rest.starts(with: "#!".utf8) { return .script }
     switch rest.first(where: { $0 > 0x20 }) {
+    case UInt8(ascii: "<") where isPropertyList(rest): return .propertyList
     case UInt8(ascii: "<"): return .markup
     case UInt8(ascii: "{"), UInt8(ascii: "["): return .json
     default: return .text
     }
   }
 
+  /// Whether markup is a property list in XML, as its type or its outermost element says.
+  private static func isPropertyList(_ text: ArraySlice<UInt8>) -> Bool {
+    let head = String(decoding: text.prefix(512), as: UTF8.self)
+    return head.contains("<!DOCTYPE plist") || head.contains("<plist")
+  }
+
   /// Whether the byte values are spread as evenly as those of a cipher: a chi-square test with 255 degrees of freedom.
   ///
   /// Random bytes give 255 ± 23; compressed or structured content gives far more.
-  private static func looksRandom(_ bytes: [UInt8]) -> Bool {
+  public static func looksRandom(_ bytes: [UInt8]) -> Bool {
     guard bytes.count >= 1024 else { return false }
     var counts = [Int](repeating: 0, count: 256)
     for byte in bytes { counts[Int(byte)] += 1 }

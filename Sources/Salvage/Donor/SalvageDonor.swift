@@ -26,9 +26,13 @@ public struct SalvageDonor: Sendable, Hashable {
   /// What must be known of where it is from.
   public var trust: Trust
 
+  /// What it is called among the backups, for the report; nil for a file that is none of ours.
+  public var id: String?
+
   /// A store, and of when it is.
-  public init(path: FilePath, date: Timestamp, trust: Trust = .sameStore) {
+  public init(path: FilePath, date: Timestamp, trust: Trust = .sameStore, id: String? = nil) {
     self.path = path
+    self.id = id
     self.date = date
     self.trust = trust
   }

@@ -10,7 +10,7 @@ struct Evidence {
   /// What the files are read through.
   let fileSystem: FileSystem
 
-  /// The database file.
+  /// The database file; no byte where it is missing and a log or journal of it is there.
   let main: any ByteSource
 
   /// The write-ahead log, where there is one with any byte.
@@ -30,14 +30,34 @@ struct Evidence {
     self.fileSystem = fileSystem
     do throws(FileError) {
       files = try StoreFileSet.locate(path, in: fileSystem)
-      main = try fileSystem.open(files.main)
+      let log = try Self.part(.wal, of: files, in: fileSystem)
+      let journal = try Self.part(.journal, of: files, in: fileSystem)
+      if log != nil || journal != nil, try fileSystem.status(of: files.main) == nil {
+        main = MemoryBytes([])
+      } else {
+        main = try Self.withoutHole(fileSystem.open(files.main))
+      }
+      (self.log, self.journal) = (log, journal)
       hasLogFile = try fileSystem.status(of: files.path(of: .wal)) != nil
-      log = try Self.part(.wal, of: files, in: fileSystem)
       logIndex = try Self.part(.sharedMemory, of: files, in: fileSystem)
-      journal = try Self.part(.journal, of: files, in: fileSystem)
     } catch {
       throw SalvageError(error)
     }
+  }
+
+  /// The length from which a hole at the end of a file is left out, in bytes.
+  private static let holeLength: Int64 = 64 << 20
+
+  /// The file without a long hole at its end, which has no page in it; what the header counts as pages stays.
+  private static func withoutHole(_ file: ReadableFile) throws(FileError) -> any ByteSource {
+    let end = file.dataEnd
+    guard file.count - end >= holeLength else { return file }
+    var length = (end + 0xffff) & ~0xffff
+    let header = DatabaseHeader(try file.bytes(at: 0, length: DatabaseHeader.length))
+    if let header, header.hasMagic, header.isConsistent, header.isPageCountValid, let size = header.pageSize {
+      length = max(length, Int64(header.pageCount) * Int64(size))
+    }
+    return length < file.count ? FileBeginning(file: file, count: length) : file
   }
 
   private static func part(

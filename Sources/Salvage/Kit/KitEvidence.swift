@@ -15,12 +15,18 @@ struct KitEvidence {
   ///
   /// - Parameters:
   ///   - kits: the newest first.
+  ///   - scope: which of them say something of the store; nil for all.
   ///   - remarks: what is to be said is added to it.
   static func choose(
-    from kits: [RecoveryKit], _ reader: PageReader, _ identity: StoreIdentity, _ schema: SchemaSearch,
+    from kits: [RecoveryKit], _ scope: EvidenceScope?, _ reader: PageReader,
+    _ identity: StoreIdentity, _ schema: SchemaSearch,
     _ remarks: inout [String]
   ) throws(SalvageError) -> KitEvidence? {
     for kit in kits {
+      if let exclusion = scope?.exclusion(generation: kit.generation, date: kit.date) {
+        remarks.append("the recovery kit of \(kit.date.rfc3339) \(exclusion.words), and was not used")
+        continue
+      }
       guard try isOwn(kit, reader, identity, schema) else {
         remarks.append("the recovery kit of \(kit.date.rfc3339) is another store's, and was not used")
         continue

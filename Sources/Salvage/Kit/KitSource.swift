@@ -20,29 +20,42 @@ public indirect enum KitSource: Sendable {
   case any([KitSource])
 
   /// The kits that can be read, the newest first, and what is to be said of the others.
-  func kits(in fileSystem: FileSystem) -> (kits: [RecoveryKit], remarks: [String]) {
+  ///
+  /// - Throws: an error of the environment: a salvage without a kit that is there would lose records for it.
+  func kits(in fileSystem: FileSystem) throws(SalvageError) -> (kits: [RecoveryKit], remarks: [String]) {
     var kits: [RecoveryKit] = []
     var remarks: [String] = []
     switch self {
     case .kit(let kit): kits.append(kit)
     case .any(let sources):
-      for found in sources.map({ $0.kits(in: fileSystem) }) {
+      for source in sources {
+        let found = try source.kits(in: fileSystem)
         kits += found.kits
         remarks += found.remarks
       }
     case .none, .file, .folders: break
     }
-    for path in paths(&remarks) {
+    for path in try paths(&remarks) {
       do throws(RecoveryKitError) {
         kits.append(try RecoveryKit(contentsOf: path, in: fileSystem))
       } catch {
+        try Self.requireReadable(error)
         remarks.append("the recovery kit \(quoted(path)) was not used: \(error.detail)")
       }
     }
     return (kits.sorted { $0.date > $1.date }, remarks)
   }
 
-  private func paths(_ remarks: inout [String]) -> [FilePath] {
+  /// Stops where the environment is at fault; what lies there and is no kit is only remarked upon.
+  private static func requireReadable(_ error: RecoveryKitError) throws(SalvageError) {
+    guard let fileError = error.fileError, fileError.isEnvironmental else { return }
+    switch fileError.kind {
+    case .isDirectory, .notRegularFile, .danglingLink: return
+    default: throw SalvageError(fileError)
+    }
+  }
+
+  private func paths(_ remarks: inout [String]) throws(SalvageError) -> [FilePath] {
     switch self {
     case .none, .kit, .any: return []
     case .file(let path): return [path]
@@ -52,6 +65,7 @@ public indirect enum KitSource: Sendable {
         do throws(RecoveryKitError) {
           for kit in try folder.kits() where !paths.contains(kit.path) { paths.append(kit.path) }
         } catch {
+          try Self.requireReadable(error)
           remarks.append("the recovery kits in \(quoted(folder.path)) were not used: \(error.detail)")
         }
       }

@@ -18,7 +18,7 @@ struct DirectRows {
   private var recentCount: Int64 = 0
 
   /// Whether some row has no proper save count.
-  private(set) var hasUnsaved = false
+  private(set) var hasUnsaved: Bool
 
   /// The primary keys.
   private(set) var keys: KeySet
@@ -65,6 +65,10 @@ struct DirectRows {
       if case .reference(let number) = column.role { referenceCount = max(referenceCount, number + 1) }
     }
     self.roles = roles
+    hasUnsaved = columns.contains { column in
+      if case .saveCount = column.role { return column.field == nil }
+      return false
+    }
     isWatched = [Bool](repeating: false, count: fieldCount)
     watchedCodes = [Int64](repeating: 0, count: fieldCount)
     watchedStarts = [Int](repeating: 0, count: fieldCount)

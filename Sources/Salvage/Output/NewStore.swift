@@ -207,7 +207,9 @@ final class NewStore {
         targets.append((column.name, Affinity(declaredType: column.type.rawValue), role))
       }
     } else if let table = facts.layout?.joinTables.first(where: { isSame($0.name, definition.name) }) {
-      guard definition.rowidAlias == nil else { return nil }
+      guard definition.rowidAlias == nil,
+        [table.sourceColumn, table.destinationColumn].allSatisfy({ definition.column(named: $0) != nil })
+      else { return nil }
       targets = table.columns.enumerated().map {
         ($0.element, .integer, $0.offset < 2 ? .reference($0.offset) : .other)
       }

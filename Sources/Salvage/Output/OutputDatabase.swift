@@ -1,4 +1,6 @@
+internal import GRDB
 internal import GRDBSQLite
+internal import PersistentStore
 internal import SQLiteFormat
 internal import StoreFiles
 internal import SystemPackage
@@ -72,18 +74,14 @@ internal import SystemPackage
 
   /// The error for a result code; neither SQL nor values are in it.
   fileprivate func failure(_ code: Int32) -> SalvageError {
-    Self.failure(unsafe sqlite3_extended_errcode(connection) & 0xff == code & 0xff ? code : code, path)
+    let extended = unsafe sqlite3_extended_errcode(connection)
+    return Self.failure(extended & 0xff == code & 0xff ? extended : code, path)
   }
 
   private static func failure(_ code: Int32, _ path: FilePath) -> SalvageError {
-    let kind: FileError.Kind? =
-      switch code & 0xff {
-      case SQLITE_FULL: .noSpace
-      case SQLITE_IOERR: .inputOutput
-      case SQLITE_PERM, SQLITE_READONLY, SQLITE_CANTOPEN: .permissionDenied
-      default: nil
-      }
-    if let kind { return SalvageError(FileError(kind, operation: "write what was salvaged", path: path)) }
+    if let kind = ResultCodeCause(ResultCode(rawValue: code)).fileErrorKind {
+      return SalvageError(FileError(kind, operation: "write what was salvaged", path: path))
+    }
     return SalvageError(
       .output, operation: "write what was salvaged", path: path, detail: "SQLite reported code \(code)")
   }

@@ -32,6 +32,9 @@ struct LeafCell {
   /// Whether the entity number of its row is none of its table's.
   var isOfUnknownEntity = false
 
+  /// Whether a value of its row is of another kind than the column is declared for.
+  var isUnusual = false
+
   /// A cell that is on no page any more.
   init(rowid: Int64) {
     offset = 0

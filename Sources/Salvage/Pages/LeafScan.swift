@@ -8,6 +8,9 @@ struct LeafScan {
   /// How many pointers led to nothing that is a cell of the table.
   private(set) var badPointers = 0
 
+  /// How many of these led to a record, but to none that fits the table.
+  private(set) var unfitting = 0
+
   /// How many cells were found without their pointers.
   private(set) var carved = 0
 
@@ -34,13 +37,16 @@ struct LeafScan {
   ///   - shape: what its records look like.
   ///   - keys: the rowids that it can hold.
   ///   - carves: whether cells are looked for where the pointers are lost.
+  ///   - admits: whether rows with a value of another kind than its column's are believed, because nothing else of the
+  ///     page is wrong.
   mutating func read(
     _ bytes: Span<UInt8>, start: Int, kind: PageKind, shape: RecordShape, geometry: PayloadGeometry,
-    keys: ClosedRange<Int64> = Int64.min...Int64.max, carves: Bool = true, encoding: TextEncoding = .utf8,
-    present: Int = .max
+    keys: ClosedRange<Int64> = Int64.min...Int64.max, carves: Bool = true, admits: Bool = false,
+    encoding: TextEncoding = .utf8, present: Int = .max
   ) {
     cells.removeAll(keepingCapacity: true)
     badPointers = 0
+    unfitting = 0
     carved = 0
     tornCells = 0
     torn = []
@@ -53,7 +59,7 @@ struct LeafScan {
       let pointers = start + kind.headerLength
       let content = bytes.uint16(at: start + 5) ?? 0
       contentStart = max(pointers + 2 * count, content == 0 ? 65536 : content)
-      readPointers(bytes, pointers, count, kind, shape, geometry)
+      readPointers(bytes, pointers, count, kind, shape, geometry, admits)
     }
     // Nearly every sector has a byte that is not zero among its first ones, so this is quick.
     if contentStart < geometry.usableSize {
@@ -70,8 +76,10 @@ struct LeafScan {
 
   private mutating func readPointers(
     _ bytes: Span<UInt8>, _ pointers: Int, _ count: Int, _ kind: PageKind, _ shape: RecordShape,
-    _ geometry: PayloadGeometry
+    _ geometry: PayloadGeometry, _ admits: Bool
   ) {
+    var strangers: [LeafCell] = []
+    var areMostlyUsual = true
     // No byte of a sound page belongs to two cells; without this bound a small page could give gigabytes.
     var room = geometry.usableSize
     for index in 0..<count {
@@ -85,6 +93,13 @@ struct LeafScan {
       if shape.fit(bytes, at: cell.payload, before: cell.payload &+ cell.local, length: cell.length) == nil {
         guard shape.fitsButForEntity(bytes, cell) else {
           badPointers &+= 1
+          if let fields = shape.strangeFields(bytes, cell) {
+            unfitting &+= 1
+            if fields.strange * 2 > fields.all { areMostlyUsual = false }
+            room &-= cell.end &- cell.offset
+            cell.isUnusual = true
+            strangers.append(cell)
+          }
           continue
         }
         cell.isOfUnknownEntity = true
@@ -92,6 +107,12 @@ struct LeafScan {
       room &-= cell.end &- cell.offset
       cells.append(cell)
     }
+    guard admits, !strangers.isEmpty, unfitting == badPointers, areMostlyUsual,
+      shape.entityNumbers != nil || strangers.count <= max(1, count / 2)
+    else { return }
+    cells = (cells + strangers).sorted { $0.index < $1.index }
+    badPointers = 0
+    unfitting = 0
   }
 
   private mutating func removeTorn() {

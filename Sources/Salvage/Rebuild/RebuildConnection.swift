@@ -66,7 +66,7 @@ extension SalvageError {
     }
     let operation = "rebuild the store"
     switch DatabaseFailure(error, operation: operation, path: path) {
-    case .weather(let error): self.init(error)
+    case .file(let error): self.init(error)
     case .interrupted: self = .cancelled()
     case .reported(let error): self.init(.output, because: error, path: error.path ?? path)
     case .sqlite(let code, _): self.init(unexplained: "SQLite reported code \(code)", operation, path)

@@ -12,11 +12,11 @@ package struct SalvageNeeds: Sendable, Hashable {
   /// Looks at the sizes of a store's files.
   package init(of files: StoreFileSet, in fileSystem: FileSystem) throws(FileError) {
     for part in [StoreFileSet.Part.main, .wal] {
-      storeBytes += try fileSystem.status(of: files.path(of: part))?.size ?? 0
+      storeBytes += try fileSystem.status(of: files.path(of: part))?.occupiedSize ?? 0
     }
     let external = files.path(of: .externalData)
     guard try fileSystem.status(of: external, followingLinks: false)?.kind == .directory else { return }
-    for file in try fileSystem.descendants(of: external).files { externalBytes += file.status.size }
+    for file in try fileSystem.descendants(of: external).files { externalBytes += file.status.occupiedSize }
   }
 
   /// What is in the folder of the result at most, while it is made.

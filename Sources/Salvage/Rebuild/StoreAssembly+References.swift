@@ -80,6 +80,8 @@ extension StoreAssembly {
       let pairs = table.columns.compactMap { column in
         source.column(found.names.column(column, of: table.name)).map { (column, "r.\(SQLText.quotedIdentifier($0))") }
       }
+      let used = Set(table.columns.map { found.names.column($0, of: table.name).lowercased() })
+      try keepUnknownColumns(source.columns.map(\.name).filter { !used.contains($0.lowercased()) }, of: source)
       let list = pairs.map { SQLText.identifier($0.0) }.joined(separator: ", ")
       let values = pairs.map(\.1).joined(separator: ", ")
       try database.execute(sql: "INSERT OR IGNORE INTO \(target) (\(list)) SELECT \(values) FROM \(source.sql) AS r")

@@ -23,7 +23,7 @@ struct StoreAssembly {
   /// The highest key, for each table, that something led to and that no record has.
   var highestGone: [String: Int64] = [:]
 
-  /// Whether the store is of another model and has values that this one has no place for.
+  /// Whether the store has values that its model, or the one that its rows go into, has no place for.
   var hasForeignValues = false
 
   /// The records that are in the new store, of the entities whose numbers the repair has changed.
@@ -85,6 +85,14 @@ struct StoreAssembly {
     }
     try fillSpatialIndexes()
     try fillBookkeeping(uuid: uuid)
+    for name in StoreLayout.bookkeepingTableNames {
+      guard let source = raw[name] else { continue }
+      let own = try String.fetchAll(
+        database, sql: "SELECT lower(name) FROM pragma_table_info(?, 'main')", arguments: [name])
+      if !own.isEmpty {
+        try keepUnknownColumns(source.columns.map(\.name).filter { !own.contains($0.lowercased()) }, of: source)
+      }
+    }
     if !found.report.isComplete || !account.isFaithful { try computeDerivedValues() }
     for trigger in layout.triggers { try database.execute(sql: trigger.statement) }
     try copyForeignTables()
@@ -114,10 +122,7 @@ struct StoreAssembly {
     let taken = found.store?.tables[table.name.lowercased()]?.count ?? 0
     let used = Set(table.columns.map { found.names.column($0.name, of: table.name).lowercased() })
     let unknown = source.columns.map(\.name).filter { !used.contains($0.lowercased()) }
-    if !unknown.isEmpty, try aside.keepColumns(unknown, of: source) {
-      remarks.append(
-        "\(printable(table.name)) has columns that the model does not know; their values were set aside")
-    }
+    try keepUnknownColumns(unknown, of: source)
     let isSame =
       taken == 0 && found.names.isAsLaidOut(table.name)
       && source.columns.map { $0.name.uppercased() } == table.columns.map { $0.name.uppercased() }
@@ -149,6 +154,20 @@ struct StoreAssembly {
       &account.setAside, table.rootEntityName, nil, reason: .refused, count: before + taken - after, keys: [])
   }
 
+  /// Sets the values of columns aside that the new store has no place for, and tells of them.
+  mutating func keepUnknownColumns(_ columns: [String], of source: RawTables.Table) throws {
+    guard !columns.isEmpty else { return }
+    let names = columns.prefix(6).map { printable($0) }.joined(separator: ", ") + (columns.count > 6 ? ", …" : "")
+    guard try aside.keepColumns(columns, of: source) else {
+      remarks.append(
+        "\(printable(source.name)) has columns that the model does not know (\(names)); no value is stored in them")
+      return
+    }
+    if found.foreignModel == nil { hasForeignValues = true }
+    remarks.append(
+      "\(printable(source.name)) has columns that the model does not know (\(names)); their values were set aside")
+  }
+
   /// What is known of a table's rows without reading them; nil where SQLite inserted some of them.
   func facts(_ name: String) throws -> DirectTable? {
     guard let table = found.store?.tables[name.lowercased()], let source = source(of: name),
@@ -175,15 +194,32 @@ struct StoreAssembly {
       let counts = try Row.fetchOne(database, sql: "SELECT total(\(isUnknown)), total(\(isUnsaved)) FROM main.\(name)")
     else { return }
     let (unknown, unsaved): (Double, Double) = (counts[0], counts[1])
-    if unknown > 0 {
-      try setAside(table, .unknownEntity, entity: table.rootEntityName, where: isUnknown)
-    }
+    if unknown > 0 { try repairEntityNumbers(of: table, numbers, where: isUnknown) }
     if unsaved > 0 {
       try database.execute(sql: "UPDATE main.\(name) SET Z_OPT = 1 WHERE \(isUnsaved)")
       Self.note(
         &account.corrected, table.rootEntityName, "Z_OPT", count: Int64(database.changesCount), keys: [])
     }
     try repairMandatoryValues(of: table, source)
+  }
+
+  /// Sets rows of unknown entities aside, unless the table has rows of one entity alone: the trees that led to them were
+  /// sound then, and Core Data reads such a table without looking at the number.
+  ///
+  /// The negative numbers are those of entities that another model has.
+  private mutating func repairEntityNumbers(of table: TableLayout, _ numbers: [Int], where isUnknown: String) throws {
+    let name = SQLText.identifier(table.name)
+    if numbers.count == 1, found.foreignModel == nil, found.numbering == nil {
+      let others = layout.entities.map { String($0.number) }.joined(separator: ", ")
+      let condition = "\(isUnknown) AND (Z_ENT IS NULL OR Z_ENT NOT IN (\(others)))"
+      let keys = try keys(of: name, where: condition)
+      try database.execute(sql: "UPDATE main.\(name) SET Z_ENT = \(numbers[0]) WHERE \(condition)")
+      Self.note(
+        &account.corrected, table.rootEntityName, "Z_ENT", count: Int64(database.changesCount), keys: keys)
+    }
+    let isAny = try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM main.\(name) WHERE \(isUnknown))")
+    guard isAny == true else { return }
+    try setAside(table, .unknownEntity, entity: table.rootEntityName, where: isUnknown)
   }
 
   /// Gives missing mandatory values their defaults, or sets the rows aside.

@@ -113,9 +113,8 @@ struct StoreReconstruction {
       try database.execute(sql: "COMMIT")
       try database.execute(sql: "DETACH DATABASE aside; DETACH DATABASE raw")
       if usesLog {
-        try database.execute(
-          sql:
-            "PRAGMA main.locking_mode = NORMAL; PRAGMA main.journal_mode = WAL; PRAGMA main.wal_checkpoint(TRUNCATE)")
+        try database.execute(sql: "PRAGMA main.locking_mode = NORMAL; PRAGMA main.journal_mode = WAL")
+        try database.bringLogIntoMainFile()
       }
       return result
     }
@@ -196,7 +195,8 @@ struct StoreReconstruction {
       return folder.migrated
     } catch {
       if error.kind == .cancelled { throw .cancelled() }
-      if let fileError = error.fileError, error.isEnvironmental { throw SalvageError(fileError) }
+      // The file system, and not the store: the same migration can succeed at the next attempt.
+      if let fileError = error.fileError { throw SalvageError(fileError) }
       report.rebuild?.migrationFailure = "\(error.detail) [\(error.code)]"
       report.isComplete = false
       return folder.store

@@ -11,8 +11,9 @@ extension CauseSearch {
     if let kind = PageKind(rawValue: bytes[0]), PageSurvey.isPossible(bytes.span, kind, 0, reader.usableSize) {
       add(
         .staleFirstPage, .certain, pages: [1],
-        words: "The first page, with the header and the list of tables, was replaced by another page of the store: a "
-          + "write that went to the wrong place.")
+        words:
+          "The first page, with the header and the list of tables, was replaced by another page of a database, as by "
+          + "a write that went to the wrong place.")
       return
     }
     let sector = bytes.span.extracting(0..<min(512, bytes.count))
@@ -156,8 +157,9 @@ extension CauseSearch {
     guard let source = evidence.log else { return }
     if isLogForeign {
       add(
-        .foreignLog, .certain, part: .wal,
-        words: "The write-ahead log beside the store is another database's. It was left out.")
+        .foreignLog, .likely, part: .wal,
+        words: "The write-ahead log beside the store does not fit it, as where it is another database's. It was left "
+          + "out.")
       return
     }
     let log: WriteAheadLog

@@ -13,6 +13,7 @@ extension CauseSearch {
     var misplaced: [UInt32] = []
     var other: [UInt32] = []
     var contradicting: [UInt32] = []
+    var unfitting: [UInt32] = []
   }
 
   mutating func lookAtPages() throws(SalvageError) {
@@ -37,7 +38,10 @@ extension CauseSearch {
     for (page, wound) in harvest.wounds.pages where reader.presentCount(page) == reader.pageSize {
       if wound.isTorn {
         groups.torn.append(page)
-      } else if wound.badPointers > 1, wound.badPointers == wound.pointers {
+      } else if wound.unfitting > 0, wound.unfitting == wound.badPointers {
+        // Every pointer leads to a record: the array and the cells are there.
+        groups.unfitting.append(page)
+      } else if wound.unfitting * 4 < wound.badPointers, wound.badPointers > 1, wound.badPointers == wound.pointers {
         groups.pointers.append(page)
       } else if wound.badPointers + wound.outOfOrder <= 3 {
         groups.flipped.append(page)
@@ -147,6 +151,13 @@ extension CauseSearch {
       add(
         .damagedPages, .possible, pages: other,
         words: Cause.counted(other, "is", "are") + " damaged; by what, the bytes do not tell.")
+    }
+    let unfitting = sorted(groups.unfitting)
+    if !unfitting.isEmpty {
+      add(
+        .unknown, .possible, pages: unfitting,
+        words: Cause.counted(unfitting, "holds", "hold")
+          + " rows that do not fit the table that leads to them; the reason is not known.")
     }
     let contradicting = sorted(groups.contradicting)
     if !contradicting.isEmpty {

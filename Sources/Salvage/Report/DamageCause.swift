@@ -79,7 +79,7 @@ public struct DamageCause: Sendable, Hashable, Codable {
     /// Only indexes are damaged, and no table.
     case indexesOnly = "indexes-only"
 
-    /// Something is lost, and nothing tells why.
+    /// Something is lost, or rows do not fit their table, and nothing tells why.
     case unknown
   }
 

@@ -18,6 +18,9 @@ public enum DoubtReason: String, Sendable, Hashable, Codable, CaseIterable {
   /// Its text is not valid in the store's encoding.
   case invalidText = "invalid-text"
 
+  /// A value of it is of another kind than its column, as no other row's there.
+  case unusualValue = "unusual-value"
+
   /// Only free space still had it, where former versions are too.
   case freeSpace = "free-space"
 
@@ -39,6 +42,7 @@ public enum DoubtReason: String, Sendable, Hashable, Codable, CaseIterable {
     case .journalPage: "they are from a rollback journal whose header is destroyed"
     case .unfinishedTransaction: "a transaction that did not end may have changed them and its journal is gone"
     case .invalidText: "their text is not valid in the store's encoding"
+    case .unusualValue: "a value of theirs is of another kind than its column"
     case .freeSpace: "only free space still had them, perhaps as they were before"
     case .otherThanKit: "their bytes are not those that a recovery kit noted"
     case .fromBackup: "they are from a backup and may have been changed or deleted since"

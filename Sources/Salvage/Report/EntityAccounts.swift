@@ -113,7 +113,8 @@ struct EntityAccounts {
     whole.lostKeys = losses.keys.prefix(ranges: Entity.maximumRanges)
     guard let first = names.first else { return [whole] }
     whole.name = first.name
-    guard names.count > 1 else { return [whole] }
+    // Without entity numbers nothing tells the entities of a table apart.
+    guard names.count > 1, harvest.crawl.trees[index].definition?.column(named: "Z_ENT") != nil else { return [whole] }
     let numbers = names.map { Int64($0.number) }
     var shares: [Int64] = []
     for name in names { shares.append(try harvest.liveTables[index]?.count(ofEntity: name.number) ?? 0) }

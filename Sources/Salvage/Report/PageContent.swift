@@ -50,9 +50,9 @@ enum PageContent: Hashable {
     }
     if isFlipped { return .flippedKind }
     switch FileKind(firstBytes: bytes) {
-    case .markup: return .foreign("a web page or another document with markup")
+    case .markup, .propertyList: return .foreign("a web page or another document with markup")
     case .json: return .foreign("JSON")
-    case .text: return .foreign("text")
+    case .text, .script: return .foreign("text")
     default: return .other
     }
   }

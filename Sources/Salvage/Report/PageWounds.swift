@@ -5,6 +5,9 @@ struct PageWounds {
     /// Cell pointers that led to nothing.
     var badPointers: Int
 
+    /// Those of them that led to a record, but to none of the table.
+    var unfitting: Int
+
     /// All cell pointers of the page.
     var pointers: Int
 
@@ -31,7 +34,8 @@ struct PageWounds {
   private mutating func add(_ page: UInt32, _ scan: LeafScan) {
     guard pages.count < Self.limit else { return }
     pages[page] = Wound(
-      badPointers: scan.badPointers, pointers: scan.cells.count - scan.carved + scan.badPointers + scan.tornCells,
+      badPointers: scan.badPointers, unfitting: scan.unfitting,
+      pointers: scan.cells.count - scan.carved + scan.badPointers + scan.tornCells,
       isTorn: !scan.torn.isEmpty, outOfOrder: scan.cells.count { $0.isOutOfOrder })
   }
 }

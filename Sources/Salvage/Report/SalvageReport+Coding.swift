@@ -17,6 +17,7 @@ extension SalvageReport: Codable {
     case causes
     case pages
     case kit
+    case backup
     case rebuild
   }
 
@@ -72,6 +73,7 @@ extension SalvageReport: Codable {
     causes = try values.decode([DamageCause].self, forKey: .causes)
     pages = try values.decode(PageStates.self, forKey: .pages)
     kit = try values.decodeIfPresent(KitUse.self, forKey: .kit)
+    backup = try values.decodeIfPresent(BackupUse.self, forKey: .backup)
     rebuild = try values.decodeIfPresent(Rebuild.self, forKey: .rebuild)
   }
 
@@ -90,6 +92,7 @@ extension SalvageReport: Codable {
     try values.encode(causes, forKey: .causes)
     try values.encode(pages, forKey: .pages)
     try values.encodeIfPresent(kit, forKey: .kit)
+    try values.encodeIfPresent(backup, forKey: .backup)
     try values.encodeIfPresent(rebuild, forKey: .rebuild)
   }
 }
@@ -105,8 +108,8 @@ extension SalvageReport {
       break
     }
     if stem.hasSuffix(".salvaged"), stem.count > 9 { stem.removeLast(9) }
-    guard let name = FilePath.Component(stem + ".salvage.json") else { return output.sibling(suffix: ".salvage.json") }
-    return output.folder.appending(name)
+    guard let name = FilePath.Component(stem) else { return output.sibling(suffix: ".salvage.json") }
+    return output.folder.appending(name.fitted(suffix: ".salvage.json"))
   }
 
   /// Writes the report beside the result, in place of an older one of the same name.

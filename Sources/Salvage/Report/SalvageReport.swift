@@ -109,8 +109,30 @@ public struct SalvageReport: Sendable, Hashable {
   /// The recovery kit that was used; nil where there was none.
   public var kit: KitUse?
 
+  /// The backup that lost rows were taken from; nil where there was none.
+  public var backup: BackupUse?
+
   /// What was done to make a store of the rows; nil where they were written as found.
   public var rebuild: Rebuild?
+
+  /// A backup that lost rows were taken from.
+  public struct BackupUse: Sendable, Hashable, Codable {
+    /// When it was made, in RFC 3339.
+    public var date: String
+
+    /// What it is called among the backups; nil for a file that is none of ours.
+    public var id: String?
+
+    /// Rows taken from it.
+    public var rows: Int64
+
+    /// A backup of a date.
+    public init(date: Timestamp, id: String?, rows: Int64) {
+      self.date = date.rfc3339
+      self.id = id
+      self.rows = rows
+    }
+  }
 
   /// A recovery kit, and how it served.
   public struct KitUse: Sendable, Hashable, Codable {

@@ -47,6 +47,7 @@ extension RowHarvest {
     case .unfinishedTransaction:
       "a transaction that wrote to the table did not end, and its journal is gone; the row may have values of it"
     case .invalidText: "its text is not valid in the store's encoding"
+    case .unusualValue: "a value of it is of another kind than its column"
     case .freeSpace: "only the free space of a page still has it"
     case .otherThanKit: "its bytes are not as the recovery kit noted them"
     case .fromBackup: "taken from a backup"

@@ -50,6 +50,13 @@ extension RowHarvest {
     }
   }
 
+  /// Whether a row belongs to its table although its entity number is of none: all trees are sound, so that the row is
+  /// where it should be, and the table has rows of one entity alone, which is how Core Data reads it.
+  func isOfSoleEntity(_ cell: LeafCell, _ bytes: Span<UInt8>, tree index: Int) -> Bool {
+    guard isSound, crawl.trees[index].isListed, let others = crawl.trees[index].otherNumbers else { return false }
+    return crawl.trees[index].shape.entityNumber(bytes, cell).map { !others.contains($0) } ?? true
+  }
+
   /// Keeps a row apart whose entity number is none of its table's.
   func keepUnknown(
     _ cell: LeafCell, _ bytes: Span<UInt8>, page: UInt32, tree index: Int, source: String

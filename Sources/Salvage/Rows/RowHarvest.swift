@@ -72,12 +72,16 @@ final class RowHarvest {
   /// Where the cells are whose long values were not put together, or have pages of another row; nil where nobody asks.
   var apartChains: Set<CellPlace>?
 
+  /// Whether no place of a tree lacks its page, so that the trees decide which rows are a table's.
+  let isSound: Bool
+
   /// The digests of deleted candidates; live rows that are the same strike them out.
   var ghosts: GhostList?
 
   init(_ crawl: Crawl, database: OutputDatabase) throws(SalvageError) {
     self.crawl = crawl
     self.database = database
+    isSound = crawl.damage == 0
     reader = crawl.reader
     chains = OverflowChains(crawl.reader)
     chains.overwritten = crawl.trunks
@@ -163,7 +167,8 @@ final class RowHarvest {
     }
     scan.read(
       buffer.span, start: start, kind: kind, shape: tree.shape, geometry: reader.geometry, keys: keys,
-      encoding: reader.layout.encoding, present: reader.presentCount(page))
+      admits: isSound && fate == .tree && tree.hasRowids && tree.shape.isStrict, encoding: reader.layout.encoding,
+      present: reader.presentCount(page))
     if fate != .damaged { wounds.note(page, scan) }
     let pageDoubt = doubtReason(ofPage: page, tree: index)
     let source = source(of: page)
@@ -221,7 +226,7 @@ final class RowHarvest {
   ) throws(SalvageError) -> Bool {
     guard let live = liveTables[index] else { return false }
     var reason: String?
-    if cell.isOfUnknownEntity {
+    if cell.isOfUnknownEntity, !isOfSoleEntity(cell, bytes, tree: index) {
       try keepUnknown(cell, bytes, page: page, tree: index, source: source)
       return false
     }
@@ -277,7 +282,7 @@ final class RowHarvest {
     if reason == nil, try live.insert(payload.span, from: 0, length: payload.count, rowid: cell.rowid) {
       ghosts?.strike(payload.span, from: 0, length: payload.count)
       let isValid = RecordText.isValid(payload.span, at: 0, before: payload.count, encoding: reader.layout.encoding)
-      if let remark, isValid, cell.index >= 0 {
+      if let remark, isValid, cell.index >= 0, !cell.isUnusual {
         tallies[index].recovered += 1
         try notes.noteRow(
           crawl.trees[index].name, row: cell.rowid, key: cell.rowid, page: page, cell: cell.index, source: source,
@@ -303,10 +308,10 @@ final class RowHarvest {
     _ cell: LeafCell, page: UInt32, tree index: Int, source: String, doubtReason: DoubtReason?, isTextValid: Bool
   ) throws(SalvageError) {
     tallies[index].recovered += 1
-    guard doubtReason == nil, cell.index < 0 || !isTextValid else { return }
+    guard doubtReason == nil, cell.index < 0 || !isTextValid || cell.isUnusual else { return }
     try noteDoubt(
-      cell.index < 0 ? .foundByContent : .invalidText, row: cell.rowid, page: page, cell: cell.index, tree: index,
-      source: source)
+      cell.index < 0 ? .foundByContent : isTextValid ? .unusualValue : .invalidText, row: cell.rowid, page: page,
+      cell: cell.index, tree: index, source: source)
   }
 
   /// Writes a row into the table of those that are not live.

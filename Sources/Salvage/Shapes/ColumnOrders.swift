@@ -31,16 +31,18 @@ struct ColumnOrders {
   ///
   /// - Parameters:
   ///   - found: the store's schema, as far as it could be read.
+  ///   - settled: the tables, in lower case, whose rows are read by the store's own definitions.
   ///   - earlier: the layouts of earlier versions of the model, oldest first.
   static func settle(
-    _ schema: inout ExpectedSchema, found: [SchemaEntry], earlier: [StoreLayout], _ reader: PageReader, _ map: PageMap,
-    _ evidence: Evidence
+    _ schema: inout ExpectedSchema, found: [SchemaEntry], settled: Set<String>, earlier: [StoreLayout],
+    _ reader: PageReader, _ map: PageMap, _ evidence: Evidence
   ) throws(SalvageError) -> ColumnOrders? {
     guard let layout = schema.layout, map.pageCount >= 1 else { return nil }
     var definitions: [String: TableDefinition] = [:]
     for entry in found where entry.kind == .table { definitions[entry.name.lowercased()] = entry.tableDefinition }
     let lost = layout.tables.filter { table in
-      definitions[table.name.lowercased()]?.columns.count != table.columns.count
+      !settled.contains(table.name.lowercased())
+        && definitions[table.name.lowercased()]?.columns.count != table.columns.count
     }
     guard !lost.isEmpty else { return nil }
     var orders = ColumnOrders(layout, schema, earlier: earlier, lost: lost)

@@ -34,6 +34,7 @@ extension RecordShape {
     // Columns can be added to a table that has rows; key columns cannot.
     let lastKey = stored.lastIndex { definition.columns[$0].isPrimaryKey } ?? 0
     minimumFields = isCoreData ? min(2, stored.count) : max(1, lastKey + 1)
+    isStrict = isCoreData
     if definition.isWithoutRowid { minimumFields = max(minimumFields, definition.primaryKey.count) }
     if stored.count > 1, isSame(definition.columns[stored[1]].name, "Z_ENT") { self.entityNumbers = entityNumbers }
   }

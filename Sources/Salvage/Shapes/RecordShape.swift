@@ -47,6 +47,9 @@ struct RecordShape {
   /// The entity numbers that may stand in the second field, in Core Data's tables.
   var entityNumbers: ClosedRange<Int64>?
 
+  /// Whether fields hold only what the types of their columns say, as Core Data sees to.
+  var isStrict = false
+
   /// Whether no field has a type, so that anything fits.
   var isUntyped: Bool { fields.allSatisfy { $0.usual == .any || $0.usual == [.null] } }
 
@@ -113,6 +116,54 @@ struct RecordShape {
     shape.entityNumbers = nil
     let fit = shape.fit(bytes, at: cell.payload, before: cell.payload + cell.local, length: cell.length)
     return fit.map { $0.unusual == 0 && $0.fields >= 3 } ?? false
+  }
+
+  /// How the record of a cell that does not fit compares with the shape: the fields that hold a value of another class,
+  /// and all of them; nil where the bytes are no record at all.
+  ///
+  /// Every field counts as strange where the record has more fields than the table, or another key or entity.
+  func strangeFields(_ bytes: Span<UInt8>, _ cell: LeafCell) -> (strange: Int, all: Int)? {
+    let end = cell.payload &+ cell.local
+    var offset = cell.payload
+    guard let headerLength = Varint.read(bytes, at: &offset, before: end), headerLength > 0,
+      headerLength <= Int64(cell.local)
+    else { return nil }
+    let headerEnd = cell.payload &+ Int(headerLength)
+    var body = headerEnd
+    var (strange, all) = (0, 0)
+    var isOther = false
+    while offset < headerEnd {
+      guard let code = Varint.read(bytes, at: &offset, before: headerEnd), let width = SerialType.length(of: code),
+        width <= Cell.maximumPayloadLength
+      else { return nil }
+      let storage = StorageClasses(serialType: code)
+      if all >= fields.count {
+        isOther = true
+      } else if !fields[all].allowed.contains(storage) {
+        strange += 1
+        if fields[all].allowed == .null { isOther = true }
+      }
+      if all == 1, let entityNumbers {
+        let number = storage == .integer ? Self.integer(code, bytes, at: body, before: end) : nil
+        if number.map(entityNumbers.contains) != true { isOther = true }
+      }
+      body &+= width
+      all += 1
+    }
+    guard all > 0, body &- cell.payload == cell.length else { return nil }
+    return (isOther ? all : strange, all)
+  }
+
+  /// The number in the second field of a cell's record; nil where that is no number.
+  func entityNumber(_ bytes: Span<UInt8>, _ cell: LeafCell) -> Int64? {
+    let end = cell.payload &+ cell.local
+    var offset = cell.payload
+    guard let headerLength = Varint.read(bytes, at: &offset, before: end), headerLength > 0,
+      headerLength <= Int64(cell.local), let first = Varint.read(bytes, at: &offset, before: end),
+      let width = SerialType.length(of: first), width <= cell.local,
+      let code = Varint.read(bytes, at: &offset, before: end), StorageClasses(serialType: code) == .integer
+    else { return nil }
+    return Self.integer(code, bytes, at: cell.payload &+ Int(headerLength) &+ width, before: end)
   }
 
   @inline(__always)

@@ -19,43 +19,63 @@ struct StoreIdentity {
   /// The longest value that is read.
   private static let maximumLength = 64 << 20
 
-  /// Looks on every leaf that has few cells with one or three fields.
-  static func find(_ reader: PageReader, _ map: PageMap) throws(SalvageError) -> StoreIdentity {
+  /// Looks on every leaf that has few cells with one or three fields, then where the store's own schema says.
+  ///
+  /// - Parameter entries: the store's schema, as far as it could be read; its tables may have columns of another writer.
+  static func find(
+    _ reader: PageReader, _ map: PageMap, _ entries: [SchemaEntry]
+  ) throws(SalvageError) -> StoreIdentity {
     var identity = StoreIdentity()
     guard map.pageCount >= 1 else { return identity }
     var attempts = 0
     var scratch = map
     var buffer = reader.makeBuffer()
-    let chains = OverflowChains(reader)
     for page in 1...map.pageCount where map.look(page) == .tableLeaf {
       let fields = map.fieldCount(page)
-      guard fields == 1 || fields == 3, try reader.readPlace(page, into: &buffer) else { continue }
-      let start = page == 1 && buffer[0] != 13 ? DatabaseHeader.length : 0
-      guard let count = buffer.span.uint16(at: start + 3), count >= 1, count <= 4 else { continue }
-      for index in 0..<count {
-        guard attempts < maximumAttempts else { return identity }
-        guard let offset = buffer.span.uint16(at: start + 8 + 2 * index),
-          let cell = LeafCell(buffer.span, kind: .tableLeaf, at: offset, index: index, geometry: reader.geometry),
-          cell.length > 60, cell.length < maximumLength
-        else { continue }
-        attempts += 1
-        var payload = Array(buffer[cell.payload..<(cell.payload + cell.local)])
-        if cell.overflow != 0 {
-          let outcome = try chains.follow(
-            from: cell.overflow, length: cell.length, into: &payload, map: &scratch, owner: nil)
-          guard case .whole = outcome else { continue }
-        }
-        identity.consider(payload, encoding: reader.layout.encoding)
-      }
-      if identity.metadata != nil, identity.cachedModel != nil { break }
+      guard fields == 1 || fields == 3 else { continue }
+      try identity.look(page, reader, &buffer, &scratch, &attempts)
+      if attempts >= maximumAttempts || identity.metadata != nil && identity.cachedModel != nil { break }
+    }
+    for name in ["Z_METADATA", "Z_MODELCACHE"] {
+      guard name == "Z_METADATA" ? identity.metadata == nil : identity.cachedModel == nil,
+        let root = entries.first(where: { $0.kind == .table && isSame($0.name, name) })?.rootPage, root > 1,
+        root <= map.pageCount, map.look(root) == .tableLeaf
+      else { continue }
+      var attempts = 0
+      try identity.look(root, reader, &buffer, &scratch, &attempts)
     }
     return identity
+  }
+
+  /// Looks at the rows of a page.
+  private mutating func look(
+    _ page: UInt32, _ reader: PageReader, _ buffer: inout [UInt8], _ scratch: inout PageMap, _ attempts: inout Int
+  ) throws(SalvageError) {
+    guard try reader.readPlace(page, into: &buffer) else { return }
+    let chains = OverflowChains(reader)
+    let start = page == 1 && buffer[0] != 13 ? DatabaseHeader.length : 0
+    guard let count = buffer.span.uint16(at: start + 3), count >= 1, count <= 4 else { return }
+    for index in 0..<count {
+      guard attempts < Self.maximumAttempts else { return }
+      guard let offset = buffer.span.uint16(at: start + 8 + 2 * index),
+        let cell = LeafCell(buffer.span, kind: .tableLeaf, at: offset, index: index, geometry: reader.geometry),
+        cell.length > 60, cell.length < Self.maximumLength
+      else { continue }
+      attempts += 1
+      var payload = Array(buffer[cell.payload..<(cell.payload + cell.local)])
+      if cell.overflow != 0 {
+        let outcome = try chains.follow(
+          from: cell.overflow, length: cell.length, into: &payload, map: &scratch, owner: nil)
+        guard case .whole = outcome else { continue }
+      }
+      consider(payload, encoding: reader.layout.encoding)
+    }
   }
 
   private mutating func consider(_ payload: [UInt8], encoding: TextEncoding) {
     guard let record = Record(payload: payload[...], encoding: encoding), record.isWellFormed else { return }
     let values = record.values
-    if values.count == 3, metadata == nil, case .text = values[1], case .blob(let list) = values[2],
+    if values.count >= 3, metadata == nil, case .text = values[1], case .blob(let list) = values[2],
       list.starts(with: Array("bplist".utf8)) || list.starts(with: Array("<?xml".utf8))
     {
       // A property list that cannot be read is no metadata; another page may hold a better one.
@@ -63,7 +83,7 @@ struct StoreIdentity {
         !found.versionHashes.isEmpty
       else { return }
       metadata = found
-    } else if values.count == 1, cachedModel == nil, case .blob(let bytes) = values[0] {
+    } else if values.count < 3, cachedModel == nil, case .blob(let bytes)? = values.first {
       // A blob that does not unpack to a model is no model cache.
       cachedModel = try? ManagedObjectModel(modelCache: bytes)
     }

@@ -42,6 +42,9 @@ struct Tree {
   /// Whether it belongs to SQLite or to the salvage itself and is not part of the result.
   var isInternal = false
 
+  /// The numbers of all entities of the model, where the rows of the table are of one entity alone; else nil.
+  var otherNumbers: Set<Int64>?
+
   /// Which of its columns nothing tells apart; nil where all are known.
   var doubt: ColumnDoubt?
 

@@ -11,18 +11,23 @@ struct TreeList {
 
   private let expected: ExpectedSchema?
 
+  /// What the rows of the tables are like, by their root pages.
+  private let rows: [UInt32: TableRows]
+
   /// Makes the list.
   ///
   /// - Parameters:
   ///   - found: the entries of the store's own schema that could be read.
   ///   - isWhole: whether those are all; then no other table can have live rows.
   ///   - expected: what the model or the schema file says.
-  init(found: [SchemaEntry], isWhole: Bool, expected: ExpectedSchema?) {
+  ///   - rows: what the rows of the tables are like, by their root pages.
+  init(found: [SchemaEntry], isWhole: Bool, expected: ExpectedSchema?, rows: [UInt32: TableRows] = [:]) {
     var schema = Tree(name: "sqlite_schema", kind: .table, root: 1, shape: .schema)
     schema.isListed = true
     schema.isInternal = true
     trees = [schema]
     self.expected = expected
+    self.rows = rows
     let all = found + (expected?.entries ?? [])
     isCoreData = all.contains { isSame($0.name, "Z_PRIMARYKEY") || isSame($0.name, "Z_METADATA") }
     for entry in found where entry.kind == .table { addTable(entry, isListed: true) }
@@ -62,15 +67,25 @@ struct TreeList {
     else { return }
     definition.makeAcceptable()
     // Core Data's tables hold only what their columns' types say; tables that others added need not.
-    let isOwn = isCoreData && definition.name.uppercased().hasPrefix("Z") || definition.column(named: "Z_ENT") != nil
+    let isOwn =
+      isCoreData && definition.name.uppercased().hasPrefix("Z") && isExpected(definition.name)
+      || definition.column(named: "Z_ENT") != nil
     var tree = Tree(
       name: definition.name, kind: definition.isWithoutRowid ? .withoutRowid : .table, root: entry.rootPage,
       shape: RecordShape.ownTable(definition.name)
         ?? RecordShape(definition, isCoreData: isOwn, entityNumbers: entityNumbers(of: definition)))
+    if isListed, let seen = rows[entry.rootPage] { tree.shape.admit(seen) }
     tree.definition = definition
     tree.isListed = isListed
+    tree.otherNumbers = expected?.numbersBeside(soleEntityOf: definition.name)
     tree.isInternal = definition.name.lowercased().hasPrefix("sqlite_")
     trees.append(tree)
+  }
+
+  /// Whether a table can be one of Core Data's: where the model is known, it lists those of entities and relationships.
+  private func isExpected(_ name: String) -> Bool {
+    guard let expected, expected.layout != nil, !name.uppercased().hasPrefix("Z_") else { return true }
+    return expected.entries.contains { $0.kind == .table && isSame($0.name, name) }
   }
 
   /// The numbers that the entities of a table's rows can have: those of the model, and where that is not known those that

@@ -79,7 +79,8 @@ struct ExportAnalysis {
   ) throws(SalvageError) -> SalvageReport {
     let kits = [KitFolder(for: source.originalPath, home: home, in: surroundings.fileSystem)]
     let salvaging = Salvager.Options(
-      ignoresLog: examination.reason.code == "foreign-wal", kit: .folders(kits)
+      ignoresLog: examination.reason.code == "foreign-wal", kit: .folders(kits),
+      scope: try source.evidence(surroundings)
     ) { _, done, total in progress(.analysing, done, total) }
     let salvager = Salvager(surroundings: surroundings)
     do throws(SalvageError) {

@@ -65,7 +65,8 @@ struct ExportEvidence: Sendable {
         let before = try original.members(in: fileSystem)
         let values = try Self.external(of: original, in: fileSystem)
         let sizes = before.reduce(Int64(0)) { $0 + $1.status.size } + values.files.reduce(0) { $0 + $1.size }
-        try folder.requireRoom(sizes)
+        let holes = before.reduce(Int64(0)) { $0 + $1.status.size - $1.status.occupiedSize }
+        try folder.requireRoom(sizes - holes)
         let copy = StoreFileSet(main: target.appending(original.main.lastComponent ?? "Store.sqlite"))
         try Self.copy(before, values.files, of: original, to: copy, fileSystem, sizes, progress)
         guard try original.members(in: fileSystem) == before else {

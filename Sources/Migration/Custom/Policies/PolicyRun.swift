@@ -141,9 +141,9 @@ final class PolicyRun {
     case let error as MigrationError:
       told = error
       told.detail = "\(place), \(stage): \(error.detail)"
+    case _ where MigrationError(environmental: error) != nil:
+      return MigrationError(database: error, path: nil)
     case let error as DatabaseError:
-      told = MigrationError(database: error, path: nil)
-      if told.isEnvironmental { return told }
       told = MigrationError(
         .policyFailed, operation: "carry out a custom step",
         detail: "\(place), \(stage): SQLite reported \(error.resultCode)")

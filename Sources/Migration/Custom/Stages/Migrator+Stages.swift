@@ -132,8 +132,8 @@ extension Migrator {
         }
         try database.execute(sql: "COMMIT")
         guard moment == .didMigrate else { return }
-        try database.execute(
-          sql: "PRAGMA fullfsync = 1; PRAGMA journal_mode = WAL; PRAGMA main.wal_checkpoint(TRUNCATE)")
+        try database.execute(sql: "PRAGMA fullfsync = 1; PRAGMA journal_mode = WAL")
+        try database.bringLogIntoMainFile()
       }
     } catch {
       // The first error is the one to report; the file is thrown away.
@@ -153,9 +153,9 @@ extension Migrator {
       error.kind = .stageHandlerFailed
       error.detail = "\(moment.rawValue): \(error.detail)"
       return error
+    case _ where MigrationError(environmental: error) != nil:
+      return MigrationError(database: error, path: nil)
     case let error as DatabaseError:
-      let told = MigrationError(database: error, path: nil)
-      if told.isEnvironmental { return told }
       detail = "SQLite reported \(error.resultCode)"
     default: detail = "the handler threw an error of type \(printable(typeName(of: error)))"
     }

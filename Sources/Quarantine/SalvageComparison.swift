@@ -1,0 +1,134 @@
+public import StoreFiles
+
+/// How two results of salvaging one quarantined store differ, and by what.
+public struct SalvageComparison: Sendable, Hashable, Codable {
+  /// The account of an entity in the earlier result and in the later one.
+  public struct Entity: Sendable, Hashable, Codable {
+    /// The name of the entity, else of the table.
+    public var name: String
+
+    /// The table.
+    public var table: String
+
+    /// What the earlier result has; nil where it does not know the table.
+    public var earlier: Receipt.Salvage.Entity?
+
+    /// What the later result has; nil where it does not know the table.
+    public var later: Receipt.Salvage.Entity?
+  }
+
+  /// The earlier result: its store.
+  public var earlier: PathText
+
+  /// The later result: its store.
+  public var later: PathText
+
+  /// The entities whose accounts differ, by table.
+  public var entities: [Entity]
+
+  /// What only one of them stands on, a sentence each; empty where both stand on the same.
+  public var evidence: [String]
+
+  /// Both of them, and how they differ, in sentences.
+  public var words: String
+
+  /// Compares two results.
+  public init(_ earlier: Receipt.Salvage.Result, _ later: Receipt.Salvage.Result) {
+    self.earlier = earlier.name
+    self.later = later.name
+    let accounts = (earlier.accounts, later.accounts)
+    entities = Set(accounts.0.keys).union(accounts.1.keys).sorted().compactMap { table in
+      let (before, after) = (accounts.0[table], accounts.1[table])
+      guard before != after, let name = (after ?? before)?.name else { return nil }
+      return Entity(name: name, table: table, earlier: before, later: after)
+    }
+    evidence = Self.differences(earlier.evidence, later.evidence)
+    var sentences: [String] = []
+    if entities.isEmpty {
+      sentences.append("The salvage of \(printable(earlier.date)) recovered the same: \(Self.counts(later)).")
+    } else {
+      sentences.append("The salvage of \(printable(earlier.date)): \(Self.counts(earlier)).")
+      sentences.append("The salvage of \(printable(later.date)): \(Self.counts(later)).")
+    }
+    sentences += evidence
+    if evidence.isEmpty { sentences.append("Both stand on the same evidence.") }
+    words = sentences.joined(separator: " ")
+  }
+
+  private static func counts(_ result: Receipt.Salvage.Result) -> String {
+    let about = result.lostIsExact ? "" : "about "
+    return "\(result.recovered) recovered, \(result.doubtful) of them doubtful, \(about)\(result.lost) lost"
+  }
+
+  private static func differences(
+    _ earlier: Receipt.Salvage.Evidence?, _ later: Receipt.Salvage.Evidence?
+  ) -> [String] {
+    guard let earlier, let later else { return ["What one of them stands on is not known."] }
+    var sentences: [String] = []
+    func add(_ what: String, _ before: String?, _ after: String?) {
+      guard before != after else { return }
+      if let before { sentences.append("Only the earlier one used the \(what) \(printable(before)).") }
+      if let after { sentences.append("Only the later one used the \(what) \(printable(after)).") }
+    }
+    add("recovery kit", earlier.kit, later.kit)
+    add("backup", earlier.backup, later.backup)
+    if earlier.deleted != later.deleted {
+      sentences.append("Only the \(later.deleted ? "later" : "earlier") one looked for deleted records.")
+    }
+    if earlier.library != later.library {
+      sentences.append(
+        "Lazaret \(printable(earlier.library)) made the earlier one, \(printable(later.library)) the later one.")
+    }
+    return sentences
+  }
+}
+
+extension Receipt.Salvage {
+  /// How the result of each other salvage and the current one differ, in the order of the others.
+  public var comparisons: [SalvageComparison] {
+    guard let result else { return [] }
+    return (others ?? []).map { other in
+      // Dates of one form, so that their text has their order.
+      other.date <= result.date ? SalvageComparison(other, result) : SalvageComparison(result, other)
+    }
+  }
+}
+
+extension Receipt.Salvage.Result {
+  /// The accounts by table.
+  fileprivate var accounts: [String: Receipt.Salvage.Entity] {
+    Dictionary(entities.map { ($0.table, $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// Whether another result says and stands on the same, so that one of the two is enough.
+  package func isSame(as other: Self) -> Bool {
+    entities == other.entities && evidence == other.evidence && version == other.version
+      && isUsable == other.isUsable && (setAside == nil) == (other.setAside == nil)
+  }
+
+  /// Whether this result, which was made later, takes the place of an earlier one.
+  ///
+  /// One that the app can open is better than one that it cannot. Of two alike, the one is better that has more certain
+  /// records of some entity and of none fewer; then the one that has more records. Of two that have the same records the one
+  /// is better that knows more about what is missing. What is better in one entity and worse in another is not better.
+  ///
+  /// - Parameter isUsable: whether the app can open the earlier one as it is now.
+  package func isBetter(than earlier: Self, whichIsUsable isUsable: Bool) -> Bool {
+    if self.isUsable != isUsable { return self.isUsable }
+    // Receipts are not to be trusted: no sum of theirs may stop the run.
+    for count in [{ $0.recovered &- $0.doubtful }, { $0.recovered }] as [(Receipt.Salvage.Entity) -> Int64] {
+      let (before, after) = (earlier.accounts.mapValues(count), accounts.mapValues(count))
+      let tables = Set(before.keys).union(after.keys)
+      if tables.contains(where: { (after[$0] ?? 0) < (before[$0] ?? 0) }) { return false }
+      if tables.contains(where: { (after[$0] ?? 0) > (before[$0] ?? 0) }) { return true }
+    }
+    guard isUsable, let ours = evidence, let theirs = earlier.evidence else { return true }
+    if ours.knowledge != theirs.knowledge { return ours.knowledge > theirs.knowledge }
+    return isSame(as: earlier) || ours.library != theirs.library
+  }
+}
+
+extension Receipt.Salvage.Evidence {
+  /// How much it tells of what is missing: a kit says what there was, a search for deleted records what was meant to go.
+  fileprivate var knowledge: Int { (kit == nil ? 0 : 2) + (deleted ? 1 : 0) }
+}
