@@ -23,10 +23,16 @@ extension Quarantines {
   /// The command that puts a quarantined store back where it came from, as things are now; nil where its receipt does not
   /// say where that is.
   ///
-  /// - Throws: `FileError` where its place cannot be looked at.
+  /// - Throws: `FileError` where the home cannot be looked at.
   public func undo(of stored: QuarantinedStore) throws -> String? {
     guard let place = stored.receipt?.originalPath.path else { return nil }
-    let isTaken = try !StoreFileSet(main: place).members(in: fileSystem).isEmpty
+    let isTaken: Bool
+    do throws(FileError) {
+      isTaken = try !StoreFileSet(main: place).members(in: fileSystem).isEmpty
+    } catch {
+      // A place that cannot be looked at now may be taken; the command does the same where it is not.
+      isTaken = true
+    }
     return stored.undo(home: try Self.absolute(home, in: fileSystem), replacing: isTaken)
   }
 

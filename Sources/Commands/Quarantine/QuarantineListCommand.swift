@@ -28,7 +28,7 @@ struct QuarantineListCommand: ParsableCommand {
       let stores = try place.map { try quarantines.stores(at: $0.path) } ?? quarantines.stores()
       if output.json {
         Terminal.standardOutput.write(
-          JSONText.pretty(Listing(stores: stores.map { try QuarantinedStoreJSON($0, in: quarantines) })))
+          JSONText.pretty(Listing(stores: try stores.map { try QuarantinedStoreJSON($0, in: quarantines) })))
       } else if stores.isEmpty {
         Terminal.standardOutput.write("No store is in quarantine here. Another home is given with --home.\n")
       } else {
