@@ -56,8 +56,10 @@ public struct SalvageComparison: Sendable, Hashable, Codable {
   }
 
   private static func counts(_ result: Receipt.Salvage.Result) -> String {
-    let about = result.lostIsExact ? "" : "about "
-    return "\(result.recovered) recovered, \(result.doubtful) of them doubtful, \(about)\(result.lost) lost"
+    let about = result.entities.allSatisfy(\.lostIsExact) ? "" : "about "
+    func sum(_ number: (Receipt.Salvage.Entity) -> Int64) -> Int64 { result.entities.reduce(0) { $0 &+ number($1) } }
+    return "\(grouped(sum(\.recovered))) recovered, \(grouped(sum(\.doubtful))) of them doubtful, "
+      + "\(about)\(grouped(sum(\.lost))) lost"
   }
 
   private static func differences(
