@@ -1,6 +1,7 @@
 import Examination
 import ManagedObjectModel
 import PersistentStore
+import SQLiteFormat
 import TestSupport
 import Testing
 

@@ -2,7 +2,8 @@
 back up, prune, restore}. Verdicts, exit codes, words and numbers must agree with each other and with the truth.
 
 Stores are generated and damaged in known ways; what is true of each is known from its pages, and from SQLite's own checks.
-A claim that does not hold is one line: the cell, the command, what was said, what is so. Arguments:
+A claim that does not hold is one line: the cell, the command, what was said, what is so, and the name of the claim. To try it by
+hand, make the stores of the cell with --make, and run the command. TMPDIR=/dev/shm spares the disk. Arguments:
 
   --filter WORDS   only cells whose name has all of these words; may be given several times
   --seed N         the seed of stores and damage (1)
@@ -48,7 +49,7 @@ FEW = {
     "outdated": [
         "none", "log kept", "one leaf zeroed", "every twelfth page zeroed", "first page zeroed", "header zeroed",
         "index page zeroed", "column dropped"],
-    "newer": ["none", "log kept", "one leaf zeroed", "header zeroed"], "newer, in the model": ["none", "log kept"],
+    "newer": ["none", "log kept", "one leaf zeroed", "header zeroed"], "newer, in the model": ["none", "one leaf zeroed"],
     "wrong model": ["none", "log kept", "one leaf zeroed"],
     "plain current": [
         "none", "log kept", "hot journal", "one leaf zeroed", "every twelfth page zeroed", "tail cut off", "first page zeroed",

@@ -48,11 +48,6 @@ class Damaged:
         return found
 
     @property
-    def holds_all(self):
-        """Whether every byte of every record is left."""
-        return all(len(self.certain[table]) == self.truth.count(table) for table in self.records.values())
-
-    @property
     def bounds_doubt(self):
         """Whether rows of which every byte is left are beyond doubt: what leads to them is left too."""
         interior = {page for tree in self.sound.pages.trees.values() for page in tree.interior}

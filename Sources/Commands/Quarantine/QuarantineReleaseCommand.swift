@@ -37,7 +37,7 @@ struct QuarantineReleaseCommand: ParsableCommand {
           JSONText.pretty(
             Released(
               store: PathText(result.place.main),
-              quarantined: result.quarantined.map { try QuarantinedStoreJSON($0, in: quarantines) })))
+              quarantined: try result.quarantined.map { try QuarantinedStoreJSON($0, in: quarantines) })))
       } else {
         var text = "The store is back at \(printable(result.place.main.string)).\n"
         if let replaced = result.quarantined {

@@ -95,7 +95,7 @@ struct QuarantineSalvageCommand: ParsableCommand {
               complete: salvaged.result.isComplete, current: salvaged.isCurrent, comparison: salvaged.comparison,
               salvage: stored.receipt?.salvage,
               installed: installed.map { PathText($0.place.main) },
-              quarantined: installed?.quarantined.map { try QuarantinedStoreJSON($0, in: quarantines) })))
+              quarantined: try installed?.quarantined.map { try QuarantinedStoreJSON($0, in: quarantines) })))
       } else {
         Terminal.standardOutput.write(try text(salvaged, stored, installed, in: quarantines))
       }
