@@ -87,7 +87,7 @@ struct ExportAnalysis {
       return try salvager.look(
         at: evidence.files.main, into: rows, model: options.model.map(SalvageModel.init), options: salvaging
       ).report
-    } catch where error.kind == .unfitModel {
+    } catch  where error.kind == .unfitModel {
       // A model that has nothing of the store says nothing of its damage; the store itself does.
       return try salvager.look(at: evidence.files.main, into: rows, options: salvaging).report
     }
