@@ -250,13 +250,13 @@ struct CommandTests {
       """
       set -e
       name=$(printf 'a\\377b.sqlite')
-      printf 'damaged' > "Stores/$name"
+      printf '\\001\\002damaged' > "Stores/$name"
       status=0; "$1" open "Stores/$name" --model App.xcdatamodeld --json > result.json 2> errors || status=$?
       echo "open $status"
       status=0; "$1" inspect "Stores/$name" --json > inspect.json || status=$?
       echo "inspect $status"
       dir=$(printf 'h\\376me'); mkdir "$dir"
-      printf 'damaged again' > "Stores/$name"
+      printf '\\001\\002damaged again' > "Stores/$name"
       status=0; "$1" quarantine add "Stores/$name" "--home=$dir" --reason "$(printf 'why\\377')" > added || status=$?
       echo "add $status"
       test -f "$dir/Quarantines.json" && echo "home is right"

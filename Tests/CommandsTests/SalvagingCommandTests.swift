@@ -132,7 +132,8 @@ struct SalvagingCommandTests {
       guard let salvage = events.last(where: { $0["kind"] as? String == "salvage" })?["salvage"] as? [String: Any],
         let name = scene["name"] as? String
       else { continue }
-      #expect(salvage["state"] as? String == "installed", "\(name): \(salvage)")
+      // What a sound store of another app's holds has no place in this one's.
+      #expect(salvage["state"] as? String == (name == "another-model" ? "failed" : "installed"), "\(name): \(salvage)")
       for entity in salvage["entities"] as? [[String: Any]] ?? []
       where ["Car", "Motorbike", "Owner"].contains(entity["name"] as? String) {
         recovered[name, default: 0] += entity["recovered"] as? Int ?? 0

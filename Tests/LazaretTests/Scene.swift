@@ -100,7 +100,8 @@ struct Scene {
 
   /// Makes a store of every part a store can have, none of which is what it should be.
   func makeDamagedStore(_ name: String = "App.sqlite", text: String = "nothing like a database") throws {
-    try folder.write(String(repeating: text + "\n", count: 300), to: "Stores/\(name)")
+    // Not plainly a text, which is a file of another kind.
+    try folder.write("\u{1}\u{2}" + String(repeating: text + "\n", count: 300), to: "Stores/\(name)")
     try makeCompanions(name)
   }
 

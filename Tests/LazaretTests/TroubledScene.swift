@@ -51,6 +51,7 @@ struct TroubledScene {
   func open(_ fileSystem: FileSystem = FileSystem()) throws -> Opening {
     var policy = OpeningPolicy()
     policy.recoveryKitInterval = nil
+    policy.checkInterval = nil
     var migration = Migrator.Options()
     let (model, home, path): (AppModel, FilePath, FilePath)
     switch store {

@@ -31,7 +31,8 @@ struct ColumnOrderTests {
     // Both of a ship's texts are text, but every ship has a name.
     let ships = try entity("Ship")
     #expect(ships.recovered > 0)
-    #expect(ships.doubtful == ships.recovered || !result.differences.contains { $0.kind == .value })
+    let wrong = Set(result.differences.filter { $0.kind == .value && $0.entityName == "Ship" }.map(\.primaryKey))
+    #expect(ships.doubtful >= wrong.count)
   }
 
   @Test("A fresh store is taken for one where nothing speaks against it")

@@ -83,7 +83,7 @@ final class RecordSource: Sendable {
   /// A side of a store, with the names of all its sides, if it can be had soon.
   func side(_ id: StoreID, _ name: SideName, _ request: Request) throws -> Found {
     let (store, names) = try store(id)
-    guard names.contains(name), let side = try storeSide(of: store, name) else {
+    guard try names.contains(name) || isBackup(name, of: store), let side = try storeSide(of: store, name) else {
       throw Refusal(.notFound, "this store has no such side")
     }
     switch try sides.open(side, isFresh: request.query["_copy"] == "new") {
@@ -117,6 +117,15 @@ final class RecordSource: Sendable {
       if case .live(let files) = store.kind, files.main == place { return files }
     }
     return nil
+  }
+
+  /// Whether a side is a backup of the store's place, also one that is not offered because it says nothing of the store as
+  /// it was: who asks for it wants to compare.
+  private func isBackup(_ name: SideName, of store: ListedStore) throws -> Bool {
+    guard case .quarantined(let quarantined, _) = store.kind, let place = quarantined.receipt?.originalPath.path else {
+      return false
+    }
+    return try backups(of: place).contains(name)
   }
 
   /// The most backups that are offered beside a store.

@@ -12,13 +12,15 @@ extension OpeningMachine {
   }
 
   /// Looks at a store as closely as the policy wants, and at every page where damage was found since the last opening.
-  func examiner(of place: StoreFileSet) throws(FileError) -> PatientExaminer {
+  ///
+  /// - Parameter reports: whether the observer is told how far the look is.
+  func examiner(of place: StoreFileSet, reports: Bool = true) throws(FileError) -> PatientExaminer {
     let note = try coordinator.home.flatMap { home throws(FileError) in
       try CheckNote.read(of: place.main, home: home, in: fileSystem)
     }
     return PatientExaminer(
       model: coordinator.model, depth: note?.damage == nil ? policy.depth : .full, fileSystem: fileSystem,
-      observer: observer)
+      observer: observer, reports: reports)
   }
 
   /// Begins with what goes on in the background over a store that is open now; nil where the policy wants nothing of it, or
@@ -57,7 +59,7 @@ extension OpeningMachine {
     guard let migrator = coordinator.migrator else { return nil }
     return StoreMigration(
       coordinator: coordinator, migrator: migrator, place: judgement.place, examination: judgement.examination,
-      examiner: try examiner(of: judgement.place), path: path, observer: observer)
+      examiner: try examiner(of: judgement.place, reports: false), path: path, observer: observer)
   }
 
   /// The salvage that a quarantined store waits for.

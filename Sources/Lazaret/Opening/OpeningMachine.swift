@@ -147,7 +147,7 @@ struct OpeningMachine {
 
   /// Follows up what SQLite has met: no verdict rests on the word of one page.
   private func lookAtEveryPage(of judgement: Judgement) throws -> Examination {
-    var examiner = try examiner(of: judgement.place)
+    var examiner = try examiner(of: judgement.place, reports: false)
     examiner.depth = .full
     return try examiner.examine(judgement.place, countsRecords: false)
   }
@@ -156,7 +156,7 @@ struct OpeningMachine {
   private func judgeAgain(_ judgement: Judgement) throws -> OpeningStep {
     // A process that was replacing the store by its migrated self has ended: that is finished first.
     if try coordinator.migrator?.isReplacing(judgement.place) == true { return .begin }
-    let examiner = try examiner(of: judgement.place)
+    let examiner = try examiner(of: judgement.place, reports: false)
     return try judge(judgement.renewed(by: examiner.examine(judgement.place, countsRecords: true)))
   }
 

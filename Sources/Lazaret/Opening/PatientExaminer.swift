@@ -9,6 +9,9 @@ struct PatientExaminer: Sendable {
   let fileSystem: FileSystem
   let observer: OpeningObserver
 
+  /// Whether the observer is told how far the look is; not where it comes between steps of another phase.
+  var reports = true
+
   /// How often it looks at a store that is locked.
   private static let looks = 11
 
@@ -30,12 +33,14 @@ struct PatientExaminer: Sendable {
   }
 
   private func look(at place: StoreFileSet, countsRecords: Bool) throws -> Examination {
-    let observer = observer
+    let (observer, reports) = (observer, reports)
     do {
       return try Examiner(fileSystem: fileSystem).examine(
         place.main, model: model,
         options: .init(depth: depth, countsRecords: countsRecords) { done, total in
-          observer.progress(OpeningProgress(phase: .examining, completed: Int64(done), total: Int64(total)))
+          if reports {
+            observer.progress(OpeningProgress(phase: .examining, completed: Int64(done), total: Int64(total)))
+          }
           return !observer.isCancelled()
         })
     } catch let error as FormatError where error.kind == .cancelled {

@@ -43,6 +43,8 @@ struct SchemaRepair {
     self.wanted = wanted
     guard !wanted.isEmpty else { return }
     findRenamed(isWhole: isWhole, expected, rows)
+    // Without one all statements are written anew, which costs defaults and no row.
+    let checker = try? StatementChecker()
     let indexed = Set(found.filter { $0.kind == .index && $0.sql == nil }.map { $0.tableName.lowercased() })
     for index in entries.indices where entries[index].kind == .table {
       let name = renamed[entries[index].name.lowercased()] ?? entries[index].name.lowercased()
@@ -51,6 +53,12 @@ struct SchemaRepair {
           of: entries[index], table, rows[entries[index].rootPage], isWhole: isWhole,
           hasAutomaticIndex: indexed.contains(entries[index].name.lowercased()))
       else { continue }
+      // What is as it was written stays so: defaults, generated columns and all. A flipped bit can leave columns that can be
+      // told apart in a text that SQLite itself refuses.
+      let isUsable = entries[index].sql.map { checker?.accepts($0) ?? false } ?? false
+      let statement =
+        isUsable && own == entries[index].tableDefinition ? entries[index].sql ?? "" : Self.statement(own)
+      guard checker?.accepts(statement) ?? true else { continue }
       if let definition = entries[index].tableDefinition {
         for (from, to) in Self.renamedColumns(definition, table) where !Self.isNear(from, to) {
           remarks.append(
@@ -58,8 +66,7 @@ struct SchemaRepair {
               + "was read as that")
         }
       }
-      // What is as it was written stays so: defaults, generated columns and all.
-      if own != entries[index].tableDefinition { entries[index].sql = Self.statement(own) }
+      entries[index].sql = statement
       settled.insert(name)
       if isWhole, expected.layout?.tables.contains(where: { isSame($0.name, own.name) }) == true {
         remark(on: own, table)

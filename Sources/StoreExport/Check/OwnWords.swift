@@ -23,18 +23,18 @@ enum OwnWords {
     cannotopen canonical cantopen capacity capitalizedfirst carriedrenames carries carving case cases cast catalog
     catalogs catalogue catalogueunreadable cause causes cell cellcount cellend cellinvalid cellpointerinvalid cells
     cellsoverlap cellstart census certain certainty chain chains chainsofrows chancecount chancematches chanceplaces
-    chances change changecounter changed changedplaces changes changing char character characters check checked checking
-    checkinterval checkpoint checkpointsequence checksswaps checksum child children choice choices choose chosen chunk
-    circle civil claimed claims classes clause cleantails clob clock close closed cloud code codes codeunits collate
-    collation collected column columncount columnmatching columnnames columnorder columns comes comm command commit
-    commitsbehindbreak committed committedframes common companions compare comparison comparisons compatible compiled
-    compiledmappingmodel complaint complete completed component composite compositeleaf compressed concernsdata
-    condition conditions confidence configuration conflict conflicts confused connection connections constraint
-    constraintleftout constraints contact container contains content contentbytes contents contentstart contested
-    continuation continue contradict contradicted contradicting contradictingpages contradictions contradicts control
-    convert coordinator copied copiedcount copies copy copying core coredata coredatacode correct corrected corruption
-    could count counted counter counting countings counts countsrecords covered crawl create created creates creating
-    creation creationfailed cross crossdevice current currentmodel currentversionname cursor damage damaged
+    chances change changecounter changed changedplaces changes changing char character characters check checked checker
+    checking checkinterval checkpoint checkpointsequence checksswaps checksum child children choice choices choose
+    chosen chunk circle civil claimed claims classes clause cleantails clob clock close closed cloud code codes
+    codeunits collate collation collected column columncount columnmatching columnnames columnorder columns comes comm
+    command commit commitsbehindbreak committed committedframes common companions compare comparison comparisons
+    compatible compiled compiledmappingmodel complaint complete completed component composite compositeleaf compressed
+    concernsdata condition conditions confidence configuration conflict conflicts confused connection connections
+    constraint constraintleftout constraints contact container contains content contentbytes contents contentstart
+    contested continuation continue contradict contradicted contradicting contradictingpages contradictions contradicts
+    control convert coordinator copied copiedcount copies copy copying core coredata coredatacode correct corrected
+    corruption could count counted counter counting countings counts countsrecords covered crawl create created creates
+    creating creation creationfailed cross crossdevice current currentmodel currentversionname cursor damage damaged
     damagedmetadata damagedpages damagedtables dangling danglinglink data database databaseerror databaseofversion
     databasepages databases databasevalue dataend date dates dateshifthasseconds datesranked datesshifted dayofera
     dayofyear days dbmoved dead debug debugging decides decimal decision declared declaredtype decrement decrypt
@@ -169,58 +169,59 @@ enum OwnWords {
     refill reflexive refusal refusals refuse refused refuses region regular reindex relationship relative relay release
     released releases relocation remain remaining remains remark remarks remedies remove removed removedirectory
     removedrows removes rename renamed repair repairs repeated replace replaced replaces report reportableerror reported
-    reportpath represented request requestcode rescued reserved reservedbytes reservedbytesinvalid reservedcounts
-    reservedpageused reserves reset resolve resolved resourcebusy resourcetemporarilyunavailable rest restore restored
-    restorer result resultcode results resumedsteps retries returning rewritten riff right rightmostchild rivals role
-    roles rollback rollbackjournal rolled room roomdown roomin roomout roomup root rootentityname rootname rootpage
-    rootpgno roots round rounds rowid rowidalias rowidorder rowids rows rtree rtrim rule rules runs runstart safely said
-    salt salted salts salvage salvaged salvageerror salvagefailed salvagefiles salvageinstallation salvagelater
-    salvagepending salvagephase salvager salvageunusable salvaging same samestore sample samplelength samples savecount
-    saves says scalar scan scanner scheduled schema schemacookie schemaencoding schemaformat schemaformatunknown
-    schemanames schemaremarks schemarootinvalid schemarowmalformed schemas schemascript schemascriptrefused
-    schematoolarge schemawords scope score scores scratch script scrub scrubbed scrubbing scrubsbesidefrom sealed sealer
-    seam search second seconds secondsleft secondssince secondssincereferencedate secret sector sectors sectorsize seed
-    seekdata seekhole seems seen segment select selection send sense sent sentences separator seqno sequence serialized
-    serialtypes serious serve service setaside setasidefile setasidepath settled settlingtime several severalowners
-    severity shadow shadows shape shapes share shared sharedmemory shares shift shifted short shortcount shorter
-    shortest should show shown showsmain showsuncommitted shrink shut side sign signatures signs silent since single
-    size sizeinfile sizes sizeselsewhere sizing slack slot slots smaller software some somebody something sort sorted
-    sorter sorting sound soundrecords source sourcecolumn sourceorder sourceordercolumn sources space span
-    spatialindexes special spellings splitatcommas sqlcipher sqlcolumn sqlite sqlitecode sqliteversion sqliteversionname
-    sqlname sqlreference sqlsummand sqltarget sqltext stack stage staged stale stalefirstpage stalelog stand standard
-    stands standsforcause start starts startshift stat state stated statement statements states statistics status
-    statuschanged stay stayed stays stem step steps still stop stopped stopwaiting storage storages store storebytes
-    storechanged stored storedata storedcellcount storedcolumns storedencoding storedleafcount storedpagesize
-    storedrecordcount storedvalue storemodel storenames storenotsound storeoptions storeorigin storepath stores
-    storetype storeuuid storewrittenbysqlite strange strangers stream strict string struck structural stucknumbers
-    subject substr succession successor successors such suffix summand summary sums super superfluous superjournalexists
-    superjournalgone superjournalnamed superseded supersededcount support supportbundleerror supports surplus
-    surroundings survey suspects symbol symbolic symboliclink symbols synchronize synchronizedirectory synchronous
-    system systems table tabledefinition tableindexes tableinterior tableleaf tablename tables taglist tagmanifest tags
-    tagsums tail tails take takeback taken takenback takenkeys takes tallies tally target targetindexes targets tell
-    tells temp temporary text textend textornull texts than that their theirs them themselves then there they third this
-    those thread threads three through thrown tied tightnumbers tightvalues tiling time timeline timer times timestamp
-    title tmpdir toend together tokenizer tokens told tomanybycolumn tomanybyjointable toofewdestinations tool toolarge
-    toomanydestinations toomanygroups toomanyopenfiles toomanyopenfilesinsystem toomanysymboliclinklevels toone
-    tooneentity tooneorder toones torn tornsectors total totalbytes trace trailer traits transaction transformable
-    transition treat tree treepages trees treetoodeep treeuneven tried tries trigger triggernames triggers true truncate
-    truncated trunk trunks trust trusted trustsbackup twice twins type typeof types uint unable unaccountedpages
-    unallocatedspace unavailable unchanged unclaimed uncommitted uncommittedcount uncommittedframecount undefined under
-    understood undo undone uneven unexpected unexpectedcolumn unexpectedindex unexpectedtable unfinished
-    unfinishedtransaction unfinishedtrees unfit unfitmodel unfitting unforeseen unindexedstatement union unique
-    uniqueconstraints uniqueness unit units unknown unknowncolumn unknownentity unknownname unlink unlockwholefile
-    unorderedvalues unpack unpacked unpacking unplaced unplacedrows unreachable unreadable unreadabledefault unsaved
-    unsignedsum unstorable unstorablemodel unsupported unsure until untold untouched unusable unusedmappings unusual
-    unusualvalue unwatchedvalues upcoming update updated updates upper uppercase upperinverse upto usability usable
-    usablesize used usedcount user userversion uses usesfreshkey useslog useswriteaheadlog using ustar usual usualhint
-    uuid vacuum vacuumfieldscontradict vacuuming valid validation validstring value valueoutofrange values valuesfound
-    varchar variant verdict verdictreason verification verificationfailed verify version versionchecksum versionhashes
-    versionhashesdigest versionidentifiers versions versionvalidfor very view views virtual visited volume vote votes
-    wait waited waiting waits walk want wanted warning warns wasreplaced watch watched watchedcodes watchedstarts
-    watchedvalues wave wayround webp weights went were what when whendamaged whenforeign whenincompatible
-    whenmigrationfails whenmigrationloses whensalvagefails where whether which while whoever whole wholes whose wide
-    widecount width widths will window windowcount windowstart winner with within without withoutrowid word words work
-    working works worst would wounds writable write writeaheadlog writer writes writeversion writeversionunknown writing
-    written writtenbysqlite wrong wrote xinfo yearofera your yourself zero zeroed zeroedpages zeroends zeros zone zstd
+    reportpath reports represented request requestcode rescued reserved reservedbytes reservedbytesinvalid
+    reservedcounts reservedpageused reserves reset resolve resolved resourcebusy resourcetemporarilyunavailable rest
+    restore restored restorer result resultcode results resumedsteps retries returning rewritten riff right
+    rightmostchild rivals role roles rollback rollbackjournal rolled room roomdown roomin roomout roomup root
+    rootentityname rootname rootpage rootpgno roots round rounds rowid rowidalias rowidorder rowids rows rtree rtrim
+    rule rules runs runstart safely said salt salted salts salvage salvaged salvageerror salvagefailed salvagefiles
+    salvageinstallation salvagelater salvagepending salvagephase salvager salvageunusable salvaging same samestore
+    sample samplelength samples savecount saves says scalar scan scanner scheduled schema schemacookie schemaencoding
+    schemaformat schemaformatunknown schemanames schemaremarks schemarootinvalid schemarowmalformed schemas schemascript
+    schemascriptrefused schematoolarge schemawords scope score scores scratch script scrub scrubbed scrubbing
+    scrubsbesidefrom sealed sealer seam search second seconds secondsleft secondssince secondssincereferencedate secret
+    sector sectors sectorsize seed seekdata seekhole seems seen segment select selection send sense sent sentences
+    separator seqno sequence serialized serialtypes serious serve service setaside setasidefile setasidepath settled
+    settlingtime several severalowners severity shadow shadows shape shapes share shared sharedmemory shares shift
+    shifted short shortcount shorter shortest should show shown showsmain showsuncommitted shrink shut side sign
+    signatures signs silent since single size sizeinfile sizes sizeselsewhere sizing slack slot slots smaller software
+    some somebody something sort sorted sorter sorting sound soundrecords source sourcecolumn sourceorder
+    sourceordercolumn sources space span spatialindexes special spellings splitatcommas sqlcipher sqlcolumn sqlite
+    sqlitecode sqliteversion sqliteversionname sqlname sqlreference sqlsummand sqltarget sqltext stack stage staged
+    stale stalefirstpage stalelog stand standard stands standsforcause start starts startshift stat state stated
+    statement statements states statistics status statuschanged stay stayed stays stem step steps still stop stopped
+    stopwaiting storage storages store storebytes storechanged stored storedata storedcellcount storedcolumns
+    storedencoding storedleafcount storedpagesize storedrecordcount storedvalue storemodel storenames storenotsound
+    storeoptions storeorigin storepath stores storetype storeuuid storewrittenbysqlite strange strangers stream strict
+    string struck structural stucknumbers subject substr succession successor successors such suffix summand summary
+    sums super superfluous superjournalexists superjournalgone superjournalnamed superseded supersededcount support
+    supportbundleerror supports surplus surroundings survey suspects symbol symbolic symboliclink symbols synchronize
+    synchronizedirectory synchronous system systems table tabledefinition tableindexes tableinterior tableleaf tablename
+    tables taglist tagmanifest tags tagsums tail tails take takeback taken takenback takenkeys takes tallies tally
+    target targetindexes targets tell tells temp temporary text textend textornull texts than that their theirs them
+    themselves then there they third this those thread threads three through thrown tied tightnumbers tightvalues tiling
+    time timeline timer times timestamp title tmpdir toend together tokenizer tokens told tomanybycolumn
+    tomanybyjointable toofewdestinations tool toolarge toomanydestinations toomanygroups toomanyopenfiles
+    toomanyopenfilesinsystem toomanysymboliclinklevels toone tooneentity tooneorder toones torn tornsectors total
+    totalbytes trace trailer traits transaction transformable transition treat tree treepages trees treetoodeep
+    treeuneven tried tries trigger triggernames triggers true truncate truncated trunk trunks trust trusted trustsbackup
+    twice twins type typeof types uint unable unaccountedpages unallocatedspace unavailable unchanged unclaimed
+    uncommitted uncommittedcount uncommittedframecount undefined under understood undo undone uneven unexpected
+    unexpectedcolumn unexpectedindex unexpectedtable unfinished unfinishedtransaction unfinishedtrees unfit unfitmodel
+    unfitting unforeseen unindexedstatement union unique uniqueconstraints uniqueness unit units unknown unknowncolumn
+    unknownentity unknownname unlink unlockwholefile unorderedvalues unpack unpacked unpacking unplaced unplacedrows
+    unreachable unreadable unreadabledefault unsaved unsignedsum unstorable unstorablemodel unsupported unsure until
+    untold untouched unusable unusedmappings unusual unusualvalue unwatchedvalues upcoming update updated updates upper
+    uppercase upperinverse upto usability usable usablesize used usedcount user userversion uses usesfreshkey useslog
+    useswriteaheadlog using ustar usual usualhint uuid vacuum vacuumfieldscontradict vacuuming valid validation
+    validstring value valueoutofrange values valuesfound varchar variant verdict verdictreason verification
+    verificationfailed verify version versionchecksum versionhashes versionhashesdigest versionidentifiers versions
+    versionvalidfor very view views virtual visited volume vote votes wait waited waiting waits walk want wanted warning
+    warns wasreplaced watch watched watchedcodes watchedstarts watchedvalues wave wayround webp weights went were what
+    when whendamaged whenforeign whenincompatible whenmigrationfails whenmigrationloses whensalvagefails where whether
+    which while whoever whole wholes whose wide widecount width widths will window windowcount windowstart winner with
+    within without withoutrowid word words work working works worst would wounds writable write writeaheadlog writer
+    writes writeversion writeversionunknown writing written writtenbysqlite wrong wrote xinfo yearofera your yourself
+    zero zeroed zeroedpages zeroends zeros zone zstd
     """
 }
