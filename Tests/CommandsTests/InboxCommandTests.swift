@@ -73,7 +73,7 @@ struct InboxCommandTests {
     /// What became of everything, by the states of bundles, as soon as nothing waits; as the records have it.
     func settled() throws -> [String: Int] {
       var states: [String: Int] = [:]
-      for _ in 0..<1800 {
+      for _ in 0..<6000 {
         let bundles = try FileSystem().entries(of: folder.appending("Inbox/Bundles"))
         states = [:]
         for bundle in bundles {

@@ -97,7 +97,9 @@ struct InterruptedSalvagingTests {
   }
 
   /// Whether a report is one that every run gives: how often a fresh file is looked at depends on the time.
-  private static func counts(_ progress: OpeningProgress) -> Bool { progress.phase != .examining || progress.total == 0 }
+  private static func counts(_ progress: OpeningProgress) -> Bool {
+    progress.phase != .examining || progress.total == 0
+  }
 
   private static func reports() throws -> Int {
     let count = Mutex(0)
