@@ -511,6 +511,12 @@ class Sequence:
                     "better-result-replaced", now.sums[0] >= first.sums[0], told, f"the result that the receipt names: {now}",
                     f"the first one: {first}")
                 continue
+            if more and told.code not in (0, 2):
+                # Refused, because the only backup is from after the event: what there is stays as it is.
+                shown = self.run("quarantine", "show", identifier, "--home", self.home, "--json")
+                now = Account(result_of(shown.data.get("receipt", {})).get("entities", []), self.damaged.records)
+                self.claim("refused-changes-nothing", now == first, told, str(now), f"as before: {first}")
+                continue
             result = result_of(told.data)
             now = Account(result.get("entities", []), self.damaged.records)
             report = told.data.get("report")
