@@ -108,7 +108,8 @@ struct SalvageRun {
     if find.crawl.damage > 0, find.reader.overlay?.source == .log {
       // Another database's log makes nonsense of a sound file: then the file alone is better.
       let alone = try walk(ignoringLog: true, kits)
-      if alone.crawl.damage * 4 < find.crawl.damage {
+      // A blank file has no damage, since it has no table.
+      if alone.crawl.hasListedRows, alone.crawl.damage * 4 < find.crawl.damage {
         find = alone
         find.isLogForeign = true
         find.remarks.append("the write-ahead log seems to belong to another database, and was left out")

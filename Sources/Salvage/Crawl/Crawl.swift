@@ -62,6 +62,9 @@ struct Crawl {
   /// How many places of listed trees lack their page.
   var damage: Int { trees.reduce(0) { $0 + ($1.isListed ? $1.gaps.count : 0) } }
 
+  /// Whether the list of tables leads to any page that rows are on, be they many or none.
+  var hasListedRows: Bool { trees.contains { $0.isListed && !$0.leaves.isEmpty } }
+
   /// Pages behind the end of the database as log or journal have it belong to nothing: a transaction that did not end, or
   /// one that made the file shorter.
   mutating func buryCutOffPages() {

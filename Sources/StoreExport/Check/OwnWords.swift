@@ -67,17 +67,17 @@ enum OwnWords {
     gapbytes gapcount gaps gave generated generation generator geometry ghost ghosts give given goes goesbehindend gone
     grounds group grouped groups grown gzip hadmark half halfpair halves hand happened happens hard harvest hasalias
     hasaside haschanged hascleantails hascommittedframes hascrossedlinks hasdamage hasdescendingkey hasdigits hasdoubts
-    hasended hasentitynumbers hasexternal hasforeignvalues hash hasher hashes haskeyword hasleftover haslogfile
-    haslostend hasmagic hasmain hasmark hasplainpage hasprefix hasrowid hasrowids hassignature hasstore hasstuck
-    hassubentities hassums hasunsaved hasusualfractions have having head header headercontradicted headerdestroyed
-    headerend headerlength headeroffset headertruncated headline heads health healthy heard heic heix held helps here
-    hexadecimal hexadecimaldigits hidden high highest highestgone highestpage hint histories history hold holder holds
-    hole holes home html icloud icns identifier identifiers identities identity ifdir iflnk ifnull ifreg ignore ignores
-    ignoreslog image images immutable impossible improperlink included incompatible increment incremental
-    incrementalvacuum index indexcountdiffers indexdefinition indexed indexedcolumns indexes indexesonly indexinterior
-    indexleaf indexleftout inferred infile info inherit init injournal inlog inner innerpages inode inpages input
-    inputoutput inrange inresult insert inserted insertedcount insertion inside inspect inspected install installation
-    installed installing instead integer integers integrity intercept interior interrupt interrupted
+    hasended hasentitynumbers hasexternal hasforeignvalues hash hasher hashes haskeyword hasleftover haslistedrows
+    haslogfile haslostend hasmagic hasmain hasmark hasplainpage hasprefix hasrowid hasrowids hassignature hasstore
+    hasstuck hassubentities hassums hasunsaved hasusualfractions have having head header headercontradicted
+    headerdestroyed headerend headerlength headeroffset headertruncated headline heads health healthy heard heic heix
+    held helps here hexadecimal hexadecimaldigits hidden high highest highestgone highestpage hint histories history
+    hold holder holds hole holes home html icloud icns identifier identifiers identities identity ifdir iflnk ifnull
+    ifreg ignore ignores ignoreslog image images immutable impossible improperlink included incompatible increment
+    incremental incrementalvacuum index indexcountdiffers indexdefinition indexed indexedcolumns indexes indexesonly
+    indexinterior indexleaf indexleftout inferred infile info inherit init injournal inlog inner innerpages inode
+    inpages input inputoutput inrange inresult insert inserted insertedcount insertion inside inspect inspected install
+    installation installed installing instead integer integers integrity intercept interior interrupt interrupted
     interruptedtransaction into inuse invalid invalidtext inverse inwindow ioerr ioerror isalone isaltered
     isamongcapitals isany isapart isarmored isascending isasked isatend isautovacuum isbad isbalanced isbeginning
     isbeside isbetter isbetweenpages isbeyondchance isbigendian isblob isbookkeeping isbounded isbroken isbuilt isbusy
