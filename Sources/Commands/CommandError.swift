@@ -5,7 +5,7 @@ typealias CommandError = Failure<CommandErrorKind>
 
 /// Why the command line itself cannot do what was asked.
 enum CommandErrorKind: String, FailureKind {
-  /// The answer was not yes, or nobody could be asked.
+  /// The answer was not yes, or there is no terminal to ask at.
   case notConfirmed = "not-confirmed"
 
   /// A key cannot be used; the code is that of the encryption's error, where that is the cause.

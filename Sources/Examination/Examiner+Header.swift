@@ -46,7 +46,7 @@ extension Examiner {
     return try openHeaderless(bytes, kind, header, &examination)
   }
 
-  /// Opens a database by the looks of its pages; nil where there are none, which the verdict then says.
+  /// Opens a database by what its pages are like; nil where there are none, which the verdict then says.
   private func openHeaderless(
     _ bytes: StoreBytes, _ kind: FileKind, _ header: DatabaseHeader?, _ examination: inout Examination
   ) throws -> Database? {

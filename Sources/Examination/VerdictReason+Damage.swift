@@ -115,7 +115,7 @@ extension VerdictReason {
   }
 
   static func damagedPages(_ report: IntegrityReport) -> VerdictReason {
-    let kinds = report.findings.counts.filter { $0.key.severity == .damage }
+    let kinds = report.findings.damage
     let worst = kinds.max { ($0.value, $1.key.rawValue) < ($1.value, $0.key.rawValue) }?.key
     let count = kinds.values.reduce(0, +)
     return VerdictReason(

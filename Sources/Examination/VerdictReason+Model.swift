@@ -86,7 +86,7 @@ extension VerdictReason {
     VerdictReason(
       "lacks-tables",
       words:
-        "The store is sound, and lacks what the schema \(quotedName(schema)) has: \(Examination.list(missing)). The app's own migrator runs next.",
+        "The store lacks what the schema \(quotedName(schema)) has: \(Examination.list(missing)). Nothing else wrong was found; the app's own migrator runs next.",
       hint: "Nothing is changed by opening it; the app's migrator brings it up to the schema.")
   }
 

@@ -21,14 +21,14 @@ public enum LazaretErrorKind: String, FailureKind {
   /// The new store is not what it should be.
   case creationFailed = "creation-failed"
 
-  /// The salvage of a quarantined store gave nothing that the app could open, and the policy is to refuse, or somebody asked
+  /// The salvage of a quarantined store gave nothing that the app could open, and the policy is to refuse, or the caller asked
   /// for the salvage itself.
   case salvageFailed = "salvage-failed"
 
   /// The store lies in quarantine and waits for its salvage, and the policy is to refuse.
   case salvagePending = "salvage-pending"
 
-  /// Whoever watched the opening ended it.
+  /// The caller ended the opening.
   case cancelled = "cancelled"
 
   /// What led to the reason.

@@ -92,7 +92,7 @@ extension QuarantineFolder {
     } catch let error as FileError where error.isEnvironmental {
       throw error
     } catch {
-      // It tells nothing of generations, then; whoever asks for the receipt itself gets the error.
+      // It tells nothing of generations, then; a caller that asks for the receipt itself gets the error.
       return nil
     }
   }

@@ -54,7 +54,7 @@ public struct KitFolder: Sendable {
   }
 
   private func generation(of kit: FilePath) -> String? {
-    // What cannot be read names no generation; whoever wants its content is told why.
+    // What cannot be read names no generation; a caller that wants its content is told why.
     (try? RecoveryKit(contentsOf: kit, in: fileSystem))?.generation
   }
 

@@ -25,6 +25,9 @@ public struct Findings: Sendable {
   /// Whether any finding means that content is damaged, and is not just worth knowing.
   public var hasDamage: Bool { counts.keys.contains { $0.severity == .damage } }
 
+  /// How many findings of damage there were of each kind, kept or not.
+  package var damage: [Finding.Kind: Int] { counts.filter { $0.key.severity == .damage } }
+
   /// Whether a finding of this kind was met.
   public func contains(_ kind: Finding.Kind) -> Bool { counts[kind] != nil }
 

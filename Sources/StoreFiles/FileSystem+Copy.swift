@@ -69,7 +69,7 @@ extension FileSystem {
       while done < data.upperBound {
         let wanted = Int(min(Int64(buffer.count), data.upperBound - done))
         let got = try original.read(at: done, length: wanted, into: &buffer)
-        // It has become shorter: that is found by whoever compares it with what it was.
+        // It has become shorter: a caller that compares it with what it was finds that.
         if got == 0 { return }
         try copy.write(buffer[..<got], at: done)
         done += Int64(got)

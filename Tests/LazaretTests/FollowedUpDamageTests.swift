@@ -28,17 +28,7 @@ struct FollowedUpDamageTests {
   private static func scene(records: Int = 2_000) throws -> Scene {
     let scene = try Scene()
     try scene.makeStore()
-    let queue = try DatabaseQueue(path: scene.store().string)
-    try queue.writeWithoutTransaction { database in
-      try database.execute(
-        sql: """
-          WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(records))
-          INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT) SELECT i, 1, 1 FROM n;
-          UPDATE Z_PRIMARYKEY SET Z_MAX = \(records);
-          PRAGMA wal_checkpoint(TRUNCATE)
-          """)
-    }
-    try queue.close()
+    try scene.addCars(records, last: "PRAGMA wal_checkpoint(TRUNCATE)")
     return scene
   }
 

@@ -98,6 +98,23 @@ struct Scene {
     try folder.write(try creation.bytes(), to: "Stores/\(name)")
   }
 
+  /// Puts cars into the store, whose keys and names are numbered from 1.
+  ///
+  /// - Parameter pragma: the last statement, which says what becomes of the log.
+  func addCars(_ count: Int, last pragma: String) throws {
+    let queue = try DatabaseQueue(path: store().string)
+    try queue.writeWithoutTransaction { database in
+      try database.execute(
+        sql: """
+          WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(count))
+          INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZNAME) SELECT i, 1, 1, 'car ' || i FROM n;
+          UPDATE Z_PRIMARYKEY SET Z_MAX = \(count);
+          \(pragma)
+          """)
+    }
+    try queue.close()
+  }
+
   /// Makes a store of every part a store can have, none of which is what it should be.
   func makeDamagedStore(_ name: String = "App.sqlite", text: String = "nothing like a database") throws {
     // Not plainly a text, which is a file of another kind.

@@ -16,17 +16,7 @@ struct WrongModelTests {
   private func scene() throws -> (scene: Scene, boats: AppModel) {
     let scene = try Scene()
     try scene.makeStore()
-    let queue = try DatabaseQueue(path: scene.store().string)
-    try queue.writeWithoutTransaction { database in
-      try database.execute(
-        sql: """
-          WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 92)
-          INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZNAME) SELECT i, 1, 1, 'car ' || i FROM n;
-          UPDATE Z_PRIMARYKEY SET Z_MAX = 92;
-          PRAGMA journal_mode = DELETE
-          """)
-    }
-    try queue.close()
+    try scene.addCars(92, last: "PRAGMA journal_mode = DELETE")
     try scene.folder.write(Self.contents, to: "Boats.xcdatamodeld/V1.xcdatamodel/contents")
     return (scene, try AppModel.load(scene.folder.appending("Boats.xcdatamodeld")))
   }

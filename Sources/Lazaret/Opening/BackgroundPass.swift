@@ -106,15 +106,11 @@ extension BackgroundPass.Task {
         return .notDue
       }
       guard let interval = policy.checkInterval, try isDue(after: interval) else { return .notDue }
-      let findings = try RecoveryKit.check(ofOpen: place.main).findings
-      let kinds = findings.counts.filter { $0.key.severity == .damage }
-      guard let first = kinds.keys.map(\.rawValue).min() else {
-        try note(damage: nil)
-        return .sound
-      }
-      try note(damage: first)
-      let damage = FoundDamage(
-        store: place.main, flaws: kinds.values.reduce(0, +), kinds: kinds.keys.map(\.rawValue).sorted())
+      let found = try RecoveryKit.check(ofOpen: place.main).findings.damage
+      let kinds = found.keys.map(\.rawValue).sorted()
+      try note(damage: kinds.first)
+      guard !found.isEmpty else { return .sound }
+      let damage = FoundDamage(store: place.main, flaws: found.values.reduce(0, +), kinds: kinds)
       observer.foundDamage(damage)
       return .damaged(damage)
     } catch let error as any ReportableError {

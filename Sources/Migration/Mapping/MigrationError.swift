@@ -45,7 +45,7 @@ public enum MigrationErrorKind: String, FailureKind, CaseIterable {
   /// A mapping model has an expression that cannot be carried out.
   case expressionUnsupported = "expression-unsupported"
 
-  /// A mapping needs a policy or a function that nobody has provided.
+  /// A mapping needs a policy or a function that the app has not provided.
   case policyMissing = "policy-missing"
 
   /// A custom step failed.
@@ -194,5 +194,16 @@ extension MigrationError {
   var lacksNeededBytes: Bool {
     guard let fileError, fileError.kind == .noSpace else { return false }
     return fileError.neededBytes == nil && self.neededBytes == nil
+  }
+
+  /// A full disk in place of the input/output error that SQLite calls it where its log's index does not fit any more.
+  ///
+  /// - Parameter free: the bytes that are free, which is asked for such an error alone; where that cannot be told the error
+  ///   stays what SQLite called it.
+  func recognizingFullDisk(free: () -> Int64?) -> MigrationError {
+    guard fileError?.kind == .inputOutput, let free = free(), free < 1 << 16 else { return self }
+    let full = MigrationError(FileError(.noSpace, operation: operation, path: path))
+    guard let step = self.step else { return full }
+    return full.told(step: step)
   }
 }

@@ -63,9 +63,8 @@ struct ContestedEntity {
 }
 
 extension MigrationPath {
-  /// What stands against deleting records of entities that the last version still has something of.
-  func refusals(of database: Database) throws -> [MigrationRefusal] {
-    let contested = ContestedEntity.all(on: self)
+  /// What stands against deleting records of contested entities of this way.
+  func refusals(for contested: [ContestedEntity], _ database: Database) throws -> [MigrationRefusal] {
     guard !contested.isEmpty, let model = steps.first?.mapping.source else { return [] }
     let layout = try StoreLayout(model)
     return try contested.compactMap { try $0.refusal(database, layout) }

@@ -69,7 +69,7 @@ extension Migrator {
     plan.detours = path.detours.map(MigrationPlan.Detour.init)
     plan.carriedRenames = path.steps.flatMap { step in step.mapping.carriedRenames.map { "\(step.name): \($0.text)" } }
     if options.whenMigrationLoses == .refuse {
-      plan.refusals = try path.refusals(of: database).map(MigrationPlan.Refusal.init)
+      plan.refusals = try path.refusals(for: ContestedEntity.all(on: path), database).map(MigrationPlan.Refusal.init)
     }
     guard let first = path.steps.first else { return plan }
     // A store that lacks what its model has is told of now, in the words of the step that would meet it.

@@ -12,7 +12,7 @@ struct InPlaceCopy {
   /// The schema after the last step that was carried out; nil before the first.
   private var schema: SQLSchema?
 
-  /// Opens a copy that nobody else opens, without a log.
+  /// Opens a copy without a log, which no other connection has open.
   init(_ path: FilePath, referenceDate: Double) throws(MigrationError) {
     connection = try StepConnection(path, .write, referenceDate: referenceDate)
     // Both version bytes of the header say WAL, as in every store of Core Data's (format section 3.1).

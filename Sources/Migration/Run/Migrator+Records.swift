@@ -25,7 +25,8 @@ extension Migrator {
       return result
     case .failure(var error):
       if error.path == nil { error.path = path }
-      error.tellSpace(trace.neededBytes, free: freeSpace(beside: path))
+      error = error.recognizingFullDisk { freeSpace(beside: path) }
+      error.tellSpace(trace.neededBytes)
       guard error.kind != .cancelled else { throw error }
       logger.error("migration failed", metadata: ["code": "\(error.code)", "detail": "\(printable(error.detail))"])
       if options.isRecorded { error.reportPath = write(report(of: error, path, trace), path, options) }
@@ -166,13 +167,7 @@ extension Migrator {
 
 extension MigrationError {
   /// Says how much space is needed, where the disk became full on the way.
-  fileprivate mutating func tellSpace(_ needed: Int64?, free: Int64?) {
-    // SQLite calls it an input/output error where its log's index does not fit any more.
-    if fileError?.kind == .inputOutput, let free, free < 1 << 16 {
-      let step = self.step
-      self = MigrationError(FileError(.noSpace, operation: operation, path: path))
-      if let step { self = told(step: step) }
-    }
+  fileprivate mutating func tellSpace(_ needed: Int64?) {
     guard let needed, lacksNeededBytes else { return }
     detail += "; the migration needs \(needed) bytes in all beside the store"
     self.neededBytes = needed

@@ -18,22 +18,13 @@ extension Migrator {
         remaining = remaining.dropFirst(done)
       } catch {
         // Whether the disk is full must be asked while it is.
-        let reason = fullDisk(error, run)
+        let reason = error.recognizingFullDisk { try? fileSystem.freeSpace(at: run.folder.path) }
         // A half made file serves no run, and its room may be what is lacking; the first error is the one to report.
         try? folder.removeUnfinished(run.number)
         throw told(reason, run).told(step: step.name)
       }
     }
     return run.journal
-  }
-
-  /// A full disk in place of the input/output error that SQLite calls it where its log's index does not fit any more.
-  private func fullDisk(_ error: MigrationError, _ run: StepRun) -> MigrationError {
-    // Where the free space cannot be had, the error stays what SQLite called it.
-    guard error.fileError?.kind == .inputOutput, let free = try? fileSystem.freeSpace(at: run.folder.path),
-      free < 1 << 16
-    else { return error }
-    return MigrationError(FileError(.noSpace, operation: error.operation, path: error.path))
   }
 
   /// A disk that became full on the way is told with the number of bytes that the rest of the way needs.

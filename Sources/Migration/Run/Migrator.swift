@@ -10,78 +10,6 @@ public import SystemPackage
 /// The original is not touched until the last step has passed every check; then it becomes the backup. Whoever finds a
 /// migration that was interrupted goes on from its last finished step.
 public struct Migrator: Sendable {
-  /// How a store is migrated.
-  public struct Options: Sendable {
-    /// The version to go to; the current one if nil.
-    public var version: String?
-
-    /// Whether it is one step, whatever mappings, stages and versions lie between.
-    public var isDirect = false
-
-    /// The versions that it goes through in any case, in this order.
-    public var via: [String] = []
-
-    /// What becomes of a migration that would delete what the version it leads to still has.
-    public var whenMigrationLoses = LossRemedy.refuse
-
-    /// Whether names decide where renaming identifiers disagree: for salvages, which keep what is there.
-    package var matchesNames = false
-
-    /// Where the migrated store is written; nil for the place of the original.
-    public var output: FilePath?
-
-    /// The folder that holds `Backups/`; nil for the store's own.
-    public var home: FilePath?
-
-    /// Mappings to use in place of inferred ones where their hashes fit.
-    public var mappings: [MappingModel] = []
-
-    /// Whether even what only adds and renames is carried out as a rebuild, which also makes the file compact.
-    public var alwaysRebuilds = false
-
-    /// The policies that mappings ask for.
-    public var policies = MigrationPolicies()
-
-    /// Code of the app that runs before and after steps.
-    public var stages: [MigrationStage] = []
-
-    /// Free text for policies and handlers.
-    public var userInfo: [String: String] = [:]
-
-    /// Called before each step with its name, its number from 1, and their number; false ends the migration.
-    public var progress: @Sendable (_ step: String, _ number: Int, _ count: Int) -> Bool = { _, _, _ in true }
-
-    /// Whether the migration is to end; nil asks nobody.
-    ///
-    /// Asked twice a second, on another thread, while SQLite works on a statement, which may take minutes.
-    public var isCancelled: (@Sendable () -> Bool)?
-
-    /// Whether the home (or the store's folder) keeps records of it: a report in `Reports/` where it fails, a line in
-    /// `migrations.jsonl` where it ends well.
-    public var isRecorded = false
-
-    /// To the current version, in place.
-    public init() {}
-  }
-
-  /// What a migration did.
-  public struct Result: Sendable, Hashable {
-    /// The migrated store.
-    public var store: FilePath
-
-    /// The original, whole, where it was replaced.
-    public var backup: FilePath?
-
-    /// What each step did; empty where nothing had to be done.
-    public var steps: [StepAccount]
-
-    /// How many of the steps an earlier run had finished.
-    public var resumedSteps: Int
-
-    /// What it cost; nil where nothing had to be done.
-    public var metrics: MigrationMetrics?
-  }
-
   let bundle: ModelBundle
   let surroundings: Surroundings
   let logger: Logger
@@ -348,91 +276,6 @@ public struct Migrator: Sendable {
     return path
   }
 
-  /// The steps that are left; nil where the model or the options have changed since.
-  private func rest(
-    of journal: MigrationJournal, _ file: FilePath, _ options: Options
-  ) throws(MigrationError) -> MigrationPath? {
-    let expected = journal.steps.dropFirst(journal.finished)
-    // The file may be of a draft that the way goes through; where it goes from there has been decided.
-    var options = options
-    options.version = expected.last?.destination ?? options.version ?? bundle.current.name
-    options.via = expected.dropLast().map(\.destination)
-    let rest = try way(from: try storeFacts(file), options)
-    let found = rest.steps.map { ManagedObjectModel.versionChecksum(of: $0.mapping.destinationHashes) }
-    return found == expected.map(\.destinationChecksum) ? rest : nil
-  }
-
-  /// The steps that lead from a store to the wanted version.
-  ///
-  /// The version is found by the hashes in the metadata; where the bundle lacks it, the store's own model is taken.
-  func way(from facts: StoreFacts, _ options: Options) throws(MigrationError) -> MigrationPath {
-    let source = try source(facts)
-    if case .model(let model) = source { try refuseForeign(model, options) }
-    var choice = MigrationPath.Options(
-      isDirect: options.isDirect, via: options.via, mappings: options.mappings, stages: options.stages,
-      acceptsLosses: options.whenMigrationLoses == .migrate)
-    choice.matchesNames = options.matchesNames
-    let path = try MigrationPath(in: bundle, from: source, to: options.version, options: choice)
-    try checkCustomSteps(path, options)
-    return path
-  }
-
-  /// The model that a store was written with: a version of the bundle, or the one that it carries.
-  private func source(_ facts: StoreFacts) throws(MigrationError) -> MigrationPath.Source {
-    let hashes = facts.metadata.versionHashes
-    let carried = facts.model.flatMap { $0.versionHashes() == hashes ? $0 : nil }
-    if let known = version(of: facts) {
-      return carried.map { .stored(version: known.name, model: $0) } ?? .version(known.name)
-    }
-    if let carried { return .model(carried) }
-    throw MigrationError(
-      .sourceModelMissing, operation: "plan the migration", path: bundle.path,
-      detail: "no version of the model has the store's version hashes, and the store carries no model of its own")
-  }
-
-  /// Stops where records would go although the version still has something of their entity's name or identifier.
-  private func refuseLosses(
-    _ path: MigrationPath, _ file: FilePath, _ options: Options
-  ) throws(MigrationError) {
-    guard options.whenMigrationLoses == .refuse, !ContestedEntity.all(on: path).isEmpty else { return }
-    let connection = try StepConnection(file, .immutable)
-    let refusals = try connection.read { try path.refusals(of: $0) }
-    try connection.close()
-    guard let first = refusals.first else { return }
-    var error = MigrationError(refusals: refusals)
-    error.operation = "plan the migration"
-    throw first.step.map { error.told(step: $0) } ?? error
-  }
-
-  /// The version of the bundle that a store was written with; nil for none.
-  func version(of facts: StoreFacts) -> ModelVersion? {
-    bundle.version(
-      matching: facts.metadata.versionHashes, identifiers: facts.metadata.versionIdentifiers, cached: facts.model)
-  }
-
-  /// Stops where the store is of a model that is newer than the app's, or of another app's.
-  ///
-  /// Migrating would delete what only that model knows. Who names the version to go to has decided.
-  private func refuseForeign(_ model: ManagedObjectModel, _ options: Options) throws(MigrationError) {
-    let target = options.version.flatMap { bundle.version(named: $0) } ?? bundle.current
-    let known = bundle.versions(upTo: target)
-    let names = Set(known.flatMap(\.model.entities.keys))
-    guard !names.isDisjoint(with: model.entities.keys) else {
-      throw MigrationError(
-        .otherModel, operation: "plan the migration", path: bundle.path,
-        detail: "the store has no entity in common with the model")
-    }
-    let surplus = options.version == nil ? model.surplus(over: known.map(\.model)) : []
-    guard surplus.isEmpty else {
-      let list = surplus.prefix(10).map(printable).joined(separator: ", ")
-      throw MigrationError(
-        .newerModel, operation: "plan the migration", path: bundle.path,
-        detail:
-          "the store's model has something that \"\(printable(target.name))\" and the versions before it lack: \(list)"
-          + (surplus.count > 10 ? " and \(surplus.count - 10) more" : ""))
-    }
-  }
-
   /// Copies the set as it is and brings its log into the copy; the original is only read.
   private func copy(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ members: [MigrationJournal.Member]
@@ -473,21 +316,6 @@ public struct Migrator: Sendable {
       for suffix in ["-wal", "-shm", "-journal"] { try fileSystem.unlink(path.sibling(suffix: suffix)) }
       try fileSystem.install(path, at: folder.step(number), replacing: true)
     }
-  }
-
-  // MARK: Looking
-
-  struct StoreFacts {
-    var metadata: StoreMetadata
-    var model: ManagedObjectModel?
-  }
-
-  /// The metadata and the cached model of a file of the working folder.
-  func storeFacts(_ path: FilePath) throws(MigrationError) -> StoreFacts {
-    let connection = try StepConnection(path, .immutable)
-    let facts = try connection.read { try StoreFacts($0) }
-    try connection.close()
-    return facts
   }
 
   /// Stops where the disk is too full, and says how much is needed.

@@ -3,6 +3,25 @@ internal import GRDB
 internal import ManagedObjectModel
 internal import PersistentStore
 internal import StoreFiles
+internal import SystemPackage
+
+extension Migrator {
+  /// What a store says of itself.
+  struct StoreFacts {
+    var metadata: StoreMetadata
+
+    /// The model that it carries; nil for none that can be read.
+    var model: ManagedObjectModel?
+  }
+
+  /// The metadata and the cached model of a file of the working folder.
+  func storeFacts(_ path: FilePath) throws(MigrationError) -> StoreFacts {
+    let connection = try StepConnection(path, .immutable)
+    let facts = try connection.read { try StoreFacts($0) }
+    try connection.close()
+    return facts
+  }
+}
 
 extension Migrator.StoreFacts {
   /// Reads what a store says of itself; a model cache that cannot be read counts as none.

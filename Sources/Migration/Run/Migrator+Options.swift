@@ -1,0 +1,76 @@
+public import StoreFiles
+public import SystemPackage
+
+extension Migrator {
+  /// How a store is migrated.
+  public struct Options: Sendable {
+    /// The version to go to; the current one if nil.
+    public var version: String?
+
+    /// Whether it is one step, whatever mappings, stages and versions lie between.
+    public var isDirect = false
+
+    /// The versions that it goes through in any case, in this order.
+    public var via: [String] = []
+
+    /// What becomes of a migration that would delete what the version it leads to still has.
+    public var whenMigrationLoses = LossRemedy.refuse
+
+    /// Whether names decide where renaming identifiers disagree: for salvages, which keep what is there.
+    package var matchesNames = false
+
+    /// Where the migrated store is written; nil for the place of the original.
+    public var output: FilePath?
+
+    /// The folder that holds `Backups/`; nil for the store's own.
+    public var home: FilePath?
+
+    /// Mappings to use in place of inferred ones where their hashes fit.
+    public var mappings: [MappingModel] = []
+
+    /// Whether even what only adds and renames is carried out as a rebuild, which also makes the file compact.
+    public var alwaysRebuilds = false
+
+    /// The policies that mappings ask for.
+    public var policies = MigrationPolicies()
+
+    /// Code of the app that runs before and after steps.
+    public var stages: [MigrationStage] = []
+
+    /// Free text for policies and handlers.
+    public var userInfo: [String: String] = [:]
+
+    /// Called before each step with its name, its number from 1, and their number; false ends the migration.
+    public var progress: @Sendable (_ step: String, _ number: Int, _ count: Int) -> Bool = { _, _, _ in true }
+
+    /// Whether the migration is to end; nil asks nobody.
+    ///
+    /// Asked twice a second, on another thread, while SQLite works on a statement, which may take minutes.
+    public var isCancelled: (@Sendable () -> Bool)?
+
+    /// Whether the home (or the store's folder) keeps records of it: a report in `Reports/` where it fails, a line in
+    /// `migrations.jsonl` where it ends well.
+    public var isRecorded = false
+
+    /// To the current version, in place.
+    public init() {}
+  }
+
+  /// What a migration did.
+  public struct Result: Sendable, Hashable {
+    /// The migrated store.
+    public var store: FilePath
+
+    /// The original, whole, where it was replaced.
+    public var backup: FilePath?
+
+    /// What each step did; empty where nothing had to be done.
+    public var steps: [StepAccount]
+
+    /// How many of the steps an earlier run had finished.
+    public var resumedSteps: Int
+
+    /// What it cost; nil where nothing had to be done.
+    public var metrics: MigrationMetrics?
+  }
+}
