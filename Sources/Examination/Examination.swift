@@ -46,6 +46,9 @@ public struct Examination: Sendable {
   /// The model the store was written with: the app's version, or the one cached in the store.
   public var storeModel: ManagedObjectModel?
 
+  /// Why the store is newer than the app, where it is; told of a damaged one too.
+  public var newer: VerdictReason?
+
   /// The metadata of a Core Data store.
   public var metadata: StoreMetadata?
 
@@ -87,6 +90,9 @@ public struct Health: Sendable {
 
   /// The encoding of all text; nil where the header is destroyed.
   public var encoding: TextEncoding?
+
+  /// Whether its header says that changes go to a write-ahead log, not to a rollback journal; nil where it is destroyed.
+  public var usesLog: Bool?
 
   /// The version of SQLite that wrote the store last, as its header says.
   public var writtenBySQLite: String?

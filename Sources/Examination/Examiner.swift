@@ -77,8 +77,9 @@ public struct Examiner: Sendable {
       }
       do {
         let before = try files.members(in: fileSystem)
-        let examination = try look(at: files, members: before, model: model, options: options)
+        var examination = try look(at: files, members: before, model: model, options: options)
         let isUnchanged = try files.members(in: fileSystem) == before
+        examination.tellWhetherNewer()
         if isUnchanged, !examination.isBad || haveRested(before) { return examination }
         last = examination
       } catch let error as FileError {
@@ -260,6 +261,13 @@ extension Examination {
     self.reason = reason
   }
 
+  /// Says of a damaged store that it is newer than the app as well, where it is: the app cannot use what is salvaged of it.
+  fileprivate mutating func tellWhetherNewer() {
+    guard verdict == .damaged, let newer else { return }
+    reason.words += " \(newer.words)"
+    reason.hint = newer.hint
+  }
+
   /// Gives the verdict of damage where any was noted, whatever was looking when it was met.
   mutating func condemnForNotes() {
     guard let note = health.notes.first(where: { $0.severity == .damage }) else { return }
@@ -285,6 +293,7 @@ extension Examination {
     if let stored = database.header { health.add(stored.findings) }
     // What was written over the header says nothing of who wrote the store.
     if let header, header.isConsistent {
+      health.usesLog = header.usesWriteAheadLog
       health.writtenBySQLite = header.sqliteVersionName
       health.addKnownBugs(sqliteVersion: header.sqliteVersion, usesLog: header.usesWriteAheadLog)
     }

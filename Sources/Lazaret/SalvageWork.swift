@@ -238,9 +238,7 @@ extension SalvageReport {
 
 extension Examination {
   /// Whether nothing is wrong with the store but that the app is older than it.
-  var isNewerThanApp: Bool {
-    verdict == .unavailable && ["newer-model", "newer-version"].contains(reason.code)
-  }
+  var isNewerThanApp: Bool { verdict == .unavailable && newer != nil }
 }
 
 extension SalvageError {

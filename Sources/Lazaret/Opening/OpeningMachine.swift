@@ -121,10 +121,11 @@ struct OpeningMachine {
   /// Leads to `judge`.
   private func look() throws -> Transition {
     let place = try PlaceSearch(path: path, surroundings: surroundings).place()
-    try place.requireRoomForSQLite(to: "open the store")
     // Its connection would keep this opening from moving the store.
     BackgroundPass.waitForRunning(of: place.main)
     let examination = try examiner(of: place).examine(place, countsRecords: false)
+    try place.requireRoomForSQLite(
+      to: "open the store", usesLog: examination.health.usesLog ?? coordinator.model.isCoreData)
     coordinator.logger.debug(
       "examined", metadata: ["verdict": "\(examination.verdict)", "reason": "\(examination.reason.code)"])
     return Transition(to: .judge(Judgement(of: place, seen: examination)))
@@ -138,6 +139,7 @@ struct OpeningMachine {
     case .compatible: return .keep(judgement)
     case .outdated where judgement.migrationError == nil: return .migrate(judgement)
     case .missing where judgement.examination.health.files.isEmpty: return .fill(judgement)
+    case .damaged where judgement.isOfNewerApp: throw judgement.refusal(at: path)
     case .missing, .outdated, .incompatible, .damaged:
       guard policy.remedy(for: judgement) != .refuse else { throw judgement.refusal(at: path) }
       return .makeRoom(judgement)
@@ -264,7 +266,7 @@ struct OpeningMachine {
     case .usable(let installation, let files, let result):
       events = try salvage.install(installation, files, result)
     case .newer(let examination):
-      throw LazaretError(.unavailable, examination, path: path)
+      throw salvage.waitsForNewerApp(examination)
     case .nothing(let error):
       if policy.whenSalvageFails == .refuse, let error { throw error }
       observer.progress(.init(phase: .creating))
