@@ -13,12 +13,12 @@ struct BackupReleaseCommand: ParsableCommand {
       Where nothing is to be released the exit code is 0 too.
 
       EXAMPLE
-        lazaret backup release 2026-11-21-10-11-12
+        lazaret backup release b-2026-11-21-10-11-12
 
       \(ExitStatus.help)
       """)
 
-  @Argument(help: "The name of a backup, such as 2026-11-21-10-11-12.")
+  @Argument(help: "The name of a backup, such as b-2026-11-21-10-11-12.")
   var id: BackupArgument
 
   @OptionGroup var source: BackupPlaceOptions

@@ -24,12 +24,12 @@ struct BackupRestoreCommand: ParsableCommand {
       EXAMPLES
         lazaret backup restore --preview
         lazaret backup restore --at 2026-11-20T18:00:00Z
-        lazaret backup restore 2026-11-21-10-11-12 --entity Car --to Cars.sqlite
+        lazaret backup restore b-2026-11-21-10-11-12 --entity Car --to Cars.sqlite
 
       \(ExitStatus.help)
       """)
 
-  @Argument(help: "The name of a backup, such as 2026-11-21-10-11-12.")
+  @Argument(help: "The name of a backup, such as b-2026-11-21-10-11-12.")
   var id: BackupArgument?
 
   @Option(help: ArgumentHelp("The newest backup that is not later, such as 2026-11-20T18:00:00Z.", valueName: "time"))
