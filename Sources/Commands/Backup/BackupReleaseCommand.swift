@@ -32,11 +32,16 @@ struct BackupReleaseCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let note = try source.backups.release(id.id, in: try source.place(with: id.id))
+      let source = try source.chosen(to: "release the backup", json: output.json)
+      let note = try source.home.finding(backup: id.id, forQuarantined: "quarantine release ID") {
+        try source.backups.release(id.id, in: try source.place(with: id.id))
+      }
       Terminal.standardOutput.write(
         output.json
           ? JSONText.pretty(
-            Released(backup: id.id.description, released: note != nil, onlyHere: note.map { BackupJSON.OnlyHere($0) }))
+            source.home.told(
+              Released(
+                backup: id.id.description, released: note != nil, onlyHere: note.map { BackupJSON.OnlyHere($0) })))
           : text(note))
     }
   }
