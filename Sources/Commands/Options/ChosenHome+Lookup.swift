@@ -60,6 +60,8 @@ extension ChosenHome {
       error.hint = "Work on that one with: --home ."
     } else if error.hint.hasPrefix("List what there is with: lazaret backup list") {
       error.hint = "List what there is with: lazaret backup list\(option). \(Self.another)"
+    } else if error.hint.hasSuffix("lazaret backup undelete") {
+      error.hint += option
     }
   }
 
