@@ -62,7 +62,7 @@ struct BackupCreateCommand: ParsableCommand {
       let home = home.of(store: store.path)
       home.tell(json: output.json)
       let backups = Backups(home: home.path)
-      let backup = try backups.create(store.path, request)
+      let backup = try home.writing { try backups.create(store.path, request) }
       line.clear()
       let place = backups.place(of: store.path)
       if output.json {

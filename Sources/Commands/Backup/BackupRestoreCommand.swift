@@ -151,7 +151,7 @@ struct BackupRestoreCommand: ParsableCommand {
   ) throws {
     Terminal.standardOutput.write(
       output.json
-        ? JSONText.pretty(home.told(RestoreJSON(report, quarantined: quarantined, before: before)))
+        ? JSONText.pretty(home.told(RestoreJSON(report, quarantined: quarantined, before: before, in: home)))
         : RestoreJSON.text(report, quarantined: quarantined, before: before))
     if !report.isComplete { throw ExitStatus.doubtful }
   }

@@ -118,7 +118,7 @@ struct ExportCommand: ParsableCommand {
         line.show(phase.words, done, of: total)
         return !Interruption.isRequested
       }
-      let prepared = try exports.prepare(store.path, options, progress: progress)
+      let prepared = try home.writing { try exports.prepare(store.path, options, progress: progress) }
       line.clear()
       let text = ExportText(prepared.preview, recipients: recipients)
       if dryRun {

@@ -79,6 +79,27 @@ extension ChosenHome {
     }
   }
 
+  /// Runs what writes into the home; where that is the store's folder, and it cannot be written to, the error says how another
+  /// home is given.
+  func writing<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch let error as FileError {
+      throw naming(error)
+    } catch let error as BackupError {
+      throw naming(error)
+    } catch let error as SupportBundleError {
+      throw naming(error)
+    }
+  }
+
+  private func naming<Kind>(_ error: Failure<Kind>) -> Failure<Kind> {
+    guard reason == .store, ["permission-denied", "read-only-file-system"].contains(error.code) else { return error }
+    var error = error
+    error.hint += " The home is the store's folder. \(Self.another)"
+    return error
+  }
+
   private var isElsewhere: Bool { !Self.isSame(".", path) }
 
   private func hasBackup(_ id: BackupIdentifier) throws -> Bool {

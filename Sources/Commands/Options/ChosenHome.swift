@@ -53,7 +53,13 @@ struct ChosenHome {
   }
 
   /// The same for a command that names the store by its path.
-  var optionBesidesStore: String { reason == .option ? " --home \(shellQuoted(path))" : "" }
+  var optionBesidesStore: String { pathBesidesStore.map { " --home \(shellQuoted($0))" } ?? "" }
+
+  /// The home from the root, for a command that names the store by its path; nil where the command takes it by itself.
+  var pathBesidesStore: FilePath? {
+    // A folder that is not there is named as it was given.
+    reason == .option ? (try? FileSystem().realPath(path)) ?? path : nil
+  }
 
   /// The home, if it is there; for verbs that look something up in it.
   ///
