@@ -204,7 +204,7 @@ struct OpeningMachine {
     // A run may have ended between making room and filling it: its store is told of now.
     let found = try (waiting ?? quarantine.newest()).map { try quarantine.found($0) }
     let told = [found].compactMap(\.self)
-    if let waiting, try policy.continuesSalvage(of: waiting, at: path) {
+    if let waiting, try policy.continuesSalvage(of: waiting, at: path, home: coordinator.home) {
       _ = consume lock
       return Transition(to: .salvage(waiting, judgement, told: told))
     }
@@ -244,7 +244,7 @@ struct OpeningMachine {
       undo: try quarantine.undo(of: stored), at: surroundings.now())
     // What was left over of a store is no reason to forget one that waits.
     let waiting = salvage?.isWanted == true ? stored : isStore ? nil : try quarantine.waiting()
-    if let waiting, try policy.continuesSalvage(of: waiting, at: path) {
+    if let waiting, try policy.continuesSalvage(of: waiting, at: path, home: coordinator.home) {
       _ = consume staged
       _ = consume lock
       return Transition(to: .salvage(waiting, judgement, told: [quarantined]))

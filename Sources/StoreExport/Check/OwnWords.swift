@@ -13,116 +13,117 @@ enum OwnWords {
     applicationid applied appversion arch architecture archive archiveerror aremostlyusual arena argument array arrived
     arriving ascending ascii asdamaged asfound aside asidetarget asked asks assembly atoldplace atransaction
     atransactionstring attach attempt attempts attoseconds attribute attributecolumns attributes auto autodefinition
-    autoincrement autoindex available avif away back backed backgroundpass backup backupidentifier backups badcells
-    badpointers bagging bagit base bases basis basiswords batch batchsize because becomes been before beforeinstall
-    beforemigration beforenew beforerestore began begin beginning begins beginsconstraint beginswithletter begun behind
-    behindend belong belongs below beside best bestfit better between bigendian binary binarypropertylist bitflips bits
-    blob blobs block blocks body bool boolean border borders both bound bounds bplist brings broken brought
-    btreeinitpage buckets budget buffer builder bundle bundledamaged bundledname bundleunreadable busy busytimeout
-    byentity byname bysum byte bytes cache cached cachedmodel caff came canbenull cancelled candidate candidates cannot
-    cannotopen canonical cantopen capacity capitalizedfirst carriedrenames carries carving case cases cast catalog
-    catalogs catalogue catalogueunreadable cause causes cell cellcount cellend cellinvalid cellpointerinvalid cells
-    cellsoverlap cellstart census certain certainty chain chains chainsofrows chancecount chancematches chanceplaces
-    chances change changecounter changed changedplaces changes changing char character characters check checked checker
-    checking checkinterval checkpoint checkpointsequence checksswaps checksum child children choice choices choose
-    chosen chunk circle civil claimed claims classes clause cleantails clob clock close closed cloud code codes
-    codeunits collate collation collected column columncount columnmatching columnnames columnorder columns comes comm
-    command commit commitsbehindbreak committed committedframes common companions compare comparison comparisons
-    compatible compiled compiledmappingmodel complaint complete completed component composite compositeleaf compressed
-    concernsdata condition conditions confidence configuration conflict conflicts confused connection connections
-    constraint constraintleftout constraints contact container contains content contentbytes contents contentstart
-    contested continuation continue contradict contradicted contradicting contradictingpages contradictions contradicts
-    control convert coordinator copied copiedcount copies copy copying core coredata coredatacode correct corrected
-    corruption could count counted counter counting countings counts countsrecords covered crawl create created creates
-    creating creation creationfailed cross crossdevice current currentmodel currentversionname cursor damage damaged
-    damagedmetadata damagedpages damagedtables dangling danglinglink data database databaseerror databaseofversion
-    databasepages databases databasevalue dataend date dates dateshifthasseconds datesranked datesshifted dayofera
-    dayofyear days dbmoved dead debug debugging decides decimal decision declared declaredtype decrement decrypt
-    decrypted decrypting deep deeper default defaultcachesize defaulted defaults defaultvalue defer deferrable deferred
-    definition definitions delete deleted deletedtables deletes deliveries denied density depth derived derivedattribute
-    derivedattributewithouttrigger desc describes description descriptor descriptors destination destinationcolumn
-    destinationofotherentity destinationorder destinationordercolumn destroyed destructor detach detail details detected
-    detours device dictionary differ differences differently differing differs digest digests digit digits direct
-    directory directorynotempty dirtytails discard discarding disk diskquotaexceeded distance distances distinct
-    dividers dividerstarts doctype document does done donor doub double doubling doubt doubtedrows doubtful
-    doubtfulcount doubtfulreasons doubtreason doubts doubtwords down download downloaded drop dropped dropping duck
-    duplicatevalues each earlier earlierruns eighth elapsed elements else elsewhere embedded empty emptyindexes
-    emptypages emptystore encodedtext encoder encoding encodings encodingunknown encrypted encryption ended
-    endeduncleanly ending endofdatabase ends endsexactly enough entities entity entitycolumn entitycounts entityfields
-    entityindexes entityname entitynumber entitynumbers entries entry environmentalerror errno error escape estimate
-    estimated event events every everything evidence evidencechanged evidencefault exact examination examine examined
-    examiner examining examples exclusive exemptcount exemptvalues exist exists expansion expansionnotzero expected
-    expectednames expectedtables expects export exported exporting exports expression extended extends external
-    externalbytes externaldata externalize facts failed failing fails failure failures false fate fates feff fence fetch
-    fetchedproperty fewer fffd field fieldcount fieldcounts fields file fileerror fileerrorkind fileexists filekind
-    filename filenametoolong filepath files filesystem filetoolarge filetoolong filetooshort fill filled filling film
-    filter find finding findings finds findsdeleted fingerprint finish finished first firstblob firstbytes
-    firstfreeblock firstfreelisttrunk firstkey firstpage firstpositive firstserialtype fits fitsmodel fitting flac flags
-    flaws flipped flippedkind flips floa float folder folders followers follows forecast foreign foreignfile foreignlog
-    foreignmodel foreignrun foreigntables foresaw foreseen form format formatversion former found foundbycontent
-    foundcolumns founddamage foundtables four fraction fractions fragment fragmentation fragmentcountwrong fragmented
-    fragmentedbytes fragments frame framecount framelength frames framesbypage framesperpiece frameworkversion free
-    freeblock freeblockinvalid freeblocks freebytes freecount freelist freelistcount freelistcountwrong freelistdamaged
-    freelistleaf freelisttrunk freelisttrunkinvalid freespace fresh from frombackup fromindex ftyp full function gain
-    gapbytes gapcount gaps gave generated generation generator geometry ghost ghosts give given goes goesbehindend gone
-    grounds group grouped groups grown gzip hadmark half halfpair halves hand happened happens hard harvest hasalias
-    hasaside haschanged hascleantails hascommittedframes hascrossedlinks hasdamage hasdescendingkey hasdigits hasdoubts
-    hasended hasentitynumbers hasexternal hasforeignvalues hash hasher hashes haskeyword hasleftover haslistedrows
-    haslogfile haslostend hasmagic hasmain hasmark hasplainpage hasprefix hasrowid hasrowids hassignature hasstore
-    hasstuck hassubentities hassums hasunsaved hasusualfractions have having head header headercontradicted
-    headerdestroyed headerend headerlength headeroffset headertruncated headline heads health healthy heard heic heix
-    held helps here hexadecimal hexadecimaldigits hidden high highest highestgone highestpage hint histories history
-    hold holder holds hole holes home html icloud icns identifier identifiers identities identity ifdir iflnk ifnull
-    ifreg ignore ignores ignoreslog image images immutable impossible improperlink included incompatible increment
-    incremental incrementalvacuum index indexcountdiffers indexdefinition indexed indexedcolumns indexes indexesonly
-    indexinterior indexleaf indexleftout inferred infile info inherit init injournal inlog inner innerpages inode
-    inpages input inputoutput inrange inresult insert inserted insertedcount insertion inside inspect inspected install
-    installation installed installing instead integer integers integrity intercept interior interrupt interrupted
-    interruptedtransaction into inuse invalid invalidtext inverse inwindow ioerr ioerror isalone isaltered
-    isamongcapitals isany isapart isarmored isascending isasked isatend isautovacuum isbad isbalanced isbeginning
-    isbeside isbetter isbetweenpages isbeyondchance isbigendian isblob isbookkeeping isbounded isbroken isbuilt isbusy
-    isbynumber iscancelled ischangeable ischanged ischecked ischecksumright isclosed iscomplete isconsistent iscontested
-    iscontradicted isconvincing iscopy iscoredata iscurrent iscut iscutoff isdamaged isdate isdecided isdecidedbymodels
-    isdecisive isdeferring isdescending isdescendingkey isdigit isdirectory isdone isdoubtful isdropped isempty
-    isencrypted isencryptedorrandom isend isended isentity isenvironmental isestimate isexact isexchangeable isexclusive
-    isexpansionzero isfaithful isfile isfilled isfinite isfirst isfirstblockinside isfirstin isfirstpagereadable
-    isfirstvisit isfit isfitting isflipped isfolder isforeign isforeignfile isframe isfree isfreelistsound isgone isgood
-    isguessed isheader isheaderplausible ishere ishexadecimal ishigh ishighbefore isidentifier isidentity isimpossible
-    isindex isinquarantine isinside isinstalled isinteger isinternal isinterrupted isjoined isjournalapplied isknown
-    islast islastin islastpage isleaf islegal islength isletter islinked islisted islittle islive islocked islogapplied
-    islogforeign islogmode islostexact islow ismade ismarked ismissing ismostlypages ismoved isnarrow isneeded
-    isnewerthanapp isnext isnotingmoves isnotnull isnull isnumber isofcoredata isofthisround isofunknownentity
-    isolderversion isondisk isone isonly isopen isordered isother isotherwriter isoutoforder isown ispagecountvalid
-    ispartial ispartialindex isplain ispoint ispossible isprimarykey isproved isreached isreadable isreadonly
-    isreferenced isreflexive isrenumbered isreplacing isreportkept isreserved isroot issame issamename issamenumber
-    isschemawhole issegment issettled isshared issharpbefore issharpbehind isshort isshortest issign issorted issound
-    issparse isstart isstore isstrict issure issuspect istable istaken istelling istext isthere isthorough istomany
-    istoolarge istoolong istoomany istoomuch istoowide istorn istrusted isunbroken isunchanged isunique isunknown
-    isunsaved isuntyped isunusual isup isupper isusable isvalid isvirtual iswaiting iswalked iswanted iswatched
-    iswellformed iswhole iswide iswithlosses iswithoutrowid iswrite iswriteractive iswrong iszero iszerostart items
-    itself join joined joins jointable jointables jointablesbyentity joints journal journaldone journalfinished
-    journalheaderdestroyed journalheaderinvalid journalhot journalpage journalpagesizediffers journalrecordchecksumwrong
-    journalrecordinvalid journaltruncated journalunreadable jpeg json judge judged judgement just keep keeping keeps
-    kept keptapart keptbytes keptmatches kernel keyname keyneeded keypath keys keystatement kind kindbyte kinds
-    kitfolder kitremarks kits kitsource know known knownentities knows labels lack lacking lacks laidover large larger
-    largereplaced largest largestrootpage largestrootwrong last lastframe lastkey lastkeys lastoftransaction lastpage
-    lastrowid lastusedpage later laterformat latest layout layouts lazakit lazaret lazareterror lead leading leadingto
-    leads leaf leafbytes leafpayloadfraction learn least leave leaves left leftchild leftcount leftout leftovers
-    leftoverscode legacy length lengths lengthshift lengthsize lets letter letters level levels library lies like likely
-    limit limits line lineage lines lineseparator link linkcount linked links linux list listed listedrows listing lists
-    literal littleendian live livetables local localend localpayload lock lockbytepage lockbytes locked locking locks
-    lockwholefile logbehinddatabase logbesideemptydatabase logcutoff logdone logframe logframechecksumwrong
-    logframedamaged logger logheader logheaderchecksumwrong logheaderdestroyed logheadertruncated logindex logmagicwrong
-    logmissingpages logpagesizediffers logpagesizeinvalid logpartialframe logstaleframes loguncommittedframes
-    logversionunknown long longcount longer longest look looked looking looks lookup loser loss losses losswords lost
-    lostbasis lostcellpointers lostisexact lostkeys lostkeysknown lostnumber lostpointers lower lowercase lowercased
-    lowest made magic magicmissing main maincount maindone mainheader make makedirectory makeroom makes makesroomfor
-    makeuuid malformed mandatory manifest mantissa manual many mapped mapping mappingfile mappingmodel
-    mappingmodelsource maps mark marks markup mask master match matched matches matching material maximum maximumcount
-    maximumindexlocal maximumlocal maximumpayloadfraction maximumtablelocal mean meaningless meanslinksareunsupported
-    meant meanwhile measure media meet member members memory memorybytes memorydatabase mended message metadata metrics
-    microseconds middle migratable migrate migrated migratedto migrates migrating migration migrationerror
-    migrationfailed migrationfailedcode migrationfailure migrationretries migrator mine minimumfields minimumlocal
+    autoincrement autoindex available avif away back backed backgroundpass backup backupidentifier backupname backups
+    badcells badpointers bagging bagit base bases basis basiswords batch batchsize because becomes been before
+    beforeinstall beforemigration beforenew beforerestore began begin beginning begins beginsconstraint beginswithletter
+    begun behind behindend belong belongs below beside best bestfit better between bigendian binary binarypropertylist
+    bitflips bits blob blobs block blocks body bool boolean border borders both bound bounds bplist brings broken
+    brought btreeinitpage buckets budget buffer builder bundle bundledamaged bundledname bundleunreadable busy
+    busytimeout byentity byname bysum byte bytes cache cached cachedmodel caff came canbenull cancelled candidate
+    candidates cannot cannotopen canonical cantopen capacity capitalizedfirst carriedrenames carries carving case cases
+    cast catalog catalogs catalogue catalogueunreadable cause causes cell cellcount cellend cellinvalid
+    cellpointerinvalid cells cellsoverlap cellstart census certain certainty chain chains chainsofrows chancecount
+    chancematches chanceplaces chances change changecounter changed changedplaces changes changing char character
+    characters check checked checker checking checkinterval checkpoint checkpointsequence checksswaps checksum child
+    children choice choices choose chosen chunk circle civil claimed claims classes clause cleantails clob clock close
+    closed cloud code codes codeunits collate collation collected column columncount columnmatching columnnames
+    columnorder columns comes comm command commit commitsbehindbreak committed committedframes common companions compare
+    comparison comparisons compatible compiled compiledmappingmodel complaint complete completed component composite
+    compositeleaf compressed concernsdata condition conditions confidence configuration conflict conflicts confused
+    connection connections constraint constraintleftout constraints contact container contains content contentbytes
+    contents contentstart contested continuation continue contradict contradicted contradicting contradictingpages
+    contradictions contradicts control convert coordinator copied copiedcount copies copy copying core coredata
+    coredatacode correct corrected corruption could count counted counter counting countings counts countsrecords
+    covered crawl create created creates creating creation creationfailed cross crossdevice current currentmodel
+    currentversionname cursor damage damaged damagedmetadata damagedpages damagedtables dangling danglinglink data
+    database databaseerror databaseofversion databasepages databases databasevalue dataend date dates
+    dateshifthasseconds datesranked datesshifted dayofera dayofyear days dbmoved dead debug debugging decides decimal
+    decision declared declaredtype decrement decrypt decrypted decrypting deep deeper default defaultcachesize defaulted
+    defaults defaultvalue defer deferrable deferred definition definitions delete deleted deletedtables deletes
+    deliveries denied density depth derived derivedattribute derivedattributewithouttrigger desc describes description
+    descriptor descriptors destination destinationcolumn destinationofotherentity destinationorder
+    destinationordercolumn destroyed destructor detach detail details detected detours device dictionary differ
+    differences differently differing differs digest digests digit digits direct directory directorynotempty dirtytails
+    discard discarding disk diskquotaexceeded distance distances distinct dividers dividerstarts doctype document does
+    done donor doub double doubling doubt doubtedrows doubtful doubtfulcount doubtfulreasons doubtreason doubts
+    doubtwords down download downloaded drop dropped dropping duck duplicatevalues each earlier earlierruns eighth
+    elapsed elements else elsewhere embedded empty emptyindexes emptypages emptystore encodedtext encoder encoding
+    encodings encodingunknown encrypted encryption ended endeduncleanly ending endofdatabase ends endsexactly enough
+    entities entity entitycolumn entitycounts entityfields entityindexes entityname entitynumber entitynumbers entries
+    entry environmentalerror errno error escape estimate estimated event events every everything evidence
+    evidencechanged evidencefault exact examination examine examined examiner examining examples exclusive exemptcount
+    exemptvalues exist exists expansion expansionnotzero expected expectednames expectedtables expects export exported
+    exporting exports expression extended extends external externalbytes externaldata externalize facts failed failing
+    fails failure failures false fate fates feff fence fetch fetchedproperty fewer fffd field fieldcount fieldcounts
+    fields file fileerror fileerrorkind fileexists filekind filename filenametoolong filepath files filesystem
+    filetoolarge filetoolong filetooshort fill filled filling film filter find finding findings finds findsdeleted
+    fingerprint finish finished first firstblob firstbytes firstfreeblock firstfreelisttrunk firstkey firstpage
+    firstpositive firstserialtype fits fitsmodel fitting flac flags flaws flipped flippedkind flips floa float folder
+    folders followers follows forecast foreign foreignfile foreignlog foreignmodel foreignrun foreigntables foresaw
+    foreseen form format formatversion former found foundbycontent foundcolumns founddamage foundtables four fraction
+    fractions fragment fragmentation fragmentcountwrong fragmented fragmentedbytes fragments frame framecount
+    framelength frames framesbypage framesperpiece frameworkversion free freeblock freeblockinvalid freeblocks freebytes
+    freecount freelist freelistcount freelistcountwrong freelistdamaged freelistleaf freelisttrunk freelisttrunkinvalid
+    freespace fresh from frombackup fromindex ftyp full function gain gapbytes gapcount gaps gave generated generation
+    generator geometry ghost ghosts give given goes goesbehindend gone grounds group grouped groups grown gzip hadmark
+    half halfpair halves hand happened happens hard harvest hasalias hasaside haschanged hascleantails
+    hascommittedframes hascrossedlinks hasdamage hasdescendingkey hasdigits hasdoubts hasended hasentitynumbers
+    hasexternal hasforeignvalues hash hasher hashes haskeyword hasleftover haslistedrows haslogfile haslostend hasmagic
+    hasmain hasmark hasplainpage hasprefix hasrowid hasrowids hassignature hasstore hasstuck hassubentities hassums
+    hasunsaved hasusualfractions have having head header headercontradicted headerdestroyed headerend headerlength
+    headeroffset headertruncated headline heads health healthy heard heic heix held helps here hexadecimal
+    hexadecimaldigits hidden high highest highestgone highestpage hint histories history hold holder holds hole holes
+    home html icloud icns identifier identifiers identities identity ifdir iflnk ifnull ifreg ignore ignores ignoreslog
+    image images immutable impossible improperlink included incompatible increment incremental incrementalvacuum index
+    indexcountdiffers indexdefinition indexed indexedcolumns indexes indexesonly indexinterior indexleaf indexleftout
+    inferred infile info inherit init injournal inlog inner innerpages inode inpages input inputoutput inrange inresult
+    insert inserted insertedcount insertion inside inspect inspected install installation installed installing instead
+    integer integers integrity intercept interior interrupt interrupted interruptedtransaction into inuse invalid
+    invalidtext inverse inwindow ioerr ioerror isalone isaltered isamongcapitals isany isapart isarmored isascending
+    isasked isatend isautovacuum isbad isbalanced isbeginning isbeside isbetter isbetweenpages isbeyondchance
+    isbigendian isblob isbookkeeping isbounded isbroken isbuilt isbusy isbynumber iscancelled ischangeable ischanged
+    ischecked ischecksumright isclosed iscomplete isconsistent iscontested iscontradicted isconvincing iscopy iscoredata
+    iscurrent iscut iscutoff isdamaged isdate isdecided isdecidedbymodels isdecisive isdeferring isdescending
+    isdescendingkey isdigit isdirectory isdone isdoubtful isdropped isempty isencrypted isencryptedorrandom isend
+    isended isentity isenvironmental isestimate isexact isexchangeable isexclusive isexpansionzero isfaithful isfile
+    isfilled isfinite isfirst isfirstblockinside isfirstin isfirstpagereadable isfirstvisit isfit isfitting isflipped
+    isfolder isforeign isforeignfile isframe isfree isfreelistsound isgone isgood isguessed isheader isheaderplausible
+    ishere ishexadecimal ishigh ishighbefore isidentifier isidentity isimpossible isindex isinquarantine isinside
+    isinstalled isinteger isinternal isinterrupted isjoined isjournalapplied isknown islast islastin islastpage isleaf
+    islegal islength isletter islinked islisted islittle islive islocked islogapplied islogforeign islogmode islostexact
+    islow ismade ismarked ismissing ismostlypages ismoved isnarrow isneeded isnewerthanapp isnext isnotingmoves
+    isnotnull isnull isnumber isofcoredata isofthisround isofunknownentity isolderversion isondisk isone isonly isopen
+    isordered isother isotherwriter isoutoforder isown ispagecountvalid ispartial ispartialindex isplain ispoint
+    ispossible isprimarykey isproved isreached isreadable isreadonly isreferenced isreflexive isrenumbered isreplacing
+    isreportkept isreserved isroot issame issamename issamenumber isschemawhole issegment issettled isshared
+    issharpbefore issharpbehind isshort isshortest issign issorted issound issparse isstart isstore isstrict issure
+    issuspect istable istaken istelling istext isthere isthorough istomany istoolarge istoolong istoomany istoomuch
+    istoowide istorn istrusted isunbroken isunchanged isunique isunknown isunsaved isuntyped isunusual isup isupper
+    isusable isvalid isvirtual iswaiting iswalked iswanted iswatched iswellformed iswhole iswide iswithlosses
+    iswithoutrowid iswrite iswriteractive iswrong iszero iszerostart items itself join joined joins jointable jointables
+    jointablesbyentity joints journal journaldone journalfinished journalheaderdestroyed journalheaderinvalid journalhot
+    journalpage journalpagesizediffers journalrecordchecksumwrong journalrecordinvalid journaltruncated
+    journalunreadable jpeg json judge judged judgement just keep keeping keeps kept keptapart keptbytes keptmatches
+    kernel keyname keyneeded keypath keys keystatement kind kindbyte kinds kitfolder kitremarks kits kitsource know
+    known knownentities knows labels lack lacking lacks laidover large larger largereplaced largest largestrootpage
+    largestrootwrong last lastframe lastkey lastkeys lastoftransaction lastpage lastrowid lastusedpage later laterformat
+    latest layout layouts lazakit lazaret lazareterror lead leading leadingto leads leaf leafbytes leafpayloadfraction
+    learn least leave leaves left leftchild leftcount leftout leftovers leftoverscode legacy length lengths lengthshift
+    lengthsize lets letter letters level levels library lies like likely limit limits line lineage lines lineseparator
+    link linkcount linked links linux list listed listedrows listing lists literal littleendian live livetables local
+    localend localpayload lock lockbytepage lockbytes locked locking locks lockwholefile logbehinddatabase
+    logbesideemptydatabase logcutoff logdone logframe logframechecksumwrong logframedamaged logger logheader
+    logheaderchecksumwrong logheaderdestroyed logheadertruncated logindex logmagicwrong logmissingpages
+    logpagesizediffers logpagesizeinvalid logpartialframe logstaleframes loguncommittedframes logversionunknown long
+    longcount longer longest look looked looking looks lookup loser loss losses losswords lost lostbasis
+    lostcellpointers lostisexact lostkeys lostkeysknown lostnumber lostpointers lower lowercase lowercased lowest made
+    magic magicmissing main maincount maindone mainheader make makedirectory makeroom makes makesroomfor makeuuid
+    malformed mandatory manifest mantissa manual many mapped mapping mappingfile mappingmodel mappingmodelsource maps
+    mark marks markup mask master match matched matches matching material maximum maximumcount maximumindexlocal
+    maximumlocal maximumpayloadfraction maximumtablelocal mean meaningless meanslinksareunsupported meant meanwhile
+    measure media meet member members memory memorybytes memorydatabase mended message metadata metrics microseconds
+    middle migratable migrate migrated migratedto migrates migrating migration migrationerror migrationfailed
+    migrationfailedcode migrationfailure migrationretries migrator mine minimumfields minimumlocal
     minimumpayloadfraction misplaced misplacedpages missed missing missingattributevalue missingcolumn missingfiles
     missingindex missingrelationship missingtable missingvalue mixed mmap mode model modelbundle modelcache
     modelchecksum models modelversion modified module moment moments month monthfrommarch mood more most mount move
