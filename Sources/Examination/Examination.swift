@@ -84,8 +84,10 @@ public struct Health: Sendable {
   /// The page size in bytes.
   public var pageSize: Int?
 
-  /// The number of pages that a reader counts, those in the log included; where the header counts more than the file has
-  /// room for, those of the file.
+  /// The number of pages that a reader counts, those in the log included.
+  ///
+  /// Where the header counts more than the file has room for, those of the file; nil where only the log says how many there
+  /// were, and neither it nor the file has them all.
   public var pageCount: UInt32?
 
   /// The encoding of all text; nil where the header is destroyed.
@@ -116,6 +118,12 @@ public struct Health: Sendable {
 
     /// Frames that belong to committed transactions, which are part of the store.
     public var committedFrames: Int
+
+    /// Pages of the store that these have, each counted once.
+    public var pages: Int
+
+    /// The pages that the store had after the last of these transactions; nil where there is none.
+    public var databasePages: UInt32?
   }
 }
 

@@ -192,12 +192,20 @@ public struct Examiner: Sendable {
     _ database: Database, _ bytes: StoreBytes, into examination: inout Examination, model: AppModel?, options: Options
   ) throws {
     examination.note(database)
+    var database = database
+    if let foreign = try ForeignLog(of: database) {
+      examination.condemn(.damage("foreign-wal", foreign.words))
+      if foreign.isCertain {
+        // What the log holds is another store's; what is told of this one is what the file has by itself.
+        database = try Database(
+          main: bytes.main, rollbackJournal: bytes.journal, pageSize: database.pageSize,
+          superJournalExists: bytes.superJournalExists)
+        examination.health.countPages(of: database)
+      }
+    }
     if let reason = examination.physicalReason(database, fileBytes: bytes.main.count) {
       examination.condemn(reason)
       // What can still be read is reported all the same.
-    }
-    if database.isLogApplied, let words = try Self.contradiction(between: bytes, and: database) {
-      examination.condemn(.damage("foreign-wal", words))
     }
     let schema = try readContent(database, into: &examination, model: model)
     // No verdict rests on a glance once damage was seen.
@@ -236,6 +244,20 @@ private func pause(_ time: Duration) {
   let microseconds = time / .microseconds(1)
   guard microseconds >= 1 else { return }
   usleep(UInt32(min(microseconds, 1_000_000)))
+}
+
+extension Health {
+  /// Takes down how many pages the store has: none but what is there is a fact.
+  ///
+  /// Without a main file, or where pages that the log counts are nowhere, the number is what the log says, and is told as
+  /// such.
+  mutating func countPages(of database: Database) {
+    let isContradicted = database.findings.contains(.fileTooShort)
+    let isIncomplete = database.main.count == 0 || database.findings.contains(.logMissingPages)
+    pageCount =
+      isIncomplete && database.isLogApplied
+      ? nil : isContradicted ? min(database.pageCount, database.highestPage) : database.pageCount
+  }
 }
 
 extension Examination {
@@ -277,13 +299,13 @@ extension Examination {
   /// Takes down what header, log and journal say.
   mutating func note(_ database: Database) {
     health.pageSize = database.pageSize
-    // A count that the file contradicts is no fact: then it is the pages that the file has room for.
-    let isContradicted = database.findings.contains(.fileTooShort)
-    health.pageCount = isContradicted ? min(database.pageCount, database.highestPage) : database.pageCount
+    health.countPages(of: database)
     let header = database.header.flatMap { $0.hasUsualFractions ? $0 : nil }
     health.encoding = header?.encoding
     if let log = database.writeAheadLog {
-      health.log = Health.LogFacts(frames: log.frameCount, committedFrames: log.committedFrameCount)
+      health.log = Health.LogFacts(
+        frames: log.frameCount, committedFrames: log.committedFrameCount, pages: log.committedPageCount,
+        databasePages: log.hasCommittedFrames ? log.pageCount : nil)
       health.add(log.findings)
     }
     if let journal = database.rollbackJournal {

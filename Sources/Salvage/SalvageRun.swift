@@ -61,6 +61,7 @@ struct SalvageRun {
     try tell(.rows, done, total)
     try harvest.harvestBehindEnd()
     try harvest.writeUnplaced()
+    if let unfit = try ModelFit(model, evidence).problem(harvest) { throw unfit }
     try tell(.rows, done, total)
     if options.findsDeleted {
       try harvest.writeDeleted()
@@ -100,22 +101,44 @@ struct SalvageRun {
 
   /// What is to be found, with the log or without it.
   private func found(_ kits: [RecoveryKit]) throws(SalvageError) -> Find {
-    var find = try walk(ignoringLog: options.ignoresLog, kits)
-    if options.ignoresLog, evidence.log != nil {
-      find.isLogForeign = true
-      find.remarks.append("the write-ahead log belongs to another database, and was left out")
+    let foreign = try options.ignoresLog ? nil : foreignLog()
+    let ignoresLog = options.ignoresLog || foreign?.isCertain == true
+    var find = try walk(ignoringLog: ignoresLog, kits)
+    guard !ignoresLog else {
+      if evidence.log != nil { find.leaveOutLog("the write-ahead log belongs to another database, and was left out") }
+      return find
     }
-    if find.crawl.damage > 0, find.reader.overlay?.source == .log {
-      // Another database's log makes nonsense of a sound file: then the file alone is better.
-      let alone = try walk(ignoringLog: true, kits)
-      // A blank file has no damage, since it has no table.
-      if alone.crawl.hasListedRows, alone.crawl.damage * 4 < find.crawl.damage {
-        find = alone
-        find.isLogForeign = true
-        find.remarks.append("the write-ahead log seems to belong to another database, and was left out")
+    // Another database's log makes nonsense of a sound file, or shows that one: then the file alone is better.
+    guard find.reader.overlay?.source == .log, find.crawl.damage > 0 || find.unfit != nil || foreign != nil else {
+      return find
+    }
+    var alone = try walk(ignoringLog: true, kits)
+    let isBetter: Bool =
+      if find.unfit != nil {
+        alone.unfit == nil && Self.hasLeaves(alone.crawl.map)
+      } else {
+        // A blank file has no damage, since it has no table.
+        alone.crawl.hasListedRows
+          && (foreign == nil ? alone.crawl.damage * 4 < find.crawl.damage : alone.crawl.damage <= find.crawl.damage)
       }
+    guard isBetter else { return find }
+    alone.leaveOutLog(
+      foreign == nil
+        ? "the write-ahead log seems to belong to another database, and was left out"
+        : "the write-ahead log is older than the database, or belongs to another one, and was left out")
+    return alone
+  }
+
+  /// What shows that the log is not the file's own; nil where nothing does, or too little of the file can be read.
+  private func foreignLog() throws(SalvageError) -> ForeignLog? {
+    guard let log = evidence.log, evidence.main.count > 0 else { return nil }
+    do throws(FormatError) {
+      return try ForeignLog(
+        of: Database(main: evidence.main, writeAheadLog: log, rollbackJournal: evidence.journal))
+    } catch {
+      if error.fileError != nil { throw SalvageError(error) }
+      return nil
     }
-    return find
   }
 
   /// Finds a place for the pages that no tree leads to.
@@ -182,6 +205,12 @@ struct SalvageRun {
 
     /// The error to report where the model has nothing of what the store holds.
     var unfit: SalvageError?
+
+    /// Notes that the log was left out.
+    mutating func leaveOutLog(_ remark: String) {
+      isLogForeign = true
+      remarks.append(remark)
+    }
 
     /// What the store calls the tables and columns of the layout that its rows go into.
     func names() throws(SalvageError) -> StoreNames {
@@ -260,11 +289,14 @@ struct SalvageRun {
   }
 
   private static func hasLeaves(_ map: PageMap) -> Bool {
-    (1...map.pageCount).contains { map.look($0) == .tableLeaf || map.look($0) == .indexLeaf }
+    map.pageCount > 0 && (1...map.pageCount).contains { map.look($0) == .tableLeaf || map.look($0) == .indexLeaf }
   }
 
   private static func nothing(_ evidence: Evidence) -> SalvageError {
-    SalvageError(.nothingFound, path: evidence.files.main, detail: "no page of a SQLite database is in it")
+    let isEmpty = evidence.main.count == 0 && evidence.log == nil && evidence.journal == nil
+    return SalvageError(
+      .nothingFound, path: evidence.files.main,
+      detail: isEmpty ? "the file is empty, and nothing was in it" : "no page of a SQLite database is in it")
   }
 
   // MARK: Pages

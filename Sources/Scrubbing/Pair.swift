@@ -1,5 +1,4 @@
 internal import Dispatch
-internal import StoreFiles
 internal import Synchronization
 
 /// Does two pieces of work that have nothing in common, each on a thread of its own.
@@ -20,20 +19,13 @@ enum Pair {
       withoutActuallyEscaping(second) { second in
         let works = [Work(run: first), Work(run: second)]
         let failure = Mutex<ScrubbingError?>(nil)
-        @Sendable func perform(_ index: Int) {
+        DispatchQueue.concurrentPerform(iterations: works.count) { index in
           do throws(ScrubbingError) {
             try works[index].run()
           } catch {
             failure.withLock { $0 = $0 ?? error }
           }
         }
-        let ended = DispatchSemaphore(value: 0)
-        WorkThread.start {
-          perform(1)
-          ended.signal()
-        }
-        perform(0)
-        ended.wait()
         return failure.withLock { $0 }
       }
     }

@@ -38,7 +38,7 @@ struct SalvageAccountText {
         guard let account else { continue }
         table.append([
           printable(entity.name), word, "\(account.recovered)", "\(account.doubtful)",
-          account.lostIsExact ? "\(account.lost)" : "about \(account.lost)",
+          RecoveryCount(account).lostNumber,
         ])
       }
     }
