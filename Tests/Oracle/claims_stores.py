@@ -155,7 +155,7 @@ class Sound:
 
 
 def read(path):
-    return {suffix: Path(f"{path}{suffix}").read_bytes() for suffix in SUFFIXES if Path(f"{path}{suffix}").is_file()}
+    return {suffix: Path(f"{path}{suffix}").read_bytes() for suffix in SUFFIXES if os.path.isfile(f"{path}{suffix}")}
 
 
 def write(path, files):
