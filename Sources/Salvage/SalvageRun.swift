@@ -37,7 +37,7 @@ struct SalvageRun {
     let database = try OutputDatabase(output, pageSize: max(4096, reader.pageSize), encoding: reader.layout.encoding)
     try database.execute("BEGIN")
     let total = Int64(crawl.trees.reduce(0) { $0 + $1.leaves.count })
-    let harvest = try RowHarvest(consume crawl, database: database)
+    let tables = try RowTables(crawl, in: database, remembering: crawl.kit == nil ? [] : .doubtedRows)
     // Rows of another model's tables go into this one's by the names of their columns, and not as they are.
     let isForeign = find.foreignModel != nil || find.numbering != nil
     let newStore = try store.map { place throws(SalvageError) in
@@ -47,45 +47,33 @@ struct SalvageRun {
           layout: find.expected?.layout, entries: isForeign ? [] : find.entries, header: reader.layout.header,
           encoding: reader.layout.encoding, pageSize: reader.pageSize), in: place.fileSystem)
     }
-    try harvest.makeTables(in: isForeign ? nil : newStore)
-    if options.findsDeleted { try harvest.listGhosts() }
+    try tables.makeTables(in: isForeign ? nil : newStore)
     var done: Int64 = 0
-    try harvest.harvest { pages throws(SalvageError) in
+    let outcome = try RowRecovery.run(consume crawl, into: tables, findsDeleted: options.findsDeleted) {
+      pages throws(SalvageError) in
+      // Each phase may take a while, and whoever waits may want it to end.
       done += Int64(pages)
       try tell(.rows, done, total)
     }
-    // Each of these may take a while, and whoever waits may want it to end.
-    try harvest.harvestBroken()
-    try tell(.rows, done, total)
-    try harvest.rebuildFromIndexes()
-    try tell(.rows, done, total)
-    try harvest.harvestBehindEnd()
-    try harvest.writeUnplaced()
-    try tell(.rows, done, total)
-    if options.findsDeleted {
-      try harvest.writeDeleted()
-      try harvest.harvestUncommitted()
-      try tell(.rows, done, total)
-    }
-    try find.kit?.verify(harvest, evidence)
+    try find.kit?.verify(outcome, evidence)
     try tell(.rows, done, total)
     if let donor = options.donor {
-      var rows = try DonorHarvest(
+      var rows = try DonorRows(
         donor, uuid: find.identity.metadata?.uuid ?? find.kit?.kit.storeUUID, kit: find.kit, in: evidence.fileSystem)
-      try rows.run(harvest, find.list)
+      try rows.run(outcome, find.list)
       find.kitRemarks += rows.remarks
     }
-    try harvest.notes.finish()
+    try tables.notes.finish()
     try database.execute("COMMIT")
     try newStore?.finish()
     var report = try SalvageReport(
-      harvest, isSchemaWhole: find.isSchemaWhole, list: find.list, evidence: evidence, isLogForeign: find.isLogForeign,
+      outcome, isSchemaWhole: find.isSchemaWhole, list: find.list, evidence: evidence, isLogForeign: find.isLogForeign,
       kit: find.kit)
     if let donor = options.donor {
       report.backup = SalvageReport.BackupUse(
         date: donor.date, id: donor.id, rows: report.entities.reduce(0) { $0 + $1.fromBackup })
     }
-    let remarks = try find.remarks + LogIndex.remarks(evidence, reader) + harvest.remarks
+    let remarks = try find.remarks + LogIndex.remarks(evidence, reader) + outcome.remarks
     report.remarks += remarks
     report.remarks += reader.layout.otherDatabases.map { "another database begins at byte \($0) of the file" }
     if !remarks.isEmpty || reader.overlay?.isCutOff == true { report.isComplete = false }
@@ -148,13 +136,13 @@ struct SalvageRun {
       // A file without a name, which is gone when it is closed.
       let database = try OutputDatabase("", pageSize: max(4096, reader.pageSize), encoding: reader.layout.encoding)
       try database.execute("BEGIN")
-      let harvest = try RowHarvest(consume crawl, database: database)
-      harvest.apartChains = []
-      try harvest.makeTables()
-      try harvest.harvest { _ throws(SalvageError) in try tell(.rows, 0, 1) }
-      try harvest.harvestBroken()
-      apart = harvest.apartChains ?? []
-      crawl = harvest.crawl
+      let tables = try RowTables(crawl, in: database, remembering: .apartChains)
+      try tables.makeTables()
+      let outcome = try RowRecovery.claims(consume crawl, into: tables) { _ throws(SalvageError) in
+        try tell(.rows, 0, 1)
+      }
+      apart = tables.apartChains ?? []
+      crawl = outcome.crawl
     }
     return StoreSurvey(
       crawl: crawl, layout: find.expected?.layout, entries: find.entries, metadata: find.identity.metadata,

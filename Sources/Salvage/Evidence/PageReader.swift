@@ -21,11 +21,19 @@ final class PageReader {
   /// Pages whose content stands at another page's place.
   var moved: [UInt32: UInt32] = [:]
 
-  /// Whether images of transactions that never ended are given instead; for looking at them only.
-  var showsUncommitted = false
+  /// Which images of a page a reader gives.
+  enum Images {
+    /// The newest committed one.
+    case newest
 
-  /// Whether the database file itself is given, without log or journal; for looking at it only.
-  var showsMain = false
+    /// That of a transaction that never ended, where there is one; for looking at it only.
+    case uncommitted
+
+    /// That of the database file itself, without log or journal; for looking at it only.
+    case main
+  }
+
+  private let images: Images
 
   private var window: [UInt8]
   private var windowStart: Int64 = 0
@@ -39,6 +47,7 @@ final class PageReader {
     usableSize = layout.usableSize
     geometry = layout.geometry
     self.overlay = overlay
+    images = .newest
     overlaySource = overlay.map { $0.source == .log ? evidence.log : evidence.journal } ?? nil
     var count = layout.pageCount
     if let overlay, overlaySource != nil {
@@ -48,6 +57,21 @@ final class PageReader {
     }
     pageCount = count
     window = [UInt8](repeating: 0, count: max(1 << 18, layout.pageSize))
+  }
+
+  /// The same pages by other images of them.
+  init(showing images: Images, of other: PageReader) {
+    main = other.main
+    layout = other.layout
+    pageSize = other.pageSize
+    usableSize = other.usableSize
+    geometry = other.geometry
+    overlay = other.overlay
+    overlaySource = other.overlaySource
+    pageCount = other.pageCount
+    moved = other.moved
+    self.images = images
+    window = [UInt8](repeating: 0, count: other.window.count)
   }
 
   /// A buffer for a page.
@@ -73,8 +97,8 @@ final class PageReader {
   /// Reads the content at a page's own place.
   func readPlace(_ number: UInt32, into buffer: inout [UInt8]) throws(SalvageError) -> Bool {
     guard number > 0, number <= pageCount else { return false }
-    if let overlay, let overlaySource, !showsMain,
-      let image = (showsUncommitted ? overlay.uncommitted[number] : nil) ?? overlay.images[number]
+    if let overlay, let overlaySource, images != .main,
+      let image = (images == .uncommitted ? overlay.uncommitted[number] : nil) ?? overlay.images[number]
     {
       let got = try overlaySource.piece(at: image.offset, length: pageSize, into: &buffer)
       if got == pageSize { return true }

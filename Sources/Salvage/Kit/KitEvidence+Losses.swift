@@ -8,26 +8,26 @@ extension KitEvidence {
   /// Where nothing was written to the store since, each row that the kit lists and that is not there is lost. Where
   /// something was, a row that is not there may have been deleted: only those count that were where pages are lost.
   func losses(
-    of index: Int, _ harvest: RowHarvest, _ estimate: LossEstimate, numbers: [Int64]
+    of index: Int, _ outcome: RowOutcome, _ estimate: LossEstimate, numbers: [Int64]
   ) throws(SalvageError) -> EntityAccounts.Losses? {
-    let tree = harvest.crawl.trees[index]
+    let tree = outcome.crawl.trees[index]
     guard let table = kit.table(named: tree.name), table.hasRowids == tree.hasRowids else { return nil }
     // Most rows of a store that is rebuilt are no rows of the output's tables.
-    let taken = tree.hasRowids ? harvest.liveTables[index]?.takenKeys : nil
+    let taken = tree.hasRowids ? outcome.live[index]?.takenKeys : nil
     guard tree.hasRowids, table.groups.allSatisfy({ $0.keys != nil }), let taken else {
       guard use.isCurrent else { return nil }
-      let lost = max(0, table.rows - harvest.tallies[index].recovered)
+      let lost = max(0, table.rows - outcome.tallies[index].recovered)
       return EntityAccounts.Losses(count: lost, basis: lost == 0 ? .none : .kit)
     }
     var missing: [Int64: KeyRanges] = [:]
-    let present = try presentKeys(of: tree, in: harvest.database).union(taken)
+    let present = try presentKeys(of: tree, in: outcome.database).union(taken)
     for group in table.groups {
       let keys = (group.keys ?? KeyRanges()).subtracting(present)
       if !keys.isEmpty { missing[group.entity] = keys }
     }
     var newer: Int64 = 0
     if !use.isCurrent {
-      guard !tree.isComplete || harvest.tallies[index].destroyed > 0 else { return EntityAccounts.Losses() }
+      guard !tree.isComplete || outcome.tallies[index].destroyed > 0 else { return EntityAccounts.Losses() }
       let lost = try estimate.places(of: index, numbers: numbers)
       missing = missing.mapValues { $0.intersection(lost) }.filter { !$0.value.isEmpty }
       newer = try rowsSince(table, of: index, estimate, numbers: numbers)

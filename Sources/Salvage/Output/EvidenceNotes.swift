@@ -63,35 +63,85 @@ final class EvidenceNotes {
     insertion = try database.prepare("INSERT INTO lazaret_evidence (kind, notes) VALUES (?1, ?2)")
   }
 
+  /// What is noted of a page whose rows are in a live table.
+  struct PageNote {
+    /// The page.
+    var page: UInt32
+
+    /// Which file or log its bytes are from.
+    var source: String
+
+    /// What led to it.
+    var foundBy: String
+
+    /// The smallest and the largest rowid among its rows.
+    var keys: ClosedRange<Int64>
+
+    /// How many of its rows are live.
+    var rows: Int
+
+    /// How far they are to be believed, where none is doubtful.
+    var certainty: Certainty
+
+    /// Why all of them are doubtful; nil where they are not.
+    var doubt: DoubtReason?
+
+    /// The same, or what else is to be said of it, in words.
+    var reason: String?
+  }
+
+  /// What is noted of a single row.
+  struct RowNote {
+    /// Its rowid in the table of the result.
+    var row: Int64
+
+    /// The rowid that it has, or had, in the store; nil where that is lost or there is none.
+    var key: Int64?
+
+    /// Where it was found.
+    var origin: Origin
+
+    /// How far it is to be believed.
+    var certainty: Certainty
+
+    /// Why a value of a live row may be wrong; nil where none may be.
+    var doubt: DoubtReason?
+
+    /// The same, or what else is to be said of it, in words.
+    var reason: String
+  }
+
+  /// Where a row was found.
+  struct Origin {
+    /// Its page.
+    var page: UInt32
+
+    /// The place of its cell in the cell pointer array; nil where nothing points to it.
+    var cell: Int?
+
+    /// Which file, log or part of a page its bytes are from.
+    var source: String
+  }
+
   /// Notes a page whose rows are in a live table.
-  func notePage(
-    _ table: String, page: UInt32, source: String, foundBy: String, first: Int64, last: Int64, rows: Int,
-    _ certainty: Certainty, _ doubt: DoubtReason?, reason: String?
-  ) throws(SalvageError) {
-    let certainty = doubt == nil ? certainty : .doubtful
-    let why = reason.map { Self.quoted($0) } ?? "null"
+  func notePage(_ table: String, _ note: PageNote) throws(SalvageError) {
+    let certainty = note.doubt == nil ? note.certainty : .doubtful
+    let why = note.reason.map { Self.quoted($0) } ?? "null"
     pages.begin()
-    pages.append("[\(Self.quoted(table)),\(page),\"\(source)\",\"\(foundBy)\",\(first),\(last),\(rows),")
-    pages.append("\"\(certainty.rawValue)\",\(why)\(Self.code(doubt))]")
+    pages.append("[\(Self.quoted(table)),\(note.page),\"\(note.source)\",\"\(note.foundBy)\",")
+    pages.append("\(note.keys.lowerBound),\(note.keys.upperBound),\(note.rows),")
+    pages.append("\"\(certainty.rawValue)\",\(why)\(Self.code(note.doubt))]")
     if pages.count >= Self.notesPerRow { try write("pages", &pages) }
   }
 
   /// Notes a single row.
-  ///
-  /// - Parameters:
-  ///   - row: its rowid in the table of the result.
-  ///   - key: the rowid it has, or had, in the store; nil where that is lost or there is none.
-  ///   - doubt: why a value of a live row may be wrong; nil where none may be.
-  ///   - reason: the same, or what else is to be said of it, in words.
-  func noteRow(
-    _ table: String, row: Int64, key: Int64?, page: UInt32, cell: Int?, source: String, _ certainty: Certainty,
-    _ doubt: DoubtReason? = nil, reason: String
-  ) throws(SalvageError) {
-    let place = key.map { "\($0)" } ?? "null"
-    let number = cell.map { "\($0)" } ?? "null"
+  func noteRow(_ table: String, _ note: RowNote) throws(SalvageError) {
+    let key = note.key.map { "\($0)" } ?? "null"
+    let cell = note.origin.cell.map { "\($0)" } ?? "null"
     rows.begin()
-    rows.append("[\(Self.quoted(table)),\(row),\(place),\(page),\(number),\"\(source)\",\"\(certainty.rawValue)\",")
-    rows.append("\(Self.quoted(reason))\(Self.code(doubt))]")
+    rows.append("[\(Self.quoted(table)),\(note.row),\(key),\(note.origin.page),\(cell),")
+    rows.append("\"\(note.origin.source)\",\"\(note.certainty.rawValue)\",")
+    rows.append("\(Self.quoted(note.reason))\(Self.code(note.doubt))]")
     if rows.count >= Self.notesPerRow { try write("rows", &rows) }
   }
 

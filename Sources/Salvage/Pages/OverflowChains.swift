@@ -2,9 +2,21 @@ internal import SQLiteFormat
 
 /// Follows the overflow pages of rows, and keeps account of whose they are.
 final class OverflowChains {
+  /// The pages of a chain that is whole.
+  struct Chain {
+    /// Where its pages stand.
+    var places: [UInt32] = []
+
+    /// The number of its last page.
+    var lastPage: UInt32 = 0
+
+    /// The bytes of the row on its last page.
+    var usedOnLast = 0
+  }
+
   /// How a chain ended.
   enum Outcome {
-    case whole
+    case whole(Chain)
 
     /// A page is missing, is of another kind, or leads on where the chain should end.
     case broken
@@ -22,6 +34,36 @@ final class OverflowChains {
     case behindEnd
   }
 
+  /// What becomes of the pages of a chain that is whole.
+  enum Claim {
+    /// Nothing: they are only looked at.
+    case none
+
+    /// They become those of a tree's row, unless something else leads to one of them.
+    case unlessContested(tree: Int)
+
+    /// They become those of a tree's row, whatever else leads to them.
+    case decided(tree: Int)
+
+    /// They are the row's already; those of a tree's row stay so.
+    case own(tree: Int?)
+
+    /// The tree that the pages are claimed for; nil for none.
+    var tree: Int? {
+      switch self {
+      case .none: nil
+      case .unlessContested(let tree), .decided(let tree): tree
+      case .own(let tree): tree
+      }
+    }
+
+    /// Whether the pages are the row's already.
+    var isOwn: Bool { if case .own = self { true } else { false } }
+
+    /// Whether the claim gives way to another one.
+    var yields: Bool { if case .unlessContested = self { true } else { false } }
+  }
+
   let reader: PageReader
 
   /// Pages whose beginning was overwritten when they became part of the list of free pages.
@@ -33,15 +75,6 @@ final class OverflowChains {
   /// Whether pages are known to have changed places, so that a chain that seems whole may be made of two.
   var checksSwaps = false
 
-  /// The last page of the chain that was followed last, and the bytes of the row on it.
-  private(set) var end: (page: UInt32, used: Int) = (0, 0)
-
-  /// The places of the pages of the chain that was followed last, as far as it was whole.
-  private(set) var places: [UInt32] = []
-
-  /// Whether it has been decided whose contested pages are.
-  var isDecided = false
-
   private var buffer: [UInt8]
 
   init(_ reader: PageReader) {
@@ -49,68 +82,96 @@ final class OverflowChains {
     buffer = reader.makeBuffer()
   }
 
+  /// The same account with the pages of another reader.
+  func reading(_ reader: PageReader) -> OverflowChains {
+    let chains = OverflowChains(reader)
+    chains.overwritten = overwritten
+    chains.endOfDatabase = endOfDatabase
+    chains.checksSwaps = checksSwaps
+    return chains
+  }
+
   /// Appends the rest of a payload.
   ///
   /// - Parameters:
   ///   - first: the first overflow page.
   ///   - length: the bytes of the whole payload; `payload` has its beginning.
-  ///   - owner: whose the pages become, unless something else claims one of them; nil to look only.
-  ///   - isOwn: whether the pages are the row's already.
+  ///   - claim: what becomes of the pages.
   func follow(
-    from first: UInt32, length: Int, into payload: inout [UInt8], map: inout PageMap, owner: Int?, isOwn: Bool = false
+    from first: UInt32, length: Int, into payload: inout [UInt8], map: inout PageMap, claim: Claim = .none
   ) throws(SalvageError) -> Outcome {
     let perPage = reader.usableSize - 4
     // The buffer is taken out for the time being, so that nothing else can touch it.
     var buffer: [UInt8] = []
     swap(&buffer, &self.buffer)
     defer { swap(&buffer, &self.buffer) }
-    var page = first
-    var pages: [UInt32] = []
-    var isContested = false
     // A length that the file cannot hold is no length.
     guard length / perPage <= Int(reader.pageCount) else { return .broken }
+    var page = first
+    var chain = Chain()
+    var isContested = false
     while payload.count < length {
-      guard page >= 2, page <= reader.pageCount else { return .broken }
-      if page > endOfDatabase, !isOwn { return map.look(page) == .linked ? .behindEnd : .broken }
-      let place = reader.moved[page] ?? page
-      switch map.fate(place) {
-      case .unclaimed, .dead, .free:
-        if overwritten.contains(place) { return .broken }
-      case .overflow:
-        guard isOwn else { return .shared }
-      case .tree, .placed, .damaged, .special: return .broken
-      }
-      guard try reader.read(page, into: &buffer) else { return .broken }
-      let bytes = buffer.span
-      let next = bytes.uint32(at: 0) ?? 0
+      if let obstacle = obstacle(at: page, map, isOwn: claim.isOwn) { return obstacle }
       let used = min(perPage, length - payload.count)
-      let isLast = payload.count + used >= length
-      if reader.presentCount(place) < 4 + used { return .torn }
-      if !TornSectors.ranges(bytes, content: 0..<(4 + used)).isEmpty { return .torn }
-      guard isLast ? next == 0 : next >= 2 && next <= reader.pageCount && next != page else { return .broken }
-      if checksSwaps, !isLast, next != page + 1 {
-        if try leads(from: next - 1, to: page + 1, apartFrom: page) { return .broken }
-        if try isCopy(place, of: next - 1, buffer) { return .broken }
+      let next: UInt32
+      switch try link(at: page, used: used, isLast: payload.count + used >= length, &buffer) {
+      case .next(let number): next = number
+      case .torn: return .torn
+      case .broken: return .broken
       }
       payload.append(contentsOf: buffer[4..<(4 + used)])
-      pages.append(place)
+      chain.places.append(reader.moved[page] ?? page)
       if map.contested.contains(page) { isContested = true }
-      end = (page, used)
-      guard pages.count <= Int(reader.pageCount) else { return .broken }
+      (chain.lastPage, chain.usedOnLast) = (page, used)
+      guard chain.places.count <= Int(reader.pageCount) else { return .broken }
       page = next
     }
-    if let owner {
-      for page in pages where !isOwn {
-        if map.fate(page) == .overflow { return .shared }
-      }
-      if isContested, !isOwn, !isDecided {
-        places = pages
-        return .contested
-      }
-      for page in pages { map.claim(page, .overflow, owner: owner) }
+    guard let tree = claim.tree else { return .whole(chain) }
+    if !claim.isOwn, chain.places.contains(where: { map.fate($0) == .overflow }) { return .shared }
+    if isContested, claim.yields { return .contested }
+    for place in chain.places { map.claim(place, .overflow, owner: tree) }
+    return .whole(chain)
+  }
+
+  /// Why a page cannot be one of a chain, by what became of it; nil where it can.
+  private func obstacle(at page: UInt32, _ map: PageMap, isOwn: Bool) -> Outcome? {
+    guard page >= 2, page <= reader.pageCount else { return .broken }
+    if page > endOfDatabase, !isOwn { return map.look(page) == .linked ? .behindEnd : .broken }
+    let place = reader.moved[page] ?? page
+    switch map.fate(place) {
+    case .unclaimed, .dead, .free: return overwritten.contains(place) ? .broken : nil
+    case .overflow: return isOwn ? nil : .shared
+    case .tree, .placed, .damaged, .special: return .broken
     }
-    places = pages
-    return .whole
+  }
+
+  /// What a page of a chain leads to.
+  private enum Link {
+    case next(UInt32)
+    case torn
+    case broken
+  }
+
+  /// Reads a page of a chain.
+  ///
+  /// - Parameters:
+  ///   - used: the bytes of the row on it.
+  ///   - isLast: whether the row ends on it.
+  private func link(
+    at page: UInt32, used: Int, isLast: Bool, _ buffer: inout [UInt8]
+  ) throws(SalvageError) -> Link {
+    let place = reader.moved[page] ?? page
+    guard try reader.read(page, into: &buffer) else { return .broken }
+    let bytes = buffer.span
+    let next = bytes.uint32(at: 0) ?? 0
+    if reader.presentCount(place) < 4 + used { return .torn }
+    if !TornSectors.ranges(bytes, content: 0..<(4 + used)).isEmpty { return .torn }
+    guard isLast ? next == 0 : next >= 2 && next <= reader.pageCount && next != page else { return .broken }
+    if checksSwaps, !isLast, next != page + 1 {
+      if try leads(from: next - 1, to: page + 1, apartFrom: page) { return .broken }
+      if try isCopy(place, of: next - 1, buffer) { return .broken }
+    }
+    return .next(next)
   }
 
   /// Whether a page stands at its own place too, so that it was written here over another one.

@@ -35,7 +35,7 @@ extension CauseSearch {
       case .other: if crawl.map.look(page) == .linked { whole.append(page) } else { groups.other.append(page) }
       }
     }
-    for (page, wound) in harvest.wounds.pages where reader.presentCount(page) == reader.pageSize {
+    for (page, wound) in outcome.wounds.pages where reader.presentCount(page) == reader.pageSize {
       if wound.isTorn {
         groups.torn.append(page)
       } else if wound.unfitting > 0, wound.unfitting == wound.badPointers {

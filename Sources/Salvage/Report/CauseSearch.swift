@@ -5,7 +5,7 @@ internal import StoreFiles
 ///
 /// Pages that are as they should be are not read again; of the others each is read once.
 struct CauseSearch {
-  let harvest: RowHarvest
+  let outcome: RowOutcome
   let evidence: Evidence
 
   /// Whether the log was left out because it made nonsense of a sound file.
@@ -22,17 +22,17 @@ struct CauseSearch {
   /// The most pages of each kind that are looked at.
   private static let limit = 1 << 17
 
-  var crawl: Crawl { harvest.crawl }
-  var reader: PageReader { harvest.reader }
+  var crawl: Crawl { outcome.crawl }
+  var reader: PageReader { outcome.reader }
 
-  init(_ harvest: RowHarvest, evidence: Evidence, isLogForeign: Bool) {
-    self.harvest = harvest
+  init(_ outcome: RowOutcome, evidence: Evidence, isLogForeign: Bool) {
+    self.outcome = outcome
     self.evidence = evidence
     self.isLogForeign = isLogForeign
-    for tree in harvest.crawl.trees where tree.isListed {
+    for tree in outcome.crawl.trees where tree.isListed {
       for gap in tree.gaps where misfits.count < Self.limit {
         // A child that cannot be a page's number leaves a gap without one.
-        if gap.page == 0 || gap.page > harvest.crawl.map.pageCount {
+        if gap.page == 0 || gap.page > outcome.crawl.map.pageCount {
           leadsBehindEnd = true
         } else {
           misfits.insert(gap.page)
@@ -51,7 +51,7 @@ struct CauseSearch {
     try lookAtPointerMaps()
     lookAtFreelist()
     lookAtIndexes()
-    if causes.isEmpty, harvest.tallies.contains(where: { $0.lost > 0 }) {
+    if causes.isEmpty, outcome.tallies.contains(where: { $0.lost > 0 }) {
       add(.unknown, .possible, words: "Something is lost, and nothing about the pages tells why.")
     }
     return causes.enumerated().sorted { left, right in
@@ -94,7 +94,7 @@ struct CauseSearch {
     let tables = crawl.trees.indices.filter { crawl.trees[$0].kind != .index && crawl.trees[$0].isListed }
     let indexes = crawl.trees.filter { $0.kind == .index && $0.isListed && !$0.gaps.isEmpty }
     guard !indexes.isEmpty, !tables.isEmpty,
-      tables.allSatisfy({ crawl.trees[$0].isComplete && harvest.tallies[$0].lost == 0 }), harvest.wounds.pages.isEmpty
+      tables.allSatisfy({ crawl.trees[$0].isComplete && outcome.tallies[$0].lost == 0 }), outcome.wounds.pages.isEmpty
     else { return }
     add(
       .indexesOnly, .certain,

@@ -6,7 +6,7 @@ internal import SQLiteFormat
 struct EntityAccounts {
   typealias Entity = SalvageReport.Entity
 
-  let harvest: RowHarvest
+  let outcome: RowOutcome
   let list: TreeList
 
   /// What a recovery kit knows of the store; nil where there is none.
@@ -29,11 +29,11 @@ struct EntityAccounts {
 
   /// The accounts of all tables.
   func all() throws(SalvageError) -> [Entity] {
-    let estimate = LossEstimate(harvest, isCoreData: list.isCoreData)
+    let estimate = LossEstimate(outcome, isCoreData: list.isCoreData)
     var entities: [Entity] = []
-    for index in harvest.crawl.trees.indices
-    where harvest.liveTables[index] != nil || harvest.tallies[index].deleted > 0 {
-      let numbers = list.entityNames(ofTable: harvest.tallies[index].name)
+    for index in outcome.crawl.trees.indices
+    where outcome.live[index] != nil || outcome.tallies[index].deleted > 0 {
+      let numbers = list.entityNames(ofTable: outcome.tallies[index].name)
       let losses = try losses(of: index, numbers: numbers.map { Int64($0.number) }, estimate)
       entities += try accounts(of: index, losses, numbers)
     }
@@ -59,13 +59,13 @@ struct EntityAccounts {
   private func losses(
     of index: Int, numbers: [Int64], _ estimate: LossEstimate
   ) throws(SalvageError) -> Losses {
-    let tally = harvest.tallies[index]
-    if let kit, let known = try kit.losses(of: index, harvest, estimate, numbers: numbers) { return known }
+    let tally = outcome.tallies[index]
+    if let kit, let known = try kit.losses(of: index, outcome, estimate, numbers: numbers) { return known }
     if tally.isExact {
       guard tally.lost > 0 else { return Losses() }
       var keys = KeyRanges()
       if let complete = wholeIndex(of: index) {
-        keys = KeyRanges(try harvest.missingRowids(of: index, by: complete))
+        keys = KeyRanges(try outcome.crawl.missingRowids(of: index, by: complete, outcome.tables))
       }
       return Losses(count: tally.lost, basis: .index, keys: keys)
     }
@@ -77,18 +77,18 @@ struct EntityAccounts {
   }
 
   private func wholeIndex(of table: Int) -> Int? {
-    harvest.crawl.trees.indices.first { index in
-      let tree = harvest.crawl.trees[index]
+    outcome.crawl.trees.indices.first { index in
+      let tree = outcome.crawl.trees[index]
       return tree.table == table && tree.kind == .index && tree.isComplete && !tree.isPartialIndex
     }
   }
 
   /// The rowids of rows of which only a part is left, and which are in no live table.
   private func keysOfRemains(of index: Int) throws(SalvageError) -> KeyRanges {
-    guard let other = harvest.otherTables[index], harvest.crawl.trees[index].hasRowids,
-      let live = harvest.liveTables[index]
+    guard let other = outcome.tables.others[index], outcome.crawl.trees[index].hasRowids,
+      let live = outcome.live[index]
     else { return KeyRanges() }
-    let rows = try harvest.database.prepare(
+    let rows = try outcome.database.prepare(
       "SELECT DISTINCT \"key\" FROM (\(Self.provenance)) WHERE \"table\" = \(SQLText.literal(other.name)) "
         + "AND \"key\" NOT NULL AND reason LIKE '%long value%' ORDER BY 1 LIMIT 100000")
     var keys: [Int64] = []
@@ -103,7 +103,7 @@ struct EntityAccounts {
   private func accounts(
     of index: Int, _ losses: Losses, _ names: [(name: String, number: Int)]
   ) throws(SalvageError) -> [Entity] {
-    let tally = harvest.tallies[index]
+    let tally = outcome.tallies[index]
     var whole = Entity(
       name: tally.name, table: tally.name, recovered: tally.recovered, doubts: tally.doubts,
       rebuilt: tally.fromIndex, lost: losses.count, lostBasis: losses.basis, keptApart: tally.keptApart,
@@ -114,17 +114,17 @@ struct EntityAccounts {
     guard let first = names.first else { return [whole] }
     whole.name = first.name
     // Without entity numbers nothing tells the entities of a table apart.
-    guard names.count > 1, harvest.crawl.trees[index].definition?.column(named: "Z_ENT") != nil else { return [whole] }
+    guard names.count > 1, outcome.crawl.trees[index].definition?.column(named: "Z_ENT") != nil else { return [whole] }
     let numbers = names.map { Int64($0.number) }
     var shares: [Int64] = []
-    for name in names { shares.append(try harvest.liveTables[index]?.count(ofEntity: name.number) ?? 0) }
+    for name in names { shares.append(try outcome.live[index]?.count(ofEntity: name.number) ?? 0) }
     var doubts = numbers.map { _ in [DoubtReason: Int64]() }
     for (reason, count) in tally.doubts {
       let parts = apportion(count, try doubtfulWeights(tally.name, reason, numbers), else: shares)
       for (place, part) in parts.enumerated() where part > 0 { doubts[place][reason] = part }
     }
-    let apart = try split(tally.keptApart, harvest.otherTables[index], numbers, else: shares)
-    let deleted = try split(tally.deleted, harvest.deletedTables[index], numbers, else: shares)
+    let apart = try split(tally.keptApart, outcome.tables.others[index], numbers, else: shares)
+    let deleted = try split(tally.deleted, outcome.tables.deleted[index], numbers, else: shares)
     let rebuilt = apportion(tally.fromIndex, shares, else: shares)
     let fromBackup =
       tally.fromBackup == 0
@@ -186,7 +186,7 @@ struct EntityAccounts {
   }
 
   private func counts(_ sql: String) throws(SalvageError) -> [Int64: Int64] {
-    let statement = try harvest.database.prepare(sql)
+    let statement = try outcome.database.prepare(sql)
     var counts: [Int64: Int64] = [:]
     while try statement.step() { counts[statement.integer(0)] = statement.integer(1) }
     return counts

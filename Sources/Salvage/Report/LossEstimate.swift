@@ -7,18 +7,18 @@ internal import SQLiteFormat
 /// From what is known: the rowids that the lost pages lay between, how densely the rowids of the other pages follow each
 /// other, the highest key that Core Data noted, how many rows a page of the table has, and how many pages are lost at all.
 struct LossEstimate {
-  private let harvest: RowHarvest
+  private let outcome: RowOutcome
   private let isCoreData: Bool
 
   /// Pages of which nobody knows whose they were.
   private let unaccountedPages: Int64
 
-  private var crawl: Crawl { harvest.crawl }
+  private var crawl: Crawl { outcome.crawl }
 
-  init(_ harvest: RowHarvest, isCoreData: Bool) {
-    self.harvest = harvest
+  init(_ outcome: RowOutcome, isCoreData: Bool) {
+    self.outcome = outcome
     self.isCoreData = isCoreData
-    let map = harvest.crawl.map
+    let map = outcome.crawl.map
     var pages: Int64 = 0
     for page in stride(from: UInt32(1), through: map.pageCount, by: 1) {
       switch map.fate(page) {
@@ -31,7 +31,7 @@ struct LossEstimate {
       default: break
       }
     }
-    if let header = harvest.reader.layout.header, header.isPageCountValid, header.pageCount > map.pageCount {
+    if let header = outcome.reader.layout.header, header.isPageCountValid, header.pageCount > map.pageCount {
       pages += Int64(header.pageCount - map.pageCount)
     }
     unaccountedPages = pages
@@ -42,7 +42,7 @@ struct LossEstimate {
   /// - Parameter numbers: the numbers of the entities whose rows it holds.
   func rowsOnLostPages(of index: Int, numbers: [Int64]) throws(SalvageError) -> Int64 {
     let tree = crawl.trees[index]
-    guard tree.hasRowids, let name = rowidName(of: tree) else { return harvest.tallies[index].onLostPages }
+    guard tree.hasRowids, let name = rowidName(of: tree) else { return outcome.tallies[index].onLostPages }
     let holes = try holes(of: index, numbers: numbers)
     guard !holes.isEmpty, try !neverHeldAny(index, numbers: numbers) else { return 0 }
     let mean = meanRows(of: index)
@@ -57,9 +57,9 @@ struct LossEstimate {
       }
       guard width > 0 else { continue }
       let inserted =
-        try harvest.database.number(
+        try outcome.database.number(
           "SELECT count(*) FROM \(table) WHERE \(name) > \(hole.above) AND \(name) <= \(hole.upTo)") ?? 0
-      let present = inserted + (harvest.liveTables[index]?.takenCount(above: hole.above, upTo: hole.upTo) ?? 0)
+      let present = inserted + (outcome.live[index]?.takenCount(above: hole.above, upTo: hole.upTo) ?? 0)
       let missing = Double(max(0, width - present)) * density
       // What deleted rows leave between pages that are there is no loss.
       if hole.isBetweenPages, missing < mean / 2 { continue }
@@ -84,7 +84,7 @@ struct LossEstimate {
   /// The ranges of rowids that were on lost pages, in ascending order.
   func holes(of index: Int, numbers: [Int64]) throws(SalvageError) -> [Hole] {
     let tree = crawl.trees[index]
-    var gaps = tree.gaps.filter { harvest.reader.moved[$0.page] == nil }.map { ($0.above, $0.upTo) }
+    var gaps = tree.gaps.filter { outcome.reader.moved[$0.page] == nil }.map { ($0.above, $0.upTo) }
     if !tree.isWalked, !tree.leaves.isEmpty, unaccountedPages > 0 { gaps.append((.min, .max)) }
     guard !gaps.isEmpty else { return [] }
     let map = crawl.map
@@ -140,7 +140,7 @@ struct LossEstimate {
     var ranges = try holeKeys(of: index, numbers: numbers).ranges
     let map = crawl.map
     let leaves = map.sorted(crawl.trees[index].leaves)
-    for (place, page) in leaves.enumerated() where harvest.wounds.pages[page] != nil {
+    for (place, page) in leaves.enumerated() where outcome.wounds.pages[page] != nil {
       let low = place > 0 ? map.lastKey(leaves[place - 1]).addingClamped(1) : .min
       let high = place + 1 < leaves.count ? map.firstKey(leaves[place + 1]).subtractingClamped(1) : .max
       if low <= high { ranges.append(low...high) }
@@ -163,7 +163,7 @@ struct LossEstimate {
 
   /// Whether a table never held a row: none was found, and Core Data noted that it has given none a key.
   private func neverHeldAny(_ index: Int, numbers: [Int64]) throws(SalvageError) -> Bool {
-    guard harvest.tallies[index].recovered == 0, harvest.tallies[index].destroyed == 0 else { return false }
+    guard outcome.tallies[index].recovered == 0, outcome.tallies[index].destroyed == 0 else { return false }
     return try notedKey(of: index, numbers: numbers) == 0
   }
 
@@ -178,19 +178,19 @@ struct LossEstimate {
   private func notedKey(of index: Int, numbers: [Int64]) throws(SalvageError) -> Int64? {
     guard isCoreData, !numbers.isEmpty,
       let keys = crawl.trees.indices.first(where: {
-        isSame(crawl.trees[$0].name, "Z_PRIMARYKEY") && harvest.liveTables[$0] != nil
+        isSame(crawl.trees[$0].name, "Z_PRIMARYKEY") && outcome.live[$0] != nil
       }), crawl.trees[keys].definition?.column(named: "Z_MAX") != nil,
       crawl.trees[keys].definition?.column(named: "Z_ENT") != nil
     else { return nil }
     let numbers = numbers.map { "\($0)" }.joined(separator: ",")
-    return try harvest.database.number(
+    return try outcome.database.number(
       "SELECT max(Z_MAX) FROM \(SQLText.quotedIdentifier(crawl.trees[keys].name)) WHERE typeof(Z_MAX) = 'integer' AND Z_ENT IN (\(numbers))"
     )
   }
 
   /// Whether the end of the file is missing, so that the last pages of a growing table are.
   private var hasLostEnd: Bool {
-    guard let header = harvest.reader.layout.header, header.isPageCountValid else { return false }
+    guard let header = outcome.reader.layout.header, header.isPageCountValid else { return false }
     return header.pageCount > crawl.map.pageCount
   }
 
@@ -201,7 +201,7 @@ struct LossEstimate {
 
   /// The rows of a page of the table, on average.
   private func meanRows(of index: Int) -> Double {
-    max(1, Double(harvest.tallies[index].recovered) / Double(max(1, crawl.trees[index].leaves.count)))
+    max(1, Double(outcome.tallies[index].recovered) / Double(max(1, crawl.trees[index].leaves.count)))
   }
 
   /// How many of the rowids between the first and the last one of a page are there, on average.
@@ -212,7 +212,7 @@ struct LossEstimate {
       if !overflow, width >= 0 { keys += Double(width) + 1 }
     }
     guard keys > 0 else { return 1 }
-    return min(1, Double(harvest.tallies[index].recovered) / keys)
+    return min(1, Double(outcome.tallies[index].recovered) / keys)
   }
 
   private func rowidName(of tree: Tree) -> String? {

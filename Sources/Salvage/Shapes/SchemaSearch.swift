@@ -53,7 +53,7 @@ struct SchemaSearch {
       var payload = Array(buffer[cell.payload..<(cell.payload + cell.local)])
       if cell.overflow != 0 {
         let outcome = try chains.follow(
-          from: cell.overflow, length: cell.length, into: &payload, map: &map, owner: nil)
+          from: cell.overflow, length: cell.length, into: &payload, map: &map)
         guard case .whole = outcome else {
           isWhole = false
           continue

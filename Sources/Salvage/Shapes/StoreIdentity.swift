@@ -65,7 +65,7 @@ struct StoreIdentity {
       var payload = Array(buffer[cell.payload..<(cell.payload + cell.local)])
       if cell.overflow != 0 {
         let outcome = try chains.follow(
-          from: cell.overflow, length: cell.length, into: &payload, map: &scratch, owner: nil)
+          from: cell.overflow, length: cell.length, into: &payload, map: &scratch)
         guard case .whole = outcome else { continue }
       }
       consider(payload, encoding: reader.layout.encoding)

@@ -2,11 +2,11 @@ internal import SQLiteFormat
 
 extension PageStates {
   /// The states of the pages once all rows have been taken from them.
-  init(_ harvest: RowHarvest) {
-    let crawl = harvest.crawl
+  init(_ outcome: RowOutcome) {
+    let crawl = outcome.crawl
     var unplaced = PageSet()
     for page in crawl.unplaced { _ = unplaced.insert(page) }
-    pageSize = harvest.reader.pageSize
+    pageSize = outcome.reader.pageSize
     total = Int(crawl.map.pageCount)
     mapped = 0
     counts = [:]
@@ -20,7 +20,7 @@ extension PageStates {
     var ownerRun: (owner: Int?, count: Int)?
     var runs = 0
     for page in stride(from: UInt32(1), through: crawl.map.pageCount, by: 1) {
-      let state = Self.state(page, harvest, isUnplaced: unplaced.contains(page))
+      let state = Self.state(page, outcome, isUnplaced: unplaced.contains(page))
       counts[state, default: 0] += 1
       guard runs < Self.maximumRuns else { continue }
       mapped += 1
@@ -48,12 +48,12 @@ extension PageStates {
     "\(run.owner.map { "\($0)" } ?? "-"):\(run.count)"
   }
 
-  private static func state(_ page: UInt32, _ harvest: RowHarvest, isUnplaced: Bool) -> State {
+  private static func state(_ page: UInt32, _ outcome: RowOutcome, isUnplaced: Bool) -> State {
     if isUnplaced { return .unplaced }
-    let crawl = harvest.crawl
+    let crawl = outcome.crawl
     switch crawl.map.fate(page) {
-    case .tree: return harvest.wounds.pages[page] == nil ? .healthy : .damaged
-    case .placed: return harvest.wounds.pages[page] == nil ? .orphan : .damaged
+    case .tree: return outcome.wounds.pages[page] == nil ? .healthy : .damaged
+    case .placed: return outcome.wounds.pages[page] == nil ? .orphan : .damaged
     case .damaged: return .damaged
     case .overflow: return .overflow
     case .free, .dead: return .free

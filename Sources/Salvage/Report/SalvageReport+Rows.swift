@@ -1,16 +1,16 @@
 extension SalvageReport {
   /// The report on the rows as they were found.
   init(
-    _ harvest: RowHarvest, isSchemaWhole: Bool, list: TreeList, evidence: Evidence, isLogForeign: Bool,
+    _ outcome: RowOutcome, isSchemaWhole: Bool, list: TreeList, evidence: Evidence, isLogForeign: Bool,
     kit: KitEvidence?
   ) throws(SalvageError) {
-    entities = try EntityAccounts(harvest: harvest, list: list, kit: kit).all()
+    entities = try EntityAccounts(outcome: outcome, list: list, kit: kit).all()
       .sorted { ($0.name, $0.table) < ($1.name, $1.table) }
     isCoreData = list.isCoreData
-    pages = PageStates(harvest)
-    unplacedRows = harvest.unplacedRows
-    remarks = harvest.reader.overlay?.remarks ?? []
-    let layout = harvest.reader.layout
+    pages = PageStates(outcome)
+    unplacedRows = outcome.unplacedRows
+    remarks = outcome.reader.overlay?.remarks ?? []
+    let layout = outcome.reader.layout
     if layout.isGuessed {
       remarks.append("the file's header is destroyed; its layout was found by the looks of its pages")
     }
@@ -19,7 +19,7 @@ extension SalvageReport {
     isComplete =
       !entities.contains { $0.lost > 0 || $0.doubtful > 0 || $0.keptApart > 0 || $0.fromBackup > 0 }
       && unplacedRows == 0 && isSchemaWhole
-    var search = CauseSearch(harvest, evidence: evidence, isLogForeign: isLogForeign)
+    var search = CauseSearch(outcome, evidence: evidence, isLogForeign: isLogForeign)
     causes = try search.run()
     self.kit = kit?.use
   }

@@ -1,7 +1,7 @@
 internal import SQLiteFormat
 
-/// Digests of rows that seem to be deleted, so that those which are live after all can be struck out.
-struct GhostList {
+/// Digests of records that seem to be deleted, so that those which are live after all can be struck out.
+struct DeletedDigests {
   /// How many are kept at most; each takes 16 bytes.
   static let limit = 1 << 20
 

@@ -7,7 +7,7 @@ internal import StoreFiles
 ///
 /// Only rows come back whose place in their table is lost: one that is missing from a sound page was deleted since. Of the
 /// others a recovery kit tells which were there; without one they are taken and marked as doubtful.
-struct DonorHarvest {
+struct DonorRows {
   private let donor: SalvageDonor
   private let database: Database
   private let schema: Schema
@@ -83,28 +83,28 @@ struct DonorHarvest {
   }
 
   /// Takes rows for every table that lost some.
-  mutating func run(_ harvest: RowHarvest, _ list: TreeList) throws(SalvageError) {
-    guard database.encoding == harvest.reader.layout.encoding else {
+  mutating func run(_ outcome: RowOutcome, _ list: TreeList) throws(SalvageError) {
+    guard database.encoding == outcome.reader.layout.encoding else {
       remarks.append("no rows were taken from the backup: its text is of another encoding")
       return
     }
-    let estimate = LossEstimate(harvest, isCoreData: list.isCoreData)
-    for index in harvest.crawl.trees.indices where harvest.liveTables[index] != nil {
-      let tree = harvest.crawl.trees[index]
-      guard tree.hasRowids, !tree.isComplete || harvest.tallies[index].destroyed > 0,
+    let estimate = LossEstimate(outcome, isCoreData: list.isCoreData)
+    for index in outcome.crawl.trees.indices where outcome.live[index] != nil {
+      let tree = outcome.crawl.trees[index]
+      guard tree.hasRowids, !tree.isComplete || outcome.tallies[index].destroyed > 0,
         !Self.books.contains(tree.name.uppercased())
       else { continue }
       let numbers = list.entityNames(ofTable: tree.name).map { Int64($0.number) }
-      try take(index, harvest, estimate, numbers: numbers)
+      try take(index, outcome, estimate, numbers: numbers)
     }
   }
 
   private mutating func take(
-    _ index: Int, _ harvest: RowHarvest, _ estimate: LossEstimate, numbers: [Int64]
+    _ index: Int, _ outcome: RowOutcome, _ estimate: LossEstimate, numbers: [Int64]
   ) throws(SalvageError) {
-    let tree = harvest.crawl.trees[index]
+    let tree = outcome.crawl.trees[index]
     guard let entry = schema.table(named: tree.name), entry.rootPage > 0, let theirs = entry.tableDefinition,
-      let own = tree.definition, let live = harvest.liveTables[index]
+      let own = tree.definition, let live = outcome.live[index]
     else { return }
     guard theirs.columns.map({ $0.name.uppercased() }) == own.columns.map({ $0.name.uppercased() }),
       theirs.rowidAlias == own.rowidAlias
@@ -129,16 +129,17 @@ struct DonorHarvest {
       taken += 1
       if !holes.contains(row.rowid) { inPages += 1 }
       let words = "lost in the store; taken from the backup of \(donor.date.rfc3339)"
+      let origin = EvidenceNotes.Origin(page: row.page, cell: row.cell, source: "backup")
       if listed == nil {
-        try harvest.noteDoubt(
-          .fromBackup, row: row.rowid, page: row.page, cell: row.cell, tree: index, source: "backup",
-          words: words + ", and possibly changed or deleted since")
+        try outcome.tables.noteDoubt(
+          .fromBackup, row: row.rowid, of: index, origin, words: words + ", and possibly changed or deleted since")
       } else {
-        try harvest.notes.noteRow(
-          tree.name, row: row.rowid, key: row.rowid, page: row.page, cell: row.cell, source: "backup", .probable,
-          reason: words)
+        try outcome.tables.notes.noteRow(
+          tree.name,
+          EvidenceNotes.RowNote(
+            row: row.rowid, key: row.rowid, origin: origin, certainty: .probable, reason: words))
       }
     }
-    harvest.tallies[index].noteFromBackup(taken, inPages: inPages)
+    outcome.tables.tallies[index].noteFromBackup(taken, inPages: inPages)
   }
 }
