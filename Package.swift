@@ -210,6 +210,7 @@ let package = Package(
       of: "LazaretTesting", needs: ["Examination", "ManagedObjectModel", "PersistentStore", grdb],
       leavingOut: ["Snapshots"]),
     tests(of: "Damage", needs: ["Examination", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
+    tests(of: "PageRecovery"),
     tests(
       of: "Salvage",
       needs: [
