@@ -1,8 +1,9 @@
 public import StoreFiles
 
-/// What a backup is called: the time it was taken, in UTC, and a number where several came in one second.
+/// What a backup is called: `b-`, the time it was taken, in UTC, and a number where several came in one second.
 ///
-/// `2026-11-21-10-11-12`, then `2026-11-21-10-11-12-2`. Later ones are greater.
+/// `b-2026-11-21-10-11-12`, then `b-2026-11-21-10-11-12-2`. Later ones are greater. The mark tells a backup from a quarantined
+/// store of the same second. Earlier versions wrote none; a backup of theirs keeps the name that it has.
 public struct BackupIdentifier: Sendable, Hashable, Comparable, CustomStringConvertible {
   /// The whole second in which it was taken.
   public let date: Timestamp
@@ -10,15 +11,24 @@ public struct BackupIdentifier: Sendable, Hashable, Comparable, CustomStringConv
   /// 1 for the first of its second.
   public let number: Int
 
+  /// Whether it begins with the mark of backups; those that earlier versions gave do not.
+  public let isMarked: Bool
+
   /// The identifier of a moment.
   public init(date: Timestamp, number: Int = 1) {
+    self.init(date: date, number: number, isMarked: true)
+  }
+
+  private init(date: Timestamp, number: Int, isMarked: Bool) {
     self.date = Timestamp(secondsSince1970: date.secondsSince1970)
     self.number = max(1, number)
+    self.isMarked = isMarked
   }
 
   /// The identifier that a text is; nil for any other text.
   public init?(_ text: String) {
-    let digits = Array(text.utf8)
+    let isMarked = text.hasPrefix(Timestamp.backupMark)
+    let digits = Array(text.utf8.dropFirst(isMarked ? Timestamp.backupMark.utf8.count : 0))
     guard digits.count >= 19, digits.count <= 29, let date = Timestamp(String(decoding: digits[..<19], as: UTF8.self))
     else { return nil }
     var number = 1
@@ -29,17 +39,20 @@ public struct BackupIdentifier: Sendable, Hashable, Comparable, CustomStringConv
       else { return nil }
       number = given
     }
-    self.init(date: date, number: number)
+    self.init(date: date, number: number, isMarked: isMarked)
     // Another spelling of the same moment, such as the 31st of a month with 30 days, would be a second name.
     guard description == text else { return nil }
   }
 
   /// The text of the identifier, as file names begin with it.
-  public var description: String { number == 1 ? date.fileName : "\(date.fileName)-\(number)" }
+  public var description: String {
+    let name = isMarked ? date.backupName : date.fileName
+    return number == 1 ? name : "\(name)-\(number)"
+  }
 
-  /// Whether one was taken before another.
+  /// Whether one was taken before another; of one second those of earlier versions come first.
   public static func < (left: BackupIdentifier, right: BackupIdentifier) -> Bool {
-    (left.date, left.number) < (right.date, right.number)
+    (left.date, left.isMarked ? 1 : 0, left.number) < (right.date, right.isMarked ? 1 : 0, right.number)
   }
 }
 

@@ -8,6 +8,9 @@ enum CommandErrorKind: String, FailureKind {
   /// The answer was not yes, or there is no terminal to ask at.
   case notConfirmed = "not-confirmed"
 
+  /// The home that something is to be looked up in does not exist.
+  case homeMissing = "home-missing"
+
   /// A key cannot be used; the code is that of the encryption's error, where that is the cause.
   case unusableKey = "age-recipient"
 
@@ -22,6 +25,7 @@ enum CommandErrorKind: String, FailureKind {
   var usualHint: String {
     switch self {
     case .notConfirmed: "Say --yes to do it without being asked."
+    case .homeMissing: "Give the folder with --home or LAZARET_HOME."
     case .unusableKey: "Give a public key that begins with age1, or a file that lazaret key new or age-keygen wrote."
     case .unreadableIdentity: "Give the file with the secret key, as it was written when the key was made."
     case .unforeseen: "Please report this, with what you did."

@@ -78,6 +78,8 @@ struct OpenCommand: ParsableCommand {
         whenDamaged: remedy, whenIncompatible: remedy, whenMigrationFails: migrationRemedy,
         whenMigrationLoses: way.lossRemedy, depth: check)
       policy.whenForeign = foreign.replaceForeign ? .asDamaged : .refuse
+      let home = home.of(store: store.path)
+      home.tell(json: output.json)
       let coordinator = StoreCoordinator(
         model: model, policy: policy,
         home: home.path, appVersion: appVersion, migration: migration, logger: log.logger(json: output.json))
@@ -94,7 +96,8 @@ struct OpenCommand: ParsableCommand {
       try opening.store.close()
       Terminal.standardOutput.write(
         output.json
-          ? JSONText.pretty(OpeningJSON(opening, kit)) : OpeningText(opening, kit, path: store.path).text)
+          ? JSONText.pretty(home.told(OpeningJSON(opening, kit)))
+          : OpeningText(opening, kit, path: store.path, home: home).text)
       if opening.isWithLosses { throw ExitStatus.doubtful }
     }
   }
@@ -125,7 +128,7 @@ struct OpeningJSON: Encodable {
 struct OpeningText {
   let text: String
 
-  init(_ opening: Opening, _ kit: RecoveryKitNote.Outcome?, path: FilePath) {
+  init(_ opening: Opening, _ kit: RecoveryKitNote.Outcome?, path: FilePath, home: ChosenHome) {
     var lines = "\(printable(path.string)): \(opening.examination.verdict.rawValue)\n"
     lines += "  \(opening.examination.reason.words)\n"
     let last = opening.events.lastIndex { $0.salvage != nil }
@@ -135,7 +138,10 @@ struct OpeningText {
       if let report = event.report { lines += "    report: \(printable(report.text))\n" }
       if let undo = event.undo { lines += "    undo it with: \(undo)\n" }
       if let migration = event.migration { lines += Self.text(migration) }
-      if index == last, let salvage = event.salvage { lines += SalvageAccountText(salvage).text }
+      if index == last, let salvage = event.salvage {
+        let stored = opening.quarantinedPath.map { shellQuoted($0) } ?? "ID"
+        lines += SalvageAccountText(salvage, of: stored + home.optionBesidesStore).text
+      }
     }
     switch kit {
     case .noted(let event): lines += "\n  \(event.words)\n    \(printable(event.path.text))\n"

@@ -78,7 +78,7 @@ struct SalvageCommand: ParsableCommand {
     guard model.isEmpty || schema == nil else { throw ValidationError("Give a model or a schema, not both.") }
   }
 
-  private var kitSource: KitSource {
+  private func kitSource(_ home: ChosenHome) -> KitSource {
     if noKit { return .none }
     if let kit { return .file(kit.path) }
     return .folders([KitFolder(for: store.path, home: home.path), KitFolder(for: store.path, home: nil)])
@@ -87,15 +87,18 @@ struct SalvageCommand: ParsableCommand {
   func run() throws {
     try report(json: output.json) {
       try refuseNoStore(at: store.path, to: "salvage the store")
-      let backup = try backup.unpacked(for: store.path, home: home.path)
-      let kit = noKit || self.kit != nil ? kitSource : .any([kitSource, backup?.kit ?? .none])
-      try salvage(backup?.donor, kit: kit)
+      let home = home.of(store: store.path)
+      home.tell(json: output.json)
+      let backup = try backup.unpacked(for: store.path, home: home)
+      let kits = kitSource(home)
+      let kit = noKit || self.kit != nil ? kits : .any([kits, backup?.kit ?? .none])
+      try salvage(backup?.donor, kit: kit, home)
       // What was unpacked goes now.
       withExtendedLifetime(backup) {}
     }
   }
 
-  private func salvage(_ donor: SalvageDonor?, kit: KitSource) throws {
+  private func salvage(_ donor: SalvageDonor?, kit: KitSource, _ home: ChosenHome) throws {
     let known = try versionOrder.loadAppModel(
       model.map(\.path) + [schema?.path].compactMap(\.self), fitting: store.path)
     let line = ProgressLine()
@@ -116,7 +119,7 @@ struct SalvageCommand: ParsableCommand {
     line.clear()
     Terminal.standardOutput.write(
       output.json
-        ? JSONText.pretty(report)
+        ? JSONText.pretty(home.told(report))
         : SalvageText(report, store: store.path, output: out.path, writtenTo: place).text)
     if !report.isComplete { throw ExitStatus.doubtful }
   }

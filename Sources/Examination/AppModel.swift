@@ -28,6 +28,11 @@ public enum AppModel: Sendable {
     }
   }
 
+  /// Whether its stores are Core Data's, not plain ones.
+  package var isCoreData: Bool {
+    if case .coreData = self { true } else { false }
+  }
+
   /// The name that stores in it are reported under: the current version's, or the schema file's.
   public var currentVersionName: String {
     switch self {

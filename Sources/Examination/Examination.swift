@@ -46,6 +46,9 @@ public struct Examination: Sendable {
   /// The model the store was written with: the app's version, or the one cached in the store.
   public var storeModel: ManagedObjectModel?
 
+  /// Why the store is newer than the app, where it is; told of a damaged one too.
+  public var newer: VerdictReason?
+
   /// The metadata of a Core Data store.
   public var metadata: StoreMetadata?
 
@@ -81,12 +84,17 @@ public struct Health: Sendable {
   /// The page size in bytes.
   public var pageSize: Int?
 
-  /// The number of pages that a reader counts, those in the log included; where the header counts more than the file has
-  /// room for, those of the file.
+  /// The number of pages that a reader counts, those in the log included.
+  ///
+  /// Where the header counts more than the file has room for, those of the file; nil where only the log says how many there
+  /// were, and neither it nor the file has them all.
   public var pageCount: UInt32?
 
   /// The encoding of all text; nil where the header is destroyed.
   public var encoding: TextEncoding?
+
+  /// Whether its header says that changes go to a write-ahead log, not to a rollback journal; nil where it is destroyed.
+  public var usesLog: Bool?
 
   /// The version of SQLite that wrote the store last, as its header says.
   public var writtenBySQLite: String?
@@ -110,6 +118,12 @@ public struct Health: Sendable {
 
     /// Frames that belong to committed transactions, which are part of the store.
     public var committedFrames: Int
+
+    /// Pages of the store that these have, each counted once.
+    public var pages: Int
+
+    /// The pages that the store had after the last of these transactions; nil where there is none.
+    public var databasePages: UInt32?
   }
 }
 

@@ -101,6 +101,8 @@ struct HealthJSON: Encodable {
   struct WriteAheadLog: Encodable {
     var frames: Int
     var committedFrames: Int
+    var pages: Int
+    var databasePages: UInt32?
   }
 
   var check: String
@@ -127,7 +129,10 @@ struct HealthJSON: Encodable {
     pageCount = health.pageCount
     encoding = health.encoding?.jsonName
     writtenBySQLite = health.writtenBySQLite
-    wal = health.log.map { WriteAheadLog(frames: $0.frames, committedFrames: $0.committedFrames) }
+    wal = health.log.map { log in
+      WriteAheadLog(
+        frames: log.frames, committedFrames: log.committedFrames, pages: log.pages, databasePages: log.databasePages)
+    }
     journal = health.journal?.rawValue
   }
 }

@@ -27,41 +27,16 @@ extension Examiner {
     return schema
   }
 
-  /// Every root page must be of the kind that its table or index needs: cheap, and fails for another database's log.
+  /// Every root page must be of the kind that its table or index needs.
   private func checkRoots(
     of schema: Schema, in database: Database, examination: inout Examination
   ) throws(FormatError) {
-    var findings = Findings()
-    var roots: Set<UInt32> = []
-    for entry in schema.entries where entry.rootPage > 0 {
-      if !roots.insert(entry.rootPage).inserted {
-        findings.append(Finding(.pageUsedTwice, page: entry.rootPage))
-        continue
-      }
-      guard entry.rootPage <= database.pageCount else {
-        findings.append(Finding(.pageOutOfRange, page: entry.rootPage))
-        continue
-      }
-      let isTable = entry.kind == .table && entry.tableDefinition?.isWithoutRowid != true
-      guard let page = try database.bTreePage(entry.rootPage), page.isHeaderPlausible, page.kind.isTable == isTable
-      else {
-        findings.append(Finding(.pageKindWrong, page: entry.rootPage, root: entry.rootPage))
-        continue
-      }
-    }
+    let findings = try database.rootFindings(of: schema)
     guard !findings.isEmpty else { return }
     examination.health.add(findings)
-    if database.isLogApplied {
-      examination.condemn(
-        .damage(
-          "foreign-wal",
-          "Tables of the store do not begin where its schema says once its write-ahead log is applied: the log seems to belong to another database, or pages are damaged."
-        ))
-    } else {
-      examination.condemn(
-        .damage(
-          "roots-damaged", "\(findings.total) of the store's tables and indexes do not begin where its schema says."))
-    }
+    examination.condemn(
+      .damage(
+        "roots-damaged", "\(findings.total) of the store's tables and indexes do not begin where its schema says."))
   }
 
   // MARK: Core Data

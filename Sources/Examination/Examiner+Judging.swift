@@ -34,20 +34,18 @@ extension Examiner {
       examination.storeModel = version.model
     }
     checkTables(schema, &examination)
-    guard examination.verdict != .damaged else { return }
     if bundle.current.versionHashes == hashes {
       examination.accept(.isCurrent(version?.name ?? bundle.current.name, current: bundle.current.name))
     } else if let version {
       if bundle.isNewer(version, than: bundle.current) {
-        examination.give(
-          .unavailable,
+        examination.giveNewer(
           .newerVersion(
             version.name, current: bundle.current.name, lacking: version.model.surplus(over: [bundle.current.model])))
       } else {
         examination.give(.outdated, .olderVersion(version.name, current: bundle.current.name))
       }
     } else {
-      if examination.storeModel == nil, Self.isContradictory(metadata) {
+      if examination.storeModel == nil || examination.verdict == .damaged, Self.isContradictory(metadata) {
         // Not an unknown version, which might be a newer one: nobody can say which one it is.
         examination.condemn(
           .damage(
@@ -84,7 +82,7 @@ extension Examiner {
       surplus = hashes.keys.filter { !knownEntities.contains($0) }.sorted()
     }
     if !surplus.isEmpty {
-      examination.give(.unavailable, .newerModel(surplus, current: bundle.current.name))
+      examination.giveNewer(.newerModel(surplus, current: bundle.current.name))
     } else if examination.storeModel != nil {
       examination.give(.outdated, .unknownOlderVersion(current: bundle.current.name))
     } else {
@@ -192,6 +190,12 @@ extension Examination {
     guard self.verdict != .damaged else { return }
     self.verdict = verdict
     self.reason = reason
+  }
+
+  /// Finds the store newer than the app: unavailable, or damaged and newer.
+  mutating func giveNewer(_ reason: VerdictReason) {
+    newer = reason
+    give(.unavailable, reason)
   }
 
   /// Finds nothing wrong, unless something has been found wrong.

@@ -77,8 +77,9 @@ public struct Examiner: Sendable {
       }
       do {
         let before = try files.members(in: fileSystem)
-        let examination = try look(at: files, members: before, model: model, options: options)
+        var examination = try look(at: files, members: before, model: model, options: options)
         let isUnchanged = try files.members(in: fileSystem) == before
+        examination.tellWhetherNewer()
         if isUnchanged, !examination.isBad || haveRested(before) { return examination }
         last = examination
       } catch let error as FileError {
@@ -191,12 +192,20 @@ public struct Examiner: Sendable {
     _ database: Database, _ bytes: StoreBytes, into examination: inout Examination, model: AppModel?, options: Options
   ) throws {
     examination.note(database)
+    var database = database
+    if let foreign = try ForeignLog(of: database) {
+      examination.condemn(.damage("foreign-wal", foreign.words))
+      if foreign.isCertain {
+        // What the log holds is another store's; what is told of this one is what the file has by itself.
+        database = try Database(
+          main: bytes.main, rollbackJournal: bytes.journal, pageSize: database.pageSize,
+          superJournalExists: bytes.superJournalExists)
+        examination.health.countPages(of: database)
+      }
+    }
     if let reason = examination.physicalReason(database, fileBytes: bytes.main.count) {
       examination.condemn(reason)
       // What can still be read is reported all the same.
-    }
-    if database.isLogApplied, let words = try Self.contradiction(between: bytes, and: database) {
-      examination.condemn(.damage("foreign-wal", words))
     }
     let schema = try readContent(database, into: &examination, model: model)
     // No verdict rests on a glance once damage was seen.
@@ -237,6 +246,20 @@ private func pause(_ time: Duration) {
   usleep(UInt32(min(microseconds, 1_000_000)))
 }
 
+extension Health {
+  /// Takes down how many pages the store has: none but what is there is a fact.
+  ///
+  /// Without a main file, or where pages that the log counts are nowhere, the number is what the log says, and is told as
+  /// such.
+  mutating func countPages(of database: Database) {
+    let isContradicted = database.findings.contains(.fileTooShort)
+    let isIncomplete = database.main.count == 0 || database.findings.contains(.logMissingPages)
+    pageCount =
+      isIncomplete && database.isLogApplied
+      ? nil : isContradicted ? min(database.pageCount, database.highestPage) : database.pageCount
+  }
+}
+
 extension Examination {
   /// Whether the verdict would have the store moved away, so that it needs to be beyond doubt.
   fileprivate var isBad: Bool { verdict == .damaged || verdict == .incompatible }
@@ -260,6 +283,13 @@ extension Examination {
     self.reason = reason
   }
 
+  /// Says of a damaged store that it is newer than the app as well, where it is: the app cannot use what is salvaged of it.
+  fileprivate mutating func tellWhetherNewer() {
+    guard verdict == .damaged, let newer else { return }
+    reason.words += " \(newer.words)"
+    reason.hint = newer.hint
+  }
+
   /// Gives the verdict of damage where any was noted, whatever was looking when it was met.
   mutating func condemnForNotes() {
     guard let note = health.notes.first(where: { $0.severity == .damage }) else { return }
@@ -269,13 +299,13 @@ extension Examination {
   /// Takes down what header, log and journal say.
   mutating func note(_ database: Database) {
     health.pageSize = database.pageSize
-    // A count that the file contradicts is no fact: then it is the pages that the file has room for.
-    let isContradicted = database.findings.contains(.fileTooShort)
-    health.pageCount = isContradicted ? min(database.pageCount, database.highestPage) : database.pageCount
+    health.countPages(of: database)
     let header = database.header.flatMap { $0.hasUsualFractions ? $0 : nil }
     health.encoding = header?.encoding
     if let log = database.writeAheadLog {
-      health.log = Health.LogFacts(frames: log.frameCount, committedFrames: log.committedFrameCount)
+      health.log = Health.LogFacts(
+        frames: log.frameCount, committedFrames: log.committedFrameCount, pages: log.committedPageCount,
+        databasePages: log.hasCommittedFrames ? log.pageCount : nil)
       health.add(log.findings)
     }
     if let journal = database.rollbackJournal {
@@ -285,6 +315,7 @@ extension Examination {
     if let stored = database.header { health.add(stored.findings) }
     // What was written over the header says nothing of who wrote the store.
     if let header, header.isConsistent {
+      health.usesLog = header.usesWriteAheadLog
       health.writtenBySQLite = header.sqliteVersionName
       health.addKnownBugs(sqliteVersion: header.sqliteVersion, usesLog: header.usesWriteAheadLog)
     }

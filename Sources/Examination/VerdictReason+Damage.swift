@@ -151,15 +151,6 @@ extension Examination {
   func physicalReason(_ database: Database, fileBytes: Int64) -> VerdictReason? {
     let findings = health.notes.filter { $0.severity == .damage }
     func has(_ kind: Finding.Kind) -> Bool { findings.contains { $0.code == kind.rawValue } }
-    if has(.logPageSizeDiffers) {
-      return .damage(
-        "foreign-wal", "The write-ahead log beside the store belongs to another database: its pages have another size.")
-    }
-    if has(.logBehindDatabase) {
-      return .damage(
-        "foreign-wal",
-        "The write-ahead log beside the store is older than the store, or belongs to another database.")
-    }
     if has(.fileTooShort) || has(.logMissingPages) || has(.headerTruncated) {
       let expected = Int64(database.pageCount) * Int64(database.pageSize)
       return .damage(

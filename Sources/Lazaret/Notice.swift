@@ -72,11 +72,13 @@ public struct Notice: Sendable, Hashable, Codable {
         ], report: report)
     }
     let kept =
-      key == "leftovers"
-      ? "They were not deleted: they were set aside, and you start with an empty file."
-      : "It was not deleted: all of it was set aside, and you start with an empty one."
+      switch key {
+      case "leftovers": "They were not deleted: they were set aside, and you start with an empty file."
+      case "empty": "It was not deleted: it was set aside, and you start with a new one."
+      default: "It was not deleted: all of it was set aside, and you start with an empty one."
+      }
     return Notice(
-      key: "lazaret.notice.\(key)", title: "Your data was set aside",
+      key: "lazaret.notice.\(key)", title: key == "empty" ? "Your file was empty" : "Your data was set aside",
       message: "\(cause(of: reason.code)) \(kept)\(held) Our support can look at what was set aside.",
       actions: usualActions, report: report)
   }
@@ -95,7 +97,7 @@ public struct Notice: Sendable, Hashable, Codable {
         message: "\(cause(of: reason.code)) \(salvage.count.words) You start with an empty file. \(kept) \(support)",
         actions: usualActions, report: report)
     }
-    let isWhole = salvage.lost == 0 && salvage.doubtful == 0
+    let isWhole = salvage.lost == 0 && !salvage.count.hasUnknown && salvage.doubtful == 0
     let details = isWhole ? " Details of some may be missing." : ""
     return Notice(
       key: "lazaret.notice.salvaged-with-losses", title: "Your data was recovered in part",
@@ -123,6 +125,7 @@ public struct Notice: Sendable, Hashable, Codable {
     case "incompatible": "The file with your data does not fit this version of the app."
     case "leftovers": "The file with your data was missing; only parts of it were found."
     case "set-aside": "The file with your data was set aside on request."
+    case "empty": "The file with your data was empty."
     default: "The file with your data was damaged and could not be opened."
     }
   }
@@ -134,6 +137,7 @@ public struct Notice: Sendable, Hashable, Codable {
       "incompatible"
     case QuarantineCase.leftoversCode: "leftovers"
     case QuarantineCase.requestCode: "set-aside"
+    case "empty-file": "empty"
     default: "damaged"
     }
   }

@@ -12,10 +12,14 @@ extension QuarantinedStore {
   ///   - isReplacing: whether another store is in its place, which is quarantined first.
   public func undo(home: FilePath?, replacing isReplacing: Bool) -> String? {
     guard receipt?.originalPath.path != nil else { return nil }
-    var words = ["lazaret quarantine release", shellQuoted(files.main)]
+    return command("release", home: home, isReplacing ? ["--replace"] : [])
+  }
+
+  /// A command of the command line about the store, by its path, so that it does the same in any folder.
+  func command(_ verb: String, home: FilePath?, _ options: [String] = []) -> String {
+    var words = ["lazaret quarantine", verb, shellQuoted(files.main)]
     if let home { words += ["--home", shellQuoted(home)] }
-    if isReplacing { words.append("--replace") }
-    return words.joined(separator: " ")
+    return (words + options).joined(separator: " ")
   }
 }
 

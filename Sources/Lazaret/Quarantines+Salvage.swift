@@ -117,24 +117,24 @@ extension Quarantines {
   private func checked(
     _ installation: SalvageInstallation, _ model: AppModel?
   ) throws -> (files: SalvageFiles, result: Receipt.Salvage.Result) {
-    let id = installation.stored.id
+    let again = installation.stored.command("salvage", home: try Self.absolute(home, in: fileSystem))
     guard let result = installation.stored.receipt?.salvage?.result else {
       throw QuarantineError(
         .notSalvaged, operation: "install the salvaged store", path: installation.stored.files.main,
-        detail: "nothing was salvaged of it yet", hint: "Salvage it first: lazaret quarantine salvage \(id).")
+        detail: "nothing was salvaged of it yet", hint: "Salvage it first: \(again)")
     }
     guard let (files, _) = try installation.source() else {
       throw QuarantineError(
         .salvageUnusable, operation: "install the salvaged store", path: installation.stored.files.main,
         detail: installation.stored.receipt?.salvage?.failure.map { printable($0.words) }
           ?? "the salvaged store is missing",
-        hint: "Salvage it again with the app's current model: lazaret quarantine salvage \(id) --model MODEL.")
+        hint: "Salvage it again with the app's current model: \(again) --model MODEL")
     }
     if try installation.isChanged(files, result) {
       throw QuarantineError(
         .evidenceChanged, operation: "install the salvaged store", path: files.store.main,
         detail: "it is not what it was when it was made",
-        hint: "Another program has written to it. Salvage it again: lazaret quarantine salvage \(id).")
+        hint: "Another program has written to it. Salvage it again: \(again)")
     }
     if let model {
       let examination = try Examiner(fileSystem: fileSystem).examine(

@@ -10,7 +10,7 @@ extension RecoveryCount {
 
   /// The numbers of a single entity.
   public init(_ entity: Receipt.Salvage.Entity) {
-    self.init([entity], isComplete: entity.lost == 0 && entity.doubtful == 0)
+    self.init([entity], isComplete: !entity.hasLosses && entity.doubtful == 0)
   }
 
   private init(_ entities: [Receipt.Salvage.Entity], isComplete: Bool) {

@@ -66,8 +66,8 @@ struct SalvageWork {
         isCancelled: observer.isCancelled)
     }
     let salvaging = Salvager.Options(
-      findsDeleted: options.findsDeleted, fitsModel: true, ignoresLog: try hasForeignLog(stored),
-      kit: .any([.folders(kits), backup?.kit ?? .none]), scope: stored.evidence, donor: backup?.donor
+      findsDeleted: options.findsDeleted, fitsModel: true, kit: .any([.folders(kits), backup?.kit ?? .none]),
+      scope: stored.evidence, donor: backup?.donor
     ) { [observer] in
       observer.progress(clock.progress($0, $1, $2))
       return !observer.isCancelled()
@@ -134,13 +134,6 @@ struct SalvageWork {
       if let status = try fileSystem.status(of: files.path(of: part)), status.size > 0 { return status }
     }
     return nil
-  }
-
-  /// Whether the log beside the store is that of another database, whose pages would pass for the store's own.
-  private func hasForeignLog(_ stored: QuarantinedStore) throws -> Bool {
-    try Examiner(fileSystem: fileSystem).examine(
-      stored.files.main, model: model, options: .init(countsRecords: false)
-    ).reason.code == "foreign-wal"
   }
 
   private func name(_ path: FilePath) -> PathText { PathText(path.lastComponent.map { FilePath($0.string) } ?? path) }
@@ -238,9 +231,7 @@ extension SalvageReport {
 
 extension Examination {
   /// Whether nothing is wrong with the store but that the app is older than it.
-  var isNewerThanApp: Bool {
-    verdict == .unavailable && ["newer-model", "newer-version"].contains(reason.code)
-  }
+  var isNewerThanApp: Bool { verdict == .unavailable && newer != nil }
 }
 
 extension SalvageError {

@@ -39,10 +39,16 @@ package struct SalvageRun {
     try tables.makeTables(in: found.isForeign ? nil : newStore)
     let total = Int64(crawl.trees.reduce(0) { $0 + $1.leaves.count })
     var done: Int64 = 0
-    let outcome = try RowRecovery.run(consume crawl, into: tables, findsDeleted: options.findsDeleted) {
-      pages throws(SalvageError) in
+    let recovery = RowRecovery(consume crawl, into: tables)
+    let outcome = try recovery.run(findsDeleted: options.findsDeleted) { pages throws(SalvageError) in
       // Each phase may take a while, and the caller may want it to end.
       done += Int64(pages)
+      try search.tell(.rows, done, total)
+    }
+    if let unfit = try search.unfit(outcome) { throw unfit }
+    try search.tell(.rows, done, total)
+    if options.findsDeleted {
+      try recovery.addDeleted()
       try search.tell(.rows, done, total)
     }
     var kit = found.kit
@@ -107,7 +113,7 @@ package struct SalvageRun {
       try database.execute("BEGIN")
       let tables = try RowTables(crawl, in: database, remembering: .apartChains)
       try tables.makeTables()
-      let outcome = try RowRecovery.claims(consume crawl, into: tables) { _ throws(SalvageError) in
+      let outcome = try RowRecovery(consume crawl, into: tables).claims { _ throws(SalvageError) in
         try search.tell(.rows, 0, 1)
       }
       apart = tables.apartChains ?? []

@@ -21,7 +21,7 @@ public struct Salvager: Sendable {
     /// model; else they stay in the store's own.
     public var fitsModel: Bool
 
-    /// Whether the write-ahead log is left out, because it is known to belong to another database.
+    /// Whether the write-ahead log is left out whatever it is; one that shows that it is another database's always is.
     public var ignoresLog: Bool
 
     /// Where a recovery kit of the store is looked for.

@@ -23,6 +23,10 @@ extension PersistentStoreError {
     let words = error.message.map(Self.withoutValues) ?? "SQLite gave no reason"
     self.init(
       kind, operation: operation, path: path, detail: words, resultCode: error.extendedResultCode.rawValue)
+    if kind == .cannotOpen, FileError.Kind.cannotOpenForSQLite() == .tooManyOpenFiles {
+      detail += ": too many files are open"
+      hint = FileError.Kind.tooManyOpenFiles.usualHint
+    }
   }
 
   /// The error as this module reports it: SQLite's are translated, its own and foreign ones stay what they are.

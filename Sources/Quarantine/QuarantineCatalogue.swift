@@ -26,9 +26,16 @@ public struct QuarantineCatalogue: Sendable {
   private var fileSystem: FileSystem { surroundings.fileSystem }
 
   /// The folders that are known, in the order in which they came; one that has gone is left out.
+  ///
+  /// The one in the home itself is known without being listed: it may be from before the home had a catalogue.
   public func folders() throws -> [QuarantineFolder] {
-    try content().folders.compactMap(\.path).filter { try fileSystem.status(of: $0)?.kind == .directory }
-      .map { QuarantineFolder($0, surroundings: surroundings) }
+    var paths = try content().folders.compactMap(\.path).filter { try fileSystem.status(of: $0)?.kind == .directory }
+    let own = home.appending(QuarantineFolder.name)
+    if try fileSystem.status(of: own)?.kind == .directory {
+      let real = try fileSystem.realPath(own)
+      if !paths.contains(real) { paths.append(real) }
+    }
+    return paths.map { QuarantineFolder($0, surroundings: surroundings) }
   }
 
   /// Adds a folder, which need not be there yet; nothing is written where it is known.

@@ -88,12 +88,15 @@ extension Receipt.Salvage {
     /// Records lost.
     public var lost: Int64
 
-    /// Whether the number of lost records is exact; else it is an estimate.
+    /// Whether the number of lost records is exact; else it is an estimate, or where it is 0 not known.
     public var lostIsExact: Bool
 
     /// What the number of lost records stands on, by the word of a salvage report; nil where an earlier version wrote the
     /// receipt.
     public var lostBasis: String?
+
+    /// Whether records are lost, or may be.
+    public var hasLosses: Bool { lost > 0 || !lostIsExact }
 
     /// An account.
     public init(

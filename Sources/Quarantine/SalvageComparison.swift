@@ -56,7 +56,8 @@ public struct SalvageComparison: Sendable, Hashable, Codable {
   }
 
   private static func counts(_ result: Receipt.Salvage.Result) -> String {
-    let about = result.entities.allSatisfy(\.lostIsExact) ? "" : "about "
+    let inexact = result.entities.filter { !$0.lostIsExact }
+    let about = inexact.isEmpty ? "" : inexact.allSatisfy { $0.lost == 0 } ? "at least " : "about "
     func sum(_ number: (Receipt.Salvage.Entity) -> Int64) -> Int64 { result.entities.reduce(0) { $0 &+ number($1) } }
     return "\(grouped(sum(\.recovered))) recovered, \(grouped(sum(\.doubtful))) of them doubtful, "
       + "\(about)\(grouped(sum(\.lost))) lost"
@@ -110,12 +111,15 @@ extension Receipt.Salvage.Result {
 
   /// Whether this result, which was made later, takes the place of an earlier one.
   ///
-  /// One that the app can open is better than one that it cannot. Of two alike, the one is better that has more certain
-  /// records of some entity and of none fewer; then the one that has more records. Of two that have the same records the one
-  /// is better that knows more about what is missing. What is better in one entity and worse in another is not better.
+  /// One that the app can open is better than one that it cannot, unless it has no record and the other one has. Of two
+  /// alike, the one is better that has more certain records of some entity and of none fewer; then the one that has more
+  /// records. Of two that have the same records the one is better that knows more about what is missing. What is better in
+  /// one entity and worse in another is not better.
   ///
   /// - Parameter isUsable: whether the app can open the earlier one as it is now.
   package func isBetter(than earlier: Self, whichIsUsable isUsable: Bool) -> Bool {
+    let (hasAny, hadAny) = (entities.contains { $0.recovered > 0 }, earlier.entities.contains { $0.recovered > 0 })
+    if hadAny, !hasAny { return false }
     if self.isUsable != isUsable { return self.isUsable }
     // Receipts are not to be trusted: no sum of theirs may stop the run.
     for count in [{ $0.recovered &- $0.doubtful }, { $0.recovered }] as [(Receipt.Salvage.Entity) -> Int64] {

@@ -122,6 +122,13 @@ public enum FileErrorKind: String, FailureKind {
   }
 }
 
+extension FileErrorKind {
+  /// The kind for a file that SQLite could not open, which does not say why.
+  package static func cannotOpenForSQLite() -> FileErrorKind {
+    SystemCalls.lacksDescriptors() ? .tooManyOpenFiles : .cannotOpen
+  }
+}
+
 extension FileError {
   /// An error in the kind's own words.
   public init(_ kind: Kind, operation: String, path: FilePath?, hint: String? = nil) {

@@ -52,18 +52,20 @@ public struct StoreFileSet: Sendable, Hashable {
   /// The longest path that SQLite opens, in bytes (`MAX_PATHNAME` of its `os_unix.c`).
   private static let longestPath = 512
 
-  /// Stops where SQLite could not have its journal and its log beside the main file, because their names are too long.
+  /// Stops where SQLite could not have its log, or its journal, beside the main file, because the name would be too long.
   ///
+  /// - Parameter usesLog: whether changes of the store go to a write-ahead log, which has the shorter name; SQLite then makes
+  ///   no journal.
   /// - Throws: `name-too-long`.
-  package func requireRoomForSQLite(to operation: String) throws(FileError) {
-    let ending = "-journal".utf8.count
+  package func requireRoomForSQLite(to operation: String, usesLog: Bool) throws(FileError) {
+    let (ending, what) = usesLog ? ("-wal".utf8.count, "log") : ("-journal".utf8.count, "journal")
     let name = main.lastComponent?.platformBytes.count ?? 0
     let longest = FilePath.Component.longest - ending
     if name > longest {
       throw FileError(
         .nameTooLong, operation: operation, path: main,
         detail:
-          "its name has \(name) bytes, and SQLite puts \(ending) more behind it to name the journal, which is more than file systems allow",
+          "its name has \(name) bytes, and SQLite puts \(ending) more behind it to name the \(what), which is more than file systems allow",
         hint:
           "Give the store, and the files that belong to it, a name of at most \(longest) bytes. It can be inspected, salvaged, backed up and quarantined as it is."
       )

@@ -320,6 +320,22 @@ enum SystemCalls {
     #endif
   }
 
+  /// Whether so few file descriptors are left that SQLite could not have what it opens at once.
+  ///
+  /// It says no more of it than that a file cannot be opened.
+  static func lacksDescriptors() -> Bool {
+    // The main file, log, index, journal, folder, and a temporary file.
+    let needed = 6
+    var taken: [Int32] = []
+    defer { for descriptor in taken { _ = close(descriptor) } }
+    while taken.count < needed {
+      let descriptor = unsafe open("/dev/null", O_RDONLY | O_CLOEXEC)
+      guard descriptor >= 0 else { return errno == EMFILE || errno == ENFILE }
+      taken.append(descriptor)
+    }
+    return false
+  }
+
   /// The number of this process.
   static var processID: Int32 { getpid() }
 

@@ -27,6 +27,12 @@ public struct Timestamp: Sendable, Hashable, Comparable {
       .enumerated().map { padded($1, to: $0 == 0 ? 4 : 2) }.joined(separator: "-")
   }
 
+  /// What the name of a backup begins with, and that of a quarantined store does not.
+  package static let backupMark = "b-"
+
+  /// The moment as the name of a backup: `b-2026-11-21-10-11-12`.
+  package var backupName: String { Self.backupMark + fileName }
+
   /// The moment as RFC 3339 writes it: `2026-11-21T10:11:12Z`.
   public var rfc3339: String {
     let parts = civil

@@ -95,8 +95,8 @@ struct CreationTests {
   @Test("Two backups of one second have two names")
   func oneSecond() throws {
     let scene = try BackupScene(rows: 10)
-    #expect(try scene.back(up: 0).id.description == "2026-11-21-10-00-12")
-    #expect(try scene.back(up: 0).id.description == "2026-11-21-10-00-12-2")
+    #expect(try scene.back(up: 0).id.description == "b-2026-11-21-10-00-12")
+    #expect(try scene.back(up: 0).id.description == "b-2026-11-21-10-00-12-2")
     #expect(try BackupCatalog(of: scene.place).backups.allSatisfy(\.isWhole))
   }
 

@@ -7,7 +7,7 @@ import Testing
 
 /// Originals with records that their migration removed: kept whatever the policy says, until they are released.
 struct OnlyHereTests {
-  private static let id = "2026-11-20-09-00-00"
+  private static let id = "b-2026-11-20-09-00-00"
   private static let noteName = "\(id).only-here.json"
   private static let note = #"{"version":1,"step":"V1 → V2","entities":[{"entity":"Person","rows":12}]}"#
   private static let entities = [OnlyHereNote.Entity(name: "Person", rows: 12)]

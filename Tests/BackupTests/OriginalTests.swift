@@ -7,7 +7,7 @@ import Testing
 
 @Suite("What migrations keep, among the backups")
 struct OriginalTests {
-  private static let id = "2026-11-21-09-00-00"
+  private static let id = "b-2026-11-21-09-00-00"
 
   /// Puts an original into the place of a scene, with a log and a large value.
   private static func keep(_ scene: BackupScene, withLog: Bool = true) throws {

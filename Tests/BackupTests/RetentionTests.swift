@@ -69,6 +69,27 @@ struct RetentionTests {
     #expect(kept(history, lastOne) == ["evidence", "new"])
   }
 
+  @Test(arguments: [(1.0, true), (29.5, true), (30.5, false)])
+  func theLastGoodOneOfBeforeAQuarantineStaysForThirtyDays(daysAgo: Double, isKept: Bool) {
+    let since = Timestamp(secondsSince1970: now.secondsSince1970 - Int64(daysAgo * 86400))
+    func of(_ snapshot: RetentionSnapshot, _ lineage: StoreLineage?) -> RetentionSnapshot {
+      var snapshot = snapshot
+      snapshot.lineage = lineage
+      return snapshot
+    }
+    let after = StoreLineage(generation: "b", since: since, parent: "2026-11-20-10-11-12")
+    let history = [
+      of(snapshot("new", daysAgo: 0.1), after), of(snapshot("newer", daysAgo: 0.2), after),
+      of(snapshot("unproven", daysAgo: 31, proof: .failed), StoreLineage(generation: "a", since: since)),
+      of(snapshot("last", daysAgo: 32), nil), of(snapshot("former", daysAgo: 33), nil),
+    ]
+    #expect(kept(history, lastOne) == (isKept ? ["new", "last"] : ["new"]))
+    #expect(reasons("last", history, lastOne) == [isKept ? "before-quarantine" : "no-rule"])
+    // A store that nothing made room for is the same as before.
+    let named = history.map { $0.lineage == nil ? $0 : of($0, StoreLineage(generation: "b", since: since)) }
+    #expect(kept(named, lastOne) == ["new"])
+  }
+
   @Test func anOriginalWithRemovedRecordsIsNeitherDroppedNorCounted() {
     var original = snapshot("original", daysAgo: 1)
     original.onlyHere = OnlyHereNote(step: "V1 → V2", entities: [.init(name: "Person", rows: 12)])

@@ -162,7 +162,9 @@ struct CommandTests {
 
   @Test func quarantineFromBeginningToEnd() throws {
     let desk = try Desk()
-    #expect(try desk.lazaret("quarantine").output.contains("No store is in quarantine here."))
+    #expect(
+      try desk.lazaret("quarantine").output.contains(
+        "No store is in quarantine in the home: \(desk.folder.path.string)"))
     try desk.makeDamagedStore()
     let added = try desk.lazaret(
       "quarantine", "add", desk.store, "--reason", "a \u{1B}[31mtest", "--app-version", "7.1")

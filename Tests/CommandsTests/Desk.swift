@@ -43,7 +43,12 @@ struct Desk {
   func lazaret(_ arguments: String..., input: String = "") throws -> Result { try run(arguments, input: input) }
 
   func run(_ arguments: [String], input: String = "") throws -> Result {
-    try ChildProcess.run(ChildProcess.tool, arguments, input: input, in: folder.path)
+    try ChildProcess.run(ChildProcess.tool, arguments, input: input, in: folder.path, home: folder.path)
+  }
+
+  /// Runs the command line where no home is named, neither by an option nor by the environment.
+  func homeless(_ arguments: String..., in directory: FilePath? = nil) throws -> Result {
+    try ChildProcess.run(ChildProcess.tool, arguments, in: directory ?? folder.path)
   }
 
   func makeDamagedStore(_ name: String = "App.sqlite") throws {

@@ -80,6 +80,11 @@ struct LogVerdictTests {
       late.log = early.log
       return late
     },
+    VerdictCase("a damaged root beside the store's own log", .damaged, "roots-damaged", coreData: 259, sqlite: 11) {
+      let specimen = try Specimen.sound(cars: 20).running("CREATE TABLE extra(a)")
+      let page = Int(try specimen.root(of: "ZCAR"))
+      return specimen.overwriting((page - 1) * 4096, with: [UInt8](repeating: 0, count: 4096))
+    },
     VerdictCase("a log that was cut", .compatible, "current-version") {
       var specimen = try Specimen.sound().running(Specimen.insert(100, from: 100))
       specimen.log = specimen.log.map { Array($0.dropLast(1000)) }

@@ -95,6 +95,19 @@ struct NoStoreTests {
     }
   }
 
+  @Test("Without a main file the pages that the log counts are told as the log's")
+  func pagesOfLog() throws {
+    let folder = try TemporaryFolder()
+    let sound = try Specimen.sound(cars: 200)
+    let pages = try require(sound.main).count / 4096
+    let log = try require(try sound.running("CREATE TABLE extra(a)").log)
+    let health = try examiner().look(try Specimen(main: nil, log: log).place(in: folder)).health
+    #expect(health.pageCount == nil)
+    let facts = try require(health.log)
+    #expect(facts.databasePages.map(Int.init) == pages + 1)
+    #expect(facts.pages > 0 && facts.pages < pages)
+  }
+
   @Test("What was written over a header is not told as the store's size or origin", arguments: [0..<100, 24..<100])
   func overwrittenHeader(bytes: Range<Int>) throws {
     let folder = try TemporaryFolder()

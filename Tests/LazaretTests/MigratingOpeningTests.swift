@@ -21,7 +21,7 @@ struct MigratingOpeningTests {
     #expect(opening.examination.verdict == .outdated)
     #expect(opening.notice == nil)
     #expect(opening.events.map(\.kind) == [.backup, .migration])
-    #expect(opening.events[0].path.path == scene.backups.appending("2026-11-21-10-11-12.sqlite"))
+    #expect(opening.events[0].path.path == scene.backups.appending("b-2026-11-21-10-11-12.sqlite"))
     let migration = try #require(opening.events[1].migration)
     #expect(migration.steps.map(\.step) == ["V1 → V2", "V2 → V3", "V3 → V4"])
     #expect(migration.steps.map(\.rows) == [3, 3, 3])

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import Lazaret
 import Synchronization
@@ -53,6 +54,29 @@ struct OpeningTests {
     #expect(error.isEnvironmental)
     #expect(error.code == "newer-version")
     #expect(try FolderContents(of: scene.folder.path) == before)
+  }
+
+  @Test func aDamagedStoreOfANewerModelStaysWhereItIs() throws {
+    let scene = try Scene()
+    try scene.makeStore(version: "V3")
+    try scene.addCars(2_000, last: "PRAGMA wal_checkpoint(TRUNCATE)")
+    // Somewhere in the table, far from schema and metadata.
+    let handle = try FileHandle(forUpdating: URL(fileURLWithPath: scene.store().string))
+    try handle.seek(toOffset: handle.seekToEnd() / 2 / 4096 * 4096)
+    try handle.write(contentsOf: Data(count: 4096))
+    try handle.close()
+    let before = try FolderContents(of: scene.folder.path)
+    let examination = try Examiner().examine(scene.store(), model: scene.appModel(), options: .init(depth: .full))
+    #expect(examination.verdict == .damaged)
+    #expect(examination.reason.hint.contains("Update the app"))
+    for round in 1...2 {
+      let policy = OpeningPolicy(whenDamaged: .emptyStore, depth: .full)
+      let error = try #require(throws: LazaretError.self) { try scene.coordinator(policy).open(scene.store()) }
+      #expect(error.kind == .unavailable && error.isEnvironmental, "round \(round)")
+      #expect(error.code == "newer-version", "round \(round)")
+      #expect(error.detail.contains("V3"), "round \(round): \(error.detail)")
+      #expect(try FolderContents(of: scene.folder.path) == before, "round \(round)")
+    }
   }
 
   @Test(arguments: [OpeningPolicy.Remedy.salvage, .salvageLater, .emptyStore])

@@ -211,7 +211,7 @@ struct InterruptedMigrationSwapTests {
 
   @Test func aNameThatWasTakenMeanwhileIsNoObstacle() throws {
     let scene = try unmoved()
-    let name = Surroundings.still().now().fileName
+    let name = "b-\(Surroundings.still().now().fileName)"
     try scene.folder.write("of another store", to: "Backups/App/\(name).sqlite")
     try scene.migrate(try Base.versions())
     #expect(try scene.rows("SELECT ZMAKER FROM ZCAR") == ["Fiat", "Opel"])

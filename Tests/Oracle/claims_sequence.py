@@ -382,6 +382,12 @@ class Sequence:
                 self.claim(
                     "empty-loses-nothing", (recovered, lost, account.doubtful.get(name, 0)) == (0, 0, 0), told,
                     f"{lost} of {name} lost", "it held nothing")
+            elif name in account.unknown:
+                # It is honest where nothing of the table is left, and nowhere else.
+                self.claim(
+                    "lost-unknown", (recovered, lost) == (0, 0) and not self.damaged.certain[table] and most > 0, told,
+                    f"an unknown number of {name} lost, {recovered} recovered",
+                    f"{len(self.damaged.certain[table])} rows of it are whole, {most} are lost")
             elif account.exact.get(name, True):
                 self.claim(
                     "lost-counted", least <= lost <= max(most, 0), told, f"{lost} of {name} lost", f"{least} are" if least == most
@@ -448,9 +454,9 @@ class Sequence:
     def check_texts(self, told, account):
         """The headline, the words for estimates and doubt, and no score."""
         self.claim("no-score", not SCORE.search(told.words), told, said(SCORE, told.words), "no score is told")
-        if account.is_whole:
-            return
         recovered, doubtful, lost = account.sums
+        if account.is_whole or recovered + lost == 0:
+            return
         right = f"{recovered:,} of {'' if account.is_exact else 'about '}{recovered + lost:,} records (… %)"
         found = HEADLINE.search(told.out)
         holds = bool(found) and (found.group(1), bool(found.group(2)), found.group(3)) == (

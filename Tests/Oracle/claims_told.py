@@ -14,7 +14,7 @@ EXITS = {
     "compatible": {0}, "outdated": {0}, "incompatible": {0, 2}, "missing": {0}, "repairable": {0, 2}, "damaged": {2},
     "unavailable": {3}}
 SCORE = re.compile(r"\bscore\b|\b\d+ of 100\b", re.IGNORECASE)
-HEADLINE = re.compile(r"([\d,]+) of (about )?([\d,]+) (?:record|row)s? \((\d+) %\)")
+HEADLINE = re.compile(r"([\d,]+) of (about |at least )?([\d,]+) (?:record|row)s? \((?:at most )?(\d+) %\)")
 ALL_RECOVERED = re.compile(r"(?i)\b(all (of your data|records|rows) (was|were) recovered|everything was recovered)")
 UNDO = re.compile(r"lazaret quarantine release [^\n]+")
 
@@ -67,7 +67,7 @@ class Account:
     """What a salvage is said to have given: recovered, doubtful and lost records by name, and whether the losses are counted."""
 
     def __init__(self, entities, records):
-        self.recovered, self.doubtful, self.lost, self.exact = {}, {}, {}, {}
+        self.recovered, self.doubtful, self.lost, self.exact, self.unknown = {}, {}, {}, {}, set()
         by_table = {table: name for name, table in records.items()}
         for one in entities:
             # Without a model an entity goes by the name of its table.
@@ -75,6 +75,8 @@ class Account:
             if name:
                 self.recovered[name], self.doubtful[name] = one.get("recovered", 0), one.get("doubtful", 0)
                 self.lost[name], self.exact[name] = one.get("lost", 0), one.get("lostIsExact", True)
+                if one.get("lostBasis") == "unknown":
+                    self.unknown.add(name)
 
     @property
     def sums(self):
@@ -86,7 +88,7 @@ class Account:
 
     @property
     def is_whole(self):
-        return self.sums[1:] == (0, 0)
+        return self.sums[1:] == (0, 0) and not self.unknown
 
     def __str__(self):
         recovered, doubtful, lost = self.sums

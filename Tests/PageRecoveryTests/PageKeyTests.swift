@@ -1,4 +1,5 @@
 import PageRecovery
+import StoreFiles
 import TestSupport
 import Testing
 

@@ -47,6 +47,21 @@ struct RecoveryCountTests {
     #expect(count(99_999, lost: 1, basis: .cells).share == "99 %")
   }
 
+  @Test("An unknown number is called so, and what is known is a bound")
+  func unknown() {
+    let alone = count(0, basis: .unknown)
+    #expect(alone.lostNumber == "unknown" && alone.isEstimate)
+    #expect(alone.headline == "No records were recovered")
+    var sum = count(90, lost: 10, basis: .index)
+    sum.add(recovered: 0, doubtful: 0, reasons: [:], lost: 0, isExact: false, basis: .unknown)
+    #expect(sum.headline == "Recovered 90 of at least 100 records (at most 90 %)")
+    #expect(sum.lostNumber == "at least 10" && sum.share == "at most 90 %")
+    #expect(sum.lossWords?.hasPrefix("10 records are lost, counted by an index. Of a table nothing is left") == true)
+    sum.add(recovered: 0, doubtful: 0, reasons: [:], lost: 100, isExact: false, basis: .estimate)
+    #expect(sum.headline == "Recovered 90 of about 200 records (45 %)")
+    #expect(sum.lossWords?.contains("an unknown number more may be lost") == true)
+  }
+
   @Test("An estimate says about, and what it stands on")
   func estimate() {
     let told = count(300, lost: 40, basis: .estimate)

@@ -48,7 +48,8 @@ struct CheckTests {
     let sum = String(repeating: "0123456789abcdef", count: 4)
     let text = """
       {"state": "damaged", "bytes": 1048576, "date": "2026-11-21T10:11:12Z", "sha256": "\(sum)",
-      "words": "the first page of ZCAR is damaged; zeros", "name": "Car.name", "level": "facts", "kind": "sqlite"}
+      "words": "the first page of ZCAR is damaged; zeros", "name": "Car.name", "level": "facts", "kind": "sqlite",
+      "id": "2026-11-21-10-11-12", "evidence": {"backup": "b-2026-11-21-10-11-12-2"}}
       """
     #expect(check.leaks(in: Array(text.utf8), named: "facts.json") == nil)
   }

@@ -8,7 +8,7 @@ import Testing
 /// `lazaret export`, `key` and `bundle`, as somebody at a terminal has them, and with the tools of others.
 struct ExportCommandTests {
   private func lazaret(_ scene: ExportScene, _ arguments: String..., input: String = "") throws -> ChildProcess.Result {
-    try ChildProcess.run(ChildProcess.tool, arguments, input: input, in: scene.home)
+    try ChildProcess.run(ChildProcess.tool, arguments, input: input, in: scene.home, home: scene.home)
   }
 
   private func bundle(_ scene: ExportScene) throws -> FilePath {
@@ -33,7 +33,9 @@ struct ExportCommandTests {
       ["export", store, "-o", "x", "--level", "facts", "--keep", "cars.name"],
       ["export", store, "-o", "x", "--level", "most"],
     ] {
-      #expect(try ChildProcess.run(ChildProcess.tool, arguments, in: scene.home).status == 64, "\(arguments)")
+      #expect(
+        try ChildProcess.run(ChildProcess.tool, arguments, in: scene.home, home: scene.home).status == 64,
+        "\(arguments)")
     }
     let mistyped = try lazaret(scene, "export", store, "-o", "x", "--encrypt-to", "age1abc", "--yes", "--json")
     #expect(mistyped.status == 1 && mistyped.errors.contains("age-recipient"))
@@ -119,7 +121,7 @@ struct ExportCommandTests {
       "--encrypt-to", "ours.key",
     ]
     if isArmored { arguments.append("--armor") }
-    let made = try ChildProcess.run(ChildProcess.tool, arguments, in: scene.home)
+    let made = try ChildProcess.run(ChildProcess.tool, arguments, in: scene.home, home: scene.home)
     #expect(made.status == 0, "\(made.errors)")
     let path = try bundle(scene)
     for key in ["theirs.key", "ours.key"] {

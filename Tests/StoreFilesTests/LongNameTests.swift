@@ -57,13 +57,16 @@ struct LongNameTests {
   }
 
   @Test func sqliteNeedsRoomForItsJournal() throws {
-    try StoreFileSet(main: path(247)).requireRoomForSQLite(to: "open the store")
-    let error = #expect(throws: FileError.self) {
-      try StoreFileSet(main: path(248)).requireRoomForSQLite(to: "open the store")
+    // `-wal` and `-journal` behind it, where a name has 255 bytes at most.
+    for (usesLog, longest) in [(true, 251), (false, 247)] {
+      try StoreFileSet(main: path(longest)).requireRoomForSQLite(to: "open the store", usesLog: usesLog)
+      let error = #expect(throws: FileError.self) {
+        try StoreFileSet(main: path(longest + 1)).requireRoomForSQLite(to: "open the store", usesLog: usesLog)
+      }
+      #expect(error?.code == "name-too-long")
+      #expect(error?.isEnvironmental == false)
+      #expect(error?.hint.contains("\(longest)") == true)
     }
-    #expect(error?.code == "name-too-long")
-    #expect(error?.isEnvironmental == false)
-    #expect(error?.hint.contains("247") == true)
   }
 
   // MARK: Holes

@@ -29,10 +29,14 @@ package final class ChildProcess {
   /// - Parameters:
   ///   - program: its path, or a name that is looked for where the shell looks.
   ///   - directory: its current folder.
-  package init(_ program: String, _ arguments: [String], in directory: FilePath? = nil) throws {
+  ///   - home: what `LAZARET_HOME` is to it; nil for no such variable, whatever the tests were started with.
+  package init(_ program: String, _ arguments: [String], in directory: FilePath? = nil, home: FilePath? = nil) throws {
     folder = try TemporaryFolder()
     process.executableURL = URL(fileURLWithPath: program.contains("/") ? program : Self.find(program) ?? program)
     process.arguments = arguments
+    var surroundings = ProcessInfo.processInfo.environment
+    surroundings["LAZARET_HOME"] = home?.string
+    process.environment = surroundings
     if let directory { process.currentDirectoryURL = URL(fileURLWithPath: directory.string) }
     // Files and no pipes: nobody has to read while the program runs.
     for name in ["output", "errors"] { try folder.write("", to: name) }
@@ -89,9 +93,9 @@ package final class ChildProcess {
 
   /// Runs a program to its end.
   package static func run(
-    _ program: String, _ arguments: [String], input: String = "", in directory: FilePath? = nil
+    _ program: String, _ arguments: [String], input: String = "", in directory: FilePath? = nil, home: FilePath? = nil
   ) throws -> Result {
-    let child = try ChildProcess(program, arguments, in: directory)
+    let child = try ChildProcess(program, arguments, in: directory, home: home)
     if !input.isEmpty { child.tell(input) }
     return try child.finish()
   }

@@ -38,6 +38,7 @@ struct RetentionJudgement {
     if let newest = counted.first, days(from: history[newest].date, to: now) > Self.longestPause {
       isClockTrusted = false
     }
+    keepLastBeforeQuarantines(counted)
     keepWhatIsNeeded()
   }
 
@@ -90,6 +91,23 @@ struct RetentionJudgement {
     where !found.isEmpty && history[place].proof != .proven {
       keep(place, because: .notProven(history[place].proof))
       for reason in found.flatMap(told) { keep(place, because: reason) }
+    }
+  }
+
+  // MARK: Quarantines
+
+  /// The days for which the last backup of before a quarantine is kept, whatever the rules say.
+  static let daysAfterQuarantine = 30
+
+  /// Keeps the last good backup of each store that was quarantined lately: it may hold what the store in its place lacks.
+  private mutating func keepLastBeforeQuarantines(_ counted: [Int]) {
+    for (index, place) in counted.enumerated().dropLast() {
+      guard let lineage = history[place].lineage, lineage.parent != nil, let since = Timestamp(lineage.since),
+        days(from: since, to: now) < Self.daysAfterQuarantine
+      else { continue }
+      let former = counted[(index + 1)...].prefix { history[$0].lineage?.generation != lineage.generation }
+      let last = former.first { history[$0].proof == .proven } ?? former.first
+      if let last { keep(last, because: .beforeQuarantine) }
     }
   }
 

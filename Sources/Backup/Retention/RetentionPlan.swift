@@ -7,6 +7,7 @@ public import StoreFiles
 /// - Only proven backups count. One that is not proven is kept where a rule would keep it, and takes no proven one's place.
 /// - The last proven one and the newest of all are kept.
 /// - What a kept delta cannot be restored without is kept.
+/// - The last good one of before the store was quarantined is kept for thirty days.
 /// - Nothing is dropped because of a clock: what is dated in the future, or before the backup it builds on, is kept and not
 ///   counted; where the history jumps, what lies behind the jump is also judged without what came after it, until a week of
 ///   backups shows that the clock is right.

@@ -32,6 +32,9 @@ public enum RetentionReason: Sendable, Hashable {
   /// A migration removed records that it still holds; rules do not touch it until it is released.
   case onlyHere(OnlyHereNote)
 
+  /// It is the last one of before the store was quarantined, which another one took the place of lately.
+  case beforeQuarantine
+
   /// What it is cannot be told, so that rules do not touch it.
   case unknown
 
@@ -67,6 +70,7 @@ public enum RetentionReason: Sendable, Hashable {
     case .neededBy: "needed"
     case .apart: "apart"
     case .onlyHere: "only-here"
+    case .beforeQuarantine: "before-quarantine"
     case .unknown: "unknown"
     case .datedInTheFuture: "dated-in-the-future"
     case .datedBeforeParent: "dated-before-its-parent"
@@ -90,6 +94,8 @@ public enum RetentionReason: Sendable, Hashable {
     case .neededBy(let child): "\(child) cannot be restored without it"
     case .apart: "kept apart: rules never touch evidence and backups of stores that were not sound"
     case .onlyHere(let note): "\(Self.words(of: note)), and is kept until it is released"
+    case .beforeQuarantine:
+      "the last one of before the store was quarantined, kept for \(RetentionJudgement.daysAfterQuarantine) days"
     case .unknown: "its manifest cannot be read, so that rules do not touch it"
     case .datedInTheFuture: "dated in the future: a clock is or was wrong"
     case .datedBeforeParent: "dated before the backup it builds on: a clock was wrong"

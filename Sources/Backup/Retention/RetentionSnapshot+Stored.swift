@@ -25,7 +25,8 @@ extension RetentionSnapshot {
       }
     self.init(
       identifier: backup.id.description, date: backup.id.date, tags: backup.manifest?.tags ?? [], proof: proof,
-      needs: backup.needs.map(\.description), standing: standing, onlyHere: backup.onlyHere)
+      needs: backup.needs.map(\.description), standing: standing, onlyHere: backup.onlyHere,
+      lineage: backup.manifest?.lineage)
   }
 }
 

@@ -43,11 +43,13 @@ public struct RetentionSnapshot: Sendable, Hashable {
   public var standing: Standing
   /// The records that are only in it, so that it is kept until it is released; nil for one that nothing of the kind keeps.
   public var onlyHere: OnlyHereNote?
+  /// Which store of several that had the same place it is of; nil where its manifest does not say.
+  public var lineage: StoreLineage?
 
   /// What is known of a backup.
   public init(
     identifier: String, date: Timestamp, tags: [String] = [], proof: Proof = .proven, needs: [String] = [],
-    standing: Standing = .ordinary, onlyHere: OnlyHereNote? = nil
+    standing: Standing = .ordinary, onlyHere: OnlyHereNote? = nil, lineage: StoreLineage? = nil
   ) {
     self.identifier = identifier
     self.date = date
@@ -56,6 +58,7 @@ public struct RetentionSnapshot: Sendable, Hashable {
     self.needs = needs
     self.standing = standing
     self.onlyHere = onlyHere
+    self.lineage = lineage
   }
 
   /// Whether it has all of these tags; the empty tag stands for having none.

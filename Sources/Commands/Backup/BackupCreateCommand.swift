@@ -59,12 +59,14 @@ struct BackupCreateCommand: ParsableCommand {
       request.isEvidence = evidence
       request.tags = tag
       request.proves = !noVerify
+      let home = home.of(store: store.path)
+      home.tell(json: output.json)
       let backups = Backups(home: home.path)
-      let backup = try backups.create(store.path, request)
+      let backup = try home.writing { try backups.create(store.path, request) }
       line.clear()
       let place = backups.place(of: store.path)
       if output.json {
-        Terminal.standardOutput.write(JSONText.pretty(Report(backup: BackupJSON(backup, in: place))))
+        Terminal.standardOutput.write(JSONText.pretty(home.told(Report(backup: BackupJSON(backup, in: place)))))
       } else {
         Terminal.standardOutput.write(text(backup, place))
       }

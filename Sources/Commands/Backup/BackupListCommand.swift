@@ -29,6 +29,9 @@ struct BackupListCommand: ParsableCommand {
       if let path = store?.path, try FileSystem().status(of: path)?.kind == .directory {
         throw FileError(.isDirectory, operation: "find the store", path: path)
       }
+      let home = try (store.map { self.home.of(store: $0.path) } ?? self.home.current())
+        .existing(to: "list the backups")
+      home.tell(json: output.json)
       let backups = Backups(home: home.path)
       let scope = try store.map { try backups.evidence(of: $0.path) }
       let places = try store.map { [backups.place(of: $0.path)] } ?? backups.places()
@@ -36,17 +39,20 @@ struct BackupListCommand: ParsableCommand {
       for place in places { all += try BackupCatalog(of: place).backups.map { (place, $0) } }
       if output.json {
         Terminal.standardOutput.write(
-          JSONText.pretty(Listing(backups: all.map { BackupJSON($0.backup, in: $0.place, of: scope) })))
+          JSONText.pretty(home.listed(Listing(backups: all.map { BackupJSON($0.backup, in: $0.place, of: scope) }))))
       } else if all.isEmpty {
-        Terminal.standardOutput.write("No backup lies here. Another home is given with --home.\n")
+        let whose = store.map { " of \(printable($0.path.string))" } ?? ""
+        Terminal.standardOutput.write("No backup\(whose) lies in the home: \(home.words). \(ChosenHome.another)\n")
       } else {
-        write(all, of: scope)
+        write(all, of: scope, in: home)
       }
       if all.contains(where: { !$0.backup.isWhole }) { throw ExitStatus.doubtful }
     }
   }
 
-  private func write(_ all: [(place: FolderPlace, backup: StoredBackup)], of scope: EvidenceScope?) {
+  private func write(
+    _ all: [(place: FolderPlace, backup: StoredBackup)], of scope: EvidenceScope?, in home: ChosenHome
+  ) {
     var table = TextTable(
       ["id", "store", "age", "state", "kind", "content", "size", "ratio", "model", "chain"],
       numericColumns: [2, 5, 6, 7])
@@ -72,8 +78,9 @@ struct BackupListCommand: ParsableCommand {
     for (_, backup) in all {
       guard let note = backup.onlyHere else { continue }
       text += "\(backup.id): \(RetentionReason.words(of: note)). Pruning keeps it until it is released with: "
-      text += "lazaret backup release \(backup.id)\n"
+      text += "lazaret backup release \(backup.id)\(home.option)\n"
     }
+    text += "\nHome: \(home.words)\n"
     Terminal.standardOutput.write(text)
   }
 

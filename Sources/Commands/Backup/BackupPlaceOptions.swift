@@ -10,20 +10,38 @@ struct BackupPlaceOptions: ParsableArguments {
 
   @OptionGroup var home: HomeOptions
 
+  /// The backups that are meant, where they lie.
+  ///
+  /// - Parameter json: whether what earlier versions kept elsewhere is told in the JSON.
+  /// - Throws: `home-missing`.
+  func chosen(to operation: String, json: Bool) throws -> ChosenBackups {
+    let home = try (of.map { self.home.of(store: $0.path) } ?? self.home.current()).existing(to: operation)
+    home.tell(json: json)
+    return ChosenBackups(home: home, of: of?.path)
+  }
+}
+
+/// The backups that a verb is about, and where they lie.
+struct ChosenBackups {
+  let home: ChosenHome
+
+  /// The store, or the name of its folder; nil where none was named.
+  let of: FilePath?
+
   /// The backups of the home.
   var backups: Backups { Backups(home: home.path) }
 
   /// The places of all stores, or of the one that was named.
   func places() throws(BackupError) -> [FolderPlace] {
-    if let of { return [backups.place(of: of.path)] }
+    if let of { return [backups.place(of: of)] }
     return try backups.places()
   }
 
   /// The place of the one store, or the one that has a backup.
   ///
   /// - Throws: `no-such-backup` where there is none, `backup-request` where there are several and none was named.
-  func place(with id: BackupIdentifier?) throws(BackupError) -> any BackupPlace {
-    if of == nil, let id { return try backups.find(id).catalog.place }
+  func place(with id: BackupIdentifier?) throws -> any BackupPlace {
+    if of == nil, let id { return try home.finding(backup: id) { try backups.find(id).catalog.place } }
     return try place()
   }
 
@@ -32,8 +50,9 @@ struct BackupPlaceOptions: ParsableArguments {
     let places = try places()
     guard let first = places.first else {
       throw BackupError(
-        .notFound, operation: "find the backups", path: home.path, detail: "there are no backups in this home",
-        hint: "Another home is given with --home.")
+        .notFound, operation: "find the backups", path: home.path,
+        detail: "there are no backups in the home: \(home.words)",
+        hint: ChosenHome.another)
     }
     guard places.count == 1 else {
       let names = places.compactMap { $0.path.lastComponent.map { printable($0.string) } }

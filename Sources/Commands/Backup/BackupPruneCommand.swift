@@ -33,18 +33,21 @@ struct BackupPruneCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
+      let source = try source.chosen(to: "prune the backups", json: output.json)
       let policy = try BackupPolicy.load(home: source.home.path)
       let options = BackupPruner.Options(trashDays: trashDays ?? policy.trashDays, isRehearsal: dryRun)
       var stores: [PruningJSON.Store] = []
       for place in try source.places() {
         let result = try BackupPruner(of: place).prune(rules.policy ?? policy.keep, options: options)
         stores.append(PruningJSON.Store(result, place: place.path))
-        if !output.json { Terminal.standardOutput.write(PruningText(result, place: place, isRehearsal: dryRun).text) }
+        if !output.json {
+          Terminal.standardOutput.write(PruningText(result, place: place, home: source.home, isRehearsal: dryRun).text)
+        }
       }
       if output.json {
-        Terminal.standardOutput.write(JSONText.pretty(PruningJSON(dryRun: dryRun, places: stores)))
+        Terminal.standardOutput.write(JSONText.pretty(source.home.told(PruningJSON(dryRun: dryRun, places: stores))))
       } else if stores.isEmpty {
-        Terminal.standardOutput.write("There are no backups here. Another home is given with --home.\n")
+        Terminal.standardOutput.write("There are no backups in the home: \(source.home.words). \(ChosenHome.another)\n")
       }
     }
   }
@@ -100,7 +103,7 @@ struct PruningJSON: Encodable {
 struct PruningText {
   let text: String
 
-  init(_ report: PruningReport, place: FolderPlace, isRehearsal: Bool) {
+  init(_ report: PruningReport, place: FolderPlace, home: ChosenHome, isRehearsal: Bool) {
     var table = TextTable(["", "backup", "why"])
     for decision in report.plan.decisions {
       table.append([
@@ -117,7 +120,8 @@ struct PruningText {
       lines += "  \(emptied) \(would)removed from the trash for good (\(readableSize(report.freedBytes)))\n"
     }
     for decision in report.plan.kept where decision.snapshot.onlyHere != nil {
-      lines += "  The rules judge \(decision.id) when it is released with: lazaret backup release \(decision.id)\n"
+      lines += "  The rules judge \(decision.id) when it is released with: "
+      lines += "lazaret backup release \(decision.id)\(home.option)\n"
     }
     if !report.plan.isClockTrusted {
       lines += "  The dates do not go on as a clock does, so that the trash is not emptied for now\n"

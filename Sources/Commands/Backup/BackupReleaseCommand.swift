@@ -13,12 +13,12 @@ struct BackupReleaseCommand: ParsableCommand {
       Where nothing is to be released the exit code is 0 too.
 
       EXAMPLE
-        lazaret backup release 2026-11-21-10-11-12
+        lazaret backup release b-2026-11-21-10-11-12
 
       \(ExitStatus.help)
       """)
 
-  @Argument(help: "The name of a backup, such as 2026-11-21-10-11-12.")
+  @Argument(help: "The name of a backup, such as b-2026-11-21-10-11-12.")
   var id: BackupArgument
 
   @OptionGroup var source: BackupPlaceOptions
@@ -32,11 +32,16 @@ struct BackupReleaseCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let note = try source.backups.release(id.id, in: try source.place(with: id.id))
+      let source = try source.chosen(to: "release the backup", json: output.json)
+      let note = try source.home.finding(backup: id.id, forQuarantined: "quarantine release ID") {
+        try source.backups.release(id.id, in: try source.place(with: id.id))
+      }
       Terminal.standardOutput.write(
         output.json
           ? JSONText.pretty(
-            Released(backup: id.id.description, released: note != nil, onlyHere: note.map { BackupJSON.OnlyHere($0) }))
+            source.home.told(
+              Released(
+                backup: id.id.description, released: note != nil, onlyHere: note.map { BackupJSON.OnlyHere($0) })))
           : text(note))
     }
   }

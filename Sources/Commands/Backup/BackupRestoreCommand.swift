@@ -24,12 +24,12 @@ struct BackupRestoreCommand: ParsableCommand {
       EXAMPLES
         lazaret backup restore --preview
         lazaret backup restore --at 2026-11-20T18:00:00Z
-        lazaret backup restore 2026-11-21-10-11-12 --entity Car --to Cars.sqlite
+        lazaret backup restore b-2026-11-21-10-11-12 --entity Car --to Cars.sqlite
 
       \(ExitStatus.help)
       """)
 
-  @Argument(help: "The name of a backup, such as 2026-11-21-10-11-12.")
+  @Argument(help: "The name of a backup, such as b-2026-11-21-10-11-12.")
   var id: BackupArgument?
 
   @Option(help: ArgumentHelp("The newest backup that is not later, such as 2026-11-20T18:00:00Z.", valueName: "time"))
@@ -77,9 +77,12 @@ struct BackupRestoreCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
+      let source = try source.chosen(to: "restore the backup", json: output.json)
       let place = try source.place(with: id?.id)
       let restorer = BackupRestorer(of: place)
-      let backup = try restorer.choose(id?.id, notLaterThan: at?.time)
+      let backup = try source.home.finding(backup: id?.id, forQuarantined: "quarantine release ID") {
+        try restorer.choose(id?.id, notLaterThan: at?.time)
+      }
       let known = try model.map { try versionOrder.loadAppModel($0.path) }
       let line = ProgressLine()
       let options = BackupRestorer.Options(salvages: salvage, model: known.map(SalvageModel.init)) {
@@ -89,31 +92,31 @@ struct BackupRestoreCommand: ParsableCommand {
       }
       defer { line.clear() }
       if !entity.isEmpty, let to {
-        try extract(restorer, backup, to.path, known, options, line)
+        try extract(restorer, backup, to.path, known, options, line, source.home)
       } else if let to {
         let report = try restorer.restore(backup.id, to: to.path, options: options)
         line.clear()
-        try show(report, quarantined: nil)
+        try show(report, quarantined: nil, source.home)
       } else {
-        let path = try storePath(backup)
+        let path = try storePath(backup, source.of)
         let backups = source.backups
         if preview {
           let preview = try backups.preview(of: path, backup.id, from: place, options: options)
           line.clear()
-          try show(preview, backup.id, path)
+          try show(preview, backup.id, path, source.home)
         } else {
           let restored = try backups.restore(
             over: path, backup.id, from: place, takesBackup: !noBackup, options: options)
           line.clear()
-          try show(restored.report, quarantined: restored.quarantined, before: restored.backup)
+          try show(restored.report, quarantined: restored.quarantined, before: restored.backup, source.home)
         }
       }
     }
   }
 
   /// The store that the backup goes over: the one that was named by its path, or the one that it was taken of.
-  private func storePath(_ backup: StoredBackup) throws -> FilePath {
-    if let named = source.of?.path, named.components.count > 1 || named.isAbsolute || named.extension != nil {
+  private func storePath(_ backup: StoredBackup, _ named: FilePath?) throws -> FilePath {
+    if let named, named.components.count > 1 || named.isAbsolute || named.extension != nil {
       return named
     }
     guard let path = backup.manifest?.store.path.path, path.isAbsolute else {
@@ -126,7 +129,7 @@ struct BackupRestoreCommand: ParsableCommand {
 
   private func extract(
     _ restorer: BackupRestorer, _ backup: StoredBackup, _ path: FilePath, _ known: AppModel?,
-    _ options: BackupRestorer.Options, _ line: ProgressLine
+    _ options: BackupRestorer.Options, _ line: ProgressLine, _ home: ChosenHome
   ) throws {
     var version: ManagedObjectModel?
     if case .coreData(let bundle) = known {
@@ -138,23 +141,26 @@ struct BackupRestoreCommand: ParsableCommand {
       options: options)
     line.clear()
     Terminal.standardOutput.write(
-      output.json ? JSONText.pretty(ExtractionJSON(report)) : ExtractionJSON.text(report))
+      output.json ? JSONText.pretty(home.told(ExtractionJSON(report))) : ExtractionJSON.text(report))
     if !report.cut.isEmpty || !report.missing.isEmpty { throw ExitStatus.doubtful }
   }
 
   private func show(
-    _ report: RestoreReport, quarantined: QuarantinedStore?, before: StoredBackup? = nil
+    _ report: RestoreReport, quarantined: QuarantinedStore?, before: StoredBackup? = nil,
+    _ home: ChosenHome
   ) throws {
     Terminal.standardOutput.write(
       output.json
-        ? JSONText.pretty(RestoreJSON(report, quarantined: quarantined, before: before))
+        ? JSONText.pretty(home.told(RestoreJSON(report, quarantined: quarantined, before: before, in: home)))
         : RestoreJSON.text(report, quarantined: quarantined, before: before))
     if !report.isComplete { throw ExitStatus.doubtful }
   }
 
-  private func show(_ preview: RestorePreview, _ id: BackupIdentifier, _ path: FilePath) throws {
+  private func show(
+    _ preview: RestorePreview, _ id: BackupIdentifier, _ path: FilePath, _ home: ChosenHome
+  ) throws {
     Terminal.standardOutput.write(
-      output.json ? JSONText.pretty(PreviewJSON(preview, id, path)) : PreviewJSON.text(preview, id, path))
+      output.json ? JSONText.pretty(home.told(PreviewJSON(preview, id, path))) : PreviewJSON.text(preview, id, path))
     if !preview.isHarmless { throw ExitStatus.doubtful }
   }
 }

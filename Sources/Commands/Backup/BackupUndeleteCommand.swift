@@ -35,16 +35,19 @@ struct BackupUndeleteCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      guard let id else { return try list() }
-      let restored = try BackupPruner(of: try source.place()).undelete(id.id)
+      let source = try source.chosen(to: "look into the trash", json: output.json)
+      guard let id else { return try list(source) }
+      let restored = try source.home.finding(backup: id.id) {
+        try BackupPruner(of: try source.place()).undelete(id.id)
+      }
       Terminal.standardOutput.write(
         output.json
-          ? JSONText.pretty(Restored(restored: restored.map(\.description)))
+          ? JSONText.pretty(source.home.told(Restored(restored: restored.map(\.description))))
           : "Back among the backups: \(restored.map(\.description).joined(separator: ", "))\n")
     }
   }
 
-  private func list() throws {
+  private func list(_ source: ChosenBackups) throws {
     var listing = Listing(trash: [])
     for place in try source.places() {
       listing.trash += try BackupPruner(of: place).trash().map { backup in
@@ -54,9 +57,9 @@ struct BackupUndeleteCommand: ParsableCommand {
       }
     }
     if output.json {
-      Terminal.standardOutput.write(JSONText.pretty(listing))
+      Terminal.standardOutput.write(JSONText.pretty(source.home.told(listing)))
     } else if listing.trash.isEmpty {
-      Terminal.standardOutput.write("The trash is empty.\n")
+      Terminal.standardOutput.write("The trash of the home is empty: \(source.home.words)\n")
     } else {
       var table = TextTable(["backup", "dropped", "size", "why"], numericColumns: [2])
       for backup in listing.trash {

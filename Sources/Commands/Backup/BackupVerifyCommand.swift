@@ -70,9 +70,11 @@ struct BackupVerifyCommand: ParsableCommand {
       options.depth = quick ? .files : migrate == nil ? .restored : .migrated
       options.model = try migrate.map { try ModelBundle.load(path: $0.path) }
       options.deadline = budget.map { ContinuousClock.now + $0.duration }
+      let home = try (of.map { self.home.of(store: $0.path) } ?? self.home.current()).existing(to: "verify the backups")
+      home.tell(json: output.json)
       let backups = Backups(home: home.path)
       var report = Report()
-      for (place, backup) in try chosen(backups) {
+      for (place, backup) in try chosen(backups, in: home) {
         if let deadline = options.deadline, ContinuousClock.now > deadline {
           report.notReached += 1
           continue
@@ -83,23 +85,23 @@ struct BackupVerifyCommand: ParsableCommand {
         if !output.json { Terminal.standardOutput.write(Self.text(proof, place)) }
       }
       if output.json {
-        Terminal.standardOutput.write(JSONText.pretty(report))
+        Terminal.standardOutput.write(JSONText.pretty(home.told(report)))
       } else {
-        Terminal.standardOutput.write(report.text)
+        Terminal.standardOutput.write(report.text(home))
       }
       if report.failed + report.inconclusive > 0 { throw ExitStatus.doubtful }
     }
   }
 
   /// The backups to prove, those proven longest ago first.
-  private func chosen(_ backups: Backups) throws -> [(FolderPlace, StoredBackup)] {
+  private func chosen(_ backups: Backups, in home: ChosenHome) throws -> [(FolderPlace, StoredBackup)] {
     let places = try of.map { [backups.place(of: $0.path)] } ?? backups.places()
     var all: [(FolderPlace, StoredBackup)] = []
     for place in places { all += try BackupCatalog(of: place).backups.map { (place, $0) } }
     if let id = id.flatMap({ BackupIdentifier($0) }) {
       all = all.filter { $0.1.id == id }
       // Tells what is not there, or is there twice.
-      if all.isEmpty || all.count > 1 { _ = try backups.find(id) }
+      if all.isEmpty || all.count > 1 { _ = try home.finding(backup: id) { try backups.find(id) } }
     }
     let order = BackupProver.order(all.map(\.1))
     var rest = all
@@ -128,8 +130,8 @@ extension BackupVerifyCommand.Report {
     }
   }
 
-  fileprivate var text: String {
-    if backups.isEmpty, notReached == 0 { return "No backup lies here. Another home is given with --home.\n" }
+  fileprivate func text(_ home: ChosenHome) -> String {
+    if backups.isEmpty, notReached == 0 { return "No backup lies in the home: \(home.words). \(ChosenHome.another)\n" }
     var text = "\(proven) proven, \(failed) failed, \(inconclusive) inconclusive"
     if notReached > 0 { text += ", \(notReached) not reached in time" }
     return text + "\n"

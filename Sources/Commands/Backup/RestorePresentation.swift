@@ -18,7 +18,7 @@ struct RestoreJSON: Encodable {
   var quarantined: QuarantinedStoreJSON?
   var backupBefore: String?
 
-  init(_ report: RestoreReport, quarantined: QuarantinedStore?, before: StoredBackup?) {
+  init(_ report: RestoreReport, quarantined: QuarantinedStore?, before: StoredBackup?, in home: ChosenHome) {
     backupBefore = before?.id.description
     backup = report.id.description
     chain = report.chain.map(\.description)
@@ -28,7 +28,9 @@ struct RestoreJSON: Encodable {
     complete = report.isComplete
     lostBlocks = report.lostBlocks.map { LostBlock(file: $0.file, block: $0.block) }
     lostValues = report.lostValues
-    self.quarantined = quarantined.map { QuarantinedStoreJSON($0, undo: $0.undo(home: nil, replacing: true)) }
+    self.quarantined = quarantined.map {
+      QuarantinedStoreJSON($0, undo: $0.undo(home: home.pathBesidesStore, replacing: true))
+    }
   }
 
   /// The same in words.

@@ -89,8 +89,8 @@ struct DemoCommand: ParsableCommand {
   private static func account(of opening: Opening) -> String {
     var text = "   → \(opening.examination.verdict.rawValue): \(opening.examination.reason.words)\n"
     for event in opening.events { text += "     \(event.words)\n       \(printable(event.path.text))\n" }
-    for entity in opening.salvage?.entities ?? [] where entity.recovered > 0 || entity.lost > 0 {
-      let lost = entity.lost == 0 ? "" : ", \(RecoveryCount(entity).lostNumber) lost"
+    for entity in opening.salvage?.entities ?? [] where entity.recovered > 0 || entity.hasLosses {
+      let lost = !entity.hasLosses ? "" : ", \(RecoveryCount(entity).lostNumber) lost"
       text += "       \(printable(entity.name)): \(grouped(entity.recovered)) recovered\(lost)\n"
     }
     text += "     The app has an open store.\n"

@@ -27,7 +27,7 @@ struct BundleCheckCommand: ParsableCommand {
       let reader = try identity.reader()
       Interruption.listen()
       let line = ProgressLine()
-      let folder = try ExportFolder(home: home.path, surroundings: .machine)
+      let folder = try ExportFolder(home: home.current().path, surroundings: .machine)
       let received = try reader.unpack(bundle.path, into: folder.path.appending("bundle")) { done, total in
         line.show("Checking", done, of: total)
         return !Interruption.isRequested

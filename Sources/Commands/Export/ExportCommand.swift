@@ -92,19 +92,25 @@ struct ExportCommand: ParsableCommand {
   }
 
   /// The store's main file, also where it was named as it is called in quarantine.
-  private func evidence() throws -> FilePath {
-    if try FileSystem().status(of: store.path) != nil { return store.path }
-    return try Quarantines(home: home.path).store(store.path).files.main
+  private func evidence(_ home: ChosenHome, isNamed: Bool) throws -> FilePath {
+    guard isNamed else { return store.path }
+    return try home.finding(quarantined: store.path, forBackup: "backup restore ID --to FILE") {
+      try Quarantines(home: home.path).store(store.path).files.main
+    }
   }
 
   func run() throws {
     try report(json: format.json) {
       // A mistyped key is told of before the work.
       let recipients = try KeyFiles.recipients(encryptTo)
+      let isNamed = try FileSystem().status(of: store.path) == nil
+      let home = try isNamed ? home.of(quarantined: store.path) : home.of(store: store.path)
+      home.tell(json: format.json)
       let exports = SupportExports(home: home.path)
+      let evidence = try evidence(home, isNamed: isNamed)
       let options = ExportOptions(
         level: level, app: app, appVersion: appVersion,
-        model: try versionOrder.loadAppModel(model.map(\.path), fitting: evidence()), keeping: Set(keep),
+        model: try versionOrder.loadAppModel(model.map(\.path), fitting: evidence), keeping: Set(keep),
         dropping: Set(drop), usesFreshKey: freshKey)
       Interruption.listen()
       let line = ProgressLine()
@@ -112,11 +118,11 @@ struct ExportCommand: ParsableCommand {
         line.show(phase.words, done, of: total)
         return !Interruption.isRequested
       }
-      let prepared = try exports.prepare(store.path, options, progress: progress)
+      let prepared = try home.writing { try exports.prepare(store.path, options, progress: progress) }
       line.clear()
       let text = ExportText(prepared.preview, recipients: recipients)
       if dryRun {
-        Terminal.standardOutput.write(format.json ? JSONText.pretty(prepared.preview) : text.preview)
+        Terminal.standardOutput.write(format.json ? JSONText.pretty(home.told(prepared.preview)) : text.preview)
         return
       }
       guard let output else { return }
@@ -131,7 +137,7 @@ struct ExportCommand: ParsableCommand {
       let summary = try exports.write(
         prepared, to: recipients, armored: armor, at: output.path, progress: progress)
       line.clear()
-      Terminal.standardOutput.write(format.json ? JSONText.pretty(summary) : ExportText.summary(summary))
+      Terminal.standardOutput.write(format.json ? JSONText.pretty(home.told(summary)) : ExportText.summary(summary))
     }
   }
 

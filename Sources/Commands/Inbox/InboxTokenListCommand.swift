@@ -12,6 +12,7 @@ struct InboxTokenListCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
+      let home = try home.current().existing(to: "list the senders")
       let inbox = try Inbox(home: home.path)
       let usage = try inbox.records.usage()
       let senders = try inbox.records.senders().map { InboxSenderJSON($0, used: usage[$0.name] ?? 0) }
@@ -20,7 +21,8 @@ struct InboxTokenListCommand: ParsableCommand {
         return
       }
       guard !senders.isEmpty else {
-        Terminal.standardOutput.write("Nobody may send yet. Let somebody: lazaret inbox token new NAME\n")
+        Terminal.standardOutput.write(
+          "Nobody may send to the home yet: \(home.words). Let somebody: lazaret inbox token new NAME\(home.option)\n")
         return
       }
       var table = TextTable(["SENDER", "SINCE", "USED", "QUOTA", "STATE"], numericColumns: [2, 3])

@@ -32,7 +32,7 @@ struct InboxTokenNewCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let inbox = try Inbox(home: home.path)
+      let inbox = try Inbox(home: home.current().path)
       let token = try inbox.addSender(name, quota: quota.bytes)
       Terminal.standardOutput.write(
         output.json

@@ -21,7 +21,7 @@ struct InboxTokenRevokeCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let inbox = try Inbox(home: home.path)
+      let inbox = try Inbox(home: home.current().existing(to: "revoke the token").path)
       try inbox.records.revokeSender(name, at: inbox.surroundings.now())
       Terminal.standardOutput.write(
         output.json

@@ -45,9 +45,11 @@ struct MigrateCommand: ParsableCommand {
       let migrator = Migrator(bundle, logger: log.logger(json: presentation.json))
       var options = try migration.options(for: bundle)
       options.output = output?.path
+      let home = home.of(store: migration.store.path)
       options.home = home.path
-      // A copy for somebody leaves nothing in the current folder.
-      options.isRecorded = output == nil || home.home != nil
+      // A copy for somebody leaves nothing beside the store.
+      options.isRecorded = output == nil || home.reason != .store
+      home.tell(json: presentation.json)
       if dryRun {
         try migrator.plan(migration.store.path, options: options).print(json: presentation.json)
         return
@@ -60,7 +62,7 @@ struct MigrateCommand: ParsableCommand {
       let result = try migrator.migrate(migration.store.path, options: options)
       line.clear()
       Terminal.standardOutput.write(
-        presentation.json ? JSONText.pretty(MigrationJSON(result)) : MigrationText(result).text)
+        presentation.json ? JSONText.pretty(home.told(MigrationJSON(result))) : MigrationText(result).text)
       if result.steps.contains(where: { !$0.losses.isEmpty || !$0.leftBehind.isEmpty || !$0.filteredRows.isEmpty }) {
         throw ExitStatus.doubtful
       }

@@ -31,11 +31,23 @@ struct DonorOptions: ParsableArguments {
   }
 
   /// The backup as a store that can be read; nil for none.
-  func unpacked(for store: FilePath, home: FilePath) throws -> UnpackedBackup? {
-    try source().map { source in
-      try UnpackedBackup(source, of: store, home: home, trust: trustBackup ? .anyStore : .sameStore) {
+  ///
+  /// - Throws: `home-missing` where a backup is to be looked up in a home that is not there.
+  func unpacked(for store: FilePath, home: ChosenHome) throws -> UnpackedBackup? {
+    guard let source = try source() else { return nil }
+    return try finding(source, in: home) {
+      try UnpackedBackup(source, of: store, home: home.path, trust: trustBackup ? .anyStore : .sameStore) {
         Interruption.isRequested
       }
+    }
+  }
+
+  /// Runs what looks up the backup in a home.
+  func finding<Result>(_ source: BackupSource?, in home: ChosenHome, _ body: () throws -> Result) throws -> Result {
+    switch source {
+    case nil, .file: return try body()
+    case .newest: return try home.existing(to: "find the backup").finding(backup: nil, body)
+    case .backup(let id): return try home.existing(to: "find the backup").finding(backup: id, body)
     }
   }
 }

@@ -8,18 +8,6 @@ struct OutputOptions: ParsableArguments {
   var json = false
 }
 
-/// Where the catalogue of quarantined stores is.
-struct HomeOptions: ParsableArguments {
-  @Option(
-    help: ArgumentHelp(
-      "The folder with Backups/ and the catalogue of quarantined stores; the current one if not given.",
-      valueName: "dir"))
-  var home: PathArgument?
-
-  /// The folder; the current one if none was given.
-  var path: FilePath { home?.path ?? "." }
-}
-
 /// The order of a model's versions.
 struct VersionOrderOptions: ParsableArguments {
   @Option(

@@ -40,6 +40,9 @@ struct ExaminationText {
     }
     if let log = health.log, log.frames > 0 {
       facts.append("\(log.committedFrames) of \(counted(Int64(log.frames), "frame")) in the write-ahead log committed")
+      if health.pageCount == nil, let pages = log.databasePages {
+        facts.append("\(log.pages) of the \(counted(Int64(pages), "page")) that the log counts are in it")
+      }
     }
     if let version = health.writtenBySQLite { facts.append("written by SQLite \(version)") }
     return facts.joined(separator: " · ")

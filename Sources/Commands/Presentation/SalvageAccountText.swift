@@ -4,9 +4,10 @@ import Lazaret
 struct SalvageAccountText {
   var text = ""
 
-  init(_ salvage: OpeningSalvage) {
+  /// - Parameter stored: the quarantined store, as a command names it.
+  init(_ salvage: OpeningSalvage, of stored: String) {
     if salvage.state == .pending {
-      text += "    its records can be salvaged with: lazaret quarantine salvage\n"
+      text += "    its records can be salvaged with: lazaret quarantine salvage \(stored)\n"
       return
     }
     if salvage.store != nil { text += "    \(salvage.count.words)\n" }
@@ -37,7 +38,7 @@ struct SalvageAccountText {
         guard let account else { continue }
         table.append([
           printable(entity.name), word, "\(account.recovered)", "\(account.doubtful)",
-          account.lostIsExact ? "\(account.lost)" : "about \(account.lost)",
+          RecoveryCount(account).lostNumber,
         ])
       }
     }

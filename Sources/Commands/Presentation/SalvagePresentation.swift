@@ -62,7 +62,7 @@ struct SalvageText {
   /// What is lost of Core Data's own tables, which hold no records.
   private static func otherLosses(_ report: SalvageReport) -> String {
     var lines = ""
-    for table in report.ownTables where table.lost > 0 {
+    for table in report.ownTables where table.hasLosses {
       lines += "  \(printable(table.name)), a table of Core Data's own: \(table.count.lostNumber) rows lost\n"
     }
     return lines
@@ -140,7 +140,7 @@ struct SalvageText {
     lines += "The report is in \(printable(place.string))\n"
     guard !report.isComplete else { return lines }
     lines += "What to do next:\n"
-    if report.lost > 0 {
+    if report.lost > 0 || report.count.hasUnknown {
       lines += "  Look for a backup or another copy: records that are lost here may be whole there.\n"
     }
     if report.doubtful > 0 || report.entities.contains(where: { $0.keptApart > 0 }) {

@@ -40,6 +40,8 @@ struct QuarantineAddCommand: ParsableCommand {
         try refuseNoStore(at: store.path, to: "quarantine the store", allowingEncrypted: true)
       }
       let line = ProgressLine()
+      let home = home.of(store: store.path)
+      home.tell(json: output.json)
       let quarantines = Quarantines(home: home.path)
       let stored = try quarantines.add(
         store.path, model: model, reason: reason, appVersion: appVersion,
@@ -47,7 +49,7 @@ struct QuarantineAddCommand: ParsableCommand {
       line.clear()
       Terminal.standardOutput.write(
         output.json
-          ? JSONText.pretty(try QuarantinedStoreJSON(stored, in: quarantines))
+          ? JSONText.pretty(home.told(try QuarantinedStoreJSON(stored, in: quarantines)))
           : QuarantinedStoreText(stored, undo: try quarantines.undo(of: stored)).text)
     }
   }

@@ -27,8 +27,10 @@ struct QuarantineDiscardCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
+      let home = try home.of(quarantined: id.path)
+      home.tell(json: output.json)
       let quarantines = Quarantines(home: home.path)
-      let store = try quarantines.store(id.path)
+      let store = try home.finding(quarantined: id.path, forBackup: "backup prune") { try quarantines.store(id.path) }
       guard yes || confirm(store) else {
         throw CommandError(
           .notConfirmed, operation: "remove the quarantined store", path: store.files.main,
@@ -37,7 +39,7 @@ struct QuarantineDiscardCommand: ParsableCommand {
       _ = try quarantines.discard(store.files.main)
       Terminal.standardOutput.write(
         output.json
-          ? JSONText.pretty(Discarded(id: store.id, discarded: true)) : "\(store.id) is gone for good.\n")
+          ? JSONText.pretty(home.told(Discarded(id: store.id, discarded: true))) : "\(store.id) is gone for good.\n")
     }
   }
 

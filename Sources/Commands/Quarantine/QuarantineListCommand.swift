@@ -6,8 +6,8 @@ struct QuarantineListCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "Lists quarantined stores, newest first.",
     discussion: """
-      Without a place, lists what the home's catalogue knows; with a store or a folder, what lies in Incompatible/ beside \
-      or in it.
+      Without a place, lists what the home's catalogue knows and what lies in Incompatible/ of the home; with a store or a \
+      folder, what lies in Incompatible/ beside or in it.
 
       \(ExitStatus.help)
       """)
@@ -24,13 +24,18 @@ struct QuarantineListCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let quarantines = Quarantines(home: home.path)
+      let home = try place.map { try self.home.of(place: $0.path) } ?? self.home.current()
+      home.tell(json: output.json)
+      let quarantines = Quarantines(home: try home.existing(to: "list the quarantined stores").path)
       let stores = try place.map { try quarantines.stores(at: $0.path) } ?? quarantines.stores()
       if output.json {
         Terminal.standardOutput.write(
-          JSONText.pretty(Listing(stores: try stores.map { try QuarantinedStoreJSON($0, in: quarantines) })))
+          JSONText.pretty(
+            home.listed(Listing(stores: try stores.map { try QuarantinedStoreJSON($0, in: quarantines) }))))
       } else if stores.isEmpty {
-        Terminal.standardOutput.write("No store is in quarantine here. Another home is given with --home.\n")
+        Terminal.standardOutput.write(
+          place.map { "No store is in quarantine beside or in \(printable($0.path.string)).\n" }
+            ?? "No store is in quarantine in the home: \(home.words). \(ChosenHome.another)\n")
       } else {
         var table = TextTable(["id", "came from", "size", "salvage", "why"], numericColumns: [2])
         for store in stores {
@@ -41,14 +46,14 @@ struct QuarantineListCommand: ParsableCommand {
             store.receipt.map { printable($0.reason.code) } ?? "its receipt cannot be read",
           ])
         }
-        Terminal.standardOutput.write(table.text(indent: ""))
+        Terminal.standardOutput.write(table.text(indent: "") + (place == nil ? "\nHome: \(home.words)\n" : ""))
         for store in stores {
           guard let place = try quarantines.interruptedInstallation(of: store) else { continue }
           Terminal.standardOutput.write(
             """
 
             \(store.id): its salvaged store was being put where nothing is now: \(printable(place.string))
-              End that with: lazaret quarantine salvage \(store.id) --model MODEL --install --to \(shellQuoted(place))
+              End that with: lazaret quarantine salvage \(shellQuoted(store.files.main))\(home.optionBesidesStore) --model MODEL --install --to \(shellQuoted(place))
 
             """)
         }

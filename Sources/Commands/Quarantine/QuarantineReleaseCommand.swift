@@ -30,14 +30,18 @@ struct QuarantineReleaseCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
+      let home = try home.of(quarantined: id.path)
+      home.tell(json: output.json)
       let quarantines = Quarantines(home: home.path)
+      _ = try home.finding(quarantined: id.path, forBackup: "backup restore ID") { try quarantines.store(id.path) }
       let result = try quarantines.release(id.path, to: to?.path, replacing: replace)
       if output.json {
         Terminal.standardOutput.write(
           JSONText.pretty(
-            Released(
-              store: PathText(result.place.main),
-              quarantined: try result.quarantined.map { try QuarantinedStoreJSON($0, in: quarantines) })))
+            home.told(
+              Released(
+                store: PathText(result.place.main),
+                quarantined: try result.quarantined.map { try QuarantinedStoreJSON($0, in: quarantines) }))))
       } else {
         var text = "The store is back at \(printable(result.place.main.string)).\n"
         if let replaced = result.quarantined {

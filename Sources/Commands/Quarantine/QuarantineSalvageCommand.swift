@@ -69,9 +69,13 @@ struct QuarantineSalvageCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
+      let home = try home.of(quarantined: id.path)
+      home.tell(json: output.json)
       let quarantines = Quarantines(home: home.path)
-      let model = try versionOrder.loadAppModel(
-        model.map(\.path), fitting: quarantines.store(id.path).files.main)
+      let found = try home.finding(quarantined: id.path, forBackup: "backup restore ID") {
+        try quarantines.store(id.path)
+      }
+      let model = try versionOrder.loadAppModel(model.map(\.path), fitting: found.files.main)
       Interruption.listen()
       let line = ProgressLine()
       let observer = OpeningObserver {
@@ -79,10 +83,12 @@ struct QuarantineSalvageCommand: ParsableCommand {
       } isCancelled: {
         Interruption.isRequested
       }
-      let salvaged = try quarantines.salvage(
-        id.path, model: model,
-        options: .init(findsDeleted: deleted, backup: try backup.source(), trustsBackup: backup.trustBackup),
-        observer: observer)
+      let source = try backup.source()
+      let salvaged = try backup.finding(source, in: home) {
+        try quarantines.salvage(
+          id.path, model: model,
+          options: .init(findsDeleted: deleted, backup: source, trustsBackup: backup.trustBackup), observer: observer)
+      }
       line.clear()
       let installed =
         install ? try quarantines.install(salvaged.stored.files.main, to: to?.path, model: model) : nil
@@ -90,12 +96,13 @@ struct QuarantineSalvageCommand: ParsableCommand {
       if output.json {
         Terminal.standardOutput.write(
           JSONText.pretty(
-            Salvaged(
-              id: stored.id, store: PathText(salvaged.store), report: PathText(salvaged.reportPath),
-              complete: salvaged.result.isComplete, current: salvaged.isCurrent, comparison: salvaged.comparison,
-              salvage: stored.receipt?.salvage,
-              installed: installed.map { PathText($0.place.main) },
-              quarantined: try installed?.quarantined.map { try QuarantinedStoreJSON($0, in: quarantines) })))
+            home.told(
+              Salvaged(
+                id: stored.id, store: PathText(salvaged.store), report: PathText(salvaged.reportPath),
+                complete: salvaged.result.isComplete, current: salvaged.isCurrent, comparison: salvaged.comparison,
+                salvage: stored.receipt?.salvage,
+                installed: installed.map { PathText($0.place.main) },
+                quarantined: try installed?.quarantined.map { try QuarantinedStoreJSON($0, in: quarantines) }))))
       } else {
         Terminal.standardOutput.write(try text(salvaged, stored, installed, in: quarantines))
       }

@@ -14,11 +14,15 @@ struct QuarantineShowCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
+      let home = try home.of(quarantined: id.path)
+      home.tell(json: output.json)
       let quarantines = Quarantines(home: home.path)
-      let store = try quarantines.store(id.path)
+      let store = try home.finding(quarantined: id.path, forBackup: "backup verify ID") {
+        try quarantines.store(id.path)
+      }
       Terminal.standardOutput.write(
         output.json
-          ? JSONText.pretty(try QuarantinedStoreJSON(store, in: quarantines))
+          ? JSONText.pretty(home.told(try QuarantinedStoreJSON(store, in: quarantines)))
           : QuarantinedStoreText(store, undo: try quarantines.undo(of: store)).text)
     }
   }

@@ -26,8 +26,9 @@ struct OutboxCancelCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
+      let home = try home.current().existing(to: "cancel the entry of the outbox")
       let outbox = Outbox(home: home.path)
-      let entry = try outbox.entry(id)
+      let entry = try home.sending { try outbox.entry(id) }
       let isRemembered = token.tokenFile == nil && entry.tokenFile != nil
       let given = isRemembered ? nil : try token.token()
       let sender = Sender(of: outbox, over: URLSessionTransport(idleSeconds: 20))

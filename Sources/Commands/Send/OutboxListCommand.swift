@@ -21,20 +21,21 @@ struct OutboxListCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
+      let home = try home.current().existing(to: "list the outbox")
       let listing = try Outbox(home: home.path).listing()
       if output.json {
         Terminal.standardOutput.write(
-          JSONText.pretty(ListingJSON(entries: listing.entries, unreadable: listing.unreadable)))
+          JSONText.pretty(home.listed(ListingJSON(entries: listing.entries, unreadable: listing.unreadable))))
       } else {
-        write(listing)
+        write(listing, in: home)
       }
       if !listing.unreadable.isEmpty { throw ExitStatus.doubtful }
     }
   }
 
-  private func write(_ listing: Outbox.Listing) {
+  private func write(_ listing: Outbox.Listing, in home: ChosenHome) {
     guard !listing.entries.isEmpty || !listing.unreadable.isEmpty else {
-      Terminal.standardOutput.write("The outbox is empty. Another home is given with --home.\n")
+      Terminal.standardOutput.write("The outbox of the home is empty: \(home.words). \(ChosenHome.another)\n")
       return
     }
     var table = TextTable(["id", "state", "size", "there", "receiver", "receipt or reason"], numericColumns: [2, 3])
@@ -49,6 +50,7 @@ struct OutboxListCommand: ParsableCommand {
     }
     var text = listing.entries.isEmpty ? "" : table.text(indent: "")
     for id in listing.unreadable { text += "\(printable(id)): it cannot be read\n" }
+    text += "\nHome: \(home.words)\n"
     Terminal.standardOutput.write(text)
   }
 }

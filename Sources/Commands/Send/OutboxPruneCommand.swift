@@ -21,7 +21,7 @@ struct OutboxPruneCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let removed = try Outbox(home: home.path).settle()
+      let removed = try Outbox(home: try home.current().existing(to: "prune the outbox").path).settle()
       Terminal.standardOutput.write(
         output.json
           ? JSONText.pretty(PrunedJSON(removed: removed)) : "\(counted(Int64(removed), "entry", "entries")) removed.\n")

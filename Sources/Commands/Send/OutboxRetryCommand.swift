@@ -22,15 +22,16 @@ struct OutboxRetryCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
+      let home = try home.current().existing(to: "send what waits in the outbox")
       let outbox = Outbox(home: home.path)
       try outbox.settle()
-      let entry = try outbox.entry(id)
+      let entry = try home.sending { try outbox.entry(id) }
       let address = try to.map { try ReceiverAddress($0) }
       // A file that is named goes before the one that is remembered, and that before the environment.
       let isRemembered = token.tokenFile == nil && entry.tokenFile != nil
       let given = isRemembered ? nil : try token.token()
       let sender = Sender(of: outbox, over: URLSessionTransport(), options: persistence.options)
-      let outcome = try sender.sendShowing(entry.id, as: given, to: address)
+      let outcome = try home.sending { try sender.sendShowing(entry.id, as: given, to: address) }
       SendingPresentation(json: output.json).tell(try outbox.entry(entry.id), outcome)
     }
   }

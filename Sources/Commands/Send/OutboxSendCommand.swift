@@ -30,6 +30,7 @@ struct OutboxSendCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
+      let home = try home.current().existing(to: "send what waits in the outbox")
       let outbox = Outbox(home: home.path)
       try outbox.settle()
       let all = try outbox.listing().entries.filter { $0.state == .waiting }.reversed()
@@ -70,7 +71,7 @@ struct OutboxSendCommand: ParsableCommand {
         for entry in result.waiting {
           Terminal.standardOutput.write("\(entry.id) waits until \(entry.nextTry ?? "later").\n")
         }
-        if all.isEmpty { Terminal.standardOutput.write("Nothing waits in the outbox.\n") }
+        if all.isEmpty { Terminal.standardOutput.write("Nothing waits in the outbox of the home: \(home.words)\n") }
       }
       if !result.failed.isEmpty { throw isPassing ? ExitStatus.unavailable : ExitStatus.failed }
     }

@@ -55,6 +55,7 @@ struct SendCommand: ParsableCommand {
     try report(json: output.json) {
       let receiver = try ReceiverAddress(to)
       let token = try token.token()
+      let home = home.current()
       let outbox = Outbox(home: home.path, limit: outboxLimit?.bytes ?? Outbox.usualLimit)
       let line = ProgressLine()
       let preview = try BundlePreview(of: bundle.path, home: home.path) { line.show("Summing up", $0, of: $1) }
@@ -71,12 +72,12 @@ struct SendCommand: ParsableCommand {
       }
       let entry = try outbox.add(preview, to: receiver, by: method, tokenFile: self.token.tokenFile?.path)
       guard !noSend else {
-        presentation.tell(entry)
+        presentation.tell(entry, in: home)
         return
       }
       try outbox.settle()
       let sender = Sender(of: outbox, over: URLSessionTransport(), options: persistence.options)
-      let outcome = try sender.sendShowing(entry.id, as: token, to: receiver)
+      let outcome = try home.sending { try sender.sendShowing(entry.id, as: token, to: receiver) }
       presentation.tell(try outbox.entry(entry.id), outcome)
     }
   }

@@ -38,12 +38,12 @@ struct SendingPresentation {
   }
 
   /// Tells that an entry waits.
-  func tell(_ entry: OutboxEntry) {
+  func tell(_ entry: OutboxEntry, in home: ChosenHome) {
     Terminal.standardOutput.write(
       json
         ? JSONText.pretty(EntryJSON(entry: entry))
         : entry.receipt.map { "It was sent already, on \($0.date): receipt \($0.id).\n" }
-          ?? "\(entry.id) waits in the outbox. Send it with: lazaret outbox send\n")
+          ?? "\(entry.id) waits in the outbox. Send it with: lazaret outbox send\(home.option)\n")
   }
 
   /// Tells what came of sending.

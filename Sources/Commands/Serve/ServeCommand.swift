@@ -53,7 +53,8 @@ struct ServeCommand: ParsableCommand {
   func run() throws {
     try report(json: output.json) {
       var options = InspectorOptions(
-        home: try FileSystem().realPath(home.path), publicFolder: try PublicFolder.find())
+        home: try FileSystem().realPath(home.current().existing(to: "serve the inspector").path),
+        publicFolder: try PublicFolder.find())
       options.models = InspectorModel.named(
         try model.map { path in
           (path.path.stem ?? "Model", try versionOrder.loadAppModel(path.path))

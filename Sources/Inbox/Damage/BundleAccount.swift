@@ -77,9 +77,11 @@ package struct BundleAccount: Sendable, Hashable, Codable {
 extension BundleAccount.Entity {
   /// The numbers as pages show them.
   package var count: RecoveryCount {
-    var count = RecoveryCount(isComplete: lost == 0 && doubtful == 0)
+    let isUnknown = lost == 0 && lostIsExact == false
+    var count = RecoveryCount(isComplete: lost == 0 && !isUnknown && doubtful == 0)
     count.add(
-      recovered: recovered, doubtful: doubtful, reasons: [:], lost: lost, isExact: lostIsExact ?? true, basis: nil)
+      recovered: recovered, doubtful: doubtful, reasons: [:], lost: lost, isExact: lostIsExact ?? true,
+      basis: isUnknown ? .unknown : nil)
     return count
   }
 }

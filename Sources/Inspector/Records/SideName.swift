@@ -76,7 +76,8 @@ enum SideName: Sendable, Hashable, CustomStringConvertible {
 
   /// The time in the identifier of a backup, as it is written there.
   private static func moment(_ id: StoreID) -> String {
-    let name = id.text.dropFirst(2).prefix(19)
+    // Before the time stand the kind of the store and, but in earlier versions, the mark of backups.
+    let name = id.text.drop { !$0.isNumber }.prefix(19)
     return Timestamp(String(name)).map(Words.date) ?? String(name)
   }
 }

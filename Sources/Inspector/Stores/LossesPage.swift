@@ -53,7 +53,7 @@ struct LossesPage: InspectorPage {
     if report.isComplete {
       return .note(.good, "<p><strong>You lost nothing.</strong> \(count.words)</p>")
     }
-    if count.lost == 0 {
+    if count.lost == 0, !count.hasUnknown {
       return .note(
         .good,
         "<p><strong>As far as can be told, no record is lost.</strong> \(count.words) Some details are told below.</p>")
@@ -68,10 +68,12 @@ struct LossesPage: InspectorPage {
 
   /// What is missing, a sentence for each entity, then for links and files.
   static func sentences(_ report: SalvageReport) -> [String] {
-    var sentences = report.records.filter { $0.lost > 0 }.map { entity -> String in
+    var sentences = report.records.filter(\.hasLosses).map { entity -> String in
       let count = entity.count
-      let about = count.isEstimate ? "about " : ""
-      var words = "\(printable(entity.name)): \(count.lostNumber) of \(about)\(grouped(count.total))"
+      guard entity.lost > 0 else {
+        return "\(printable(entity.name)): nothing is left that tells how many it held, or whether it held any."
+      }
+      var words = "\(printable(entity.name)): \(count.lostNumber) of \(count.roughly)\(grouped(count.total))"
       words += entity.lost == 1 ? " is lost" : " are lost"
       if !entity.lostKeys.isEmpty { words += "; in the store they had the numbers \(entity.lostKeys.words())" }
       return words + "."

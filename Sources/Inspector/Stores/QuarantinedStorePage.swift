@@ -135,7 +135,7 @@ struct QuarantinedStorePage: InspectorPage {
         guard let account else { return nil }
         let lost: HTML =
           account.lostIsExact
-          ? HTML.number(account.lost) : "<td class=\"number\">about \(Words.number(account.lost))</td>"
+          ? HTML.number(account.lost) : "<td class=\"number\">\(RecoveryCount(account).lostNumber)</td>"
         return """
           <tr><th scope="row">\(printable(entity.name))</th><td>\(word)</td>\(HTML.number(account.recovered))\
           \(HTML.number(account.doubtful))\(lost)</tr>

@@ -66,7 +66,7 @@ struct SalvageAccount: Sendable {
       let name: HTML =
         target.map { "<a href=\"\($0)\">\(printable(entity.name))</a>" } ?? HTML(escaping: printable(entity.name))
       let lost: HTML =
-        entity.lost == 0 || entity.isLostExact
+        entity.isLostExact
         ? HTML.number(entity.lost, tone: .bad) : "<td class=\"number bad\">\(entity.count.lostNumber)</td>"
       return """
         <tr><th scope="row">\(name)</th><td>\(HTML.bar(entity.count))</td>\

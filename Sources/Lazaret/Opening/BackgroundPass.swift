@@ -56,7 +56,7 @@ public final class BackgroundPass: Sendable {
   init(_ task: Task) {
     group.enter()
     Self.running.withLock { $0[task.place.main] = self }
-    DispatchQueue.global(qos: .utility).async { [self] in
+    WorkThread.start { [self] in
       let outcome = task.run()
       result.withLock { $0 = outcome }
       Self.running.withLock { if $0[task.place.main] === self { $0[task.place.main] = nil } }

@@ -81,17 +81,22 @@ extension Judgement {
     }
   }
 
+  /// Whether the store is damaged and newer than the app, which could not open what is salvaged of it either.
+  var isOfNewerApp: Bool { examination.verdict == .damaged && examination.newer != nil }
+
   /// The error for a store that stays where it is because it is unavailable, or because the policy is to refuse.
   func refusal(at path: FilePath) -> LazaretError {
     let kind: LazaretError.Kind =
       switch examination.verdict {
-      case .damaged: examination.isForeignFile ? .foreignFile : .damaged
+      case .damaged: examination.isForeignFile ? .foreignFile : isOfNewerApp ? .unavailable : .damaged
       case .incompatible: .incompatible
       case .outdated: .migrationFailed
       case .compatible, .missing, .unavailable: .unavailable
       }
     if let migrationError { return LazaretError(kind, migrationError, path: path, examination: examination) }
-    return LazaretError(kind, examination, path: path)
+    var error = LazaretError(kind, examination, path: path)
+    if kind == .unavailable, let newer = examination.newer { error.details.code = newer.code }
+    return error
   }
 }
 

@@ -121,10 +121,11 @@ struct OpeningMachine {
   /// Leads to `judge`.
   private func look() throws -> Transition {
     let place = try PlaceSearch(path: path, surroundings: surroundings).place()
-    try place.requireRoomForSQLite(to: "open the store")
     // Its connection would keep this opening from moving the store.
     BackgroundPass.waitForRunning(of: place.main)
     let examination = try examiner(of: place).examine(place, countsRecords: false)
+    try place.requireRoomForSQLite(
+      to: "open the store", usesLog: examination.health.usesLog ?? coordinator.model.isCoreData)
     coordinator.logger.debug(
       "examined", metadata: ["verdict": "\(examination.verdict)", "reason": "\(examination.reason.code)"])
     return Transition(to: .judge(Judgement(of: place, seen: examination)))
@@ -138,6 +139,7 @@ struct OpeningMachine {
     case .compatible: return .keep(judgement)
     case .outdated where judgement.migrationError == nil: return .migrate(judgement)
     case .missing where judgement.examination.health.files.isEmpty: return .fill(judgement)
+    case .damaged where judgement.isOfNewerApp: throw judgement.refusal(at: path)
     case .missing, .outdated, .incompatible, .damaged:
       guard policy.remedy(for: judgement) != .refuse else { throw judgement.refusal(at: path) }
       return .makeRoom(judgement)
@@ -202,7 +204,7 @@ struct OpeningMachine {
     // A run may have ended between making room and filling it: its store is told of now.
     let found = try (waiting ?? quarantine.newest()).map { try quarantine.found($0) }
     let told = [found].compactMap(\.self)
-    if let waiting, try policy.continuesSalvage(of: waiting, at: path) {
+    if let waiting, try policy.continuesSalvage(of: waiting, at: path, home: coordinator.home) {
       _ = consume lock
       return Transition(to: .salvage(waiting, judgement, told: told))
     }
@@ -242,7 +244,7 @@ struct OpeningMachine {
       undo: try quarantine.undo(of: stored), at: surroundings.now())
     // What was left over of a store is no reason to forget one that waits.
     let waiting = salvage?.isWanted == true ? stored : isStore ? nil : try quarantine.waiting()
-    if let waiting, try policy.continuesSalvage(of: waiting, at: path) {
+    if let waiting, try policy.continuesSalvage(of: waiting, at: path, home: coordinator.home) {
       _ = consume staged
       _ = consume lock
       return Transition(to: .salvage(waiting, judgement, told: [quarantined]))
@@ -264,7 +266,7 @@ struct OpeningMachine {
     case .usable(let installation, let files, let result):
       events = try salvage.install(installation, files, result)
     case .newer(let examination):
-      throw LazaretError(.unavailable, examination, path: path)
+      throw salvage.waitsForNewerApp(examination)
     case .nothing(let error):
       if policy.whenSalvageFails == .refuse, let error { throw error }
       observer.progress(.init(phase: .creating))

@@ -24,14 +24,17 @@ extension OpeningPolicy {
   /// Whether an opening goes on with the salvage that a quarantined store waits for; else an empty store takes the
   /// place.
   ///
+  /// - Parameter home: the folder with the catalogue of quarantined stores; nil for none.
   /// - Throws: `salvage-pending` where every remedy is to refuse.
-  func continuesSalvage(of stored: QuarantinedStore, at path: FilePath) throws(LazaretError) -> Bool {
+  func continuesSalvage(
+    of stored: QuarantinedStore, at path: FilePath, home: FilePath?
+  ) throws(LazaretError) -> Bool {
     let remedies = [whenDamaged, whenIncompatible, whenMigrationFails]
     if remedies.contains(.salvage) { return true }
     guard remedies.allSatisfy({ $0 == .refuse }) else { return false }
     throw LazaretError(
       .salvagePending, path: path,
       detail: "the store that was here lies in quarantine as \(printable(stored.id)), and its salvage was not finished",
-      hint: "Salvage it with: lazaret quarantine salvage \(printable(stored.id)) --install.")
+      hint: "Salvage it with: \(stored.command("salvage", home: home)) --model MODEL --install")
   }
 }

@@ -119,6 +119,14 @@ struct WaitingSalvage {
     return examination.isNewerThanApp ? examination : nil
   }
 
+  /// The error where what was salvaged waits for a newer version of the app.
+  func waitsForNewerApp(_ examination: Examination) -> LazaretError {
+    var error = LazaretError(.unavailable, examination, path: path)
+    error.hint =
+      "Update the app, which then goes on; the store lies in quarantine as \(printable(work.id)), with what was salvaged of it."
+    return error
+  }
+
   // MARK: Filling the place
 
   /// Puts a copy of the salvaged store into the place.

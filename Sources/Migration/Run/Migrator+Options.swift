@@ -1,4 +1,4 @@
-public import StoreFiles
+internal import StoreFiles
 public import SystemPackage
 
 extension Migrator {

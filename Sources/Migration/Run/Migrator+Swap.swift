@@ -168,7 +168,7 @@ extension Migrator {
 
   /// A name for the backup that nothing has yet.
   func freeName(in folder: FilePath) throws(FileError) -> FilePath {
-    let name = surroundings.now().fileName
+    let name = surroundings.now().backupName
     // A backup of the same second has other files, but may not have the same name.
     let taken = Set(try fileSystem.entries(of: folder).compactMap { $0.string.split(separator: ".").first })
     var number = 1

@@ -64,7 +64,9 @@ extension Crawl {
     for page in 1...map.pageCount where map.fate(page) == .unclaimed {
       guard map.look(page) == .tableInterior || map.look(page) == .indexInterior else { continue }
       inner.append(page)
-      for child in try InnerPage(page, reader).children { _ = isReferenced.insert(child) }
+      for child in try InnerPage(page, reader).children where child <= map.pageCount {
+        _ = isReferenced.insert(child)
+      }
     }
     var buffer = reader.makeBuffer()
     // A fragment whose top is another one's child comes along with that; circles of damaged pages come last.

@@ -135,16 +135,27 @@ struct Crawl {
       map.claim(page, .tree, owner: tree)
       if !hasRowids { trees[tree].innerPages.append(page) }
       var below = low
+      let known = trees[tree].gaps.count
       for (index, child) in node.children.enumerated() {
         let upper = hasRowids && index < node.keys.count ? node.keys[index] : high
         try walk(child, tree: tree, above: below, upTo: upper, depth: depth + 1)
         below = upper
+      }
+      // All leaves of a tree are at one depth.
+      if trees[tree].gaps.count > known, node.children.contains(where: { isLeaf($0, of: tree) }) {
+        trees[tree].noteLeaves(of: node, from: known)
       }
       if node.isDamaged { trees[tree].gaps.append(Tree.Gap(page: 0, above: low, upTo: high)) }
       return
     default: break
     }
     trees[tree].gaps.append(Tree.Gap(page: page, above: low, upTo: high))
+  }
+
+  /// Whether a page is a leaf that a tree leads to.
+  private func isLeaf(_ page: UInt32, of tree: Int) -> Bool {
+    let look = map.look(page)
+    return map.fate(page) == .tree && map.owner(page) == tree && (look == .tableLeaf || look == .indexLeaf)
   }
 
   /// Whether the rows of a page are more like those of a tree than like any other's.
@@ -185,7 +196,7 @@ struct Crawl {
 
 /// The children of an inner page.
 struct InnerPage {
-  /// The children in order, the right-most last.
+  /// The children in order, the right-most last; they may lie behind the end of a file that was cut off.
   var children: [UInt32] = []
 
   /// The largest rowids below each child but the last; empty on pages without rowids.
@@ -203,11 +214,12 @@ struct InnerPage {
       PageSurvey.isPossible(bytes, kind, start, reader.usableSize)
     else { return }
     let count = bytes.uint16(at: start + 3) ?? 0
+    let last = reader.statedPageCount
     var previous = Int64.min
     for index in 0..<count {
       guard var offset = bytes.uint16(at: start + 12 + 2 * index), offset >= start + 12,
         offset <= reader.usableSize - 5,
-        let child = bytes.uint32(at: offset), child > 0, child <= reader.pageCount
+        let child = bytes.uint32(at: offset), child > 0, child <= last
       else {
         isDamaged = true
         continue
@@ -223,7 +235,7 @@ struct InnerPage {
       }
       children.append(child)
     }
-    if let right = bytes.uint32(at: start + 8), right > 0, right <= reader.pageCount {
+    if let right = bytes.uint32(at: start + 8), right > 0, right <= last {
       children.append(right)
     } else {
       isDamaged = true

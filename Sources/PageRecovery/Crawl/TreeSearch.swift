@@ -2,6 +2,7 @@ internal import ManagedObjectModel
 internal import PersistentStore
 internal import RecoveryKit
 internal import SQLiteFormat
+internal import StoreFiles
 
 /// Finds out what the pages of a store are: from the evidence to the trees, and whose the pages are that no tree leads to.
 struct TreeSearch {
@@ -12,23 +13,56 @@ struct TreeSearch {
   /// Finds the trees, with the log or without it.
   func run() throws(SalvageError) -> FoundTrees {
     let (kits, kitRemarks) = try options.kit.kits(in: evidence.fileSystem)
-    var found = try walk(ignoringLog: options.ignoresLog, kits)
-    if options.ignoresLog, evidence.log != nil {
-      found.isLogForeign = true
-      found.remarks.append("the write-ahead log belongs to another database, and was left out")
-    }
-    if found.crawl.damage > 0, found.reader.overlay?.source == .log {
-      // Another database's log makes nonsense of a sound file: then the file alone is better.
-      let alone = try walk(ignoringLog: true, kits)
-      // A blank file has no damage, since it has no table.
-      if alone.crawl.hasListedRows, alone.crawl.damage * 4 < found.crawl.damage {
-        found = alone
-        found.isLogForeign = true
-        found.remarks.append("the write-ahead log seems to belong to another database, and was left out")
-      }
-    }
+    var found = try run(kits)
     found.kitRemarks = kitRemarks + found.kitRemarks
     return found
+  }
+
+  private func run(_ kits: [RecoveryKit]) throws(SalvageError) -> FoundTrees {
+    let foreign = try options.ignoresLog ? nil : foreignLog()
+    let ignoresLog = options.ignoresLog || foreign?.isCertain == true
+    var found = try walk(ignoringLog: ignoresLog, kits)
+    guard !ignoresLog else {
+      if evidence.log != nil { found.leaveOutLog("the write-ahead log belongs to another database, and was left out") }
+      return found
+    }
+    // Another database's log makes nonsense of a sound file, or shows that one: then the file alone is better.
+    guard found.reader.overlay?.source == .log, found.crawl.damage > 0 || found.unfit != nil || foreign != nil else {
+      return found
+    }
+    var alone = try walk(ignoringLog: true, kits)
+    let isBetter: Bool =
+      if found.unfit != nil {
+        alone.unfit == nil && Self.hasLeaves(alone.crawl.map)
+      } else {
+        // A blank file has no damage, since it has no table.
+        alone.crawl.hasListedRows
+          && (foreign == nil
+            ? alone.crawl.damage * 4 < found.crawl.damage : alone.crawl.damage <= found.crawl.damage)
+      }
+    guard isBetter else { return found }
+    alone.leaveOutLog(
+      foreign == nil
+        ? "the write-ahead log seems to belong to another database, and was left out"
+        : "the write-ahead log is older than the database, or belongs to another one, and was left out")
+    return alone
+  }
+
+  /// What shows that the log is not the file's own; nil where nothing does, or too little of the file can be read.
+  private func foreignLog() throws(SalvageError) -> ForeignLog? {
+    guard let log = evidence.log, evidence.main.count > 0 else { return nil }
+    do throws(FormatError) {
+      return try ForeignLog(
+        of: Database(main: evidence.main, writeAheadLog: log, rollbackJournal: evidence.journal))
+    } catch {
+      if error.fileError != nil { throw SalvageError(error) }
+      return nil
+    }
+  }
+
+  /// The error to report where rows were found and none fits any table of the model; nil else.
+  func unfit(_ outcome: RowOutcome) throws(SalvageError) -> SalvageError? {
+    try ModelFit(model, evidence).problem(outcome)
   }
 
   /// Finds a place for the pages that no tree leads to.
@@ -49,7 +83,7 @@ struct TreeSearch {
   }
 
   private static func hasLeaves(_ map: PageMap) -> Bool {
-    (1...map.pageCount).contains { map.look($0) == .tableLeaf || map.look($0) == .indexLeaf }
+    map.pageCount > 0 && (1...map.pageCount).contains { map.look($0) == .tableLeaf || map.look($0) == .indexLeaf }
   }
 
   /// Looks at every page, finds out which tables there are, and walks their trees from their roots.
@@ -138,6 +172,12 @@ struct FoundTrees {
 
   /// Whether the log is another database's.
   var isLogForeign = false
+
+  /// Notes that the log was left out.
+  mutating func leaveOutLog(_ remark: String) {
+    isLogForeign = true
+    remarks.append(remark)
+  }
 
   /// How the store numbers its entities; nil where it does so as its model would.
   var numbering: EntityNumbering? { definitions.shapes?.numbering }

@@ -52,6 +52,9 @@ extension PageReader {
 extension SalvageError {
   /// The error of evidence in which there is nothing of a database.
   static func nothing(in evidence: Evidence) -> SalvageError {
-    SalvageError(.nothingFound, path: evidence.files.main, detail: "no page of a SQLite database is in it")
+    let isEmpty = evidence.main.count == 0 && evidence.log == nil && evidence.journal == nil
+    return SalvageError(
+      .nothingFound, path: evidence.files.main,
+      detail: isEmpty ? "the file is empty, and nothing was in it" : "no page of a SQLite database is in it")
   }
 }

@@ -18,6 +18,9 @@ final class PageReader {
   /// The highest page number of which any byte exists.
   let pageCount: UInt32
 
+  /// The highest page number that the store had: more than there are where the end of the file is missing.
+  let statedPageCount: UInt32
+
   /// Pages whose content stands at another page's place.
   var moved: [UInt32: UInt32] = [:]
 
@@ -56,6 +59,9 @@ final class PageReader {
       count = max(count, overlay.images.keys.filter { $0 <= reach }.max() ?? 0)
     }
     pageCount = count
+    var stated = overlay?.pageCount ?? 0
+    if let header = layout.header, header.hasMagic, header.isPageCountValid { stated = max(stated, header.pageCount) }
+    statedPageCount = max(count, stated)
     window = [UInt8](repeating: 0, count: max(1 << 18, layout.pageSize))
   }
 
@@ -69,6 +75,7 @@ final class PageReader {
     overlay = other.overlay
     overlaySource = other.overlaySource
     pageCount = other.pageCount
+    statedPageCount = other.statedPageCount
     moved = other.moved
     self.images = images
     window = [UInt8](repeating: 0, count: other.window.count)

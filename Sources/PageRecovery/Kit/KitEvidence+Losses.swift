@@ -65,6 +65,6 @@ extension KitEvidence {
     for hole in try estimate.holes(of: index, numbers: numbers) where hole.isBounded && hole.upTo > last {
       rows = rows.addingClamped(hole.upTo.subtractingClamped(max(last, hole.above)))
     }
-    return min(rows, try estimate.rowsOnLostPages(of: index, numbers: numbers))
+    return min(rows, try estimate.rowsOnLostPages(of: index, numbers: numbers) ?? rows)
   }
 }

@@ -70,9 +70,10 @@ struct EntityAccounts {
       return Losses(count: tally.lost, basis: .index, keys: keys)
     }
     let onPages = try estimate.rowsOnLostPages(of: index, numbers: numbers)
-    let keys = try keysOfRemains(of: index)
-    let count = max(tally.destroyed + onPages, keys.count)
-    guard count > 0 else { return Losses() }
+    var keys = try keysOfRemains(of: index)
+    if onPages != 0 { keys = try keys.union(estimate.listedKeys(of: index)) }
+    let count = max(tally.destroyed + (onPages ?? 0), keys.count)
+    guard count > 0 else { return Losses(basis: onPages == nil ? .unknown : .none) }
     return Losses(count: count, basis: onPages == 0 && keys.count == count ? .cells : .estimate, keys: keys)
   }
 
@@ -147,7 +148,7 @@ struct EntityAccounts {
       } else {
         account.lost = losses.byEntity == nil ? lost[place] : 0
         // Which entity a lost row was of is not known, so the parts are estimates even of an exact whole.
-        account.lostBasis = account.lost > 0 ? .estimate : .none
+        account.lostBasis = account.lost > 0 ? .estimate : losses.basis == .unknown ? .unknown : .none
         account.lostKeys = KeyRanges()
         account.lostKeysKnown = 0
       }

@@ -18,8 +18,14 @@ public struct RecoveryCount: Sendable, Hashable {
   /// What the number of lost records stands on; empty where none is lost, or a salvage did not note it.
   public private(set) var lostBases: Set<SalvageReport.Entity.Basis> = []
 
-  /// Whether the number of lost records, and so the total, is an estimate.
+  /// Whether the number of lost records, and so the total, is an estimate, or is not known at all.
   public private(set) var isEstimate = false
+
+  /// Whether more are lost, or may be, and nothing tells how many: no page of their table is left.
+  public private(set) var hasUnknown = false
+
+  /// Whether the number of those that are known to be lost is an estimate.
+  private var isRough = false
 
   /// Whether everything that the store held was recovered, beyond doubt; references and files counted too.
   public var isComplete: Bool
@@ -41,9 +47,10 @@ public struct RecoveryCount: Sendable, Hashable {
     for (reason, count) in reasons where count > 0 {
       doubtReasons[reason] = (doubtReasons[reason] ?? 0).addingClamped(count)
     }
+    if basis == .unknown { (hasUnknown, isEstimate) = (true, true) }
     guard lost > 0 else { return }
     self.lost = self.lost.addingClamped(lost)
-    if !isExact { isEstimate = true }
+    if !isExact { (isRough, isEstimate) = (true, true) }
     if let basis, basis != .none { lostBases.insert(basis) }
   }
 
@@ -85,8 +92,7 @@ extension RecoveryCount {
       }
     }
     guard total > 0 else { return "No records were recovered" }
-    let about = isEstimate ? "about " : ""
-    let line = "Recovered \(grouped(recovered)) of \(about)\(counted(total, "record")) (\(percent) %)"
+    let line = "Recovered \(grouped(recovered)) of \(roughly)\(counted(total, "record")) (\(percentWords))"
     return [line, doubtWords].compactMap(\.self).joined(separator: ", ")
   }
 
@@ -106,26 +112,36 @@ extension RecoveryCount {
 
   /// How many are lost and what that stands on, in a sentence; nil where none is.
   public var lossWords: String? {
-    guard lost > 0 else { return nil }
-    var text = "\(isEstimate ? "About " : "")\(counted(lost, "record")) \(lost == 1 ? "is" : "are") lost"
+    guard lost > 0 else { return hasUnknown ? unknownWords : nil }
+    var text = "\(isRough ? "About " : "")\(counted(lost, "record")) \(lost == 1 ? "is" : "are") lost"
     if let basis = basisWords { text += ", \(basis)" }
-    return text + "."
+    return text + "." + (hasUnknown ? " " + unknownWords : "")
   }
 
-  /// `90 %`, or `about 90 %`: the share that was recovered, for a list.
-  public var share: String { isEstimate ? "about \(percent) %" : "\(percent) %" }
+  private var unknownWords: String {
+    "Of a table nothing is left that tells how many records it held: an unknown number \(lost > 0 ? "more " : "")"
+      + "may be lost."
+  }
 
-  /// `3`, or `about 3`: the number of lost records in a table.
-  public var lostNumber: String { isEstimate ? "about \(grouped(lost))" : grouped(lost) }
+  /// `90 %`, `about 90 %` or `at most 90 %`: the share that was recovered, for a list.
+  public var share: String { isRough ? "about \(percent) %" : percentWords }
+
+  /// `3`, `about 3`, `at least 3` or `unknown`: the number of lost records in a table.
+  public var lostNumber: String { hasUnknown && lost == 0 ? "unknown" : roughly + grouped(lost) }
+
+  /// What goes before a number that stands for more or less.
+  public var roughly: String { isRough ? "about " : hasUnknown ? "at least " : "" }
+
+  private var percentWords: String { hasUnknown && !isRough ? "at most \(percent) %" : "\(percent) %" }
 
   private var basisWords: String? {
-    if isEstimate { return "estimated by the pages that are gone and by what lay beside them" }
+    if isRough { return "estimated by the pages that are gone and by what lay beside them" }
     let names = SalvageReport.Entity.Basis.allCases.filter(lostBases.contains).compactMap { basis -> String? in
       switch basis {
       case .kit: "a recovery kit"
       case .index: "an index"
       case .cells: "what is left of them"
-      case .none, .estimate: nil
+      case .none, .estimate, .unknown: nil
       }
     }
     return names.isEmpty ? nil : "counted by \(names.joined(separator: " and "))"

@@ -176,6 +176,7 @@ extension SalvageReport.Entity: Codable {
     case lostKeysKnown
     case keptApart
     case deleted
+    case outsideModel
   }
 
   /// Reads an account.
@@ -195,9 +196,10 @@ extension SalvageReport.Entity: Codable {
     lostKeysKnown = try values.decodeIfPresent(Int64.self, forKey: .lostKeysKnown) ?? 0
     keptApart = try values.decode(Int64.self, forKey: .keptApart)
     deleted = try values.decode(Int64.self, forKey: .deleted)
+    isOutsideModel = try values.decodeIfPresent(Bool.self, forKey: .outsideModel) ?? false
   }
 
-  /// Writes an account; rowids only where some are known.
+  /// Writes an account; rowids only where some are known, and that the model lacks the entity only where it does.
   public func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: CodingKeys.self)
     try values.encode(name, forKey: .name)
@@ -216,5 +218,6 @@ extension SalvageReport.Entity: Codable {
     }
     try values.encode(keptApart, forKey: .keptApart)
     try values.encode(deleted, forKey: .deleted)
+    if isOutsideModel { try values.encode(true, forKey: .outsideModel) }
   }
 }

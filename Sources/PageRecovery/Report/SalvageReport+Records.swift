@@ -17,7 +17,7 @@ extension SalvageReport {
 
 extension SalvageReport.Entity {
   /// The numbers of this entity alone.
-  public var count: RecoveryCount { RecoveryCount([self], isComplete: lost == 0 && doubtful == 0) }
+  public var count: RecoveryCount { RecoveryCount([self], isComplete: !hasLosses && doubtful == 0) }
 
   /// Whether a table of a Core Data store is Core Data's own; those of entities begin with `Z` and have their names.
   fileprivate var isCoreDatasOwn: Bool {

@@ -17,7 +17,7 @@ extension SalvageReport {
     if layout.base > 0 { remarks.append("the database begins at byte \(layout.base) of the file") }
     if !isSchemaWhole { remarks.append("the list of tables is damaged") }
     isComplete =
-      !entities.contains { $0.lost > 0 || $0.doubtful > 0 || $0.keptApart > 0 || $0.fromBackup > 0 }
+      !entities.contains { $0.hasLosses || $0.doubtful > 0 || $0.keptApart > 0 || $0.fromBackup > 0 }
       && unplacedRows == 0 && isSchemaWhole
     var search = CauseSearch(outcome, evidence: evidence, isLogForeign: isLogForeign)
     causes = try search.run()

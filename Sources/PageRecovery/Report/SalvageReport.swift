@@ -31,6 +31,9 @@ public struct SalvageReport: Sendable, Hashable {
 
       /// The neighbours of what is lost: an estimate.
       case estimate
+
+      /// Nothing: no page of the table is left, and whether it held any row, and how many, is not known.
+      case unknown
     }
 
     /// The name of the entity, else of the table.
@@ -54,7 +57,7 @@ public struct SalvageReport: Sendable, Hashable {
     /// Those of them that were taken from a backup.
     public var fromBackup: Int64 = 0
 
-    /// Rows lost.
+    /// Rows lost; 0 where nothing tells how many.
     public var lost: Int64
 
     /// What their number stands on.
@@ -72,8 +75,15 @@ public struct SalvageReport: Sendable, Hashable {
     /// Deleted rows found.
     public var deleted: Int64
 
-    /// Whether the number of lost rows is exact; else it is an estimate.
-    public var isLostExact: Bool { lostBasis != .estimate }
+    /// Whether the model that the store was rebuilt for lacks the entity: its rows are in the salvaged store, in the table
+    /// they had, where no app of that model sees them.
+    public var isOutsideModel = false
+
+    /// Whether the number of lost rows is exact; else it is an estimate, or unknown.
+    public var isLostExact: Bool { lostBasis != .estimate && lostBasis != .unknown }
+
+    /// Whether rows are lost, or may be.
+    public var hasLosses: Bool { lost > 0 || lostBasis == .unknown }
 
     /// The most ranges of rowids that are listed.
     static let maximumRanges = 10_000

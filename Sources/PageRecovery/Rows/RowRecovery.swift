@@ -1,49 +1,49 @@
 /// Takes the rows from the pages of each table and writes them, phase by phase.
-enum RowRecovery {
-  /// Runs all phases.
-  ///
+struct RowRecovery {
+  private let context: RowContext
+  private var deleted: DeletedRows { DeletedRows(context: context) }
+  private var uncommitted: UncommittedRows { UncommittedRows(context: context) }
+
   /// - Parameters:
   ///   - crawl: the pages and whose they are.
   ///   - tables: where the rows go; it has the tables of live ones.
-  ///   - findsDeleted: whether deleted and uncommitted rows are written too.
+  init(_ crawl: Crawl, into tables: RowTables) { context = RowContext(crawl, tables) }
+
+  /// Runs all phases but the last, that of deleted rows.
+  ///
+  /// - Parameters:
+  ///   - findsDeleted: whether that one comes.
   ///   - progress: called with the number of pages done since the last call, and between phases with 0, so that the caller
   ///     can end it.
-  static func run(
-    _ crawl: consuming Crawl, into tables: RowTables, findsDeleted: Bool,
-    progress: (Int) throws(SalvageError) -> Void
+  func run(
+    findsDeleted: Bool, progress: (Int) throws(SalvageError) -> Void
   ) throws(SalvageError) -> RowOutcome {
-    let context = RowContext(crawl, tables)
-    let deleted = DeletedRows(context: context)
-    if findsDeleted { tables.deletedDigests = try deleted.digests() }
-    let (wounds, goBehindEnd) = try live(context, progress: progress)
+    if findsDeleted { context.tables.deletedDigests = try deleted.digests() }
+    let (wounds, goBehindEnd) = try live(progress: progress)
     try progress(0)
     try IndexedRows(context: context).run()
     try progress(0)
-    let uncommitted = UncommittedRows(context: context)
     let remarks = try uncommitted.settleBehindEnd(goBehindEnd: goBehindEnd)
     let unplaced = try UnplacedRows(context: context).write()
-    try progress(0)
-    if findsDeleted {
-      try deleted.write()
-      try uncommitted.keepApart()
-      try progress(0)
-    }
     return RowOutcome(
-      crawl: context.crawl, tables: tables, wounds: wounds, unplacedRows: unplaced, remarks: remarks)
+      crawl: context.crawl, tables: context.tables, wounds: wounds, unplacedRows: unplaced, remarks: remarks)
+  }
+
+  /// Runs the last phase: writes deleted rows and those that were never committed.
+  func addDeleted() throws(SalvageError) {
+    try deleted.write()
+    try uncommitted.keepApart()
   }
 
   /// Runs only the phases that decide whose the overflow pages are.
-  static func claims(
-    _ crawl: consuming Crawl, into tables: RowTables, progress: (Int) throws(SalvageError) -> Void
-  ) throws(SalvageError) -> RowOutcome {
-    let context = RowContext(crawl, tables)
-    let (wounds, _) = try live(context, progress: progress)
-    return RowOutcome(crawl: context.crawl, tables: tables, wounds: wounds, unplacedRows: 0, remarks: [])
+  func claims(progress: (Int) throws(SalvageError) -> Void) throws(SalvageError) -> RowOutcome {
+    let (wounds, _) = try live(progress: progress)
+    return RowOutcome(crawl: context.crawl, tables: context.tables, wounds: wounds, unplacedRows: 0, remarks: [])
   }
 
   /// The first two phases: live rows, those with long values last.
-  private static func live(
-    _ context: RowContext, progress: (Int) throws(SalvageError) -> Void
+  private func live(
+    progress: (Int) throws(SalvageError) -> Void
   ) throws(SalvageError) -> (wounds: PageWounds, goBehindEnd: Bool) {
     var reading = PageReading(context)
     try reading.run(progress: progress)

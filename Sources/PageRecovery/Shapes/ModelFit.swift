@@ -34,6 +34,29 @@ struct ModelFit {
     }
   }
 
+  /// The error to report where rows were found and none fits any table of the model; nil else.
+  ///
+  /// Where nothing is left of the store's own list of tables, its rows are all that tells.
+  func problem(_ outcome: RowOutcome) throws(SalvageError) -> SalvageError? {
+    guard let model, outcome.unplacedRows > 0,
+      outcome.tallies.allSatisfy({ $0.recovered == 0 && $0.keptApart == 0 && $0.deleted == 0 && $0.destroyed == 0 })
+    else { return nil }
+    let crawl = outcome.crawl
+    var buffer = outcome.reader.makeBuffer()
+    // Pages that fit two tables as well are unplaced too: those are of the model.
+    for page in crawl.unplaced.prefix(Self.sample) {
+      let fits = try crawl.choice(for: page, &buffer) { crawl.trees[$0].kind != .index && !crawl.trees[$0].isInternal }
+      if fits != nil { return nil }
+    }
+    let name = if case .sqlite = model { "schema" } else { "model" }
+    return SalvageError(
+      .unfitModel, path: evidence.files.main,
+      detail: "the \(name) has no table that any of the \(counted(outcome.unplacedRows, "row")) fits that were found")
+  }
+
+  /// How many pages are compared with the model's tables.
+  private static let sample = 1024
+
   private func unfit(holds: Set<String>, knows: Set<String>, _ words: String) -> SalvageError? {
     let known = Set(knows.map { $0.lowercased() })
     guard !holds.isEmpty, !known.isEmpty, !holds.contains(where: { known.contains($0.lowercased()) }) else {

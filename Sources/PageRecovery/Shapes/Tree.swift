@@ -79,5 +79,16 @@ struct Tree {
 
     /// Whether a page was found for it.
     var isFilled = false
+
+    /// Whether its page was a leaf, as those beside it are; else that is not known.
+    var isLeaf = false
+  }
+
+  /// Notes that the pages that are missing below an inner page were leaves.
+  ///
+  /// - Parameter first: the first of the gaps that may be below it.
+  mutating func noteLeaves(of node: InnerPage, from first: Int) {
+    let children = Set(node.children)
+    for place in gaps.indices.dropFirst(first) where children.contains(gaps[place].page) { gaps[place].isLeaf = true }
   }
 }

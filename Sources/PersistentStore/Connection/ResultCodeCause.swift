@@ -67,7 +67,7 @@ package enum ResultCodeCause: Sendable, Hashable {
     case .locked: .locked
     case .noSpace: .noSpace
     case .inputOutput: .inputOutput
-    case .cannotOpen: .cannotOpen
+    case .cannotOpen: .cannotOpenForSQLite()
     case .permissionDenied, .readOnly: .permissionDenied
     case .moved: .changed
     case .outOfMemory: .outOfMemory

@@ -92,13 +92,18 @@ package struct WorkingConnection: Sendable {
 
   private func watched<Value>(_ body: () throws -> Value) throws -> Value {
     guard let isCancelled else { return try body() }
-    let timer = DispatchSource.makeTimerSource(queue: .global(qos: .userInitiated))
-    timer.schedule(deadline: .now() + Self.interval, repeating: Self.interval)
-    timer.setEventHandler { [queue] in
-      if isCancelled() { queue.interrupt() }
+    let (end, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    WorkThread.start { [queue] in
+      while end.wait(timeout: .now() + Self.interval) == .timedOut {
+        if isCancelled() { queue.interrupt() }
+      }
+      ended.signal()
     }
-    timer.activate()
-    defer { timer.cancel() }
+    defer {
+      end.signal()
+      // The next statement is not to be interrupted for this one.
+      ended.wait()
+    }
     return try body()
   }
 }

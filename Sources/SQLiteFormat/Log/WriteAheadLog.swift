@@ -83,6 +83,9 @@ public struct WriteAheadLog: Sendable {
   /// Whether any page is to be read from the log.
   public var hasCommittedFrames: Bool { committedFrameCount > 0 }
 
+  /// How many pages the committed frames have, each counted once.
+  public var committedPageCount: Int { frames.count }
+
   /// The valid frames behind the last commit: a transaction that never ended.
   public var uncommittedFrameCount: Int { validFrameCount - committedFrameCount }
 

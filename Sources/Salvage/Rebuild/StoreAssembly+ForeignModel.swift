@@ -72,19 +72,33 @@ extension StoreAssembly {
 }
 
 extension SalvageReport {
-  /// Counts the records of entities that only the store's own model has as kept apart: no app of this model sees them.
-  mutating func setApart(entitiesOf foreign: ManagedObjectModel, notIn layout: StoreLayout) {
+  /// Tells of the records of entities that only the store's own model has, which no app of this model sees.
+  ///
+  /// Those in a table that this model does not have came into the salvaged store with it: they are recovered. Those in a
+  /// table with records of other entities were set aside.
+  ///
+  /// - Parameter shared: the names that the store has for the tables of this model, in lower case.
+  mutating func note(entitiesOf foreign: ManagedObjectModel, notIn layout: StoreLayout, shared: Set<String>) {
     for index in entities.indices
     where foreign.entities[entities[index].name] != nil && layout.entity(named: entities[index].name) == nil {
-      let count = entities[index].recovered
-      guard count > 0 else { continue }
-      entities[index].keptApart += count
-      entities[index].recovered = 0
-      entities[index].doubts = [:]
+      entities[index].isOutsideModel = true
+      let table = entities[index].table
+      let isShared = shared.contains(table.lowercased())
+      let refused = rebuild?.setAside.filter { isSame($0.entity, table) }.reduce(0) { $0 + $1.count } ?? 0
+      let apart = isShared ? entities[index].recovered : min(refused, entities[index].recovered)
+      entities[index].keptApart += apart
+      entities[index].recovered -= apart
+      if isShared { entities[index].doubts = [:] }
+      guard apart > 0 || entities[index].recovered > 0 else { continue }
       isComplete = false
-      remarks.append(
-        "the model has no entity \(entities[index].name): its \(counted(count, "record")) \(count == 1 ? "is" : "are") kept in "
-          + "the table \(entities[index].table), where the app does not see them")
+      var words: [String] = []
+      if entities[index].recovered > 0 {
+        words.append(
+          "\(counted(entities[index].recovered, "record")) of it kept in the table \(printable(table)), where the app "
+            + "does not see them")
+      }
+      if apart > 0 { words.append("\(counted(apart, "record")) of it set aside") }
+      remarks.append("the model has no entity \(printable(entities[index].name)): \(words.joined(separator: "; "))")
     }
   }
 }

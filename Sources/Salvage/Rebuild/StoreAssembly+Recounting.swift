@@ -8,8 +8,6 @@ extension StoreAssembly {
   ///
   /// The other accounts are right as they are, so that a sound store is not read once more.
   mutating func recount() throws {
-    // The records of another model's entities are named by that model.
-    guard found.foreignModel == nil else { return }
     let changed = Set(account.setAside.map(\.entity))
     for table in layout.tables {
       guard let source = source(of: table.name) else { continue }

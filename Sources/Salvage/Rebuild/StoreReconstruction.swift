@@ -132,7 +132,9 @@ struct StoreReconstruction {
     report.take(filled.recounts)
     if !filled.account.isFaithful || !filled.isWhole { report.isComplete = false }
     if let foreign = found.foreignModel, let layout = found.layout {
-      report.setApart(entitiesOf: foreign, notIn: layout)
+      report.note(
+        entitiesOf: foreign, notIn: layout,
+        shared: Set(layout.tables.map { found.names.table($0.name).lowercased() }))
     }
     // What was found is in the new files now, and its room is wanted for the migration.
     try filing { () throws(FileError) in

@@ -105,7 +105,7 @@ package struct ExportCheck {
     return [0x20, 0x3a, 0x5b, 0x2c, 0x0a].contains(before) && [0x20, 0x2c, 0x5d, 0x7d, 0x0a].contains(after)
   }
 
-  /// Whether it is part of a time in RFC 3339, or of a name in quarantine.
+  /// Whether it is part of a time in RFC 3339, or of the name of a quarantined store or of a backup.
   private func isTime(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
     func isPart(_ byte: UInt8) -> Bool {
       (0x30...0x39).contains(byte) || [0x2d, 0x3a, 0x2e, 0x54, 0x5a].contains(byte)
@@ -114,6 +114,8 @@ package struct ExportCheck {
     var (start, end) = (range.lowerBound, range.upperBound)
     while start > 0, isPart(bytes[start - 1]), range.lowerBound - start < 40 { start -= 1 }
     while end < bytes.count, isPart(bytes[end]), end - range.upperBound < 40 { end += 1 }
+    // The name of a backup has a mark and a hyphen before its time.
+    while start < range.lowerBound, bytes[start] == 0x2d { start += 1 }
     let text = String(decoding: bytes[start..<end], as: UTF8.self)
     return Timestamp(text) != nil || Timestamp(String(text.prefix(19))) != nil || Timestamp(text + "T00:00:00Z") != nil
   }

@@ -32,11 +32,9 @@ final class ScrubBeside: Sendable {
       case .stopped: false
       }
     }
-    let thread = Thread { [state, path = folder.path] in
+    WorkThread.start { [state, path = folder.path] in
       state.end(Result { try ScrubbedStore(beside, evidence, in: path) })
     }
-    thread.stackSize = 8 << 20
-    thread.start()
   }
 
   deinit { state.stop() }

@@ -57,7 +57,7 @@ struct ExportAnalysis {
     if analysis.report == nil { try folder.requireRoom(evidence.bytes) }
     do throws(SalvageError) {
       if analysis.report == nil {
-        analysis.report = try look(evidence, source, options, examination, home, rows, surroundings, progress)
+        analysis.report = try look(evidence, source, options, home, rows, surroundings, progress)
       }
       analysis.pages = try EvidencePages(evidence.files.main, in: fileSystem)
     } catch {
@@ -74,13 +74,12 @@ struct ExportAnalysis {
   }
 
   private static func look(
-    _ evidence: ExportEvidence, _ source: ExportSource, _ options: ExportOptions, _ examination: Examination,
-    _ home: FilePath, _ rows: FilePath, _ surroundings: Surroundings, _ progress: @escaping ExportProgress
+    _ evidence: ExportEvidence, _ source: ExportSource, _ options: ExportOptions, _ home: FilePath,
+    _ rows: FilePath, _ surroundings: Surroundings, _ progress: @escaping ExportProgress
   ) throws(SalvageError) -> SalvageReport {
     let kits = [KitFolder(for: source.originalPath, home: home, in: surroundings.fileSystem)]
     let salvaging = Salvager.Options(
-      ignoresLog: examination.reason.code == "foreign-wal", kit: .folders(kits),
-      scope: try source.evidence(surroundings)
+      kit: .folders(kits), scope: try source.evidence(surroundings)
     ) { _, done, total in progress(.analysing, done, total) }
     let salvager = Salvager(surroundings: surroundings)
     do throws(SalvageError) {

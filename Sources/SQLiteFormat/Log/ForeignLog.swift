@@ -1,0 +1,122 @@
+public import StoreFiles
+
+/// What shows that the write-ahead log beside a database file is not the file's own.
+///
+/// A log has no name of its database in it. But its pages have the database's size, a transaction only ever counts up, all
+/// tables of a store never go in one transaction, and the identifier of a Core Data store never changes.
+public enum ForeignLog: Sendable, Hashable {
+  /// Its pages have another size than the file's.
+  case pageSize
+
+  /// It ends with an earlier transaction than the file.
+  case older
+
+  /// It has none of the tables that the file has.
+  case tables
+
+  /// It has another identifier of a Core Data store than the file.
+  case identifier
+
+  /// With it applied the schema is damaged, or tables do not begin where it says; without it all is as it should be.
+  case roots
+
+  /// What shows that a database's log is another's; nil where nothing does.
+  ///
+  /// - Parameter database: the file with its log.
+  public init?(of database: Database) throws(FormatError) {
+    guard let sign = try Self.sign(of: database) else { return nil }
+    self = sign
+  }
+
+  /// Whether the log is certain to be another's; one that is older may be an earlier one of the file's own.
+  public var isCertain: Bool { self != .older }
+
+  /// What it shows, in a sentence.
+  public var words: String {
+    switch self {
+    case .pageSize:
+      "The write-ahead log beside the store belongs to another database: its pages have another size."
+    case .older:
+      "The write-ahead log beside the store is older than the store, or belongs to another database."
+    case .tables:
+      "The write-ahead log beside the store belongs to another database: it has none of the tables that the store has."
+    case .identifier:
+      "The write-ahead log beside the store belongs to another store: it has another identifier in it."
+    case .roots:
+      "The write-ahead log beside the store belongs to another database: with it the tables of the store are not where its schema says, and without it they are."
+    }
+  }
+
+  private static func sign(of database: Database) throws(FormatError) -> ForeignLog? {
+    if database.findings.contains(.logPageSizeDiffers) { return .pageSize }
+    guard database.isLogApplied else { return nil }
+    // What shows another database goes before what an earlier log of the same one would show too.
+    let sign = try contradiction(in: database)
+    if let sign, sign != .roots { return sign }
+    return database.findings.contains(.logBehindDatabase) ? .older : sign
+  }
+
+  /// What in the file by itself contradicts what it is with its log.
+  private static func contradiction(in database: Database) throws(FormatError) -> ForeignLog? {
+    guard database.main.count > Int64(database.pageSize) else { return nil }
+    let alone: Database
+    do throws(FormatError) {
+      alone = try Database(main: database.main, pageSize: database.pageSize)
+    } catch  where error.kind == .notADatabase {
+      return nil
+    }
+    guard alone.header?.hasMagic == true else { return nil }
+    let own = try alone.schema()
+    guard !own.tables.isEmpty, !own.findings.hasDamage else { return nil }
+    let laidOver = try database.schema()
+    guard !laidOver.findings.hasDamage else { return try alone.rootFindings(of: own).isEmpty ? .roots : nil }
+    guard !laidOver.tables.isEmpty else { return nil }
+    if Set(own.tables.map(\.name)).isDisjoint(with: laidOver.tables.map(\.name)) { return .tables }
+    if let identifier = try storeIdentifier(in: alone, own), let other = try storeIdentifier(in: database, laidOver),
+      identifier != other
+    {
+      return .identifier
+    }
+    guard try !database.rootFindings(of: laidOver).isEmpty, try alone.rootFindings(of: own).isEmpty else { return nil }
+    return .roots
+  }
+
+  /// The longest identifier's row that is read, in bytes.
+  private static let rowLimit = 64 << 20
+
+  /// The identifier of a Core Data store; nil where there is none, or it cannot be read.
+  private static func storeIdentifier(in database: Database, _ schema: Schema) throws(FormatError) -> String? {
+    guard let table = schema.table(named: "Z_METADATA"), table.rootPage > 0, let definition = table.tableDefinition,
+      let place = definition.column(named: "Z_UUID")
+    else { return nil }
+    var rows = try database.rows(root: table.rootPage, payloadLimit: rowLimit)
+    guard let row = try rows.next() else { return nil }
+    let values = definition.values(of: row)
+    guard values.indices.contains(place), let text = values[place].string, text.utf8.count == 36 else { return nil }
+    return text
+  }
+}
+
+extension Database {
+  /// What is wrong with the roots that a schema names: every one must be of the kind that its table or index needs.
+  public func rootFindings(of schema: Schema) throws(FormatError) -> Findings {
+    var findings = Findings()
+    var roots: Set<UInt32> = []
+    for entry in schema.entries where entry.rootPage > 0 {
+      if !roots.insert(entry.rootPage).inserted {
+        findings.append(Finding(.pageUsedTwice, page: entry.rootPage))
+        continue
+      }
+      guard entry.rootPage <= pageCount else {
+        findings.append(Finding(.pageOutOfRange, page: entry.rootPage))
+        continue
+      }
+      let isTable = entry.kind == .table && entry.tableDefinition?.isWithoutRowid != true
+      guard let page = try bTreePage(entry.rootPage), page.isHeaderPlausible, page.kind.isTable == isTable else {
+        findings.append(Finding(.pageKindWrong, page: entry.rootPage, root: entry.rootPage))
+        continue
+      }
+    }
+    return findings
+  }
+}
