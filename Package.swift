@@ -104,7 +104,7 @@ let package = Package(
     floor(
       "PageRecovery",
       knows: [
-        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "RecoveryKit", grdb,
+        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "RecoveryKit", grdb,
         grdbSQLite, systemPackage,
       ]),
     floor(

@@ -1,2 +1,2 @@
-// Whoever rebuilds stores sees what is found in them; the errors, options and reports of a salvage are those of finding rows.
+// The errors, options and reports of a salvage are those of finding rows, so that callers of this module see both.
 @_exported public import PageRecovery

@@ -26,10 +26,10 @@ final class RowTables {
   /// Deleted rows.
   private(set) var deleted: [OutputTable?]
 
-  /// The live rows that have a note of their own on why they are doubtful, by table; nil where nobody asks.
+  /// The live rows that have a note of their own on why they are doubtful, by table; nil where it is not needed.
   private(set) var doubtedRows: [Int: Set<Int64>]?
 
-  /// Where the cells are whose long values were not put together, or have pages of another row; nil where nobody asks.
+  /// Where the cells are whose long values were not put together, or have pages of another row; nil where it is not needed.
   private(set) var apartChains: Set<CellPlace>?
 
   /// The digests of records that look deleted; live rows that are the same strike them out.
@@ -81,7 +81,7 @@ final class RowTables {
   /// Writes a row whose bytes are all there into its table, or beside it where the table has another version of it; false
   /// where it did not become a live one.
   ///
-  /// Where the row has a reason to be doubtful, whoever found it counts and notes that.
+  /// Where the row has a reason to be doubtful, the phase that found it counts and notes that.
   ///
   /// - Parameter remark: what is to be noted of it where nothing else is; nil for nothing.
   @inline(__always)
