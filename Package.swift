@@ -102,10 +102,16 @@ let package = Package(
         systemPackage,
       ]),
     floor(
+      "PageRecovery",
+      knows: [
+        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "RecoveryKit", grdb,
+        grdbSQLite, systemPackage,
+      ]),
+    floor(
       "Salvage",
       knows: [
-        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration",
-        "RecoveryKit", grdb, grdbSQLite, systemPackage,
+        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration", "RecoveryKit",
+        "PageRecovery", grdb, systemPackage,
       ]),
     floor(
       "Backup",
@@ -116,7 +122,7 @@ let package = Package(
     floor(
       "RecordBrowsing",
       knows: [
-        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Salvage", "Backup", grdb, crypto,
+        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "PageRecovery", "Backup", grdb, crypto,
         systemPackage,
       ]),
     floor(
@@ -127,7 +133,8 @@ let package = Package(
     floor(
       "Scrubbing",
       knows: [
-        "Archives", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Salvage",
+        "Archives", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
+        "PageRecovery",
         crypto,
         systemPackage,
       ]),
@@ -135,7 +142,7 @@ let package = Package(
       "StoreExport",
       knows: [
         "AgeEncryption", "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
-        "Examination", "RecoveryKit", "Salvage", "Scrubbing", "SupportBundle", "Quarantine", grdb, systemPackage,
+        "Examination", "RecoveryKit", "PageRecovery", "Scrubbing", "SupportBundle", "Quarantine", grdb, systemPackage,
       ]),
     floor(
       "Sending",
@@ -143,14 +150,16 @@ let package = Package(
     floor(
       "Lazaret",
       knows: [
-        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration", "Salvage",
+        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration",
+        "PageRecovery", "Salvage",
         "Backup", "Quarantine", "RecoveryKit", "AgeEncryption", "Scrubbing", "SupportBundle", "StoreExport", "Sending",
         systemPackage, logging,
       ]),
     floor(
       "Inbox",
       knows: [
-        "AgeEncryption", "Archives", "StoreFiles", "ManagedObjectModel", "PersistentStore", "Examination", "Salvage",
+        "AgeEncryption", "Archives", "StoreFiles", "ManagedObjectModel", "PersistentStore", "Examination",
+        "PageRecovery",
         "Quarantine", "SupportBundle", "TusProtocol", "Lazaret", "HTTPServer", grdb, crypto, systemPackage,
       ]),
     floor(
@@ -158,7 +167,8 @@ let package = Package(
       knows: [
         "Inbox", "SupportBundle",
         "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
-        "Migration", "RecoveryKit", "Salvage", "Backup", "Quarantine", "Lazaret", "RecordBrowsing", "HTTPServer", grdb,
+        "Migration", "RecoveryKit", "PageRecovery", "Backup", "Quarantine", "Lazaret", "RecordBrowsing", "HTTPServer",
+        grdb,
         systemPackage,
       ]),
     floor(
@@ -200,6 +210,7 @@ let package = Package(
       of: "LazaretTesting", needs: ["Examination", "ManagedObjectModel", "PersistentStore", grdb],
       leavingOut: ["Snapshots"]),
     tests(of: "Damage", needs: ["Examination", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
+    tests(of: "PageRecovery"),
     tests(
       of: "Salvage",
       needs: [

@@ -4,6 +4,7 @@
 @_exported public import Examination
 @_exported public import ManagedObjectModel
 @_exported public import Migration
+@_exported public import PageRecovery
 @_exported public import PersistentStore
 @_exported public import Quarantine
 @_exported public import SQLiteFormat

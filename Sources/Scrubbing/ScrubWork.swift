@@ -1,6 +1,6 @@
+internal import PageRecovery
 internal import PersistentStore
 internal import SQLiteFormat
-internal import Salvage
 internal import StoreFiles
 internal import SystemPackage
 

@@ -1,4 +1,4 @@
-internal import Salvage
+internal import PageRecovery
 public import StoreFiles
 
 /// A scrub that could not be done, or that did not pass its own check.

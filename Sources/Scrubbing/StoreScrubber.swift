@@ -1,5 +1,5 @@
 internal import Crypto
-public import Salvage
+public import PageRecovery
 public import StoreFiles
 public import SystemPackage
 

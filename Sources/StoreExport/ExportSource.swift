@@ -1,5 +1,5 @@
+internal import PageRecovery
 public import Quarantine
-internal import Salvage
 internal import StoreFiles
 public import SystemPackage
 

@@ -1,4 +1,4 @@
-package import Salvage
+package import PageRecovery
 
 /// What the salvage report within a bundle says, small enough to be kept and shown: the pages and the records.
 package struct BundleAccount: Sendable, Hashable, Codable {

@@ -2,8 +2,8 @@ internal import AgeEncryption
 internal import Examination
 internal import Foundation
 internal import Lazaret
+internal import PageRecovery
 internal import Quarantine
-internal import Salvage
 package import StoreFiles
 internal import SupportBundle
 internal import SystemPackage

@@ -1,4 +1,4 @@
-package import Salvage
+package import PageRecovery
 package import StoreFiles
 package import SystemPackage
 

@@ -3,8 +3,8 @@ internal import Crypto
 internal import Dispatch
 internal import Foundation
 package import ManagedObjectModel
+internal import PageRecovery
 internal import PersistentStore
-internal import Salvage
 package import StoreFiles
 internal import Synchronization
 package import SystemPackage

@@ -1,3 +1,4 @@
+internal import PageRecovery
 internal import SQLiteFormat
 
 /// The rows of a ``DirectTable``, while they are taken: what is done for each of them is all here.

@@ -1,10 +1,12 @@
+internal import PageRecovery
+internal import RecoveryKit
 internal import SQLiteFormat
 
 /// A table of the new store into which records go as the bytes that they are, without SQLite.
 ///
 /// It takes rows in ascending order whose values are such as SQLite would have stored in the table; all others are for
 /// SQLite to insert. What is learnt of the rows on the way saves reading them again.
-final class DirectTable {
+final class DirectTable: NewTable {
   /// What a column of the new table gets, and what is looked at.
   struct Column {
     /// The field of the found record that it gets; nil where the found table has no such column.
@@ -77,6 +79,14 @@ final class DirectTable {
 
   /// Writes what is left of the tree.
   func finish() throws(SalvageError) { try rows.finish() }
+
+  /// The primary keys; nil where not all of them could be kept.
+  var takenKeys: KeyRanges? {
+    guard keys.isExact else { return nil }
+    var taken = KeyRanges()
+    keys.forEachKey { taken.append($0) }
+    return taken
+  }
 
   /// How many rows have a rowid in a range, as far as there was memory to keep them.
   func count(above: Int64, upTo: Int64) -> Int64 { rows.keys.count(above: above, upTo: upTo) }

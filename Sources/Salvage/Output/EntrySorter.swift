@@ -1,3 +1,4 @@
+internal import PageRecovery
 internal import SQLiteFormat
 
 /// The entries of one index of numbers, sorted: in memory, or in runs on the disk where there are many.

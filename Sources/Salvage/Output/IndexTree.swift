@@ -1,3 +1,4 @@
+internal import PageRecovery
 internal import SQLiteFormat
 
 /// The b-tree of an index, built from its entries in ascending order.

@@ -1,3 +1,4 @@
+internal import PageRecovery
 internal import SQLiteFormat
 internal import StoreFiles
 internal import SystemPackage

@@ -1,3 +1,4 @@
+internal import PageRecovery
 internal import PersistentStore
 internal import SQLiteFormat
 internal import StoreFiles
@@ -5,33 +6,24 @@ internal import SystemPackage
 
 /// The new store while rows are found: SQLite has made its tables, and their rows are written past SQLite where that gives
 /// what SQLite would have written.
-final class NewStore {
-  /// What is known of the store that the rows are from.
+final class NewStore: NewTables {
+  /// What is known of the store that the rows are from, and what is made of it on the way.
   struct Facts {
-    /// The layout of its version; nil where no model is known.
-    var layout: StoreLayout?
-
-    /// The entries of its own schema.
-    var entries: [SchemaEntry]
-
-    /// The header of the file, where it could be read.
-    var header: DatabaseHeader?
-    var encoding: TextEncoding
-    var pageSize: Int
+    let store: StoreFacts
 
     /// The indexes that are made of the rows on their way.
     let numericIndexes: [NumericIndex]
 
-    init(
-      layout: StoreLayout?, entries: [SchemaEntry], header: DatabaseHeader?, encoding: TextEncoding, pageSize: Int
-    ) {
-      self.layout = layout
-      self.entries = entries
-      self.header = header
-      self.encoding = encoding
-      self.pageSize = pageSize
-      numericIndexes = layout.map { Self.numericIndexes($0) + Self.foreignIndexes(entries, $0) } ?? []
+    init(_ store: StoreFacts) {
+      self.store = store
+      numericIndexes = store.layout.map { Self.numericIndexes($0) + Self.foreignIndexes(store.entries, $0) } ?? []
     }
+
+    /// The layout of its version; nil where no model is known.
+    var layout: StoreLayout? { store.layout }
+
+    /// The entries of its own schema.
+    var entries: [SchemaEntry] { store.entries }
   }
 
   /// An index whose keys are numbers, so that it can be made of the rows on their way.
@@ -70,14 +62,15 @@ final class NewStore {
   private(set) var tables: [String: DirectTable] = [:]
 
   /// Makes the file with its empty tables: all of a Core Data store's, and those of a plain one that have no constraints.
-  init(_ path: FilePath, _ facts: Facts, in fileSystem: FileSystem) throws(SalvageError) {
+  init(_ path: FilePath, _ store: StoreFacts, in fileSystem: FileSystem) throws(SalvageError) {
     self.path = path
+    let facts = Facts(store)
     self.facts = facts
     space = SortingSpace(path.sibling(suffix: "-sorting"), in: fileSystem)
     let isCoreData = facts.layout != nil
-    let size = isCoreData ? 4096 : facts.pageSize
+    let size = isCoreData ? 4096 : facts.store.pageSize
     let vacuum =
-      isCoreData ? 2 : facts.header.map { $0.isAutoVacuum ? ($0.incrementalVacuum == 0 ? 1 : 2) : 0 } ?? 0
+      isCoreData ? 2 : facts.store.header.map { $0.isAutoVacuum ? ($0.incrementalVacuum == 0 ? 1 : 2) : 0 } ?? 0
     roots = try Self.makeTables(path, facts, pageSize: size, vacuum: vacuum)
     do throws(FileError) {
       pages = try NewPages(path, pageSize: size, hasPointerMaps: vacuum > 0, in: fileSystem)
@@ -89,7 +82,7 @@ final class NewStore {
   private static func makeTables(
     _ path: FilePath, _ facts: Facts, pageSize: Int, vacuum: Int
   ) throws(SalvageError) -> [String: UInt32] {
-    let database = try OutputDatabase(path, pageSize: pageSize, encoding: facts.encoding)
+    let database = try OutputDatabase(path, pageSize: pageSize, encoding: facts.store.encoding)
     try database.execute("PRAGMA auto_vacuum = \(vacuum); PRAGMA user_version = 1; PRAGMA user_version = 0; BEGIN")
     var names: [String] = []
     if let layout = facts.layout {
@@ -153,7 +146,7 @@ final class NewStore {
   private static func indexKey(_ name: String) -> String { "\u{0}\(name)" }
 
   /// The table that rows of that definition go into; nil where SQLite has to insert them.
-  func table(for definition: TableDefinition) -> DirectTable? {
+  func table(for definition: TableDefinition) -> (any NewTable)? {
     let name = definition.name.lowercased()
     guard let root = roots[name], root > 1, tables[name] == nil, !definition.isWithoutRowid,
       let columns = columns(for: definition)

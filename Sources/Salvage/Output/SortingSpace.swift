@@ -1,3 +1,4 @@
+internal import PageRecovery
 package import StoreFiles
 package import SystemPackage
 

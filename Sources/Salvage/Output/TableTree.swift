@@ -1,3 +1,4 @@
+internal import PageRecovery
 internal import SQLiteFormat
 
 /// The b-tree of a table, built from its rows in ascending order: full leaves first, then the pages above them.

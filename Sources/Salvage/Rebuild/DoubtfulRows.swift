@@ -1,4 +1,5 @@
 internal import GRDB
+internal import PageRecovery
 internal import PersistentStore
 
 /// The live rows that are doubtful, by the notes of the raw salvage, in a temporary table; made when it is first asked for.

@@ -1,4 +1,5 @@
 internal import GRDB
+internal import PageRecovery
 internal import PersistentStore
 internal import SQLiteFormat
 internal import StoreFiles
@@ -7,6 +8,9 @@ internal import StoreFiles
 struct PlainAssembly {
   let database: GRDB.Database
   let found: RawSalvage
+
+  /// The new store as far as rows were written into it while they were found.
+  let store: NewStore?
   let raw: RawTables
   var aside: SetAsideRows
   var account: SalvageReport.Rebuild
@@ -15,9 +19,12 @@ struct PlainAssembly {
   /// The rows that are in the new database, of the tables whose numbers the repair has changed.
   var recounts: [SalvageReport.Recount] = []
 
-  init(_ database: GRDB.Database, found: RawSalvage, account: SalvageReport.Rebuild) throws {
+  init(
+    _ database: GRDB.Database, found: RawSalvage, store: NewStore?, account: SalvageReport.Rebuild
+  ) throws {
     self.database = database
     self.found = found
+    self.store = store
     self.account = account
     raw = try RawTables(database)
     aside = SetAsideRows(database)
@@ -36,8 +43,8 @@ struct PlainAssembly {
     names += statements.filter { $0.kind == "table" && !known.contains($0.name.lowercased()) }.map(\.name)
     let doubtful =
       found.report.hasDoubts
-      ? try DoubtfulRows(database, raw, made: Set(found.store?.tables.keys.map(\.self) ?? [])) : nil
-    var plain = PlainTables(database, raw, doubtful, found.store)
+      ? try DoubtfulRows(database, raw, made: Set(store?.tables.keys.map(\.self) ?? [])) : nil
+    var plain = PlainTables(database, raw, doubtful, store)
     for (index, name) in names.enumerated() {
       account.setAside += try plain.make([name], by: statements, &aside)
       try tell(Int64(index + 1), Int64(names.count))

@@ -1,4 +1,5 @@
 internal import GRDB
+internal import PageRecovery
 internal import PersistentStore
 internal import StoreFiles
 

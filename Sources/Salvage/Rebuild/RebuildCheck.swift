@@ -1,6 +1,7 @@
 internal import GRDB
 internal import ManagedObjectModel
 internal import Migration
+internal import PageRecovery
 internal import PersistentStore
 internal import StoreFiles
 internal import SystemPackage

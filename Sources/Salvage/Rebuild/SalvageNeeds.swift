@@ -1,4 +1,5 @@
 internal import ManagedObjectModel
+internal import PageRecovery
 package import StoreFiles
 
 /// The room on the disk that a salvage of a store needs.

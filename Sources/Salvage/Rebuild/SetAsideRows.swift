@@ -1,4 +1,5 @@
 internal import GRDB
+internal import PageRecovery
 internal import PersistentStore
 
 /// The rows that cannot be part of the rebuilt store, kept in a database of their own, attached as `aside`.

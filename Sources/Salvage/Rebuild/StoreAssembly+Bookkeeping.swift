@@ -33,7 +33,7 @@ extension StoreAssembly {
         // A row that was set aside keeps its key, so that no other gets it.
         let name = SQLText.identifier(entity.tableName)
         highest = try Int64.fetchOne(database, sql: "SELECT max(Z_PK) FROM main.\(name)") ?? 0
-        if let last = found.store?.tables[entity.tableName.lowercased()]?.last { highest = max(highest, last) }
+        if let last = store?.tables[entity.tableName.lowercased()]?.last { highest = max(highest, last) }
         if let source = source(of: entity.tableName), let rowid = source.rowid {
           highest = max(
             highest, try Int64.fetchOne(database, sql: "SELECT max(\(rowid)) FROM \(source.sql)") ?? 0)

@@ -1,4 +1,5 @@
 internal import GRDB
+internal import PageRecovery
 internal import PersistentStore
 internal import SQLiteFormat
 internal import StoreFiles
@@ -23,7 +24,7 @@ extension StoreAssembly {
       !own.contains(name.lowercased()) && !name.hasPrefix("lazaret_")
     }
     let statements = found.statements
-    var plain = PlainTables(database, raw, try doubt(), found.store)
+    var plain = PlainTables(database, raw, try doubt(), store)
     account.setAside += try plain.make(names, by: statements, &aside)
     // Indexes of the app's own on the model's tables.
     let tables = Set((layout.tables.map(\.name) + layout.joinTables.map(\.name)).map { $0.lowercased() })
@@ -32,7 +33,7 @@ extension StoreAssembly {
     try plain.makeIndexes(
       statements.filter { statement in
         guard statement.kind == "index", tables.contains(statement.table.lowercased()),
-          !known.contains(statement.name.lowercased()), found.store?.madeIndexes.contains(statement.name) != true,
+          !known.contains(statement.name.lowercased()), store?.madeIndexes.contains(statement.name) != true,
           let index = IndexDefinition(sql: statement.sql)
         else { return false }
         return index.isPartial || !shapes.contains(Self.shape(statement.table, index.columns.map { $0.name ?? "" }))

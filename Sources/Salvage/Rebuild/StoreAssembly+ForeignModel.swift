@@ -1,5 +1,6 @@
 internal import GRDB
 internal import ManagedObjectModel
+internal import PageRecovery
 internal import PersistentStore
 internal import StoreFiles
 

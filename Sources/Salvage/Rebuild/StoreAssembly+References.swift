@@ -128,7 +128,7 @@ extension StoreAssembly {
 
   /// Makes the index of a join table's key; pairs that are there twice are one.
   mutating func createKey(of table: JoinTableLayout) throws {
-    if found.store?.madeIndexes.contains(table.keyName) == true { return }
+    if store?.madeIndexes.contains(table.keyName) == true { return }
     let columns = [table.sourceColumn, table.destinationColumn].map(SQLText.identifier).joined(separator: ", ")
     let name = SQLText.identifier(table.name)
     let statement = table.keyStatement

@@ -1,5 +1,6 @@
 internal import GRDB
 internal import ManagedObjectModel
+internal import PageRecovery
 internal import PersistentStore
 internal import StoreFiles
 
@@ -13,6 +14,9 @@ struct StoreAssembly {
   let database: Database
   let layout: StoreLayout
   let found: RawSalvage
+
+  /// The new store as far as rows were written into it while they were found.
+  let store: NewStore?
   let raw: RawTables
   var aside: SetAsideRows
   var account: SalvageReport.Rebuild
@@ -34,10 +38,13 @@ struct StoreAssembly {
 
   private var doubtful: DoubtfulRows?
 
-  init(_ database: Database, layout: StoreLayout, found: RawSalvage, account: SalvageReport.Rebuild) throws {
+  init(
+    _ database: Database, layout: StoreLayout, found: RawSalvage, store: NewStore?, account: SalvageReport.Rebuild
+  ) throws {
     self.database = database
     self.layout = layout
     self.found = found
+    self.store = store
     self.account = account
     raw = try RawTables(database)
     aside = SetAsideRows(database)
@@ -55,7 +62,7 @@ struct StoreAssembly {
       done += 1
       try tell(done, total)
     }
-    for name in found.store?.emptyIndexes ?? [] {
+    for name in store?.emptyIndexes ?? [] {
       try database.execute(sql: "DROP INDEX main.\(SQLText.quotedIdentifier(name))")
     }
     for table in layout.tables {
@@ -76,7 +83,7 @@ struct StoreAssembly {
       try step()
     }
     for index in layout.indexes where !index.isUnique {
-      if found.store?.madeIndexes.contains(index.name) != true { try database.execute(sql: index.statement) }
+      if store?.madeIndexes.contains(index.name) != true { try database.execute(sql: index.statement) }
       try step()
     }
     for table in layout.tables {
@@ -106,7 +113,7 @@ struct StoreAssembly {
   mutating func doubt() throws -> DoubtfulRows? {
     guard found.report.hasDoubts else { return nil }
     if let doubtful { return doubtful }
-    let rows = try DoubtfulRows(database, raw, made: Set(found.store?.tables.keys.map(\.self) ?? []))
+    let rows = try DoubtfulRows(database, raw, made: Set(store?.tables.keys.map(\.self) ?? []))
     doubtful = rows
     return rows
   }
@@ -119,7 +126,7 @@ struct StoreAssembly {
   private mutating func fill(_ table: TableLayout) throws {
     guard let source = source(of: table.name), try !source.isEmpty(database) else { return }
     let target = "main.\(SQLText.identifier(table.name))"
-    let taken = found.store?.tables[table.name.lowercased()]?.count ?? 0
+    let taken = store?.tables[table.name.lowercased()]?.count ?? 0
     let used = Set(table.columns.map { found.names.column($0.name, of: table.name).lowercased() })
     let unknown = source.columns.map(\.name).filter { !used.contains($0.lowercased()) }
     try keepUnknownColumns(unknown, of: source)
@@ -170,7 +177,7 @@ struct StoreAssembly {
 
   /// What is known of a table's rows without reading them; nil where SQLite inserted some of them.
   func facts(_ name: String) throws -> DirectTable? {
-    guard let table = found.store?.tables[name.lowercased()], let source = source(of: name),
+    guard let table = store?.tables[name.lowercased()], let source = source(of: name),
       try source.isEmpty(database)
     else { return nil }
     return table

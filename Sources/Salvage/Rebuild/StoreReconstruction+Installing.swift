@@ -1,4 +1,5 @@
 internal import ManagedObjectModel
+internal import PageRecovery
 internal import StoreFiles
 internal import SystemPackage
 

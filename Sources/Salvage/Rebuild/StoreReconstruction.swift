@@ -1,6 +1,7 @@
 internal import GRDB
 internal import ManagedObjectModel
 internal import Migration
+internal import PageRecovery
 internal import PersistentStore
 internal import SQLiteFormat
 internal import StoreFiles
@@ -70,9 +71,14 @@ struct StoreReconstruction {
       }
       try requireSpace(at: output.folder)
     }
-    var raw = SalvageRun(evidence: evidence, model: model, options: options)
-    let found = try raw.raw(to: folder.raw, store: (folder.store, fileSystem))
-    var report = try rebuild(found, folder)
+    var store: NewStore?
+    let found = try SalvageRun(evidence: evidence, model: model, options: options).raw(to: folder.raw) {
+      facts throws(SalvageError) in
+      let made = try NewStore(folder.store, facts, in: fileSystem)
+      store = made
+      return made
+    }
+    var report = try rebuild(found, store, folder)
     let result = try migrate(found, folder, &report)
     try install(result, folder, target, asideTarget, report)
     return report
@@ -83,7 +89,9 @@ struct StoreReconstruction {
 
   // MARK: The store of its own version
 
-  private func rebuild(_ found: RawSalvage, _ folder: RebuildFolder) throws(SalvageError) -> SalvageReport {
+  private func rebuild(
+    _ found: RawSalvage, _ store: NewStore?, _ folder: RebuildFolder
+  ) throws(SalvageError) -> SalvageReport {
     var version: String?
     if case .coreData(let bundle) = model, let own = found.layout?.model {
       version =
@@ -109,7 +117,7 @@ struct StoreReconstruction {
         sql: "ATTACH DATABASE ? AS aside", arguments: [WorkingConnection.address(folder.aside, .create)])
       try database.execute(sql: "PRAGMA aside.journal_mode = MEMORY; PRAGMA aside.synchronous = OFF")
       try database.execute(sql: "BEGIN")
-      let result = try fill(database, found, account, uuid: uuid)
+      let result = try fill(database, found, store, account, uuid: uuid)
       try database.execute(sql: "COMMIT")
       try database.execute(sql: "DETACH DATABASE aside; DETACH DATABASE raw")
       if usesLog {
@@ -149,13 +157,13 @@ struct StoreReconstruction {
   }
 
   private func fill(
-    _ database: GRDB.Database, _ found: RawSalvage, _ account: SalvageReport.Rebuild, uuid: String
+    _ database: GRDB.Database, _ found: RawSalvage, _ store: NewStore?, _ account: SalvageReport.Rebuild, uuid: String
   ) throws -> Filled {
     func tell(_ done: Int64, _ total: Int64) throws {
       guard options.progress(.rebuild, done, total) else { throw SalvageError.cancelled() }
     }
     if let layout = found.layout {
-      var assembly = try StoreAssembly(database, layout: layout, found: found, account: account)
+      var assembly = try StoreAssembly(database, layout: layout, found: found, store: store, account: account)
       try assembly.run(uuid: uuid, tell: tell)
       try assembly.countMissingFiles(in: evidence.files.path(of: .externalData), fileSystem)
       if assembly.aside.isUsed { assembly.account.setAsideFile = Self.asidePath(output) }
@@ -163,7 +171,7 @@ struct StoreReconstruction {
         account: assembly.account, remarks: assembly.remarks,
         isWhole: assembly.missingFiles == 0 && !assembly.hasForeignValues, recounts: assembly.recounts)
     }
-    var assembly = try PlainAssembly(database, found: found, account: account)
+    var assembly = try PlainAssembly(database, found: found, store: store, account: account)
     try assembly.run(tell: tell)
     if assembly.aside.isUsed { assembly.account.setAsideFile = Self.asidePath(output) }
     return Filled(

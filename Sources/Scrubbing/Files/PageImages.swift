@@ -1,5 +1,5 @@
+internal import PageRecovery
 internal import SQLiteFormat
-internal import Salvage
 internal import StoreFiles
 
 /// Where all page images of a store are, in all of its files, and in what order they replaced each other.

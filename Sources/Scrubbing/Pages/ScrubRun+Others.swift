@@ -1,5 +1,5 @@
+internal import PageRecovery
 internal import SQLiteFormat
-internal import Salvage
 internal import StoreFiles
 
 extension ScrubRun {

@@ -1,7 +1,7 @@
 internal import ManagedObjectModel
+internal import PageRecovery
 internal import PersistentStore
 internal import SQLiteFormat
-internal import Salvage
 internal import StoreFiles
 
 /// What happens to each field of each table's and index's records, in the order in which they are stored.

@@ -1,4 +1,4 @@
-internal import Salvage
+internal import PageRecovery
 internal import StoreFiles
 internal import SystemPackage
 

@@ -1,9 +1,9 @@
 internal import Examination
 internal import Foundation
 internal import ManagedObjectModel
+internal import PageRecovery
 internal import PersistentStore
 internal import Quarantine
-internal import Salvage
 internal import StoreFiles
 internal import SupportBundle
 internal import SystemPackage

@@ -1,5 +1,5 @@
+internal import PageRecovery
 internal import SQLiteFormat
-internal import Salvage
 
 /// What every page is: `data/page-map.json`, run by run with state, table, and the kind of page that its first byte says.
 struct PageMapFile {

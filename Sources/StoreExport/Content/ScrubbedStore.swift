@@ -1,6 +1,6 @@
 internal import Examination
 internal import Foundation
-internal import Salvage
+internal import PageRecovery
 internal import Scrubbing
 internal import StoreFiles
 internal import SupportBundle

@@ -1,7 +1,7 @@
 internal import Examination
 internal import Foundation
+internal import PageRecovery
 internal import RecoveryKit
-internal import Salvage
 internal import StoreFiles
 internal import SystemPackage
 

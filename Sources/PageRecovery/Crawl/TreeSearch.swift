@@ -1,0 +1,199 @@
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import RecoveryKit
+internal import SQLiteFormat
+internal import StoreFiles
+
+/// Finds out what the pages of a store are: from the evidence to the trees, and whose the pages are that no tree leads to.
+struct TreeSearch {
+  let evidence: Evidence
+  let model: SalvageModel?
+  let options: Salvager.Options
+
+  /// Finds the trees, with the log or without it.
+  func run() throws(SalvageError) -> FoundTrees {
+    let (kits, kitRemarks) = try options.kit.kits(in: evidence.fileSystem)
+    var found = try run(kits)
+    found.kitRemarks = kitRemarks + found.kitRemarks
+    return found
+  }
+
+  private func run(_ kits: [RecoveryKit]) throws(SalvageError) -> FoundTrees {
+    let foreign = try options.ignoresLog ? nil : foreignLog()
+    let ignoresLog = options.ignoresLog || foreign?.isCertain == true
+    var found = try walk(ignoringLog: ignoresLog, kits)
+    guard !ignoresLog else {
+      if evidence.log != nil { found.leaveOutLog("the write-ahead log belongs to another database, and was left out") }
+      return found
+    }
+    // Another database's log makes nonsense of a sound file, or shows that one: then the file alone is better.
+    guard found.reader.overlay?.source == .log, found.crawl.damage > 0 || found.unfit != nil || foreign != nil else {
+      return found
+    }
+    var alone = try walk(ignoringLog: true, kits)
+    let isBetter: Bool =
+      if found.unfit != nil {
+        alone.unfit == nil && Self.hasLeaves(alone.crawl.map)
+      } else {
+        // A blank file has no damage, since it has no table.
+        alone.crawl.hasListedRows
+          && (foreign == nil
+            ? alone.crawl.damage * 4 < found.crawl.damage : alone.crawl.damage <= found.crawl.damage)
+      }
+    guard isBetter else { return found }
+    alone.leaveOutLog(
+      foreign == nil
+        ? "the write-ahead log seems to belong to another database, and was left out"
+        : "the write-ahead log is older than the database, or belongs to another one, and was left out")
+    return alone
+  }
+
+  /// What shows that the log is not the file's own; nil where nothing does, or too little of the file can be read.
+  private func foreignLog() throws(SalvageError) -> ForeignLog? {
+    guard let log = evidence.log, evidence.main.count > 0 else { return nil }
+    do throws(FormatError) {
+      return try ForeignLog(
+        of: Database(main: evidence.main, writeAheadLog: log, rollbackJournal: evidence.journal))
+    } catch {
+      if error.fileError != nil { throw SalvageError(error) }
+      return nil
+    }
+  }
+
+  /// The error to report where rows were found and none fits any table of the model; nil else.
+  func unfit(_ outcome: RowOutcome) throws(SalvageError) -> SalvageError? {
+    try ModelFit(model, evidence).problem(outcome)
+  }
+
+  /// Finds a place for the pages that no tree leads to.
+  func place(_ crawl: inout Crawl) throws(SalvageError) {
+    guard crawl.map.pageCount > 0, crawl.trees.count > 1 || Self.hasLeaves(crawl.map) else {
+      throw .nothing(in: evidence)
+    }
+    try tell(.placement, 0, 1)
+    crawl.buryCutOffPages()
+    try crawl.markFreePages()
+    try crawl.buryPagesBehindEnd()
+    try crawl.placeOrphans()
+  }
+
+  /// Reports how far it is; throws where the caller wants it to end.
+  func tell(_ phase: SalvagePhase, _ done: Int64, _ total: Int64) throws(SalvageError) {
+    guard options.progress(phase, done, total) else { throw .cancelled() }
+  }
+
+  private static func hasLeaves(_ map: PageMap) -> Bool {
+    map.pageCount > 0 && (1...map.pageCount).contains { map.look($0) == .tableLeaf || map.look($0) == .indexLeaf }
+  }
+
+  /// Looks at every page, finds out which tables there are, and walks their trees from their roots.
+  private func walk(ignoringLog: Bool, _ kits: [RecoveryKit]) throws(SalvageError) -> FoundTrees {
+    let reader = try PageReader.open(evidence, ignoringLog: ignoringLog)
+    try tell(.survey, 0, Int64(reader.pageCount))
+    let map = try PageSurvey.run(reader) { page throws(SalvageError) in
+      try tell(.survey, Int64(page), Int64(reader.pageCount))
+    }
+    var schema = try SchemaSearch.find(reader, map)
+    var identity = try StoreIdentity.find(reader, map, schema.entries)
+    var kitRemarks: [String] = []
+    let kit = try KitEvidence.choose(from: kits, options.scope, reader, identity, schema, &kitRemarks)
+    if let kit {
+      identity.notedHashes = kit.versionHashes
+      if !schema.isWhole { schema.entries = kit.supplemented(schema.entries, pageCount: map.pageCount) }
+    }
+    let choice = ModelChoice(model: model, fitsModel: options.fitsModel)
+    let expected = try choice.expectedSchema(identity, schema, reader, map)
+    let foreign = choice.foreignModel(identity)
+    // A store that is of another model has that one's tables, wherever its rows go.
+    let shapes = try foreign.map { model throws(SalvageError) in try ExpectedSchema(model) } ?? expected
+    var definitions = try DefinitionSearch(schema: schema, reader: reader, map: map, evidence: evidence)
+      .run(shapes, choice)
+    if options.findsDeleted { definitions.list.addDropped(try DroppedTables.find(reader, map)) }
+    return FoundTrees(
+      reader: reader, crawl: try crawl(reader, map, definitions.list, kit), definitions: definitions, schema: schema,
+      identity: identity, expected: expected, basis: choice.basis(identity), foreignModel: foreign, kit: kit,
+      kitRemarks: kitRemarks, unfit: try ModelFit(model, evidence).problem(identity, schema))
+  }
+
+  /// Walks all trees from their roots.
+  private func crawl(
+    _ reader: PageReader, _ map: PageMap, _ list: TreeList, _ kit: KitEvidence?
+  ) throws(SalvageError) -> Crawl {
+    var crawl = Crawl(reader: reader, map: map, trees: list.trees)
+    try crawl.walkRoots()
+    if crawl.damage > 0 {
+      // Where something is damaged a page may stand in another's place; then each is looked at closely.
+      crawl = Crawl(reader: reader, map: map, trees: list.trees)
+      crawl.isThorough = true
+      try crawl.walkRoots()
+    }
+    crawl.kit = kit?.kit
+    return crawl
+  }
+}
+
+/// What was found on the way from the bytes to the trees.
+struct FoundTrees {
+  /// The pages.
+  let reader: PageReader
+
+  /// The trees as far as their roots lead to them.
+  var crawl: Crawl
+
+  /// By which definitions the tables are read.
+  let definitions: DefinitionSearch.Definitions
+
+  /// The rows of the schema as they were found.
+  let schema: SchemaSearch
+
+  /// What the store says of itself.
+  let identity: StoreIdentity
+
+  /// The schema that its rows go into; nil where no model is known.
+  let expected: ExpectedSchema?
+
+  /// How that is known.
+  let basis: SalvageReport.Rebuild.Basis
+
+  /// The model that the store carries where its rows go into another one.
+  let foreignModel: ManagedObjectModel?
+
+  /// The recovery kit of the store; nil where there is none.
+  let kit: KitEvidence?
+
+  /// What is to be said of recovery kits in the report.
+  var kitRemarks: [String]
+
+  /// The error to report where the model has nothing of what the store holds.
+  let unfit: SalvageError?
+
+  /// What is to be said of the files; each means that something may be missing.
+  var remarks: [String] = []
+
+  /// Whether the log is another database's.
+  var isLogForeign = false
+
+  /// Notes that the log was left out.
+  mutating func leaveOutLog(_ remark: String) {
+    isLogForeign = true
+    remarks.append(remark)
+  }
+
+  /// How the store numbers its entities; nil where it does so as its model would.
+  var numbering: EntityNumbering? { definitions.shapes?.numbering }
+
+  /// What the store calls the tables and columns of the layout that its rows go into.
+  func names() throws(SalvageError) -> StoreNames {
+    let own = definitions.shapes?.names ?? StoreNames()
+    guard let foreignModel, let layout = expected?.layout, let theirs = try ExpectedSchema(foreignModel).layout else {
+      return own
+    }
+    return StoreNames(layout, in: theirs, own)
+  }
+
+  /// Gives the trees up: there is one map of the pages, and it is handed on.
+  mutating func takeCrawl() -> Crawl {
+    defer { crawl = Crawl(reader: reader, map: PageMap(pageCount: 0), trees: []) }
+    return crawl
+  }
+}

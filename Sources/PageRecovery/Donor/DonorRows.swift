@@ -1,0 +1,145 @@
+internal import PersistentStore
+internal import RecoveryKit
+internal import SQLiteFormat
+internal import StoreFiles
+
+/// Takes rows that are lost in the damaged store from a donor.
+///
+/// Only rows come back whose place in their table is lost: one that is missing from a sound page was deleted since. Of the
+/// others a recovery kit tells which were there; without one they are taken and marked as doubtful.
+struct DonorRows {
+  private let donor: SalvageDonor
+  private let database: Database
+  private let schema: Schema
+  private let kit: KitEvidence?
+
+  /// What is to be said of tables that could not be used.
+  private(set) var remarks: [String] = []
+
+  /// The longest row that is taken, in bytes.
+  private static let payloadLimit = 256 << 20
+
+  /// Core Data's own books, which are drawn up anew and never taken from an older store.
+  private static let books: Set<String> = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
+
+  /// Opens the donor.
+  ///
+  /// - Throws: ``SalvageError`` where it cannot be read, is damaged itself, or is another store.
+  init(
+    _ donor: SalvageDonor, uuid: String?, kit: KitEvidence?, in fileSystem: FileSystem
+  ) throws(SalvageError) {
+    self.donor = donor
+    self.kit = kit
+    let evidence = try Evidence(donor.path, in: fileSystem)
+    do throws(FormatError) {
+      database = try Database(main: evidence.main, writeAheadLog: evidence.log, rollbackJournal: evidence.journal)
+      schema = try database.schema()
+    } catch {
+      throw Self.unusable(donor, error)
+    }
+    guard !schema.findings.hasDamage, !database.findings.hasDamage else { throw Self.unusable(donor, nil) }
+    guard donor.trust != .anyStore else { return }
+    if let uuid, let theirs = try storeUUID() {
+      guard theirs.uppercased() != uuid.uppercased() else { return }
+      throw Self.strange(donor, "it is of another store")
+    }
+    guard donor.trust == .sameStore else { return }
+    throw Self.strange(donor, "nothing says whether it is of this store: one of the two has no identifier")
+  }
+
+  private static func strange(_ donor: SalvageDonor, _ detail: String) -> SalvageError {
+    SalvageError(
+      .donor, operation: "take rows from the backup", path: donor.path, detail: detail,
+      hint: "Use a backup of this very store; if you know that it is one, say so with --trust-backup.")
+  }
+
+  private static func unusable(_ donor: SalvageDonor, _ error: FormatError?) -> SalvageError {
+    if let fileError = error?.fileError { return SalvageError(fileError) }
+    return SalvageError(
+      .donor, operation: "take rows from the backup", path: donor.path,
+      detail: error?.detail ?? "it is damaged itself")
+  }
+
+  private func storeUUID() throws(SalvageError) -> String? {
+    guard let entry = schema.table(named: "Z_METADATA"), entry.rootPage > 0, let definition = entry.tableDefinition,
+      let column = definition.column(named: "Z_UUID")
+    else { return nil }
+    var rows = try cursor(entry.rootPage)
+    guard let row = try next(&rows) else { return nil }
+    let values = definition.values(of: row)
+    return values.indices.contains(column) ? values[column].string : nil
+  }
+
+  private func cursor(_ root: UInt32) throws(SalvageError) -> TableCursor {
+    do throws(FormatError) {
+      return try database.rows(root: root, payloadLimit: Self.payloadLimit)
+    } catch {
+      throw Self.unusable(donor, error)
+    }
+  }
+
+  private func next(_ rows: inout TableCursor) throws(SalvageError) -> Row? {
+    do throws(FormatError) { return try rows.next() } catch { throw Self.unusable(donor, error) }
+  }
+
+  /// Takes rows for every table that lost some.
+  mutating func run(_ outcome: RowOutcome, _ list: TreeList) throws(SalvageError) {
+    guard database.encoding == outcome.reader.layout.encoding else {
+      remarks.append("no rows were taken from the backup: its text is of another encoding")
+      return
+    }
+    let estimate = LossEstimate(outcome, isCoreData: list.isCoreData)
+    for index in outcome.crawl.trees.indices where outcome.live[index] != nil {
+      let tree = outcome.crawl.trees[index]
+      guard tree.hasRowids, !tree.isComplete || outcome.tallies[index].destroyed > 0,
+        !Self.books.contains(tree.name.uppercased())
+      else { continue }
+      let numbers = list.entityNames(ofTable: tree.name).map { Int64($0.number) }
+      try take(index, outcome, estimate, numbers: numbers)
+    }
+  }
+
+  private mutating func take(
+    _ index: Int, _ outcome: RowOutcome, _ estimate: LossEstimate, numbers: [Int64]
+  ) throws(SalvageError) {
+    let tree = outcome.crawl.trees[index]
+    guard let entry = schema.table(named: tree.name), entry.rootPage > 0, let theirs = entry.tableDefinition,
+      let own = tree.definition, let live = outcome.live[index]
+    else { return }
+    guard theirs.columns.map({ $0.name.uppercased() }) == own.columns.map({ $0.name.uppercased() }),
+      theirs.rowidAlias == own.rowidAlias
+    else {
+      remarks.append("no rows of \(printable(tree.name)) were taken from the backup: its columns are others there")
+      return
+    }
+    let holes = try estimate.holeKeys(of: index, numbers: numbers)
+    let listed = kit?.keys(ofTable: tree.name)
+    var places = try estimate.places(of: index, numbers: numbers)
+    // Where nothing was written since, whatever the kit lists and is not there is lost, wherever it was.
+    if kit?.use.isCurrent == true, let listed { places = listed }
+    var taken: Int64 = 0
+    var inPages: Int64 = 0
+    var rows = try cursor(entry.rootPage)
+    while let row = try next(&rows) {
+      guard row.record.isComplete, places.contains(row.rowid), listed?.contains(row.rowid) != false,
+        try !live.hasRow(row.rowid)
+      else { continue }
+      let payload = Array(row.record.payload)
+      guard try live.insert(payload.span, from: 0, length: payload.count, rowid: row.rowid) else { continue }
+      taken += 1
+      if !holes.contains(row.rowid) { inPages += 1 }
+      let words = "lost in the store; taken from the backup of \(donor.date.rfc3339)"
+      let origin = EvidenceNotes.Origin(page: row.page, cell: row.cell, source: "backup")
+      if listed == nil {
+        try outcome.tables.noteDoubt(
+          .fromBackup, row: row.rowid, of: index, origin, words: words + ", and possibly changed or deleted since")
+      } else {
+        try outcome.tables.notes.noteRow(
+          tree.name,
+          EvidenceNotes.RowNote(
+            row: row.rowid, key: row.rowid, origin: origin, certainty: .probable, reason: words))
+      }
+    }
+    outcome.tables.tallies[index].noteFromBackup(taken, inPages: inPages)
+  }
+}

@@ -1,0 +1,235 @@
+internal import GRDB
+internal import GRDBSQLite
+internal import PersistentStore
+package import SQLiteFormat
+internal import StoreFiles
+package import SystemPackage
+
+/// The new database that rows are written into: a plain connection of SQLite's, and the only place of this module that
+/// hands memory to C.
+///
+/// Values go into it as the bytes that they are in the damaged file, so that text that is not valid in its encoding stays
+/// text. Nothing is durable until the file is pushed to the disk as a whole; an unfinished one is thrown away.
+@safe package final class OutputDatabase {
+  private let connection: OpaquePointer
+  private let path: FilePath
+  fileprivate let textEncoding: UInt8
+
+  /// Makes the file; nothing may have its name.
+  package init(_ path: FilePath, pageSize: Int, encoding: TextEncoding) throws(SalvageError) {
+    self.path = path
+    textEncoding =
+      switch encoding {
+      case .utf8: UInt8(SQLITE_UTF8)
+      case .utf16LittleEndian: UInt8(SQLITE_UTF16LE)
+      case .utf16BigEndian: UInt8(SQLITE_UTF16BE)
+      }
+    var opened: OpaquePointer?
+    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
+    let code = unsafe path.withPlatformString { unsafe sqlite3_open_v2($0, &opened, flags, nil) }
+    guard code == SQLITE_OK, let opened = unsafe opened else {
+      unsafe sqlite3_close_v2(opened)
+      throw Self.failure(code, path)
+    }
+    unsafe connection = opened
+    let name =
+      switch encoding {
+      case .utf8: "UTF-8"
+      case .utf16LittleEndian: "UTF-16le"
+      case .utf16BigEndian: "UTF-16be"
+      }
+    try execute(
+      """
+      PRAGMA page_size = \(pageSize); PRAGMA encoding = '\(name)'; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
+      PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -3072; PRAGMA temp_store = 1; PRAGMA trusted_schema = 0;
+      PRAGMA mmap_size = 0
+      """)
+  }
+
+  deinit { unsafe sqlite3_close_v2(connection) }
+
+  /// Runs statements that give no rows.
+  package func execute(_ sql: String) throws(SalvageError) {
+    let code = unsafe sqlite3_exec(connection, sql, nil, nil, nil)
+    guard code == SQLITE_OK else { throw failure(code) }
+  }
+
+  /// Prepares a statement.
+  package func prepare(_ sql: String) throws(SalvageError) -> OutputStatement {
+    var statement: OpaquePointer?
+    let code = unsafe sqlite3_prepare_v3(connection, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+    guard code == SQLITE_OK, let statement = unsafe statement else { throw failure(code) }
+    return unsafe OutputStatement(statement, of: self)
+  }
+
+  /// Whether the last statement changed a row.
+  var hasChanged: Bool { unsafe sqlite3_changes(connection) > 0 }
+
+  /// The first number that a query gives; nil where it gives none.
+  package func number(_ sql: String) throws(SalvageError) -> Int64? {
+    let statement = try prepare(sql)
+    guard try statement.step() else { return nil }
+    return statement.integer(0)
+  }
+
+  /// The error for a result code; neither SQL nor values are in it.
+  fileprivate func failure(_ code: Int32) -> SalvageError {
+    let extended = unsafe sqlite3_extended_errcode(connection)
+    return Self.failure(extended & 0xff == code & 0xff ? extended : code, path)
+  }
+
+  private static func failure(_ code: Int32, _ path: FilePath) -> SalvageError {
+    if let kind = ResultCodeCause(ResultCode(rawValue: code)).fileErrorKind {
+      return SalvageError(FileError(kind, operation: "write what was salvaged", path: path))
+    }
+    return SalvageError(
+      .output, operation: "write what was salvaged", path: path, detail: "SQLite reported code \(code)")
+  }
+}
+
+/// A prepared statement of an ``OutputDatabase``.
+@safe package final class OutputStatement {
+  private let statement: OpaquePointer
+  private let database: OutputDatabase
+
+  fileprivate init(_ statement: OpaquePointer, of database: OutputDatabase) {
+    unsafe self.statement = unsafe statement
+    self.database = database
+  }
+
+  deinit { unsafe sqlite3_finalize(statement) }
+
+  /// Takes one step, and returns whether there is a row.
+  ///
+  /// A statement that is done is ready to run again.
+  package func step() throws(SalvageError) -> Bool {
+    let code = unsafe sqlite3_step(statement)
+    if code == SQLITE_ROW { return true }
+    unsafe sqlite3_reset(statement)
+    guard code == SQLITE_DONE else { throw database.failure(code) }
+    return false
+  }
+
+  /// Makes the statement ready to run again.
+  func reset() { unsafe sqlite3_reset(statement) }
+
+  /// An integer of the row that the last step gave.
+  func integer(_ column: Int) -> Int64 { unsafe sqlite3_column_int64(statement, Int32(column)) }
+
+  func bind(_ value: Int64, at index: Int) { unsafe sqlite3_bind_int64(statement, Int32(index), value) }
+  func bindNull(at index: Int) { unsafe sqlite3_bind_null(statement, Int32(index)) }
+
+  /// Binds text of our own, never a user's.
+  func bind(_ text: String, at index: Int) {
+    // SQLITE_TRANSIENT: SQLite makes a copy.
+    unsafe sqlite3_bind_text(
+      statement, Int32(index), text, -1, unsafe unsafeBitCast(-1, to: sqlite3_destructor_type.self))
+  }
+
+  /// Runs the statement with UTF-8 text of our own, which is not copied, as one of its parameters.
+  func run(withText text: [UInt8], at index: Int) throws(SalvageError) {
+    let code = unsafe text.withUnsafeBytes { bytes in
+      unsafe sqlite3_bind_text64(
+        statement, Int32(index), bytes.baseAddress?.assumingMemoryBound(to: CChar.self), UInt64(bytes.count), nil,
+        UInt8(SQLITE_UTF8))
+      return unsafe sqlite3_step(statement)
+    }
+    unsafe sqlite3_reset(statement)
+    bindNull(at: index)
+    guard code == SQLITE_DONE else { throw database.failure(code) }
+  }
+
+  /// Binds a value of a definition.
+  func bind(_ value: Value, at index: Int) {
+    switch value {
+    case .null: bindNull(at: index)
+    case .integer(let number): bind(number, at: index)
+    case .real(let number): unsafe sqlite3_bind_double(statement, Int32(index), number)
+    case .text(let text): bind(text.string, at: index)
+    case .blob(let bytes):
+      let destructor = unsafe unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+      unsafe bytes.withUnsafeBytes {
+        _ = unsafe sqlite3_bind_blob(statement, Int32(index), $0.baseAddress, Int32($0.count), destructor)
+      }
+    }
+  }
+
+  /// Runs the statement with the fields of a record, bound one after the other from a parameter on; returns the number
+  /// of fields that were bound.
+  ///
+  /// The record must be whole and well-formed: a record that is not is bound as far as it goes. The bytes are used only
+  /// until this returns.
+  func insert(
+    _ bytes: Span<UInt8>, from start: Int, length: Int, firstParameter: Int, fields limit: Int,
+    beforeStep: (Int) -> Void
+  ) throws(SalvageError) {
+    let code = unsafe bytes.withUnsafeBufferPointer { buffer in
+      let count = unsafe bindFields(
+        bytes, buffer.baseAddress, from: start, length: length, firstParameter: firstParameter, limit: limit)
+      beforeStep(count)
+      return unsafe sqlite3_step(statement)
+    }
+    unsafe sqlite3_reset(statement)
+    guard code == SQLITE_DONE else { throw database.failure(code) }
+  }
+
+  /// Runs a query with the fields of a record bound; whether it gives a row.
+  func exists(
+    _ bytes: Span<UInt8>, from start: Int, length: Int, firstParameter: Int, fields limit: Int,
+    beforeStep: (Int) -> Void
+  ) throws(SalvageError) -> Bool {
+    let code = unsafe bytes.withUnsafeBufferPointer { buffer in
+      let count = unsafe bindFields(
+        bytes, buffer.baseAddress, from: start, length: length, firstParameter: firstParameter, limit: limit)
+      beforeStep(count)
+      return unsafe sqlite3_step(statement)
+    }
+    unsafe sqlite3_reset(statement)
+    guard code == SQLITE_DONE || code == SQLITE_ROW else { throw database.failure(code) }
+    return code == SQLITE_ROW
+  }
+
+  @inline(__always)
+  private func bindFields(
+    _ bytes: Span<UInt8>, _ base: UnsafePointer<UInt8>?, from start: Int, length: Int, firstParameter: Int, limit: Int
+  ) -> Int {
+    let end = min(bytes.count, start &+ length)
+    var offset = start
+    guard let header = Varint.read(bytes, at: &offset, before: end), header > 0, header <= Int64(end &- start),
+      let base = unsafe base
+    else { return 0 }
+    let headerEnd = start &+ Int(header)
+    var body = headerEnd
+    var field = 0
+    while offset < headerEnd, field < limit {
+      guard let code = Varint.read(bytes, at: &offset, before: headerEnd), let width = SerialType.length(of: code),
+        width <= end &- body
+      else { break }
+      let parameter = Int32(truncatingIfNeeded: firstParameter &+ field)
+      if code >= 12 {
+        let pointer = unsafe UnsafeRawPointer(base + body)
+        if code & 1 == 0 {
+          unsafe sqlite3_bind_blob64(statement, parameter, pointer, UInt64(width), nil)
+        } else {
+          unsafe sqlite3_bind_text64(
+            statement, parameter, pointer.assumingMemoryBound(to: CChar.self), UInt64(width), nil,
+            database.textEncoding)
+        }
+      } else {
+        switch code {
+        case 0: unsafe sqlite3_bind_null(statement, parameter)
+        case 8: unsafe sqlite3_bind_int64(statement, parameter, 0)
+        case 9: unsafe sqlite3_bind_int64(statement, parameter, 1)
+        case 7:
+          let bits = bytes.signedInteger(at: body, length: 8) ?? 0
+          unsafe sqlite3_bind_double(statement, parameter, Double(bitPattern: UInt64(bitPattern: bits)))
+        default:
+          unsafe sqlite3_bind_int64(statement, parameter, bytes.signedInteger(at: body, length: width) ?? 0)
+        }
+      }
+      body &+= width
+      field &+= 1
+    }
+    return field
+  }
+}

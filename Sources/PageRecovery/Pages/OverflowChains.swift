@@ -1,0 +1,191 @@
+internal import SQLiteFormat
+
+/// Follows the overflow pages of rows, and keeps account of whose they are.
+final class OverflowChains {
+  /// The pages of a chain that is whole.
+  struct Chain {
+    /// Where its pages stand.
+    var places: [UInt32] = []
+
+    /// The number of its last page.
+    var lastPage: UInt32 = 0
+
+    /// The bytes of the row on its last page.
+    var usedOnLast = 0
+  }
+
+  /// How a chain ended.
+  enum Outcome {
+    case whole(Chain)
+
+    /// A page is missing, is of another kind, or leads on where the chain should end.
+    case broken
+
+    /// A part of a page is lost.
+    case torn
+
+    /// A page belongs to another row already.
+    case shared
+
+    /// It is whole, and something else leads to one of its pages too; nothing was claimed.
+    case contested
+
+    /// It goes on behind the end of the database.
+    case behindEnd
+  }
+
+  /// What becomes of the pages of a chain that is whole.
+  enum Claim {
+    /// Nothing: they are only looked at.
+    case none
+
+    /// They become those of a tree's row, unless something else leads to one of them.
+    case unlessContested(tree: Int)
+
+    /// They become those of a tree's row, whatever else leads to them.
+    case decided(tree: Int)
+
+    /// They are the row's already; those of a tree's row stay so.
+    case own(tree: Int?)
+
+    /// The tree that the pages are claimed for; nil for none.
+    var tree: Int? {
+      switch self {
+      case .none: nil
+      case .unlessContested(let tree), .decided(let tree): tree
+      case .own(let tree): tree
+      }
+    }
+
+    /// Whether the pages are the row's already.
+    var isOwn: Bool { if case .own = self { true } else { false } }
+
+    /// Whether the claim gives way to another one.
+    var yields: Bool { if case .unlessContested = self { true } else { false } }
+  }
+
+  let reader: PageReader
+
+  /// Pages whose beginning was overwritten when they became part of the list of free pages.
+  var overwritten = PageSet()
+
+  /// The last page of the database, where the file is longer than it.
+  var endOfDatabase = UInt32.max
+
+  /// Whether pages are known to have changed places, so that a chain that seems whole may be made of two.
+  var checksSwaps = false
+
+  private var buffer: [UInt8]
+
+  init(_ reader: PageReader) {
+    self.reader = reader
+    buffer = reader.makeBuffer()
+  }
+
+  /// The same account with the pages of another reader.
+  func reading(_ reader: PageReader) -> OverflowChains {
+    let chains = OverflowChains(reader)
+    chains.overwritten = overwritten
+    chains.endOfDatabase = endOfDatabase
+    chains.checksSwaps = checksSwaps
+    return chains
+  }
+
+  /// Appends the rest of a payload.
+  ///
+  /// - Parameters:
+  ///   - first: the first overflow page.
+  ///   - length: the bytes of the whole payload; `payload` has its beginning.
+  ///   - claim: what becomes of the pages.
+  func follow(
+    from first: UInt32, length: Int, into payload: inout [UInt8], map: inout PageMap, claim: Claim = .none
+  ) throws(SalvageError) -> Outcome {
+    let perPage = reader.usableSize - 4
+    // The buffer is taken out for the time being, so that nothing else can touch it.
+    var buffer: [UInt8] = []
+    swap(&buffer, &self.buffer)
+    defer { swap(&buffer, &self.buffer) }
+    // A length that the file cannot hold is no length.
+    guard length / perPage <= Int(reader.pageCount) else { return .broken }
+    var page = first
+    var chain = Chain()
+    var isContested = false
+    while payload.count < length {
+      if let obstacle = obstacle(at: page, map, isOwn: claim.isOwn) { return obstacle }
+      let used = min(perPage, length - payload.count)
+      let next: UInt32
+      switch try link(at: page, used: used, isLast: payload.count + used >= length, &buffer) {
+      case .next(let number): next = number
+      case .torn: return .torn
+      case .broken: return .broken
+      }
+      payload.append(contentsOf: buffer[4..<(4 + used)])
+      chain.places.append(reader.moved[page] ?? page)
+      if map.contested.contains(page) { isContested = true }
+      (chain.lastPage, chain.usedOnLast) = (page, used)
+      guard chain.places.count <= Int(reader.pageCount) else { return .broken }
+      page = next
+    }
+    guard let tree = claim.tree else { return .whole(chain) }
+    if !claim.isOwn, chain.places.contains(where: { map.fate($0) == .overflow }) { return .shared }
+    if isContested, claim.yields { return .contested }
+    for place in chain.places { map.claim(place, .overflow, owner: tree) }
+    return .whole(chain)
+  }
+
+  /// Why a page cannot be one of a chain, by what became of it; nil where it can.
+  private func obstacle(at page: UInt32, _ map: PageMap, isOwn: Bool) -> Outcome? {
+    guard page >= 2, page <= reader.pageCount else { return .broken }
+    if page > endOfDatabase, !isOwn { return map.look(page) == .linked ? .behindEnd : .broken }
+    let place = reader.moved[page] ?? page
+    switch map.fate(place) {
+    case .unclaimed, .dead, .free: return overwritten.contains(place) ? .broken : nil
+    case .overflow: return isOwn ? nil : .shared
+    case .tree, .placed, .damaged, .special: return .broken
+    }
+  }
+
+  /// What a page of a chain leads to.
+  private enum Link {
+    case next(UInt32)
+    case torn
+    case broken
+  }
+
+  /// Reads a page of a chain.
+  ///
+  /// - Parameters:
+  ///   - used: the bytes of the row on it.
+  ///   - isLast: whether the row ends on it.
+  private func link(
+    at page: UInt32, used: Int, isLast: Bool, _ buffer: inout [UInt8]
+  ) throws(SalvageError) -> Link {
+    let place = reader.moved[page] ?? page
+    guard try reader.read(page, into: &buffer) else { return .broken }
+    let bytes = buffer.span
+    let next = bytes.uint32(at: 0) ?? 0
+    if reader.presentCount(place) < 4 + used { return .torn }
+    if !TornSectors.ranges(bytes, content: 0..<(4 + used)).isEmpty { return .torn }
+    guard isLast ? next == 0 : next >= 2 && next <= reader.pageCount && next != page else { return .broken }
+    if checksSwaps, !isLast, next != page + 1 {
+      if try leads(from: next - 1, to: page + 1, apartFrom: page) { return .broken }
+      if try isCopy(place, of: next - 1, buffer) { return .broken }
+    }
+    return .next(next)
+  }
+
+  /// Whether a page stands at its own place too, so that it was written here over another one.
+  private func isCopy(_ place: UInt32, of other: UInt32, _ bytes: [UInt8]) throws(SalvageError) -> Bool {
+    guard other >= 2, other != place else { return false }
+    var original = reader.makeBuffer()
+    return try reader.readPlace(other, into: &original) && original == bytes
+  }
+
+  /// Whether the content at a page's place leads to another page: then what leads on from there stands here.
+  private func leads(from other: UInt32, to page: UInt32, apartFrom own: UInt32) throws(SalvageError) -> Bool {
+    guard other >= 2, other != own, reader.moved[other] == nil, reader.moved[own] == nil else { return false }
+    var head = reader.makeBuffer()
+    guard try reader.readPlace(other, into: &head) else { return false }
+    return head.span.uint32(at: 0) == page
+  }
+}

@@ -1,0 +1,204 @@
+internal import SQLiteFormat
+
+extension CauseSearch {
+  /// What is wrong with pages, by what stands in their places.
+  private struct Groups {
+    var zeroed: [UInt32] = []
+    var random: [UInt32] = []
+    var foreign: [String: [UInt32]] = [:]
+    var torn: [UInt32] = []
+    var flipped: [UInt32] = []
+    var pointers: [UInt32] = []
+    var copies: [UInt32] = []
+    var misplaced: [UInt32] = []
+    var other: [UInt32] = []
+    var contradicting: [UInt32] = []
+    var unfitting: [UInt32] = []
+  }
+
+  mutating func lookAtPages() throws(SalvageError) {
+    var groups = Groups()
+    var buffer = reader.makeBuffer()
+    var whole: [UInt32] = []
+    let last = lastUsedPage
+    for page in stride(from: UInt32(2), through: crawl.map.pageCount, by: 1) where isSuspicious(page, last) {
+      guard try reader.readPlace(page, into: &buffer) else { continue }
+      if reader.presentCount(page) < reader.pageSize { continue }
+      switch PageContent.of(buffer, start: 0, usableSize: reader.usableSize) {
+      case .zeros: groups.zeroed.append(page)
+      case .random: groups.random.append(page)
+      case .foreign(let words): groups.foreign[words, default: []].append(page)
+      case .torn: groups.torn.append(page)
+      case .flippedKind: groups.flipped.append(page)
+      case .lostPointers: groups.pointers.append(page)
+      case .tree: whole.append(page)
+      case .other: if crawl.map.look(page) == .linked { whole.append(page) } else { groups.other.append(page) }
+      }
+    }
+    for (page, wound) in outcome.wounds.pages where reader.presentCount(page) == reader.pageSize {
+      if wound.isTorn {
+        groups.torn.append(page)
+      } else if wound.unfitting > 0, wound.unfitting == wound.badPointers {
+        // Every pointer leads to a record: the array and the cells are there.
+        groups.unfitting.append(page)
+      } else if wound.unfitting * 4 < wound.badPointers, wound.badPointers > 1, wound.badPointers == wound.pointers {
+        groups.pointers.append(page)
+      } else if wound.badPointers + wound.outOfOrder <= 3 {
+        groups.flipped.append(page)
+      } else {
+        groups.other.append(page)
+      }
+    }
+    for page in reader.moved.keys where !groups.zeroed.contains(page) { groups.misplaced.append(page) }
+    let moved = Set(groups.misplaced)
+    let twins = try twins(of: whole.filter { !moved.contains($0) })
+    for page in whole where !moved.contains(page) {
+      if twins.contains(page) {
+        groups.copies.append(page)
+      } else {
+        switch crawl.map.fate(page) {
+        case .placed, .tree, .overflow: groups.misplaced.append(page)
+        default: groups.contradicting.append(page)
+        }
+      }
+    }
+    tell(groups)
+  }
+
+  /// The last page that the store makes use of; what lies behind was set aside for it by the file system's size.
+  private var lastUsedPage: UInt32 {
+    if let overlay = reader.overlay, let count = overlay.pageCount, count > 0 { return count }
+    guard let header = reader.layout.header, header.isPageCountValid else { return .max }
+    return header.pageCount
+  }
+
+  /// Whether a page is not as it should be, as far as its place and its look tell.
+  private func isSuspicious(_ page: UInt32, _ last: UInt32) -> Bool {
+    if misfits.contains(page) { return true }
+    switch crawl.map.fate(page) {
+    case .damaged: return true
+    case .unclaimed:
+      guard page <= last else { return false }
+      switch crawl.map.look(page) {
+      // Free pages may be zeros; where their list is lost they cannot be told from others.
+      case .zero: return crawl.isFreelistSound
+      case .unknown, .broken: return true
+      default: return false
+      }
+    default: return false
+    }
+  }
+
+  private mutating func tell(_ groups: Groups) {
+    typealias Cause = DamageCause
+    func sorted(_ pages: [UInt32]) -> [UInt32] { Set(pages).sorted() }
+    let zeroed = sorted(groups.zeroed)
+    if !zeroed.isEmpty {
+      add(
+        .zeroedPages, .likely, pages: zeroed,
+        words: Cause.counted(zeroed, "holds", "hold") + " nothing but zeros, as where a write never reached the disk "
+          + "(power loss, a full or failing disk, a file system that was not shut down).")
+    }
+    let random = sorted(groups.random)
+    if !random.isEmpty {
+      add(
+        .randomPages, .likely, pages: random,
+        words: Cause.counted(random, "holds", "hold") + " bytes without any pattern: overwritten by encrypted or "
+          + "compressed data of something else, or by a failing disk.")
+    }
+    for (what, pages) in groups.foreign.sorted(by: { $0.key < $1.key }) {
+      add(
+        .overwritten, .certain, pages: sorted(pages),
+        words: Cause.counted(sorted(pages), "was", "were") + " overwritten: there is \(what).")
+    }
+    let torn = sorted(groups.torn)
+    if !torn.isEmpty {
+      add(
+        .tornSectors, .likely, pages: torn,
+        words: Cause.counted(torn, "has", "have") + " sectors of zeros in their content: a write that reached the disk "
+          + "only in part, as after power loss.")
+    }
+    let pointers = sorted(groups.pointers)
+    if !pointers.isEmpty {
+      add(
+        .lostCellPointers, .certain, pages: pointers,
+        words: Cause.counted(pointers, "lacks", "lack") + " the array that says where the rows are; the rows were "
+          + "looked for by their content.")
+    }
+    let copies = sorted(groups.copies)
+    if !copies.isEmpty {
+      add(
+        .pageCopies, .certain, pages: copies,
+        words: Cause.counted(copies, "is a copy", "are copies") + " of another page of the store: writes that went to "
+          + "the wrong place, or a file system that gave back stale blocks.")
+    }
+    let misplaced = sorted(groups.misplaced)
+    if !misplaced.isEmpty {
+      add(
+        .misplacedPages, .likely, pages: misplaced,
+        words: Cause.counted(misplaced, "stands", "stand") + " in the place of another: writes that went to the wrong "
+          + "place.")
+    }
+    let flipped = sorted(groups.flipped)
+    if !flipped.isEmpty {
+      add(
+        .bitFlips, .likely, pages: flipped,
+        words: Cause.counted(flipped, "has", "have") + " single wrong bytes: flipped bits of failing memory or a "
+          + "failing disk. Flipped bits inside of values leave no trace.")
+    }
+    let other = sorted(groups.other)
+    if !other.isEmpty {
+      add(
+        .damagedPages, .possible, pages: other,
+        words: Cause.counted(other, "is", "are") + " damaged; by what, the bytes do not tell.")
+    }
+    let unfitting = sorted(groups.unfitting)
+    if !unfitting.isEmpty {
+      add(
+        .unknown, .possible, pages: unfitting,
+        words: Cause.counted(unfitting, "holds", "hold")
+          + " rows that do not fit the table that leads to them; the reason is not known.")
+    }
+    let contradicting = sorted(groups.contradicting)
+    if !contradicting.isEmpty {
+      add(
+        .contradictingPages, .possible, pages: contradicting,
+        words: Cause.counted(contradicting, "is whole but contradicts", "are whole but contradict")
+          + " the rest: as where a transaction was cut off and its journal or log was deleted.")
+    }
+  }
+
+  /// Those of some pages whose very bytes stand in another place too.
+  private func twins(of pages: [UInt32]) throws(SalvageError) -> Set<UInt32> {
+    guard !pages.isEmpty, pages.count <= 4096 else { return [] }
+    struct Key: Hashable {
+      var look: PageMap.Look
+      var first: Int64
+      var last: Int64
+      var fields: Int
+    }
+    func key(_ page: UInt32) -> Key {
+      Key(
+        look: crawl.map.look(page), first: crawl.map.firstKey(page), last: crawl.map.lastKey(page),
+        fields: crawl.map.fieldCount(page))
+    }
+    var wanted: [Key: [(page: UInt32, bytes: [UInt8])]] = [:]
+    var buffer = reader.makeBuffer()
+    for page in pages {
+      guard try reader.readPlace(page, into: &buffer) else { continue }
+      wanted[key(page), default: []].append((page, buffer))
+    }
+    var twins: Set<UInt32> = []
+    var budget = 20_000
+    for page in 2...max(2, crawl.map.pageCount) {
+      guard let candidates = wanted[key(page)], budget > 0 else { continue }
+      if candidates.count == 1, candidates[0].page == page { continue }
+      budget -= 1
+      guard try reader.readPlace(page, into: &buffer) else { continue }
+      for candidate in candidates where candidate.page != page && candidate.bytes == buffer {
+        twins.insert(candidate.page)
+      }
+    }
+    return twins
+  }
+}

@@ -1,0 +1,212 @@
+internal import PersistentStore
+internal import RecoveryKit
+internal import SQLiteFormat
+
+/// Draws up the accounts of all entities, each by its own number where several share a table.
+struct EntityAccounts {
+  typealias Entity = SalvageReport.Entity
+
+  let outcome: RowOutcome
+  let list: TreeList
+
+  /// What a recovery kit knows of the store; nil where there is none.
+  let kit: KitEvidence?
+
+  /// What is known of the rows of a table that are lost.
+  struct Losses {
+    /// How many.
+    var count: Int64 = 0
+
+    /// What the number stands on.
+    var basis = Entity.Basis.none
+
+    /// Their rowids, as far as they are known.
+    var keys = KeyRanges()
+
+    /// The same for each entity, by number; nil where they cannot be told apart.
+    var byEntity: [Int64: KeyRanges]?
+  }
+
+  /// The accounts of all tables.
+  func all() throws(SalvageError) -> [Entity] {
+    let estimate = LossEstimate(outcome, isCoreData: list.isCoreData)
+    var entities: [Entity] = []
+    for index in outcome.crawl.trees.indices
+    where outcome.live[index] != nil || outcome.tallies[index].deleted > 0 {
+      let numbers = list.entityNames(ofTable: outcome.tallies[index].name)
+      let losses = try losses(of: index, numbers: numbers.map { Int64($0.number) }, estimate)
+      entities += try accounts(of: index, losses, numbers)
+    }
+    return entities
+  }
+
+  /// The notes on rows; not the view of the result, because SQLite lets no function into the views of a schema that is not
+  /// trusted.
+  private static let provenance = """
+    SELECT value ->> 0 AS "table", value ->> 2 AS "key", value ->> 5 AS source, value ->> 6 AS certainty,
+      value ->> 7 AS reason, value ->> 8 AS doubt
+    FROM lazaret_evidence, json_each(notes) WHERE kind = 'rows'
+    """
+
+  /// The notes on pages.
+  private static let pages = """
+    SELECT value ->> 0 AS "table", value ->> 4 AS first_key, value ->> 5 AS last_key, value ->> 9 AS doubt
+    FROM lazaret_evidence, json_each(notes) WHERE kind = 'pages'
+    """
+
+  // MARK: What is lost
+
+  private func losses(
+    of index: Int, numbers: [Int64], _ estimate: LossEstimate
+  ) throws(SalvageError) -> Losses {
+    let tally = outcome.tallies[index]
+    if let kit, let known = try kit.losses(of: index, outcome, estimate, numbers: numbers) { return known }
+    if tally.isExact {
+      guard tally.lost > 0 else { return Losses() }
+      var keys = KeyRanges()
+      if let complete = wholeIndex(of: index) {
+        keys = KeyRanges(try outcome.crawl.missingRowids(of: index, by: complete, outcome.tables))
+      }
+      return Losses(count: tally.lost, basis: .index, keys: keys)
+    }
+    let onPages = try estimate.rowsOnLostPages(of: index, numbers: numbers)
+    var keys = try keysOfRemains(of: index)
+    if onPages != 0 { keys = try keys.union(estimate.listedKeys(of: index)) }
+    let count = max(tally.destroyed + (onPages ?? 0), keys.count)
+    guard count > 0 else { return Losses(basis: onPages == nil ? .unknown : .none) }
+    return Losses(count: count, basis: onPages == 0 && keys.count == count ? .cells : .estimate, keys: keys)
+  }
+
+  private func wholeIndex(of table: Int) -> Int? {
+    outcome.crawl.trees.indices.first { index in
+      let tree = outcome.crawl.trees[index]
+      return tree.table == table && tree.kind == .index && tree.isComplete && !tree.isPartialIndex
+    }
+  }
+
+  /// The rowids of rows of which only a part is left, and which are in no live table.
+  private func keysOfRemains(of index: Int) throws(SalvageError) -> KeyRanges {
+    guard let other = outcome.tables.others[index], outcome.crawl.trees[index].hasRowids,
+      let live = outcome.live[index]
+    else { return KeyRanges() }
+    let rows = try outcome.database.prepare(
+      "SELECT DISTINCT \"key\" FROM (\(Self.provenance)) WHERE \"table\" = \(SQLText.literal(other.name)) "
+        + "AND \"key\" NOT NULL AND reason LIKE '%long value%' ORDER BY 1 LIMIT 100000")
+    var keys: [Int64] = []
+    while try rows.step() { keys.append(rows.integer(0)) }
+    var missing = KeyRanges()
+    for key in keys where try !live.hasRow(key) { missing.append(key) }
+    return missing
+  }
+
+  // MARK: Whose it is
+
+  private func accounts(
+    of index: Int, _ losses: Losses, _ names: [(name: String, number: Int)]
+  ) throws(SalvageError) -> [Entity] {
+    let tally = outcome.tallies[index]
+    var whole = Entity(
+      name: tally.name, table: tally.name, recovered: tally.recovered, doubts: tally.doubts,
+      rebuilt: tally.fromIndex, lost: losses.count, lostBasis: losses.basis, keptApart: tally.keptApart,
+      deleted: tally.deleted)
+    whole.fromBackup = tally.fromBackup
+    whole.lostKeysKnown = losses.keys.count
+    whole.lostKeys = losses.keys.prefix(ranges: Entity.maximumRanges)
+    guard let first = names.first else { return [whole] }
+    whole.name = first.name
+    // Without entity numbers nothing tells the entities of a table apart.
+    guard names.count > 1, outcome.crawl.trees[index].definition?.column(named: "Z_ENT") != nil else { return [whole] }
+    let numbers = names.map { Int64($0.number) }
+    var shares: [Int64] = []
+    for name in names { shares.append(try outcome.live[index]?.count(ofEntity: name.number) ?? 0) }
+    var doubts = numbers.map { _ in [DoubtReason: Int64]() }
+    for (reason, count) in tally.doubts {
+      let parts = apportion(count, try doubtfulWeights(tally.name, reason, numbers), else: shares)
+      for (place, part) in parts.enumerated() where part > 0 { doubts[place][reason] = part }
+    }
+    let apart = try split(tally.keptApart, outcome.tables.others[index], numbers, else: shares)
+    let deleted = try split(tally.deleted, outcome.tables.deleted[index], numbers, else: shares)
+    let rebuilt = apportion(tally.fromIndex, shares, else: shares)
+    let fromBackup =
+      tally.fromBackup == 0
+      ? numbers.map { _ in 0 } : apportion(tally.fromBackup, try backupWeights(tally.name, numbers), else: shares)
+    let lost = losses.byEntity == nil ? apportion(losses.count, shares, else: shares) : []
+    return names.enumerated().map { place, entity in
+      var account = whole
+      account.name = entity.name
+      account.recovered = shares[place]
+      account.doubts = doubts[place]
+      account.rebuilt = rebuilt[place]
+      account.fromBackup = fromBackup[place]
+      account.keptApart = apart[place]
+      account.deleted = deleted[place]
+      if let keys = losses.byEntity?[Int64(entity.number)] {
+        account.lost = losses.basis == .estimate ? max(0, keys.count) : keys.count
+        account.lostBasis = keys.isEmpty && losses.basis != .estimate ? .none : losses.basis
+        account.lostKeysKnown = keys.count
+        account.lostKeys = keys.prefix(ranges: Entity.maximumRanges)
+      } else {
+        account.lost = losses.byEntity == nil ? lost[place] : 0
+        // Which entity a lost row was of is not known, so the parts are estimates even of an exact whole.
+        account.lostBasis = account.lost > 0 ? .estimate : losses.basis == .unknown ? .unknown : .none
+        account.lostKeys = KeyRanges()
+        account.lostKeysKnown = 0
+      }
+      return account
+    }
+  }
+
+  private func doubtfulWeights(
+    _ name: String, _ reason: DoubtReason, _ numbers: [Int64]
+  ) throws(SalvageError) -> [Int64] {
+    let table = SQLText.quotedIdentifier(name)
+    let text = SQLText.literal(name)
+    let rows = try counts(
+      "SELECT Z_ENT, count(*) FROM \(table) WHERE rowid IN (SELECT \"key\" FROM (\(Self.provenance)) "
+        + "WHERE \"table\" = \(text) AND doubt = '\(reason.rawValue)') GROUP BY 1")
+    let pages = try counts(
+      "SELECT t.Z_ENT, count(*) FROM (\(Self.pages)) p JOIN \(table) t ON t.rowid BETWEEN p.first_key AND p.last_key "
+        + "WHERE p.\"table\" = \(text) AND p.doubt = '\(reason.rawValue)' GROUP BY 1")
+    return numbers.map { (rows[$0] ?? 0) + (pages[$0] ?? 0) }
+  }
+
+  private func backupWeights(_ name: String, _ numbers: [Int64]) throws(SalvageError) -> [Int64] {
+    let rows = try counts(
+      "SELECT Z_ENT, count(*) FROM \(SQLText.quotedIdentifier(name)) WHERE rowid IN (SELECT \"key\" "
+        + "FROM (\(Self.provenance)) WHERE \"table\" = \(SQLText.literal(name)) AND source = 'backup') GROUP BY 1")
+    return numbers.map { rows[$0] ?? 0 }
+  }
+
+  /// The rows of a table that is kept apart, by entity number.
+  private func split(
+    _ count: Int64, _ table: OutputTable?, _ numbers: [Int64], else shares: [Int64]
+  ) throws(SalvageError) -> [Int64] {
+    guard count > 0, let table else { return numbers.map { _ in 0 } }
+    let found = try counts("SELECT Z_ENT, count(*) FROM \(SQLText.quotedIdentifier(table.name)) GROUP BY 1")
+    return apportion(count, numbers.map { found[$0] ?? 0 }, else: shares)
+  }
+
+  private func counts(_ sql: String) throws(SalvageError) -> [Int64: Int64] {
+    let statement = try outcome.database.prepare(sql)
+    var counts: [Int64: Int64] = [:]
+    while try statement.step() { counts[statement.integer(0)] = statement.integer(1) }
+    return counts
+  }
+
+  /// Divides a number in proportion to weights, or to others where those are all zero, so that the parts add up to it.
+  private func apportion(_ count: Int64, _ weights: [Int64], else others: [Int64]) -> [Int64] {
+    var weights = weights
+    if weights.allSatisfy({ $0 == 0 }) { weights = others }
+    if weights.allSatisfy({ $0 == 0 }) { weights = weights.enumerated().map { $0.offset == 0 ? 1 : 0 } }
+    let total = weights.reduce(0.0) { $0 + Double($1) }
+    let exact = weights.map { Double(count) * Double($0) / total }
+    var parts = exact.map { Int64($0) }
+    let order = exact.indices.sorted { exact[$0] - exact[$0].rounded(.down) > exact[$1] - exact[$1].rounded(.down) }
+    var rest = count - parts.reduce(0, +)
+    for place in order where rest > 0 {
+      parts[place] += 1
+      rest -= 1
+    }
+    return parts
+  }
+}

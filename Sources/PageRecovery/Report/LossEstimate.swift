@@ -1,0 +1,264 @@
+internal import PersistentStore
+internal import RecoveryKit
+internal import SQLiteFormat
+
+/// Estimates how many rows were on pages that are lost.
+///
+/// From what is known: the rowids that the lost pages lay between, how densely the rowids of the other pages follow each
+/// other, the highest key that Core Data or SQLite noted, how many rows a page of the table has, and how many pages are
+/// lost at all. Where no page of a table is left and nothing else tells, the number is unknown, and none is estimated.
+struct LossEstimate {
+  let outcome: RowOutcome
+  private let isCoreData: Bool
+
+  /// Pages that are lost; the first one is no table's that has rows.
+  let lostPages: Int64
+
+  /// Those of them that no tree is known to have had.
+  let strayPages: Int64
+
+  var crawl: Crawl { outcome.crawl }
+
+  init(_ outcome: RowOutcome, isCoreData: Bool) {
+    self.outcome = outcome
+    self.isCoreData = isCoreData
+    let map = outcome.crawl.map
+    var pages: Int64 = 0
+    var known: Set<UInt32> = []
+    for tree in outcome.crawl.trees { known.formUnion(tree.gaps.map(\.page)) }
+    var knownPages: Int64 = 0
+    for page in stride(from: UInt32(2), through: map.pageCount, by: 1) where Self.isLost(page, map) {
+      pages += 1
+      if known.contains(page) { knownPages += 1 }
+    }
+    lostPages = pages + Int64(max(outcome.reader.statedPageCount, map.pageCount) - map.pageCount)
+    strayPages = lostPages - knownPages - Int64(known.count { $0 > map.pageCount })
+  }
+
+  private static func isLost(_ page: UInt32, _ map: PageMap) -> Bool {
+    switch map.fate(page) {
+    case .damaged: return true
+    case .unclaimed:
+      switch map.look(page) {
+      case .zero, .unknown, .broken, .linked, .missing: return true
+      default: return false
+      }
+    default: return false
+    }
+  }
+
+  /// The estimate for one table; nil where rows are lost and nothing tells how many.
+  ///
+  /// - Parameter numbers: the numbers of the entities whose rows it holds.
+  func rowsOnLostPages(of index: Int, numbers: [Int64]) throws(SalvageError) -> Int64? {
+    let tree = crawl.trees[index]
+    guard tree.hasRowids, let name = rowidName(of: tree) else { return try rowsWithoutRowids(of: index) }
+    let holes = try holes(of: index, numbers: numbers)
+    guard !holes.isEmpty, try !neverHeldAny(index, numbers: numbers) else { return 0 }
+    let mean = meanRows(of: index)
+    let density = density(of: index)
+    let table = SQLText.quotedIdentifier(tree.name)
+    var total = 0.0
+    var isUnknown = false
+    for hole in holes {
+      let (width, overflow) = hole.upTo.subtractingReportingOverflow(hole.above)
+      guard !overflow, hole.isBounded else {
+        guard let mean else {
+          isUnknown = true
+          continue
+        }
+        total += mean * (hole.isLeaf ? 1 : max(1, Double(lostPages) * shareOfPages(of: index)))
+        continue
+      }
+      guard width > 0 else { continue }
+      let inserted =
+        try outcome.database.number(
+          "SELECT count(*) FROM \(table) WHERE \(name) > \(hole.above) AND \(name) <= \(hole.upTo)") ?? 0
+      let present = inserted + (outcome.live[index]?.takenCount(above: hole.above, upTo: hole.upTo) ?? 0)
+      let missing = Double(max(0, width - present)) * density
+      // What deleted rows leave between pages that are there is no loss.
+      if hole.isBetweenPages, missing < (mean ?? 1) / 2 { continue }
+      total += missing
+    }
+    if isUnknown, total == 0 { return nil }
+    let most = mean ?? maximumRows(of: tree)
+    return Int64(min(total, max(most, most * Double(lostPages))).rounded(.up))
+  }
+
+  /// A range of rowids of which no page is known.
+  struct Hole {
+    var above: Int64
+    var upTo: Int64
+
+    /// Whether both ends are known.
+    var isBounded = true
+
+    /// Whether there are pages of the same gap before or behind it.
+    var isBetweenPages = false
+
+    /// Whether it was a single leaf.
+    var isLeaf = false
+  }
+
+  /// The ranges of rowids that were on lost pages, in ascending order.
+  func holes(of index: Int, numbers: [Int64]) throws(SalvageError) -> [Hole] {
+    let tree = crawl.trees[index]
+    var gaps = tree.gaps.filter { outcome.reader.moved[$0.page] == nil }
+    if !tree.isWalked, strayPages > 0 { gaps.append(Tree.Gap(page: 0, above: .min, upTo: .max)) }
+    guard !gaps.isEmpty else { return [] }
+    let map = crawl.map
+    let pages = map.sorted(
+      tree.leaves.filter { map.lastKey($0) >= map.firstKey($0) && map.fieldCount($0) > 0 })
+    let highest = try highestKey(of: index, numbers: numbers)
+    var holes: [Hole] = []
+    var first = 0
+    for gap in Self.united(gaps) {
+      var low = gap.above
+      var isBounded = true
+      if low == .min {
+        // Rowids begin with 1 unless an app chose others.
+        low = 0
+        if let first = pages.first, map.firstKey(first) < 1 { isBounded = false }
+      }
+      var isBetweenPages = false
+      while first < pages.count, map.lastKey(pages[first]) <= gap.above { first += 1 }
+      var place = first
+      while place < pages.count, map.firstKey(pages[place]) <= gap.upTo {
+        let span = (first: map.firstKey(pages[place]), last: map.lastKey(pages[place]))
+        if span.first.subtractingClamped(1) > low {
+          holes.append(
+            Hole(above: low, upTo: span.first.subtractingClamped(1), isBounded: isBounded, isBetweenPages: true))
+        }
+        low = max(low, span.last)
+        isBounded = true
+        isBetweenPages = true
+        place += 1
+      }
+      var high = gap.upTo
+      if high == .max {
+        guard let highest else {
+          if !isBetweenPages || hasLostEnd {
+            holes.append(Hole(above: low, upTo: high, isBounded: false, isLeaf: gap.isLeaf))
+          }
+          continue
+        }
+        high = highest
+      }
+      if high > low { holes.append(Hole(above: low, upTo: high, isBounded: isBounded, isBetweenPages: isBetweenPages)) }
+    }
+    return holes
+  }
+
+  /// The rowids between which pages are lost.
+  func holeKeys(of index: Int, numbers: [Int64]) throws(SalvageError) -> KeyRanges {
+    var ranges: [ClosedRange<Int64>] = []
+    for hole in try holes(of: index, numbers: numbers) where hole.above < hole.upTo {
+      ranges.append((hole.above + 1)...hole.upTo)
+    }
+    return KeyRanges(ranges: ranges)
+  }
+
+  /// The rowids of places where pages, or parts of them, are lost.
+  func places(of index: Int, numbers: [Int64]) throws(SalvageError) -> KeyRanges {
+    var ranges = try holeKeys(of: index, numbers: numbers).ranges
+    let map = crawl.map
+    let leaves = map.sorted(crawl.trees[index].leaves)
+    for (place, page) in leaves.enumerated() where outcome.wounds.pages[page] != nil {
+      let low = place > 0 ? map.lastKey(leaves[place - 1]).addingClamped(1) : .min
+      let high = place + 1 < leaves.count ? map.firstKey(leaves[place + 1]).subtractingClamped(1) : .max
+      if low <= high { ranges.append(low...high) }
+    }
+    return KeyRanges(ranges: ranges)
+  }
+
+  /// Overlapping ranges as one.
+  private static func united(_ gaps: [Tree.Gap]) -> [Tree.Gap] {
+    var result: [Tree.Gap] = []
+    for gap in gaps.sorted(by: { ($0.above, $0.upTo) < ($1.above, $1.upTo) }) {
+      if let last = result.last, gap.above < last.upTo {
+        result[result.count - 1].upTo = max(last.upTo, gap.upTo)
+        result[result.count - 1].isLeaf = false
+      } else {
+        result.append(gap)
+      }
+    }
+    return result
+  }
+
+  /// Whether a table never held a row: none was found, and Core Data noted that it has given none a key.
+  private func neverHeldAny(_ index: Int, numbers: [Int64]) throws(SalvageError) -> Bool {
+    guard outcome.tallies[index].recovered == 0, outcome.tallies[index].destroyed == 0 else { return false }
+    return try notedKey(of: index, numbers: numbers) == 0
+  }
+
+  /// The highest key that a table ever had: what Core Data noted for its entities, or SQLite for the table, where that can
+  /// be believed.
+  private func highestKey(of index: Int, numbers: [Int64]) throws(SalvageError) -> Int64? {
+    var noted = try notedKey(of: index, numbers: numbers)
+    if noted == nil { noted = try sequenceKey(of: crawl.trees[index]) }
+    guard let noted, noted > 0, noted < 1 << 48 else { return nil }
+    return noted
+  }
+
+  /// The highest key that Core Data noted for the entities of a table; nil where it has noted none.
+  private func notedKey(of index: Int, numbers: [Int64]) throws(SalvageError) -> Int64? {
+    guard isCoreData, !numbers.isEmpty,
+      let keys = crawl.trees.indices.first(where: {
+        isSame(crawl.trees[$0].name, "Z_PRIMARYKEY") && outcome.live[$0] != nil
+      }), crawl.trees[keys].definition?.column(named: "Z_MAX") != nil,
+      crawl.trees[keys].definition?.column(named: "Z_ENT") != nil
+    else { return nil }
+    let numbers = numbers.map { "\($0)" }.joined(separator: ",")
+    return try outcome.database.number(
+      "SELECT max(Z_MAX) FROM \(SQLText.quotedIdentifier(crawl.trees[keys].name)) WHERE typeof(Z_MAX) = 'integer' AND Z_ENT IN (\(numbers))"
+    )
+  }
+
+  /// Whether the end of the file is missing, so that the last pages of a growing table are.
+  private var hasLostEnd: Bool { outcome.reader.statedPageCount > crawl.map.pageCount }
+
+  /// The share of a table's pages with rows among all pages that are there.
+  func shareOfPages(of index: Int) -> Double {
+    Double(crawl.trees[index].leaves.count) / Double(max(1, crawl.map.pageCount))
+  }
+
+  /// The rows of a page of the table, on average: of those that are there, else by the keys that the lost ones lay
+  /// between; nil where nothing tells.
+  private func meanRows(of index: Int) -> Double? {
+    let tree = crawl.trees[index]
+    guard tree.leaves.isEmpty else {
+      return max(1, Double(outcome.tallies[index].recovered) / Double(tree.leaves.count))
+    }
+    let most = maximumRows(of: tree)
+    let widths = tree.gaps.compactMap { gap -> Double? in
+      guard gap.page > 0, gap.upTo < .max else { return nil }
+      // Rowids begin with 1 unless an app chose others.
+      let width = gap.upTo.subtractingClamped(gap.above == .min ? 0 : gap.above)
+      return width > 0 && Double(width) <= most ? Double(width) : nil
+    }
+    return widths.isEmpty ? nil : max(1, widths.reduce(0, +) / Double(widths.count))
+  }
+
+  /// The most rows that a page of the table can hold: those whose values all take no byte.
+  private func maximumRows(of tree: Tree) -> Double {
+    // A cell has the lengths of payload, rowid and header, a type for each field, and a pointer of two bytes.
+    Double(max(1, (outcome.reader.usableSize - 8) / (2 + max(4, 3 + tree.shape.minimumFields))))
+  }
+
+  /// How many of the rowids between the first and the last one of a page are there, on average.
+  private func density(of index: Int) -> Double {
+    var keys = 0.0
+    for page in crawl.trees[index].leaves where crawl.map.fieldCount(page) > 0 {
+      let (width, overflow) = crawl.map.lastKey(page).subtractingReportingOverflow(crawl.map.firstKey(page))
+      if !overflow, width >= 0 { keys += Double(width) + 1 }
+    }
+    guard keys > 0 else { return 1 }
+    return min(1, Double(outcome.tallies[index].recovered) / keys)
+  }
+
+  private func rowidName(of tree: Tree) -> String? {
+    guard let definition = tree.definition else { return nil }
+    if let alias = definition.rowidAlias { return SQLText.quotedIdentifier(definition.columns[alias].name) }
+    return ["rowid", "_rowid_", "oid"].first { definition.column(named: $0) == nil }
+  }
+}

@@ -1,0 +1,221 @@
+internal import SQLiteFormat
+
+/// The last phase: deleted rows, from the free space of pages in use, from pages that no tree has any more, and from pages
+/// that the log replaces.
+///
+/// In: all pages, and which rows are live. Out: rows in the tables of deleted ones, and former copies of lost rows among
+/// those that are kept apart.
+struct DeletedRows {
+  let context: RowContext
+
+  private var tables: RowTables { context.tables }
+  private var reader: PageReader { context.reader }
+
+  /// A record that looks deleted.
+  private struct Found {
+    /// Where it was found.
+    enum Place {
+      /// In the free space of a page in use.
+      case freeSpace
+
+      /// On a page that is free: in a cell of it, or in its free space.
+      case freePage
+
+      /// Somewhere on a page that is no leaf any more.
+      case remains
+
+      /// On a page that the log replaces.
+      case replaced
+    }
+
+    var tree: Int
+    var record: [UInt8]
+    var rowid: Int64?
+    var page: UInt32
+    var place: Place
+
+    /// What the notes have for the place.
+    var source: String { place == .replaced ? "main" : "freespace" }
+  }
+
+  private typealias Body = (Found) throws(SalvageError) -> Void
+
+  /// The digests of everything that looks deleted; to be asked before the live rows are read, which strike out what is live.
+  func digests() throws(SalvageError) -> DeletedDigests {
+    var digests = DeletedDigests()
+    try forEachRecord { found throws(SalvageError) in
+      digests.add(DeletedDigests.digest(found.record.span, from: 0, length: found.record.count))
+    }
+    return digests
+  }
+
+  /// Writes the deleted rows that are no live rows.
+  func write() throws(SalvageError) {
+    var written: Set<UInt64> = []
+    let listed = try listedRows()
+    try forEachRecord { found throws(SalvageError) in
+      let digest = DeletedDigests.digest(found.record.span, from: 0, length: found.record.count)
+      if tables.deletedDigests?.isStruck(digest) == true { return }
+      if written.count < DeletedDigests.limit, !written.insert(digest &+ UInt64(found.tree)).inserted { return }
+      if let reason = formerCopy(found, listed) {
+        try tables.keepApart(
+          FoundRow(tree: found.tree, page: found.page, cell: LeafCell(rowid: found.rowid ?? 0)), found.record.span,
+          source: found.source, reason: reason)
+        return
+      }
+      try tables.writeDeleted(
+        found.record.span, rowid: found.rowid, of: found.tree,
+        EvidenceNotes.Origin(page: found.page, cell: nil, source: found.source),
+        reason: found.place == .freeSpace
+          ? "deleted; in the free space of a page in use" : "deleted; on a page that is free")
+    }
+  }
+
+  // MARK: Deleted, or a former copy
+
+  /// Why a record is not to be taken for a deleted row, but for a former copy of one; nil where it is a deleted one.
+  ///
+  /// SQLite leaves a copy where it moves a row to another page; with that page lost, this one need not be deleted.
+  private func formerCopy(_ found: Found, _ listed: [Int: Set<Int64>]) -> String? {
+    switch found.place {
+    case .replaced: "an older version; the write-ahead log replaces its page"
+    case .freeSpace where isMoved(found, listed):
+      "in the free space of a page; the page that had it is lost, so that it may not have been deleted"
+    case .freePage where isMoved(found, listed):
+      "on a page that is free; the page that had it is lost, so that it may not have been deleted"
+    case .freeSpace, .freePage, .remains: nil
+    }
+  }
+
+  /// The rows that indexes list and that are not there, by table; only of tables that have indexes and lost pages.
+  private func listedRows() throws(SalvageError) -> [Int: Set<Int64>] {
+    var listed: [Int: Set<Int64>] = [:]
+    let trees = tables.trees
+    for table in trees.indices where tables.live[table] != nil && trees[table].hasRowids {
+      guard !trees[table].gaps.isEmpty else { continue }
+      for index in trees.indices where trees[index].table == table && trees[index].isWalked {
+        listed[table, default: []].formUnion(try context.crawl.missingRowids(of: table, by: index, tables))
+      }
+    }
+    return listed
+  }
+
+  /// Whether a record may be a former copy of a live row, whose page is lost: an index lists it, or there is no index and
+  /// its key is one of those that the lost page had.
+  private func isMoved(_ found: Found, _ listed: [Int: Set<Int64>]) -> Bool {
+    guard let rowid = found.rowid else { return false }
+    if let listed = listed[found.tree] { return listed.contains(rowid) }
+    let tree = tables.trees[found.tree]
+    guard tree.gaps.contains(where: { $0.page > 0 && $0.above < rowid && rowid <= $0.upTo }) else { return false }
+    return !tree.leaves.contains { context.crawl.map.firstKey($0) <= rowid && rowid <= context.crawl.map.lastKey($0) }
+  }
+
+  // MARK: Where records are looked for
+
+  private func forEachRecord(_ body: Body) throws(SalvageError) {
+    guard context.crawl.map.pageCount >= 1 else { return }
+    var buffer = reader.makeBuffer()
+    for page in 1...context.crawl.map.pageCount {
+      switch context.crawl.map.fate(page) {
+      case .tree, .placed:
+        guard context.crawl.map.look(page) == .tableLeaf, let tree = context.crawl.map.owner(page),
+          tables.live[tree] != nil, try reader.readPlace(page, into: &buffer)
+        else { continue }
+        try freeSpace(of: page, tree: tree, buffer.span, body)
+      case .free, .dead, .unclaimed:
+        try abandoned(page, &buffer, body)
+      case .damaged, .overflow, .special: continue
+      }
+    }
+    try superseded(&buffer, body)
+  }
+
+  /// Whether deleted rows of a table are looked for.
+  private func hasDeleted(_ tree: Int) -> Bool { tables.live[tree] != nil || tables.trees[tree].isDropped }
+
+  private func scanner(_ tree: Int) -> FreeSpaceScan {
+    let definition = tables.trees[tree].definition
+    let first = definition?.storedColumns.first
+    return FreeSpaceScan(
+      shape: tables.trees[tree].shape, geometry: reader.geometry, encoding: reader.layout.encoding,
+      hasAlias: first != nil && first == definition?.rowidAlias)
+  }
+
+  private func freeSpace(of page: UInt32, tree: Int, _ bytes: Span<UInt8>, _ body: Body) throws(SalvageError) {
+    for ghost in scanner(tree).ghosts(bytes, start: context.start(of: page, bytes)) {
+      try give(ghost, tree: tree, page: page, .freeSpace, body)
+    }
+  }
+
+  /// Gives a record on, where all of it can be had.
+  private func give(
+    _ ghost: FreeSpaceScan.Ghost, tree: Int, page: UInt32, _ place: Found.Place, _ body: Body
+  ) throws(SalvageError) {
+    guard let record = try context.complete(ghost) else { return }
+    try body(Found(tree: tree, record: record, rowid: ghost.rowid, page: page, place: place))
+  }
+
+  /// A page that no tree has any more: free, replaced, or forgotten.
+  private func abandoned(_ page: UInt32, _ buffer: inout [UInt8], _ body: Body) throws(SalvageError) {
+    switch context.crawl.map.look(page) {
+    case .tableLeaf where context.crawl.map.fieldCount(page) > 0:
+      guard let choice = try context.crawl.choice(for: page, &buffer, where: { tables.trees[$0].definition != nil }),
+        choice.isDecisive, hasDeleted(choice.tree)
+      else { return }
+      try cells(of: page, tree: choice.tree, buffer.span, body)
+      try freeSpace(of: page, tree: choice.tree, buffer.span, body)
+    case .linked where context.crawl.map.fate(page) == .free, .tableLeaf, .broken, .unknown:
+      guard try reader.readPlace(page, into: &buffer) else { return }
+      try remains(on: page, buffer.span, body)
+    default: return
+    }
+  }
+
+  /// The rows of a leaf that is free.
+  private func cells(of page: UInt32, tree: Int, _ bytes: Span<UInt8>, _ body: Body) throws(SalvageError) {
+    var scan = LeafScan()
+    scan.read(
+      bytes, start: 0, kind: .tableLeaf, shape: tables.trees[tree].shape, geometry: reader.geometry, carves: false)
+    for cell in scan.cells where !cell.isOutOfOrder && !cell.isOfUnknownEntity {
+      let ghost = FreeSpaceScan.Ghost(
+        record: context.localPart(of: cell, bytes), length: cell.length, rowid: cell.rowid, overflow: cell.overflow,
+        range: cell.offset..<cell.end)
+      try give(ghost, tree: tree, page: page, .freePage, body)
+    }
+  }
+
+  /// The rows of the table of which most are left on a page that is no leaf any more.
+  ///
+  /// A table's root loses its pointers when the table is dropped. The beginning of a trunk page of the freelist is
+  /// overwritten; what lies behind may be old cells.
+  private func remains(on page: UInt32, _ bytes: Span<UInt8>, _ body: Body) throws(SalvageError) {
+    var best: (tree: Int, ghosts: [FreeSpaceScan.Ghost])?
+    for tree in tables.trees.indices
+    where hasDeleted(tree) && tables.trees[tree].hasRowids && tables.trees[tree].shape.fields.count >= 4 {
+      var ghosts: [FreeSpaceScan.Ghost] = []
+      scanner(tree).search(bytes, in: 8..<reader.usableSize, into: &ghosts)
+      if ghosts.count > best?.ghosts.count ?? 0 { best = (tree, ghosts) }
+    }
+    guard let best else { return }
+    for ghost in best.ghosts { try give(ghost, tree: best.tree, page: page, .remains, body) }
+  }
+
+  /// Pages of the file that the log replaces: older versions of rows, and rows that were deleted since.
+  private func superseded(_ buffer: inout [UInt8], _ body: Body) throws(SalvageError) {
+    guard let overlay = reader.overlay, overlay.source == .log else { return }
+    var scan = LeafScan()
+    for page in overlay.images.keys.sorted() {
+      guard let tree = context.crawl.map.owner(page), tables.live[tree] != nil, tables.trees[tree].hasRowids,
+        try reader.readMain(page, into: &buffer), buffer[0] == PageKind.tableLeaf.rawValue
+      else { continue }
+      let bytes = buffer.span
+      scan.read(
+        bytes, start: 0, kind: .tableLeaf, shape: tables.trees[tree].shape, geometry: reader.geometry, carves: false)
+      for cell in scan.cells where cell.overflow == 0 && !cell.isOutOfOrder {
+        try body(
+          Found(
+            tree: tree, record: context.localPart(of: cell, bytes), rowid: cell.rowid, page: page, place: .replaced))
+      }
+    }
+  }
+}

@@ -1,0 +1,23 @@
+/// Where a cell is.
+struct CellPlace: Hashable {
+  /// The page.
+  var page: UInt32
+
+  /// The offset of its payload on it.
+  var payload: Int
+}
+
+/// A row of a table, as it stands on a page, before it is written.
+struct FoundRow {
+  /// The number of its tree.
+  var tree: Int
+
+  /// The page that its cell is on.
+  var page: UInt32
+
+  /// Its cell.
+  var cell: LeafCell
+
+  /// Why it is doubtful; nil where it is not.
+  var doubtReason: DoubtReason?
+}

@@ -1,0 +1,137 @@
+internal import SQLiteFormat
+
+/// The third phase: takes rows that are lost in their table from its indexes, or from free space where an index says that
+/// they exist, and counts those that are nowhere.
+///
+/// In: the trees of indexes, and which rows the live tables have. Out: more live rows, and exact numbers of lost ones.
+/// Only pages that the index's own tree leads to count: an index page that no tree claims may be an old one.
+struct IndexedRows {
+  let context: RowContext
+
+  private var tables: RowTables { context.tables }
+  private var trees: [Tree] { context.tables.trees }
+
+  /// Looks at the indexes of every table that lost rows.
+  func run() throws(SalvageError) {
+    for table in trees.indices where trees[table].kind == .table && tables.live[table] != nil {
+      guard !trees[table].isComplete || tables.tallies[table].destroyed > 0, let definition = trees[table].definition
+      else { continue }
+      if let (index, count) = try rebuild(table, definition), count > 0 || tables.tallies[table].recovered == 0 {
+        try account(of: table, by: index, count)
+      }
+    }
+  }
+
+  /// Rebuilds rows from the indexes of a table that cover it; returns the index that is whole with the most entries.
+  private func rebuild(
+    _ table: Int, _ definition: TableDefinition
+  ) throws(SalvageError) -> (index: Int, count: Int64)? {
+    var best: (index: Int, count: Int64)?
+    for index in trees.indices where trees[index].table == table && trees[index].isWalked {
+      if covers(trees[index], definition) { try rebuild(table, from: index, definition) }
+      guard trees[index].isComplete, !trees[index].isPartialIndex else { continue }
+      let count = try entryCount(of: index)
+      if count > best?.count ?? -1 { best = (index, count) }
+    }
+    return best
+  }
+
+  /// Takes what free space still has of the rows that an index lists, and counts the others: an index that is whole has
+  /// exactly one entry for each row.
+  private func account(of table: Int, by index: Int, _ count: Int64) throws(SalvageError) {
+    if count > tables.tallies[table].recovered {
+      // A deleted row is in no index, so none comes back this way.
+      try context.recoverFromFreeSpace(
+        of: table, try context.crawl.missingRowids(of: table, by: index, tables),
+        reason: "an index lists it, and only the free space of a page still has it")
+    }
+    tables.tallies[table].isExact = true
+    let lost = max(0, count - tables.tallies[table].recovered)
+    tables.tallies[table].destroyed = min(tables.tallies[table].destroyed, lost)
+    tables.tallies[table].onLostPages = lost - tables.tallies[table].destroyed
+  }
+
+  /// Whether every stored column of a table is in an index.
+  private func covers(_ index: Tree, _ definition: TableDefinition) -> Bool {
+    definition.storedColumns.allSatisfy { place in
+      place == definition.rowidAlias
+        || index.indexedColumns.contains { $0.map { isSame($0, definition.columns[place].name) } ?? false }
+    }
+  }
+
+  private func entryCount(of index: Int) throws(SalvageError) -> Int64 {
+    var buffer = context.reader.makeBuffer()
+    var count: Int64 = 0
+    for page in trees[index].leaves + trees[index].innerPages where context.crawl.map.fate(page) == .tree {
+      guard try context.reader.readPlace(page, into: &buffer) else { continue }
+      count += Int64(buffer.span.uint16(at: 3) ?? 0)
+    }
+    return count
+  }
+
+  private func rebuild(_ table: Int, from index: Int, _ definition: TableDefinition) throws(SalvageError) {
+    guard let live = tables.live[table] else { return }
+    let columns = trees[index].indexedColumns
+    let order = definition.storedColumns.filter { $0 != definition.rowidAlias }.compactMap { place in
+      columns.firstIndex { $0.map { isSame($0, definition.columns[place].name) } ?? false }
+    }
+    var payload: [UInt8] = []
+    try context.crawl.forEachEntry(of: index) { record, cell, page throws(SalvageError) in
+      let values = record.values
+      guard let rowid = values.last?.integer, values.count == columns.count + 1 else { return true }
+      RecordBytes.encode(order.map { values[$0] }, alias: definition.rowidAlias, definition, into: &payload)
+      guard try live.insert(payload.span, from: 0, length: payload.count, rowid: rowid) else { return true }
+      tables.tallies[table].recovered += 1
+      tables.tallies[table].fromIndex += 1
+      if tables.tallies[table].onLostPages > 0 { tables.tallies[table].onLostPages -= 1 }
+      try tables.notes.noteRow(
+        trees[table].name,
+        EvidenceNotes.RowNote(
+          row: rowid, key: rowid, origin: EvidenceNotes.Origin(page: page, cell: cell.index, source: "index"),
+          certainty: .probable, reason: "rebuilt from an index that holds the whole row"))
+      return true
+    }
+  }
+}
+
+extension Crawl {
+  /// The most missing rows that are looked for in free space.
+  static let maximumMissing = 1 << 20
+
+  /// The rowids that an index lists and the live table lacks.
+  func missingRowids(of table: Int, by index: Int, _ tables: RowTables) throws(SalvageError) -> Set<Int64> {
+    guard let live = tables.live[table] else { return [] }
+    let place = trees[index].indexedColumns.count
+    var missing: Set<Int64> = []
+    try forEachEntry(of: index) { record, _, _ throws(SalvageError) in
+      guard let rowid = record.value(at: place)?.integer, try !live.hasRow(rowid) else { return true }
+      guard missing.count < Self.maximumMissing else { return false }
+      missing.insert(rowid)
+      return true
+    }
+    return missing
+  }
+
+  /// Reads the entries of an index that are whole on the pages that its tree leads to.
+  ///
+  /// - Parameter body: what is done with an entry's record, its cell and its page; false ends it.
+  func forEachEntry(
+    of index: Int, _ body: (Record, LeafCell, UInt32) throws(SalvageError) -> Bool
+  ) throws(SalvageError) {
+    let tree = trees[index]
+    var buffer = reader.makeBuffer()
+    var scan = LeafScan()
+    for page in tree.leaves + tree.innerPages where map.fate(page) == .tree {
+      guard try reader.readPlace(page, into: &buffer) else { continue }
+      let kind: PageKind = map.look(page) == .indexInterior ? .indexInterior : .indexLeaf
+      scan.read(buffer.span, start: 0, kind: kind, shape: tree.shape, geometry: reader.geometry, carves: false)
+      for cell in scan.cells where cell.overflow == 0 {
+        guard
+          let record = Record(
+            payload: buffer[cell.payload..<(cell.payload + cell.local)], encoding: reader.layout.encoding)
+        else { continue }
+        guard try body(record, cell, page) else { return }
+      }
+    }
+  }
+}

@@ -1,0 +1,206 @@
+internal import SQLiteFormat
+
+/// The first phase: reads the pages of each table and writes their rows.
+///
+/// In: the pages of each tree. Out: rows in their tables or beside them, the rows with long values that are not decided yet,
+/// and what was wrong with pages.
+struct PageReading {
+  let context: RowContext
+
+  /// The rows with long values.
+  private(set) var longRows: LongRows
+
+  /// What was wrong with pages that rows were read from.
+  private(set) var wounds = PageWounds()
+
+  private var tables: RowTables { context.tables }
+  private var reader: PageReader { context.reader }
+
+  init(_ context: RowContext) {
+    self.context = context
+    longRows = LongRows(context)
+  }
+
+  /// Reads all tables.
+  ///
+  /// - Parameter progress: called with the number of pages done since the last call.
+  mutating func run(progress: (Int) throws(SalvageError) -> Void) throws(SalvageError) {
+    for index in tables.trees.indices where tables.live[index] != nil {
+      try read(tree: index, progress: progress)
+      context.estimateLoss(of: index)
+    }
+  }
+
+  private mutating func read(tree index: Int, progress: (Int) throws(SalvageError) -> Void) throws(SalvageError) {
+    var buffer = reader.makeBuffer()
+    var payload: [UInt8] = []
+    var scan = LeafScan()
+    var done = 0
+    for page in pages(of: index) {
+      if try reader.readPlace(page, into: &buffer) {
+        read(buffer.span, page: page, tree: index, &scan)
+        try write(scan, buffer.span, page: page, tree: index, &payload)
+      }
+      done += 1
+      if done & 255 == 0 { try progress(256) }
+    }
+    try progress(done & 255)
+  }
+
+  /// The pages of a table in the order in which they are read.
+  ///
+  /// What a tree claims goes before what was placed by evidence, so that it wins where both have a row.
+  private func pages(of index: Int) -> [UInt32] {
+    let tree = context.crawl.trees[index]
+    let map = context.crawl.map
+    let damaged = tree.gaps.map(\.page).filter { page in
+      page > 0 && map.fate(page) == .damaged && map.owner(page) == index
+    }
+    let leaves = damaged.isEmpty ? tree.leaves : tree.leaves + damaged
+    let pages = tree.hasRowids ? map.sorted(leaves) : tree.leaves + tree.innerPages + damaged
+    guard !pages.allSatisfy({ map.fate($0) == .tree }) else { return pages }
+    let fates: [PageMap.Fate] = [.tree, .placed, .damaged]
+    return fates.flatMap { fate in pages.filter { map.fate($0) == fate } }
+  }
+
+  // MARK: One page
+
+  /// What was taken from a page.
+  private struct Taken {
+    /// How many of its rows became live ones.
+    var rows = 0
+
+    // Rows that were found by their content come in any order.
+    var first = Int64.max
+    var last = Int64.min
+
+    /// Those of them that are doubtful where not all of the page's are.
+    var doubtful: [FoundRow] = []
+
+    mutating func add(_ row: FoundRow, isSingled: Bool) {
+      rows += 1
+      first = min(first, row.cell.rowid)
+      last = max(last, row.cell.rowid)
+      if isSingled { doubtful.append(row) }
+    }
+  }
+
+  /// Reads the cells of a page.
+  private mutating func read(_ bytes: Span<UInt8>, page: UInt32, tree index: Int, _ scan: inout LeafScan) {
+    let tree = context.crawl.trees[index]
+    let fate = context.crawl.map.fate(page)
+    let kindByte = bytes[0]
+    let start = page == 1 && kindByte != 13 && kindByte != 10 && kindByte != 2 ? DatabaseHeader.length : 0
+    var keys = Int64.min...Int64.max
+    if fate == .damaged, let gap = tree.gaps.first(where: { $0.page == page }), gap.above < gap.upTo {
+      keys = gap.above.addingClamped(1)...gap.upTo
+    }
+    scan.read(
+      bytes, start: start, kind: context.kind(of: page, hasRowids: tree.hasRowids), shape: tree.shape,
+      geometry: reader.geometry, keys: keys,
+      admits: context.isSound && fate == .tree && tree.hasRowids && tree.shape.isStrict,
+      encoding: reader.layout.encoding, present: reader.presentCount(page))
+    if fate != .damaged { wounds.note(page, scan) }
+  }
+
+  /// Writes the rows of a page.
+  private mutating func write(
+    _ scan: LeafScan, _ bytes: Span<UInt8>, page: UInt32, tree index: Int, _ payload: inout [UInt8]
+  ) throws(SalvageError) {
+    let pageDoubt = context.crawl.doubtReason(ofPage: page, tree: index)
+    // Where all rows of the page are doubtful, it does not matter which of them have another reason too.
+    let columns = pageDoubt == nil ? context.crawl.trees[index].doubt : nil
+    var taken = Taken()
+    for cell in scan.cells {
+      var row = FoundRow(tree: index, page: page, cell: cell, doubtReason: pageDoubt)
+      let isConfused = columns?.concerns(cell, bytes, encoding: reader.layout.encoding) ?? false
+      if isConfused { row.doubtReason = .columnOrder }
+      if try write(row, bytes, &payload) { taken.add(row, isSingled: isConfused) }
+    }
+    tables.tallies[index].destroyed += Int64(max(0, scan.badPointers - scan.carved) + scan.tornCells)
+    try note(taken, page: page, tree: index, pageDoubt)
+  }
+
+  /// Notes where the rows of a page came from, and those of them that are doubtful.
+  ///
+  /// A page all of whose rows are doubtful is one note, and no row has one of its own.
+  private func note(
+    _ taken: Taken, page: UInt32, tree index: Int, _ pageDoubt: DoubtReason?
+  ) throws(SalvageError) {
+    guard taken.rows > 0 else { return }
+    let doubt = pageDoubt ?? (taken.doubtful.count == taken.rows ? .columnOrder : nil)
+    if let doubt { tables.tallies[index].doubts[doubt, default: 0] += Int64(taken.rows) }
+    let tree = tables.trees[index]
+    let fate = context.crawl.map.fate(page)
+    try tables.notes.notePage(
+      tree.name,
+      EvidenceNotes.PageNote(
+        page: page, source: tables.source(of: page), foundBy: Self.foundBy(fate), keys: taken.first...taken.last,
+        rows: taken.rows, certainty: fate == .placed ? .probable : .certain, doubt: doubt,
+        reason: doubt?.words(ofTable: tree)
+          ?? (fate == .placed ? "no page leads to it; it fits this table and a gap in it" : nil)))
+    guard doubt == nil else { return }
+    for row in taken.doubtful { try tables.noteDoubt(.columnOrder, of: row) }
+  }
+
+  private static func foundBy(_ fate: PageMap.Fate) -> String {
+    switch fate {
+    case .tree: "tree"
+    case .placed: "content"
+    default: "carving"
+    }
+  }
+
+  // MARK: One row
+
+  /// Writes a row; false where it did not become a live one.
+  @inline(__always)
+  private mutating func write(
+    _ row: FoundRow, _ bytes: Span<UInt8>, _ payload: inout [UInt8]
+  ) throws(SalvageError) -> Bool {
+    let cell = row.cell
+    if cell.isOfUnknownEntity, !isOfSoleEntity(row, bytes) {
+      try keepUnknown(row, bytes)
+      return false
+    }
+    if cell.isOutOfOrder {
+      try keepOutOfOrder(row, bytes, &payload)
+      return false
+    }
+    guard cell.overflow == 0 else { return try longRows.write(row, bytes, &payload) }
+    return try tables.write(row, bytes.extracting(cell.payload..<(cell.payload &+ cell.length)))
+  }
+
+  private mutating func keepOutOfOrder(
+    _ row: FoundRow, _ bytes: Span<UInt8>, _ payload: inout [UInt8]
+  ) throws(SalvageError) {
+    let reason = "its key contradicts those of the rows beside it"
+    let cell = row.cell
+    guard cell.overflow == 0 else {
+      try longRows.keepOutOfOrder(row, bytes, &payload, reason: reason)
+      return
+    }
+    try tables.keepApart(
+      row, bytes.extracting(cell.payload..<(cell.payload &+ cell.length)), source: tables.source(of: row.page),
+      reason: reason)
+  }
+
+  /// Whether a row belongs to its table although its entity number is of none: all trees are sound, so that the row is
+  /// where it should be, and the table has rows of one entity alone, which is how Core Data reads it.
+  private func isOfSoleEntity(_ row: FoundRow, _ bytes: Span<UInt8>) -> Bool {
+    let tree = tables.trees[row.tree]
+    guard context.isSound, tree.isListed, let others = tree.otherNumbers else { return false }
+    return tree.shape.entityNumber(bytes, row.cell).map { !others.contains($0) } ?? true
+  }
+
+  /// Keeps a row apart whose entity number is none of its table's.
+  private func keepUnknown(_ row: FoundRow, _ bytes: Span<UInt8>) throws(SalvageError) {
+    var payload = context.localPart(of: row.cell, bytes)
+    if row.cell.overflow != 0 {
+      _ = try context.complete(&payload, of: row.cell, claim: longRows.firstClaim(of: row.tree))
+    }
+    tables.tallies[row.tree].destroyed += 1
+    try tables.keepApart(
+      row, payload.span, source: tables.source(of: row.page), reason: "its entity number is none of its table's")
+  }
+}

@@ -1,0 +1,54 @@
+internal import SQLiteFormat
+
+/// The fifth phase: writes the rows of pages that no table can be told for into `lazaret_lost_and_found`, whose columns are
+/// those of SQLite's own table of that kind.
+///
+/// In: those pages. Out: how many rows they have.
+struct UnplacedRows {
+  /// The most fields that the table has.
+  private static let maximumFields = 500
+
+  let context: RowContext
+
+  /// Writes them; returns how many there are.
+  func write() throws(SalvageError) -> Int64 {
+    let pages = context.crawl.unplaced
+    guard !pages.isEmpty else { return 0 }
+    var width = 1
+    for page in pages { width = max(width, min(Self.maximumFields, context.crawl.map.fieldCount(page))) }
+    let insertion = try makeTable(width: width)
+    let any = RecordShape(
+      fields: [RecordShape.Field](repeating: .init(allowed: .any, usual: .any), count: width), minimumFields: 1)
+    var buffer = context.reader.makeBuffer()
+    var scan = LeafScan()
+    var count: Int64 = 0
+    for page in pages {
+      guard try context.reader.readPlace(page, into: &buffer) else { continue }
+      let kind = context.kind(of: page, hasRowids: context.crawl.map.look(page) == .tableLeaf)
+      scan.read(
+        buffer.span, start: 0, kind: kind, shape: any, geometry: context.reader.geometry, carves: false)
+      for cell in scan.cells {
+        var payload = context.localPart(of: cell, buffer.span)
+        if cell.overflow != 0 { _ = try context.complete(&payload, of: cell) }
+        try insertion.insert(payload.span, from: 0, length: payload.count, firstParameter: 4, fields: width) { bound in
+          insertion.bind(Int64(page), at: 1)
+          insertion.bind(Int64(bound), at: 2)
+          if kind == .tableLeaf { insertion.bind(cell.rowid, at: 3) } else { insertion.bindNull(at: 3) }
+          if bound < width { for field in bound..<width { insertion.bindNull(at: 4 + field) } }
+        }
+        count += 1
+      }
+    }
+    return count
+  }
+
+  /// Makes the table; returns the statement that writes a row.
+  private func makeTable(width: Int) throws(SalvageError) -> OutputStatement {
+    let columns = (0..<width).map { "c\($0)" }.joined(separator: ", ")
+    try context.tables.database.execute(
+      "CREATE TABLE lazaret_lost_and_found (rootpgno INTEGER, pgno INTEGER, nfield INTEGER, id INTEGER, \(columns))")
+    let values = (1...(width + 3)).map { "?\($0)" }.joined(separator: ", ")
+    return try context.tables.database.prepare(
+      "INSERT INTO lazaret_lost_and_found (pgno, nfield, id, \(columns)) VALUES (\(values))")
+  }
+}

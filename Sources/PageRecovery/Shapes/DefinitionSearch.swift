@@ -1,0 +1,63 @@
+internal import PersistentStore
+internal import SQLiteFormat
+
+/// Settles by which definition each table is read: the store's own where it does not contradict the rows, else the model's.
+///
+/// In: the schema that was found, the one that is to be expected, and what rows are like. Out: the trees to look for.
+struct DefinitionSearch {
+  let schema: SchemaSearch
+  let reader: PageReader
+  let map: PageMap
+  let evidence: Evidence
+
+  /// What was settled.
+  struct Definitions {
+    /// The tables of the model that the store is of, numbered as the store does; nil where no model is known.
+    var shapes: ExpectedSchema?
+
+    /// The entries of the schema, repaired.
+    var entries: [SchemaEntry]
+
+    /// The trees to look for.
+    var list: TreeList
+
+    /// What is to be said of it in the report.
+    var remarks: [String]
+  }
+
+  /// Settles the definitions.
+  ///
+  /// - Parameters:
+  ///   - expected: the tables of the model that the store is of; nil where none is known.
+  ///   - choice: tells the earlier versions of a model.
+  func run(_ expected: ExpectedSchema?, _ choice: ModelChoice) throws(SalvageError) -> Definitions {
+    var shapes = expected
+    var entries = schema.entries
+    var orders: ColumnOrders?
+    var remarks: [String] = []
+    let rows = try TableRows.gather(entries, reader, map)
+    if let layout = shapes?.layout {
+      if let numbering = try EntityNumbering.find(reader, map, schema.entries, layout) { shapes?.renumber(numbering) }
+      if var expected = shapes {
+        var repair = SchemaRepair(entries, isWhole: schema.isWhole, expected: expected, rows: rows)
+        if !schema.isWhole {
+          orders = try ColumnOrders.settle(
+            &expected, found: repair.entries, settled: repair.settled,
+            earlier: choice.earlierLayouts(than: layout.model), reader, map, evidence)
+          shapes = expected
+        }
+        repair.complete(by: expected.entries)
+        entries = repair.entries
+        remarks = repair.remarks
+      }
+    }
+    var list = TreeList(found: entries, isWhole: schema.isWhole, expected: shapes, rows: rows)
+    list.doubt(orders?.doubts ?? [:])
+    if let numbering = shapes?.numbering {
+      remarks.append(
+        "the store numbers its entities in another way than its model would"
+          + (numbering.isListed ? "" : "; its list of them is damaged, and its tables were gone by"))
+    }
+    return Definitions(shapes: shapes, entries: entries, list: list, remarks: remarks)
+  }
+}

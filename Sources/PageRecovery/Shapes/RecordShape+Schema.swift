@@ -1,0 +1,84 @@
+internal import SQLiteFormat
+
+extension RecordShape {
+  /// The shape of the rows of `sqlite_schema`.
+  static let schema = RecordShape(
+    fields: [
+      Field(allowed: [.text], usual: [.text]), Field(allowed: [.text], usual: [.text]),
+      Field(allowed: [.text], usual: [.text]), Field(allowed: [.integer, .null], usual: [.integer]),
+      Field(allowed: [.text, .null], usual: [.text]),
+    ], minimumFields: 5)
+
+  /// The shapes of SQLite's own tables, whose columns have no types.
+  static func ownTable(_ name: String) -> RecordShape? {
+    let text = Field(allowed: [.text], usual: [.text])
+    let textOrNull = Field(allowed: [.text, .null], usual: [.text])
+    switch name.lowercased() {
+    case "sqlite_sequence":
+      return RecordShape(fields: [text, Field(allowed: [.integer], usual: [.integer])], minimumFields: 2)
+    case "sqlite_stat1": return RecordShape(fields: [text, textOrNull, text], minimumFields: 3)
+    default: return nil
+    }
+  }
+
+  /// The shape of the rows of a table.
+  ///
+  /// - Parameters:
+  ///   - isCoreData: whether the table is one that Core Data wrote, whose columns hold only what their types say.
+  init(_ definition: TableDefinition, isCoreData: Bool, entityNumbers: ClosedRange<Int64>? = nil) {
+    let stored = definition.storedColumns
+    fields = stored.map { index in
+      if index == definition.rowidAlias { return Field(allowed: [.null], usual: [.null]) }
+      return Self.field(definition.columns[index], isStrict: isCoreData || definition.isStrict)
+    }
+    // Columns can be added to a table that has rows; key columns cannot.
+    let lastKey = stored.lastIndex { definition.columns[$0].isPrimaryKey } ?? 0
+    minimumFields = isCoreData ? min(2, stored.count) : max(1, lastKey + 1)
+    isStrict = isCoreData
+    if definition.isWithoutRowid { minimumFields = max(minimumFields, definition.primaryKey.count) }
+    if stored.count > 1, isSame(definition.columns[stored[1]].name, "Z_ENT") { self.entityNumbers = entityNumbers }
+  }
+
+  /// The shape of the entries of an index: its columns, then the rowid or the rest of the primary key.
+  init(indexOf columns: [String?], on table: TableDefinition, isCoreData: Bool) {
+    fields = columns.map { name in
+      guard let name, let index = table.column(named: name) else { return Field(allowed: .any, usual: .any) }
+      if index == table.rowidAlias { return Field(allowed: [.integer], usual: [.integer]) }
+      return Self.field(table.columns[index], isStrict: isCoreData || table.isStrict)
+    }
+    if table.isWithoutRowid {
+      for name in table.primaryKey where !columns.contains(where: { $0.map { isSame($0, name) } ?? false }) {
+        if let index = table.column(named: name) { fields.append(Self.field(table.columns[index], isStrict: false)) }
+      }
+    } else {
+      fields.append(Field(allowed: [.integer], usual: [.integer]))
+    }
+    minimumFields = fields.count
+  }
+
+  private static func field(_ column: ColumnDefinition, isStrict: Bool) -> Field {
+    let usual: StorageClasses =
+      switch column.affinity {
+      case .integer: [.null, .integer]
+      case .real, .numeric: [.null, .integer, .real]
+      case .text: [.null, .text]
+      case .blob: column.declaredType.isEmpty ? .any : [.null, .blob]
+      }
+    if isStrict {
+      // A decimal number that no double can hold may be text.
+      return Field(allowed: column.affinity == .numeric ? usual.union(.text) : usual, usual: usual)
+    }
+    // A column of affinity TEXT turns numbers into text; the others keep what they cannot turn into their own kind.
+    let allowed: StorageClasses = column.affinity == .text ? [.null, .text, .blob] : .any
+    return Field(allowed: allowed, usual: usual)
+  }
+}
+
+/// Whether two names are the same to SQLite, which takes no account of the case of ASCII letters.
+package func isSame(_ first: String, _ second: String) -> Bool {
+  first.utf8.elementsEqual(second.utf8) { folded($0) == folded($1) }
+}
+
+private func folded(_ byte: UInt8) -> UInt8 {
+  byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte
+}
