@@ -43,6 +43,9 @@ extension Examiner {
         if let rows = counted[table.name] ?? nil {
           entity.rows = counting.number.map { Int64(rows[Int64($0)] ?? 0) } ?? Int64(rows.values.reduce(0, +))
         }
+      } else if examination.reason.code == VerdictReason.tablesMissingCode, schema.table(named: counting.table) == nil {
+        // Everything else of the schema could be read, and the table is not in it.
+        entity.rows = 0
       }
       examination.entities.append(entity)
     }

@@ -109,10 +109,11 @@ extension Examiner {
     missing += layout.joinTables.map(\.name).filter { schema.table(named: $0) == nil }
     guard !missing.isEmpty else { return }
     examination.health.notes.append(
-      HealthNote("tables-missing", .damage, "tables or columns of its model are missing", count: missing.count))
+      HealthNote(
+        VerdictReason.tablesMissingCode, .damage, "tables or columns of its model are missing", count: missing.count))
     examination.condemn(
       .damage(
-        "tables-missing",
+        VerdictReason.tablesMissingCode,
         "The store's metadata names a model whose tables or columns are not all there: \(Examination.list(missing)).",
         sqlite: 1))
   }

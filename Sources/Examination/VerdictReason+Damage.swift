@@ -5,6 +5,9 @@ extension VerdictReason {
   private static let salvageHint =
     "Open it with the app's model to have it quarantined and replaced; nothing of it is thrown away."
 
+  /// The code for a store that lacks tables or columns of the model that its metadata names.
+  package static let tablesMissingCode = "tables-missing"
+
   static let missing = VerdictReason(
     "no-store", words: "There is no store at this path.", hint: "Open it with the app's model to create one.")
 

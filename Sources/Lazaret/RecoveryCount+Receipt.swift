@@ -55,10 +55,13 @@ extension Receipt.Salvage.Result {
 }
 
 extension Receipt {
-  /// How many records a sound store holds that is in quarantine because it does not fit the app; nil where it is damaged, or
-  /// they were not counted.
+  /// How many records a store holds that is in quarantine because it does not fit the app, or its own model; nil where it is
+  /// damaged, or they were not counted.
   var soundRecords: Int64? {
-    let codes = ["other-model", "unknown-version", "not-core-data", "other-schema", VerdictReason.notMigratableCode]
+    let codes = [
+      "other-model", "unknown-version", "not-core-data", "other-schema", VerdictReason.notMigratableCode,
+      VerdictReason.tablesMissingCode,
+    ]
     guard codes.contains(reason.code) || reason.code == VerdictReason.migrationFailedCode, let entities else {
       return nil
     }

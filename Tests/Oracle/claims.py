@@ -199,6 +199,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--filter", action="append", default=[])
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="play every Nth cell alone")
     for flag in ("--all", "--json", "--list"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--keep", type=Path)
@@ -220,8 +221,9 @@ def main():
 
 def play(options, folder, is_kept):
     started, matrix, done = time.monotonic(), Matrix(folder, options), []
-    for name, function in matrix.cells():
-        if not all(words in name for words in options.filter):
+    chosen = [cell for cell in matrix.cells() if all(words in cell[0] for words in options.filter)]
+    for index, (name, function) in enumerate(chosen):
+        if index % options.every:
             continue
         if options.list:
             print(name)

@@ -17,6 +17,9 @@ struct FreeSpaceScan {
     /// The rowid; nil where it is lost.
     var rowid: Int64?
 
+    /// Whether its beginning is there too.
+    var isWhole = false
+
     /// The first overflow page, or 0.
     var overflow: UInt32
 
@@ -86,6 +89,9 @@ struct FreeSpaceScan {
     var ghosts: [Ghost] = []
     var usual = 0
 
+    /// How many of them would have lost their beginning without a free block's header in its place.
+    var unexplained = 0
+
     /// The bytes behind the last one; nil where they are too many to be a fragment.
     var rest: Int?
 
@@ -113,20 +119,35 @@ struct FreeSpaceScan {
     var best = Tiling()
     for (ghost, usual) in options(bytes, in: offset..<end) {
       let rest = tiling(bytes, from: ghost.range.upperBound, before: end, &known, &attempts, depth: depth + 1)
+      let unexplained = isExplained(ghost, bytes, before: end) ? 0 : 1
       let isBetter: Bool
       if rest.rest != best.rest {
         isBetter = (rest.rest ?? 4) < (best.rest ?? 4)
       } else {
         let ours = rest.ghosts.last?.range.upperBound ?? ghost.range.upperBound
         let theirs = best.ghosts.last?.range.upperBound ?? 0
-        isBetter = ours != theirs ? ours > theirs : usual + rest.usual > best.usual
+        if ours != theirs {
+          isBetter = ours > theirs
+        } else {
+          isBetter = (unexplained + rest.unexplained, best.usual) < (best.unexplained, usual + rest.usual)
+        }
       }
       if isBetter || best.ghosts.isEmpty {
-        best = Tiling(ghosts: [ghost] + rest.ghosts, usual: usual + rest.usual, rest: rest.rest)
+        best = Tiling(
+          ghosts: [ghost] + rest.ghosts, usual: usual + rest.usual, unexplained: unexplained + rest.unexplained,
+          rest: rest.rest)
       }
     }
     known[offset] = best
     return best
+  }
+
+  /// Whether nothing of a cell is lost, or a free block's header stands where its beginning was: one that reaches to its end,
+  /// or as far as the cells that were freed before it.
+  private func isExplained(_ ghost: Ghost, _ bytes: Span<UInt8>, before end: Int) -> Bool {
+    guard !ghost.isWhole else { return true }
+    guard let size = bytes.uint16(at: ghost.range.lowerBound + 2) else { return false }
+    return size >= ghost.range.count && ghost.range.lowerBound + size <= end
   }
 
   /// Every way to see a cell at the beginning of a range.
@@ -180,7 +201,8 @@ struct FreeSpaceScan {
     else { return nil }
     let record = Array(copying: bytes.extracting(cell.payload..<(cell.payload + cell.local)))
     let ghost = Ghost(
-      record: record, length: cell.length, rowid: cell.rowid, overflow: cell.overflow, range: offset..<cell.end)
+      record: record, length: cell.length, rowid: cell.rowid, isWhole: true, overflow: cell.overflow,
+      range: offset..<cell.end)
     return (ghost, fit.usual)
   }
 
