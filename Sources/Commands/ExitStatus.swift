@@ -23,6 +23,7 @@ extension ParsableCommand {
   /// Runs the body of a verb; an error is told on standard error, in words or as JSON, and becomes the exit code.
   func report(json: Bool, _ body: () throws -> Void) throws {
     do {
+      try FileError.requireDescriptors(to: "begin")
       try body()
     } catch let code as ExitCode {
       throw code

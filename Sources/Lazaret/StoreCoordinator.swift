@@ -76,7 +76,8 @@ public struct StoreCoordinator: Sendable {
   ///   `MigrationError`, `QuarantineError` where a step failed. `isEnvironmental` tells whether the surroundings are at fault. Whatever is
   ///   thrown, the old store is whole in its place or whole in quarantine, and opening again goes on from there.
   public func open(_ path: FilePath, observer: OpeningObserver = OpeningObserver()) throws -> Opening {
-    try OpeningMachine(coordinator: self, path: path, observer: observer).run()
+    try FileError.requireDescriptors(to: "open the store", path: path)
+    return try OpeningMachine(coordinator: self, path: path, observer: observer).run()
   }
 }
 

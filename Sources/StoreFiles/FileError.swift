@@ -125,7 +125,19 @@ public enum FileErrorKind: String, FailureKind {
 extension FileErrorKind {
   /// The kind for a file that SQLite could not open, which does not say why.
   package static func cannotOpenForSQLite() -> FileErrorKind {
-    SystemCalls.lacksDescriptors() ? .tooManyOpenFiles : .cannotOpen
+    // The main file, log, index, journal, folder, and a temporary file: what SQLite opens at once.
+    SystemCalls.lacksDescriptors(6) ? .tooManyOpenFiles : .cannotOpen
+  }
+}
+
+extension FileError {
+  /// Stops where so few file descriptors are left that work with a store could not be done with them.
+  ///
+  /// Dispatch, which SQLite's connections are closed with, needs three when it is first used, and ends the process where
+  /// there are none.
+  package static func requireDescriptors(to operation: String, path: FilePath? = nil) throws(FileError) {
+    guard SystemCalls.lacksDescriptors(9) else { return }
+    throw FileError(.tooManyOpenFiles, operation: operation, path: path)
   }
 }
 

@@ -29,10 +29,16 @@ extension FileSystem {
       try rename(source, to: destination)
     } else {
       // A link fails where the name is taken; a rename would silently replace what is there.
+      let isLinked: Bool
       do throws(FileError) {
         try link(source, to: destination)
-        try unlink(source)
+        isLinked = true
       } catch  where error.meansLinksAreUnsupported {
+        isLinked = false
+      }
+      if isLinked {
+        try unlink(source)
+      } else {
         guard try status(of: destination, followingLinks: false) == nil else {
           throw FileError(.alreadyExists, operation: "install the file", path: destination)
         }

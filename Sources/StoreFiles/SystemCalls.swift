@@ -320,12 +320,8 @@ enum SystemCalls {
     #endif
   }
 
-  /// Whether so few file descriptors are left that SQLite could not have what it opens at once.
-  ///
-  /// It says no more of it than that a file cannot be opened.
-  static func lacksDescriptors() -> Bool {
-    // The main file, log, index, journal, folder, and a temporary file.
-    let needed = 6
+  /// Whether fewer file descriptors are left than a number.
+  static func lacksDescriptors(_ needed: Int) -> Bool {
     var taken: [Int32] = []
     defer { for descriptor in taken { _ = close(descriptor) } }
     while taken.count < needed {
