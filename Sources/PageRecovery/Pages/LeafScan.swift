@@ -219,8 +219,8 @@ struct LeafScan {
       unfitting -= kept - misfits.count
     }
     guard badPointers == 0, overlapping.isEmpty else { return }
-    isWholeWithStrangers =
-      taken.reduce(0) { $0 + $1.range.count } + Self.freeBytes(bytes, start, pointersEnd, geometry) == geometry.usableSize
+    let used = taken.reduce(0) { $0 + $1.range.count }
+    isWholeWithStrangers = used + Self.freeBytes(bytes, start, pointersEnd, geometry) == geometry.usableSize
   }
 
   /// How many bytes of a page belong to no cell, by its header and its free blocks: those up to the cell content area too.

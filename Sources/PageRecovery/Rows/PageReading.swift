@@ -148,7 +148,8 @@ struct PageReading {
     // Where all rows of the page are doubtful, it does not matter which of them have another reason too.
     let columns = pageDoubt == nil ? context.crawl.trees[index].doubt : nil
     // SQLite lets any value stand in any column; where nothing else is wrong, that alone makes none doubtful.
-    let areBelieved = context.isSound && pageDoubt == nil && scan.isWholeWithStrangers && !scan.isDamaged
+    let areBelieved =
+      context.isSound && pageDoubt == nil && scan.isWholeWithStrangers && !scan.isDamaged
       && !scan.isOutOfOrder
     var taken = Taken()
     for cell in scan.cells {

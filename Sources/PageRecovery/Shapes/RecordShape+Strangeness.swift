@@ -73,13 +73,14 @@ extension RecordShape {
     guard let types = Self.types(bytes, cell) else { return [] }
     return types.indices.compactMap { field in
       let (code, width) = (types[field].code, types[field].width)
-      guard field < fields.count, !StorageClasses(serialType: code).isEmpty, !allows(code, in: field) else { return nil }
+      let storage = StorageClasses(serialType: code)
+      guard field < fields.count, !storage.isEmpty, !allows(code, in: field) else { return nil }
       // Other bits change the length of the value, which the record's own length would contradict.
       let isNear = (0..<4).contains { bit in
         let before = code ^ (1 << Int64(bit))
         return allows(before, in: field) && SerialType.length(of: before) == width
       }
-      return isNear ? Flippable(field: field, storage: StorageClasses(serialType: code).rawValue) : nil
+      return isNear ? Flippable(field: field, storage: storage.rawValue) : nil
     }
   }
 
