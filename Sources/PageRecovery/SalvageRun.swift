@@ -55,6 +55,7 @@ package struct SalvageRun {
     try kit?.verify(outcome, evidence)
     try search.tell(.rows, done, total)
     let donorRemarks = try takeFromDonor(found, outcome, kit)
+    try tables.writeParts()
     try tables.notes.finish()
     try database.execute("COMMIT")
     try newStore?.finish()

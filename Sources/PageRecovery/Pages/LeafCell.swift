@@ -35,6 +35,9 @@ struct LeafCell {
   /// Whether a value of its row is of another kind than the column is declared for.
   var isUnusual = false
 
+  /// Whether its row has fields of serial types that SQLite keeps for itself.
+  var hasReservedTypes = false
+
   /// A cell that is on no page any more.
   init(rowid: Int64) {
     offset = 0

@@ -11,6 +11,43 @@ struct LeafScan {
   /// How many of these led to a record, but to none that fits the table.
   private(set) var unfitting = 0
 
+  /// The cells of these that are kept for `lazaret_lost_and_found`: records that cannot be rows of the table.
+  private(set) var misfits: [Misfit] = []
+
+  /// How many of the cells hold mostly values that their columns are not declared for.
+  private(set) var mostlyStrange = 0
+
+  /// Whether there are rows with values that their columns are not declared for, and every byte of the page belongs to
+  /// one cell or is free, so that nothing speaks against them but those values.
+  private(set) var isWholeWithStrangers = false
+
+  /// Whether any record on the page that is kept does not fit the table.
+  private var hasStrangers = false
+
+  /// A cell with a record that cannot be a row of the table that leads to it.
+  struct Misfit {
+    /// The cell.
+    var cell: LeafCell
+
+    /// The fields of its record.
+    var fields: Int
+  }
+
+  /// What becomes of well-formed records that do not fit the table.
+  enum Admission {
+    /// They are no rows of it, and are left out.
+    case none
+
+    /// They are no rows of it, and are kept as misfits.
+    case misfits
+
+    /// They are rows of it where most of their values are of the kinds of the columns.
+    case mostlyUsual
+
+    /// They are rows of it unless they cannot be: more fields than columns, or nothing of them is as it should be.
+    case all
+  }
+
   /// How many cells were found without their pointers.
   private(set) var carved = 0
 
@@ -37,16 +74,20 @@ struct LeafScan {
   ///   - shape: what its records look like.
   ///   - keys: the rowids that it can hold.
   ///   - carves: whether cells are looked for where the pointers are lost.
-  ///   - admits: whether rows with a value of another kind than its column's are believed, because nothing else of the
-  ///     page is wrong.
+  ///   - admission: what becomes of well-formed records that do not fit the shape.
   mutating func read(
     _ bytes: Span<UInt8>, start: Int, kind: PageKind, shape: RecordShape, geometry: PayloadGeometry,
-    keys: ClosedRange<Int64> = Int64.min...Int64.max, carves: Bool = true, admits: Bool = false,
+    keys: ClosedRange<Int64> = Int64.min...Int64.max, carves: Bool = true,
+    admission: Admission = .none,
     encoding: TextEncoding = .utf8, present: Int = .max
   ) {
     cells.removeAll(keepingCapacity: true)
     badPointers = 0
     unfitting = 0
+    misfits.removeAll(keepingCapacity: true)
+    mostlyStrange = 0
+    hasStrangers = false
+    isWholeWithStrangers = false
     carved = 0
     tornCells = 0
     torn = []
@@ -59,7 +100,8 @@ struct LeafScan {
       let pointers = start + kind.headerLength
       let content = bytes.uint16(at: start + 5) ?? 0
       contentStart = max(pointers + 2 * count, content == 0 ? 65536 : content)
-      readPointers(bytes, pointers, count, kind, shape, geometry, admits)
+      readPointers(bytes, pointers, count, kind, shape, geometry, admission)
+      if hasStrangers { settleStrangers(bytes, start, pointers + 2 * count, geometry) }
     }
     // Nearly every sector has a byte that is not zero among its first ones, so this is quick.
     if contentStart < geometry.usableSize {
@@ -76,10 +118,8 @@ struct LeafScan {
 
   private mutating func readPointers(
     _ bytes: Span<UInt8>, _ pointers: Int, _ count: Int, _ kind: PageKind, _ shape: RecordShape,
-    _ geometry: PayloadGeometry, _ admits: Bool
+    _ geometry: PayloadGeometry, _ admission: Admission
   ) {
-    var strangers: [LeafCell] = []
-    var areMostlyUsual = true
     // No byte of a sound page belongs to two cells; without this bound a small page could give gigabytes.
     var room = geometry.usableSize
     for index in 0..<count {
@@ -91,34 +131,122 @@ struct LeafScan {
         continue
       }
       if shape.fit(bytes, at: cell.payload, before: cell.payload &+ cell.local, length: cell.length) == nil {
-        guard shape.fitsButForEntity(bytes, cell) else {
-          badPointers &+= 1
-          if let fields = shape.strangeFields(bytes, cell) {
-            unfitting &+= 1
-            if fields.strange * 2 > fields.all { areMostlyUsual = false }
-            room &-= cell.end &- cell.offset
-            cell.isUnusual = true
-            strangers.append(cell)
-          }
+        switch judge(&cell, bytes, shape, admission) {
+        case .row: break
+        case .record:
+          room &-= cell.end &- cell.offset
           continue
+        case .nothing: continue
         }
-        cell.isOfUnknownEntity = true
       }
       room &-= cell.end &- cell.offset
       cells.append(cell)
     }
-    guard admits, !strangers.isEmpty, unfitting == badPointers, areMostlyUsual,
-      shape.entityNumbers != nil || strangers.count <= max(1, count / 2)
-    else { return }
-    cells = (cells + strangers).sorted { $0.index < $1.index }
-    badPointers = 0
-    unfitting = 0
+  }
+
+  /// What a cell is that does not fit the table.
+  private enum Judgement {
+    /// A row of it all the same.
+    case row
+
+    /// A record, but no row of it.
+    case record
+
+    /// No record.
+    case nothing
+  }
+
+  /// Decides about a cell that does not fit.
+  private mutating func judge(
+    _ cell: inout LeafCell, _ bytes: Span<UInt8>, _ shape: RecordShape, _ admission: Admission
+  ) -> Judgement {
+    if shape.fitsButForEntity(bytes, cell) {
+      cell.isOfUnknownEntity = true
+      return .row
+    }
+    guard let strangeness = shape.strangeness(bytes, cell) else {
+      badPointers &+= 1
+      return .nothing
+    }
+    let isRow =
+      switch admission {
+      case .none, .misfits: false
+      case .mostlyUsual: !strangeness.isTooLong && !strangeness.isMostlyStrange
+      case .all: !strangeness.isTooLong && !(strangeness.isOfUnknownEntity && strangeness.isMostlyStrange)
+      }
+    guard isRow else {
+      badPointers &+= 1
+      unfitting &+= 1
+      if admission != .none {
+        hasStrangers = true
+        misfits.append(Misfit(cell: cell, fields: strangeness.fields))
+      }
+      return .record
+    }
+    hasStrangers = true
+    if strangeness.isMostlyStrange { mostlyStrange &+= 1 }
+    cell.isUnusual = true
+    cell.isOfUnknownEntity = strangeness.isOfUnknownEntity
+    cell.hasReservedTypes = strangeness.hasReservedTypes
+    return .row
+  }
+
+  /// Takes those strangers out that share bytes with another cell, as a wrong pointer gives them, and finds out whether all
+  /// bytes of the page are accounted for.
+  private mutating func settleStrangers(
+    _ bytes: Span<UInt8>, _ start: Int, _ pointersEnd: Int, _ geometry: PayloadGeometry
+  ) {
+    var taken: [(range: Range<Int>, index: Int, isStranger: Bool)] = cells.map { cell in
+      (cell.offset..<cell.end, cell.index, cell.isUnusual)
+    }
+    taken += misfits.map { ($0.cell.offset..<$0.cell.end, $0.cell.index, true) }
+    taken.sort { $0.range.lowerBound < $1.range.lowerBound }
+    var overlapping: Set<Int> = []
+    // Of all cells before, the one that reaches farthest is the one that the next can share bytes with.
+    var farthest = 0
+    for place in taken.indices.dropFirst() {
+      if taken[place].range.lowerBound < taken[farthest].range.upperBound {
+        for one in [place, farthest] where taken[one].isStranger { overlapping.insert(taken[one].index) }
+      }
+      if taken[place].range.upperBound > taken[farthest].range.upperBound { farthest = place }
+    }
+    if !overlapping.isEmpty {
+      let before = cells.count
+      cells.removeAll { $0.isUnusual && overlapping.contains($0.index) }
+      badPointers += before - cells.count
+      let kept = misfits.count
+      misfits.removeAll { overlapping.contains($0.cell.index) }
+      unfitting -= kept - misfits.count
+    }
+    guard badPointers == 0, overlapping.isEmpty else { return }
+    let used = taken.reduce(0) { $0 + $1.range.count }
+    isWholeWithStrangers = used + Self.freeBytes(bytes, start, pointersEnd, geometry) == geometry.usableSize
+  }
+
+  /// How many bytes of a page belong to no cell, by its header and its free blocks: those up to the cell content area too.
+  private static func freeBytes(
+    _ bytes: Span<UInt8>, _ start: Int, _ pointersEnd: Int, _ geometry: PayloadGeometry
+  ) -> Int {
+    let content = bytes.uint16(at: start &+ 5) ?? 0
+    var free = (content == 0 ? 65536 : content) &+ Int(bytes[start &+ 7])
+    var block = bytes.uint16(at: start &+ 1) ?? 0
+    var lowest = pointersEnd
+    while block != 0 {
+      guard block >= lowest, block <= geometry.usableSize &- 4, let next = bytes.uint16(at: block),
+        let length = bytes.uint16(at: block &+ 2), length >= 4
+      else { return -1 }
+      free &+= length
+      lowest = block &+ length
+      block = next
+    }
+    return free
   }
 
   private mutating func removeTorn() {
     let before = cells.count
     cells.removeAll { cell in torn.contains { $0.overlaps(cell.offset..<cell.end) } }
     tornCells = before - cells.count
+    misfits.removeAll { misfit in torn.contains { $0.overlaps(misfit.cell.offset..<misfit.cell.end) } }
   }
 
   /// Marks the cells whose rowids break the ascending order: all but the longest run that ascends.
@@ -165,8 +293,9 @@ extension LeafScan {
     _ keys: ClosedRange<Int64>, _ encoding: TextEncoding
   ) {
     // With all pointers at hand only those that led nowhere can have more cells; the rest of the page is free space.
-    guard !isHeaderSound || badPointers > 0 else { return }
-    let covered = cells.map { $0.offset..<$0.end }.sorted { $0.lowerBound < $1.lowerBound }
+    guard !isHeaderSound || badPointers > misfits.count else { return }
+    let covered = (cells.map { $0.offset..<$0.end } + misfits.map { $0.cell.offset..<$0.cell.end })
+      .sorted { $0.lowerBound < $1.lowerBound }
     var found = Carving.cells(
       bytes, in: lowest..<geometry.usableSize, kind: kind, shape: shape, geometry: geometry, covered: covered,
       encoding: encoding)
@@ -180,7 +309,8 @@ extension LeafScan {
       let slack = Int64(max(64, 4 * (cells.count + badPointers)))
       found.removeAll { $0.rowid < low.subtractingClamped(slack) || $0.rowid > high.addingClamped(slack) }
     }
-    if isHeaderSound, found.count > badPointers { found.removeLast(found.count - badPointers) }
+    let lost = badPointers - misfits.count
+    if isHeaderSound, found.count > lost { found.removeLast(found.count - lost) }
     carved = found.count
     cells += found
   }

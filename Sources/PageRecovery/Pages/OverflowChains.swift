@@ -12,14 +12,20 @@ final class OverflowChains {
 
     /// The bytes of the row on its last page.
     var usedOnLast = 0
+
+    /// What its last page leads to; 0 where it ends there, as it should.
+    var leadsOnTo: UInt32 = 0
   }
 
   /// How a chain ended.
   enum Outcome {
     case whole(Chain)
 
-    /// A page is missing, is of another kind, or leads on where the chain should end.
+    /// A page is missing, or is of another kind.
     case broken
+
+    /// It is as long as it should be, and its last page leads on; nothing was claimed.
+    case leadingOn(Chain)
 
     /// A part of a page is lost.
     case torn
@@ -77,6 +83,19 @@ final class OverflowChains {
 
   private var buffer: [UInt8]
 
+  /// How many pages there are from a page to the end of what it leads to, as far as that was needed; -1 where it leads
+  /// astray.
+  private var lengths: [UInt32: Int] = [:]
+
+  /// How many pages had changed places when that was found out.
+  private var movedCount = 0
+
+  /// What the pointer maps say; nil until that is asked for.
+  private var pointerMaps: PointerMaps?
+
+  /// How many lengths are kept at most.
+  private static let lengthLimit = 1 << 16
+
   init(_ reader: PageReader) {
     self.reader = reader
     buffer = reader.makeBuffer()
@@ -114,7 +133,8 @@ final class OverflowChains {
       if let obstacle = obstacle(at: page, map, isOwn: claim.isOwn) { return obstacle }
       let used = min(perPage, length - payload.count)
       let next: UInt32
-      switch try link(at: page, used: used, isLast: payload.count + used >= length, &buffer) {
+      let left = (length - payload.count - used + perPage - 1) / perPage
+      switch try link(at: page, used: used, left: left, &buffer) {
       case .next(let number): next = number
       case .torn: return .torn
       case .broken: return .broken
@@ -125,6 +145,10 @@ final class OverflowChains {
       (chain.lastPage, chain.usedOnLast) = (page, used)
       guard chain.places.count <= Int(reader.pageCount) else { return .broken }
       page = next
+    }
+    if page != 0 {
+      chain.leadsOnTo = page
+      return .leadingOn(chain)
     }
     guard let tree = claim.tree else { return .whole(chain) }
     if !claim.isOwn, chain.places.contains(where: { map.fate($0) == .overflow }) { return .shared }
@@ -156,9 +180,9 @@ final class OverflowChains {
   ///
   /// - Parameters:
   ///   - used: the bytes of the row on it.
-  ///   - isLast: whether the row ends on it.
+  ///   - left: how many pages the row needs behind it.
   private func link(
-    at page: UInt32, used: Int, isLast: Bool, _ buffer: inout [UInt8]
+    at page: UInt32, used: Int, left: Int, _ buffer: inout [UInt8]
   ) throws(SalvageError) -> Link {
     let place = reader.moved[page] ?? page
     guard try reader.read(page, into: &buffer) else { return .broken }
@@ -166,12 +190,56 @@ final class OverflowChains {
     let next = bytes.uint32(at: 0) ?? 0
     if reader.presentCount(place) < 4 + used { return .torn }
     if !TornSectors.ranges(bytes, content: 0..<(4 + used)).isEmpty { return .torn }
-    guard isLast ? next == 0 : next >= 2 && next <= reader.pageCount && next != page else { return .broken }
-    if checksSwaps, !isLast, next != page + 1 {
-      if try leads(from: next - 1, to: page + 1, apartFrom: page) { return .broken }
+    // The length of the row says where its chain ends; what the last page leads to is for the caller to judge.
+    guard left > 0 else { return .next(next) }
+    guard next >= 2, next <= reader.pageCount, next != page else { return .broken }
+    if checksSwaps, next != page + 1 {
+      if try leads(from: next - 1, to: page + 1, apartFrom: page), try !isOwnLink(from: page, to: next, left: left) {
+        return .broken
+      }
       if try isCopy(place, of: next - 1, buffer) { return .broken }
     }
     return .next(next)
+  }
+
+  /// Whether a page leads where it should although another one leads where it would be expected to: SQLite took free pages
+  /// in such an order.
+  ///
+  /// The pointer maps know. Without them the lengths tell, where the rest of the chain is as long as the row needs it and
+  /// what the other page leads to is not.
+  private func isOwnLink(from page: UInt32, to next: UInt32, left: Int) throws(SalvageError) -> Bool {
+    if pointerMaps == nil { pointerMaps = try PointerMaps(reader) }
+    if let entry = try pointerMaps?.entry(for: next) {
+      return entry.kind == .overflowNext && entry.parent == page
+    }
+    guard try length(from: next) == left, let other = try length(from: page + 1) else { return false }
+    return other != left
+  }
+
+  /// How many pages there are from a page to the one that leads no further; nil where they lead astray.
+  private func length(from first: UInt32) throws(SalvageError) -> Int? {
+    if movedCount != reader.moved.count {
+      lengths = [:]
+      movedCount = reader.moved.count
+    }
+    var pages: [UInt32] = []
+    var page = first
+    var head = reader.makeBuffer()
+    while page != 0, lengths[page] == nil {
+      // A circle ends at the limit.
+      guard page >= 2, page <= reader.pageCount, lengths.count + pages.count < Self.lengthLimit,
+        try reader.read(page, into: &head)
+      else {
+        for page in pages { lengths[page] = -1 }
+        return nil
+      }
+      pages.append(page)
+      page = head.span.uint32(at: 0) ?? 0
+    }
+    let rest = page == 0 ? 0 : lengths[page] ?? -1
+    for (place, page) in pages.reversed().enumerated() { lengths[page] = rest < 0 ? -1 : rest + place + 1 }
+    let length = pages.isEmpty ? rest : lengths[first] ?? -1
+    return length < 0 ? nil : length
   }
 
   /// Whether a page stands at its own place too, so that it was written here over another one.

@@ -21,6 +21,9 @@ public enum DoubtReason: String, Sendable, Hashable, Codable, CaseIterable {
   /// A value of it is of another kind than its column, as no other row's there.
   case unusualValue = "unusual-value"
 
+  /// A part of a long value of it is lost or doubtful; its other values are as they were.
+  case longValue = "long-value"
+
   /// Only free space still had it, where former versions are too.
   case freeSpace = "free-space"
 
@@ -43,6 +46,7 @@ public enum DoubtReason: String, Sendable, Hashable, Codable, CaseIterable {
     case .unfinishedTransaction: "a transaction that did not end may have changed them and its journal is gone"
     case .invalidText: "their text is not valid in the store's encoding"
     case .unusualValue: "a value of theirs is of another kind than its column"
+    case .longValue: "a part of a long value of theirs is lost or doubtful"
     case .freeSpace: "only free space still had them, perhaps as they were before"
     case .otherThanKit: "their bytes are not those that a recovery kit noted"
     case .fromBackup: "they are from a backup and may have been changed or deleted since"

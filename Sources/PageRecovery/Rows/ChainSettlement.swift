@@ -19,6 +19,7 @@ struct ChainSettlement {
   /// Tries rows again whose long values could not be put together, after looking for overflow pages that stand at each
   /// other's places, until nothing more is found.
   mutating func run() throws(SalvageError) {
+    if isCoherent { context.chains.checksSwaps = false }
     try settleRivals()
     for _ in 0..<8 where !longRows.pending.broken.isEmpty {
       guard try swaps.run(longRows.pending.broken) else { break }
@@ -30,6 +31,12 @@ struct ChainSettlement {
     try writeBroken()
     try settleRivals()
     try settleWaiting()
+  }
+
+  /// Whether every long value could be put together in a store without damage: then no page has changed places, and chains
+  /// that cross each other are as SQLite wrote them.
+  private var isCoherent: Bool {
+    context.isSound && context.reader.moved.isEmpty && longRows.pending.broken.isEmpty
   }
 
   private mutating func writeBroken() throws(SalvageError) {
@@ -104,7 +111,9 @@ struct ChainSettlement {
   /// Finds out which of the rows that wait have ends of chains that changed places, puts those back, and writes all.
   private mutating func settleWaiting() throws(SalvageError) {
     guard !longRows.pending.waiting.isEmpty else { return }
-    let rows = try ChainEndSearch(context).run(longRows.pending.takeWaiting())
+    let waiting = longRows.pending.takeWaiting()
+    let isChecked = context.chains.checksSwaps
+    let rows = isChecked ? try ChainEndSearch(context).run(waiting) : waiting
     var buffer = context.reader.makeBuffer()
     var payload: [UInt8] = []
     var page: UInt32 = 0
@@ -112,7 +121,11 @@ struct ChainSettlement {
       let row = waiting.row
       guard try turn(to: row.page, from: &page, &buffer) else { continue }
       let verdict: LongRows.Verdict =
-        if let doubt = waiting.doubt { .disputed(reason: doubt) } else { .believed(remark: Self.exchanged) }
+        if let doubt = waiting.doubt {
+          .disputed(reason: doubt)
+        } else {
+          isChecked ? .believed(remark: Self.exchanged) : .none
+        }
       let isLive = try longRows.write(row, buffer.span, &payload, claim: .own(tree: row.tree), verdict)
       try noteDoubt(of: row, isLive: isLive)
     }

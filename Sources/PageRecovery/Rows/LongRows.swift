@@ -1,3 +1,5 @@
+internal import SQLiteFormat
+
 /// Puts rows with long values together and writes them; those that cannot be written yet are kept for later.
 struct LongRows {
   /// What was found out about a row whose pages were in doubt.
@@ -19,8 +21,14 @@ struct LongRows {
     /// Something else leads to a page of it.
     case contested
 
+    /// As long as it should be, and its chain leads on.
+    case leadingOn(OverflowChains.Chain)
+
     /// A part of it cannot be had, and why.
     case partial(reason: String)
+
+    /// What was found of it was never committed.
+    case uncommitted
   }
 
   let context: RowContext
@@ -62,7 +70,17 @@ struct LongRows {
       pending.keepRival(row)
       return false
     case .partial(let reason):
-      if !pending.keepBroken(row) { try keepApart(row, payload, reason) }
+      if !pending.keepBroken(row) { try keepApart(row, payload, reason, keepsPart: true) }
+      return false
+    case .leadingOn(let chain):
+      if pending.keepBroken(row) { return false }
+      if isBelievable(chain, payload) { return try write(row, payload, leadingOn: chain) }
+      let reason = "the chain of its long value leads on behind its end"
+      try keepApart(row, payload, reason, keepsPart: true)
+      return false
+    case .uncommitted:
+      let reason = "not committed; its long value goes on behind the end of the database"
+      if !pending.keepBroken(row) { try keepApart(row, payload, reason, keepsPart: false) }
       return false
     case .whole(let chain):
       switch verdict {
@@ -72,7 +90,7 @@ struct LongRows {
       case .believed(let remark):
         return try context.tables.write(row, payload.span, remark: remark)
       case .disputed(let reason):
-        try keepApart(row, payload, reason)
+        try keepApart(row, Array(payload.prefix(row.cell.local)), whole: payload, reason)
         return false
       }
     }
@@ -93,21 +111,83 @@ struct LongRows {
     let cell = row.cell
     payload.removeAll(keepingCapacity: true)
     for place in cell.payload..<(cell.payload + cell.local) { payload.append(bytes[place]) }
+    if cell.hasReservedTypes { RecordShape.clearReservedTypes(&payload) }
     switch try context.complete(&payload, of: cell, claim: claim) {
     case .whole(let chain): return .whole(chain)
+    case .leadingOn(let chain): return .leadingOn(chain)
     case .contested: return .contested
     case .broken: return .partial(reason: "the rest of a long value cannot be found")
     case .torn: return .partial(reason: "a part of a long value is lost")
     case .shared: return .partial(reason: "the rest of a long value belongs to another row too")
     case .behindEnd:
       goBehindEnd = true
-      return .partial(reason: "not committed; its long value goes on behind the end of the database")
+      return .uncommitted
     }
   }
 
-  private func keepApart(_ row: FoundRow, _ payload: [UInt8], _ reason: String) throws(SalvageError) {
+  /// Keeps a row apart of which a part is lost or not to be believed.
+  ///
+  /// - Parameters:
+  ///   - payload: what there is of it.
+  ///   - keepsPart: whether what is left of it is a live row, if no other version of it is found.
+  private func keepApart(
+    _ row: FoundRow, _ payload: [UInt8], _ reason: String, keepsPart: Bool
+  ) throws(SalvageError) {
+    // Where pages changed places, or something else leads to them too, only what is on the row's own page is its for sure.
+    let isSure = !context.chains.checksSwaps && context.crawl.map.contested.count == 0
+    let isCut = payload.count < row.cell.length
+    let known = isSure && isCut ? payload : Array(payload.prefix(row.cell.local))
+    try keepApart(row, keepsPart ? known : [], whole: payload, reason)
+  }
+
+  /// Keeps a row apart, and what is left of it as a live row.
+  ///
+  /// - Parameters:
+  ///   - part: the beginning of the row that is to be believed; empty for none.
+  ///   - payload: all that there is of it.
+  private func keepApart(
+    _ row: FoundRow, _ part: [UInt8], whole payload: [UInt8], _ reason: String
+  ) throws(SalvageError) {
     context.tables.tallies[row.tree].destroyed += 1
     try context.tables.keepApart(row, payload.span, source: context.tables.source(of: row.page), reason: reason)
+    guard row.cell.index >= 0, context.tables.trees[row.tree].hasRowids,
+      context.crawl.map.fate(row.page) == .tree || context.crawl.map.fate(row.page) == .placed,
+      let record = RecordBytes.part(part, encoding: context.reader.layout.encoding)
+    else { return }
+    try context.tables.keepPart(of: row, record)
+  }
+
+  /// Whether a row is to be believed whose last overflow page leads on, though the row ends there: SQLite does not look at
+  /// that number, and one wrong bit makes it of zero.
+  ///
+  /// Where it leads to a page that nothing else has, the page may be another one's, and the rest stand there.
+  private func isBelievable(_ chain: OverflowChains.Chain, _ payload: [UInt8]) -> Bool {
+    guard !context.chains.checksSwaps, !chain.places.contains(where: context.crawl.map.contested.contains),
+      RecordText.isValid(payload.span, at: 0, before: payload.count, encoding: context.reader.layout.encoding)
+    else { return false }
+    if chain.leadsOnTo > context.reader.pageCount { return chain.leadsOnTo.nonzeroBitCount == 1 }
+    switch context.crawl.map.fate(chain.leadsOnTo) {
+    case .tree, .placed, .overflow, .special, .free: return true
+    case .unclaimed, .damaged, .dead: return chain.leadsOnTo == 1
+    }
+  }
+
+  /// Writes a row whose last overflow page leads on.
+  private func write(
+    _ row: FoundRow, _ payload: [UInt8], leadingOn chain: OverflowChains.Chain
+  ) throws(SalvageError) -> Bool {
+    for place in chain.places { context.crawl.map.claim(place, .overflow, owner: row.tree) }
+    var doubtful = row
+    if row.doubtReason == nil { doubtful.doubtReason = .longValue }
+    guard try context.tables.write(doubtful, payload.span) else { return false }
+    // Another reason is noted by the phase that found the row.
+    guard row.doubtReason == nil else { return true }
+    try context.tables.noteDoubt(
+      .longValue, row: row.cell.rowid, of: row.tree,
+      EvidenceNotes.Origin(
+        page: row.page, cell: row.cell.index < 0 ? nil : row.cell.index, source: context.tables.source(of: row.page)),
+      words: "the chain of its long value leads on behind its end")
+    return true
   }
 
   /// Keeps a row that could be put together, where pages are known to have changed places; whether it does.

@@ -13,6 +13,9 @@ struct PageReading {
   /// What was wrong with pages that rows were read from.
   private(set) var wounds = PageWounds()
 
+  /// The values of the table that is being read that one wrong bit may have made of usual ones.
+  private var flippable = FlippableValues()
+
   private var tables: RowTables { context.tables }
   private var reader: PageReader { context.reader }
 
@@ -45,6 +48,7 @@ struct PageReading {
       if done & 255 == 0 { try progress(256) }
     }
     try progress(done & 255)
+    for row in flippable.takeSingle() { try tables.noteDoubt(.unusualValue, of: row) }
   }
 
   /// The pages of a table in the order in which they are read.
@@ -64,6 +68,9 @@ struct PageReading {
   }
 
   // MARK: One page
+
+  /// Whether most rows of the page at hand have values that its table is not declared for, and fit another one.
+  private var isLikeAnother = false
 
   /// What was taken from a page.
   private struct Taken {
@@ -87,6 +94,7 @@ struct PageReading {
 
   /// Reads the cells of a page.
   private mutating func read(_ bytes: Span<UInt8>, page: UInt32, tree index: Int, _ scan: inout LeafScan) {
+    isLikeAnother = false
     let tree = context.crawl.trees[index]
     let fate = context.crawl.map.fate(page)
     let kindByte = bytes[0]
@@ -95,29 +103,71 @@ struct PageReading {
     if fate == .damaged, let gap = tree.gaps.first(where: { $0.page == page }), gap.above < gap.upTo {
       keys = gap.above.addingClamped(1)...gap.upTo
     }
-    scan.read(
-      bytes, start: start, kind: context.kind(of: page, hasRowids: tree.hasRowids), shape: tree.shape,
-      geometry: reader.geometry, keys: keys,
-      admits: context.isSound && fate == .tree && tree.hasRowids && tree.shape.isStrict,
-      encoding: reader.layout.encoding, present: reader.presentCount(page))
+    func read(_ admission: LeafScan.Admission) {
+      scan.read(
+        bytes, start: start, kind: context.kind(of: page, hasRowids: tree.hasRowids), shape: tree.shape,
+        geometry: reader.geometry, keys: keys, admission: admission, encoding: reader.layout.encoding,
+        present: reader.presentCount(page))
+    }
+    read(admission(ofPage: page, tree))
+    if scan.mostlyStrange * 2 > scan.cells.count {
+      isLikeAnother = isLike(anotherTreeThan: index, bytes, start: start)
+      if isLikeAnother, !context.isSound { read(.mostlyUsual) }
+    }
     if fate != .damaged { wounds.note(page, scan) }
+  }
+
+  /// What becomes of rows on a page that do not fit its table.
+  ///
+  /// Where the tree leads to the page, that decides. On a page that was given to a table because its rows are like that
+  /// table's, rows that are not are none of it; and where the page was found by its content, nothing else is believed.
+  private func admission(ofPage page: UInt32, _ tree: Tree) -> LeafScan.Admission {
+    switch context.crawl.map.fate(page) {
+    case .tree: context.isSound || tree.hasRowids && tree.isComplete ? .all : tree.hasRowids ? .mostlyUsual : .misfits
+    case .placed: .misfits
+    default: .none
+    }
+  }
+
+  /// Whether the rows of a page are much more like those of another table than like those of its own, by their classes.
+  private func isLike(anotherTreeThan index: Int, _ bytes: Span<UInt8>, start: Int) -> Bool {
+    let tree = tables.trees[index]
+    let other = context.crawl.choice(of: bytes, start: start, hasRowids: tree.hasRowids) { place in
+      place != index && tables.live[place] != nil && !tables.trees[place].shape.isUntyped
+    }
+    guard let other else { return false }
+    let own = PageScore.score(bytes, start: start, tree.shape.admittingAll(), geometry: reader.geometry)
+    return own.map { other.score - $0 >= 1 } ?? true
   }
 
   /// Writes the rows of a page.
   private mutating func write(
     _ scan: LeafScan, _ bytes: Span<UInt8>, page: UInt32, tree index: Int, _ payload: inout [UInt8]
   ) throws(SalvageError) {
-    let pageDoubt = context.crawl.doubtReason(ofPage: page, tree: index)
+    let pageDoubt = context.crawl.doubtReason(ofPage: page, tree: index) ?? (isLikeAnother ? .unusualValue : nil)
     // Where all rows of the page are doubtful, it does not matter which of them have another reason too.
     let columns = pageDoubt == nil ? context.crawl.trees[index].doubt : nil
+    // SQLite lets any value stand in any column; where nothing else is wrong, that alone makes none doubtful.
+    let areBelieved =
+      context.isSound && pageDoubt == nil && scan.isWholeWithStrangers && !scan.isDamaged
+      && !scan.isOutOfOrder
     var taken = Taken()
     for cell in scan.cells {
       var row = FoundRow(tree: index, page: page, cell: cell, doubtReason: pageDoubt)
+      var suspects: [RecordShape.Flippable] = []
+      if cell.isUnusual, areBelieved, !cell.hasReservedTypes {
+        suspects = tables.trees[index].shape.flippable(bytes, cell)
+        // Whether a row with a long value becomes a live one is not known yet.
+        row.cell.isUnusual = cell.overflow != 0 && !suspects.isEmpty
+      }
       let isConfused = columns?.concerns(cell, bytes, encoding: reader.layout.encoding) ?? false
       if isConfused { row.doubtReason = .columnOrder }
-      if try write(row, bytes, &payload) { taken.add(row, isSingled: isConfused) }
+      guard try write(row, bytes, &payload) else { continue }
+      taken.add(row, isSingled: isConfused)
+      if !suspects.isEmpty, !row.cell.isUnusual, !isConfused { flippable.note(suspects, of: row) }
     }
-    tables.tallies[index].destroyed += Int64(max(0, scan.badPointers - scan.carved) + scan.tornCells)
+    let kept = context.keep(scan.misfits, of: page)
+    tables.tallies[index].destroyed += Int64(max(0, scan.badPointers - kept - scan.carved) + scan.tornCells)
     try note(taken, page: page, tree: index, pageDoubt)
   }
 
@@ -168,6 +218,11 @@ struct PageReading {
       return false
     }
     guard cell.overflow == 0 else { return try longRows.write(row, bytes, &payload) }
+    if cell.hasReservedTypes {
+      payload = context.localPart(of: cell, bytes)
+      RecordShape.clearReservedTypes(&payload)
+      return try tables.write(row, payload.span)
+    }
     return try tables.write(row, bytes.extracting(cell.payload..<(cell.payload &+ cell.length)))
   }
 
@@ -202,5 +257,27 @@ struct PageReading {
     tables.tallies[row.tree].destroyed += 1
     try tables.keepApart(
       row, payload.span, source: tables.source(of: row.page), reason: "its entity number is none of its table's")
+  }
+}
+
+/// Values that a single wrong bit may have made of usual ones: one that is alone in its column is doubtful, and where
+/// several rows have such values they are what the app wrote.
+private struct FlippableValues {
+  /// The only row with such a value in a column; nil where there are several.
+  private var rows: [RecordShape.Flippable: FoundRow?] = [:]
+
+  /// Notes the values of a live row.
+  mutating func note(_ values: [RecordShape.Flippable], of row: FoundRow) {
+    for value in values {
+      if rows[value] == nil { rows[value] = .some(row) } else { rows[value] = .some(nil) }
+    }
+  }
+
+  /// The rows with a value that no other row has the like of, each once; what was noted is forgotten.
+  mutating func takeSingle() -> [FoundRow] {
+    defer { rows = [:] }
+    var seen: Set<Int64> = []
+    return rows.values.compactMap(\.self).sorted { $0.cell.rowid < $1.cell.rowid }
+      .filter { seen.insert($0.cell.rowid).inserted }
   }
 }

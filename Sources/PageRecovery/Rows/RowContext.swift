@@ -20,6 +20,24 @@ final class RowContext {
   /// Whether no place of a tree lacks its page, so that the trees decide which rows are a table's.
   let isSound: Bool
 
+  /// Well-formed records on the pages of tables that cannot be rows of those.
+  private(set) var misfits: [Misfit] = []
+
+  /// A record on the page of a table that cannot be a row of it.
+  struct Misfit {
+    /// The page.
+    var page: UInt32
+
+    /// Its cell.
+    var cell: LeafCell
+
+    /// The fields of its record.
+    var fields: Int
+  }
+
+  /// How many such records are kept.
+  private static let misfitLimit = 1 << 16
+
   init(_ crawl: Crawl, _ tables: RowTables) {
     isSound = crawl.damage == 0
     reader = crawl.reader
@@ -29,6 +47,13 @@ final class RowContext {
     chains.checksSwaps = !crawl.reader.moved.isEmpty || crawl.map.hasCrossedLinks
     self.tables = tables
     self.crawl = crawl
+  }
+
+  /// Keeps records of a page that cannot be rows of its table; returns how many there was room for.
+  func keep(_ found: [LeafScan.Misfit], of page: UInt32) -> Int {
+    let kept = found.prefix(Self.misfitLimit - misfits.count)
+    misfits += kept.map { Misfit(page: page, cell: $0.cell, fields: $0.fields) }
+    return kept.count
   }
 
   /// Where the header of a page of rows begins: behind that of the database on page 1, unless page 1 is a copy of another.

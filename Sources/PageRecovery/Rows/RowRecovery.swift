@@ -49,6 +49,7 @@ struct RowRecovery {
     try reading.run(progress: progress)
     var settlement = ChainSettlement(context, reading.longRows)
     try settlement.run()
+    try context.tables.settleTexts(isSound: context.isSound && reading.wounds.pages.isEmpty)
     return (reading.wounds, settlement.longRows.goBehindEnd)
   }
 }

@@ -35,6 +35,27 @@ final class RowTables {
   /// The digests of records that look deleted; live rows that are the same strike them out.
   var deletedDigests: DeletedDigests?
 
+  /// What is left of rows whose long values are lost or doubtful, as records of their own.
+  private var parts: [(row: FoundRow, record: [UInt8])] = []
+
+  /// The bytes of these records.
+  private var partLength = 0
+
+  /// How many bytes of them are kept until all other versions of rows are written.
+  private static let partLimit = 32 << 20
+
+  /// Live rows with text that is not valid, by table, of which it is not decided yet whether they are doubtful.
+  private var invalidTexts: [Int: [FoundRow]] = [:]
+
+  /// How many those are.
+  private var invalidTextCount = 0
+
+  /// How many such rows are kept of all tables.
+  private static let invalidTextLimit = 1 << 17
+
+  /// How many rows of a table have such text at least, and the share of all of them, where its app writes it.
+  private static let writtenTexts = (count: 8, share: 10 as Int64)
+
   /// What is to be remembered for those who come after the rows.
   struct Memory: OptionSet {
     let rawValue: Int
@@ -113,7 +134,58 @@ final class RowTables {
       return
     }
     guard row.doubtReason == nil, cell.index < 0 || !isTextValid || cell.isUnusual else { return }
+    guard cell.index < 0 || isTextValid || cell.isUnusual else {
+      invalidTexts[row.tree, default: []].append(row)
+      invalidTextCount += 1
+      if invalidTextCount >= Self.invalidTextLimit { try settleTexts(isSound: false) }
+      return
+    }
     try noteDoubt(cell.index < 0 ? .foundByContent : isTextValid ? .unusualValue : .invalidText, of: row)
+  }
+
+  /// Decides about live rows with text that is not valid in the store's encoding: they are doubtful, unless nothing of the
+  /// store is damaged and so many rows of the table have such text that its app must have written it.
+  func settleTexts(isSound: Bool) throws(SalvageError) {
+    for (tree, rows) in invalidTexts.sorted(by: { $0.key < $1.key }) {
+      let isWritten =
+        rows.count >= Self.writtenTexts.count && Int64(rows.count) * Self.writtenTexts.share >= tallies[tree].recovered
+      guard !isSound || !isWritten else { continue }
+      for row in rows { try noteDoubt(.invalidText, of: row) }
+    }
+    invalidTexts = [:]
+    invalidTextCount = 0
+  }
+
+  // MARK: Parts of rows
+
+  /// Keeps what is left of a row, which becomes the live one where no other version of it is found.
+  func keepPart(of row: FoundRow, _ record: [UInt8]) throws(SalvageError) {
+    guard parts.count < PendingRows.limit, partLength + record.count <= Self.partLimit else {
+      try writePart(of: row, record)
+      return
+    }
+    parts.append((row, record))
+    partLength += record.count
+  }
+
+  /// Writes what is left of rows that are not there in another version: references to them live, and their other values.
+  func writeParts() throws(SalvageError) {
+    for (row, record) in parts { try writePart(of: row, record) }
+    parts = []
+    partLength = 0
+  }
+
+  private func writePart(of row: FoundRow, _ record: [UInt8]) throws(SalvageError) {
+    guard let table = live[row.tree], try !table.hasRow(row.cell.rowid) else { return }
+    var row = row
+    row.doubtReason = .longValue
+    guard try write(row, record.span) else { return }
+    try noteDoubt(.longValue, of: row)
+    if tallies[row.tree].destroyed > 0 {
+      tallies[row.tree].destroyed -= 1
+    } else if tallies[row.tree].onLostPages > 0 {
+      tallies[row.tree].onLostPages -= 1
+    }
   }
 
   // MARK: Doubts
@@ -193,6 +265,7 @@ extension DoubtReason {
       "a transaction that wrote to the table did not end, and its journal is gone; the row may have values of it"
     case .invalidText: "its text is not valid in the store's encoding"
     case .unusualValue: "a value of it is of another kind than its column"
+    case .longValue: "a part of a long value of it is lost or doubtful, and was left out"
     case .freeSpace: "only the free space of a page still has it"
     case .otherThanKit: "its bytes are not as the recovery kit noted them"
     case .fromBackup: "taken from a backup"

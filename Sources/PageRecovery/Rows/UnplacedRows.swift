@@ -1,9 +1,9 @@
 internal import SQLiteFormat
 
-/// The fifth phase: writes the rows of pages that no table can be told for into `lazaret_lost_and_found`, whose columns are
-/// those of SQLite's own table of that kind.
+/// The fifth phase: writes the rows of pages that no table can be told for, and those that cannot be rows of the table whose
+/// page they are on, into `lazaret_lost_and_found`, whose columns are those of SQLite's own table of that kind.
 ///
-/// In: those pages. Out: how many rows they have.
+/// In: those pages and rows. Out: how many rows they are.
 struct UnplacedRows {
   /// The most fields that the table has.
   private static let maximumFields = 500
@@ -13,33 +13,59 @@ struct UnplacedRows {
   /// Writes them; returns how many there are.
   func write() throws(SalvageError) -> Int64 {
     let pages = context.crawl.unplaced
-    guard !pages.isEmpty else { return 0 }
+    guard !pages.isEmpty || !context.misfits.isEmpty else { return 0 }
     var width = 1
     for page in pages { width = max(width, min(Self.maximumFields, context.crawl.map.fieldCount(page))) }
+    for misfit in context.misfits { width = max(width, min(Self.maximumFields, misfit.fields)) }
     let insertion = try makeTable(width: width)
+    var count: Int64 = 0
+    try forEachRow(on: pages, width: width) { cell, page, kind, payload throws(SalvageError) in
+      try insertion.insert(payload.span, from: 0, length: payload.count, firstParameter: 4, fields: width) { bound in
+        insertion.bind(Int64(page), at: 1)
+        insertion.bind(Int64(bound), at: 2)
+        if kind == .tableLeaf { insertion.bind(cell.rowid, at: 3) } else { insertion.bindNull(at: 3) }
+        if bound < width { for field in bound..<width { insertion.bindNull(at: 4 + field) } }
+      }
+      count += 1
+    }
+    return count
+  }
+
+  /// Reads the rows of pages, then those that cannot be rows of their page's table.
+  private func forEachRow(
+    on pages: [UInt32], width: Int, _ body: (LeafCell, UInt32, PageKind, [UInt8]) throws(SalvageError) -> Void
+  ) throws(SalvageError) {
     let any = RecordShape(
       fields: [RecordShape.Field](repeating: .init(allowed: .any, usual: .any), count: width), minimumFields: 1)
     var buffer = context.reader.makeBuffer()
     var scan = LeafScan()
-    var count: Int64 = 0
     for page in pages {
       guard try context.reader.readPlace(page, into: &buffer) else { continue }
       let kind = context.kind(of: page, hasRowids: context.crawl.map.look(page) == .tableLeaf)
       scan.read(
-        buffer.span, start: 0, kind: kind, shape: any, geometry: context.reader.geometry, carves: false)
-      for cell in scan.cells {
-        var payload = context.localPart(of: cell, buffer.span)
-        if cell.overflow != 0 { _ = try context.complete(&payload, of: cell) }
-        try insertion.insert(payload.span, from: 0, length: payload.count, firstParameter: 4, fields: width) { bound in
-          insertion.bind(Int64(page), at: 1)
-          insertion.bind(Int64(bound), at: 2)
-          if kind == .tableLeaf { insertion.bind(cell.rowid, at: 3) } else { insertion.bindNull(at: 3) }
-          if bound < width { for field in bound..<width { insertion.bindNull(at: 4 + field) } }
-        }
-        count += 1
-      }
+        buffer.span, start: 0, kind: kind, shape: any, geometry: context.reader.geometry, carves: false,
+        admission: .all)
+      for cell in scan.cells + scan.misfits.map(\.cell) { try body(cell, page, kind, payload(of: cell, buffer)) }
     }
-    return count
+    var current: UInt32 = 0
+    for misfit in context.misfits {
+      if misfit.page != current {
+        guard try context.reader.readPlace(misfit.page, into: &buffer) else { continue }
+        current = misfit.page
+      }
+      let owner = context.crawl.map.owner(misfit.page)
+      let hasRowids = owner.map { context.tables.trees[$0].hasRowids } ?? true
+      try body(
+        misfit.cell, misfit.page, context.kind(of: misfit.page, hasRowids: hasRowids), payload(of: misfit.cell, buffer))
+    }
+  }
+
+  /// The record of a cell, with its overflow pages as far as they can be had.
+  private func payload(of cell: LeafCell, _ page: [UInt8]) throws(SalvageError) -> [UInt8] {
+    var payload = context.localPart(of: cell, page.span)
+    if cell.overflow != 0 { _ = try context.complete(&payload, of: cell) }
+    RecordShape.clearReservedTypes(&payload)
+    return payload
   }
 
   /// Makes the table; returns the statement that writes a row.

@@ -29,7 +29,7 @@ extension RecordShape {
     let stored = definition.storedColumns
     fields = stored.map { index in
       if index == definition.rowidAlias { return Field(allowed: [.null], usual: [.null]) }
-      return Self.field(definition.columns[index], isStrict: isCoreData || definition.isStrict)
+      return Self.field(definition.columns[index], isCoreData: isCoreData, in: definition)
     }
     // Columns can be added to a table that has rows; key columns cannot.
     let lastKey = stored.lastIndex { definition.columns[$0].isPrimaryKey } ?? 0
@@ -44,7 +44,7 @@ extension RecordShape {
     fields = columns.map { name in
       guard let name, let index = table.column(named: name) else { return Field(allowed: .any, usual: .any) }
       if index == table.rowidAlias { return Field(allowed: [.integer], usual: [.integer]) }
-      return Self.field(table.columns[index], isStrict: isCoreData || table.isStrict)
+      return Self.field(table.columns[index], isCoreData: isCoreData, in: table)
     }
     if table.isWithoutRowid {
       for name in table.primaryKey where !columns.contains(where: { $0.map { isSame($0, name) } ?? false }) {
@@ -54,6 +54,12 @@ extension RecordShape {
       fields.append(Field(allowed: [.integer], usual: [.integer]))
     }
     minimumFields = fields.count
+  }
+
+  private static func field(_ column: ColumnDefinition, isCoreData: Bool, in table: TableDefinition) -> Field {
+    // A STRICT table takes anything as it is in a column of this type (sqlite.org/stricttables.html).
+    if table.isStrict, isSame(column.declaredType, "ANY") { return Field(allowed: .any, usual: .any) }
+    return field(column, isStrict: isCoreData || table.isStrict)
   }
 
   private static func field(_ column: ColumnDefinition, isStrict: Bool) -> Field {

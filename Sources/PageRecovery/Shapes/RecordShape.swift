@@ -122,42 +122,6 @@ struct RecordShape {
     return fit.map { $0.unusual == 0 && $0.fields >= 3 } ?? false
   }
 
-  /// How the record of a cell that does not fit compares with the shape: the fields that hold a value of another class,
-  /// and all of them; nil where the bytes are no record at all.
-  ///
-  /// Every field counts as strange where the record has more fields than the table, or another key or entity.
-  func strangeFields(_ bytes: Span<UInt8>, _ cell: LeafCell) -> (strange: Int, all: Int)? {
-    let end = cell.payload &+ cell.local
-    var offset = cell.payload
-    guard let headerLength = Varint.read(bytes, at: &offset, before: end), headerLength > 0,
-      headerLength <= Int64(cell.local)
-    else { return nil }
-    let headerEnd = cell.payload &+ Int(headerLength)
-    var body = headerEnd
-    var (strange, all) = (0, 0)
-    var isOther = false
-    while offset < headerEnd {
-      guard let code = Varint.read(bytes, at: &offset, before: headerEnd), let width = SerialType.length(of: code),
-        width <= Cell.maximumPayloadLength
-      else { return nil }
-      let storage = StorageClasses(serialType: code)
-      if all >= fields.count {
-        isOther = true
-      } else if !fields[all].allowed.contains(storage) {
-        strange += 1
-        if fields[all].allowed == .null { isOther = true }
-      }
-      if all == 1, let entityNumbers {
-        let number = storage == .integer ? Self.integer(code, bytes, at: body, before: end) : nil
-        if number.map(entityNumbers.contains) != true { isOther = true }
-      }
-      body &+= width
-      all += 1
-    }
-    guard all > 0, body &- cell.payload == cell.length else { return nil }
-    return (isOther ? all : strange, all)
-  }
-
   /// The number in the second field of a cell's record; nil where that is no number.
   func entityNumber(_ bytes: Span<UInt8>, _ cell: LeafCell) -> Int64? {
     let end = cell.payload &+ cell.local
@@ -170,8 +134,9 @@ struct RecordShape {
     return Self.integer(code, bytes, at: cell.payload &+ Int(headerLength) &+ width, before: end)
   }
 
+  /// The integer of a serial type; nil where it is not at hand.
   @inline(__always)
-  private static func integer(_ code: Int64, _ bytes: Span<UInt8>, at offset: Int, before end: Int) -> Int64? {
+  static func integer(_ code: Int64, _ bytes: Span<UInt8>, at offset: Int, before end: Int) -> Int64? {
     switch code {
     case 8: return 0
     case 9: return 1
