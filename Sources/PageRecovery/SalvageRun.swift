@@ -63,10 +63,14 @@ package struct SalvageRun {
     try newStore?.finish()
     var virtual = VirtualTables(in: makesVirtualTables ? found.definitions.entries : [], mayRebuild: false)
     try virtual.make { sql throws(SalvageError) in try database.answer(sql) }
+    // What a new store has of the declarations, its maker tells.
+    let declarations = newStore == nil ? tables.remarks + virtual.remarks : []
     return RawSalvage(
-      report: try report(found, outcome, kit, donorRemarks, tables.remarks + virtual.remarks), metadata: found.identity.metadata,
+      report: try report(found, outcome, kit, donorRemarks, tables.losses + declarations),
+      metadata: found.identity.metadata,
       layout: found.expected?.layout, basis: found.basis, foreignModel: found.foreignModel,
-      numbering: found.numbering, names: try found.names(), otherNames: tables.otherNames, entries: found.definitions.entries,
+      numbering: found.numbering, names: try found.names(), otherNames: tables.otherNames,
+      entries: found.definitions.entries,
       header: reader.layout.header, encoding: reader.layout.encoding, pageSize: reader.pageSize)
   }
 

@@ -44,6 +44,9 @@ final class OutputTable {
     case underOtherName
   }
 
+  /// How many names are tried where a table's own cannot be used.
+  private static let otherNames = 1000
+
   /// The name.
   let name: String
 
@@ -82,20 +85,30 @@ final class OutputTable {
     // Names that begin so are the result's own.
     let isOwnName = role == .live && definition.name.lowercased().hasPrefix("lazaret_")
     if isOwnName { refusal = "the name is one of the result's own" }
-    for declaration in Declaration.allCases where declaration == .underOtherName || !isOwnName {
+    for declaration in Declaration.allCases where declaration != .underOtherName && !isOwnName {
       do throws(SalvageError) {
-        return try OutputTable(definition, declaration, role: role, number: number, in: database, direct: direct)
+        return try OutputTable(
+          definition, declaration, role: role, number: "\(number)", in: database, direct: direct, refusal: &refusal)
       } catch {
-        guard error.kind == .output, declaration != .underOtherName else { throw error }
-        if refusal == nil { refusal = database.message }
+        guard error.kind == .output else { throw error }
       }
     }
-    return try OutputTable(definition, .underOtherName, role: role, number: number, in: database, direct: direct)
+    // A table of the store may have that name too.
+    for attempt in 1...Self.otherNames {
+      do throws(SalvageError) {
+        return try OutputTable(
+          definition, .underOtherName, role: role, number: attempt == 1 ? "\(number)" : "\(number)_\(attempt)",
+          in: database, direct: direct, refusal: &refusal)
+      } catch {
+        guard error.kind == .output, attempt < Self.otherNames else { throw error }
+      }
+    }
+    throw SalvageError(.output, operation: "write what was salvaged", detail: "a table could not be made")
   }
 
   private init(
-    _ definition: TableDefinition, _ declaration: Declaration, role: Role, number: Int, in database: OutputDatabase,
-    direct: (any NewTable)?
+    _ definition: TableDefinition, _ declaration: Declaration, role: Role, number: String, in database: OutputDatabase,
+    direct: (any NewTable)?, refusal: inout String?
   ) throws(SalvageError) {
     self.database = database
     self.direct = direct
@@ -107,12 +120,18 @@ final class OutputTable {
     hasRowid = shape.hasRowid
     aliasField = role == .live ? shape.alias : nil
     defaults = shape.fields.map { definition.columns[$0].affinity.literal(definition.columns[$0].defaultValue) }
-    try database.execute(shape.statement)
+    do throws(SalvageError) {
+      try database.execute(shape.statement)
+    } catch {
+      if refusal == nil { refusal = database.message }
+      throw error
+    }
     do throws(SalvageError) {
       insertion = try database.prepare(shape.insertion)
       comparison = try role == .live ? database.prepare(shape.comparison) : nil
       lookup = try shape.lookup.map { sql throws(SalvageError) in try database.prepare(sql) }
     } catch {
+      if refusal == nil { refusal = database.message }
       // The next attempt, with less of the declaration, may have the same name.
       try database.execute("DROP TABLE \(SQLText.quotedIdentifier(shape.name))")
       throw error

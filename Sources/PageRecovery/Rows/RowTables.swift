@@ -33,8 +33,11 @@ final class RowTables {
   /// Where the cells are whose long values were not put together, or have pages of another row; nil where it is not needed.
   private(set) var apartChains: Set<CellPlace>?
 
-  /// What is to be said of tables that could not be made as they are declared; each means that something of them is lost.
+  /// What is to be said of tables that could not be made as they are declared.
   private(set) var remarks: [String] = []
+
+  /// What is to be said of columns that no table has room for.
+  private(set) var losses: [String] = []
 
   /// The names that tables of live rows got where their own could not be used.
   private(set) var otherNames: [String: String] = [:]
@@ -92,7 +95,7 @@ final class RowTables {
       if role == .live, table.name != definition.name { otherNames[definition.name] = table.name }
     }
     if table.columnsLeftOut > 0, role == .live {
-      remarks.append(
+      losses.append(
         "the last \(table.columnsLeftOut) columns of \(name) were left out: SQLite has room for no more in a table")
     }
     return table
