@@ -25,6 +25,9 @@ package struct RawSalvage {
   /// What the store calls the tables and columns of the layout.
   package var names: StoreNames
 
+  /// The names of the tables that rows are in where they could not be made under their own.
+  package var otherNames: [String: String]
+
   /// The tables, indexes, views and triggers that the store's own schema lists, as far as it could be read.
   package var entries: [SchemaEntry]
 

@@ -23,8 +23,11 @@ package struct SalvageRun {
   ///
   /// - Parameters:
   ///   - output: the new database of rows as found.
+  ///   - makesVirtualTables: whether virtual tables are made again over the tables behind them.
   ///   - makeStore: makes the new store, so that only the rows that it does not take come into `output`.
-  package func raw(to output: FilePath, makeStore: StoreMaker? = nil) throws(SalvageError) -> RawSalvage {
+  package func raw(
+    to output: FilePath, makesVirtualTables: Bool = false, makeStore: StoreMaker? = nil
+  ) throws(SalvageError) -> RawSalvage {
     var found = try search.run()
     if let unfit = found.unfit { throw unfit }
     let reader = found.reader
@@ -59,10 +62,16 @@ package struct SalvageRun {
     try tables.notes.finish()
     try database.execute("COMMIT")
     try newStore?.finish()
+    var virtual = VirtualTables(in: makesVirtualTables ? found.definitions.entries : [], mayRebuild: false)
+    try virtual.make { sql throws(SalvageError) in try database.answer(sql) }
+    // What a new store has of the declarations, its maker tells.
+    let declarations = newStore == nil ? tables.remarks + virtual.remarks : []
     return RawSalvage(
-      report: try report(found, outcome, kit, donorRemarks), metadata: found.identity.metadata,
+      report: try report(found, outcome, kit, donorRemarks, tables.losses + declarations),
+      metadata: found.identity.metadata,
       layout: found.expected?.layout, basis: found.basis, foreignModel: found.foreignModel,
-      numbering: found.numbering, names: try found.names(), entries: found.definitions.entries,
+      numbering: found.numbering, names: try found.names(), otherNames: tables.otherNames,
+      entries: found.definitions.entries,
       header: reader.layout.header, encoding: reader.layout.encoding, pageSize: reader.pageSize)
   }
 
@@ -78,7 +87,7 @@ package struct SalvageRun {
   }
 
   private func report(
-    _ found: FoundTrees, _ outcome: RowOutcome, _ kit: KitEvidence?, _ donorRemarks: [String]
+    _ found: FoundTrees, _ outcome: RowOutcome, _ kit: KitEvidence?, _ donorRemarks: [String], _ tableRemarks: [String]
   ) throws(SalvageError) -> SalvageReport {
     let reader = found.reader
     var report = try SalvageReport(
@@ -88,7 +97,7 @@ package struct SalvageRun {
       report.backup = SalvageReport.BackupUse(
         date: donor.date, id: donor.id, rows: report.entities.reduce(0) { $0 + $1.fromBackup })
     }
-    let remarks = try found.remarks + LogIndex.remarks(evidence, reader) + outcome.remarks
+    let remarks = try found.remarks + LogIndex.remarks(evidence, reader) + outcome.remarks + tableRemarks
     report.remarks += remarks
     report.remarks += reader.layout.otherDatabases.map { "another database begins at byte \($0) of the file" }
     if !remarks.isEmpty || reader.overlay?.isCutOff == true { report.isComplete = false }

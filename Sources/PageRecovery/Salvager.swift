@@ -83,7 +83,7 @@ public struct Salvager: Sendable {
     let target = try SalvageTarget(output, beside: evidence.files, in: fileSystem)
     do throws(SalvageError) {
       let run = SalvageRun(evidence: evidence, model: model, options: options)
-      var report = try run.raw(to: target.unfinished).report
+      var report = try run.raw(to: target.unfinished, makesVirtualTables: true).report
       try target.install()
       report.store = PathText(path)
       report.output = PathText(output)

@@ -135,7 +135,7 @@ struct DonorRows {
           .fromBackup, row: row.rowid, of: index, origin, words: words + ", and possibly changed or deleted since")
       } else {
         try outcome.tables.notes.noteRow(
-          tree.name,
+          outcome.tables.name(of: index),
           EvidenceNotes.RowNote(
             row: row.rowid, key: row.rowid, origin: origin, certainty: .probable, reason: words))
       }

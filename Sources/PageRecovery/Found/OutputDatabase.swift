@@ -72,6 +72,28 @@ package import SystemPackage
     return statement.integer(0)
   }
 
+  /// Carries a statement out to its end, whatever SQLite says to it.
+  ///
+  /// - Throws: the error of the file system.
+  func answer(_ sql: String) throws(SalvageError) -> VirtualTables.Answer {
+    do throws(SalvageError) {
+      let statement = try prepare(sql)
+      guard try statement.step() else { return .done(nil) }
+      let first = statement.text(0)
+      while try statement.step() {}
+      return .done(first)
+    } catch {
+      guard error.kind == .output else { throw error }
+      return .refused(message)
+    }
+  }
+
+  /// The most columns that a table can have.
+  var maximumColumns: Int { unsafe Int(sqlite3_limit(connection, SQLITE_LIMIT_COLUMN, -1)) }
+
+  /// What SQLite says of the last statement that failed; only to be asked of statements that hold no value of a row.
+  var message: String { unsafe printable(String(cString: sqlite3_errmsg(connection))) }
+
   /// The error for a result code; neither SQL nor values are in it.
   fileprivate func failure(_ code: Int32) -> SalvageError {
     let extended = unsafe sqlite3_extended_errcode(connection)
@@ -115,6 +137,11 @@ package import SystemPackage
 
   /// An integer of the row that the last step gave.
   func integer(_ column: Int) -> Int64 { unsafe sqlite3_column_int64(statement, Int32(column)) }
+
+  /// A value of the row that the last step gave, as text.
+  func text(_ column: Int) -> String? {
+    unsafe sqlite3_column_text(statement, Int32(column)).map { unsafe String(cString: $0) }
+  }
 
   func bind(_ value: Int64, at index: Int) { unsafe sqlite3_bind_int64(statement, Int32(index), value) }
   func bindNull(at index: Int) { unsafe sqlite3_bind_null(statement, Int32(index)) }

@@ -1,11 +1,12 @@
 internal import PersistentStore
 internal import RecoveryKit
 internal import SQLiteFormat
+internal import StoreFiles
 
 /// A table of the result: the live rows of one table of the store, or rows that are kept apart from them.
 ///
-/// It has the columns of the store's table with their types and its key. Checks, computed columns and triggers are left
-/// out: rows are kept as they were found.
+/// It has the columns of the store's table with their types and its key. Checks, triggers and the virtual columns, which no
+/// record holds, are left out: rows are kept as they were found.
 final class OutputTable {
   /// What the rows of an output table are.
   enum Role {
@@ -28,8 +29,29 @@ final class OutputTable {
     }
   }
 
+  /// How much of a table's declaration the output table has; each has less than the one before.
+  enum Declaration: CaseIterable {
+    /// Its name, the names and types of its columns, and its key.
+    case asDeclared
+
+    /// Its name and those of its columns.
+    case names
+
+    /// Its name; the columns are `c0`, `c1` and so on.
+    case tableName
+
+    /// None of it; the table is called `found_1`, by its number.
+    case underOtherName
+  }
+
+  /// How many names are tried where a table's own cannot be used.
+  private static let otherNames = 1000
+
   /// The name.
   let name: String
+
+  /// How many of the store's columns it has no room for.
+  let columnsLeftOut: Int
 
   /// Rows written.
   private(set) var count: Int64 = 0
@@ -50,47 +72,69 @@ final class OutputTable {
   /// Rows that SQLite inserted.
   private var insertedCount: Int64 = 0
 
-  init(
-    _ definition: TableDefinition, role: Role, in database: OutputDatabase, direct: (any NewTable)? = nil
+  /// Makes the table with as much of the declaration as SQLite accepts.
+  ///
+  /// - Parameters:
+  ///   - number: tells the table from others where its name cannot be used.
+  ///   - direct: the table of the new store that takes all rows it can; nil where all rows come into this one.
+  ///   - refusal: what SQLite said of the first declaration that it refused; nil where it accepted the first one.
+  static func make(
+    _ definition: TableDefinition, role: Role, number: Int, in database: OutputDatabase, direct: (any NewTable)? = nil,
+    refusal: inout String?
+  ) throws(SalvageError) -> OutputTable {
+    // Names that begin so are the result's own.
+    let isOwnName = role == .live && definition.name.lowercased().hasPrefix("lazaret_")
+    if isOwnName { refusal = "the name is one of the result's own" }
+    for declaration in Declaration.allCases where declaration != .underOtherName && !isOwnName {
+      do throws(SalvageError) {
+        return try OutputTable(
+          definition, declaration, role: role, number: "\(number)", in: database, direct: direct, refusal: &refusal)
+      } catch {
+        guard error.kind == .output else { throw error }
+      }
+    }
+    // A table of the store may have that name too.
+    for attempt in 1...Self.otherNames {
+      do throws(SalvageError) {
+        return try OutputTable(
+          definition, .underOtherName, role: role, number: attempt == 1 ? "\(number)" : "\(number)_\(attempt)",
+          in: database, direct: direct, refusal: &refusal)
+      } catch {
+        guard error.kind == .output, attempt < Self.otherNames else { throw error }
+      }
+    }
+    throw SalvageError(.output, operation: "write what was salvaged", detail: "a table could not be made")
+  }
+
+  private init(
+    _ definition: TableDefinition, _ declaration: Declaration, role: Role, number: String, in database: OutputDatabase,
+    direct: (any NewTable)?, refusal: inout String?
   ) throws(SalvageError) {
     self.database = database
     self.direct = direct
     hasEntityNumbers = definition.column(named: "Z_ENT") != nil
-    name = role.name(definition.name)
-    let stored = definition.storedColumns
-    fieldCount = stored.count
-    let isLive = role == .live
-    hasRowid = !definition.isWithoutRowid && isLive
-    let alias = isLive ? definition.rowidAlias.flatMap { alias in stored.firstIndex(of: alias) } : nil
-    aliasField = alias
-    defaults = stored.map { definition.columns[$0].affinity.literal(definition.columns[$0].defaultValue) }
-    try database.execute(Self.statement(definition, name: name, isLive: isLive))
-    let columns = stored.map { SQLText.quotedIdentifier(definition.columns[$0].name) }
-    let rowid = ["rowid", "_rowid_", "oid"].first { definition.column(named: $0) == nil }
-    let table = SQLText.quotedIdentifier(name)
-    var names = columns
-    if hasRowid, aliasField == nil, let rowid { names.insert(rowid, at: 0) }
-    // The rowid is always the first parameter, bound or not, so that fields have the same numbers everywhere.
-    var values = (0..<columns.count).map { $0 == alias ? "?1" : "?\($0 + 2)" }
-    if hasRowid, aliasField == nil, rowid != nil { values.insert("?1", at: 0) }
-    insertion = try database.prepare(
-      "INSERT OR IGNORE INTO \(table) (\(names.joined(separator: ", "))) VALUES (\(values.joined(separator: ", ")))")
-    if isLive {
-      var conditions = columns.enumerated().filter { $0.offset != alias }.map { "\($0.element) IS ?\($0.offset + 2)" }
-      if let aliasField {
-        conditions.insert("\(columns[aliasField]) = ?1", at: 0)
-      } else if hasRowid, let rowid {
-        conditions.insert("\(rowid) = ?1", at: 0)
-      }
-      comparison = try database.prepare("SELECT 1 FROM \(table) WHERE \(conditions.joined(separator: " AND "))")
-      let key = alias.map { columns[$0] } ?? rowid
-      lookup =
-        definition.isWithoutRowid
-        ? nil
-        : try key.map { name throws(SalvageError) in try database.prepare("SELECT 1 FROM \(table) WHERE \(name) = ?1") }
-    } else {
-      comparison = nil
-      lookup = nil
+    let shape = Shape(definition, declaration, role: role, number: number, maximumColumns: database.maximumColumns)
+    name = shape.name
+    columnsLeftOut = shape.columnsLeftOut
+    fieldCount = shape.fields.count
+    hasRowid = shape.hasRowid
+    aliasField = role == .live ? shape.alias : nil
+    defaults = shape.fields.map { definition.columns[$0].affinity.literal(definition.columns[$0].defaultValue) }
+    do throws(SalvageError) {
+      try database.execute(shape.statement)
+    } catch {
+      if refusal == nil { refusal = database.message }
+      throw error
+    }
+    do throws(SalvageError) {
+      insertion = try database.prepare(shape.insertion)
+      comparison = try role == .live ? database.prepare(shape.comparison) : nil
+      lookup = try shape.lookup.map { sql throws(SalvageError) in try database.prepare(sql) }
+    } catch {
+      if refusal == nil { refusal = database.message }
+      // The next attempt, with less of the declaration, may have the same name.
+      try database.execute("DROP TABLE \(SQLText.quotedIdentifier(shape.name))")
+      throw error
     }
   }
 
@@ -112,6 +156,17 @@ final class OutputTable {
     count &+= 1
     insertedCount &+= 1
     return true
+  }
+
+  /// Writes a row into a table of rows that are not live.
+  ///
+  /// - Parameter rowid: the rowid that it has, or had; nil where that is lost.
+  func insertApart(_ record: Span<UInt8>, rowid: Int64?) throws(SalvageError) {
+    try insertion.insert(record, from: 0, length: record.count, firstParameter: 2, fields: fieldCount) { bound in
+      if let rowid { insertion.bind(rowid, at: 1) } else { insertion.bindNull(at: 1) }
+      fill(insertion, from: bound)
+    }
+    count &+= 1
   }
 
   /// The number of rows that have an entity number, in the live table.
@@ -155,64 +210,6 @@ final class OutputTable {
   private func fill(_ statement: OutputStatement, from bound: Int) {
     guard bound < fieldCount else { return }
     for field in bound..<fieldCount where field != aliasField { statement.bind(defaults[field], at: field + 2) }
-  }
-
-  /// The statement that makes the table: names quoted, types as declared where they are words, and the key.
-  private static func statement(_ definition: TableDefinition, name: String, isLive: Bool) -> String {
-    // Virtual generated columns are not stored and come out empty.
-    var parts = definition.columns.indices.map { index in
-      let column = definition.columns[index]
-      var text = SQLText.quotedIdentifier(column.name)
-      if !column.declaredType.isEmpty { text += " " + safeType(column.declaredType) }
-      if isLive, index == definition.rowidAlias { text += " PRIMARY KEY" }
-      if isLive, definition.isWithoutRowid, let collation = column.collation,
-        ["nocase", "rtrim", "binary"].contains(collation.lowercased())
-      {
-        text += " COLLATE \(collation)"
-      }
-      return text
-    }
-    // Without a key that is known a table has rowids, which nobody sees.
-    let isWithoutRowid = isLive && definition.isWithoutRowid && !definition.primaryKey.isEmpty
-    if isWithoutRowid {
-      parts.append("PRIMARY KEY (\(definition.primaryKey.map(SQLText.quotedIdentifier).joined(separator: ", ")))")
-    }
-    return "CREATE TABLE \(SQLText.quotedIdentifier(name)) (\(parts.joined(separator: ", ")))"
-      + (isWithoutRowid ? " WITHOUT ROWID" : "")
-  }
-
-  /// A declared type as it may be written: its affinity matters, and nothing of it may become another part of a statement.
-  private static func safeType(_ type: String) -> String {
-    let isPlain = type.utf8.allSatisfy { byte in
-      let letter = byte | 0x20
-      return letter >= UInt8(ascii: "a") && letter <= UInt8(ascii: "z") || byte >= 0x30 && byte <= 0x39
-        || byte == UInt8(ascii: "_") || byte == UInt8(ascii: " ") || byte == UInt8(ascii: "(")
-        || byte == UInt8(ascii: ")") || byte == UInt8(ascii: ",")
-    }
-    let isBalanced = !type.contains("(") || type.range(isSizeAtEnd: ())
-    let hasKeyword = type.split { $0 == " " || $0 == "(" }.contains { keywords.contains($0.uppercased()) }
-    return isPlain && isBalanced && !hasKeyword && type.utf8.first.map { $0 | 0x20 >= 0x61 } == true
-      ? type : SQLText.quotedIdentifier(type)
-  }
-
-  /// The words that SQLite takes for no name, and so for no part of a type (sqlite.org/lang_keywords.html, those that its
-  /// grammar lets fall back to no identifier).
-  private static let keywords: Set<String> = [
-    "ADD", "ALL", "ALTER", "AND", "AS", "AUTOINCREMENT", "BETWEEN", "CASE", "CHECK", "COLLATE", "COMMIT", "CONSTRAINT",
-    "CREATE", "DEFAULT", "DEFERRABLE", "DELETE", "DISTINCT", "DROP", "ELSE", "ESCAPE", "EXISTS", "FOREIGN", "FROM",
-    "GROUP", "HAVING", "IN", "INDEX", "INSERT", "INTO", "IS", "ISNULL", "JOIN", "LIMIT", "NOT", "NOTHING", "NOTNULL",
-    "NULL", "ON", "OR", "ORDER", "PRIMARY", "REFERENCES", "RETURNING", "SELECT", "SET", "TABLE", "THEN", "TO",
-    "TRANSACTION", "UNION", "UNIQUE", "UPDATE", "USING", "VALUES", "WHEN", "WHERE",
-  ]
-}
-
-extension String {
-  /// Whether the only parentheses are those of a size at the end: `VARCHAR(255)`, `DECIMAL(10,5)`.
-  fileprivate func range(isSizeAtEnd: Void) -> Bool {
-    guard let open = firstIndex(of: "("), last == ")" else { return false }
-    return self[index(after: open)..<index(before: endIndex)].utf8.allSatisfy {
-      $0 >= 0x30 && $0 <= 0x39 || $0 == UInt8(ascii: ",")
-    }
   }
 }
 

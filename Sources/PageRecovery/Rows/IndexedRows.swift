@@ -85,7 +85,7 @@ struct IndexedRows {
       tables.tallies[table].fromIndex += 1
       if tables.tallies[table].onLostPages > 0 { tables.tallies[table].onLostPages -= 1 }
       try tables.notes.noteRow(
-        trees[table].name,
+        tables.name(of: table),
         EvidenceNotes.RowNote(
           row: rowid, key: rowid, origin: EvidenceNotes.Origin(page: page, cell: cell.index, source: "index"),
           certainty: .probable, reason: "rebuilt from an index that holds the whole row"))

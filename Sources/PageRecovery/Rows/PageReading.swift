@@ -183,7 +183,7 @@ struct PageReading {
     let tree = tables.trees[index]
     let fate = context.crawl.map.fate(page)
     try tables.notes.notePage(
-      tree.name,
+      tables.name(of: index),
       EvidenceNotes.PageNote(
         page: page, source: tables.source(of: page), foundBy: Self.foundBy(fate), keys: taken.first...taken.last,
         rows: taken.rows, certainty: fate == .placed ? .probable : .certain, doubt: doubt,

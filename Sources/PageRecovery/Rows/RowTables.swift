@@ -1,4 +1,5 @@
 internal import SQLiteFormat
+internal import StoreFiles
 
 /// The tables that rows are written into, the notes on where they came from, and the account of each table.
 final class RowTables {
@@ -31,6 +32,15 @@ final class RowTables {
 
   /// Where the cells are whose long values were not put together, or have pages of another row; nil where it is not needed.
   private(set) var apartChains: Set<CellPlace>?
+
+  /// What is to be said of tables that could not be made as they are declared.
+  private(set) var remarks: [String] = []
+
+  /// What is to be said of columns that no table has room for.
+  private(set) var losses: [String] = []
+
+  /// The names that tables of live rows got where their own could not be used.
+  private(set) var otherNames: [String: String] = [:]
 
   /// The digests of records that look deleted; live rows that are the same strike them out.
   var deletedDigests: DeletedDigests?
@@ -87,9 +97,33 @@ final class RowTables {
   func makeTables(in store: (any NewTables)? = nil) throws(SalvageError) {
     for (index, tree) in trees.enumerated() {
       guard !tree.isInternal, !tree.isDropped, tree.kind != .index, let definition = tree.definition else { continue }
-      live[index] = try OutputTable(definition, role: .live, in: database, direct: store?.table(for: definition))
+      live[index] = try make(index, definition, .live, direct: store?.table(for: definition))
     }
   }
+
+  /// Makes a table with as much of its declaration as SQLite accepts, and notes what it refused.
+  private func make(
+    _ tree: Int, _ definition: TableDefinition, _ role: OutputTable.Role, direct: (any NewTable)? = nil
+  ) throws(SalvageError) -> OutputTable {
+    var refusal: String?
+    let table = try OutputTable.make(
+      definition, role: role, number: tree + 1, in: database, direct: direct, refusal: &refusal)
+    let name = printable(definition.name)
+    if let refusal {
+      let place = table.name == role.name(definition.name) ? "" : ", and is called \(table.name)"
+      remarks.append(
+        "the table \(name) was not made as it is declared (\(refusal)); its rows are in one with plain columns\(place)")
+      if role == .live, table.name != definition.name { otherNames[definition.name] = table.name }
+    }
+    if table.columnsLeftOut > 0, role == .live {
+      losses.append(
+        "the last \(table.columnsLeftOut) columns of \(name) were left out: SQLite has room for no more in a table")
+    }
+    return table
+  }
+
+  /// The name by which the notes have a table.
+  func name(of tree: Int) -> String { live[tree]?.name ?? trees[tree].name }
 
   /// Which file or log the bytes of a page are from.
   func source(of page: UInt32) -> String {
@@ -126,7 +160,7 @@ final class RowTables {
     let cell = row.cell
     if let remark, isTextValid, cell.index >= 0, !cell.isUnusual {
       try notes.noteRow(
-        trees[row.tree].name,
+        name(of: row.tree),
         EvidenceNotes.RowNote(
           row: cell.rowid, key: cell.rowid,
           origin: EvidenceNotes.Origin(page: row.page, cell: cell.index, source: source(of: row.page)),
@@ -207,7 +241,7 @@ final class RowTables {
     tallies[tree].doubts[reason, default: 0] += 1
     doubtedRows?[tree, default: []].insert(row)
     try notes.noteRow(
-      trees[tree].name,
+      name(of: tree),
       EvidenceNotes.RowNote(
         row: row, key: row, origin: origin, certainty: .doubtful, doubt: reason,
         reason: words ?? reason.words(ofTable: trees[tree])))
@@ -222,11 +256,10 @@ final class RowTables {
     guard let definition = trees[row.tree].definition else { return }
     if row.cell.overflow != 0 { apartChains?.insert(CellPlace(page: row.page, payload: row.cell.payload)) }
     if others[row.tree] == nil {
-      others[row.tree] = try OutputTable(definition, role: .other, in: database)
+      others[row.tree] = try make(row.tree, definition, .other)
     }
-    guard let table = others[row.tree],
-      try table.insert(record, from: 0, length: record.count, rowid: row.cell.rowid)
-    else { return }
+    guard let table = others[row.tree] else { return }
+    try table.insertApart(record, rowid: trees[row.tree].hasRowids ? row.cell.rowid : nil)
     tallies[row.tree].keptApart += 1
     let cell = row.cell.index < 0 ? nil : row.cell.index
     try notes.noteRow(
@@ -243,8 +276,9 @@ final class RowTables {
     _ record: Span<UInt8>, rowid: Int64?, of tree: Int, _ origin: EvidenceNotes.Origin, reason: String
   ) throws(SalvageError) {
     guard let definition = trees[tree].definition else { return }
-    if deleted[tree] == nil { deleted[tree] = try OutputTable(definition, role: .deleted, in: database) }
-    guard let table = deleted[tree], try table.insert(record, from: 0, length: record.count, rowid: 0) else { return }
+    if deleted[tree] == nil { deleted[tree] = try make(tree, definition, .deleted) }
+    guard let table = deleted[tree] else { return }
+    try table.insertApart(record, rowid: rowid)
     tallies[tree].deleted += 1
     try notes.noteRow(
       table.name,

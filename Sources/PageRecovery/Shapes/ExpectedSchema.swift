@@ -52,7 +52,7 @@ struct ExpectedSchema {
         guard !table.isWithoutRowid, table.rowidAlias == nil, !table.primaryKey.isEmpty else { continue }
         entries.append(
           SchemaEntry(
-            kind: .index, name: "sqlite_autodefinition\(table.name)_1", tableName: table.name, rootPage: 0, sql: nil))
+            kind: .index, name: "sqlite_autoindex_\(table.name)_1", tableName: table.name, rootPage: 0, sql: nil))
       } else if let index = IndexDefinition(sql: statement) {
         entries.append(
           SchemaEntry(kind: .index, name: index.name, tableName: index.tableName, rootPage: 0, sql: statement))
@@ -89,7 +89,7 @@ struct ExpectedSchema {
       guard known[table] != nil || joins[table] != nil, let sql = entries[index].sql else {
         // The automatic index of a join table's key.
         entries[index].tableName = names.table(table)
-        if joins[table] != nil { entries[index].name = "sqlite_autodefinition\(names.table(table))_1" }
+        if joins[table] != nil { entries[index].name = "sqlite_autoindex_\(names.table(table))_1" }
         continue
       }
       if entries[index].kind == .table {

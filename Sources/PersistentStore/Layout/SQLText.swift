@@ -22,6 +22,27 @@ package enum SQLText {
   /// The text as a string literal.
   package static func literal(_ text: String) -> String { "'\(doubling("'", in: text))'" }
 
+  /// The conjunction of conditions, grouped so that thousands of them make no expression that is too deep for SQLite.
+  ///
+  /// SQLite takes expressions of a depth of 1,000 (https://sqlite.org/limits.html); each `AND` adds one.
+  package static func all(_ conditions: [String]) -> String { grouped(conditions, by: " AND ", empty: "1") }
+
+  /// The disjunction of conditions, grouped likewise.
+  package static func any(_ conditions: [String]) -> String { grouped(conditions, by: " OR ", empty: "0") }
+
+  private static func grouped(_ conditions: [String], by word: String, empty: String) -> String {
+    guard !conditions.isEmpty else { return empty }
+    var conditions = conditions
+    while conditions.count > groupSize {
+      conditions = stride(from: 0, to: conditions.count, by: groupSize).map { start in
+        "(\(conditions[start..<min(start + groupSize, conditions.count)].joined(separator: word)))"
+      }
+    }
+    return conditions.joined(separator: word)
+  }
+
+  private static let groupSize = 100
+
   /// Doubles a quote, scalar by scalar, so that a quote with a combining mark is doubled too.
   private static func doubling(_ quote: Unicode.Scalar, in text: String) -> String {
     guard text.unicodeScalars.contains(quote) else { return text }

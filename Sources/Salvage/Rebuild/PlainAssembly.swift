@@ -16,6 +16,9 @@ struct PlainAssembly {
   var account: SalvageReport.Rebuild
   var remarks: [String] = []
 
+  /// Whether something that the schema declares is not in the new database, or not as it is declared.
+  var lacksDeclarations = false
+
   /// The rows that are in the new database, of the tables whose numbers the repair has changed.
   var recounts: [SalvageReport.Recount] = []
 
@@ -32,25 +35,21 @@ struct PlainAssembly {
 
   /// Fills the new database.
   mutating func run(tell: (Int64, Int64) throws -> Void) throws {
-    var statements = found.statements
-    for index in statements.indices where statements[index].kind == "table" {
-      guard statements[index].sql.uppercased().hasPrefix("CREATE VIRTUAL") else { continue }
-      remarks.append("the virtual table \(printable(statements[index].name)) was not made again")
-    }
-    statements.removeAll { $0.kind == "table" && $0.sql.uppercased().hasPrefix("CREATE VIRTUAL") }
-    var names = raw.all.map(\.name).filter { !$0.hasPrefix("lazaret_") }
+    let statements = found.statements.filter { !$0.isVirtual }
+    var names = raw.all.map(\.name).filter { !$0.hasPrefix("lazaret_") }.map(found.ownName)
     let known = Set(names.map { $0.lowercased() })
     names += statements.filter { $0.kind == "table" && !known.contains($0.name.lowercased()) }.map(\.name)
     let doubtful =
       found.report.hasDoubts
       ? try DoubtfulRows(database, raw, made: Set(store?.tables.keys.map(\.self) ?? [])) : nil
-    var plain = PlainTables(database, raw, doubtful, store)
+    var plain = try PlainTables(database, raw, doubtful, store, found)
     for (index, name) in names.enumerated() {
       account.setAside += try plain.make([name], by: statements, &aside)
       try tell(Int64(index + 1), Int64(names.count))
     }
-    try plain.makeRest(statements)
+    try plain.makeRest(statements, virtual: found.entries.filter { $0.kind == .table })
     remarks += plain.remarks
+    lacksDeclarations = !plain.remarks.isEmpty
     if let header = found.header, header.hasMagic {
       try database.execute(sql: "PRAGMA main.user_version = \(header.userVersion)")
       try database.execute(

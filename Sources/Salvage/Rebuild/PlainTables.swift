@@ -1,159 +1,225 @@
 internal import GRDB
 internal import PageRecovery
 internal import PersistentStore
+internal import SQLiteFormat
 internal import StoreFiles
 
 /// The tables that no model knows: made again by the statements that the store's schema, or the caller's, has for them.
 ///
-/// A statement that SQLite refuses is replaced by the plain table that the raw salvage made; nothing but a single
-/// `CREATE TABLE`, `CREATE INDEX`, `CREATE VIEW` or `CREATE TRIGGER` is ever run.
+/// Each table is made on its own. A declaration that SQLite refuses, or that exceeds the limits of ``Declarations``, is replaced
+/// by the plain table that the raw salvage made, so that it costs no row of its own table nor of others.
 struct PlainTables {
-  /// A statement of a schema.
-  struct Statement {
-    /// `table`, `index`, `view` or `trigger`.
-    var kind: String
+  typealias Statement = Declarations.Statement
 
-    /// The name of what it makes.
-    var name: String
-
-    /// The table it belongs to.
-    var table: String
-
-    /// The statement.
-    var sql: String
-  }
-
-  let database: Database
+  let database: GRDB.Database
   let raw: RawTables
   let doubtful: DoubtfulRows?
 
   /// The new store, some of whose tables have rows already.
   let store: NewStore?
 
-  /// What could not be made again, in words.
+  /// The names of raw tables that could not be made under their own.
+  let otherNames: [String: String]
+
+  private let declarations: Declarations
+
+  /// What could not be made again, in words; each means that something of the store is missing.
   private(set) var remarks: [String] = []
 
-  init(_ database: Database, _ raw: RawTables, _ doubtful: DoubtfulRows?, _ store: NewStore?) {
+  init(_ database: GRDB.Database, _ raw: RawTables, _ doubtful: DoubtfulRows?, _ store: NewStore?, _ found: RawSalvage)
+    throws
+  {
     self.database = database
     self.raw = raw
     self.doubtful = doubtful
     self.store = store
+    otherNames = Dictionary(found.otherNames.map { ($0.key.lowercased(), $0.value) }) { first, _ in first }
+    declarations = try Declarations(database)
   }
 
   /// Makes tables and fills them; returns the rows that a table refused, by table.
   ///
-  /// Unique indexes are made before the rows come, others after them; views and triggers are the caller's to make last.
+  /// Unique indexes are made before the rows come, others after them; virtual tables, views and triggers are the caller's to
+  /// make last.
   mutating func make(
     _ names: [String], by statements: [Statement], _ aside: inout SetAsideRows
   ) throws -> [SalvageReport.Rebuild.Repair] {
     var repairs: [SalvageReport.Rebuild.Repair] = []
     for name in names {
-      let statement = statements.first { $0.kind == "table" && $0.name.lowercased() == name.lowercased() }
-      let source = raw[name]
-      if let sql = statement?.sql.uppercased(), sql.hasPrefix("CREATE VIRTUAL") {
-        remarks.append("the virtual table \(printable(name)) was not made again; the tables behind it were")
-        continue
-      }
-      let isMade = try Bool.fetchOne(
-        database, sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND lower(name) = ?)",
-        arguments: [name.lowercased()])
-      if isMade != true, !(try statement.map { try run($0, expected: "TABLE") } ?? false) {
-        guard let source, try makePlain(source) else { continue }
-      }
-      let indexes = statements.filter { $0.kind == "index" && $0.table.lowercased() == name.lowercased() }
-      let unique = indexes.filter { $0.sql.uppercased().hasPrefix("CREATE UNIQUE") }
-      try makeIndexes(unique)
-      if let source { repairs += try fill(source, &aside) }
-      try makeIndexes(indexes.filter { !$0.sql.uppercased().hasPrefix("CREATE UNIQUE") })
+      let statement = statements.first { $0.kind == "table" && isSame($0.name, name) }
+      guard statement?.isVirtual != true else { continue }
+      let indexes = statements.filter { $0.kind == "index" && isSame($0.table, name) }
+      repairs += try make(name, by: statement, indexes, &aside)
     }
     return repairs
+  }
+
+  private mutating func make(
+    _ name: String, by statement: Statement?, _ indexes: [Statement], _ aside: inout SetAsideRows
+  ) throws -> [SalvageReport.Rebuild.Repair] {
+    let source = raw[otherNames[name.lowercased()] ?? name]
+    var reason: String?
+    if try !isMade(name), let statement { reason = try declarations.make(statement) }
+    if reason == nil, try isMade(name) {
+      let unique = indexes.filter { $0.sql.uppercased().hasPrefix("CREATE UNIQUE") }
+      try makeIndexes(unique)
+      guard let source else { return try finish(name, indexes) }
+      var repairs: [SalvageReport.Rebuild.Repair] = []
+      let rows = try count(source)
+      let isChecked = ([statement].compactMap(\.self) + unique).contains(where: \.hasExpressions)
+      reason = try declarations.attempt(rows: isChecked ? rows : nil) { try copy(source, into: name) }
+      // No expression of the schema is evaluated for what was refused.
+      if reason == nil {
+        reason = try declarations.attempt(rows: nil) { repairs = try keepRefused(of: source, in: name, &aside) }
+      }
+      if reason == nil { return repairs + (try finish(name, indexes)) }
+    }
+    if let reason {
+      remarks.append(
+        "the table \(printable(name)) could not be made as it is declared (\(reason)); "
+          + (source.map { "its rows are in \(printable($0.name)), with plain columns" } ?? "it is left out"))
+    }
+    guard let source else { return [] }
+    return try makePlain(source, insteadOf: name, &aside) + (try finish(source.name, indexes))
+  }
+
+  /// Makes the indexes of a table that has its rows.
+  private mutating func finish(_ name: String, _ indexes: [Statement]) throws -> [SalvageReport.Rebuild.Repair] {
+    try makeIndexes(indexes.filter { !$0.sql.uppercased().hasPrefix("CREATE UNIQUE") })
+    return []
+  }
+
+  private func isMade(_ name: String) throws -> Bool {
+    try Bool.fetchOne(
+      database, sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND lower(name) = ?)",
+      arguments: [name.lowercased()]) == true
+  }
+
+  private func count(_ table: RawTables.Table) throws -> Int64 {
+    try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(table.sql)") ?? 0
   }
 
   /// Makes indexes.
   mutating func makeIndexes(_ statements: [Statement]) throws {
     for index in statements {
-      if !(try run(index, expected: "INDEX")) {
-        remarks.append("the index \(printable(index.name)) could not be made again")
+      let table = SQLText.quotedIdentifier(index.table)
+      var rows: Int64 = 0
+      if index.hasExpressions, try isMade(index.table) {
+        rows = try Int64.fetchOne(database, sql: "SELECT count(*) FROM main.\(table)") ?? 0
+      }
+      if let reason = try declarations.make(index, rows: rows) {
+        remarks.append("the index \(printable(index.name)) could not be made again (\(reason))")
       }
     }
   }
 
-  /// Makes views and triggers.
-  mutating func makeRest(_ statements: [Statement]) throws {
+  /// Makes virtual tables over the tables behind them, then views and triggers.
+  ///
+  /// - Parameter entries: the schema's entries of the virtual tables.
+  mutating func makeRest(_ statements: [Statement], virtual entries: [SchemaEntry]) throws {
+    var virtual = VirtualTables(in: entries, mayRebuild: true)
+    try virtual.make { sql throws(any Error) in try answer(sql) }
+    remarks += virtual.remarks
     for statement in statements where statement.kind == "view" || statement.kind == "trigger" {
-      if !(try run(statement, expected: statement.kind.uppercased())) {
-        remarks.append("the \(statement.kind) \(printable(statement.name)) could not be made again")
+      if let reason = try declarations.make(statement) {
+        remarks.append("the \(statement.kind) \(printable(statement.name)) could not be made again (\(reason))")
       }
     }
   }
 
-  /// Runs a statement of a schema; false where it is not one that makes what it should, or SQLite refuses it.
-  private func run(_ statement: Statement, expected: String) throws -> Bool {
-    let words = statement.sql.prefix(200).uppercased().split(whereSeparator: { $0.isWhitespace || $0 == "(" }).prefix(3)
-    guard words.first == "CREATE",
-      words.dropFirst().first == expected[...] || words.first != nil && Array(words).last == expected[...]
-    else { return false }
+  private func answer(_ sql: String) throws -> VirtualTables.Answer {
     do {
-      // Of several statements in one text, this is an error.
-      try database.makeStatement(sql: statement.sql).execute()
-      return true
-    } catch let error as DatabaseError
-      where [.SQLITE_ERROR, .SQLITE_CONSTRAINT, .SQLITE_MISUSE].contains(error.resultCode)
-    {
-      return false
+      let row = try Row.fetchOne(database, sql: sql)
+      return .done(row.flatMap { String.fromDatabaseValue($0[0]) ?? Int64.fromDatabaseValue($0[0]).map { "\($0)" } })
+    } catch let error as DatabaseError where ResultCodeCause(error.extendedResultCode) == .content {
+      return .refused(error.message.map { printable($0) } ?? "SQLite reported code \(error.resultCode.rawValue)")
     }
   }
 
-  private func makePlain(_ source: RawTables.Table) throws -> Bool {
+  /// Puts the rows of a table into one as the raw salvage made it, in the place of what SQLite refused; where not even that
+  /// can be, they are set aside.
+  private mutating func makePlain(
+    _ source: RawTables.Table, insteadOf name: String, _ aside: inout SetAsideRows
+  ) throws -> [SalvageReport.Rebuild.Repair] {
+    // Rows that were written past SQLite are in a table that has no constraint.
+    if try isMade(name), store?.tables[name.lowercased()] == nil {
+      try database.execute(sql: "DROP TABLE main.\(SQLText.quotedIdentifier(name))")
+    }
     let sql = try String.fetchOne(
       database, sql: "SELECT sql FROM raw.sqlite_master WHERE type = 'table' AND name = ?", arguments: [source.name])
-    guard let sql else { return false }
-    return try run(Statement(kind: "table", name: source.name, table: source.name, sql: sql), expected: "TABLE")
+    let statement = sql.map { Statement(kind: "table", name: source.name, table: source.name, sql: $0) }
+    if try !isMade(source.name), let statement, let reason = try declarations.make(statement) {
+      remarks.append("the table \(printable(source.name)) could not be made (\(reason)); its rows were set aside")
+      return try setAside(source, count: count(source), &aside, where: "1")
+    }
+    if let reason = try declarations.attempt(rows: nil, { try copy(source, into: source.name) }) {
+      remarks.append("rows of \(printable(source.name)) could not be written (\(reason)); they were set aside")
+    }
+    return try keepRefused(of: source, in: source.name, &aside)
   }
 
-  /// Copies the rows, certain ones first; those that the table refuses are set aside.
-  private func fill(
-    _ source: RawTables.Table, _ aside: inout SetAsideRows
+  private func setAside(
+    _ source: RawTables.Table, count: Int64, _ aside: inout SetAsideRows, where condition: String
   ) throws -> [SalvageReport.Rebuild.Repair] {
-    guard try !source.isEmpty(database) else { return [] }
-    let taken = store?.tables[source.name.lowercased()]?.count ?? 0
-    let target = "main.\(SQLText.quotedIdentifier(source.name))"
+    guard count > 0 else { return [] }
+    try aside.keep(source, .refused, where: condition)
+    return [
+      SalvageReport.Rebuild.Repair(entity: source.name, property: nil, reason: .refused, count: count, primaryKeys: [])
+    ]
+  }
+
+  /// The columns of a table that are written, as far as the rows as found have them.
+  private func columns(of name: String, in source: RawTables.Table) throws -> [String] {
     let own = try String.fetchAll(
-      database, sql: "SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0", arguments: [source.name])
-    let columns = own.filter { source.column($0) != nil }
+      database, sql: "SELECT name FROM pragma_table_xinfo(?, 'main') WHERE hidden = 0", arguments: [name])
+    return own.filter { source.column($0) != nil }
+  }
+
+  /// Copies the rows, certain ones first.
+  private func copy(_ source: RawTables.Table, into name: String) throws {
+    let columns = try columns(of: name, in: source)
+    guard !columns.isEmpty else { return }
     var list = columns.map(SQLText.quotedIdentifier)
     var values = columns.map { "r.\(SQLText.quotedIdentifier(source.column($0) ?? $0))" }
     if let rowid = source.rowid {
       list.insert(rowid, at: 0)
       values.insert("r.\(rowid)", at: 0)
     }
-    guard !columns.isEmpty else { return [] }
     let insertion =
-      "INSERT OR IGNORE INTO \(target) (\(list.joined(separator: ", "))) "
+      "INSERT OR IGNORE INTO main.\(SQLText.quotedIdentifier(name)) (\(list.joined(separator: ", "))) "
       + "SELECT \(values.joined(separator: ", ")) FROM \(source.sql) AS r"
     if let doubtful, doubtful.tables.contains(source.name.lowercased()), let rowid = source.rowid {
       try database.execute(sql: "\(insertion) WHERE NOT \(doubtful.condition(source.name, key: "r.\(rowid)"))")
     }
     try database.execute(sql: insertion)
-    let before = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(source.sql)") ?? 0
+  }
+
+  /// Sets those rows aside that a table refused.
+  private func keepRefused(
+    of source: RawTables.Table, in name: String, _ aside: inout SetAsideRows
+  ) throws -> [SalvageReport.Rebuild.Repair] {
+    let target = "main.\(SQLText.quotedIdentifier(name))"
+    let before = try count(source) + (store?.tables[name.lowercased()]?.count ?? 0)
     let after = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(target)") ?? 0
-    guard after < before + taken else { return [] }
+    guard after < before else { return [] }
+    let columns = try columns(of: name, in: source)
+    // Where no column is shared, SQLite reads the declaration in another way than it was read here.
+    var condition = "1"
     var keys: [Int64] = []
-    if let rowid = source.rowid {
-      let condition = "NOT EXISTS (SELECT 1 FROM \(target) AS m WHERE m.\(rowid) = r.\(rowid))"
+    if let rowid = source.rowid, !columns.isEmpty {
+      condition = "NOT EXISTS (SELECT 1 FROM \(target) AS m WHERE m.\(rowid) = r.\(rowid))"
       keys = try Int64.fetchAll(
         database, sql: "SELECT r.\(rowid) FROM \(source.sql) AS r WHERE \(condition) ORDER BY 1 LIMIT 10")
-      try aside.keep(source, .refused, where: condition)
-    } else {
+    } else if !columns.isEmpty {
       let same = columns.map { name in
         "m.\(SQLText.quotedIdentifier(name)) IS r.\(SQLText.quotedIdentifier(source.column(name) ?? name))"
       }
-      try aside.keep(
-        source, .refused, where: "NOT EXISTS (SELECT 1 FROM \(target) AS m WHERE \(same.joined(separator: " AND ")))")
+      condition = "NOT EXISTS (SELECT 1 FROM \(target) AS m WHERE \(SQLText.all(same)))"
     }
+    try aside.keep(source, .refused, where: condition)
     return [
       SalvageReport.Rebuild.Repair(
-        entity: source.name, property: nil, reason: .refused, count: before + taken - after, primaryKeys: keys)
+        entity: name, property: nil, reason: .refused, count: before - after, primaryKeys: keys)
     ]
   }
 }

@@ -32,8 +32,9 @@ struct SetAsideRows {
     let key = table.rowid.map { "r.\($0)" } ?? "NULL"
     let selection =
       "SELECT '\(reason.rawValue)' AS lazaret_reason, \(key) AS lazaret_key, \(columns) FROM \(table.sql) AS r"
-    if made.insert(name).inserted {
+    if !made.contains(name) {
       try database.execute(sql: "CREATE TABLE \(name) AS \(selection) WHERE 0")
+      made.insert(name)
     }
     isUsed = true
     try database.execute(sql: "INSERT INTO \(name) \(selection) WHERE \(condition)")
@@ -42,7 +43,7 @@ struct SetAsideRows {
   /// Keeps the values of columns for which the new store has no place; returns whether there are any.
   mutating func keepColumns(_ columns: [String], of table: RawTables.Table) throws -> Bool {
     let list = columns.map(SQLText.quotedIdentifier)
-    let isAny = list.map { "\($0) IS NOT NULL" }.joined(separator: " OR ")
+    let isAny = SQLText.any(list.map { "\($0) IS NOT NULL" })
     guard
       try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM \(table.sql) WHERE \(isAny))") == true
     else { return false }

@@ -24,7 +24,7 @@ extension StoreAssembly {
       !own.contains(name.lowercased()) && !name.hasPrefix("lazaret_")
     }
     let statements = found.statements
-    var plain = PlainTables(database, raw, try doubt(), store)
+    var plain = try PlainTables(database, raw, try doubt(), store, found)
     account.setAside += try plain.make(names, by: statements, &aside)
     // Indexes of the app's own on the model's tables.
     let tables = Set((layout.tables.map(\.name) + layout.joinTables.map(\.name)).map { $0.lowercased() })
@@ -46,8 +46,10 @@ extension StoreAssembly {
       default: false
       }
     }
-    try plain.makeRest(foreign)
+    try plain.makeRest(
+      foreign, virtual: found.entries.filter { $0.kind == .table && !own.contains($0.name.lowercased()) })
     remarks += plain.remarks
+    if !plain.remarks.isEmpty { lacksDeclarations = true }
   }
 
   /// What an index is made of, whatever its name: older versions of Core Data gave other names.
@@ -57,11 +59,14 @@ extension StoreAssembly {
 }
 
 extension RawSalvage {
+  /// The name that the store has for a table of rows as found.
+  func ownName(_ name: String) -> String { otherNames.first { $0.value == name }?.key ?? name }
+
   /// The statements of the store's schema, as far as it could be read.
-  var statements: [PlainTables.Statement] {
+  var statements: [Declarations.Statement] {
     entries.compactMap { entry in
       guard let sql = entry.sql, !entry.name.lowercased().hasPrefix("sqlite_") else { return nil }
-      return PlainTables.Statement(kind: entry.kind.rawValue, name: entry.name, table: entry.tableName, sql: sql)
+      return Declarations.Statement(kind: entry.kind.rawValue, name: entry.name, table: entry.tableName, sql: sql)
     }
   }
 }

@@ -38,7 +38,10 @@ extension PlainAssembly {
     let changed = Set(account.setAside.map { $0.entity.lowercased() })
     for source in raw.all where !source.name.hasPrefix("lazaret_") {
       let isDoubtful = doubtful?.tables.contains(source.name.lowercased()) == true
-      guard isDoubtful || changed.contains(source.name.lowercased()) else { continue }
+      let own = found.ownName(source.name)
+      guard isDoubtful || changed.contains(own.lowercased()) || changed.contains(source.name.lowercased()) else {
+        continue
+      }
       let isMade = try Bool.fetchOne(
         database, sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND lower(name) = ?)",
         arguments: [source.name.lowercased()])

@@ -30,6 +30,9 @@ struct StoreAssembly {
   /// Whether the store has values that its model, or the one that its rows go into, has no place for.
   var hasForeignValues = false
 
+  /// Whether something that the store's own schema declares is not in the new store, or not as it is declared.
+  var lacksDeclarations = false
+
   /// The records that are in the new store, of the entities whose numbers the repair has changed.
   var recounts: [SalvageReport.Recount] = []
 

@@ -149,7 +149,7 @@ struct StoreReconstruction {
     var account: SalvageReport.Rebuild
     var remarks: [String]
 
-    /// Whether every value has a place and its file.
+    /// Whether every value has a place and its file, and every declaration was made again.
     var isWhole: Bool
 
     /// The records of the new store, where repairs have changed their numbers.
@@ -169,13 +169,15 @@ struct StoreReconstruction {
       if assembly.aside.isUsed { assembly.account.setAsideFile = Self.asidePath(output) }
       return Filled(
         account: assembly.account, remarks: assembly.remarks,
-        isWhole: assembly.missingFiles == 0 && !assembly.hasForeignValues, recounts: assembly.recounts)
+        isWhole: assembly.missingFiles == 0 && !assembly.hasForeignValues && !assembly.lacksDeclarations,
+        recounts: assembly.recounts)
     }
     var assembly = try PlainAssembly(database, found: found, store: store, account: account)
     try assembly.run(tell: tell)
     if assembly.aside.isUsed { assembly.account.setAsideFile = Self.asidePath(output) }
     return Filled(
-      account: assembly.account, remarks: assembly.remarks, isWhole: true, recounts: assembly.recounts)
+      account: assembly.account, remarks: assembly.remarks, isWhole: !assembly.lacksDeclarations,
+      recounts: assembly.recounts)
   }
 
   // MARK: The migration

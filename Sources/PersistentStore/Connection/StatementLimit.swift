@@ -1,0 +1,56 @@
+package import GRDB
+internal import GRDBSQLite
+
+/// A bound on what a statement may take whose expressions a store's own declarations give: steps and the length of values.
+///
+/// SQLite counts the steps of its virtual machine, so that the same statement ends at the same place on every machine.
+/// Where the limit ends a statement that writes, SQLite takes back the whole transaction.
+@safe package final class StatementLimit {
+  private let steps: Int64
+  private let valueLength: Int32
+  private var taken: Int64 = 0
+
+  /// Whether it has ended a statement.
+  package private(set) var isExceeded = false
+
+  /// How many steps SQLite takes between two looks at the limit.
+  private static let interval: Int32 = 1_000_000
+
+  /// A limit for one piece of work.
+  ///
+  /// - Parameters:
+  ///   - steps: the most steps of SQLite's virtual machine.
+  ///   - valueLength: the most bytes of a value that is made on the way.
+  package init(steps: Int64, valueLength: Int64) {
+    self.steps = steps
+    self.valueLength = Int32(clamping: valueLength)
+  }
+
+  /// Does the work under the limit; afterwards the connection is as it was.
+  ///
+  /// - Throws: what the work throws; `SQLITE_INTERRUPT` and ``isExceeded`` where it took more steps, `SQLITE_TOOBIG` where a
+  ///   value is longer.
+  package func apply<Value>(to database: Database, _ work: () throws -> Value) throws -> Value {
+    guard let connection = unsafe database.sqliteConnection else { return try work() }
+    let before = unsafe sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, -1)
+    _ = unsafe sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, min(before, valueLength))
+    unsafe sqlite3_progress_handler(
+      connection, Self.interval,
+      { context in
+        guard let context = unsafe context else { return 0 }
+        return unsafe Unmanaged<StatementLimit>.fromOpaque(context).takeUnretainedValue().count() ? 1 : 0
+      }, Unmanaged.passUnretained(self).toOpaque())
+    defer {
+      unsafe sqlite3_progress_handler(connection, 0, nil, nil)
+      _ = unsafe sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, before)
+    }
+    return try work()
+  }
+
+  /// Counts on, and returns whether that is too much.
+  private func count() -> Bool {
+    taken += Int64(Self.interval)
+    if taken > steps { isExceeded = true }
+    return isExceeded
+  }
+}

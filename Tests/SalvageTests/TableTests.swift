@@ -1,0 +1,350 @@
+import GRDB
+import Salvage
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+/// Tables with everything that SQLite lets a schema declare; SQLite makes the stores and tells what they hold.
+@Suite("Each table is made on its own, as it was declared")
+struct TableTests {
+  /// A store that SQLite made, and what a salvage made of it.
+  private struct Outcome {
+    let folder: TemporaryFolder
+    let store: DatabaseQueue
+    let out: DatabaseQueue
+    let report: SalvageReport
+
+    /// The rows of a table as SQLite reads them from the store and from the result, which may have them under another name.
+    func rows(_ table: String, _ columns: String = "*", as name: String? = nil) throws -> (before: Rows, after: Rows) {
+      (try TableTests.rows(store, table, columns), try TableTests.rows(out, name ?? table, columns))
+    }
+
+    /// The statement that declares something, in the store and in the result.
+    func declarations(_ name: String) throws -> (before: String?, after: String?) {
+      let sql = "SELECT sql FROM sqlite_master WHERE name = ?"
+      return (
+        try store.read { try String.fetchOne($0, sql: sql, arguments: [name]) },
+        try out.read { try String.fetchOne($0, sql: sql, arguments: [name]) }
+      )
+    }
+
+    /// The remark on a table.
+    func remark(on name: String) -> String? { report.remarks.first { $0.contains(name) } }
+  }
+
+  private typealias Rows = [[DatabaseValue]: Int]
+
+  private static func rows(_ queue: DatabaseQueue, _ table: String, _ columns: String) throws -> Rows {
+    try queue.read { database in
+      var rows: Rows = [:]
+      let cursor = try Row.fetchCursor(database, sql: "SELECT \(columns) FROM \"\(table)\"")
+      while let row = try cursor.next() { rows[row.map { $0.1 }, default: 0] += 1 }
+      return rows
+    }
+  }
+
+  /// Makes a store, and salvages it.
+  private func salvage(
+    raw: Bool = false, deleted: Bool = false, _ make: (Database) throws -> Void
+  ) throws -> Outcome {
+    let folder = try TemporaryFolder()
+    let path = folder.appending("Store.sqlite")
+    var configuration = Configuration()
+    configuration.allowsUnsafeTransactions = true
+    let queue = try DatabaseQueue(path: path.string, configuration: configuration)
+    try queue.writeWithoutTransaction { database in
+      try database.execute(sql: "PRAGMA secure_delete = 0; BEGIN")
+      try make(database)
+      try database.execute(sql: "COMMIT")
+    }
+    try queue.close()
+    let out = folder.appending("Out.sqlite")
+    let options = Salvager.Options(findsDeleted: deleted)
+    let report =
+      try raw
+      ? Salvager().salvageRaw(path, to: out, options: options) : Salvager().salvage(path, to: out, options: options)
+    return Outcome(
+      folder: folder, store: try DatabaseQueue(path: path.string), out: try DatabaseQueue(path: out.string),
+      report: report)
+  }
+
+  /// Changes what the schema says of a table that has its rows already.
+  private func redeclare(_ database: Database, _ table: String, _ sql: String) throws {
+    try database.execute(sql: "PRAGMA writable_schema = 1")
+    try database.execute(sql: "UPDATE sqlite_master SET sql = ? WHERE name = ?", arguments: [sql, table])
+    try database.execute(sql: "PRAGMA writable_schema = 0")
+  }
+
+  private func fill(_ database: Database, _ table: String, count: Int) throws {
+    for number in 1...count {
+      try database.execute(
+        sql: "INSERT INTO \(table) (id, a) VALUES (?, ?)", arguments: [number, "row \(number) of \(table)"])
+    }
+  }
+
+  // MARK: Declarations that are refused
+
+  @Test("A declaration that SQLite refuses costs neither its table nor others a row, and SQLite's words are told")
+  func refusedDeclaration() throws {
+    let outcome = try salvage { database in
+      try database.execute(
+        sql:
+          "CREATE TABLE good (id INTEGER PRIMARY KEY, a TEXT UNIQUE); CREATE TABLE bad (id INTEGER PRIMARY KEY, a TEXT)"
+      )
+      try fill(database, "good", count: 300)
+      try fill(database, "bad", count: 300)
+      // SQLite reads a check of a function that it lacks, and does not make a table with one.
+      try redeclare(
+        database, "bad", "CREATE TABLE bad (id INTEGER PRIMARY KEY, a TEXT CHECK (ofTheApp(a) > 0))")
+    }
+    for table in ["good", "bad"] {
+      let (before, after) = try outcome.rows(table)
+      #expect(before.count == 300)
+      #expect(after == before, "\(table)")
+    }
+    let (declared, made) = try outcome.declarations("good")
+    #expect(made == declared)
+    #expect(try #require(outcome.remark(on: "bad")).contains("no such function: ofTheApp"))
+    #expect(outcome.remark(on: "good") == nil)
+    #expect(!outcome.report.isComplete)
+    #expect(outcome.report.lost == 0)
+  }
+
+  @Test("A check that takes far more steps than a salvage may is left out and told", .timeLimit(.minutes(5)))
+  func costlyCheck() throws {
+    let terms = repeatElement("b", count: 200).joined(separator: "+")
+    let sums = repeatElement("(\(terms))", count: 250).joined(separator: "+")
+    let check = repeatElement("(\(sums))", count: 3).joined(separator: "+")
+    let outcome = try salvage { database in
+      try database.execute(
+        sql: """
+          CREATE TABLE good (id INTEGER PRIMARY KEY, a TEXT CHECK (a <> ''));
+          CREATE TABLE slow (id INTEGER PRIMARY KEY, a TEXT, b INTEGER DEFAULT 1)
+          """)
+      try fill(database, "good", count: 100)
+      try fill(database, "slow", count: 1000)
+      try redeclare(
+        database, "slow",
+        "CREATE TABLE slow (id INTEGER PRIMARY KEY, a TEXT, b INTEGER DEFAULT 1, CHECK (\(check) > 0))")
+    }
+    for table in ["good", "slow"] {
+      let (before, after) = try outcome.rows(table)
+      #expect(before.count == (table == "good" ? 100 : 1000))
+      #expect(after == before, "\(table)")
+    }
+    let (declared, made) = try outcome.declarations("good")
+    #expect(made == declared)
+    #expect(try outcome.declarations("slow").after?.contains("CHECK") == false)
+    #expect(try #require(outcome.remark(on: "slow")).contains("it takes too long"))
+    #expect(!outcome.report.isComplete)
+  }
+
+  @Test("Types that are no words come back", arguments: [false, true])
+  func oddTypes(raw: Bool) throws {
+    let outcome = try salvage(raw: raw) { database in
+      try database.execute(
+        sql: """
+          CREATE TABLE odd (id INTEGER PRIMARY KEY, 'a' TEXT"abc,", [b c] "x) y", d DECIMAL(10,5));
+          CREATE TABLE good (id INTEGER PRIMARY KEY, a TEXT)
+          """)
+      try fill(database, "odd", count: 50)
+      try fill(database, "good", count: 50)
+      try database.execute(sql: "UPDATE odd SET \"b c\" = id * 2, d = id / 3.0")
+    }
+    for table in ["odd", "good"] {
+      let (before, after) = try outcome.rows(table)
+      #expect(before.count == 50)
+      #expect(after == before, "\(table)")
+    }
+    #expect(outcome.report.isComplete, "\(outcome.report.remarks)")
+  }
+
+  @Test("Tables of more than a thousand columns come back beside others", arguments: [false, true])
+  func manyColumns(raw: Bool) throws {
+    let columns = (0..<1200).map { "c\($0)" }
+    let outcome = try salvage(raw: raw) { database in
+      try database.execute(
+        sql:
+          "CREATE TABLE wide (\(columns.joined(separator: ", "))); CREATE TABLE good (id INTEGER PRIMARY KEY, a TEXT)")
+      for row in 0..<5 {
+        let values = columns.indices.map { "\(row * 10_000 + $0)" }.joined(separator: ", ")
+        try database.execute(sql: "INSERT INTO wide VALUES (\(values))")
+      }
+      try fill(database, "good", count: 100)
+    }
+    let (before, after) = try outcome.rows("wide")
+    #expect(before.count == 5)
+    #expect(after == before)
+    let good = try outcome.rows("good")
+    #expect(good.after == good.before)
+    #expect(outcome.report.isComplete, "\(outcome.report.remarks)")
+  }
+
+  @Test("A table with a name that rows as found need themselves gets another one, and keeps it in a rebuilt store")
+  func namesOfTheResult() throws {
+    func make(_ database: Database) throws {
+      try database.execute(
+        sql: """
+          CREATE TABLE lazaret_evidence (id INTEGER PRIMARY KEY, a TEXT); CREATE TABLE found_1 (id INTEGER PRIMARY KEY, a TEXT)
+          """)
+      try fill(database, "lazaret_evidence", count: 40)
+      try fill(database, "found_1", count: 40)
+    }
+    let rebuilt = try salvage(make)
+    for table in ["lazaret_evidence", "found_1"] {
+      let (before, after) = try rebuilt.rows(table)
+      #expect(before.count == 40)
+      #expect(after == before, "\(table)")
+    }
+    let raw = try salvage(raw: true, make)
+    let names = try raw.out.read { database in
+      try String.fetchAll(database, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'found%'")
+    }
+    let tables = try names.map { try Self.rows(raw.out, $0, "*") }
+    for table in ["lazaret_evidence", "found_1"] {
+      let before = try Self.rows(raw.store, table, "*")
+      #expect(tables.contains(before), "\(table)")
+    }
+    #expect(!raw.report.isComplete)
+    #expect(raw.remark(on: "lazaret_evidence") != nil)
+  }
+
+  // MARK: Generated columns and constraints
+
+  private func makeGenerated(_ database: Database) throws {
+    try database.execute(
+      sql: """
+        CREATE TABLE g (id INTEGER PRIMARY KEY, n INTEGER NOT NULL CHECK (n > 0), twice INTEGER AS (n * 2) VIRTUAL,
+          a TEXT COLLATE NOCASE UNIQUE, joined TEXT AS (a || n) STORED, r REAL DEFAULT 1.5) STRICT;
+        CREATE INDEX byTwice ON g (twice);
+        CREATE TABLE log (what TEXT);
+        CREATE TRIGGER noted AFTER INSERT ON g BEGIN INSERT INTO log VALUES (new.a); END
+        """)
+    for number in 1...200 {
+      try database.execute(
+        sql: "INSERT INTO g (id, n, a, r) VALUES (?, ?, ?, ?)",
+        arguments: [number, number * 3, "name \(number)", Double(number) / 7])
+    }
+  }
+
+  @Test("Generated columns, STRICT, constraints and triggers come back as they were declared")
+  func generatedColumns() throws {
+    let outcome = try salvage(makeGenerated)
+    let columns = "id, n, twice, a, joined, r"
+    let (before, after) = try outcome.rows("g", columns)
+    #expect(before.count == 200)
+    #expect(after == before)
+    let log = try outcome.rows("log")
+    #expect(log.after == log.before)
+    for name in ["g", "byTwice", "noted"] {
+      let (declared, made) = try outcome.declarations(name)
+      #expect(declared != nil)
+      #expect(made == declared)
+    }
+    #expect(outcome.report.isComplete, "\(outcome.report.remarks)")
+  }
+
+  @Test("Rows as found have the values of stored columns, and no column where nothing is stored")
+  func generatedColumnsAsFound() throws {
+    let outcome = try salvage(raw: true, makeGenerated)
+    let (before, after) = try outcome.rows("g", "id, n, a, joined, r")
+    #expect(before.count == 200)
+    #expect(after == before)
+    let columns = try outcome.out.read { try String.fetchAll($0, sql: "SELECT name FROM pragma_table_xinfo('g')") }
+    #expect(columns == ["id", "n", "a", "joined", "r"])
+  }
+
+  // MARK: Virtual tables
+
+  private func makeIndexes(_ database: Database) throws {
+    try database.execute(
+      sql: """
+        CREATE VIRTUAL TABLE texts USING fts5(title, body); CREATE VIRTUAL TABLE older USING fts4(body);
+        CREATE VIRTUAL TABLE boxes USING rtree(id, minX, maxX);
+        CREATE TABLE good (id INTEGER PRIMARY KEY, a TEXT)
+        """)
+    for number in 1...120 {
+      let word = number % 3 == 0 ? "harbor" : "island"
+      try database.execute(sql: "INSERT INTO texts VALUES (?, ?)", arguments: ["title \(number)", "a \(word)"])
+      try database.execute(sql: "INSERT INTO older VALUES (?)", arguments: ["a \(word) \(number)"])
+      try database.execute(sql: "INSERT INTO boxes VALUES (?, ?, ?)", arguments: [number, number, number + 5])
+    }
+    try fill(database, "good", count: 50)
+  }
+
+  @Test("Full-text and R-tree indexes are made again, and find what they found", arguments: [false, true])
+  func virtualTables(raw: Bool) throws {
+    let outcome = try salvage(raw: raw, makeIndexes)
+    for query in [
+      "SELECT rowid FROM texts WHERE texts MATCH 'harbor' ORDER BY 1",
+      "SELECT rowid FROM older WHERE older MATCH 'harbor' ORDER BY 1",
+      "SELECT id FROM boxes WHERE minX < 40 AND maxX > 20 ORDER BY 1",
+    ] {
+      let before = try outcome.store.read { try Int.fetchAll($0, sql: query) }
+      #expect(before.count >= 20, "\(query)")
+      #expect(try outcome.out.read { try Int.fetchAll($0, sql: query) } == before, "\(query)")
+    }
+    try outcome.out.write { database in
+      try database.execute(sql: "INSERT INTO texts (texts) VALUES ('integrity-check')")
+      #expect(try String.fetchOne(database, sql: "SELECT rtreecheck('boxes')") == "ok")
+    }
+    #expect(outcome.report.isComplete, "\(outcome.report.remarks)")
+  }
+
+  @Test("A virtual table of a module that SQLite lacks is a loss that is told", arguments: [false, true])
+  func unknownModule(raw: Bool) throws {
+    let outcome = try salvage(raw: raw) { database in
+      try makeIndexes(database)
+      try database.execute(sql: "PRAGMA writable_schema = 1")
+      try database.execute(
+        sql: """
+          INSERT INTO sqlite_master (type, name, tbl_name, rootpage, sql)
+          VALUES ('table', 'odd', 'odd', 0, 'CREATE VIRTUAL TABLE odd USING ofTheApp(a)')
+          """)
+      try database.execute(sql: "PRAGMA writable_schema = 0")
+    }
+    #expect(!outcome.report.isComplete)
+    let remark = try #require(outcome.remark(on: "odd"))
+    #expect(remark.contains("ofTheApp") || remark.contains("oftheapp"))
+    #expect(try outcome.declarations("odd").after == nil)
+    #expect(try outcome.declarations("texts").after != nil)
+    let good = try outcome.rows("good")
+    #expect(good.after == good.before)
+    #expect(good.before.count == 50)
+  }
+
+  @Test("A full-text index that contradicts its content is told with --raw, and drawn up anew in a rebuilt store")
+  func damagedIndex() throws {
+    func make(_ database: Database) throws {
+      try makeIndexes(database)
+      try database.execute(sql: "UPDATE texts_content SET c1 = 'a lagoon' WHERE id <= 10")
+    }
+    let rebuilt = try salvage(make)
+    let query = "SELECT count(*) FROM texts WHERE texts MATCH 'lagoon'"
+    #expect(try rebuilt.out.read { try Int.fetchOne($0, sql: query) } == 10)
+    #expect(rebuilt.report.isComplete, "\(rebuilt.report.remarks)")
+    let raw = try salvage(raw: true, make)
+    #expect(!raw.report.isComplete)
+    #expect(raw.remark(on: "texts") != nil)
+    #expect(try raw.declarations("texts").after == nil)
+    let content = try raw.rows("texts_content")
+    #expect(content.after == content.before)
+  }
+
+  // MARK: Keys
+
+  @Test("Deleted rows have their keys where these are still known")
+  func deletedKeys() throws {
+    let outcome = try salvage(raw: true, deleted: true) { database in
+      try database.execute(sql: "CREATE TABLE notes (id INTEGER PRIMARY KEY, a TEXT, b TEXT, c REAL)")
+      try fill(database, "notes", count: 3000)
+      try database.execute(sql: "UPDATE notes SET b = 'note ' || id, c = id / 7.0; COMMIT; BEGIN")
+      try database.execute(sql: "DELETE FROM notes WHERE id BETWEEN 500 AND 2500")
+    }
+    let rows = try outcome.out.read { try Row.fetchAll($0, sql: "SELECT id, a FROM lazaret_deleted_notes") }
+    let known = rows.filter { $0["id"] != nil }
+    #expect(known.count > 100, "\(rows.count)")
+    for row in known { #expect(row["a"] == "row \(row["id"] as Int) of notes") }
+  }
+}
