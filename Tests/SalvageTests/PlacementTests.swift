@@ -111,8 +111,11 @@ struct PlacementTests {
     #expect(result.report.unplacedRows == 0)
   }
 
-  @Test("Rows of a table whose definition is lost go to no other table of its shape")
-  func lostDefinition() throws {
+  /// The kind and the names in the row of the schema, or the beginning of its statement.
+  @Test(
+    "Rows of a table whose definition is lost go to no other table of its shape",
+    arguments: ["tablethirdthird", "third (a INTEGER"])
+  func lostDefinition(_ lost: String) throws {
     let scene = try PlainScene(
       pragmas: "PRAGMA page_size = 4096",
       schema: """
@@ -125,8 +128,7 @@ struct PlacementTests {
         try db.execute(sql: "INSERT INTO third VALUES (?, 9)", arguments: [index])
       }
     }
-    // The kind and the names in the row of the schema.
-    let words = Array("tablethirdthird".utf8)
+    let words = Array(lost.utf8)
     let start = try #require((0..<4000).first { Array(scene.main[$0..<($0 + words.count)]) == words })
     let damaged = scene.changing { for index in 0..<words.count { $0.main[start + index] = UInt8(ascii: "x") } }
     let outcome = try salvage(damaged.main)

@@ -10,10 +10,10 @@ struct TreeList {
   var isCoreData = false
 
   /// Whether no other table than these can have rows: the whole schema was read, or a model tells of all.
-  let hasAllTables: Bool
+  private(set) var hasAllTables: Bool
 
-  /// Whether the whole schema was read.
-  let isWhole: Bool
+  /// Whether the whole schema was read, and the definitions of all its tables can be used.
+  private(set) var isWhole: Bool
 
   private let expected: ExpectedSchema?
 
@@ -53,6 +53,11 @@ struct TreeList {
     }
     for entry in found where entry.kind == .index { addIndex(entry, isListed: true) }
     for entry in expected?.entries ?? [] where entry.kind == .index { addIndex(entry, isListed: false) }
+    if found.contains(where: { $0.kind == .table && $0.rootPage > 1 && table(named: $0.name) == nil }) {
+      // Of a table without a usable definition there are rows that none of these has.
+      hasAllTables = false
+      self.isWhole = false
+    }
     if isWhole {
       // What a whole schema does not list has no live rows; it is kept in the list so that deleted ones find their place.
       for index in trees.indices where !trees[index].isListed {
