@@ -77,13 +77,15 @@ extension Crawl {
       try collectLeaves(below: top, into: &leaves, &seen, depth: 0)
       guard let tree = try vote(on: leaves, &buffer) else { continue }
       if trees[tree].isComplete, !isMissing(leaves, of: tree) {
-        // The tree is whole without it: it is what a table was once.
-        for page in leaves { bury(page) }
+        // The tree is whole without it: it is what a table was once, or what another is that nothing tells of.
+        if hasWholeSchema { for page in leaves { bury(page) } }
         bury(top)
         continue
       }
       let low = map.look(top) == .tableInterior ? leaves.first.map { map.firstKey($0).subtractingClamped(1) } : nil
+      let count = trees[tree].leaves.count
       try walk(top, tree: tree, above: low ?? .min, upTo: .max, depth: 0)
+      for page in trees[tree].leaves.dropFirst(count) { _ = ofFragments.insert(page) }
       if trees[tree].gaps.last?.page == top { trees[tree].gaps.removeLast() }
     }
   }
@@ -171,10 +173,14 @@ extension Crawl {
         } else {
           unplaced.append(page)
         }
-      } else {
-        bury(page)
+      } else if !pagesBehindEnd.isEmpty {
         // Where a transaction did not end, what no tree leads to was written by it.
-        if !pagesBehindEnd.isEmpty { pagesBehindEnd.append(page) }
+        bury(page)
+        pagesBehindEnd.append(page)
+      } else if try isObsolete(page, of: any.tree) {
+        bury(page)
+      } else {
+        unplaced.append(page)
       }
     }
   }
@@ -183,7 +189,8 @@ extension Crawl {
     let any = try choice(for: page, &buffer) { _ in true }
     guard let any else {
       // Without any schema, tables without rowids cannot be told from indexes; their rows must not be lost.
-      if trees.count == 1, map.look(page) == .indexLeaf || map.look(page) == .indexInterior { unplaced.append(page) }
+      let isUnknown = trees.allSatisfy { $0.isInternal || $0.isKnownByRows }
+      if isUnknown, map.look(page) == .indexLeaf || map.look(page) == .indexInterior { unplaced.append(page) }
       return
     }
     guard !trees[any.tree].isComplete, any.isDecisive || trees[any.tree].kind == .index else {
@@ -201,9 +208,12 @@ extension Crawl {
   /// Whether pages must be a table's although its tree seems whole.
   ///
   /// In a sound database every page is part of a tree, or free, or special. Where the list of free pages is sound, a page
-  /// that is not on it and not in a tree belongs to a tree whose way to it is damaged, unless its rows are there already.
+  /// that is not on it and not in a tree belongs to a tree whose way to it is damaged, unless its rows are there already, or
+  /// there are tables that nothing tells of.
   private func isMissing(_ leaves: [UInt32], of tree: Int) -> Bool {
-    guard isFreelistSound, pagesBehindEnd.isEmpty, trees[tree].isListed, trees[tree].hasRowids else { return false }
+    guard hasAllTables, isFreelistSound, pagesBehindEnd.isEmpty, trees[tree].isListed, trees[tree].hasRowids else {
+      return false
+    }
     return leaves.contains { map.look($0) == .tableLeaf && !overlaps(tree, map.firstKey($0), map.lastKey($0)) }
   }
 
@@ -221,7 +231,7 @@ extension Crawl {
 
   /// Whether a table lacks pages with rowids of that range.
   private func hasGap(_ tree: Int, _ first: Int64, _ last: Int64) -> Bool {
-    if isFreelistSound, pagesBehindEnd.isEmpty, trees[tree].isListed || !trees[tree].isWalked,
+    if hasAllTables, isFreelistSound, pagesBehindEnd.isEmpty, trees[tree].isListed || !trees[tree].isWalked,
       !overlaps(tree, first, last)
     {
       return true

@@ -31,7 +31,7 @@ extension Crawl {
     let second = shares.count > 1 ? shares[1].share : 0
     if untold.isEmpty, let best = shares.first, best.share >= 0.6, best.share - second >= 0.2 { return best.tree }
     // What no table with known rows is like belongs to the only one of which none is known.
-    if untold.count == 1, let best = shares.first, best.share < 0.6 { return untold.first }
+    if hasAllTables, untold.count == 1, let best = shares.first, best.share < 0.6 { return untold.first }
     return nil
   }
 

@@ -13,6 +13,9 @@ struct Crawl {
   /// Pages that fit several tables equally well, or none; their rows go to no table.
   var unplaced: [UInt32] = []
 
+  /// The leaves below inner pages that no root leads to; only their content tells whose they are.
+  var ofFragments = PageSet()
+
   /// The leaves of tables that their trees lead to, in the order of their keys.
   var claimed: [Int: [UInt32]] = [:]
 
@@ -38,6 +41,12 @@ struct Crawl {
   /// Whether the rows of each leaf are compared with its table, because something is known to be damaged.
   var isThorough = false
 
+  /// Whether no other table than those of the trees can have rows; else a page may be of one that nothing tells of.
+  var hasAllTables = true
+
+  /// Whether the store's own schema lists all of them, so that a tree without gaps has all rows of its table.
+  var hasWholeSchema = true
+
   /// Whether the list of free pages in the header is to be believed.
   var isFreelistSound = true
 
@@ -58,6 +67,9 @@ struct Crawl {
     self.map = map
     self.trees = trees
   }
+
+  /// Whether only its content tells whose a page is.
+  func isByContent(_ page: UInt32) -> Bool { map.fate(page) == .placed || ofFragments.contains(page) }
 
   /// How many places of listed trees lack their page.
   var damage: Int { trees.reduce(0) { $0 + ($1.isListed ? $1.gaps.count : 0) } }
@@ -164,7 +176,19 @@ struct Crawl {
     var buffer = reader.makeBuffer()
     guard let best = try choice(for: page, &buffer, where: { _ in true }) else { return true }
     guard best.tree != tree, best.isDecisive else { return true }
-    guard let own = try choice(for: page, &buffer, where: { $0 == tree }) else { return false }
+    let start = page == 1 && buffer[0] != 13 && buffer[0] != 10 ? DatabaseHeader.length : 0
+    let isOther = PageScore.isFull(buffer.span, start: start, trees[best.tree].shape, geometry: reader.geometry)
+    guard let own = try choice(for: page, &buffer, where: { $0 == tree }) else {
+      // Values of other classes than their columns are declared for are less than rows that are not the other's either.
+      return trees[tree].hasRowids && !isOther
+        && PageScore.isFull(buffer.span, start: start, trees[tree].shape.ofAnyClass, geometry: reader.geometry)
+    }
+    // What leads to a page tells more than likeness: rows that are wholly the tree's, and not wholly the other's, are its.
+    if !isOther, trees[tree].hasRowids,
+      PageScore.isFull(buffer.span, start: start, trees[tree].shape, geometry: reader.geometry)
+    {
+      return true
+    }
     // Keys tell whose a page with rowids is; where there are none, an index can look much like a table.
     return best.score - own.score < (trees[tree].hasRowids ? 1 : 0.25)
   }

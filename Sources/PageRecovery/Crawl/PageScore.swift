@@ -39,4 +39,31 @@ enum PageScore {
     return (Double(usual) - 2 * Double(unusual) - 0.3 * Double(missing)) / number + entity
       + Double(fitting) / Double(readable)
   }
+
+  /// Whether every row of a page is wholly like those of a table: each cell is one, no field is missing, and none holds a
+  /// value of another class.
+  static func isFull(_ bytes: Span<UInt8>, start: Int, _ shape: RecordShape, geometry: PayloadGeometry) -> Bool {
+    guard start + 8 < bytes.count, let kind = PageKind(rawValue: bytes[start]), kind != .tableInterior,
+      let count = bytes.uint16(at: start + 3), count > 0
+    else { return false }
+    for index in stride(from: 0, to: count, by: max(1, count / sample)) {
+      guard let offset = bytes.uint16(at: start + kind.headerLength + 2 * index),
+        let cell = LeafCell(bytes, kind: kind, at: offset, index: index, geometry: geometry),
+        let fit = shape.fit(bytes, at: cell.payload, before: cell.payload + cell.local, length: cell.length),
+        fit.unusual == 0, fit.fields == shape.fields.count
+      else { return false }
+    }
+    return true
+  }
+}
+
+extension RecordShape {
+  /// The same with fields of any class, but for the key, which is NULL in the record.
+  var ofAnyClass: RecordShape {
+    var shape = self
+    for index in shape.fields.indices where shape.fields[index].allowed != .null {
+      shape.fields[index] = Field(allowed: .any, usual: .any)
+    }
+    return shape
+  }
 }

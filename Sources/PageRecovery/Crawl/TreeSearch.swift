@@ -106,27 +106,33 @@ struct TreeSearch {
     let foreign = choice.foreignModel(identity)
     // A store that is of another model has that one's tables, wherever its rows go.
     let shapes = try foreign.map { model throws(SalvageError) in try ExpectedSchema(model) } ?? expected
-    var definitions = try DefinitionSearch(schema: schema, reader: reader, map: map, evidence: evidence)
-      .run(shapes, choice)
+    let isCoreData = identity.metadata != nil || identity.cachedModel != nil
+    var definitions = try DefinitionSearch(
+      schema: schema, reader: reader, map: map, evidence: evidence, isCoreData: isCoreData
+    ).run(shapes, choice)
     if options.findsDeleted { definitions.list.addDropped(try DroppedTables.find(reader, map)) }
     return FoundTrees(
-      reader: reader, crawl: try crawl(reader, map, definitions.list, kit), definitions: definitions, schema: schema,
+      reader: reader, crawl: try crawl(reader, map, definitions, kit), definitions: definitions, schema: schema,
       identity: identity, expected: expected, basis: choice.basis(identity), foreignModel: foreign, kit: kit,
       kitRemarks: kitRemarks, unfit: try ModelFit(model, evidence).problem(identity, schema))
   }
 
   /// Walks all trees from their roots.
   private func crawl(
-    _ reader: PageReader, _ map: PageMap, _ list: TreeList, _ kit: KitEvidence?
+    _ reader: PageReader, _ map: PageMap, _ definitions: DefinitionSearch.Definitions, _ kit: KitEvidence?
   ) throws(SalvageError) -> Crawl {
+    let list = definitions.list
     var crawl = Crawl(reader: reader, map: map, trees: list.trees)
     try crawl.walkRoots()
     if crawl.damage > 0 {
       // Where something is damaged a page may stand in another's place; then each is looked at closely.
-      crawl = Crawl(reader: reader, map: map, trees: list.trees)
+      let entities = try EntityList.find(reader, map, definitions.entries)
+      crawl = Crawl(reader: reader, map: map, trees: list.trees(constrainedBy: entities))
       crawl.isThorough = true
       try crawl.walkRoots()
     }
+    crawl.hasAllTables = list.hasAllTables || kit != nil
+    crawl.hasWholeSchema = list.isWhole || kit != nil
     crawl.kit = kit?.kit
     return crawl
   }

@@ -115,8 +115,12 @@ struct DeletedRows {
   private func forEachRecord(_ body: Body) throws(SalvageError) {
     guard context.crawl.map.pageCount >= 1 else { return }
     var buffer = reader.makeBuffer()
+    var unplaced = PageSet()
+    for page in context.crawl.unplaced { _ = unplaced.insert(page) }
     for page in 1...context.crawl.map.pageCount {
       switch context.crawl.map.fate(page) {
+      // What fits no table, or several, may be live, and is set aside as that.
+      case .unclaimed where unplaced.contains(page): continue
       case .tree, .placed:
         guard context.crawl.map.look(page) == .tableLeaf, let tree = context.crawl.map.owner(page),
           tables.live[tree] != nil, try reader.readPlace(page, into: &buffer)

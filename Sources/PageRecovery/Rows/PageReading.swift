@@ -182,13 +182,14 @@ struct PageReading {
     if let doubt { tables.tallies[index].doubts[doubt, default: 0] += Int64(taken.rows) }
     let tree = tables.trees[index]
     let fate = context.crawl.map.fate(page)
+    let isByContent = context.crawl.isByContent(page)
     try tables.notes.notePage(
       tables.name(of: index),
       EvidenceNotes.PageNote(
-        page: page, source: tables.source(of: page), foundBy: Self.foundBy(fate), keys: taken.first...taken.last,
-        rows: taken.rows, certainty: fate == .placed ? .probable : .certain, doubt: doubt,
+        page: page, source: tables.source(of: page), foundBy: isByContent ? "content" : Self.foundBy(fate),
+        keys: taken.first...taken.last, rows: taken.rows, certainty: isByContent ? .probable : .certain, doubt: doubt,
         reason: doubt?.words(ofTable: tree)
-          ?? (fate == .placed ? "no page leads to it; it fits this table and a gap in it" : nil)))
+          ?? (isByContent ? "no root leads to it; it fits this table and a gap in it" : nil)))
     guard doubt == nil else { return }
     for row in taken.doubtful { try tables.noteDoubt(.columnOrder, of: row) }
   }

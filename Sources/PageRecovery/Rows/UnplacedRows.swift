@@ -8,6 +8,11 @@ struct UnplacedRows {
   /// The most fields that the table has.
   private static let maximumFields = 500
 
+  /// How many of the tables that a page fits are named at most.
+  private static let namedCandidates = 8
+
+  private static let table = "lazaret_lost_and_found"
+
   let context: RowContext
 
   /// Writes them; returns how many there are.
@@ -40,11 +45,15 @@ struct UnplacedRows {
     var buffer = context.reader.makeBuffer()
     var scan = LeafScan()
     for page in pages {
+      let candidates = try context.crawl.ties(for: page, &buffer) { index in
+        !context.crawl.trees[index].isInternal && context.crawl.trees[index].kind != .index
+      }
       guard try context.reader.readPlace(page, into: &buffer) else { continue }
       let kind = context.kind(of: page, hasRowids: context.crawl.map.look(page) == .tableLeaf)
       scan.read(
         buffer.span, start: 0, kind: kind, shape: any, geometry: context.reader.geometry, carves: false,
         admission: .all)
+      try note(page, scan, candidates)
       for cell in scan.cells + scan.misfits.map(\.cell) { try body(cell, page, kind, payload(of: cell, buffer)) }
     }
     var current: UInt32 = 0
@@ -68,13 +77,31 @@ struct UnplacedRows {
     return payload
   }
 
+  /// Notes where the rows of a page are, and which tables they fit.
+  ///
+  /// - Parameter candidates: those tables, by their places in the list of trees.
+  private func note(_ page: UInt32, _ scan: LeafScan, _ candidates: [Int]) throws(SalvageError) {
+    guard let first = scan.cells.map(\.rowid).min(), let last = scan.cells.map(\.rowid).max() else { return }
+    let names = candidates.map { context.crawl.trees[$0].name }
+    let list =
+      names.prefix(Self.namedCandidates).joined(separator: ", ") + (names.count > Self.namedCandidates ? ", …" : "")
+    try context.tables.notes.notePage(
+      Self.table,
+      EvidenceNotes.PageNote(
+        page: page, source: context.tables.source(of: page), foundBy: "content", keys: first...last,
+        rows: scan.cells.count, certainty: .doubtful, doubt: nil,
+        reason: names.isEmpty
+          ? "no root leads to it, and it fits no table that is known"
+          : "no root leads to it, and nothing tells which table it is of; it fits \(list)"))
+  }
+
   /// Makes the table; returns the statement that writes a row.
   private func makeTable(width: Int) throws(SalvageError) -> OutputStatement {
     let columns = (0..<width).map { "c\($0)" }.joined(separator: ", ")
     try context.tables.database.execute(
-      "CREATE TABLE lazaret_lost_and_found (rootpgno INTEGER, pgno INTEGER, nfield INTEGER, id INTEGER, \(columns))")
+      "CREATE TABLE \(Self.table) (rootpgno INTEGER, pgno INTEGER, nfield INTEGER, id INTEGER, \(columns))")
     let values = (1...(width + 3)).map { "?\($0)" }.joined(separator: ", ")
     return try context.tables.database.prepare(
-      "INSERT INTO lazaret_lost_and_found (pgno, nfield, id, \(columns)) VALUES (\(values))")
+      "INSERT INTO \(Self.table) (pgno, nfield, id, \(columns)) VALUES (\(values))")
   }
 }

@@ -10,6 +10,9 @@ struct DefinitionSearch {
   let map: PageMap
   let evidence: Evidence
 
+  /// Whether the store's metadata or its model cache was found, so that Core Data wrote it.
+  let isCoreData: Bool
+
   /// What was settled.
   struct Definitions {
     /// The tables of the model that the store is of, numbered as the store does; nil where no model is known.
@@ -51,7 +54,11 @@ struct DefinitionSearch {
         remarks = repair.remarks
       }
     }
-    var list = TreeList(found: entries, isWhole: schema.isWhole, expected: shapes, rows: rows)
+    let own = isCoreData || Self.listsCoreData(entries) ? try ownTables() : nil
+    var list = TreeList(found: entries, isWhole: schema.isWhole, expected: shapes, rows: rows, own: own)
+    entries += list.trees.filter(\.isKnownByRows).compactMap { tree in
+      own?.first { isSame($0.name, tree.name) }
+    }
     list.doubt(orders?.doubts ?? [:])
     if let numbering = shapes?.numbering {
       remarks.append(
@@ -59,5 +66,14 @@ struct DefinitionSearch {
           + (numbering.isListed ? "" : "; its list of them is damaged, and its tables were gone by"))
     }
     return Definitions(shapes: shapes, entries: entries, list: list, remarks: remarks)
+  }
+
+  /// The tables of Core Data's own that rows tell of; none where the schema lists all tables.
+  private func ownTables() throws(SalvageError) -> [SchemaEntry] {
+    schema.isWhole ? [] : try CoreDataTables.find(reader, map)
+  }
+
+  private static func listsCoreData(_ entries: [SchemaEntry]) -> Bool {
+    entries.contains { isSame($0.name, "Z_PRIMARYKEY") || isSame($0.name, "Z_METADATA") }
   }
 }

@@ -38,14 +38,20 @@ struct ModelFit {
   ///
   /// Where nothing is left of the store's own list of tables, its rows are all that tells.
   func problem(_ outcome: RowOutcome) throws(SalvageError) -> SalvageError? {
-    guard let model, outcome.unplacedRows > 0,
-      outcome.tallies.allSatisfy({ $0.recovered == 0 && $0.keptApart == 0 && $0.deleted == 0 && $0.destroyed == 0 })
-    else { return nil }
     let crawl = outcome.crawl
+    // Tables that only rows tell of are none of the model's.
+    let hasRows = zip(crawl.trees, outcome.tallies).contains { tree, tally in
+      !tree.isKnownByRows
+        && (tally.recovered != 0 || tally.keptApart != 0 || tally.deleted != 0 || tally.destroyed != 0)
+    }
+    guard let model, outcome.unplacedRows > 0, !hasRows else { return nil }
     var buffer = outcome.reader.makeBuffer()
     // Pages that fit two tables as well are unplaced too: those are of the model.
     for page in crawl.unplaced.prefix(Self.sample) {
-      let fits = try crawl.choice(for: page, &buffer) { crawl.trees[$0].kind != .index && !crawl.trees[$0].isInternal }
+      let fits = try crawl.choice(for: page, &buffer) { index in
+        let tree = crawl.trees[index]
+        return tree.kind != .index && !tree.isInternal && !tree.isKnownByRows
+      }
       if fits != nil { return nil }
     }
     let name = if case .sqlite = model { "schema" } else { "model" }

@@ -36,6 +36,9 @@ struct Tree {
   /// Whether the store's own schema lists it; if not, it is known from the model only.
   var isListed = false
 
+  /// Whether only rows tell of it, being like those of a table of Core Data's own.
+  var isKnownByRows = false
+
   /// Whether it was dropped: only a deleted row of the schema tells of it, and only deleted rows can be its.
   var isDropped = false
 

@@ -9,6 +9,12 @@ struct TreeList {
   /// Whether Core Data wrote the store.
   var isCoreData = false
 
+  /// Whether no other table than these can have rows: the whole schema was read, or a model tells of all.
+  private(set) var hasAllTables: Bool
+
+  /// Whether the whole schema was read, and the definitions of all its tables can be used.
+  private(set) var isWhole: Bool
+
   private let expected: ExpectedSchema?
 
   /// What the rows of the tables are like, by their root pages.
@@ -21,19 +27,37 @@ struct TreeList {
   ///   - isWhole: whether those are all; then no other table can have live rows.
   ///   - expected: what the model or the schema file says.
   ///   - rows: what the rows of the tables are like, by their root pages.
-  init(found: [SchemaEntry], isWhole: Bool, expected: ExpectedSchema?, rows: [UInt32: TableRows] = [:]) {
+  ///   - own: tables of Core Data's own that only rows tell of; nil where Core Data did not write the store, as far as
+  ///     anything but its schema tells.
+  init(
+    found: [SchemaEntry], isWhole: Bool, expected: ExpectedSchema?, rows: [UInt32: TableRows] = [:],
+    own: [SchemaEntry]? = nil
+  ) {
     var schema = Tree(name: "sqlite_schema", kind: .table, root: 1, shape: .schema)
     schema.isListed = true
     schema.isInternal = true
     trees = [schema]
     self.expected = expected
     self.rows = rows
+    self.isWhole = isWhole
+    hasAllTables = isWhole || expected != nil
     let all = found + (expected?.entries ?? [])
-    isCoreData = all.contains { isSame($0.name, "Z_PRIMARYKEY") || isSame($0.name, "Z_METADATA") }
+    isCoreData =
+      own != nil || all.contains { isSame($0.name, "Z_PRIMARYKEY") || isSame($0.name, "Z_METADATA") }
     for entry in found where entry.kind == .table { addTable(entry, isListed: true) }
     for entry in expected?.entries ?? [] where entry.kind == .table { addTable(entry, isListed: false) }
+    for entry in own ?? [] where !isWhole {
+      let count = trees.count
+      addTable(entry, isListed: false)
+      if trees.count > count { trees[count].isKnownByRows = true }
+    }
     for entry in found where entry.kind == .index { addIndex(entry, isListed: true) }
     for entry in expected?.entries ?? [] where entry.kind == .index { addIndex(entry, isListed: false) }
+    if found.contains(where: { $0.kind == .table && $0.rootPage > 1 && table(named: $0.name) == nil }) {
+      // Of a table without a usable definition there are rows that none of these has.
+      hasAllTables = false
+      self.isWhole = false
+    }
     if isWhole {
       // What a whole schema does not list has no live rows; it is kept in the list so that deleted ones find their place.
       for index in trees.indices where !trees[index].isListed {
@@ -74,12 +98,25 @@ struct TreeList {
       name: definition.name, kind: definition.isWithoutRowid ? .withoutRowid : .table, root: entry.rootPage,
       shape: RecordShape.ownTable(definition.name)
         ?? RecordShape(definition, isCoreData: isOwn, entityNumbers: entityNumbers(of: definition)))
+    tree.shape.admitTombstones(of: definition)
     if isListed, let seen = rows[entry.rootPage] { tree.shape.admit(seen) }
     tree.definition = definition
     tree.isListed = isListed
     tree.otherNumbers = expected?.numbersBeside(soleEntityOf: definition.name)
     tree.isInternal = definition.name.lowercased().hasPrefix("sqlite_")
     trees.append(tree)
+  }
+
+  /// The trees, whose rows have the entity numbers that the store's own list of entities tells, where no model does.
+  func trees(constrainedBy list: EntityList) -> [Tree] {
+    guard isCoreData, expected?.layout == nil else { return trees }
+    var trees = trees
+    for index in trees.indices where trees[index].kind != .index && trees[index].shape.entityNumbers != nil {
+      let seen = trees[index].isListed ? rows[trees[index].root] : nil
+      guard let numbers = list.entityNumbers(ofTable: trees[index].name, seen) else { continue }
+      trees[index].shape.entityNumbers = numbers
+    }
+    return trees
   }
 
   /// Whether a table can be one of Core Data's: where the model is known, it lists those of entities and relationships.
@@ -96,6 +133,7 @@ struct TreeList {
   private func entityNumbers(of definition: TableDefinition) -> ClosedRange<Int64>? {
     if let numbers = expected?.entityNumbers(ofTable: definition.name) { return numbers }
     guard isCoreData, definition.column(named: "Z_PK") != nil else { return nil }
+    if let number = CoreDataTables.entityNumber(ofTable: definition.name) { return number...number }
     return definition.name.uppercased().hasPrefix("A") ? 16000...Self.highestNumber : 1...15999
   }
 

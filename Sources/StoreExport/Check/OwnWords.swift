@@ -66,30 +66,31 @@ enum OwnWords {
     freelistleaf freelisttrunk freelisttrunkinvalid freepage freespace fresh from frombackup fromindex ftyp full
     function gain gapbytes gapcount gaps gave generated generation generator geometry ghost ghosts give given
     gobehindend goes gone grounds group grouped groups grown gzip hadany hadmark half halfpair halves hand happened
-    happens hard hasalias hasany hasaside haschanged hascleantails hascommittedframes hascrossedlinks hasdamage
-    hasdescendingkey hasdigits hasdoubts hasended hasentitynumbers hasexternal hasforeignvalues hash hasher hashes
-    haskeyword hasleftover haslistedrows haslogfile haslosses haslostend hasmagic hasmain hasmark hasplainpage hasprefix
-    hasroomforrivals hasrowid hasrowids hassignature hasstore hasstuck hassubentities hassums hastriesleft hasunsaved
-    hasusualfractions have having head header headercontradicted headerdestroyed headerend headerlength headeroffset
-    headertruncated headline heads health healthy heard heic heix held helps here hexadecimal hexadecimaldigits hidden
-    high highest highestgone highestpage hint histories history hold holder holds hole holes home html icloud icns
-    identifier identifiers identities identity ifdir iflnk ifnull ifreg ignore ignores ignoreslog image images immutable
-    impossible improperlink included incompatible increment incremental incrementalvacuum index indexcountdiffers
-    indexdefinition indexed indexedcolumns indexes indexesonly indexinterior indexleaf indexleftout inexact inferred
-    infile info inherit init injournal inlog inner innerpages inode inpages input inputoutput inrange inresult insert
-    inserted insertedcount insertion inside inspect inspected install installation installed installing instead integer
-    integers integrity intercept interior interrupt interrupted interruptedtransaction into inuse invalid invalidtext
-    inverse inwindow ioerr ioerror isalone isaltered isamongcapitals isany isapart isarmored isascending isasked isatend
-    isautovacuum isbad isbalanced isbeginning isbeside isbetter isbetweenpages isbeyondchance isbigendian isblob
-    isbookkeeping isbounded isbroken isbuilt isbusy isbynumber iscancelled iscertain ischangeable ischanged ischecked
-    ischecksumright isclosed iscomplete isconfused isconsistent iscontested iscontradicted isconvincing iscopy
-    iscoredata iscurrent iscut iscutoff isdamaged isdate isdecidedbymodels isdecisive isdeferring isdescending
-    isdescendingkey isdigit isdirectory isdone isdoubtful isdropped isempty isencrypted isencryptedorrandom isend
-    isended isentity isenvironmental isexact isexchangeable isexclusive isexpansionzero isfaithful isfile isfilled
-    isfinite isfirst isfirstblockinside isfirstin isfirstpagereadable isfirstvisit isfit isfitting isflipped isfolder
-    isforeign isforeignfile isframe isfree isfreelistsound isgone isgood isguessed isheader isheaderplausible ishere
-    ishexadecimal ishigh ishighbefore isidentifier isidentity isimpossible isincomplete isindex isinquarantine isinside
-    isinstalled isinteger isinternal isinterrupted isjoined isjournalapplied isknown islast islastin islastpage isleaf
+    happens hard hasalias hasalltables hasany hasaside haschanged hascleantails hascommittedframes hascrossedlinks
+    hasdamage hasdescendingkey hasdigits hasdoubts hasended hasentitynumbers hasexternal hasforeignvalues hash hasher
+    hashes haskeys haskeyword hasleftover haslistedrows haslogfile haslosses haslostend hasmagic hasmain hasmark
+    hasmetadata hasplainpage hasprefix hasroomforrivals hasrowid hasrowids hasrows hassignature hasstore hasstuck
+    hassubentities hassums hastriesleft hasunsaved hasusualfractions haswholeschema have having head header
+    headercontradicted headerdestroyed headerend headerlength headeroffset headertruncated headline heads health healthy
+    heard heic heix held helps here hexadecimal hexadecimaldigits hidden high highest highestgone highestpage hint
+    histories history hold holder holds hole holes home html icloud icns identifier identifiers identities identity
+    ifdir iflnk ifnull ifreg ignore ignores ignoreslog image images immutable impossible improperlink included
+    incompatible increment incremental incrementalvacuum index indexcountdiffers indexdefinition indexed indexedcolumns
+    indexes indexesonly indexinterior indexleaf indexleftout inexact inferred infile info inherit init injournal inlog
+    inner innerpages inode inpages input inputoutput inrange inresult insert inserted insertedcount insertion inside
+    inspect inspected install installation installed installing instead integer integers integrity intercept interior
+    interrupt interrupted interruptedtransaction into inuse invalid invalidtext inverse inwindow ioerr ioerror isalone
+    isaltered isamongcapitals isany isapart isarmored isascending isasked isatend isautovacuum isbad isbalanced
+    isbeginning isbeside isbetter isbetweenpages isbeyondchance isbigendian isblob isbookkeeping isbounded isbroken
+    isbuilt isbusy isbycontent isbynumber iscancelled iscertain ischangeable ischanged ischecked ischecksumright
+    isclosed iscomplete isconfused isconsistent iscontested iscontradicted isconvincing iscopy iscoredata iscurrent
+    iscut iscutoff isdamaged isdate isdecidedbymodels isdecisive isdeferring isdescending isdescendingkey isdigit
+    isdirectory isdone isdoubtful isdropped isempty isencrypted isencryptedorrandom isend isended isentity
+    isenvironmental isexact isexchangeable isexclusive isexpansionzero isfaithful isfile isfilled isfinite isfirst
+    isfirstblockinside isfirstin isfirstpagereadable isfirstvisit isfit isfitting isflipped isfolder isforeign
+    isforeignfile isframe isfree isfreelistsound isgone isgood isguessed isheader isheaderplausible ishere ishexadecimal
+    ishigh ishighbefore isidentifier isidentity isimpossible isincomplete isindex isinquarantine isinside isinstalled
+    isinteger isinternal isinterrupted isjoined isjournalapplied isknown isknownbyrows islast islastin islastpage isleaf
     islegal islength isletter islinked islisted islittle islive islocked islogapplied islogforeign islogmode islostexact
     islow ismade ismarked ismissing ismostlypages ismoved isnarrow isneeded isnewerthanapp isnext isnotnull isnull
     isnumber isofcoredata isofnewerapp isofthisround isofunknownentity isondisk isone isonly isopen isordered isother
@@ -97,11 +98,11 @@ enum OwnWords {
     isprimarykey isproved isreached isreadable isreadonly isreferenced isreflexive isrenumbered isreplacing isreportkept
     isreserved isroot isrough issame issamename issamenumber issegment isshared issharpbefore issharpbehind isshort
     isshortest issign issorted issound issparse isstart isstore isstrict issure issuspect istable istaken istelling
-    istext istextvalid isthere isthorough istomany istoolarge istoolong istoomany istoomuch istoowide istorn istrusted
-    isunbroken isunchanged isunique isunknown isunsaved isuntyped isunusual isup isupper isusable isvalid isvirtual
-    iswaiting iswalked iswanted iswatched iswellformed iswhole iswide iswithlosses iswithoutrowid iswrite iswriteractive
-    iswrong iszero iszerostart items itself join joined joins jointable jointables jointablesbyentity joints journal
-    journaldone journalfinished journalheaderdestroyed journalheaderinvalid journalhot journalpage
+    istext istextvalid isthere isthorough istold istomany istoolarge istoolong istoomany istoomuch istoowide istorn
+    istrusted isunbroken isunchanged isunique isunknown isunsaved isuntyped isunusual isup isupper isusable isvalid
+    isvirtual iswaiting iswalked iswanted iswatched iswellformed iswhole iswide iswithlosses iswithoutrowid iswrite
+    iswriteractive iswrong iszero iszerostart items itself join joined joins jointable jointables jointablesbyentity
+    joints journal journaldone journalfinished journalheaderdestroyed journalheaderinvalid journalhot journalpage
     journalpagesizediffers journalrecordchecksumwrong journalrecordinvalid journaltruncated journalunreadable jpeg json
     judge judged judgement just keep keeping keeps kept keptapart keptbytes keptmatches kernel keyname keyneeded keypath
     keys keystatement kind kindbyte kinds kitfolder kitremarks kits kitsource know known knownentities knownpages knows
@@ -137,49 +138,49 @@ enum OwnWords {
     nsentityomitsubentitycolumnindex nspersistenceframeworkversion nspersistencemaximumframeworkversion
     nsstoremodelversionchecksumkey nsstoremodelversionhashes nsstoremodelversionhashesdigest
     nsstoremodelversionhashesversion nsstoremodelversionidentifiers nsstoretype ntag null number numbering numbers
-    numeric numericindexes object objectid observer occupied occupiedsize oddends oddtexts offer offset offsetsize often
-    oggs older once ones oneway onlostpages only onpages open opened opener opening openingevent openings opens
-    operatingsystem operation options order ordercolumn ordercolumns ordered orderedcolumns orderednumbers orderedtexts
-    orders origin original originalpagecount originalpath originals orphan other otherdatabase otherdatabases
-    othergeneration othernumbers otherorder others otherthankit othertype otherwise ours outcome outdated outofmemory
-    outoforder output outputexists outputisstore outputs outside outsidemodel outstanding over overflow overflowchains
-    overflowends overflowfirst overflowing overflowmask overflownext overflowpage overflowpages overflowtoolong
-    overflowtooshort overlap overlaps overlay overlaysource overwrite overwritten owner ownercolumns ownermap
-    ownernumber ownerorder ownerrun owners ownership owntables oxum pack packed packedbytes packing padded padding page
-    pagecopies pagecount pagecountstale pagedoubt pageheaderinvalid pagekindwrong pagelayout pagemissing pageneverused
-    pageoffsets pageoutofrange pages pagesbehindend pagesconfirmed pagesdone pagesize pagesizeinvalid pagesseen
-    pagestates pageswithflippedbit pageusedtwice pair pairs paragraphseparator parameter parent parentname parentnumber
-    part partial partialindexmadewhole partialpage partition partly parts pass path paths pattern pause payload
-    payloadfractionswrong payloadlength payloadlimit payloadmask payloadtoolong pbzx peek pending percent percentwords
-    perhaps perm permission permissiondenied permissions perpage persistentstore pgno phase picture piece pieces place
-    placed placeholder placement placeof places placetaken plain plaincount plan platformbytes please plist plural
-    pointer pointerarrayoffset pointermap pointermapentries pointermaps pointermapsdamaged pointermapwrong pointers
-    pointersend policy position posixerror possible possibly power pragma pragmaname prefix present presentcount preview
-    previous previousend primary primarykey primarykeyposition primarykeys printable prints private probable problems
-    proc process processid processors profile profiles program progress properties property propertykey propertylist
-    propertynames propertypath protocol proved proven provenance pruning pseudonym pseudonyms purpose puts quarantine
-    quarantinecase quarantined quarantinedpath quarantinedstore quarantinefolder quarantineid quarantines quarantining
-    queue quick quit quote quoted quotedidentifier raise random randompages range ranges rangesleft ranksdates rarely
-    ratios rawbytes rawvalue reach reached read readable reader reading readmarks readme readmes readonly
-    readonlyfilesystem reads readversion readversionunknown real realhome reals reason reasons reasonsbycount rebuild
-    rebuilt receipt receiptpath receiptunreadable received receiver recent recentcount recententity recentpiece
-    recentplace recipients record recordlength recordmalformed records recordsbypage recordsofabstractentity
-    recordsperpiece recounts recover recovered recovery recoverykit recoverykiterror recoverykitinterval recursive
-    reduction reference referencecount referencedtable referenceloss references referencescut referencesize referring
-    refill reflexive refusal refusals refuse refused refuses region regular reindex relationship relative relay release
-    released releases relocation remain remaining remains remark remarks remedies remove removed removedirectory
-    removedrows removes rename renamed repair repairs repeated replace replaced replaces report reportableerror reported
-    reportpath reports represented request requestcode rescued reserved reservedbytes reservedbytesinvalid
-    reservedcounts reservedpageused reserves reset resolve resolved resourcebusy resourcetemporarilyunavailable rest
-    restore restored restorer result resultcode results resumedsteps retries returning rewritten riff right
-    rightmostchild role roles rollback rollbackjournal rolled room roomdown roomin roomout roomup root rootentityname
-    rootname rootpage rootpgno roots roughly round rounds rowid rowidalias rowidorder rowids rows rtree rtrim rule rules
-    runs runstart safely said salt salted salts salvage salvaged salvageerror salvagefailed salvagefiles
-    salvageinstallation salvagelater salvagepending salvagephase salvager salvageunusable salvaging same samestore
-    sample samplelength samples savecount saves says scalar scan scanner scheduled schema schemacookie schemaencoding
-    schemaformat schemaformatunknown schemanames schemarootinvalid schemarowmalformed schemas schemascript
-    schemascriptrefused schematoolarge schemawords scope score scores scratch script scrub scrubbed scrubbing
-    scrubsbesidefrom sealed sealer seam search second secondgain seconds secondsleft secondssince
+    numeric numericindexes object objectid observer occupied occupiedsize oddends oddtexts ofanyclass offer offragments
+    offset offsetsize often oggs older once ones oneway onlostpages only onpages open opened opener opening openingevent
+    openings opens operatingsystem operation options order ordercolumn ordercolumns ordered orderedcolumns
+    orderednumbers orderedtexts orders origin original originalpagecount originalpath originals orphan other
+    otherdatabase otherdatabases othergeneration othernumbers otherorder others otherthankit othertype otherwise ours
+    outcome outdated outofmemory outoforder output outputexists outputisstore outputs outside outsidemodel outstanding
+    over overflow overflowchains overflowends overflowfirst overflowing overflowmask overflownext overflowpage
+    overflowpages overflowtoolong overflowtooshort overlap overlaps overlay overlaysource overwrite overwritten owner
+    ownercolumns ownermap ownernumber ownerorder ownerrun owners ownership owntables oxum pack packed packedbytes
+    packing padded padding page pagecopies pagecount pagecountstale pagedoubt pageheaderinvalid pagekindwrong pagelayout
+    pagemissing pageneverused pageoffsets pageoutofrange pages pagesbehindend pagesconfirmed pagesdone pagesize
+    pagesizeinvalid pagesseen pagestates pageswithflippedbit pageusedtwice pair pairs paragraphseparator parameter
+    parent parentname parentnumber part partial partialindexmadewhole partialpage partition partly parts pass path paths
+    pattern pause payload payloadfractionswrong payloadlength payloadlimit payloadmask payloadtoolong pbzx peek pending
+    percent percentwords perhaps perm permission permissiondenied permissions perpage persistentstore pgno phase picture
+    piece pieces place placed placeholder placement placeof places placetaken plain plaincount plan platformbytes please
+    plist plural pointer pointerarrayoffset pointermap pointermapentries pointermaps pointermapsdamaged pointermapwrong
+    pointers pointersend policy position posixerror possible possibly power pragma pragmaname prefix present
+    presentcount preview previous previousend primary primarykey primarykeyposition primarykeys printable prints private
+    probable problems proc process processid processors profile profiles program progress properties property
+    propertykey propertylist propertynames propertypath protocol proved proven provenance pruning pseudonym pseudonyms
+    purpose puts quarantine quarantinecase quarantined quarantinedpath quarantinedstore quarantinefolder quarantineid
+    quarantines quarantining queue quick quit quote quoted quotedidentifier raise random randompages range ranges
+    rangesleft ranksdates rarely ratios rawbytes rawvalue reach reached read readable reader reading readmarks readme
+    readmes readonly readonlyfilesystem reads readversion readversionunknown real realhome reals reason reasons
+    reasonsbycount rebuild rebuilt receipt receiptpath receiptunreadable received receiver recent recentcount
+    recententity recentpiece recentplace recipients record recordlength recordmalformed records recordsbypage
+    recordsofabstractentity recordsperpiece recounts recover recovered recovery recoverykit recoverykiterror
+    recoverykitinterval recursive reduction reference referencecount referencedtable referenceloss references
+    referencescut referencesize referring refill reflexive refusal refusals refuse refused refuses region regular
+    reindex relationship relative relay release released releases relocation remain remaining remains remark remarks
+    remedies remove removed removedirectory removedrows removes rename renamed repair repairs repeated replace replaced
+    replaces report reportableerror reported reportpath reports represented request requestcode rescued reserved
+    reservedbytes reservedbytesinvalid reservedcounts reservedpageused reserves reset resolve resolved resourcebusy
+    resourcetemporarilyunavailable rest restore restored restorer result resultcode results resumedsteps retries
+    returning rewritten riff right rightmostchild role roles rollback rollbackjournal rolled room roomdown roomin
+    roomout roomup root rootentityname rootname rootpage rootpgno roots roughly round rounds rowid rowidalias rowidorder
+    rowids rows rtree rtrim rule rules runs runstart safely said salt salted salts salvage salvaged salvageerror
+    salvagefailed salvagefiles salvageinstallation salvagelater salvagepending salvagephase salvager salvageunusable
+    salvaging same samestore sample samplelength samples savecount saves says scalar scan scanner scheduled schema
+    schemacookie schemaencoding schemaformat schemaformatunknown schemanames schemarootinvalid schemarowmalformed
+    schemas schemascript schemascriptrefused schematoolarge schemawords scope score scores scratch script scrub scrubbed
+    scrubbing scrubsbesidefrom sealed sealer seam search second secondgain seconds secondsleft secondssince
     secondssincereferencedate secret sector sectors sectorsize seed seekdata seekhole seems seen segment select
     selection send sense sent sentences separator seqno sequence serialized serialtypes serious serve service setaside
     setasidefile setasidepath settled settlement settlingtime several severalowners severity shadow shadows shape shapes
@@ -194,35 +195,37 @@ enum OwnWords {
     storedcolumns storedencoding storedleafcount storedpagesize storedrecordcount storedvalue storemodel storenotsound
     storeoptions storeorigin storepath stores storetype storeuuid storewrittenbysqlite strange strangers straypages
     stream strict string struck structural stucknumbers subject substr succession successor successors such suffix
-    summand summary sums super superfluous superjournalexists superjournalgone superjournalnamed superseded
-    supersededcount support supportbundleerror supports surplus surroundings survey suspect suspects swaps symbol
-    symbolic symboliclink symbols synchronize synchronizedirectory synchronous system systems table tabledefinition
-    tableindexes tableinterior tableleaf tablename tables taglist tagmanifest tags tagsums tail tails take takeback
-    taken takenback takenkeys takes tallies tally target targetindexes targets tell tells temp temporary text textend
-    textornull texts than that their theirs them themselves then there they third this those thread threads three
-    through thrown tied tightnumbers tightvalues tiling time timeline times timestamp title tmpdir toend together
-    tokenizer tokens told tomanybycolumn tomanybyjointable toofewdestinations tool toolarge toomanydestinations
-    toomanygroups toomanyopenfiles toomanyopenfilesinsystem toomanysymboliclinklevels toone tooneentity tooneorder
-    toones torn tornsectors total totalbytes trace trailer traits transaction transformable transition treat tree
-    treepages trees treetoodeep treeuneven tried tries trigger triggernames triggers true truncate truncated trunk
-    trunks trust trusted trustsbackup twice twins type typeof types uint unable unallocatedspace unavailable unchanged
-    unclaimed uncommitted uncommittedcount uncommittedframecount undefined under understood undo undone uneven
-    unexpected unexpectedcolumn unexpectedindex unexpectedtable unfinished unfinishedtransaction unfinishedtrees unfit
-    unfitmodel unfitting unforeseen unindexedstatement union unique uniqueconstraints uniqueness unit units unknown
-    unknowncolumn unknownentity unknownname unknownwords unlesscontested unlink unlockwholefile unorderedvalues unpack
-    unpacked unpacking unplaced unplacedrows unreachable unreadable unreadabledefault unsaved unsignedsum unstorable
-    unstorablemodel unsupported unsure until untold untouched unusable unusedmappings unusual unusualvalue
-    unwatchedvalues upcoming update updated updates upper uppercase upperinverse upto usability usable usablesize used
-    usedcount usedonlast user userversion uses usesfreshkey useslog useswriteaheadlog using ustar usual usualhint uuid
-    vacuum vacuumfieldscontradict vacuuming valid validation validstring value valueoutofrange values valuesfound
-    varchar variant verdict verdictreason verification verificationfailed verify version versionchecksum versionhashes
-    versionhashesdigest versionidentifiers versions versionvalidfor very view views virtual visited volume vote votes
-    wait waited waiting waits walk want wanted warning warns wasreplaced watch watched watchedcodes watchedstarts
-    watchedvalues wave wayround webp weights went were what when whendamaged whenforeign whenincompatible
-    whenmigrationfails whenmigrationloses whensalvagefails where whether which while whoever whole wholes whose wide
-    widecount width widths will window windowcount windowstart winner with within without withoutrowid word words work
-    working works worst would wounds writable write writeaheadlog writer writes writeversion writeversionunknown writing
-    written writtenbysqlite wrong wrote xinfo yearofera yields your yourself zero zeroed zeroedpages zeroends zeros zone
-    zstd
+    summand summary sums super superentities superfluous superjournalexists superjournalgone superjournalnamed
+    superseded supersededcount support supportbundleerror supports surplus surroundings survey suspect suspects swaps
+    symbol symbolic symboliclink symbols synchronize synchronizedirectory synchronous system systems table
+    tabledefinition tableindexes tableinterior tableleaf tablename tables taglist tagmanifest tags tagsums tail tails
+    take takeback taken takenback takenkeys takes tallies tally target targetindexes targets tell tells temp temporary
+    text textend textornull texts than that their theirs them themselves then there they third this those thread threads
+    three through thrown tied tightnumbers tightvalues tiling time timeline times timestamp title tmpdir toend together
+    tokenizer tokens told tomanybycolumn tomanybyjointable tombstones toofewdestinations tool toolarge
+    toomanydestinations toomanygroups toomanyopenfiles toomanyopenfilesinsystem toomanysymboliclinklevels toone
+    tooneentity tooneorder toones torn tornsectors total totalbytes trace trailer traits transaction transactionstring
+    transformable transition treat tree treepages trees treetoodeep treeuneven tried tries trigger triggernames triggers
+    true truncate truncated trunk trunks trust trusted trustsbackup twice twins type typeof types uint unable
+    unallocatedspace unavailable unchanged unclaimed uncommitted uncommittedcount uncommittedframecount undefined under
+    understood undo undone uneven unexpected unexpectedcolumn unexpectedindex unexpectedtable unfinished
+    unfinishedtransaction unfinishedtrees unfit unfitmodel unfitting unforeseen unindexedstatement union unique
+    uniqueconstraints uniqueness unit units unknown unknowncolumn unknownentity unknownname unknownwords unlesscontested
+    unlink unlockwholefile unorderedvalues unpack unpacked unpacking unplaced unplacedrows unreachable unreadable
+    unreadabledefault unsaved unsignedsum unstorable unstorablemodel unsupported unsure until untold untouched unusable
+    unusedmappings unusual unusualvalue unwatchedvalues upcoming update updated updates upper uppercase upperinverse
+    upto usability usable usablesize used usedcount usedonlast user userversion uses usesfreshkey useslog
+    useswriteaheadlog using ustar usual usualhint uuid vacuum vacuumfieldscontradict vacuuming valid validation
+    validstring value valueoutofrange values valuesfound varchar variant verdict verdictreason verification
+    verificationfailed verify version versionchecksum versionhashes versionhashesdigest versionidentifiers versions
+    versionvalidfor very view views virtual visited volume vote votes wait waited waiting waits walk want wanted warning
+    warns wasreplaced watch watched watchedcodes watchedstarts watchedvalues wave wayround webp weights went were what
+    when whendamaged whenforeign whenincompatible whenmigrationfails whenmigrationloses whensalvagefails where whether
+    which while whoever whole wholes whose wide widecount width widths will window windowcount windowstart winner with
+    within without withoutrowid word words work working works worst would wounds writable write writeaheadlog writer
+    writes writeversion writeversionunknown writing written writtenbysqlite wrong wrote xinfo yearofera yields your
+    yourself zauthor zauthorts zbundleid zbundleidts zchangetype zcolumns zcontextname zcontextnamets zentity zentitypk
+    zero zeroed zeroedpages zeroends zeros zname zone zprocessid zprocessidts zquerygen zstd ztimestamp ztombstone
+    ztransactionid
     """
 }
