@@ -3,6 +3,7 @@ import GRDB
 import SQLiteFormat
 import Salvage
 import StoreFiles
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -72,7 +73,8 @@ struct LongValueTests {
     #expect(scene.missingRows(result) <= 1, "seed \(seed)")
   }
 
-  @Test("A row whose chain is destroyed is kept apart, and no other row takes the rest of it", arguments: ["", "FULL"])
+  @Test(
+    "A row whose chain is destroyed keeps its other values, and no other row takes the rest", arguments: ["", "FULL"])
   func destroyed(vacuum: String) throws {
     let scene = try scene(vacuum.isEmpty ? "" : "PRAGMA auto_vacuum = \(vacuum)")
     let chains = try chains(scene)
@@ -82,8 +84,57 @@ struct LongValueTests {
     #expect(scene.falseRows(result) == 0)
     #expect(scene.missingRows(result) == 3)
     #expect(result.rows["lazaret_other_texts"]?.count == 3)
-    #expect(result.report.lost == 3)
+    // The rows themselves are there, so that references to them live.
+    #expect(result.rows["texts"]?.count == 400)
+    #expect(result.parts.count("texts") == 3)
+    #expect(result.report.lost == 0)
+    #expect(result.report.entities.first { $0.table == "texts" }?.doubts == [.longValue: 3])
     #expect(!result.report.isComplete)
+  }
+
+  @Test("Chains that cross each other are followed where every one of them is whole")
+  func crossing() throws {
+    let scene = try scene()
+    let chains = try chains(scene)
+    let places = try pointers(scene)
+    // Two neighbours of other lengths, each in the order of its pages, get each other's first page.
+    let index = try #require(
+      chains.indices.dropLast().first { index in
+        let (one, other) = (chains[index], chains[index + 1])
+        return one.count > 1 && other.count > 1 && one.count != other.count && one[1] == one[0] + 1
+          && other[1] == other[0] + 1
+      })
+    let (first, second) = (chains[index][0], chains[index + 1][0])
+    let crossed = scene.swapping(first, second).changing { crossed in
+      for (place, page) in [(places[index], second), (places[index + 1], first)] {
+        for byte in 0..<4 { crossed.main[place + byte] = UInt8(truncatingIfNeeded: page >> UInt32(24 - 8 * byte)) }
+      }
+    }
+    let folder = try TemporaryFolder()
+    let copy = try folder.write(crossed.main, to: "Copy.sqlite")
+    let (check, read) = try DatabaseQueue(path: copy.string).read { db in
+      (try String.fetchOne(db, sql: "PRAGMA integrity_check"), try PlainScene.tables(db))
+    }
+    try #require(check == "ok")
+    try #require(read == scene.truth)
+    let result = try crossed.salvage()
+    #expect(result.rows["texts"] == scene.truth["texts"])
+    #expect(result.report.causes == [])
+    #expect(result.report.isComplete)
+  }
+
+  @Test("What the last page of a long value leads to costs nothing of it", arguments: [2, 1 << 30] as [UInt32])
+  func leadingOn(next: UInt32) throws {
+    let scene = try scene()
+    let last = try #require(try chains(scene).first { $0.count > 2 }?.last)
+    let damaged = scene.changing { damaged in
+      let start = scene.range(of: last).lowerBound
+      for byte in 0..<4 { damaged.main[start + byte] = UInt8(truncatingIfNeeded: next >> UInt32(24 - 8 * byte)) }
+    }
+    let result = try damaged.salvage()
+    #expect(result.rows["texts"] == scene.truth["texts"])
+    #expect(result.report.lost == 0)
+    #expect(result.report.entities.first { $0.table == "texts" }?.doubts == [.longValue: 1])
   }
 
   @Test("Two rows that claim the same pages are never both certain")

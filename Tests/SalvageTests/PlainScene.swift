@@ -60,6 +60,9 @@ struct PlainScene {
 
     /// The rows of all tables of the result, also those that are kept apart.
     let rows: [String: Rows]
+
+    /// Those of them that are told to be parts of rows.
+    let parts: ToldParts
   }
 
   func salvage(withModel: Bool = true, deleted: Bool = false) throws -> Result {
@@ -74,9 +77,9 @@ struct PlainScene {
       path, to: output, model: withModel ? .sqlite(try SchemaScript(schema)) : nil,
       options: .init(findsDeleted: deleted))
     let queue = try DatabaseQueue(path: output.string)
-    let rows = try queue.read { db in try Self.tables(db) }
+    let (rows, parts) = try queue.read { db in (try Self.tables(db), try ToldParts(db)) }
     try queue.close()
-    return Result(report: report, rows: rows)
+    return Result(report: report, rows: rows, parts: parts)
   }
 
   func changing(_ change: (inout PlainScene) -> Void) -> PlainScene {
@@ -85,9 +88,9 @@ struct PlainScene {
     return copy
   }
 
-  /// Rows of the result's tables that were never in the store.
+  /// Rows of the result's tables that were never in the store, and are not told to be parts of such rows.
   func falseRows(_ result: Result) -> Int {
-    truth.reduce(0) { $0 + (result.rows[$1.key] ?? []).subtracting($1.value).count }
+    truth.reduce(0) { $0 + result.parts.falseRows($1.key, result.rows[$1.key] ?? [], truth: $1.value) }
   }
 
   /// Rows of the store that are not in the result's tables.

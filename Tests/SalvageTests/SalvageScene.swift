@@ -123,6 +123,7 @@ extension SalvageScene {
     let report: SalvageReport
     let rows: [String: Rows]
     let apart: [String: Int]
+    let parts: ToldParts
     let folder: TemporaryFolder
 
     /// All rows of all tables.
@@ -144,7 +145,7 @@ extension SalvageScene {
       path, to: output, model: withModel ? bundle.map { .coreData($0) } : nil, options: .init(findsDeleted: deleted))
     guard try FolderContents(of: place.path) == before else { throw Changed() }
     let queue = try DatabaseQueue(path: output.string)
-    let (rows, apart) = try queue.read { db in
+    let (rows, apart, parts) = try queue.read { db in
       let names = try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table'")
       var apart: [String: Int] = [:]
       for name in names where name.hasPrefix("lazaret_") {
@@ -154,19 +155,19 @@ extension SalvageScene {
       return (
         try Dictionary(
           uniqueKeysWithValues: Self.tables.filter { names.contains($0) }.map { ($0, try Self.rows(of: $0, db)) }),
-        apart
+        apart, try ToldParts(db)
       )
     }
     try queue.close()
-    return Result(report: report, rows: rows, apart: apart, folder: results)
+    return Result(report: report, rows: rows, apart: apart, parts: parts, folder: results)
   }
 
   /// The evidence was changed, or the result is not sound.
   struct Changed: Error {}
 
-  /// Rows that are in the result and were not in the store.
+  /// Rows that are in the result and were not in the store, and are not told to be parts of such rows.
   func falseRows(_ result: Result) -> Int {
-    Self.tables.reduce(0) { $0 + (result.rows[$1] ?? []).subtracting(truth[$1] ?? []).count }
+    Self.tables.reduce(0) { $0 + result.parts.falseRows($1, result.rows[$1] ?? [], truth: truth[$1] ?? []) }
   }
 
   /// Rows of tables that are not in the result.

@@ -75,11 +75,9 @@ extension RecordShape {
       let (code, width) = (types[field].code, types[field].width)
       let storage = StorageClasses(serialType: code)
       guard field < fields.count, !storage.isEmpty, !allows(code, in: field) else { return nil }
-      // Other bits change the length of the value, which the record's own length would contradict.
-      let isNear = (0..<4).contains { bit in
-        let before = code ^ (1 << Int64(bit))
-        return allows(before, in: field) && SerialType.length(of: before) == width
-      }
+      // The other bits change the length of the value, which the record's own length would contradict.
+      let before = code ^ 1
+      let isNear = allows(before, in: field) && SerialType.length(of: before) == width
       return isNear ? Flippable(field: field, storage: storage.rawValue) : nil
     }
   }
