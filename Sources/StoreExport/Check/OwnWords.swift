@@ -10,23 +10,23 @@ enum OwnWords {
     added address affected affinity after again against ageerror agreeing agreement ahead aifc aiff alias aliasfield
     alike allbytes allocatedsize allow allowed allows allthere alone already alreadyexists alter altered alternatives
     although ambiguous among analysing analysis analyze another ansck anystore anything apart application applicationid
-    appversion arch architecture archive archiveerror aremostlyusual arena argument array arrived arriving ascending
-    ascii asdamaged asfound aside asidetarget asked asks assembly atoldplace atransaction atransactionstring attach
-    attempt attempts attoseconds attribute attributecolumns attributes auto autodefinition autoincrement autoindex
-    available avif away back backed backgroundpass backup backupidentifier backupname backups badcells badpointers
-    bagging bagit base bases basis basiswords batch batchsize because becomes been before beforeinstall beforemigration
-    beforenew beforerestore began begin beginning begins beginsconstraint beginswithletter begun behind behindend
-    believed belong belongs below beside best bestfit better between bigendian binary binarypropertylist bitflips bits
-    blob blobs block blocks body bool boolean border borders both bounds bplist brings broken brought btreeinitpage
-    buckets budget buffer builder bundle bundledamaged bundledname bundleunreadable busy busytimeout byentity byname
-    bysum byte bytes cache cached cachedmodel caff came canbenull cancelled candidate candidates cannot cannotopen
-    canonical cantopen capacity capitalizedfirst carriedrenames carries carving case cases cast catalog catalogs
-    catalogue catalogueunreadable cause causes cell cellcount cellend cellinvalid cellpointerinvalid cells cellsoverlap
-    cellstart census certain certainty chain chains chancecount chancematches chanceplaces chances change changecounter
-    changed changedplaces changes changing char character characters check checked checker checking checkinterval
-    checkpoint checkpointsequence checksswaps checksum child children choice choices choose chosen chunk circle civil
-    claimed claims classes clause cleantails clob clock close closed cloud code codes codeunits collate collation
-    collected column columncount columnmatching columnnames columnorder columns comes comm command commit
+    appversion arch architecture archive archiveerror areallindexed aremostlyusual arena argument array arrived arriving
+    ascending ascii asdamaged asfound aside asidetarget asked asks assembly atoldplace atransaction atransactionstring
+    attach attempt attempts attoseconds attribute attributecolumns attributes auto autodefinition autoincrement
+    autoindex available avif away back backed backgroundpass backup backupidentifier backupname backups badcells
+    badpointers bagging bagit base bases basis basiswords batch batchsize because becomes been before beforeinstall
+    beforemigration beforenew beforerestore began begin beginning begins beginsconstraint beginswithletter begun behind
+    behindend believed belong belongs below beside best bestfit better between bigendian binary binarypropertylist
+    bitflips bits blob blobs block blocks body bool boolean border borders both bounds bplist brings broken brought
+    btreeinitpage buckets budget buffer builder bundle bundledamaged bundledname bundleunreadable busy busytimeout
+    byentity byname bysum byte bytes cache cached cachedmodel caff came canbenull cancelled candidate candidates cannot
+    cannotopen canonical cantopen capacity capitalizedfirst carriedrenames carries carving case cases cast catalog
+    catalogs catalogue catalogueunreadable cause causes cell cellcount cellend cellinvalid cellpointerinvalid cells
+    cellsoverlap cellstart census certain certainty chain chains chancecount chancematches chanceplaces chances change
+    changecounter changed changedplaces changes changing char character characters check checked checker checking
+    checkinterval checkpoint checkpointsequence checksswaps checksum child children choice choices choose chosen chunk
+    circle civil claimed claims classes clause cleantails clob clock close closed cloud code codes codeunits collate
+    collation collected column columncount columnmatching columnnames columnorder columns comes comm command commit
     commitsbehindbreak committed committedframes committedpagecount common companions compare comparison comparisons
     compatible compiled compiledmappingmodel complaint complete completed component composite compositeleaf compressed
     concernsdata condition conditions confidence configuration conflict conflicts connection connections constraint
@@ -76,64 +76,65 @@ enum OwnWords {
     histories history hold holder holds hole holes home html icloud icns identifier identifiers identities identity
     ifdir iflnk ifnull ifreg ignore ignores ignoreslog image images immutable impossible improperlink included
     incompatible increment incremental incrementalvacuum index indexcountdiffers indexdefinition indexed indexedcolumns
-    indexes indexesonly indexinterior indexleaf indexleftout inexact inferred infile info inherit init injournal inlog
-    inner innerpages inode inpages input inputoutput inrange inresult insert inserted insertedcount insertion inside
-    inspect inspected install installation installed installing instead integer integers integrity intercept interior
-    interrupt interrupted interruptedtransaction into inuse invalid invalidtext inverse inwindow ioerr ioerror isalone
-    isaltered isamongcapitals isany isapart isarmored isascending isasked isatend isautovacuum isbad isbalanced
-    isbeginning isbeside isbetter isbetweenpages isbeyondchance isbigendian isblob isbookkeeping isbounded isbroken
-    isbuilt isbusy isbycontent isbynumber iscancelled iscertain ischangeable ischanged ischecked ischecksumright
-    isclosed iscomplete isconfused isconsistent iscontested iscontradicted isconvincing iscopy iscoredata iscurrent
-    iscut iscutoff isdamaged isdate isdecidedbymodels isdecisive isdeferring isdescending isdescendingkey isdigit
-    isdirectory isdone isdoubtful isdropped isempty isencrypted isencryptedorrandom isend isended isentity
-    isenvironmental isexact isexchangeable isexclusive isexpansionzero isfaithful isfile isfilled isfinite isfirst
-    isfirstblockinside isfirstin isfirstpagereadable isfirstvisit isfit isfitting isflipped isfolder isforeign
-    isforeignfile isframe isfree isfreelistsound isgone isgood isguessed isheader isheaderplausible ishere ishexadecimal
-    ishigh ishighbefore isidentifier isidentity isimpossible isincomplete isindex isinquarantine isinside isinstalled
-    isinteger isinternal isinterrupted isjoined isjournalapplied isknown isknownbyrows islast islastin islastpage isleaf
-    islegal islength isletter islinked islisted islittle islive islocked islogapplied islogforeign islogmode islostexact
-    islow ismade ismarked ismissing ismostlypages ismoved isnarrow isneeded isnewerthanapp isnext isnotnull isnull
-    isnumber isofcoredata isofnewerapp isofthisround isofunknownentity isondisk isone isonly isopen isordered isother
-    isotherwriter isoutoforder isoutsidemodel isown ispagecountvalid ispartial ispartialindex isplain ispoint ispossible
-    isprimarykey isproved isreached isreadable isreadonly isreferenced isreflexive isrenumbered isreplacing isreportkept
-    isreserved isroot isrough issame issamename issamenumber issegment isshared issharpbefore issharpbehind isshort
-    isshortest issign issorted issound issparse isstart isstore isstrict issure issuspect istable istaken istelling
-    istext istextvalid isthere isthorough istold istomany istoolarge istoolong istoomany istoomuch istoowide istorn
-    istrusted isunbroken isunchanged isunique isunknown isunsaved isuntyped isunusual isup isupper isusable isvalid
-    isvirtual iswaiting iswalked iswanted iswatched iswellformed iswhole iswide iswithlosses iswithoutrowid iswrite
-    iswriteractive iswrong iszero iszerostart items itself join joined joins jointable jointables jointablesbyentity
-    joints journal journaldone journalfinished journalheaderdestroyed journalheaderinvalid journalhot journalpage
-    journalpagesizediffers journalrecordchecksumwrong journalrecordinvalid journaltruncated journalunreadable jpeg json
-    judge judged judgement just keep keeping keeps kept keptapart keptbytes keptmatches kernel keyname keyneeded keypath
-    keys keystatement kind kindbyte kinds kitfolder kitremarks kits kitsource know known knownentities knownpages knows
-    labels lack lacking lacks laidover large larger largereplaced largest largestrootpage largestrootwrong last
-    lastframe lastkey lastkeys lastoftransaction lastpage lastrowid lastusedpage later laterformat latest layout layouts
-    lazakit lazaret lazareterror lead leading leadingto leads leaf leafbytes leafpayloadfraction learn least leave
-    leaves left leftchild leftcount leftout leftovers leftoverscode legacy length lengths lengthshift lengthsize lets
-    letter letters level levels library lies like likely limit limits line lineage lines lineseparator link linkcount
-    linked links linux list listed listing lists literal littleendian live local localend localpayload lock lockbytepage
-    lockbytes locked locking locks lockwholefile logbehinddatabase logbesideemptydatabase logcutoff logdone logframe
-    logframechecksumwrong logframedamaged logger logheader logheaderchecksumwrong logheaderdestroyed logheadertruncated
-    logindex logmagicwrong logmissingpages logpagesizediffers logpagesizeinvalid logpartialframe logstaleframes
-    loguncommittedframes logversionunknown long longcount longer longest look looked looking looks lookup loser loss
-    losses losswords lost lostbasis lostcellpointers lostisexact lostkeys lostkeysknown lostnumber lostpages
-    lostpointers lower lowercase lowercased lowest made magic magicmissing main maincount maindone mainheader make
-    makedirectory makeroom makes makesroomfor makeuuid malformed mandatory manifest mantissa manual many mapped mapping
-    mappingfile mappingmodel mappingmodelsource maps mark marks markup mask master match matched matches matching
-    material maximum maximumcount maximumindexlocal maximumlocal maximumpayloadfraction maximumtablelocal mean
-    meaningless meanslinksareunsupported meant meanwhile measure media meet member members memory memorybytes
-    memorydatabase mended message metadata metrics microseconds middle migratable migrate migrated migratedto migrates
-    migrating migration migrationerror migrationfailed migrationfailedcode migrationfailure migrationretries migrator
-    mine minimumfields minimumlocal minimumpayloadfraction misplaced misplacedpages missed missing missingattributevalue
-    missingcolumn missingfiles missingindex missingrelationship missingtable missingvalue mixed mmap mode model
-    modelbundle modelcache modelchecksum models modelversion modified module moment moments month monthfrommarch mood
-    more most mount move moved moving mthd much multiple name named names namesake nametoolong nanoseconds narrower
-    natural need needed neededbytes needs needsrewriting neither never newer newest newmandatoryattribute
-    newmandatoryrelationship newstore next nextcell nextfour nextsuffixes nexttwo nfield nibbles ninstalling nobody
-    nocase node noise nolfs nolocks nomem nomemory nomodel nonce none nootherstore normal nospace nosuchfileordirectory
-    notadatabase notboolean notdirectory notdownloaded notdue note noted notedhashes notes notfound nothing nothingfound
-    nothingtoquarantine notice notmigratablecode notneeded notnoted notnull notpermitted notregularfile notsalvaged
-    notscrubbed notuuid noun nowhere nsautovacuumlevel nscoredatadatriggerinsertupdatedaffectedobjectvalue
+    indexedvalues indexes indexesonly indexinterior indexleaf indexleftout inexact inferred infile info inherit init
+    injournal inlog inner innerpages inode inpages input inputoutput inrange inresult insert inserted insertedcount
+    insertion inside inspect inspected install installation installed installing instead integer integers integrity
+    intercept interior interrupt interrupted interruptedtransaction into inuse invalid invalidtext inverse inwindow
+    ioerr ioerror isalone isaltered isamongcapitals isany isapart isarmored isascending isasked isatend isautovacuum
+    isbad isbalanced isbeginning isbeside isbetter isbetweenpages isbeyondchance isbigendian isblob isbookkeeping
+    isbounded isbroken isbuilt isbusy isbycontent isbynumber iscancelled iscertain ischangeable ischanged ischecked
+    ischecksumright isclosed iscomplete isconfused isconsistent iscontested iscontradicted isconvincing iscopy
+    iscoredata iscurrent iscut iscutoff isdamaged isdate isdecidedbymodels isdecisive isdeferring isdescending
+    isdescendingkey isdigit isdirectory isdone isdoubtful isdropped isempty isencrypted isencryptedorrandom isend
+    isended isentity isenvironmental isexact isexchangeable isexclusive isexpansionzero isfaithful isfile isfilled
+    isfinite isfirst isfirstblockinside isfirstin isfirstpagereadable isfirstvisit isfit isfitting isflipped isfolder
+    isforeign isforeignfile isframe isfree isfreelistsound isgone isgood isguessed isheader isheaderplausible ishere
+    ishexadecimal ishigh ishighbefore isidentifier isidentity isimpossible isincomplete isindex isinquarantine isinside
+    isinstalled isinteger isinternal isinterrupted isjoined isjournalapplied isknown isknownbyrows islast islastin
+    islastpage isleaf islegal islength isletter islinked islisted islittle islive islocked islogapplied islogforeign
+    islogmode islostexact islow ismade ismarked ismissing ismostlypages ismoved isnarrow isneeded isnewerthanapp isnext
+    isnotnull isnull isnumber isofcoredata isofnewerapp isofthisround isofunknownentity isondisk isone isonly isopen
+    isordered isother isotherwriter isoutoforder isoutsidemodel isown ispagecountvalid ispartial ispartialindex isplain
+    ispoint ispossible isprimarykey isproved isreached isreadable isreadonly isreferenced isreflexive isrenumbered
+    isreplacing isreportkept isreserved isroot isrough issame issamename issamenumber issegment isshared issharpbefore
+    issharpbehind isshort isshortest issign issorted issound issparse isstart isstore isstrict issure issuspect istable
+    istaken istelling istext istextvalid isthere isthorough istold istomany istoolarge istoolong istoomany istoomuch
+    istoowide istorn istrusted isunbroken isunchanged isunique isunknown isunsaved isuntyped isunusual isup isupper
+    isusable isvalid isvirtual iswaiting iswalked iswanted iswatched iswellformed iswhole iswide iswithlosses
+    iswithoutrowid iswrite iswriteractive iswrong iszero iszerostart items itself join joined joins jointable jointables
+    jointablesbyentity joints journal journaldone journalfinished journalheaderdestroyed journalheaderinvalid journalhot
+    journalpage journalpagesizediffers journalrecordchecksumwrong journalrecordinvalid journaltruncated
+    journalunreadable jpeg json judge judged judgement just keep keeping keeps kept keptapart keptbytes keptmatches
+    kernel keyname keyneeded keypath keys keystatement kind kindbyte kinds kitfolder kitremarks kits kitsource know
+    known knownentities knownpages knows labels lack lacking lacks laidover large larger largereplaced largest
+    largestrootpage largestrootwrong last lastframe lastkey lastkeys lastoftransaction lastpage lastrowid lastusedpage
+    later laterformat latest layout layouts lazakit lazaret lazareterror lead leading leadingto leads leaf leafbytes
+    leafpayloadfraction learn least leave leaves left leftchild leftcount leftout leftovers leftoverscode legacy length
+    lengths lengthshift lengthsize lets letter letters level levels library lies like likely limit limits line lineage
+    lines lineseparator link linkcount linked links linux list listed listing lists literal littleendian live local
+    localend localpayload lock lockbytepage lockbytes locked locking locks lockwholefile logbehinddatabase
+    logbesideemptydatabase logcutoff logdone logframe logframechecksumwrong logframedamaged logger logheader
+    logheaderchecksumwrong logheaderdestroyed logheadertruncated logindex logmagicwrong logmissingpages
+    logpagesizediffers logpagesizeinvalid logpartialframe logstaleframes loguncommittedframes logversionunknown long
+    longcount longer longest look looked looking looks lookup loser loss losses losswords lost lostbasis
+    lostcellpointers lostisexact lostkeys lostkeysknown lostnumber lostpages lostpointers lower lowercase lowercased
+    lowest made magic magicmissing main maincount maindone mainheader make makedirectory makeroom makes makesroomfor
+    makeuuid malformed mandatory manifest mantissa manual many mapped mapping mappingfile mappingmodel
+    mappingmodelsource maps mark marks markup mask master match matched matches matching material maximum maximumcount
+    maximumindexlocal maximumlocal maximumpayloadfraction maximumtablelocal mean meaningless meanslinksareunsupported
+    meant meanwhile measure media meet member members memory memorybytes memorydatabase mended message metadata metrics
+    microseconds middle migratable migrate migrated migratedto migrates migrating migration migrationerror
+    migrationfailed migrationfailedcode migrationfailure migrationretries migrator mine minimumfields minimumlocal
+    minimumpayloadfraction misplaced misplacedpages missed missing missingattributevalue missingcolumn missingfiles
+    missingindex missingrelationship missingtable missingvalue mixed mmap mode model modelbundle modelcache
+    modelchecksum models modelversion modified module moment moments month monthfrommarch mood more most mount move
+    moved moving mthd much multiple name named names namesake nametoolong nanoseconds narrower natural need needed
+    neededbytes needs needsrewriting neither never newer newest newmandatoryattribute newmandatoryrelationship newstore
+    next nextcell nextfour nextsuffixes nexttwo nfield nibbles ninstalling nobody nocase node noise nolfs nolocks nomem
+    nomemory nomodel nonce none nootherstore normal nospace nosuchfileordirectory notadatabase notboolean notdirectory
+    notdownloaded notdue note noted notedhashes notes notfound nothing nothingfound nothingtoquarantine notice
+    notmigratablecode notneeded notnoted notnull notpermitted notregularfile notsalvaged notscrubbed notuuid noun
+    nowhere nsautovacuumlevel nscoredatadatriggerinsertupdatedaffectedobjectvalue
     nscoredatadatriggerupdatedaffectedobjectvalue nscoredatanow nscoredatatriggerupdateaffectedobjectvalue
     nsentityomitsubentitycolumnindex nspersistenceframeworkversion nspersistencemaximumframeworkversion
     nsstoremodelversionchecksumkey nsstoremodelversionhashes nsstoremodelversionhashesdigest
