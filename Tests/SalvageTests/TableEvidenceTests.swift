@@ -76,6 +76,30 @@ struct TableEvidenceTests {
     #expect(scene.missingRows(result) == 0)
   }
 
+  @Test("Indexes that have the rows tell, where the values are alike")
+  func indexes() throws {
+    var random = SeededGenerator(seed: 8)
+    let scene = try PlainScene(
+      pragmas: "PRAGMA page_size = 512",
+      schema: """
+        CREATE TABLE one (a INTEGER, b INTEGER); CREATE TABLE two (a INTEGER, b INTEGER);
+        CREATE INDEX one_a ON one (a); CREATE INDEX two_a ON two (a)
+        """
+    ) { db in
+      for _ in 1...500 {
+        for table in ["one", "two"] {
+          try db.execute(
+            sql: "INSERT INTO \(table) VALUES (?, 7)", arguments: [Int.random(in: 1...100_000, using: &random)])
+        }
+      }
+    }
+    let lost = try ["one", "two"].map { try #require(scene.innerPages(of: $0).first) }
+    let result = try scene.overwriting(lost).salvage()
+    #expect(scene.missingRows(result) == 0)
+    #expect(scene.falseRows(result) == 0)
+    #expect(result.report.unplacedRows == 0)
+  }
+
   @Test("Where nothing tells, a page goes to no table")
   func nothing() throws {
     let scene = try PlainScene(

@@ -6,13 +6,14 @@ extension Crawl {
 
   /// The table of a page that several tables fit equally well; nil where nothing tells it.
   ///
-  /// The pointer maps go first, then what the values of the tables are like, and for tables of which no page is known the
-  /// rows that their foreign keys lead to.
+  /// The pointer maps go first, then indexes that have the rows, then what the values of the tables are like, and for
+  /// tables of which no page is known the rows that their foreign keys lead to.
   mutating func tieBreak(
     _ page: UInt32, among candidates: [Int], _ buffer: inout [UInt8]
   ) throws(SalvageError) -> Int? {
     guard candidates.count > 1 else { return candidates.first }
     if let mapped = try mappedTree(of: page), candidates.contains(mapped) { return mapped }
+    if let listed = try indexedTree(of: page, among: candidates) { return listed }
     for tree in candidates where profiles[tree] == nil { profiles[tree] = try profile(of: tree, &buffer) }
     guard try reader.readPlace(page, into: &buffer) else { return nil }
     let start = page == 1 && buffer[0] != 13 ? DatabaseHeader.length : 0

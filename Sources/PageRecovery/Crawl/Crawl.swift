@@ -32,6 +32,9 @@ struct Crawl {
   /// What the values of tables are like, as far as that had to be found out.
   var profiles: [Int: TableProfile] = [:]
 
+  /// What the indexes of tables have of their rows, as far as that had to be found out.
+  var indexedValues: [Int: [IndexedValues]] = [:]
+
   /// What the pointer maps say; nil until that is asked for.
   var pointerMaps: PointerMaps?
 

@@ -1,0 +1,78 @@
+internal import SQLiteFormat
+
+/// What an index that is whole has of each row of its table: the value of its first column, as it is compared.
+struct IndexedValues {
+  /// The field of the table's records that has the value.
+  var field: Int
+
+  /// The values by rowid.
+  var values: [Int64: Int]
+
+  /// A value as it is compared: numbers by what they are, not by how they are stored; nil for NULL.
+  static func key(_ value: Value?) -> Int? {
+    switch value {
+    case .integer, .real: value?.real?.hashValue
+    case .text(let text): text.bytes.hashValue
+    case .blob(let bytes): bytes.hashValue
+    case .null, nil: nil
+    }
+  }
+}
+
+extension Crawl {
+  /// How many entries of an index are remembered at most.
+  private static let entryLimit = 1 << 17
+
+  /// How many rows with a value a page must have for an index to tell whose it is, where not all tables have one.
+  private static let minimumRows = 4
+
+  /// The one of several tables whose index has the rows of a page; nil where none has, or several have.
+  mutating func indexedTree(of page: UInt32, among candidates: [Int]) throws(SalvageError) -> Int? {
+    var rows: [PageRows.Row] = []
+    try PageRows(reader).forEach(on: page) { rows.append($0) }
+    for tree in candidates where indexedValues[tree] == nil { indexedValues[tree] = try indexes(of: tree) }
+    // Where the indexes of all others contradict a row, that one is enough.
+    let areAllIndexed = candidates.allSatisfy { indexedValues[$0]?.isEmpty == false }
+    var found: Int?
+    for tree in candidates {
+      let isListed = (indexedValues[tree] ?? []).contains { index in
+        let keys = rows.compactMap { row in
+          IndexedValues.key(row.record.value(at: index.field)).map { (row.rowid, $0) }
+        }
+        guard !keys.isEmpty, areAllIndexed || keys.count >= Self.minimumRows && Set(keys.map(\.1)).count > 1 else {
+          return false
+        }
+        let agreeing = keys.count { index.values[$0.0] == $0.1 }
+        return agreeing * 20 >= keys.count * 19
+      }
+      guard isListed else { continue }
+      guard found == nil else { return nil }
+      found = tree
+    }
+    return found
+  }
+
+  /// What the indexes of a table that are whole have of its rows.
+  private func indexes(of table: Int) throws(SalvageError) -> [IndexedValues] {
+    guard let definition = trees[table].definition, trees[table].hasRowids else { return [] }
+    var result: [IndexedValues] = []
+    for index in trees.indices where trees[index].kind == .index && trees[index].table == table {
+      guard trees[index].isComplete, !trees[index].isPartialIndex, let name = trees[index].indexedColumns.first ?? nil,
+        let column = definition.column(named: name), column != definition.rowidAlias,
+        let field = definition.storedColumns.firstIndex(of: column)
+      else { continue }
+      let last = trees[index].indexedColumns.count
+      var values = IndexedValues(field: field, values: [:])
+      try forEachEntry(of: index) { record, _, _ throws(SalvageError) in
+        guard let rowid = record.value(at: last)?.integer, let key = IndexedValues.key(record.value(at: 0)) else {
+          return true
+        }
+        values.values[rowid] = key
+        return values.values.count < Self.entryLimit
+      }
+      // One that is too large to be remembered tells nothing.
+      if values.values.count < Self.entryLimit { result.append(values) }
+    }
+    return result
+  }
+}
