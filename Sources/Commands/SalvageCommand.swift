@@ -48,6 +48,12 @@ struct SalvageCommand: ParsableCommand {
   @Option(name: [.customShort("o"), .customLong("output")], help: "The new store; nothing may have its name.")
   var out: PathArgument
 
+  @Option(
+    help: ArgumentHelp(
+      "Where the database begins in a file with several; if not given, the one that the model fits, else the first.",
+      valueName: "byte"))
+  var at: Int64?
+
   @Flag(help: "Look for deleted rows too; they are kept apart.")
   var deleted = false
 
@@ -104,7 +110,8 @@ struct SalvageCommand: ParsableCommand {
     let line = ProgressLine()
     Interruption.listen()
     let options = Salvager.Options(
-      findsDeleted: deleted, migrates: !noMigrate, kit: kit, scope: try EvidenceScope(of: store.path), donor: donor
+      findsDeleted: deleted, migrates: !noMigrate, offset: at, kit: kit, scope: try EvidenceScope(of: store.path),
+      donor: donor
     ) {
       phase, done, total in
       line.show(phase.words, done, of: total)

@@ -24,6 +24,10 @@ public struct Salvager: Sendable {
     /// Whether the write-ahead log is left out whatever it is; one that shows that it is another database's always is.
     public var ignoresLog: Bool
 
+    /// The byte of the file at which the database begins, where there are several; nil for the one that the model or schema
+    /// has something of, else the first.
+    public var offset: Int64?
+
     /// Where a recovery kit of the store is looked for.
     public var kit: KitSource
 
@@ -39,13 +43,14 @@ public struct Salvager: Sendable {
     /// Live rows only, unless told otherwise.
     public init(
       findsDeleted: Bool = false, migrates: Bool = true, fitsModel: Bool = false, ignoresLog: Bool = false,
-      kit: KitSource = .none, scope: EvidenceScope? = nil, donor: SalvageDonor? = nil,
+      offset: Int64? = nil, kit: KitSource = .none, scope: EvidenceScope? = nil, donor: SalvageDonor? = nil,
       progress: @escaping @Sendable (SalvagePhase, Int64, Int64) -> Bool = { _, _, _ in true }
     ) {
       self.findsDeleted = findsDeleted
       self.migrates = migrates
       self.fitsModel = fitsModel
       self.ignoresLog = ignoresLog
+      self.offset = offset
       self.kit = kit
       self.scope = scope
       self.donor = donor

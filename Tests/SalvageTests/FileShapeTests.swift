@@ -119,6 +119,35 @@ struct FileShapeTests {
     #expect(salvaged.report.remarks.contains("another database begins at byte 700 of the file"))
   }
 
+  @Test("Of several databases in a file the one is taken that the schema fits, or that begins where the caller says")
+  func chosen() throws {
+    let first = try Self.scene("PRAGMA page_size = 4096", seed: 1)
+    let second = try PlainScene(schema: "CREATE TABLE boats (id INTEGER PRIMARY KEY, name TEXT, length REAL)") { db in
+      for index in 1...200 {
+        try db.execute(
+          sql: "INSERT INTO boats VALUES (?, ?, ?)", arguments: [index, "boat \(index)", Double(index) / 3])
+      }
+    }
+    let both = second.changing { $0.main = first.main + second.main }
+    // The scene gives the schema of the second one.
+    let fitting = try both.salvage()
+    #expect(second.missingRows(fitting) == 0)
+    #expect(second.falseRows(fitting) == 0)
+    #expect(fitting.report.remarks.contains("another database begins at byte 0 of the file"))
+    let folder = try TemporaryFolder()
+    let path = try folder.write(both.main, to: "Both.sqlite")
+    func tables(at offset: Int64) throws -> [String] {
+      let output = folder.appending("Out \(offset).sqlite")
+      let report = try Salvager().salvageRaw(path, to: output, options: .init(offset: offset))
+      return report.entities.filter { $0.recovered > 0 }.compactMap(\.table).sorted()
+    }
+    #expect(try tables(at: Int64(first.main.count)) == ["boats"])
+    #expect(try tables(at: 0) == first.truth.filter { !$0.value.isEmpty }.keys.sorted())
+    let error = #expect(throws: SalvageError.self) { try tables(at: 4096) }
+    #expect(error?.kind == .nothingFound)
+    #expect(try FileSystem().status(of: folder.appending("Out 4096.sqlite")) == nil)
+  }
+
   @Test("Text that is not valid stays text, byte for byte")
   func invalidText() throws {
     let scene = try PlainScene(schema: Self.schema) { db in

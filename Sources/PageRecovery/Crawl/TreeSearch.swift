@@ -14,9 +14,25 @@ struct TreeSearch {
   func run() throws(SalvageError) -> FoundTrees {
     let (kits, kitRemarks) = try options.kit.kits(in: evidence.fileSystem)
     var found = try run(kits)
+    if found.unfit != nil, options.offset == nil, let other = try fittingOther(than: found, kits) { found = other }
     found.kitRemarks = kitRemarks + found.kitRemarks
     return found
   }
+
+  /// The first other database of the file of which the model has something; nil where there is none.
+  private func fittingOther(than found: FoundTrees, _ kits: [RecoveryKit]) throws(SalvageError) -> FoundTrees? {
+    for offset in found.reader.layout.otherDatabases.prefix(Self.mostDatabases) {
+      // The log beside the file was written by an app that opened it, and SQLite reads the first database.
+      var other = try walk(ignoringLog: true, kits, at: offset)
+      guard other.unfit == nil, !other.schema.entries.isEmpty else { continue }
+      if evidence.log != nil { other.leaveOutLog("the write-ahead log belongs to another database, and was left out") }
+      return other
+    }
+    return nil
+  }
+
+  /// How many databases of one file are looked at.
+  private static let mostDatabases = 16
 
   private func run(_ kits: [RecoveryKit]) throws(SalvageError) -> FoundTrees {
     let foreign = try options.ignoresLog ? nil : foreignLog()
@@ -87,8 +103,12 @@ struct TreeSearch {
   }
 
   /// Looks at every page, finds out which tables there are, and walks their trees from their roots.
-  private func walk(ignoringLog: Bool, _ kits: [RecoveryKit]) throws(SalvageError) -> FoundTrees {
-    let reader = try PageReader.open(evidence, ignoringLog: ignoringLog)
+  ///
+  /// - Parameter offset: where the database begins in the file; nil where nothing tells.
+  private func walk(
+    ignoringLog: Bool, _ kits: [RecoveryKit], at offset: Int64? = nil
+  ) throws(SalvageError) -> FoundTrees {
+    let reader = try PageReader.open(evidence, ignoringLog: ignoringLog, at: offset ?? options.offset)
     try tell(.survey, 0, Int64(reader.pageCount))
     let map = try PageSurvey.run(reader) { page throws(SalvageError) in
       try tell(.survey, Int64(page), Int64(reader.pageCount))

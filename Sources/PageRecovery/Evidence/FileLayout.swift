@@ -41,14 +41,17 @@ struct FileLayoutSearch {
   /// Page sizes that a log or journal tells of, the likeliest first.
   var sizesElsewhere: [Int] = []
 
+  /// The offset of the database that is to be read; nil for the one that is to be taken where nothing is asked for.
+  var offset: Int64?
+
   static let pageSizes = (9...16).map { 1 << $0 }
 
-  /// The layout of the database in the file; nil where no page is found.
+  /// The layout of the database in the file; nil where no page is found, or no database begins where one is asked for.
   ///
   /// Of several databases the one at the beginning is taken; where none begins there, the first that Core Data wrote, else
   /// the largest.
   func find() throws(SalvageError) -> FileLayout? {
-    guard var layout = try single() else { return nil }
+    guard var layout = try offset == nil ? single() : chosen() else { return nil }
     guard let header = layout.header, header.hasMagic, header.isPageCountValid else { return layout }
     let end = layout.base + Int64(header.pageCount) * Int64(layout.pageSize)
     var others: [Int64] = []
@@ -65,6 +68,13 @@ struct FileLayoutSearch {
     }
     layout.otherDatabases = others
     return layout
+  }
+
+  /// The layout of the database that is asked for.
+  private func chosen() throws(SalvageError) -> FileLayout? {
+    guard let offset, offset >= 0, offset < main.count, let header = try header(at: offset), let size = header.pageSize
+    else { return nil }
+    return layout(header: header, size: size, base: offset, vote: try vote(size: size, base: offset))
   }
 
   private func single() throws(SalvageError) -> FileLayout? {

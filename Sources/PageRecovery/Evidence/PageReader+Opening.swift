@@ -4,9 +4,12 @@ internal import StoreFiles
 extension PageReader {
   /// Finds the layout of a store's file, and what log or journal add to it.
   ///
+  /// - Parameter offset: where the database begins in the file; nil for the one that is to be taken.
   /// - Throws: ``SalvageError``: `nothing-to-salvage` where no page is found.
-  static func open(_ evidence: Evidence, ignoringLog: Bool) throws(SalvageError) -> PageReader {
-    var layout = try layout(evidence)
+  static func open(
+    _ evidence: Evidence, ignoringLog: Bool, at offset: Int64? = nil
+  ) throws(SalvageError) -> PageReader {
+    var layout = try layout(evidence, at: offset)
     let overlay = try overlay(evidence, layout, ignoringLog: ignoringLog)
     if let overlay, let image = overlay.images[1],
       let source = overlay.source == .log ? evidence.log : evidence.journal,
@@ -20,14 +23,20 @@ extension PageReader {
     return PageReader(evidence: evidence, layout: layout, overlay: overlay)
   }
 
-  private static func layout(_ evidence: Evidence) throws(SalvageError) -> FileLayout {
+  private static func layout(_ evidence: Evidence, at offset: Int64?) throws(SalvageError) -> FileLayout {
     var search = FileLayoutSearch(main: evidence.main)
+    search.offset = offset
     var logHeader: WriteAheadLog.Header?
     if let log = evidence.log {
       logHeader = WriteAheadLog.Header(try log.piece(at: 0, length: WriteAheadLog.Header.length))
       if let logHeader, logHeader.isChecksumRight, let size = logHeader.pageSize { search.sizesElsewhere.append(size) }
     }
     if let layout = try search.find() { return layout }
+    if let offset {
+      throw SalvageError(
+        .nothingFound, path: evidence.files.main, detail: "no database begins at byte \(offset) of the file",
+        hint: "The report of a salvage without that byte lists where databases begin.")
+    }
     guard let size = logHeader?.pageSize else { throw .nothing(in: evidence) }
     return FileLayout(
       pageSize: size, usableSize: size, base: 0, header: nil, encoding: .utf8,
