@@ -31,94 +31,97 @@ enum OwnWords {
     compatible compiled compiledmappingmodel complaint complete completed component composite compositeleaf compressed
     concernsdata condition conditions confidence configuration conflict conflicts connection connections constraint
     constraintleftout constraints contact container contains content contentbytes contents contentstart contested
-    context continuation continue contradict contradicted contradicting contradictingpages contradictions contradicts
-    control convert coordinator copied copiedcount copies copy copying core coredata coredatacode correct corrected
-    corruption could count counted counter counting countings counts countsrecords covered crawl create created creates
-    creating creation creationfailed cross crossdevice current currentmodel currentversionname cursor damage damaged
-    damagedmetadata damagedpages damagedtables dangling danglinglink data database databaseerror databaseofversion
-    databasepages databases databasevalue dataend date dates dateshifthasseconds datesranked datesshifted dayofera
-    dayofyear days dbmoved dead debug debugging decided decides decimal decision declared declaredtype decrement decrypt
-    decrypted decrypting deep deeper default defaultcachesize defaulted defaults defaultvalue defer deferrable deferred
-    definition definitions delete deleted deleteddigests deletes deliveries denied density depth derived
-    derivedattribute derivedattributewithouttrigger desc describes description descriptor descriptors destination
-    destinationcolumn destinationofotherentity destinationorder destinationordercolumn destroyed destructor detach
-    detail details detected detours device dictionary differ differences differently differing differs digest digests
-    digit digits direct directory directorynotempty dirtytails discard discarding disk diskquotaexceeded disputed
-    distance distances distinct dividers dividerstarts doctype document does done donor donorremarks doub double
-    doubling doubt doubtful doubtfulcount doubtfulreasons doubtreason doubts doubtwords down download downloaded drop
-    dropped dropping duck duplicatevalues each earlier earlierruns eighth elapsed elements else elsewhere embedded empty
-    emptyindexes emptypages emptystore encodedtext encoder encoding encodings encodingunknown encrypted encryption ended
-    endeduncleanly ending endofdatabase ends endsexactly enough entities entity entitycolumn entitycounts entityfields
-    entityindexes entityname entitynumber entitynumbers entries entry environmentalerror errno error escape estimate
-    estimated event events every everything evidence evidencechanged evidencefault exact examination examine examined
-    examiner examining examples exchange exclusive exemptcount exemptvalues exist exists expansion expansionnotzero
-    expected expectednames expectedtables expects export exported exporting exports expression extended extends external
-    externalbytes externaldata externalize facts failed failing fails failure failures false fate fates feff fence fetch
+    context continuation continue contradict contradicted contradictedlog contradicting contradictingpages
+    contradictions contradicts control convert coordinator copied copiedcount copies copy copying core coredata
+    coredatacode correct corrected corruption could count counted counter counting countings counts countsrecords
+    covered crawl create created creates creating creation creationfailed cross crossdevice current currentmodel
+    currentversionname cursor damage damaged damagedmetadata damagedpages damagedtables dangling danglinglink data
+    database databaseerror databaseofversion databasepages databases databasevalue dataend date dates
+    dateshifthasseconds datesranked datesshifted dayofera dayofyear days dbmoved dead debug debugging decided decides
+    decimal decision declared declaredtype decrement decrypt decrypted decrypting deep deeper default defaultcachesize
+    defaulted defaults defaultvalue defer deferrable deferred definition definitions delete deleted deleteddigests
+    deletes deliveries denied density depth derived derivedattribute derivedattributewithouttrigger desc describes
+    description descriptor descriptors destination destinationcolumn destinationofotherentity destinationorder
+    destinationordercolumn destroyed destructor detach detail details detected detours device dictionary differ
+    differences different differently differing differs digest digests digit digits direct directory directorynotempty
+    dirtytails discard discarding disk diskquotaexceeded disputed distance distances distinct dividers dividerstarts
+    doctype document does done donor donorremarks doub double doubling doubt doubtful doubtfulcount doubtfulreasons
+    doubtreason doubts doubtwords down download downloaded drop dropped dropping duck duplicatevalues each earlier
+    earlierruns eighth elapsed elements else elsewhere embedded empty emptyindexes emptypages emptystore encodedtext
+    encoder encoding encodings encodingunknown encrypted encryption ended endeduncleanly ending endofdatabase ends
+    endsexactly enough entities entity entitycolumn entitycounts entityfields entityindexes entityname entitynumber
+    entitynumbers entries entry environmentalerror equal errno error escape estimate estimated event events every
+    everything evidence evidencechanged evidencefault exact examination examine examined examiner examining examples
+    exchange exclusive exemptcount exemptvalues exist exists expansion expansionnotzero expected expectednames
+    expectedtables expects export exported exporting exports expression extended extends external externalbytes
+    externaldata externalize facts failed failing fails failure failures false fate fates feff fence fetch
     fetchedproperty fewer fffd field fieldcount fieldcounts fields file fileerror fileerrorkind fileexists filekind
     filename filenametoolong filepath files filesystem filetoolarge filetoolong filetooshort fill filled filling film
     filter find finding findings finds findsdeleted fingerprint finish finished first firstblob firstbytes
     firstfreeblock firstfreelisttrunk firstkey firstpage firstpositive firstserialtype fits fitsmodel fitting flac flags
-    flaws flipped flippedkind flips floa float folder folders followers follows forecast foreign foreignfile foreignlog
-    foreignmodel foreignrun foreigntables foresaw foreseen form format formatversion former found foundby foundbycontent
-    foundcolumns founddamage foundtables four fraction fractions fragment fragmentation fragmentcountwrong fragmented
-    fragmentedbytes fragments frame framecount framelength frames framesbypage framesperpiece frameworkversion free
-    freeblock freeblockinvalid freeblocks freebytes freecount freelist freelistcount freelistcountwrong freelistdamaged
-    freelistleaf freelisttrunk freelisttrunkinvalid freepage freespace fresh from frombackup fromindex ftyp full
-    function gain gapbytes gapcount gaps gave generated generation generator geometry ghost ghosts give given
-    gobehindend goes gone grounds group grouped groups grown gzip hadany hadmark half halfpair halves hand happened
-    happens hard hasalias hasany hasaside haschanged hascleantails hascommittedframes hascrossedlinks hasdamage
-    hasdescendingkey hasdigits hasdoubts hasended hasentitynumbers hasexternal hasforeignvalues hash hasher hashes
-    haskeyword hasleftover haslistedrows haslogfile haslosses haslostend hasmagic hasmain hasmark hasplainpage hasprefix
-    hasroomforrivals hasrowid hasrowids hassignature hasstore hasstuck hassubentities hassums hastriesleft hasunsaved
-    hasusualfractions have having head header headercontradicted headerdestroyed headerend headerlength headeroffset
-    headertruncated headline heads health healthy heard heic heix held helps here hexadecimal hexadecimaldigits hidden
-    high highest highestgone highestpage hint histories history hold holder holds hole holes home html icloud icns
-    identifier identifiers identities identity ifdir iflnk ifnull ifreg ignore ignores ignoreslog image images immutable
-    impossible improperlink included incompatible increment incremental incrementalvacuum index indexcountdiffers
-    indexdefinition indexed indexedcolumns indexes indexesonly indexinterior indexleaf indexleftout inexact inferred
-    infile info inherit init injournal inlog inner innerpages inode inpages input inputoutput inrange inresult insert
-    inserted insertedcount insertion inside inspect inspected install installation installed installing instead integer
-    integers integrity intercept interior interrupt interrupted interruptedtransaction into inuse invalid invalidtext
-    inverse inwindow ioerr ioerror isalone isaltered isamongcapitals isany isapart isarmored isascending isasked isatend
-    isautovacuum isbad isbalanced isbeginning isbeside isbetter isbetweenpages isbeyondchance isbigendian isblob
-    isbookkeeping isbounded isbroken isbuilt isbusy isbynumber iscancelled iscertain ischangeable ischanged ischecked
-    ischecksumright isclosed iscomplete isconfused isconsistent iscontested iscontradicted isconvincing iscopy
-    iscoredata iscurrent iscut iscutoff isdamaged isdate isdecidedbymodels isdecisive isdeferring isdescending
-    isdescendingkey isdigit isdirectory isdone isdoubtful isdropped isempty isencrypted isencryptedorrandom isend
-    isended isentity isenvironmental isexact isexchangeable isexclusive isexpansionzero isfaithful isfile isfilled
-    isfinite isfirst isfirstblockinside isfirstin isfirstpagereadable isfirstvisit isfit isfitting isflipped isfolder
-    isforeign isforeignfile isframe isfree isfreelistsound isgone isgood isguessed isheader isheaderplausible ishere
-    ishexadecimal ishigh ishighbefore isidentifier isidentity isimpossible isincomplete isindex isinquarantine isinside
-    isinstalled isinteger isinternal isinterrupted isjoined isjournalapplied isknown islast islastin islastpage isleaf
-    islegal islength isletter islinked islisted islittle islive islocked islogapplied islogforeign islogmode islostexact
-    islow ismade ismarked ismissing ismostlypages ismoved isnarrow isneeded isnewerthanapp isnext isnotnull isnull
-    isnumber isofcoredata isofnewerapp isofthisround isofunknownentity isondisk isone isonly isopen isordered isother
-    isotherwriter isoutoforder isoutsidemodel isown ispagecountvalid ispartial ispartialindex isplain ispoint ispossible
-    isprimarykey isproved isreached isreadable isreadonly isreferenced isreflexive isrenumbered isreplacing isreportkept
-    isreserved isroot isrough issame issamename issamenumber issegment isshared issharpbefore issharpbehind isshort
-    isshortest issign issorted issound issparse isstart isstore isstrict issure issuspect istable istaken istelling
-    istext istextvalid isthere isthorough istomany istoolarge istoolong istoomany istoomuch istoowide istorn istrusted
-    isunbroken isunchanged isunique isunknown isunsaved isuntyped isunusual isup isupper isusable isvalid isvirtual
-    iswaiting iswalked iswanted iswatched iswellformed iswhole iswide iswithlosses iswithoutrowid iswrite iswriteractive
-    iswrong iszero iszerostart items itself join joined joins jointable jointables jointablesbyentity joints journal
-    journaldone journalfinished journalheaderdestroyed journalheaderinvalid journalhot journalpage
-    journalpagesizediffers journalrecordchecksumwrong journalrecordinvalid journaltruncated journalunreadable jpeg json
-    judge judged judgement just keep keeping keeps kept keptapart keptbytes keptmatches kernel keyname keyneeded keypath
-    keys keystatement kind kindbyte kinds kitfolder kitremarks kits kitsource know known knownentities knownpages knows
-    labels lack lacking lacks laidover large larger largereplaced largest largestrootpage largestrootwrong last
-    lastframe lastkey lastkeys lastoftransaction lastpage lastrowid lastusedpage later laterformat latest layout layouts
-    lazakit lazaret lazareterror lead leading leadingto leads leaf leafbytes leafpayloadfraction learn least leave
-    leaves left leftchild leftcount leftout leftovers leftoverscode legacy length lengths lengthshift lengthsize lets
-    letter letters level levels library lies like likely limit limits line lineage lines lineseparator link linkcount
-    linked links linux list listed listing lists literal littleendian live local localend localpayload lock lockbytepage
-    lockbytes locked locking locks lockwholefile logbehinddatabase logbesideemptydatabase logcutoff logdone logframe
+    flaws flipped flippedkind flips floa float folder folders followers follows forecast foreign foreignfile
+    foreignjournal foreignlog foreignmodel foreignrun foreigntables foresaw foreseen form format formatversion former
+    found foundby foundbycontent foundcolumns founddamage foundtables four fraction fractions fragment fragmentation
+    fragmentcountwrong fragmented fragmentedbytes fragments frame framecount framelength frames framesbypage
+    framesperpiece frameworkversion free freeblock freeblockinvalid freeblocks freebytes freecount freelist
+    freelistcount freelistcountwrong freelistdamaged freelistleaf freelisttrunk freelisttrunkinvalid freepage freespace
+    fresh from frombackup fromindex ftyp full function gain gapbytes gapcount gaps gave generated generation generator
+    geometry ghost ghosts give given gobehindend goes gone grounds group grouped groups grown gzip hadany hadmark half
+    halfpair halves hand happened happens hard hasalias hasany hasaside haschanged hascleantails hascommittedframes
+    hascrossedlinks hasdamage hasdescendingkey hasdigits hasdoubts hasended hasentitynumbers hasexternal
+    hasforeignvalues hash hasher hashes haskeyword hasleftover haslistedrows haslogfile haslosses haslostend hasmagic
+    hasmain hasmark hasotherpages hasotherrows hasothertrees hasplainpage hasprefix hasroomforrivals hasrowid hasrowids
+    hassignature hasstore hasstuck hassubentities hassums hastriesleft hasunsaved hasusualfractions have having head
+    header headercontradicted headerdestroyed headerend headerlength headeroffset headertruncated headline heads health
+    healthy heard heic heix held helps here hexadecimal hexadecimaldigits hidden high highest highestgone highestpage
+    hint histories history hold holder holds hole holes home html icloud icns identifier identifiers identities identity
+    ifdir iflnk ifnull ifreg ignore ignores ignoreslog image images immutable impossible improperlink included
+    incompatible increment incremental incrementalvacuum index indexcountdiffers indexdefinition indexed indexedcolumns
+    indexes indexesonly indexinterior indexleaf indexleftout inexact inferred infile info inherit init injournal inlog
+    inner innerpages inode inpages input inputoutput inrange inresult insert inserted insertedcount insertion inside
+    inspect inspected install installation installed installing instead integer integers integrity intercept interior
+    interrupt interrupted interruptedtransaction into inuse invalid invalidtext inverse inwindow ioerr ioerror isalone
+    isaltered isamongcapitals isany isapart isarmored isascending isasked isatend isautovacuum isbad isbalanced
+    isbeginning isbeside isbetter isbetweenpages isbeyondchance isbigendian isblob isbookkeeping isbounded isbroken
+    isbuilt isbusy isbynumber iscancelled iscertain ischangeable ischanged ischecked ischecksumright isclosed iscomplete
+    isconfused isconsistent iscontested iscontradicted isconvincing iscopy iscoredata iscurrent iscut iscutoff isdamaged
+    isdate isdecidedbymodels isdecisive isdeferring isdescending isdescendingkey isdigit isdirectory isdone isdoubtful
+    isdropped isempty isencrypted isencryptedorrandom isend isended isentity isenvironmental isequal isexact
+    isexchangeable isexclusive isexpansionzero isfaithful isfile isfilereadable isfilled isfinite isfirst
+    isfirstblockinside isfirstin isfirstpagereadable isfirstvisit isfit isfitting isflipped isfolder isforeign
+    isforeignfile isframe isfree isfreelistsound isgone isgood isguessed isheader isheaderplausible ishere ishexadecimal
+    ishigh ishighbefore isidentifier isidentity isimpossible isincomplete isindex isinquarantine isinside isinstalled
+    isinteger isinternal isinterrupted isjoined isjournalapplied isjournalforeign isknown islast islastin islastpage
+    isleaf islegal islength isletter islinked islisted islittle islive islocked islogapplied islogforeign islogmode
+    islostexact islow islower ismade ismarked ismissing ismostlypages ismoved isnarrow isneeded isnewerthanapp isnext
+    isnotnull isnull isnumber isofcoredata isofnewerapp isofthisround isofunknownentity isolder isondisk isone isonly
+    isopen isordered isother isotherwriter isoutoforder isoutsidemodel isoverlaycontradicted isown ispagecountvalid
+    ispartial ispartialindex isplain ispoint ispossible isprimarykey isproved isreached isreadable isreadonly
+    isreferenced isreflexive isrenumbered isreplacing isreportkept isreserved isroot isrough issame issamename
+    issamenumber issegment isshared issharpbefore issharpbehind isshort isshortest issign issorted issound issparse
+    isstart isstore isstrict issure issuspect istable istaken istelling istext istextvalid isthere isthorough istomany
+    istoolarge istoolong istoomany istoomuch istoowide istorn istrusted isunbroken isunchanged isunique isunknown
+    isunsaved isuntyped isunusual isup isupper isusable isvalid isvirtual iswaiting iswalked iswanted iswatched
+    iswellformed iswhole iswide iswithin iswithlosses iswithoutrowid iswrite iswriteractive iswrong iszero iszerostart
+    items itself join joined joins jointable jointables jointablesbyentity joints journal journaldone journalfinished
+    journalheaderdestroyed journalheaderinvalid journalhot journalpage journalpagesizediffers journalrecordchecksumwrong
+    journalrecordinvalid journalsize journaltruncated journalunreadable jpeg json judge judged judgement just keep
+    keeping keeps kept keptapart keptbytes keptmatches kernel keyname keyneeded keypath keys keystatement kind kindbyte
+    kinds kitfolder kitremarks kits kitsource know known knownentities knownpages knows labels lack lacking lacks
+    laidover large larger largereplaced largest largestrootpage largestrootwrong last lastframe lastkey lastkeys
+    lastoftransaction lastpage lastrowid lastusedpage later laterformat latest layout layouts lazakit lazaret
+    lazareterror lead leading leadingto leads leaf leafbytes leafpayloadfraction learn least leave leaves left leftchild
+    leftcount leftout leftovers leftoverscode legacy length lengths lengthshift lengthsize lets letter letters level
+    levels library lies like likely limit limits line lineage lines lineseparator link linkcount linked links linux list
+    listed listing lists literal littleendian live local localend localpayload lock lockbytepage lockbytes locked
+    locking locks lockwholefile logbehinddatabase logbesideemptydatabase logcutoff logdone logframe
     logframechecksumwrong logframedamaged logger logheader logheaderchecksumwrong logheaderdestroyed logheadertruncated
     logindex logmagicwrong logmissingpages logpagesizediffers logpagesizeinvalid logpartialframe logstaleframes
     loguncommittedframes logversionunknown long longcount longer longest look looked looking looks lookup loser loss
     losses losswords lost lostbasis lostcellpointers lostisexact lostkeys lostkeysknown lostnumber lostpages
     lostpointers lower lowercase lowercased lowest made magic magicmissing main maincount maindone mainheader make
     makedirectory makeroom makes makesroomfor makeuuid malformed mandatory manifest mantissa manual many mapped mapping
-    mappingfile mappingmodel mappingmodelsource maps mark marks markup mask master match matched matches matching
+    mappingfile mappingmodel mappingmodelsource maps mark marked marks markup mask master match matched matches matching
     material maximum maximumcount maximumindexlocal maximumlocal maximumpayloadfraction maximumtablelocal mean
     meaningless meanslinksareunsupported meant meanwhile measure media meet member members memory memorybytes
     memorydatabase mended message metadata metrics microseconds middle migratable migrate migrated migratedto migrates
@@ -166,8 +169,8 @@ enum OwnWords {
     recentplace recipients record recordlength recordmalformed records recordsbypage recordsofabstractentity
     recordsperpiece recounts recover recovered recovery recoverykit recoverykiterror recoverykitinterval recursive
     reduction reference referencecount referencedtable referenceloss references referencescut referencesize referring
-    refill reflexive refusal refusals refuse refused refuses region regular reindex relationship relative relay release
-    released releases relocation remain remaining remains remark remarks remedies remove removed removedirectory
+    refill reflexive refusal refusals refuse refused refuses region regular reindex related relationship relative relay
+    release released releases relocation remain remaining remains remark remarks remedies remove removed removedirectory
     removedrows removes rename renamed repair repairs repeated replace replaced replaces report reportableerror reported
     reportpath reports represented request requestcode rescued reserved reservedbytes reservedbytesinvalid
     reservedcounts reservedpageused reserves reset resolve resolved resourcebusy resourcetemporarilyunavailable rest
@@ -206,12 +209,12 @@ enum OwnWords {
     toones torn tornsectors total totalbytes trace trailer traits transaction transformable transition treat tree
     treepages trees treetoodeep treeuneven tried tries trigger triggernames triggers true truncate truncated trunk
     trunks trust trusted trustsbackup twice twins type typeof types uint unable unallocatedspace unavailable unchanged
-    unclaimed uncommitted uncommittedcount uncommittedframecount undefined under understood undo undone uneven
-    unexpected unexpectedcolumn unexpectedindex unexpectedtable unfinished unfinishedtransaction unfinishedtrees unfit
-    unfitmodel unfitting unforeseen unindexedstatement union unique uniqueconstraints uniqueness unit units unknown
-    unknowncolumn unknownentity unknownname unknownwords unlesscontested unlink unlockwholefile unorderedvalues unpack
-    unpacked unpacking unplaced unplacedrows unreachable unreadable unreadabledefault unsaved unsignedsum unstorable
-    unstorablemodel unsupported unsure until untold untouched unusable unusedmappings unusual unusualvalue
+    unclaimed uncommitted uncommittedcount uncommittedframecount undefined under understood undo undoesjournal undone
+    uneven unexpected unexpectedcolumn unexpectedindex unexpectedtable unfinished unfinishedtransaction unfinishedtrees
+    unfit unfitmodel unfitting unforeseen unindexedstatement union unique uniqueconstraints uniqueness unit units
+    unknown unknowncolumn unknownentity unknownname unknownwords unlesscontested unlink unlockwholefile unorderedvalues
+    unpack unpacked unpacking unplaced unplacedrows unreachable unreadable unreadabledefault unsaved unsignedsum
+    unstorable unstorablemodel unsupported unsure until untold untouched unusable unusedmappings unusual unusualvalue
     unwatchedvalues upcoming update updated updates upper uppercase upperinverse upto usability usable usablesize used
     usedcount usedonlast user userversion uses usesfreshkey useslog useswriteaheadlog using ustar usual usualhint uuid
     vacuum vacuumfieldscontradict vacuuming valid validation validstring value valueoutofrange values valuesfound
@@ -219,10 +222,10 @@ enum OwnWords {
     versionhashesdigest versionidentifiers versions versionvalidfor very view views virtual visited volume vote votes
     wait waited waiting waits walk want wanted warning warns wasreplaced watch watched watchedcodes watchedstarts
     watchedvalues wave wayround webp weights went were what when whendamaged whenforeign whenincompatible
-    whenmigrationfails whenmigrationloses whensalvagefails where whether which while whoever whole wholes whose wide
-    widecount width widths will window windowcount windowstart winner with within without withoutrowid word words work
-    working works worst would wounds writable write writeaheadlog writer writes writeversion writeversionunknown writing
-    written writtenbysqlite wrong wrote xinfo yearofera yields your yourself zero zeroed zeroedpages zeroends zeros zone
-    zstd
+    whenmigrationfails whenmigrationloses whensalvagefails where wherefilelacks whether which while whoever whole wholes
+    whose wide widecount width widths will window windowcount windowstart winner with within without withoutrowid word
+    words work working works worst would wounds writable write writeaheadlog writer writes writeversion
+    writeversionunknown writing written writtenbysqlite wrong wrote xinfo yearofera yields your yourself zero zeroed
+    zeroedpages zeroends zeros zone zstd
     """
 }
