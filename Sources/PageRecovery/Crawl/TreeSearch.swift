@@ -23,7 +23,7 @@ struct TreeSearch {
   private func fittingOther(than found: FoundTrees, _ kits: [RecoveryKit]) throws(SalvageError) -> FoundTrees? {
     for offset in found.reader.layout.otherDatabases.prefix(Self.mostDatabases) {
       // The log beside the file was written by an app that opened it, and SQLite reads the first database.
-      var other = try walk(ignoringLog: true, kits, at: offset)
+      var other = try walk(EvidenceUse(log: .none, offset: offset), kits)
       guard other.unfit == nil, !other.schema.entries.isEmpty else { continue }
       if evidence.log != nil { other.leaveOutLog("the write-ahead log belongs to another database, and was left out") }
       return other
@@ -35,33 +35,94 @@ struct TreeSearch {
   private static let mostDatabases = 16
 
   private func run(_ kits: [RecoveryKit]) throws(SalvageError) -> FoundTrees {
+    var use = EvidenceUse(offset: options.offset)
     let foreign = try options.ignoresLog ? nil : foreignLog()
-    let ignoresLog = options.ignoresLog || foreign?.isCertain == true
-    var found = try walk(ignoringLog: ignoresLog, kits)
-    guard !ignoresLog else {
+    let isForeign = foreign?.isCertain == true
+    if options.ignoresLog || isForeign { use.log = .none }
+    var found = try walk(use, kits)
+    if found.reader.overlay?.source == .journal, try isForeignJournal(&found, kits) {
+      use.undoesJournal = false
+      found = try walk(use, kits)
+      found.leaveOutJournal()
+    }
+    if options.ignoresLog || isForeign {
       if evidence.log != nil { found.leaveOutLog("the write-ahead log belongs to another database, and was left out") }
       return found
     }
-    // Another database's log makes nonsense of a sound file, or shows that one: then the file alone is better.
-    guard found.reader.overlay?.source == .log, found.crawl.damage > 0 || found.unfit != nil || foreign != nil else {
-      return found
-    }
-    var alone = try walk(ignoringLog: true, kits)
-    let isBetter: Bool =
-      if found.unfit != nil {
-        alone.unfit == nil && Self.hasLeaves(alone.crawl.map)
-      } else {
-        // A blank file has no damage, since it has no table.
-        alone.crawl.hasListedRows
-          && (foreign == nil
-            ? alone.crawl.damage * 4 < found.crawl.damage : alone.crawl.damage <= found.crawl.damage)
-      }
-    guard isBetter else { return found }
-    alone.leaveOutLog(
-      foreign == nil
-        ? "the write-ahead log seems to belong to another database, and was left out"
-        : "the write-ahead log is older than the database, or belongs to another one, and was left out")
+    guard found.reader.overlay?.source == .log else { return found }
+    // SQLite reads less of a damaged log than there is; what counts here is all that is there.
+    let isOlder = try LogAge(found.crawl, evidence)?.isOlder(found.schema.entries) ?? false
+    if !isOlder, try !isForeignLog(&found, use, kits) { return found }
+    use.log = .none
+    var alone = try walk(use, kits)
+    alone.isJournalForeign = found.isJournalForeign
+    alone.remarks += found.remarks
+    if isOlder { return try fillingFromOlderLog(alone, use, kits) }
+    alone.leaveOutLog("the write-ahead log seems to belong to another database, and was left out")
     return alone
+  }
+
+  /// What a log that is older than the file adds to it: the pages that the file lacks, where they fit it.
+  private func fillingFromOlderLog(
+    _ alone: consuming FoundTrees, _ use: EvidenceUse, _ kits: [RecoveryKit]
+  ) throws(SalvageError) -> FoundTrees {
+    var use = use
+    use.log = .whereFileLacks
+    var alone = alone
+    if alone.isIncomplete {
+      var filled = try walk(use, kits)
+      if filled.reader.overlay?.source == .log, filled.unfit == nil || alone.unfit != nil,
+        try !SharedPages(filled.crawl, filled.schema.entries).hasOtherTrees
+      {
+        filled.isJournalForeign = alone.isJournalForeign
+        filled.remarks += alone.remarks
+        filled.remarks.append(
+          "the write-ahead log is older than the database: only pages that the file lacks were taken from it, and their "
+            + "records are doubtful")
+        return filled
+      }
+    }
+    alone.leaveOutLog("the write-ahead log is older than the database, or belongs to another one, and was left out")
+    return alone
+  }
+
+  /// Whether pages that are readable in the file contradict the log; rows that have nothing to do with the file's are marked.
+  private func isForeignLog(
+    _ found: inout FoundTrees, _ use: EvidenceUse, _ kits: [RecoveryKit]
+  ) throws(SalvageError) -> Bool {
+    let shared = try SharedPages(found.crawl, found.schema.entries)
+    if shared.hasOtherTrees { return true }
+    if found.unfit != nil || shared.hasOtherPages {
+      // Another database's log makes nonsense of a sound file, or shows that one: then the file alone is better.
+      let alone = try walk(EvidenceUse(log: .none, undoesJournal: use.undoesJournal), kits)
+      let isBetter =
+        found.unfit != nil
+        ? alone.unfit == nil && Self.hasLeaves(alone.crawl.map)
+        : alone.crawl.hasListedRows && alone.crawl.damage * 4 < found.crawl.damage
+      if isBetter { return true }
+    }
+    if shared.hasOtherRows {
+      found.markOverlay(
+        "the rows of the write-ahead log have nothing in common with those of the file: it may belong to another store, "
+          + "and its records are doubtful")
+    }
+    return false
+  }
+
+  /// Whether the rollback journal is not of the transaction that the file was in the middle of; what may not be of it is
+  /// marked.
+  private func isForeignJournal(_ found: inout FoundTrees, _ kits: [RecoveryKit]) throws(SalvageError) -> Bool {
+    if try JournalSurvey.isContradicted(found.reader, evidence) { return true }
+    let shared = try SharedPages(found.crawl, found.schema.entries)
+    if shared.hasOtherTrees { return true }
+    guard shared.hasOtherPages || shared.hasOtherRows else { return false }
+    // In the middle of a transaction a file is hardly ever as it should be, and its own journal puts it right.
+    let alone = try walk(EvidenceUse(log: .none, undoesJournal: false), kits)
+    if alone.crawl.hasListedRows, !alone.isIncomplete { return true }
+    found.markOverlay(
+      "the rollback journal has nothing in common with the file: it may belong to another store, and its records are "
+        + "doubtful")
+    return false
   }
 
   /// What shows that the log is not the file's own; nil where nothing does, or too little of the file can be read.
@@ -103,12 +164,8 @@ struct TreeSearch {
   }
 
   /// Looks at every page, finds out which tables there are, and walks their trees from their roots.
-  ///
-  /// - Parameter offset: where the database begins in the file; nil where nothing tells.
-  private func walk(
-    ignoringLog: Bool, _ kits: [RecoveryKit], at offset: Int64? = nil
-  ) throws(SalvageError) -> FoundTrees {
-    let reader = try PageReader.open(evidence, ignoringLog: ignoringLog, at: offset ?? options.offset)
+  private func walk(_ use: EvidenceUse, _ kits: [RecoveryKit]) throws(SalvageError) -> FoundTrees {
+    let reader = try PageReader.open(evidence, use)
     try tell(.survey, 0, Int64(reader.pageCount))
     let map = try PageSurvey.run(reader) { page throws(SalvageError) in
       try tell(.survey, Int64(page), Int64(reader.pageCount))
@@ -198,6 +255,28 @@ struct FoundTrees {
 
   /// Whether the log is another database's.
   var isLogForeign = false
+
+  /// Whether the rollback journal is another database's.
+  var isJournalForeign = false
+
+  /// Whether a page is missing that a tree leads to, the list of tables is damaged, or the file has another length than it
+  /// should have.
+  var isIncomplete: Bool {
+    guard schema.isWhole, crawl.damage == 0, let header = reader.layout.header, header.hasMagic else { return true }
+    return header.isPageCountValid && header.pageCount != reader.layout.pageCount
+  }
+
+  /// Marks all that is from the log or journal.
+  mutating func markOverlay(_ remark: String) {
+    reader.isOverlayContradicted = true
+    remarks.append(remark)
+  }
+
+  /// Notes that the rollback journal was left out.
+  mutating func leaveOutJournal() {
+    isJournalForeign = true
+    remarks.append("the rollback journal belongs to another database or to an earlier transaction, and was left out")
+  }
 
   /// Notes that the log was left out.
   mutating func leaveOutLog(_ remark: String) {

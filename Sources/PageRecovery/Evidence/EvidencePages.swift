@@ -87,7 +87,7 @@ package struct EvidencePages: Sendable {
   /// - Throws: ``SalvageError`` where nothing of a database is found, or a file cannot be read.
   package init(_ path: FilePath, in fileSystem: FileSystem) throws(SalvageError) {
     evidence = try Evidence(path, in: fileSystem)
-    let reader = try PageReader.open(evidence, ignoringLog: false)
+    let reader = try PageReader.open(evidence)
     layout = reader.layout
     overlay = reader.overlay
     frames = try Self.frames(evidence.log, pageSize: layout.pageSize)

@@ -11,9 +11,29 @@ struct JournalSurvey {
   private let source: any ByteSource
   private let pageSize: Int
 
+  /// The page size that a journal states or, where its header is destroyed, its records show; nil where nothing does.
+  static func pageSize(_ source: any ByteSource) throws(SalvageError) -> Int? {
+    do throws(FormatError) {
+      if let size = try RollbackJournal(source).pageSize { return size }
+    } catch {
+      throw SalvageError(error)
+    }
+    for size in FileLayoutSearch.pageSizes {
+      let survey = JournalSurvey(source: source, pageSize: size)
+      for sector in sectors where try survey.records(from: Int64(sector), sector: Int64(sector)) != nil { return size }
+    }
+    return nil
+  }
+
+  /// The sizes of sectors that journals are written in, the likeliest first.
+  private static let sectors = [512, 4096, 1024, 2048, 8192, 16384, 32768, 65536]
+
   /// The images to be put back; nil where there is nothing to undo.
+  ///
+  /// - Parameter isFileReadable: whether any page of the database file can be read; where none can, even a journal whose
+  ///   transaction may have ended is the best that there is, and marked.
   static func read(
-    _ source: any ByteSource, pageSize: Int, mainHeader: DatabaseHeader?
+    _ source: any ByteSource, pageSize: Int, mainHeader: DatabaseHeader?, isFileReadable: Bool
   ) throws(SalvageError) -> PageOverlay? {
     do throws(FormatError) {
       let journal = try RollbackJournal(source, databasePageSize: pageSize)
@@ -30,22 +50,46 @@ struct JournalSurvey {
     } catch {
       throw SalvageError(error)
     }
-    return try JournalSurvey(source: source, pageSize: pageSize).headerless(mainHeader: mainHeader)
+    return try JournalSurvey(source: source, pageSize: pageSize)
+      .headerless(mainHeader: mainHeader, isFileReadable: isFileReadable)
   }
 
-  private func headerless(mainHeader: DatabaseHeader?) throws(SalvageError) -> PageOverlay? {
-    for sector in [512, 4096, 1024, 2048, 8192, 16384, 32768, 65536] {
+  /// Whether a journal that was read is not of the file's present state, as the counter of transactions on its first page
+  /// shows: the file has that very counter until the transaction ends, and the next one from then on.
+  static func isContradicted(_ reader: PageReader, _ evidence: Evidence) throws(SalvageError) -> Bool {
+    guard let journal = evidence.journal, let overlay = reader.overlay, overlay.source == .journal,
+      let main = DatabaseHeader(try evidence.main.piece(at: reader.layout.base, length: DatabaseHeader.length)),
+      main.hasMagic, main.hasUsualFractions, main.isPageCountValid
+    else { return false }
+    guard let image = overlay.images[1] else {
+      // Without an image of the first page the number of pages on it is that of before.
+      guard let count = overlay.pageCount, count > 0 else { return false }
+      return main.pageCount != count
+    }
+    guard let old = DatabaseHeader(try journal.piece(at: image.offset, length: DatabaseHeader.length)), old.hasMagic,
+      old.isPageCountValid
+    else { return false }
+    return main.changeCounter != old.changeCounter && main.changeCounter != old.changeCounter &+ 1
+  }
+
+  private func headerless(
+    mainHeader: DatabaseHeader?, isFileReadable: Bool
+  ) throws(SalvageError) -> PageOverlay? {
+    for sector in Self.sectors {
       guard var overlay = try records(from: Int64(sector), sector: Int64(sector)) else { continue }
       if let first = overlay.images[1] {
         let image = try source.piece(at: first.offset, length: DatabaseHeader.length)
-        guard let old = DatabaseHeader(image), let mainHeader, old.changeCounter == mainHeader.changeCounter else {
-          return nil
-        }
+        guard let old = DatabaseHeader(image),
+          !isFileReadable || mainHeader.map({ $0.changeCounter == old.changeCounter }) == true
+        else { return nil }
         overlay.pageCount = old.isPageCountValid ? old.pageCount : nil
       }
       overlay.doubtfulCount = overlay.images.count
       overlay.remarks.append(
-        "the header of a rollback journal is destroyed; its transaction had not ended, so it was undone")
+        isFileReadable
+          ? "the header of a rollback journal is destroyed; its transaction had not ended, so it was undone"
+          : "the header of a rollback journal is destroyed; its pages are from before a transaction that may have ended"
+      )
       return overlay
     }
     return nil

@@ -47,6 +47,9 @@ struct PageOverlay {
   /// Whether a frame of the log begins behind the last whole one: the log was longer.
   var isCutOff = false
 
+  /// Whether the database file contradicts it: it may be of another time or another store, and all of it is marked.
+  var isContradicted = false
+
   /// What is to be said of it, in words for the report.
   var remarks: [String] = []
 }

@@ -21,6 +21,9 @@ final class PageReader {
   /// The highest page number that the store had: more than there are where the end of the file is missing.
   let statedPageCount: UInt32
 
+  /// Whether the database file contradicts its log or journal, so that what is from there is marked.
+  var isOverlayContradicted = false
+
   /// Pages whose content stands at another page's place.
   var moved: [UInt32: UInt32] = [:]
 
@@ -50,6 +53,7 @@ final class PageReader {
     usableSize = layout.usableSize
     geometry = layout.geometry
     self.overlay = overlay
+    isOverlayContradicted = overlay?.isContradicted ?? false
     images = .newest
     overlaySource = overlay.map { $0.source == .log ? evidence.log : evidence.journal } ?? nil
     var count = layout.pageCount
@@ -73,6 +77,7 @@ final class PageReader {
     usableSize = other.usableSize
     geometry = other.geometry
     overlay = other.overlay
+    isOverlayContradicted = other.isOverlayContradicted
     overlaySource = other.overlaySource
     pageCount = other.pageCount
     statedPageCount = other.statedPageCount
@@ -84,8 +89,10 @@ final class PageReader {
   /// A buffer for a page.
   func makeBuffer() -> [UInt8] { [UInt8](repeating: 0, count: pageSize) }
 
-  /// Whether the image that counts is one that SQLite would not have read.
-  func isDoubtful(_ page: UInt32) -> Bool { overlay?.images[page]?.isDoubtful ?? false }
+  /// Whether the image that counts is one that SQLite would not have read, or one that the file contradicts.
+  func isDoubtful(_ page: UInt32) -> Bool {
+    overlay?.images[page].map { $0.isDoubtful || isOverlayContradicted } ?? false
+  }
 
   /// How many bytes of a page are there; fewer than a page only where the file is cut off.
   func presentCount(_ page: UInt32) -> Int {

@@ -182,7 +182,18 @@ extension CauseSearch {
         words: "The write-ahead log ends within a frame: it was copied only in part, or cut off. What was in the rest "
           + "of it is lost.")
     }
-    if let image = reader.overlay?.images[1], reader.overlay?.source == .log,
+    if let overlay = reader.overlay, overlay.source == .log, overlay.isContradicted {
+      add(
+        .staleLog, .likely, part: .wal,
+        words:
+          "The write-ahead log is older than the database: it was left from an earlier state, or put beside a newer "
+          + "copy. Only pages that the file lacks were taken from it.")
+    } else if reader.overlay?.source == .log, reader.isOverlayContradicted {
+      add(
+        .foreignLog, .possible, part: .wal,
+        words: "No row of the write-ahead log has anything in common with the file's: it may be another store's. Its "
+          + "records are marked.")
+    } else if let image = reader.overlay?.images[1], reader.overlay?.source == .log,
       let newest = DatabaseHeader(try source.piece(at: image.offset, length: DatabaseHeader.length)),
       let main = DatabaseHeader(try evidence.main.piece(at: reader.layout.base, length: DatabaseHeader.length)),
       main.hasMagic, newest.hasMagic, Int32(bitPattern: newest.changeCounter &- main.changeCounter) < 0
@@ -196,8 +207,21 @@ extension CauseSearch {
   }
 
   mutating func lookAtJournal() {
+    if isJournalForeign {
+      add(
+        .foreignJournal, .likely, part: .journal,
+        words: "The rollback journal beside the store does not fit it, as where it is another database's, or of an "
+          + "earlier transaction. It was left out.")
+      return
+    }
     guard let overlay = reader.overlay, overlay.source == .journal else { return }
-    if overlay.doubtfulCount > 0 {
+    if reader.isOverlayContradicted {
+      add(
+        .foreignJournal, .possible, part: .journal,
+        words:
+          "The rollback journal has nothing in common with the file: it may be another store's. It was undone, and "
+          + "its records are marked.")
+    } else if overlay.doubtfulCount > 0 {
       add(
         .journalHeaderDestroyed, .likely, part: .journal,
         words: "A transaction was cut off, and the header of its rollback journal is destroyed. The journal was undone "

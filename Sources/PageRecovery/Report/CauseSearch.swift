@@ -11,6 +11,9 @@ struct CauseSearch {
   /// Whether the log was left out because it made nonsense of a sound file.
   let isLogForeign: Bool
 
+  /// Whether the rollback journal was left out because it is not of the file.
+  let isJournalForeign: Bool
+
   private(set) var causes: [DamageCause] = []
 
   /// The pages that stand where a tree has no use for what they hold.
@@ -25,10 +28,11 @@ struct CauseSearch {
   var crawl: Crawl { outcome.crawl }
   var reader: PageReader { outcome.reader }
 
-  init(_ outcome: RowOutcome, evidence: Evidence, isLogForeign: Bool) {
+  init(_ outcome: RowOutcome, evidence: Evidence, isLogForeign: Bool, isJournalForeign: Bool) {
     self.outcome = outcome
     self.evidence = evidence
     self.isLogForeign = isLogForeign
+    self.isJournalForeign = isJournalForeign
     for tree in outcome.crawl.trees where tree.isListed {
       for gap in tree.gaps where misfits.count < Self.limit {
         // A child that cannot be a page's number leaves a gap without one.

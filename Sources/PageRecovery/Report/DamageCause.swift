@@ -49,6 +49,9 @@ public struct DamageCause: Sendable, Hashable, Codable {
     /// The write-ahead log is another database's.
     case foreignLog = "foreign-log"
 
+    /// The rollback journal is another database's, or of an earlier transaction.
+    case foreignJournal = "foreign-journal"
+
     /// The write-ahead log is older than the database.
     case staleLog = "stale-log"
 

@@ -12,6 +12,9 @@ public enum DoubtReason: String, Sendable, Hashable, Codable, CaseIterable {
   /// It is from a rollback journal whose header is destroyed.
   case journalPage = "journal-page"
 
+  /// It is from a write-ahead log or rollback journal that the database file contradicts: of another time or store.
+  case contradictedLog = "contradicted-log"
+
   /// A transaction that did not end wrote to its table, and the journal that would undo it is gone.
   case unfinishedTransaction = "unfinished-transaction"
 
@@ -43,6 +46,7 @@ public enum DoubtReason: String, Sendable, Hashable, Codable, CaseIterable {
     case .columnOrder: "the definition of their table is lost and nothing tells some of its columns apart"
     case .logFrame: "they are from a part of the write-ahead log that SQLite would not have read"
     case .journalPage: "they are from a rollback journal whose header is destroyed"
+    case .contradictedLog: "they are from a log or journal that may be of another time or another store"
     case .unfinishedTransaction: "a transaction that did not end may have changed them and its journal is gone"
     case .invalidText: "their text is not valid in the store's encoding"
     case .unusualValue: "a value of theirs is of another kind than its column"

@@ -2,7 +2,7 @@ extension SalvageReport {
   /// The report on the rows as they were found.
   init(
     _ outcome: RowOutcome, isSchemaWhole: Bool, list: TreeList, evidence: Evidence, isLogForeign: Bool,
-    kit: KitEvidence?
+    isJournalForeign: Bool, kit: KitEvidence?
   ) throws(SalvageError) {
     entities = try EntityAccounts(outcome: outcome, list: list, kit: kit).all()
       .sorted { ($0.name, $0.table) < ($1.name, $1.table) }
@@ -19,7 +19,8 @@ extension SalvageReport {
     isComplete =
       !entities.contains { $0.hasLosses || $0.doubtful > 0 || $0.keptApart > 0 || $0.fromBackup > 0 }
       && unplacedRows == 0 && isSchemaWhole
-    var search = CauseSearch(outcome, evidence: evidence, isLogForeign: isLogForeign)
+    var search = CauseSearch(
+      outcome, evidence: evidence, isLogForeign: isLogForeign, isJournalForeign: isJournalForeign)
     causes = try search.run()
     self.kit = kit?.use
   }

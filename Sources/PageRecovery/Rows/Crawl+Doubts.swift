@@ -9,7 +9,10 @@ extension Crawl {
   func doubtReason(ofPage page: UInt32, tree index: Int) -> DoubtReason? {
     if let doubt = trees[index].doubt, doubt.groups.isEmpty { return .columnOrder }
     if unfinishedTrees.contains(index) { return .unfinishedTransaction }
-    if reader.isDoubtful(page) { return reader.overlay?.source == .journal ? .journalPage : .logFrame }
+    if reader.isDoubtful(page) {
+      if reader.isOverlayContradicted { return .contradictedLog }
+      return reader.overlay?.source == .journal ? .journalPage : .logFrame
+    }
     return map.fate(page) == .damaged ? .foundByContent : nil
   }
 }

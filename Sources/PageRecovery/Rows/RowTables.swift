@@ -295,6 +295,7 @@ extension DoubtReason {
     case .columnOrder: tree.doubt?.words ?? "the order of the table's columns is lost"
     case .logFrame: "from a frame of the write-ahead log that SQLite would not have read"
     case .journalPage: "from a rollback journal whose header is destroyed"
+    case .contradictedLog: "from a log or journal that may be of another time or another store"
     case .unfinishedTransaction:
       "a transaction that wrote to the table did not end, and its journal is gone; the row may have values of it"
     case .invalidText: "its text is not valid in the store's encoding"
