@@ -61,6 +61,7 @@ package struct SalvageRun {
     try tables.writeParts()
     try tables.notes.finish()
     try database.execute("COMMIT")
+    try database.declareTables()
     try newStore?.finish()
     var virtual = VirtualTables(in: makesVirtualTables ? found.definitions.entries : [], mayRebuild: false)
     try virtual.make { sql throws(SalvageError) in try database.answer(sql) }

@@ -114,8 +114,11 @@ struct TreeSearch {
   private func isForeignJournal(_ found: inout FoundTrees, _ kits: [RecoveryKit]) throws(SalvageError) -> Bool {
     if try JournalSurvey.isContradicted(found.reader, evidence) { return true }
     let shared = try SharedPages(found.crawl, found.schema.entries)
-    if shared.hasOtherTrees { return true }
-    guard shared.hasOtherPages || shared.hasOtherRows else { return false }
+    // A file that was cut off in the middle of a transaction has less of the new pages than of the old ones.
+    let header = found.reader.layout.header
+    let isCutOff = header.map { $0.isPageCountValid && $0.pageCount > found.reader.layout.pageCount } ?? false
+    if shared.hasOtherTrees, !isCutOff { return true }
+    guard shared.hasOtherTrees || shared.hasOtherPages || shared.hasOtherRows else { return false }
     // In the middle of a transaction a file is hardly ever as it should be, and its own journal puts it right.
     let alone = try walk(EvidenceUse(log: .none, undoesJournal: false), kits)
     if alone.crawl.hasListedRows, !alone.isIncomplete { return true }

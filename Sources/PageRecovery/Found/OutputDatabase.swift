@@ -48,6 +48,27 @@ package import SystemPackage
 
   deinit { unsafe sqlite3_close_v2(connection) }
 
+  /// The declarations that tables get once their rows are written, by name.
+  private var declarations: [(table: String, statement: String)] = []
+
+  /// Notes how a table is to be declared once all rows are written.
+  func declare(_ table: String, later statement: String) { declarations.append((table, statement)) }
+
+  /// Gives the tables their declarations, which SQLite has accepted before: in the schema alone, so that no value changes.
+  func declareTables() throws(SalvageError) {
+    guard !declarations.isEmpty else { return }
+    try execute("PRAGMA writable_schema = ON")
+    let update = try prepare("UPDATE sqlite_master SET sql = ?1 WHERE type = 'table' AND name = ?2")
+    for (table, statement) in declarations {
+      update.bind(statement, at: 1)
+      update.bind(table, at: 2)
+      _ = try update.step()
+    }
+    declarations = []
+    // Reads the schema again.
+    try execute("PRAGMA writable_schema = RESET")
+  }
+
   /// Runs statements that give no rows.
   package func execute(_ sql: String) throws(SalvageError) {
     let code = unsafe sqlite3_exec(connection, sql, nil, nil, nil)

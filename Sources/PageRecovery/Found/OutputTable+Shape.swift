@@ -19,8 +19,11 @@ extension OutputTable {
     /// Whether rows are written with their rowids.
     let hasRowid: Bool
 
-    /// The statement that makes the table.
+    /// The statement that the table is declared by.
     let statement: String
+
+    /// The same without types, which would make other values of some: in such a table every value is kept as it is.
+    let untyped: String
 
     /// The names of the columns as they stand in SQL, in the order of the fields.
     private let columns: [String]
@@ -51,9 +54,12 @@ extension OutputTable {
       let taken = Set(names.map { $0.lowercased() })
       rowidName = ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
       columns = names.map(SQLText.quotedIdentifier)
+      let key = isLive && !definition.isWithoutRowid ? alias : nil
       statement = Self.statement(
-        definition, declaration, table: name, columns: columns, fields: fields, isLive: isLive,
-        alias: isLive && !definition.isWithoutRowid ? alias : nil)
+        definition, declaration, table: name, columns: columns, fields: fields, isLive: isLive, alias: key)
+      untyped = Self.statement(
+        definition, declaration, table: name, columns: columns, fields: fields, isLive: isLive, alias: key,
+        hasTypes: false)
     }
 
     /// The statement that writes a row.
@@ -102,7 +108,7 @@ extension OutputTable.Shape {
   /// The statement that makes the table: names quoted, types as declared where they are words, and the key.
   private static func statement(
     _ definition: TableDefinition, _ declaration: OutputTable.Declaration, table: String, columns: [String],
-    fields: [Int], isLive: Bool, alias: Int?
+    fields: [Int], isLive: Bool, alias: Int?, hasTypes: Bool = true
   ) -> String {
     let isDeclared = declaration == .asDeclared
     // A record of a table without rowids has its key first; the table's columns keep the order that they were declared in.
@@ -112,7 +118,7 @@ extension OutputTable.Shape {
     var parts = order.map { field in
       let column = definition.columns[fields[field]]
       var text = columns[field]
-      if isDeclared, !column.declaredType.isEmpty {
+      if isDeclared, !column.declaredType.isEmpty, hasTypes || field == alias {
         text += " " + safeType(column.declaredType)
       } else if field == alias {
         text += " INTEGER"

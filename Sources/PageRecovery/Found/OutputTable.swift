@@ -122,6 +122,10 @@ final class OutputTable {
     defaults = shape.fields.map { definition.columns[$0].affinity.literal(definition.columns[$0].defaultValue) }
     do throws(SalvageError) {
       try database.execute(shape.statement)
+      if shape.untyped != shape.statement {
+        try database.execute("DROP TABLE \(SQLText.quotedIdentifier(shape.name))")
+        try database.execute(shape.untyped)
+      }
     } catch {
       if refusal == nil { refusal = database.message }
       throw error
@@ -136,6 +140,7 @@ final class OutputTable {
       try database.execute("DROP TABLE \(SQLText.quotedIdentifier(shape.name))")
       throw error
     }
+    if shape.untyped != shape.statement { database.declare(shape.name, later: shape.statement) }
   }
 
   /// Writes a row; false where a row with its key is there already.

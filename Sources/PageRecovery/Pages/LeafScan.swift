@@ -164,6 +164,7 @@ struct LeafScan {
       cell.isOfUnknownEntity = true
       return .row
     }
+    if admission == .all || admission == .mostlyUsual, shape.hasLongHeader(bytes, cell) { return .row }
     guard let strangeness = shape.strangeness(bytes, cell) else {
       badPointers &+= 1
       return .nothing

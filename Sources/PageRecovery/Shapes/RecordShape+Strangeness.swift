@@ -61,6 +61,25 @@ extension RecordShape {
     return result
   }
 
+  /// Whether the header of a cell's record goes on on its overflow pages, and what of it is here may be that of a row.
+  func hasLongHeader(_ bytes: Span<UInt8>, _ cell: LeafCell) -> Bool {
+    let end = cell.payload &+ cell.local
+    var offset = cell.payload
+    guard cell.overflow != 0, let headerLength = Varint.read(bytes, at: &offset, before: end),
+      headerLength > Int64(cell.local), headerLength <= Int64(cell.length)
+    else { return false }
+    var body = 0
+    var count = 0
+    while let code = Varint.read(bytes, at: &offset, before: end) {
+      guard let width = code == 10 || code == 11 ? 0 : SerialType.length(of: code), width <= cell.length &- body,
+        count < fields.count
+      else { return false }
+      body &+= width
+      count &+= 1
+    }
+    return count > 0
+  }
+
   /// Whether a field may hold a value of a serial type.
   private func allows(_ code: Int64, in field: Int) -> Bool {
     let storage = StorageClasses(serialType: code)

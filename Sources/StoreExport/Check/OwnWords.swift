@@ -219,19 +219,19 @@ enum OwnWords {
     unindexedstatement union unique uniqueconstraints uniqueness unit units unknown unknowncolumn unknownentity
     unknownname unknownwords unlesscontested unlink unlockwholefile unorderedvalues unpack unpacked unpacking unplaced
     unplacedrows unreachable unreadable unreadabledefault unsaved unsignedsum unstorable unstorablemodel unsupported
-    unsure until untold untouched unusable unusedmappings unusual unusualvalue unwatchedvalues upcoming update updated
-    updates upper uppercase upperinverse upto usability usable usablesize used usedcount usedonlast user userversion
-    uses usesfreshkey useslog useswriteaheadlog using ustar usual usualhint uuid vacuum vacuumfieldscontradict vacuuming
-    valid validation validstring value valuelength valueoutofrange values valuesfound varchar variant verdict
-    verdictreason verification verificationfailed verify version versionchecksum versionhashes versionhashesdigest
-    versionidentifiers versions versionvalidfor very view views virtual visited vocab volume vote votes wait waited
-    waiting waits walk want wanted warning warns wasreplaced watch watched watchedcodes watchedstarts watchedvalues wave
-    wayround webp weights went were what when whendamaged whenforeign whenincompatible whenmigrationfails
-    whenmigrationloses whensalvagefails where wherefilelacks whether which while whoever whole wholes whose wide
-    widecount width widths will window windowcount windowstart winner with within without withoutrowid word words work
-    working works worst would wounds writable write writeaheadlog writer writes writeversion writeversionunknown writing
-    written writtenbysqlite wrong wrote xinfo yearofera yields your yourself zauthor zauthorts zbundleid zbundleidts
-    zchangetype zcolumns zcontextname zcontextnamets zentity zentitypk zero zeroed zeroedpages zeroends zeros zname zone
-    zprocessid zprocessidts zquerygen zstd ztimestamp ztombstone ztransactionid
+    unsure until untold untouched untyped unusable unusedmappings unusual unusualvalue unwatchedvalues upcoming update
+    updated updates upper uppercase upperinverse upto usability usable usablesize used usedcount usedonlast user
+    userversion uses usesfreshkey useslog useswriteaheadlog using ustar usual usualhint uuid vacuum
+    vacuumfieldscontradict vacuuming valid validation validstring value valuelength valueoutofrange values valuesfound
+    varchar variant verdict verdictreason verification verificationfailed verify version versionchecksum versionhashes
+    versionhashesdigest versionidentifiers versions versionvalidfor very view views virtual visited vocab volume vote
+    votes wait waited waiting waits walk want wanted warning warns wasreplaced watch watched watchedcodes watchedstarts
+    watchedvalues wave wayround webp weights went were what when whendamaged whenforeign whenincompatible
+    whenmigrationfails whenmigrationloses whensalvagefails where wherefilelacks whether which while whoever whole wholes
+    whose wide widecount width widths will window windowcount windowstart winner with within without withoutrowid word
+    words work working works worst would wounds writable write writeaheadlog writer writes writeversion
+    writeversionunknown writing written writtenbysqlite wrong wrote xinfo yearofera yields your yourself zauthor
+    zauthorts zbundleid zbundleidts zchangetype zcolumns zcontextname zcontextnamets zentity zentitypk zero zeroed
+    zeroedpages zeroends zeros zname zone zprocessid zprocessidts zquerygen zstd ztimestamp ztombstone ztransactionid
     """
 }
