@@ -118,7 +118,8 @@ struct TreeSearch {
     let header = found.reader.layout.header
     let isCutOff = header.map { $0.isPageCountValid && $0.pageCount > found.reader.layout.pageCount } ?? false
     if shared.hasOtherTrees, !isCutOff { return true }
-    guard shared.hasOtherTrees || shared.hasOtherPages || shared.hasOtherRows else { return false }
+    // What is left of such a file may be those pages alone that the transaction wrote.
+    guard shared.hasOtherTrees || !isCutOff && (shared.hasOtherPages || shared.hasOtherRows) else { return false }
     // In the middle of a transaction a file is hardly ever as it should be, and its own journal puts it right.
     let alone = try walk(EvidenceUse(log: .none, undoesJournal: false), kits)
     if alone.crawl.hasListedRows, !alone.isIncomplete { return true }

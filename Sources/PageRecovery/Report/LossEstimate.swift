@@ -1,6 +1,7 @@
 internal import PersistentStore
 internal import RecoveryKit
 internal import SQLiteFormat
+internal import StoreFiles
 
 /// Estimates how many rows were on pages that are lost.
 ///
@@ -104,7 +105,10 @@ struct LossEstimate {
   func holes(of index: Int, numbers: [Int64]) throws(SalvageError) -> [Hole] {
     let tree = crawl.trees[index]
     var gaps = tree.gaps.filter { outcome.reader.moved[$0.page] == nil }
-    if !tree.isWalked, strayPages > 0 { gaps.append(Tree.Gap(page: 0, above: .min, upTo: .max)) }
+    // Without a main file nothing tells how many pages there were.
+    if !tree.isWalked, strayPages > 0 || crawl.reader.main.count == 0 {
+      gaps.append(Tree.Gap(page: 0, above: .min, upTo: .max))
+    }
     guard !gaps.isEmpty else { return [] }
     let map = crawl.map
     let pages = map.sorted(
