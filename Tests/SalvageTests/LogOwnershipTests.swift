@@ -159,7 +159,8 @@ struct LogOwnershipTests {
     let (report, rows) = try salvage(files)
     #expect(rows.isSubset(of: files.rows))
     #expect(rows.count > files.rows.count / 2)
-    #expect(!report.causes.contains { $0.code == .foreignJournal })
+    // The beginning of the file that is left was rewritten by the transaction: that its journal is another store's is possible.
+    #expect(!report.causes.contains { $0.code == .foreignJournal && ($0.confidence != .possible || loss != .cut) })
     #expect(report.remarks.contains { $0.contains("is from its rollback journal") } == (loss != .cut))
   }
 

@@ -114,12 +114,8 @@ struct TreeSearch {
   private func isForeignJournal(_ found: inout FoundTrees, _ kits: [RecoveryKit]) throws(SalvageError) -> Bool {
     if try JournalSurvey.isContradicted(found.reader, evidence) { return true }
     let shared = try SharedPages(found.crawl, found.schema.entries)
-    // A file that was cut off in the middle of a transaction has less of the new pages than of the old ones.
-    let header = found.reader.layout.header
-    let isCutOff = header.map { $0.isPageCountValid && $0.pageCount > found.reader.layout.pageCount } ?? false
-    if shared.hasOtherTrees, !isCutOff { return true }
-    // What is left of such a file may be those pages alone that the transaction wrote.
-    guard shared.hasOtherTrees || !isCutOff && (shared.hasOtherPages || shared.hasOtherRows) else { return false }
+    if shared.hasOtherTrees { return true }
+    guard shared.hasOtherPages || shared.hasOtherRows else { return false }
     // In the middle of a transaction a file is hardly ever as it should be, and its own journal puts it right.
     let alone = try walk(EvidenceUse(log: .none, undoesJournal: false), kits)
     if alone.crawl.hasListedRows, !alone.isIncomplete { return true }

@@ -1,7 +1,6 @@
 internal import PersistentStore
 internal import RecoveryKit
 internal import SQLiteFormat
-internal import StoreFiles
 
 /// Estimates how many rows were on pages that are lost.
 ///
@@ -105,10 +104,7 @@ struct LossEstimate {
   func holes(of index: Int, numbers: [Int64]) throws(SalvageError) -> [Hole] {
     let tree = crawl.trees[index]
     var gaps = tree.gaps.filter { outcome.reader.moved[$0.page] == nil }
-    // Without a main file nothing tells how many pages there were.
-    if !tree.isWalked, strayPages > 0 || crawl.reader.main.count == 0 {
-      gaps.append(Tree.Gap(page: 0, above: .min, upTo: .max))
-    }
+    if !tree.isWalked, strayPages > 0 { gaps.append(Tree.Gap(page: 0, above: .min, upTo: .max)) }
     guard !gaps.isEmpty else { return [] }
     let map = crawl.map
     let pages = map.sorted(
