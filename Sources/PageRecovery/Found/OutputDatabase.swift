@@ -86,10 +86,10 @@ package import SystemPackage
   /// Whether the last statement changed a row.
   var hasChanged: Bool { unsafe sqlite3_changes(connection) > 0 }
 
-  /// The first number that a query gives; nil where it gives none.
+  /// The first number that a query gives; nil where it gives none, or NULL.
   package func number(_ sql: String) throws(SalvageError) -> Int64? {
     let statement = try prepare(sql)
-    guard try statement.step() else { return nil }
+    guard try statement.step(), !statement.isNull(0) else { return nil }
     return statement.integer(0)
   }
 
@@ -158,6 +158,9 @@ package import SystemPackage
 
   /// An integer of the row that the last step gave.
   func integer(_ column: Int) -> Int64 { unsafe sqlite3_column_int64(statement, Int32(column)) }
+
+  /// Whether a value of the row that the last step gave is NULL.
+  func isNull(_ column: Int) -> Bool { unsafe sqlite3_column_type(statement, Int32(column)) == SQLITE_NULL }
 
   /// A value of the row that the last step gave, as text.
   func text(_ column: Int) -> String? {
