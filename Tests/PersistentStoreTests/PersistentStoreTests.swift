@@ -261,7 +261,7 @@ import Testing
       }
     }
     #expect(try store.recordCount(of: "Garage") == 0)
-    #expect(throws: PersistentStoreError.self) { try store.records(of: "Ghost") }
+    #expect(throws: PersistentStoreError.self) { try store.records(of: "Unknown") }
     #expect(throws: PersistentStoreError.self) { try store.destinationKeys(of: "owner", entity: "Car", primaryKey: 1) }
     try store.close()
   }
