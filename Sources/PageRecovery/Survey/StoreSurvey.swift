@@ -7,7 +7,7 @@ package import SystemPackage
 /// What the pages of a store are, damaged or not: where they lie, which table or index each belongs to, and where on them
 /// deleted rows are left.
 ///
-/// It is what a salvage finds out before it reads rows, for whoever has to treat each page as a salvage would. Not for use
+/// It is what a salvage finds out before it reads rows, for callers that have to treat each page as a salvage would. Not for use
 /// from several threads at once.
 package struct StoreSurvey {
   /// A table or an index.
