@@ -243,7 +243,8 @@ struct BundleWorkTests {
       let id = try desk.send([1, 2, 3])
       let pool = desk.pool(
         runner: Failing(
-          error: InboxError(kind, operation: "test", detail: "it failed", hint: "None.", isEnvironmental: isEnvironmental)))
+          error: InboxError(
+            kind, operation: "test", detail: "it failed", hint: "None.", isEnvironmental: isEnvironmental)))
       for _ in 0..<10 {
         _ = try pool.workOnce()
         desk.clock.pass(10_000)
