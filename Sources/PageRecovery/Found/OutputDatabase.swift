@@ -214,13 +214,8 @@ package import SystemPackage
     _ bytes: Span<UInt8>, from start: Int, length: Int, firstParameter: Int, fields limit: Int,
     beforeStep: (Int) -> Void
   ) throws(SalvageError) {
-    let code = unsafe bytes.withUnsafeBufferPointer { buffer in
-      let count = unsafe bindFields(
-        bytes, buffer.baseAddress, from: start, length: length, firstParameter: firstParameter, limit: limit)
-      beforeStep(count)
-      return unsafe sqlite3_step(statement)
-    }
-    unsafe sqlite3_reset(statement)
+    let code = step(
+      bytes, from: start, length: length, firstParameter: firstParameter, fields: limit, beforeStep: beforeStep)
     guard code == SQLITE_DONE else { throw database.failure(code) }
   }
 
@@ -229,6 +224,18 @@ package import SystemPackage
     _ bytes: Span<UInt8>, from start: Int, length: Int, firstParameter: Int, fields limit: Int,
     beforeStep: (Int) -> Void
   ) throws(SalvageError) -> Bool {
+    let code = step(
+      bytes, from: start, length: length, firstParameter: firstParameter, fields: limit, beforeStep: beforeStep)
+    guard code == SQLITE_DONE || code == SQLITE_ROW else { throw database.failure(code) }
+    return code == SQLITE_ROW
+  }
+
+  /// Takes the first step of the statement with the fields of a record bound; returns SQLite's code of it.
+  @inline(__always)
+  private func step(
+    _ bytes: Span<UInt8>, from start: Int, length: Int, firstParameter: Int, fields limit: Int,
+    beforeStep: (Int) -> Void
+  ) -> Int32 {
     let code = unsafe bytes.withUnsafeBufferPointer { buffer in
       let count = unsafe bindFields(
         bytes, buffer.baseAddress, from: start, length: length, firstParameter: firstParameter, limit: limit)
@@ -236,8 +243,7 @@ package import SystemPackage
       return unsafe sqlite3_step(statement)
     }
     unsafe sqlite3_reset(statement)
-    guard code == SQLITE_DONE || code == SQLITE_ROW else { throw database.failure(code) }
-    return code == SQLITE_ROW
+    return code
   }
 
   @inline(__always)

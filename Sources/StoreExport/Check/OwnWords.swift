@@ -40,41 +40,41 @@ enum OwnWords {
     dateshifthasseconds datesranked datesshifted dayofera dayofyear days dbmoved dead debug debugging decided decides
     decimal decision declarations declared declaredtype decrement decrypt decrypted decrypting deep deeper default
     defaultcachesize defaulted defaults defaultvalue defer deferrable deferred definition definitions delete deleted
-    deleteddigests deletes deliveries denied density depth derived derivedattribute derivedattributewithouttrigger desc
-    describes description descriptor descriptors destination destinationcolumn destinationofotherentity destinationorder
-    destinationordercolumn destroyed destructor detach detail details detected detours device dictionary differ
-    differences different differently differing differs digest digests digit digits direct directory directorynotempty
-    dirtytails discard discarding disk diskquotaexceeded disputed distance distances distinct dividers dividerstarts
-    doctype document does done donor donorremarks doub double doubling doubt doubtful doubtfulcount doubtfulreasons
-    doubtreason doubts doubtwords down download downloaded drop dropped dropping duck duplicatevalues each earlier
-    earlierruns eighth elapsed elements else elsewhere embedded empty emptyindexes emptypages emptystore encodedtext
-    encoder encoding encodings encodingunknown encrypted encryption ended endeduncleanly ending endofdatabase ends
-    endsexactly enough entities entity entitycolumn entitycounts entityfields entityindexes entityname entitynumber
-    entitynumbers entries entry environmentalerror equal errno error escape estimate estimated event events every
-    everything evidence evidencechanged evidencefault exact examination examine examined examiner examining examples
-    exchange exclusive exemptcount exemptvalues exist exists expansion expansionnotzero expected expectednames
-    expectedtables expects explain export exported exporting exports expression extended extends external externalbytes
-    externaldata externalize facts failed failing fails failure failures false farthest fate fates feff fence fetch
-    fetchedproperty fewer fffd field fieldcount fieldcounts fields file fileerror fileerrorkind fileexists filekind
-    filename filenametoolong filepath files filesystem filetoolarge filetoolong filetooshort fill filled filling film
-    filter find finding findings finds findsdeleted fingerprint finish finished first firstblob firstbytes
-    firstfreeblock firstfreelisttrunk firstkey firstpage firstpositive firstserialtype fits fitsmodel fitting flac flags
-    flaws flippable flipped flippedkind flips floa float folder folders followers follows forecast foreign foreignfile
-    foreignjournal foreignlog foreignmodel foreignrun foreigntables foresaw foreseen form format formatversion former
-    found foundby foundbycontent foundcolumns founddamage foundtables four fraction fractions fragment fragmentation
-    fragmentcountwrong fragmented fragmentedbytes fragments frame framecount framelength frames framesbypage
-    framesperpiece frameworkversion free freeblock freeblockinvalid freeblocks freebytes freecount freelist
+    deleteddigests deletedrecords deletes deliveries denied density depth derived derivedattribute
+    derivedattributewithouttrigger desc describes description descriptor descriptors destination destinationcolumn
+    destinationofotherentity destinationorder destinationordercolumn destroyed destructor detach detail details detected
+    detours device dictionary differ differences different differently differing differs digest digests digit digits
+    direct directory directorynotempty dirtytails discard discarding disk diskquotaexceeded disputed distance distances
+    distinct dividers dividerstarts doctype document does done donor donorremarks doub double doubling doubt doubtful
+    doubtfulcount doubtfulreasons doubtreason doubts doubtwords down download downloaded drop dropped dropping duck
+    duplicatevalues each earlier earlierruns eighth elapsed elements else elsewhere embedded empty emptyindexes
+    emptypages emptystore encodedtext encoder encoding encodings encodingunknown encrypted encryption ended
+    endeduncleanly ending endofdatabase ends endsexactly enough entities entity entitycolumn entitycounts entityfields
+    entityindexes entityname entitynumber entitynumbers entries entry environmentalerror equal errno error escape
+    estimate estimated event events every everything evidence evidencechanged evidencefault exact examination examine
+    examined examiner examining examples exchange exclusive exemptcount exemptvalues exist exists expansion
+    expansionnotzero expected expectednames expectedtables expects explain export exported exporting exports expression
+    extended extends external externalbytes externaldata externalize facts failed failing fails failure failures false
+    farthest fate fates feff fence fetch fetchedproperty fewer fffd field fieldcount fieldcounts fields file fileerror
+    fileerrorkind fileexists filekind filename filenametoolong filepath files filesystem filetoolarge filetoolong
+    filetooshort fill filled filling film filter find finding findings finds findsdeleted fingerprint finish finished
+    first firstblob firstbytes firstfreeblock firstfreelisttrunk firstkey firstpage firstpositive firstserialtype fits
+    fitsmodel fitting flac flags flaws flippable flipped flippedkind flips floa float folder folders followers follows
+    forecast foreign foreignfile foreignjournal foreignlog foreignmodel foreignrun foreigntables foreseen form format
+    formatversion former found foundby foundbycontent foundcolumns founddamage foundtables four fraction fractions
+    fragment fragmentation fragmentcountwrong fragmented fragmentedbytes fragments frame framecount framelength frames
+    framesbypage framesperpiece frameworkversion free freeblock freeblockinvalid freeblocks freebytes freecount freelist
     freelistcount freelistcountwrong freelistdamaged freelistleaf freelisttrunk freelisttrunkinvalid freepage freespace
     fresh from frombackup fromindex ftyp full function gain gapbytes gapcount gaps gave generated generation generator
-    geometry geopoly ghost ghosts give given gobehindend goes gone grounds group grouped groups grown gzip hadany
-    hadmark half halfpair halves hand happened happens hard hasalias hasalltables hasany hasaside haschanged
-    hascleantails hascommittedframes hascrossedlinks hasdamage hasdescendingkey hasdigits hasdoubts hasended
-    hasentitynumbers hasexpressions hasexternal hasforeignvalues hash hasher hashes haskeys haskeyword hasleftover
-    haslistedrows haslogfile haslosses haslostend hasmagic hasmain hasmark hasmetadata hasotherpages hasotherrows
-    hasothertrees hasplainpage hasprefix hasreservedtypes hasroomforrivals hasrowid hasrowids hasrows hassignature
-    hasstore hasstrangers hasstuck hassubentities hassums hastriesleft hasunsaved hasusualfractions haswholeschema have
-    having head header headercontradicted headerdestroyed headerend headerlength headeroffset headertruncated headline
-    heads health healthy heard heic heix held helps here hexadecimal hexadecimaldigits hidden high highest highestgone
+    geometry geopoly give given gobehindend goes gone grounds group grouped groups grown gzip hadany hadmark half
+    halfpair halves hand happened happens hard hasalias hasalltables hasany hasaside haschanged hascleantails
+    hascommittedframes hascrossedlinks hasdamage hasdescendingkey hasdigits hasdoubts hasended hasentitynumbers
+    hasexpressions hasexternal hasforeignvalues hash hasher hashes haskeys haskeyword hasleftover haslistedrows
+    haslogfile haslosses haslostend hasmagic hasmain hasmark hasmetadata hasotherpages hasotherrows hasothertrees
+    hasplainpage hasprefix hasreservedtypes hasroomforrivals hasrowid hasrowids hasrows hassignature hasstore
+    hasstrangers hasstuck hassubentities hassums hastriesleft hasunsaved hasusualfractions haswholeschema have having
+    head header headercontradicted headerdestroyed headerend headerlength headeroffset headertruncated headline heads
+    health healthy heard heic heix held helps here hexadecimal hexadecimaldigits hidden high highest highestgone
     highestpage hint histories history hold holder holds hole holes home html icloud icns identifier identifiers
     identities identity ifdir iflnk ifnull ifreg ignore ignores ignoreslog image images immutable impossible
     improperlink included incompatible increment incremental incrementalvacuum index indexcountdiffers indexdefinition
@@ -135,7 +135,7 @@ enum OwnWords {
     moments month monthfrommarch mood more most mostlyusual mount move moved movedcount moving mthd much multiple name
     named names namesake nametoolong nanoseconds narrower natural need needed neededbytes needs needsrewriting neither
     never newer newest newmandatoryattribute newmandatoryrelationship newstore next nextcell nextfour nextsuffixes
-    nexttwo nfield nibbles ninstalling nobody nocase node nodes noise nolfs nolocks nomem nomemory nomodel nonce none
+    nexttwo nfield nibbles ninstalling nocase node nodes noise nolfs nolocks nomem nomemory nomodel nonce none
     nootherstore normal nospace nosuchfileordirectory notadatabase notboolean notdirectory notdownloaded notdue note
     noted notedhashes notes notfound nothing nothingfound nothingtoquarantine notice notmigratablecode notneeded
     notnoted notnull notpermitted notregularfile notsalvaged notscrubbed notuuid noun nowhere nsautovacuumlevel
@@ -192,22 +192,22 @@ enum OwnWords {
     serve service setaside setasidefile setasidepath settled settlement settlingtime several severalowners severity
     shadow shadows shape shapes share shared sharedmemory shares shift shifted short shortcount shorter shortest should
     show shown shrink shut side sign signatures signs silent since single size sizeinfile sizes sizeselsewhere sizing
-    slack slot slots smaller software some somebody something sort sorted sorter sorting sound soundrecords source
-    sourcecolumn sourceorder sourceordercolumn sources space span spatialindexes special spellings splitatcommas
-    sqlcipher sqlcolumn sqlite sqlitecode sqliteversion sqliteversionname sqlname sqlreference sqlsummand sqltarget
-    sqltext stack stage staged stale stalefirstpage stalelog stand standard standings stands standsforcause start starts
-    startshift stat state stated statedpagecount statement statements states statistics status statuschanged stay stayed
-    stays stem step steps still stop stopped stopwaiting storage storages store storebytes storechanged stored storedata
-    storedcellcount storedcolumns storedencoding storedleafcount storedpagesize storedrecordcount storedvalue storemodel
-    storenotsound storeoptions storeorigin storepath stores storetype storeuuid storewrittenbysqlite strange straypages
-    stream strict string struck structural stucknumbers subject substr succession successor successors such suffix
-    summand summary sums super superentities superfluous superjournalexists superjournalgone superjournalnamed
-    superseded supersededcount support supportbundleerror supports surplus surroundings survey suspect suspects swaps
-    symbol symbolic symboliclink symbols synchronize synchronizedirectory synchronous system systems table
-    tabledefinition tableindexes tableinterior tableleaf tablename tables taglist tagmanifest tags tagsums tail tails
-    take takeback taken takenback takenkeys takes tallies tally target targetindexes targets tell tells temp temporary
-    text textend textornull texts than that their theirs them themselves then there they third this those thread threads
-    three through thrown tied tightnumbers tightvalues tiling time timeline times timestamp title tmpdir toend together
+    slack slot slots smaller software some something sort sorted sorter sorting sound soundrecords source sourcecolumn
+    sourceorder sourceordercolumn sources space span spatialindexes special spellings splitatcommas sqlcipher sqlcolumn
+    sqlite sqlitecode sqliteversion sqliteversionname sqlname sqlreference sqlsummand sqltarget sqltext stack stage
+    staged stale stalefirstpage stalelog stand standard standings stands standsforcause start starts startshift stat
+    state stated statedpagecount statement statements states statistics status statuschanged stay stayed stays stem step
+    steps still stop stopped stopwaiting storage storages store storebytes storechanged stored storedata storedcellcount
+    storedcolumns storedencoding storedleafcount storedpagesize storedrecordcount storedvalue storemodel storenotsound
+    storeoptions storeorigin storepath stores storetype storeuuid storewrittenbysqlite strange straypages stream strict
+    string struck structural stucknumbers subject substr succession successor successors such suffix summand summary
+    sums super superentities superfluous superjournalexists superjournalgone superjournalnamed superseded
+    supersededcount support supportbundleerror supports surplus surroundings survey suspect suspects swaps symbol
+    symbolic symboliclink symbols synchronize synchronizedirectory synchronous system systems table tabledefinition
+    tableindexes tableinterior tableleaf tablename tables taglist tagmanifest tags tagsums tail tails take takeback
+    taken takenback takenkeys takes tallies tally target targetindexes targets tell tells temp temporary text textend
+    textornull texts than that their theirs them themselves then there they third this those thread threads three
+    through thrown tied tightnumbers tightvalues tiling time timeline times timestamp title tmpdir toend together
     tokenize tokenizer tokens told tomanybycolumn tomanybyjointable tombstones toofewdestinations tool toolarge
     toomanydestinations toomanygroups toomanyopenfiles toomanyopenfilesinsystem toomanysymboliclinklevels toone
     tooneentity tooneorder toones torn tornsectors total totalbytes trace trailer traits transaction transactionstring
@@ -227,11 +227,11 @@ enum OwnWords {
     versionhashesdigest versionidentifiers versions versionvalidfor very view views virtual visited vocab volume vote
     votes wait waited waiting waits walk want wanted warning warns wasreplaced watch watched watchedcodes watchedstarts
     watchedvalues wave wayround webp weights went were what when whendamaged whenforeign whenincompatible
-    whenmigrationfails whenmigrationloses whensalvagefails where wherefilelacks whether which while whoever whole wholes
-    whose wide widecount width widths will window windowcount windowstart winner with within without withoutrowid word
-    words work working works worst would wounds writable write writeaheadlog writer writes writeversion
-    writeversionunknown writing written writtenbysqlite wrong wrote xinfo yearofera yields your yourself zauthor
-    zauthorts zbundleid zbundleidts zchangetype zcolumns zcontextname zcontextnamets zentity zentitypk zero zeroed
-    zeroedpages zeroends zeros zname zone zprocessid zprocessidts zquerygen zstd ztimestamp ztombstone ztransactionid
+    whenmigrationfails whenmigrationloses whensalvagefails where wherefilelacks whether which while whole wholes whose
+    wide widecount width widths will window windowcount windowstart winner with within without withoutrowid word words
+    work working works worst would wounds writable write writeaheadlog writer writes writeversion writeversionunknown
+    writing written writtenbysqlite wrong wrote xinfo yearofera yields your yourself zauthor zauthorts zbundleid
+    zbundleidts zchangetype zcolumns zcontextname zcontextnamets zentity zentitypk zero zeroed zeroedpages zeroends
+    zeros zname zone zprocessid zprocessidts zquerygen zstd ztimestamp ztombstone ztransactionid
     """
 }
