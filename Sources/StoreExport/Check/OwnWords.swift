@@ -32,35 +32,35 @@ enum OwnWords {
     completed component composite compositeleaf compressed concernsdata condition conditions confidence configuration
     conflict conflicts connection connections constraint constraintleftout constraints contact container contains
     content contentbytes contentlength contents contentstart contested context continuation continue contradict
-    contradicted contradictedlog contradicting contradictingpages contradictions contradicts control convert coordinator
-    copied copiedcount copies copy copying core coredata coredatacode correct corrected corruption could count counted
-    counter counters counting countings counts countsrecords covered crawl create created creates creating creation
-    creationfailed cross crossdevice current currentmodel currentversionname cursor damage damaged damagedmetadata
-    damagedpages damagedtables dangling danglinglink data database databaseerror databaseofversion databasepages
-    databases databasevalue dataend date dates dateshifthasseconds datesranked datesshifted dayofera dayofyear days
-    dbmoved dead debug debugging decided decides decimal decision declarations declared declaredtype decrement decrypt
-    decrypted decrypting deep deeper default defaultcachesize defaulted defaults defaultvalue defer deferrable deferred
-    definition definitions delete deleted deleteddigests deletes deliveries denied density depth derived
-    derivedattribute derivedattributewithouttrigger desc describes description descriptor descriptors destination
-    destinationcolumn destinationofotherentity destinationorder destinationordercolumn destroyed destructor detach
-    detail details detected detours device dictionary differ differences different differently differing differs digest
-    digests digit digits direct directory directorynotempty dirtytails discard discarding disk diskquotaexceeded
+    contradicted contradictedlog contradicting contradictingpages contradictions contradicts control convert converted
+    coordinator copied copiedcount copies copy copying core coredata coredatacode correct corrected corruption could
+    count counted counter counters counting countings counts countsrecords covered crawl create created creates creating
+    creation creationfailed cross crossdevice current currentmodel currentversionname cursor damage damaged
+    damagedmetadata damagedpages damagedtables dangling danglinglink data database databaseerror databaseofversion
+    databasepages databases databasevalue dataend date dates dateshifthasseconds datesranked datesshifted dayofera
+    dayofyear days dbmoved dead debug debugging decided decides decimal decision declarations declared declaredtype
+    decrement decrypt decrypted decrypting deep deeper default defaultcachesize defaulted defaults defaultvalue defer
+    deferrable deferred definition definitions delete deleted deleteddigests deletes deliveries denied density depth
+    derived derivedattribute derivedattributewithouttrigger desc describes description descriptor descriptors
+    destination destinationcolumn destinationofotherentity destinationorder destinationordercolumn destroyed destructor
+    detach detail details detected detours device dictionary differ differences different differently differing differs
+    digest digests digit digits direct directory directorynotempty dirtytails discard discarding disk diskquotaexceeded
     disputed distance distances distinct dividers dividerstarts doctype document does done donor donorremarks doub
     double doubling doubt doubtful doubtfulcount doubtfulreasons doubtreason doubts doubtwords down download downloaded
-    drop dropped dropping duck duplicatevalues each earlier earlierruns eighth elapsed elements else elsewhere embedded
-    empty emptyindexes emptypages emptystore encodedtext encoder encoding encodings encodingunknown encrypted encryption
-    ended endeduncleanly ending endofdatabase ends endsexactly enough entities entity entitycolumn entitycounts
-    entityfields entityindexes entityname entitynumber entitynumbers entries entry environmentalerror equal errno error
-    escape estimate estimated event events every everything evidence evidencechanged evidencefault exact examination
-    examine examined examiner examining examples exchange exclusive exemptcount exemptvalues exist exists expansion
-    expansionnotzero expected expectednames expectedtables expects explain export exported exporting exports expression
-    extended extends external externalbytes externaldata externalize facts failed failing fails failure failures false
-    farthest fate fates feff fence fetch fetchedproperty fewer fffd field fieldcount fieldcounts fields file fileerror
-    fileerrorkind fileexists filekind filename filenametoolong filepages filepath files filesystem filetoolarge
-    filetoolong filetooshort fill filled filling film filter find finding findings finds findsdeleted fingerprint finish
-    finished first firstblob firstbytes firstfreeblock firstfreelisttrunk firstkey firstpage firstpositive
-    firstserialtype fits fitsmodel fitting flac flags flaws flippable flipped flippedkind flips floa float folder
-    folders followers follows forecast foreign foreignfile foreignjournal foreignlog foreignmodel foreignrun
+    drop dropped droppedroot dropping duck duplicatevalues each earlier earlierruns eighth elapsed elements else
+    elsewhere embedded empty emptyindexes emptypages emptystore encodedtext encoder encoding encodings encodingunknown
+    encrypted encryption ended endeduncleanly ending endofdatabase ends endsexactly enough entities entity entitycolumn
+    entitycounts entityfields entityindexes entityname entitynumber entitynumbers entries entry environmentalerror equal
+    errno error escape estimate estimated event events every everything evidence evidencechanged evidencefault exact
+    examination examine examined examiner examining examples exchange exclusive exemptcount exemptvalues exist exists
+    expansion expansionnotzero expected expectednames expectedtables expects explain export exported exporting exports
+    expression extended extends external externalbytes externaldata externalize facts failed failing fails failure
+    failures false farthest fate fates feff fence fetch fetchedproperty fewer fffd field fieldcount fieldcounts fields
+    file fileerror fileerrorkind fileexists filekind filename filenametoolong filepages filepath files filesystem
+    filetoolarge filetoolong filetooshort fill filled filling film filter find finding findings finds findsdeleted
+    fingerprint finish finished first firstblob firstbytes firstfreeblock firstfreelisttrunk firstkey firstpage
+    firstpositive firstserialtype fits fitsmodel fitting flac flags flaws flippable flipped flippedkind flips floa float
+    folder folders followers follows forecast foreign foreignfile foreignjournal foreignlog foreignmodel foreignrun
     foreigntables foresaw foreseen form format formatversion former found foundby foundbycontent foundcolumns
     founddamage foundtables four fraction fractions fragment fragmentation fragmentcountwrong fragmented fragmentedbytes
     fragments frame framecount framelength frames framesbypage framesperpiece frameworkversion free freeblock
@@ -96,40 +96,40 @@ enum OwnWords {
     isidentifier isidentity isimpossible isincomplete isindex isinquarantine isinside isinstalled isinteger isinternal
     isinterrupted isjoined isjournalapplied isjournalforeign isjournalown isknown isknownbyrows islast islastin
     islastpage isleaf islegal islength isletter islikeanother islinked islisted islittle islive islocked islogapplied
-    islogforeign islogmode islogown islostexact islow islower ismade ismarked ismissing ismostlypages ismostlystrange
-    ismoved isnarrow isnear isneeded isnewerthanapp isnext isnotnull isnull isnumber isofcoredata isofnewerapp
-    isofthisround isofunknownentity isolder isondisk isone isonly isopen isordered isother isotherwriter isoutoforder
-    isoutsidemodel isoverlaycontradicted isown isownname ispagecountvalid ispartial ispartialindex isplain ispoint
-    ispossible isprimarykey isproved isreached isreadable isreadonly isreferenced isreflexive isrenumbered isreplacing
-    isreportkept isreserved isroot isrough isrow issame issamename issamenumber issegment isshared issharpbefore
-    issharpbehind isshort isshortest issign issorted issound issparse isstart isstore isstrict issure issuspect istable
-    istaken istelling istext istextvalid isthere isthorough istold istomany istoolarge istoolong istoomany istoomuch
-    istoowide istorn istrusted isunbroken isunchanged isunique isunknown isunsaved isuntyped isunusual isup isupper
-    isusable isvalid isvirtual iswaiting iswalked iswanted iswatched iswellformed iswhole iswide iswithin iswithlosses
-    iswithoutrowid iswrite iswriteractive iswritten iswrong iszero iszerostart items itself join joined joins jointable
-    jointables jointablesbyentity joints journal journaldone journalfinished journalheaderdestroyed journalheaderinvalid
-    journalhot journalpage journalpagesizediffers journalrecordchecksumwrong journalrecordinvalid journalsize
-    journaltruncated journalunreadable jpeg json judge judged judgement just keep keeping keeps kept keptapart keptbytes
-    keptmatches kernel keyname keyneeded keypath keys keystatement kind kindbyte kinds kitfolder kitremarks kits
-    kitsource know known knownentities knownpages knows labels lack lacking lacks lacksdeclarations laidover large
-    larger largereplaced largest largestrootpage largestrootwrong last lastframe lastkey lastkeys lastoftransaction
-    lastpage lastrowid lastusedpage later laterformat latest layout layouts lazakit lazaret lazareterror lead leading
-    leadingon leadingto leads leadsonto leaf leafbytes leafpayloadfraction learn least leave leaves left leftchild
-    leftcount leftout leftovers leftoverscode legacy length lengths lengthshift lengthsize lets letter letters level
-    levels library lies like likely limit limits line lineage lines lineseparator link linkcount linked links linux list
-    listed listing lists literal littleendian live local localend localpayload lock lockbytepage lockbytes locked
-    locking locks lockwholefile logbehinddatabase logbesideemptydatabase logcutoff logdone logframe
-    logframechecksumwrong logframedamaged logger logheader logheaderchecksumwrong logheaderdestroyed logheadertruncated
-    logindex logmagicwrong logmissingpages logpagesizediffers logpagesizeinvalid logpartialframe logstaleframes
-    loguncommittedframes logversionunknown long longcount longer longest longvalue look looked looking looks lookup
-    loser loss losses losswords lost lostbasis lostcellpointers lostisexact lostkeys lostkeysknown lostnumber lostpages
-    lostpointers lower lowercase lowercased lowest made magic magicmissing main maincount maindone mainheader make
-    makedirectory makeroom makes makesroomfor makeuuid malformed mandatory manifest mantissa manual many mapped mapping
-    mappingfile mappingmodel mappingmodelsource maps mark marked marks markup mask master match matched matches matching
-    material maximum maximumcolumns maximumcount maximumindexlocal maximumlocal maximumpayloadfraction maximumtablelocal
-    mayrebuild mean meaningless meanslinksareunsupported meant meanwhile measure media meet member members memory
-    memorybytes memorydatabase mended message metadata metrics microseconds middle migratable migrate migrated
-    migratedto migrates migrating migration migrationerror migrationfailed migrationfailedcode migrationfailure
+    islogforeign islogmode islogown islostexact islow islower ismade ismarked ismissing ismore ismostlypages
+    ismostlystrange ismoved isnarrow isnear isneeded isnewerthanapp isnext isnotnull isnull isnumber isofcoredata
+    isofnewerapp isofthisround isofunknownentity isolder isondisk isone isonly isopen isordered isother isotherwriter
+    isoutoforder isoutsidemodel isoverlaycontradicted isown isownname ispagecountvalid ispartial ispartialindex isplain
+    ispoint ispossible isprimarykey isproved isreached isreadable isreadonly isreferenced isreflexive isrenumbered
+    isreplacing isreportkept isreserved isroot isrough isrow issame issamename issamenumber issegment isshared
+    issharpbefore issharpbehind isshort isshortest issign issorted issound issparse isstart isstore isstrict issure
+    issuspect istable istaken istelling istext istextvalid isthere isthorough istold istomany istoolarge istoolong
+    istoomany istoomuch istoowide istorn istrusted isunbroken isunchanged isunique isunknown isunsaved isuntyped
+    isunusual isup isupper isusable isvalid isvirtual iswaiting iswalked iswanted iswatched iswellformed iswhole iswide
+    iswithin iswithlosses iswithoutrowid iswrite iswriteractive iswritten iswrong iszero iszerostart items itself join
+    joined joins jointable jointables jointablesbyentity joints journal journaldone journalfinished
+    journalheaderdestroyed journalheaderinvalid journalhot journalpage journalpagesizediffers journalrecordchecksumwrong
+    journalrecordinvalid journalsize journaltruncated journalunreadable jpeg json judge judged judgement just keep
+    keeping keeps kept keptapart keptbytes keptmatches kernel keyname keyneeded keypath keys keystatement kind kindbyte
+    kinds kitfolder kitremarks kits kitsource know known knownentities knownpages knows labels lack lacking lacks
+    lacksdeclarations laidover large larger largereplaced largest largestrootpage largestrootwrong last lastframe
+    lastkey lastkeys lastoftransaction lastpage lastrowid lastusedpage later laterformat latest layout layouts lazakit
+    lazaret lazareterror lead leading leadingon leadingto leads leadsonto leaf leafbytes leafpayloadfraction learn least
+    leave leaves left leftchild leftcount leftout leftovers leftoverscode legacy length lengths lengthshift lengthsize
+    lets letter letters level levels library lies like likely limit limits line lineage lines lineseparator link
+    linkcount linked links linux list listed listing lists literal littleendian live local localend localpayload lock
+    lockbytepage lockbytes locked locking locks lockwholefile logbehinddatabase logbesideemptydatabase logcutoff logdone
+    logframe logframechecksumwrong logframedamaged logger logheader logheaderchecksumwrong logheaderdestroyed
+    logheadertruncated logindex logmagicwrong logmissingpages logpagesizediffers logpagesizeinvalid logpartialframe
+    logstaleframes loguncommittedframes logversionunknown long longcount longer longest longvalue look looked looking
+    looks lookup loser loss losses losswords lost lostbasis lostcellpointers lostisexact lostkeys lostkeysknown
+    lostnumber lostpages lostpointers lower lowercase lowercased lowest made magic magicmissing main maincount maindone
+    mainheader make makedirectory makeroom makes makesroomfor makeuuid malformed mandatory manifest mantissa manual many
+    mapped mapping mappingfile mappingmodel mappingmodelsource maps mark marked marks markup mask master match matched
+    matches matching material maximum maximumcolumns maximumcount maximumindexlocal maximumlocal maximumpayloadfraction
+    maximumtablelocal mayrebuild mean meaningless meanslinksareunsupported meant meanwhile measure media meet member
+    members memory memorybytes memorydatabase mended message metadata metrics microseconds middle migratable migrate
+    migrated migratedto migrates migrating migration migrationerror migrationfailed migrationfailedcode migrationfailure
     migrationretries migrator mine minimumfields minimumlocal minimumpayloadfraction misfits misplaced misplacedpages
     missed missing missingattributevalue missingcolumn missingfiles missingindex missingrelationship missingtable
     missingvalue mixed mmap mode model modelbundle modelcache modelchecksum models modelversion modified module moment
@@ -189,7 +189,7 @@ enum OwnWords {
     schemarootinvalid schemarowmalformed schemas schemascript schemascriptrefused schematoolarge schemawords scope score
     scores scratch script scrub scrubbed scrubbing scrubsbesidefrom sealed sealer seam search second secondgain seconds
     secondsleft secondssince secondssincereferencedate secret sector sectors sectorsize seed seekdata seekhole seems
-    seen segment select selection send sense sent sentences separator seqno sequence serialized serialtypes serious
+    seen segment select selection self send sense sent sentences separator seqno sequence serialized serialtypes serious
     serve service setaside setasidefile setasidepath settled settlement settlingtime several severalowners severity
     shadow shadows shape shapes share shared sharedmemory shares shift shifted short shortcount shorter shortest should
     show shown shrink shut side sign signatures signs silent since single size sizeinfile sizes sizeselsewhere sizing
@@ -198,11 +198,11 @@ enum OwnWords {
     sqlcipher sqlcolumn sqlite sqlitecode sqliteversion sqliteversionname sqlname sqlreference sqlsummand sqltarget
     sqltext stack stage staged stale stalefirstpage stalelog stand standard standings stands standsforcause start starts
     startshift stat state stated statedpagecount statement statements states statistics status statuschanged stay stayed
-    stays stem step steps still stop stopped stopwaiting storage storages store storebytes storechanged stored storedata
-    storedcellcount storedcolumns storedencoding storedleafcount storedpagesize storedrecordcount storedvalue storemodel
-    storenotsound storeoptions storeorigin storepath stores storetype storeuuid storewrittenbysqlite strange straypages
-    stream strict string struck structural stucknumbers subject substr succession successor successors such suffix
-    summand summary sums super superentities superfluous superjournalexists superjournalgone superjournalnamed
+    stays stem step steps still stood stop stopped stopwaiting storage storages store storebytes storechanged stored
+    storedata storedcellcount storedcolumns storedencoding storedleafcount storedpagesize storedrecordcount storedvalue
+    storemodel storenotsound storeoptions storeorigin storepath stores storetype storeuuid storewrittenbysqlite strange
+    straypages stream strict string struck structural stucknumbers subject substr succession successor successors such
+    suffix summand summary sums super superentities superfluous superjournalexists superjournalgone superjournalnamed
     superseded supersededcount support supportbundleerror supports surplus surroundings survey suspect suspects swaps
     symbol symbolic symboliclink symbols synchronize synchronizedirectory synchronous system systems table
     tabledefinition tableindexes tableinterior tableleaf tablename tables taglist tagmanifest tags tagsums tail tails
@@ -215,7 +215,7 @@ enum OwnWords {
     transactionstring transformable transition treat tree treepages trees treetoodeep treeuneven tried tries trigger
     triggernames triggers true truncate truncated trunk trunks trust trusted trustsbackup twice twins type typeof types
     uint unable unallocatedspace unavailable unchanged unclaimed uncommitted uncommittedcount uncommittedframecount
-    undefined under underothername understood undo undoesjournal undone uneven unexpected unexpectedcolumn
+    unconverted undefined under underothername understood undo undoesjournal undone uneven unexpected unexpectedcolumn
     unexpectedindex unexpectedtable unexplained unfinished unfinishedtransaction unfinishedtrees unfit unfitmodel
     unfitting unforeseen unindexedstatement union unique uniqueconstraints uniqueness unit units unknown unknowncolumn
     unknownentity unknownname unknownwords unlesscontested unlink unlockwholefile unorderedvalues unpack unpacked
