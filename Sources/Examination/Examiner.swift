@@ -203,6 +203,11 @@ public struct Examiner: Sendable {
         examination.health.countPages(of: database)
       }
     }
+    if let foreign = try ForeignJournal(of: database) {
+      examination.condemn(.damage("foreign-journal", foreign.words))
+      database = try Database(main: bytes.main, writeAheadLog: bytes.log, pageSize: database.pageSize)
+      examination.health.countPages(of: database)
+    }
     if let reason = examination.physicalReason(database, fileBytes: bytes.main.count) {
       examination.condemn(reason)
       // What can still be read is reported all the same.
