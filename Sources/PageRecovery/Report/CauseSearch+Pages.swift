@@ -62,6 +62,7 @@ extension CauseSearch {
         }
       }
     }
+    groups.contradicting += crawl.contradictions.stale
     tell(groups)
   }
 

@@ -45,6 +45,7 @@ struct RowRecovery {
   private func live(
     progress: (Int) throws(SalvageError) -> Void
   ) throws(SalvageError) -> (wounds: PageWounds, goBehindEnd: Bool) {
+    context.crawl.contradictions = try ContradictionSearch.run(context, progress: progress)
     var reading = PageReading(context)
     try reading.run(progress: progress)
     var settlement = ChainSettlement(context, reading.longRows)
