@@ -196,6 +196,7 @@ def shifted(now, other, chosen):
 
 
 DAMAGES = {
+    "nothing": lambda before, now, sibling, chosen: now.path.read_bytes(),
     "pages of before": lambda before, now, sibling, chosen: replaced(now, before, chosen),
     "leaves of before": lambda before, now, sibling, chosen: replaced(now, before, chosen, is_leaf),
     "one leaf of before": lambda before, now, sibling, chosen: replaced(now, before, chosen, is_leaf, 0),
@@ -219,6 +220,17 @@ def read(path, tables):
             doubted[table] |= {key for key in rows[table] if first <= key <= last}
     db.close()
     return rows, doubted
+
+
+def is_sound(path):
+    """Whether SQLite finds nothing wrong with a store."""
+    db = sqlite3.connect(path)
+    try:
+        return db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    except sqlite3.DatabaseError:
+        return False
+    finally:
+        db.close()
 
 
 def contradicted(path, tables, rows):
@@ -267,6 +279,7 @@ def check(kind, before, now, sibling, damage, chosen, folder, verbose):
     alone = folder / "Alone.sqlite"
     shutil.copy(store, alone)
     against = contradicted(alone, kind.tables, rows)
+    seems_sound = is_sound(alone)
     faults, hidden, marked, total = [], 0, 0, 0
     for table in kind.tables:
         false = {key for key, row in rows[table].items() if now.rows[table].get(key) != row}
@@ -278,11 +291,15 @@ def check(kind, before, now, sibling, damage, chosen, folder, verbose):
         if seen:
             faults.append(f"{table}: {len(seen)} of {len(false)} false rows are certain against the evidence, such as {sorted(seen)[:4]}")
         missing = len(now.rows[table].keys() - rows[table].keys())
-        if (missing or false) and told.code == 0:
+        if damage == "nothing" and (missing or false or doubted[table]):
+            faults.append(f"{table}: of a sound store {missing} rows are missing, {len(false)} are false, {len(doubted[table])} not certain")
+        if (missing or false) and told.code == 0 and not seems_sound:
             faults.append(f"{table}: exit 0 where {missing} rows are missing and {len(false)} are false")
     entries = [entity for entity in told.data.get("entities", []) if entity["recovered"] < entity["doubtful"]]
     if entries:
         faults.append("more rows are doubtful than were recovered")
+    if damage == "nothing" and told.code != 0:
+        faults.append(f"exit {told.code} for a sound store")
     if damage == "a sibling's journal" and not any("journal" in text for text in [
             *told.data.get("remarks", []), *(cause["words"] for cause in told.data.get("causes", []))]):
         faults.append("nothing is said of the journal")

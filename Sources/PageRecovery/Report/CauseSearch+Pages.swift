@@ -165,7 +165,8 @@ extension CauseSearch {
       add(
         .contradictingPages, .possible, pages: contradicting,
         words: Cause.counted(contradicting, "is whole but contradicts", "are whole but contradict")
-          + " the rest: as where a transaction was cut off and its journal or log was deleted.")
+          + " the rest: as where a transaction was cut off and its journal or log was deleted, or where pages of "
+          + "another time or store came in their places.")
     }
   }
 

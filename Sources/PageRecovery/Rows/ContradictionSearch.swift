@@ -67,7 +67,8 @@ struct ContradictionSearch {
     crawl.map.sorted(
       crawl.trees[table].leaves.filter { page in
         let fate = crawl.map.fate(page)
-        return (fate == .tree || fate == .placed) && crawl.map.look(page) == .tableLeaf && crawl.map.fieldCount(page) > 0
+        return (fate == .tree || fate == .placed) && crawl.map.look(page) == .tableLeaf
+          && crawl.map.fieldCount(page) > 0
       })
   }
 
@@ -77,11 +78,14 @@ struct ContradictionSearch {
   private mutating func compare(_ table: Int, _ leaves: [UInt32]) throws(SalvageError) -> PageSet {
     let indexes = crawl.comparableIndexes(of: table)
     guard !indexes.isEmpty else { return PageSet() }
-    let rows = leaves.reduce(0) { $0 + crawl.map.cellCount($1) }
+    let rows = crawl.trees[table].leaves.reduce(0) { $0 + crawl.map.cellCount($1) }
     let entries = indexes.map { crawl.cellCount(ofIndex: $0.tree) }
-    let isUneven =
-      crawl.trees[table].isComplete
-      && zip(indexes, entries).contains { index, count in crawl.trees[index.tree].isComplete && count != rows }
+    var isUneven = false
+    for (index, count) in zip(indexes, entries)
+    where crawl.trees[table].isComplete && crawl.trees[index.tree].isComplete && count != rows {
+      isUneven = true
+      if count > rows { found.lackingTables.insert(table) }
+    }
     guard isMixed || isUneven || entries.reduce(rows, +) <= Self.smallCount else { return PageSet() }
     var comparison = IndexComparison(context, table: table, leaves: leaves, indexes: indexes)
     try comparison.run()

@@ -54,6 +54,9 @@ struct IndexComparison {
   /// How many walks there are at most.
   private static let maximumWalks = 16
 
+  /// How many pages an entry that is read may fill.
+  private static let longestEntry = 16
+
   private let context: RowContext
   private let crawl: Crawl
   private let table: Int
@@ -94,7 +97,12 @@ struct IndexComparison {
   mutating func run() throws(SalvageError) {
     for index in indexes {
       let isWhole = crawl.trees[index.tree].isComplete
-      try look(at: isWhole ? uneven(index) : Array(leaves.indices), index, isWhole: isWhole)
+      guard isWhole else {
+        try look(at: Array(leaves.indices), index, isWhole: false)
+        continue
+      }
+      let (suspects, isRead) = try uneven(index)
+      try look(at: suspects, index, isWhole: isRead)
     }
     settle()
   }
@@ -103,7 +111,11 @@ struct IndexComparison {
 
   /// The places of pages whose rows are not what an index that is whole has of them; of the others those are noted that
   /// agree, and with more than one value.
-  private mutating func uneven(_ index: ComparableIndex) throws(SalvageError) -> [Int] {
+  ///
+  /// - Returns: those places, and whether every entry could be read.
+  private mutating func uneven(
+    _ index: ComparableIndex
+  ) throws(SalvageError) -> (suspects: [Int], isRead: Bool) {
     var sums = [Int](repeating: 0, count: leaves.count)
     var previous: (place: Int, key: Int?) = (-1, nil)
     var isVaried = [Bool](repeating: false, count: leaves.count)
@@ -112,11 +124,11 @@ struct IndexComparison {
       if previous.place == place, previous.key != key { isVaried[place] = true }
       previous = (place, key)
     }
-    try forEachEntry(of: index) { rowid, key, _ in
+    let isRead = try forEachEntry(of: index) { rowid, key, _ in
       if let place = place(of: rowid) { sums[place] &-= Self.mixed(rowid, key) }
     }
     for place in leaves.indices where sums[place] == 0 && isVaried[place] { _ = agreeing.insert(leaves[place]) }
-    return leaves.indices.filter { sums[$0] != 0 }
+    return (leaves.indices.filter { sums[$0] != 0 }, isRead)
   }
 
   /// A number that only the same rowid with the same values gives.
@@ -166,7 +178,7 @@ struct IndexComparison {
       try forEachRow(on: part, index) { place, rowid, key in
         if looked[rowid] == nil { looked[rowid] = Looked(leaf: leaves[place], key: key) }
       }
-      try forEachEntry(of: index) { rowid, key, page in
+      _ = try forEachEntry(of: index) { rowid, key, page in
         guard let row = looked[rowid], !row.isListed else { return }
         if row.key == nil || key == nil || row.key == key {
           looked[rowid]?.isListed = true
@@ -256,35 +268,53 @@ struct IndexComparison {
   }
 
   /// Calls a function with each entry of an index: the rowid, what stands for its values, and its page.
+  ///
+  /// - Returns: whether all of them could be read.
   private func forEachEntry(
     of index: ComparableIndex, _ body: (Int64, Int?, UInt32) -> Void
-  ) throws(SalvageError) {
+  ) throws(SalvageError) -> Bool {
     let tree = crawl.trees[index.tree]
     var buffer = crawl.reader.makeBuffer()
+    var payload: [UInt8] = []
+    var isRead = true
     for page in tree.leaves + tree.innerPages {
       let fate = crawl.map.fate(page)
       guard fate == .tree || fate == .placed, try crawl.reader.readPlace(page, into: &buffer) else { continue }
       let start = page == 1 ? DatabaseHeader.length : 0
       guard let kind = PageKind(rawValue: buffer[start]), !kind.isTable, let count = buffer.span.uint16(at: start + 3)
       else { continue }
+      // No byte of a sound page belongs to two cells.
+      var room = crawl.reader.usableSize
       for place in 0..<count {
         guard let offset = buffer.span.uint16(at: start + kind.headerLength + 2 * place),
-          let cell = LeafCell(buffer.span, kind: kind, at: offset, index: place, geometry: crawl.reader.geometry)
-        else { continue }
-        var payload = buffer[cell.payload..<(cell.payload + cell.local)]
-        if cell.overflow != 0 {
-          var whole = Array(payload)
-          _ = try context.complete(&whole, of: cell)
-          payload = whole[...]
-        }
-        guard
-          let record = Record(payload: payload, payloadLength: cell.length, encoding: crawl.reader.layout.encoding),
+          let cell = LeafCell(buffer.span, kind: kind, at: offset, index: place, geometry: crawl.reader.geometry),
+          room >= cell.end - cell.offset, try read(cell, buffer, into: &payload),
+          let record = Record(payload: payload[...], encoding: crawl.reader.layout.encoding),
           let rowid = record.value(at: index.fields.count)?.integer
-        else { continue }
+        else {
+          isRead = false
+          continue
+        }
+        room -= cell.end - cell.offset
         var hasher = Hasher()
         for field in index.fields.indices { hasher.combine(IndexedValues.key(record.value(at: field))) }
         body(rowid, hasher.finalize(), page)
       }
+    }
+    return isRead
+  }
+
+  /// Reads the record of an entry; false where a part of it cannot be had, or it is very long.
+  private func read(
+    _ cell: LeafCell, _ page: [UInt8], into payload: inout [UInt8]
+  ) throws(SalvageError) -> Bool {
+    payload.removeAll(keepingCapacity: true)
+    payload.append(contentsOf: page[cell.payload..<(cell.payload + cell.local)])
+    guard cell.overflow != 0 else { return true }
+    guard cell.length <= Self.longestEntry * crawl.reader.pageSize else { return false }
+    switch try context.complete(&payload, of: cell) {
+    case .whole, .contested, .leadingOn: return payload.count == cell.length
+    default: return false
     }
   }
 }
