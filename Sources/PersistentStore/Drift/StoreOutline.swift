@@ -113,6 +113,9 @@ package struct StoreOutline: Sendable, Hashable {
   /// The names of triggers.
   package var triggers: [String] = []
 
+  /// The names of views, which take names that tables could have.
+  package var views: [String] = []
+
   /// The rows of `Z_PRIMARYKEY`; nil where they were not read, so that nothing is said of them.
   package var keyRows: [KeyRow]?
 
