@@ -106,7 +106,14 @@ struct MigrationText {
 
   init(_ result: Migrator.Result) {
     var lines = "\(printable(result.store.string)): "
+    if let repair = result.repair {
+      lines += repair.isNothing ? "" : "repaired (\(repair.words) added)\(result.steps.isEmpty ? "" : ", ")"
+    }
     guard !result.steps.isEmpty else {
+      if result.repair != nil {
+        text = lines + "\n" + (result.backup.map { "\n  The original: \(printable($0.string))\n" } ?? "")
+        return
+      }
       let outcome =
         result.backup == nil
         ? "of that version already; there was nothing to migrate" : "an interrupted migration was finished"

@@ -1,8 +1,8 @@
 internal import GRDB
 internal import Logging
-public import ManagedObjectModel
+internal import ManagedObjectModel
 internal import PersistentStore
-public import StoreFiles
+internal import StoreFiles
 public import SystemPackage
 
 extension Migrator {
@@ -100,13 +100,8 @@ extension Migrator {
     let step = RepairStep(
       entry: entry, version: version, scope: options.repair,
       referenceDate: surroundings.now().secondsSinceReferenceDate)
-    let drift = try StoreDrift(in: database, of: entry.layout)
-    var nothing = RepairAccount(version: version, scope: options.repair)
-    guard drift.isEmpty else { return (step, nothing) }
-    nothing.rows = try entry.layout.tables.reduce(0) { sum, table in
-      sum + (try Int.fetchOne(database, sql: "SELECT count(*) FROM \(SQLText.identifier(table.name))") ?? 0)
-    }
-    return (nil, nothing)
+    var run = try RepairRun(database, entry, version: version, scope: options.repair)
+    return try run.hasNothingToAdd() ? (nil, run.account) : (step, run.account)
   }
 
   /// The model that a store was written with, and the version of the bundle that it is.

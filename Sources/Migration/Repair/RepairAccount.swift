@@ -1,4 +1,4 @@
-public import StoreFiles
+internal import StoreFiles
 
 /// What a repair does to a store, or has done: what it adds, what it leaves out, and what it only tells.
 ///
@@ -128,35 +128,36 @@ public struct RepairAccount: Sendable, Hashable, Codable {
   public var words: String {
     Kind.allCases.compactMap { kind in
       let count = changes.count { $0.kind == kind }
-      return count == 0 ? nil : kind.counted(count)
+      return count == 0 ? nil : counted(count, kind.nouns.one, kind.nouns.many)
     }.joined(separator: ", ")
   }
 }
 
 extension RepairAccount.Kind {
-  /// The kind in words, for one or several.
-  fileprivate func counted(_ count: Int) -> String {
-    let (one, many) =
-      switch self {
-      case .column: ("column", "columns")
-      case .table: ("table", "tables")
-      case .joinTable: ("join table", "join tables")
-      case .index: ("index", "indexes")
-      case .uniqueIndex: ("unique index", "unique indexes")
-      case .spatialIndex: ("spatial index", "spatial indexes")
-      case .trigger: ("trigger", "triggers")
-      case .primaryKeyRow: ("row of Z_PRIMARYKEY", "rows of Z_PRIMARYKEY")
-      case .highestKey: ("highest primary key", "highest primary keys")
-      case .entityNumbers: ("hierarchy of entity numbers", "hierarchies of entity numbers")
-      case .modelCache: ("model cache", "model caches")
-      case .appColumn: ("column of the app's", "columns of the app's")
-      case .otherObject: ("other object", "other objects")
-      case .danglingReference: ("column with dangling references", "columns with dangling references")
-      case .danglingPair: ("join table with dangling pairs", "join tables with dangling pairs")
-      case .oneSidedRelationship: ("one-sided relationship", "one-sided relationships")
-      case .duplicate: ("broken uniqueness constraint", "broken uniqueness constraints")
-      case .missingValue: ("attribute without mandatory values", "attributes without mandatory values")
-      }
-    return "\(count) \(count == 1 ? one : many)"
+  /// Whether the model wants what is left out, so that the store is not whole without it.
+  public var isWantedByModel: Bool { self != .appColumn && self != .otherObject && self != .column }
+
+  /// The kind in words, for one and for several.
+  fileprivate var nouns: (one: String, many: String) {
+    switch self {
+    case .column: ("column", "columns")
+    case .table: ("table", "tables")
+    case .joinTable: ("join table", "join tables")
+    case .index: ("index", "indexes")
+    case .uniqueIndex: ("unique index", "unique indexes")
+    case .spatialIndex: ("spatial index", "spatial indexes")
+    case .trigger: ("trigger", "triggers")
+    case .primaryKeyRow: ("row of Z_PRIMARYKEY", "rows of Z_PRIMARYKEY")
+    case .highestKey: ("highest primary key", "highest primary keys")
+    case .entityNumbers: ("hierarchy of entity numbers", "hierarchies of entity numbers")
+    case .modelCache: ("model cache", "model caches")
+    case .appColumn: ("column of the app's", "columns of the app's")
+    case .otherObject: ("other object", "other objects")
+    case .danglingReference: ("column with dangling references", "columns with dangling references")
+    case .danglingPair: ("join table with dangling pairs", "join tables with dangling pairs")
+    case .oneSidedRelationship: ("one-sided relationship", "one-sided relationships")
+    case .duplicate: ("broken uniqueness constraint", "broken uniqueness constraints")
+    case .missingValue: ("attribute without mandatory values", "attributes without mandatory values")
+    }
   }
 }

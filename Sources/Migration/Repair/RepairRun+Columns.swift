@@ -41,7 +41,7 @@ extension RepairRun {
     }
     note(
       .column, in: table.name, column.name, rows: given > 0 ? given : nil,
-      "\(place) is added" + (given > 0 ? ", with a value in \(counted(Int64(given), "record"))" : ""))
+      "\(place) is added" + (given > 0 ? ", with a value in \(counted(given, "record"))" : ""))
     if hasRows { try tellMissingValues(column, table) }
   }
 
@@ -145,7 +145,7 @@ extension RepairRun {
     leaveOut(
       .missingValue, in: table.name, column.name, rows: rows,
       examples: try Int64.fetchAll(database, sql: "SELECT Z_PK \(place) ORDER BY Z_PK LIMIT 10"),
-      "\(printable(key.description)) is mandatory and has no default: \(counted(Int64(rows), "record")) have no value")
+      "\(printable(key.description)) is mandatory and has no default: \(counted(rows, "record")) have no value")
   }
 
   /// Gives the records their values: all of an entity in one go, because every record is written anew.

@@ -20,26 +20,58 @@ extension RepairRun {
   }
 
   private mutating func add(_ index: IndexLayout) throws {
-    let kind: RepairAccount.Kind = index.isUnique ? .uniqueIndex : .index
-    let place =
-      "\(index.isUnique ? "unique index" : "index") \(printable(index.name)) of table \(printable(index.tableName))"
-    let isTaken =
-      try Bool.fetchOne(
-        database, sql: "SELECT count(*) > 0 FROM sqlite_master WHERE upper(name) = upper(?) AND type <> 'trigger'",
-        arguments: [index.name]) ?? false
-    guard !isTaken else {
-      leaveOut(kind, in: index.tableName, index.name, "\(place) is left out: something else has its name")
-      return
-    }
+    guard try !isTaken(index) else { return leaveOutTaken(index) }
     do {
       try database.execute(sql: index.statement)
-      note(kind, in: index.tableName, index.name, "\(place) is added")
+      note(kind(of: index), in: index.tableName, index.name, "\(place(of: index)) is added")
     } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
       let (rows, examples) = try collisions(index)
-      leaveOut(
-        kind, in: index.tableName, index.name, rows: rows, examples: examples,
-        "\(place) is left out: \(counted(Int64(rows), "record")) have values that others have too")
+      leaveOutColliding(index, rows, examples)
     }
+  }
+
+  /// Whether nothing can be added: nothing is missing, or only indexes that have to be left out.
+  ///
+  /// What stays as it is is told in either case; nothing is changed.
+  mutating func hasNothingToAdd() throws -> Bool {
+    for difference in drift.differences {
+      guard case .missingIndex(let index) = difference else { return false }
+      if try isTaken(index) {
+        leaveOutTaken(index)
+        continue
+      }
+      guard index.isUnique else { return false }
+      let (rows, examples) = try collisions(index)
+      guard rows > 0 else { return false }
+      leaveOutColliding(index, rows, examples)
+    }
+    tellRemarks()
+    try countRows()
+    return true
+  }
+
+  private func kind(of index: IndexLayout) -> RepairAccount.Kind { index.isUnique ? .uniqueIndex : .index }
+
+  private func place(of index: IndexLayout) -> String {
+    "\(index.isUnique ? "unique index" : "index") \(printable(index.name)) of table \(printable(index.tableName))"
+  }
+
+  private mutating func leaveOutTaken(_ index: IndexLayout) {
+    leaveOut(
+      kind(of: index), in: index.tableName, index.name,
+      "\(place(of: index)) is left out: something else has its name")
+  }
+
+  private mutating func leaveOutColliding(_ index: IndexLayout, _ rows: Int, _ examples: [Int64]) {
+    leaveOut(
+      kind(of: index), in: index.tableName, index.name, rows: rows, examples: examples,
+      "\(place(of: index)) is left out: \(counted(rows, "record")) have values that others have too")
+  }
+
+  private func isTaken(_ index: IndexLayout) throws -> Bool {
+    try Bool.fetchOne(
+      database, sql: "SELECT count(*) > 0 FROM sqlite_master WHERE upper(name) = upper(?) AND type <> 'trigger'",
+      arguments: [index.name]) ?? false
   }
 
   /// The records that are not unique in the columns of an index, and the keys of the first ten.

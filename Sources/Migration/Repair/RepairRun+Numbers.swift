@@ -21,26 +21,29 @@ extension RepairRun {
   ///
   /// - Throws: `repair-refused` where neither is so, or where history or mirroring would have to follow.
   mutating func resolveNumbers() throws {
-    let differs = drift.differences.contains { difference in
-      switch difference {
-      case .otherEntityNumber, .otherNumbersInRows: true
-      default: false
-      }
-    }
-    guard differs else { return }
+    let tables = Set(
+      drift.differences.compactMap { difference in
+        switch difference {
+        case .otherEntityNumber(let entity, _): entity.tableName
+        case .otherNumbersInRows(let table, _): table
+        default: nil
+        }
+      })
+    guard !tables.isEmpty else { return }
     let rows = try keyRows()
-    for root in layout.entities where root.isRoot && foundTable(root.tableName) != nil {
+    for root in layout.entities
+    where root.isRoot && tables.contains(root.tableName) && foundTable(root.tableName) != nil {
       let renumbering = try renumbering(of: root, rows)
       if !renumbering.isEmpty { renumberings[root.tableName] = renumbering }
     }
     guard !renumberings.isEmpty else { return }
-    let tables = renumberings.keys.sorted().map(printable).joined(separator: ", ")
+    let list = renumberings.keys.sorted().map(printable).joined(separator: ", ")
     let obstacle =
       found.tables.keys.contains { StoreRebuild.isMirroring($0) }
       ? "the store is mirrored to CloudKit" : found.tables["ACHANGE"] != nil ? "the store has persistent history" : nil
     if let obstacle {
       throw Self.refused(
-        "the records of \(tables) have other entity numbers than the model, and \(obstacle), whose tables name entities "
+        "the records of \(list) have other entity numbers than the model, and \(obstacle), whose tables name entities "
           + "by number",
         hint: "Switch it off and remove its tables in a copy of the store, then repair that; this store is as it was.")
     }
@@ -59,7 +62,7 @@ extension RepairRun {
     }
     var known: [Int: Int] = [:]
     for entity in layout.entities where entity.rootName == root.name {
-      let own = rows.filter { $0.value.name == entity.name }.keys
+      let own = rows.filter { isName($0.value.name, of: entity) }.keys
       guard own.count < 2 else {
         throw Self.refused("Z_PRIMARYKEY has several rows of entity \(printable(entity.name))")
       }
@@ -87,7 +90,7 @@ extension RepairRun {
       let changed = try renumber("Z_ENT", of: name, numbers)
       note(
         .entityNumbers, in: name, layout.table(named: name)?.rootEntityName ?? name, rows: changed,
-        "\(counted(Int64(changed), "record")) of table \(printable(name)) get the entity numbers of the model")
+        "\(counted(changed, "record")) of table \(printable(name)) get the entity numbers of the model")
       for table in layout.tables where foundTable(table.name) != nil {
         for column in table.columns where hadColumn(column.name, in: table.name) {
           guard case .toOneEntity(let key) = column.role,
@@ -117,7 +120,7 @@ extension RepairRun {
     var result: [Int64: KeyRow] = [:]
     let rows = try Row.fetchCursor(database, sql: "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY")
     while let row = try rows.next() {
-      let values = row.databaseValues
+      let values = Array(row.databaseValues)
       guard case .int64(let number) = values[0].storage else { continue }
       result[number] = KeyRow(
         name: String.fromDatabaseValue(values[1]), parent: Int64.fromDatabaseValue(values[2]),
@@ -126,18 +129,35 @@ extension RepairRun {
     return result
   }
 
-  /// Makes the rows of the model's entities as the model has them; rows of other entities stay.
+  /// Whether a row's name is an entity's, or the one it was renamed from: Core Data leaves that in its row.
+  private func isName(_ name: String?, of entity: EntityLayout) -> Bool {
+    if name == entity.name { return true }
+    guard let name, layout.entity(named: name) == nil else { return false }
+    return layout.model.entities[entity.name]?.renamingIdentifier == name
+  }
+
+  /// Makes the rows of entities that are missing or wrong as the model has them; all others stay.
   mutating func completePrimaryKeys() throws {
     let rows = try keyRows()
-    let names = Set(layout.entities.map(\.name))
-    let wrong = layout.entities.filter { entity in
-      let row = rows[Int64(entity.number)]
-      return row?.name != entity.name || row?.parent != Int64(entity.parentNumber)
+    var wrong: [(entity: EntityLayout, isMissing: Bool)] = []
+    for difference in drift.differences {
+      switch difference {
+      case .missingKeyRow(let entity, _): wrong.append((entity, true))
+      case .otherEntityNumber(let entity, _), .otherParentNumber(let entity, _), .otherEntityName(let entity, _):
+        wrong.append((entity, false))
+      default: continue
+      }
     }
-    let maxima = try highestKeys(rows, names, wrong)
-    if !wrong.isEmpty { try rewrite(wrong, rows, names, maxima) }
-    for root in layout.entities where root.isRoot && !wrong.contains(where: { $0.name == root.name }) {
-      guard let highest = maxima[root.name], highest > rows[Int64(root.number)]?.highest ?? 0 else { continue }
+    // All that is wrong goes first: rows may have each other's numbers.
+    for (entity, _) in wrong {
+      for (number, row) in rows where number == entity.number || isOwn(row, number, of: entity) {
+        try database.execute(sql: "DELETE FROM Z_PRIMARYKEY WHERE Z_ENT = ?", arguments: [number])
+      }
+    }
+    for (entity, isMissing) in wrong { try insert(entity, isMissing: isMissing, rows) }
+    let names = Set(wrong.map(\.entity.name))
+    for case .lowKeyMaximum(let root, _, _) in drift.differences where !names.contains(root.name) {
+      let highest = try highestKey(of: root, rows)
       try database.execute(
         sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?", arguments: [highest, root.number])
       note(
@@ -146,55 +166,41 @@ extension RepairRun {
     }
   }
 
-  /// The highest primary key that each hierarchy has given out, as far as that is known.
-  private func highestKeys(
-    _ rows: [Int64: KeyRow], _ names: Set<String>, _ wrong: [EntityLayout]
-  ) throws -> [String: Int64] {
-    var result: [String: Int64] = [:]
-    for root in layout.entities where root.isRoot {
-      let table = SQLText.identifier(root.tableName)
-      var highest = try Int64.fetchOne(database, sql: "SELECT max(Z_PK) FROM \(table)") ?? 0
-      for (number, row) in rows
-      where row.name == root.name || (number == root.number && !names.contains(row.name ?? "")) {
-        highest = max(highest, row.highest)
-      }
-      // Where nothing else tells it, the history knows of records that are deleted: their keys are not given again.
-      let isWrong = wrong.contains { $0.name == root.name }
-      if isWrong, ["ZENTITY", "ZENTITYPK"].allSatisfy({ hadColumn($0, in: "ACHANGE") }) {
-        let noted = try Int64.fetchOne(
-          database, sql: "SELECT max(ZENTITYPK) FROM ACHANGE WHERE ZENTITY BETWEEN ? AND ?",
-          arguments: [root.numbers.lowerBound, root.numbers.upperBound])
-        highest = max(highest, noted ?? 0)
-      }
-      result[root.name] = highest
-    }
-    return result
+  private func isOwn(_ row: KeyRow, _ number: Int64, of entity: EntityLayout) -> Bool {
+    number < StoreRebuild.firstReservedNumber && isName(row.name, of: entity)
   }
 
-  private mutating func rewrite(
-    _ wrong: [EntityLayout], _ rows: [Int64: KeyRow], _ names: Set<String>, _ maxima: [String: Int64]
-  ) throws {
+  private mutating func insert(_ entity: EntityLayout, isMissing: Bool, _ rows: [Int64: KeyRow]) throws {
+    let highest = try highestKey(of: entity, rows)
+    try database.execute(
+      sql: "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, ?)",
+      arguments: [entity.number, entity.name, entity.parentNumber, highest])
+    note(
+      .primaryKeyRow, in: "Z_PRIMARYKEY", entity.name,
+      "the row of \(printable(entity.name)) in Z_PRIMARYKEY is \(isMissing ? "added" : "made as the model has it")"
+        + (entity.isRoot ? ", with the highest primary key \(highest)" : ""))
+  }
+
+  /// The highest primary key that a hierarchy has given out, as far as that is known.
+  private func highestKey(of entity: EntityLayout, _ rows: [Int64: KeyRow]) throws -> Int64 {
+    var highest: Int64 = 0
     for (number, row) in rows
-    where (1...Int64(max(1, layout.entities.count))).contains(number)
-      || (number < StoreRebuild.firstReservedNumber && row.name.map(names.contains) == true)
+    where isOwn(row, number, of: entity)
+      || (number == entity.number && !layout.entities.contains { isName(row.name, of: $0) })
     {
-      try database.execute(sql: "DELETE FROM Z_PRIMARYKEY WHERE Z_ENT = ?", arguments: [number])
+      highest = max(highest, row.highest)
     }
-    for entity in layout.entities {
-      let kept = rows.first { $0.value.name == entity.name }?.value.highest ?? 0
-      try database.execute(
-        sql: "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, ?)",
-        arguments: [
-          entity.number, entity.name, entity.parentNumber, entity.isRoot ? maxima[entity.name] ?? kept : kept,
-        ])
+    guard entity.isRoot else { return highest }
+    let table = SQLText.identifier(entity.tableName)
+    highest = max(highest, try Int64.fetchOne(database, sql: "SELECT max(Z_PK) FROM \(table)") ?? 0)
+    // The history knows of records that are deleted: their keys are not given again.
+    if ["ZENTITY", "ZENTITYPK"].allSatisfy({ hadColumn($0, in: "ACHANGE") }) {
+      let noted = try Int64.fetchOne(
+        database, sql: "SELECT max(ZENTITYPK) FROM ACHANGE WHERE ZENTITY BETWEEN ? AND ?",
+        arguments: [entity.numbers.lowerBound, entity.numbers.upperBound])
+      highest = max(highest, noted ?? 0)
     }
-    for entity in wrong {
-      let isMissing = !rows.contains { $0.value.name == entity.name }
-      note(
-        .primaryKeyRow, in: "Z_PRIMARYKEY", entity.name,
-        "the row of \(printable(entity.name)) in Z_PRIMARYKEY is \(isMissing ? "added" : "made as the model has it")"
-          + (entity.isRoot ? ", with the highest primary key \(maxima[entity.name] ?? 0)" : ""))
-    }
+    return highest
   }
 
   // MARK: Z_MODELCACHE

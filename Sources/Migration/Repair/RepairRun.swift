@@ -117,7 +117,7 @@ struct RepairRun {
     try Int.fetchOne(database, sql: "SELECT count(*) FROM \(SQLText.identifier(table))") ?? 0
   }
 
-  private mutating func countRows() throws {
+  mutating func countRows() throws {
     account.rows = try layout.tables.reduce(0) { $0 + (try rows(of: $1.name)) }
   }
 
@@ -188,7 +188,7 @@ struct RepairRun {
   // MARK: What is only told
 
   /// Tells what no repair changes, such as columns of the app's that keep the framework from inserting.
-  private mutating func tellRemarks() {
+  mutating func tellRemarks() {
     for remark in drift.remarks {
       switch remark {
       case .mandatoryColumn(let table, let column): leaveOut(.appColumn, in: table, column, remark.words)

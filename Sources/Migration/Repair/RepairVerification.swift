@@ -1,4 +1,5 @@
 internal import GRDB
+internal import ManagedObjectModel
 internal import PersistentStore
 internal import StoreFiles
 internal import SystemPackage
@@ -66,7 +67,7 @@ struct RepairVerification {
         WHERE n.type = o.type AND n.name = o.name AND n.tbl_name = o.tbl_name AND (n.sql IS o.sql OR o.type = 'table'))
         """)
     if let first = lost.first {
-      let values = first.databaseValues.map { String.fromDatabaseValue($0) ?? "" }
+      let values = Array(first.databaseValues).map { String.fromDatabaseValue($0) ?? "" }
       throw failed("\(printable(values[0])) \(printable(values[1])) is not as it was")
     }
     let columns = try Int.fetchOne(

@@ -45,12 +45,12 @@ extension Migrator {
     _ file: FilePath, _ options: Options
   ) throws(MigrationError) -> (path: MigrationPath, repair: RepairStep?) {
     let connection = try StepConnection(file, .immutable)
-    let (facts, repair) = try connection.read { database in
+    let found = try connection.read { database in
       let facts = try StoreFacts(database)
-      return (facts, try repairStep(facts, database, options).step)
+      return (try way(from: facts, options), try repairStep(facts, database, options).step)
     }
     try connection.close()
-    return (try way(from: facts, options), repair)
+    return found
   }
 
   /// The model that a store was written with: a version of the bundle, or the one that it carries.
