@@ -2,7 +2,7 @@ internal import GRDB
 internal import Logging
 internal import ManagedObjectModel
 internal import PersistentStore
-internal import StoreFiles
+public import StoreFiles
 public import SystemPackage
 
 extension Migrator {
