@@ -18,6 +18,16 @@ public struct StoreDrift: Sendable, Hashable {
 
   /// Whether the store has everything that its model wants.
   public var isEmpty: Bool { differences.isEmpty }
+
+  /// Whether a table or column is missing, so that records of the model would not fit in.
+  public var concernsRecords: Bool {
+    differences.contains { difference in
+      switch difference {
+      case .missingTable, .missingJoinTable, .missingBookkeepingTable, .missingColumn, .missingJoinColumn: true
+      default: false
+      }
+    }
+  }
 }
 
 extension StoreDrift {
