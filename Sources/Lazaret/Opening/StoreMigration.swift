@@ -35,6 +35,10 @@ struct StoreMigration {
   ///
   /// - Throws: `LazaretError` where the surroundings are at fault or it was cancelled; finished steps are kept.
   func run() throws -> Outcome {
+    // What cannot be looked at is told by the repair itself.
+    if examination.verdict == .repairable, (try? migrator.hasSomethingToRepair(place.main)) == false {
+      return .notNeeded([])
+    }
     let backup = try backUp()
     var migrator = migrator
     let (examiner, place) = (examiner, place)
@@ -47,7 +51,9 @@ struct StoreMigration {
     var retries = max(0, coordinator.policy.migrationRetries)
     while true {
       do throws(MigrationError) {
-        let result = try migrator.migrate(place.main, options: options)
+        let result =
+          examination.verdict == .repairable
+          ? try migrator.repair(place.main, options: options) : try migrator.migrate(place.main, options: options)
         guard !result.isNothing, let original = result.backup else { return .notNeeded(backup) }
         return .migrated(from: original, backup + OpeningEvent.migrated(result, at: surroundings.now()))
       } catch {

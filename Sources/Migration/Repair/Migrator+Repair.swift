@@ -41,6 +41,17 @@ extension Migrator {
     }
   }
 
+  /// Whether there is something that a repair would add; false where nothing is missing, or only what has to be left out.
+  package func hasSomethingToRepair(_ path: FilePath, options: Options = Options()) throws(MigrationError) -> Bool {
+    do {
+      let options = Self.repairing(options)
+      let view = StoreView(of: try StoreFileSet.locate(path, in: fileSystem), surroundings: surroundings)
+      return try view.read { database in try repairStep(StoreFacts(database), database, options).step != nil }
+    } catch {
+      throw MigrationError(database: error, path: path)
+    }
+  }
+
   private static func repairing(_ options: Options) -> Options {
     var options = options
     options.onlyRepairs = true

@@ -45,18 +45,6 @@ public struct RepairAccount: Sendable, Hashable, Codable {
     /// Something that has the name of an object of the model's and is another one.
     case otherObject = "other-object"
 
-    /// A reference that leads to no record.
-    case danglingReference = "dangling-reference"
-
-    /// A row of a join table that leads to no record.
-    case danglingPair = "dangling-pair"
-
-    /// A one-to-one relationship that only one of its two records has.
-    case oneSidedRelationship = "one-sided-relationship"
-
-    /// Records that are not unique where the model wants that.
-    case duplicate
-
     /// A mandatory attribute without a value.
     case missingValue = "missing-value"
   }
@@ -115,9 +103,6 @@ public struct RepairAccount: Sendable, Hashable, Codable {
   /// The records of the store.
   public var rows = 0
 
-  /// The records and references that were set aside.
-  public var setAsideRows = 0
-
   /// Whether there is nothing to do.
   public var isNothing: Bool { changes.isEmpty }
 
@@ -153,10 +138,6 @@ extension RepairAccount.Kind {
     case .modelCache: ("model cache", "model caches")
     case .appColumn: ("column of the app's", "columns of the app's")
     case .otherObject: ("other object", "other objects")
-    case .danglingReference: ("column with dangling references", "columns with dangling references")
-    case .danglingPair: ("join table with dangling pairs", "join tables with dangling pairs")
-    case .oneSidedRelationship: ("one-sided relationship", "one-sided relationships")
-    case .duplicate: ("broken uniqueness constraint", "broken uniqueness constraints")
     case .missingValue: ("attribute without mandatory values", "attributes without mandatory values")
     }
   }
