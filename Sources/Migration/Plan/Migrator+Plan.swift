@@ -46,8 +46,8 @@ extension Migrator {
   private func plan(of view: StoreView, _ options: Options) throws -> MigrationPlan {
     let (plan, step) = try view.read { database -> (MigrationPlan?, RepairStep?) in
       let facts = try StoreFacts(database)
-      // What stands in the way of a migration is told first.
-      guard try possiblePath(from: facts, options) != nil, let step = try repairStep(facts, database, options).step
+      // Where there is no way, nothing is repaired for it.
+      guard let step = try repairStep(facts, database, options).step, try possiblePath(from: facts, options) != nil
       else { return (try self.plan(of: database, options), nil) }
       return (nil, step)
     }

@@ -112,7 +112,10 @@ extension Migrator {
       entry: entry, version: version, scope: options.repair,
       referenceDate: surroundings.now().secondsSinceReferenceDate)
     var run = try RepairRun(database, entry, version: version, scope: options.repair)
-    return try run.hasNothingToAdd() ? (nil, run.account) : (step, run.account)
+    guard try run.hasNothingToAdd() else { return (step, run.account) }
+    // Nothing else needs the number, and counting takes as long as reading the store.
+    if options.onlyRepairs { try run.countRows() }
+    return (nil, run.account)
   }
 
   /// The model that a store was written with, and the version of the bundle that it is.
