@@ -90,7 +90,7 @@ extension Migrator {
     } catch {
       throw MigrationError(database: error, path: place.main)
     }
-    return Result(store: place.main, backup: nil, steps: journal.steps.compactMap(\.account), resumedSteps: resumed)
+    return Result(store: place.main, backup: nil, accounts: journal.steps.compactMap(\.account), resumed: resumed)
   }
 
   /// Copies the external files that belong to the records as they were read.

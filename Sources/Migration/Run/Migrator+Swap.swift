@@ -78,8 +78,8 @@ extension Migrator {
     }
     guard let backup else { return nil }
     return Result(
-      store: original.main, backup: backup, steps: journal.steps.compactMap(\.account),
-      resumedSteps: journal.steps.count)
+      store: original.main, backup: backup, accounts: journal.steps.compactMap(\.account),
+      resumed: journal.steps.count)
   }
 
   /// The set that a path stands for, there or not; nil where not even its folder is there.
@@ -124,7 +124,7 @@ extension Migrator {
       throw MigrationError(changed(original))
     }
     return Result(
-      store: original.main, backup: backup, steps: journal.steps.compactMap(\.account), resumedSteps: resumed)
+      store: original.main, backup: backup, accounts: journal.steps.compactMap(\.account), resumed: resumed)
   }
 
   /// The new store may be read and written by those who may read and write the old one.
