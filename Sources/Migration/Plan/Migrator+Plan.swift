@@ -53,7 +53,7 @@ extension Migrator {
     }
     if let plan { return plan }
     return try view.onCopy { file in
-      let account = try step?.run(on: file).account
+      let account = try step?.run(on: file, aside: file.sibling(suffix: "-set-aside")).account
       let connection = try StepConnection(file, .immutable)
       var plan = try connection.read { try self.plan(of: $0, options) }
       try connection.close()
