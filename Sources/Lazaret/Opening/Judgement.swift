@@ -89,6 +89,7 @@ extension Judgement {
     let kind: LazaretError.Kind =
       switch examination.verdict {
       case .damaged: examination.isForeignFile ? .foreignFile : isOfNewerApp ? .unavailable : .damaged
+      case .repairable: .damaged
       case .incompatible: .incompatible
       case .outdated: .migrationFailed
       case .compatible, .missing, .unavailable: .unavailable

@@ -137,10 +137,11 @@ struct OpeningMachine {
   private func judge(_ judgement: Judgement) throws(LazaretError) -> OpeningStep {
     switch judgement.examination.verdict {
     case .compatible: return .keep(judgement)
+    case .repairable where judgement.examination.isUsableAsIs: return .keep(judgement)
     case .outdated where judgement.migrationError == nil: return .migrate(judgement)
     case .missing where judgement.examination.health.files.isEmpty: return .fill(judgement)
     case .damaged where judgement.isOfNewerApp: throw judgement.refusal(at: path)
-    case .missing, .outdated, .incompatible, .damaged:
+    case .missing, .outdated, .incompatible, .damaged, .repairable:
       guard policy.remedy(for: judgement) != .refuse else { throw judgement.refusal(at: path) }
       return .makeRoom(judgement)
     case .unavailable: throw judgement.refusal(at: path)

@@ -5,7 +5,7 @@ extension OpeningPolicy {
     if judgement.migrationError?.kind == .wouldLose { return .refuse }
     if judgement.examination.isForeignFile, whenForeign == .refuse { return .refuse }
     return switch judgement.examination.verdict {
-    case .damaged: whenDamaged
+    case .damaged, .repairable: whenDamaged
     case .incompatible: whenIncompatible
     case .outdated: whenMigrationFails
     case .compatible, .missing, .unavailable: .emptyStore
