@@ -7,11 +7,13 @@ struct RepairCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "repair",
     abstract: "Adds what a sound store lacks of its own version of the model, on a copy, verified.",
-    usage: "lazaret repair <store> --model <model> [--dry-run] [<options>]",
+    usage: "lazaret repair <store> --model <model> [--data] [--dry-run] [<options>]",
     discussion: """
       Adds missing columns, tables, join tables, indexes, triggers and rows of Z_PRIMARYKEY, raises Z_MAX to the largest \
       key, and replaces a cached model of another version. No value that is there changes, and nothing of the app's goes. \
       A unique index whose records collide is left out and told. The store stays at its version.
+
+      With --data records and references are put right as well; restoring the original undoes it.
 
       The original is not touched until the repaired copy has passed every check; then it is moved, whole, into Backups/ \
       under the home folder. A repair that was interrupted is begun again.
@@ -23,7 +25,7 @@ struct RepairCommand: ParsableCommand {
       EXIT CODES
         0   done, or nothing to do
         1   failed, refused, or damaged; the store is as it was
-        2   done, but something could not be added; the output says what
+        2   done, but something could not be added, or was set aside; the output says what
         3   the store is unavailable: locked, forbidden, no space, newer than the app
         64  the command line was wrong
       """)
@@ -35,6 +37,12 @@ struct RepairCommand: ParsableCommand {
   var model: PathArgument
 
   @OptionGroup var versionOrder: VersionOrderOptions
+
+  @Flag(
+    help:
+      "Put records and references right too: dangling references and pairs, one-sided relationships, duplicates, mandatory values. What is taken out lies in a file beside the original."
+  )
+  var data = false
 
   @Flag(help: "Say what would be done, by doing it to a private copy, and touch nothing.")
   var dryRun = false
@@ -55,6 +63,7 @@ struct RepairCommand: ParsableCommand {
       try refuseNoStore(at: store.path, to: "repair the store")
       let migrator = Migrator(try versionOrder.load(model.path), logger: log.logger(json: presentation.json))
       var options = Migrator.Options()
+      options.repair = data ? .data : .structure
       let home = home.of(store: store.path)
       options.home = home.path
       options.isRecorded = true
@@ -88,7 +97,12 @@ struct RepairOutcome: Encodable {
 
   /// The original, whole, where it was replaced.
   var backup: PathText?
+
+  /// What a repair of records has taken out; missing where nothing was.
+  var setAside: PathText?
   var rows: Int
+  var setAsideRows: Int
+  var changedValues: Int
   var changes: [RepairAccount.Change]
   var leftOut: [RepairAccount.Remainder]
   var metrics: MigrationMetrics?
@@ -101,6 +115,7 @@ struct RepairOutcome: Encodable {
     self.init(path, result.repair, dryRun: false)
     store = PathText(result.store)
     backup = result.backup.map { PathText($0) }
+    setAside = result.setAside.map { PathText($0) }
     metrics = result.metrics
   }
 
@@ -109,12 +124,14 @@ struct RepairOutcome: Encodable {
     version = account?.version
     self.dryRun = dryRun
     rows = account?.rows ?? 0
+    setAsideRows = account?.setAsideRows ?? 0
+    changedValues = account?.changedValues ?? 0
     changes = account?.changes ?? []
     leftOut = account?.leftOut ?? []
   }
 
-  /// Whether the model wants something that could not be added.
-  var leavesSomething: Bool { leftOut.contains { $0.kind.isWantedByModel } }
+  /// Whether records were set aside, or the model wants something that could not be added.
+  var leavesSomething: Bool { setAsideRows > 0 || leftOut.contains { $0.kind.isWantedByModel } }
 }
 
 /// A repair in words, for a terminal.
@@ -143,6 +160,7 @@ struct RepairText {
       }
     }
     if let backup = outcome.backup { lines += "\n  The original: \(printable(backup.text))\n" }
+    if let aside = outcome.setAside { lines += "  What was taken out: \(printable(aside.text))\n" }
     if outcome.dryRun { lines += "\n  Nothing was touched.\n" }
     text = lines
   }

@@ -30,7 +30,8 @@ extension Migrator {
       plan.store = PathText(path)
       plan.bytes = bytes
       plan.neededBytes = Self.neededSpace(
-        plan.steps, occupied, isCopied: plan.repair != nil || members.contains { $0.part != .main && $0.status.size > 0 })
+        plan.steps, occupied,
+        isCopied: plan.repair != nil || members.contains { $0.part != .main && $0.status.size > 0 })
       plan.freeBytes = try fileSystem.freeSpace(at: folder.path.folder)
       plan.isInterrupted = try fileSystem.status(of: folder.journalPath, followingLinks: false) != nil
       return plan
@@ -53,7 +54,7 @@ extension Migrator {
     }
     if let plan { return plan }
     return try view.onCopy { file in
-      let account = try step?.run(on: file).account
+      let account = try step?.run(on: file, aside: file.sibling(suffix: "-set-aside")).account
       let connection = try StepConnection(file, .immutable)
       var plan = try connection.read { try self.plan(of: $0, options) }
       try connection.close()

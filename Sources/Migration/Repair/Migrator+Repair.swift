@@ -32,7 +32,7 @@ extension Migrator {
       guard let step = found.step else { return found.nothing }
       return try view.onCopy { file in
         try FileIntegrity.checkSource(file, in: fileSystem)
-        return try step.run(on: file).account
+        return try step.run(on: file, aside: file.sibling(suffix: "-set-aside")).account
       }
     } catch {
       var error = MigrationError(database: error, path: path)
@@ -78,8 +78,10 @@ extension Migrator {
     var name: String { MigrationStep.repairName(of: version) }
 
     /// Repairs a copy that nobody else opens, and brings everything into its main file.
+    ///
+    /// - Parameter aside: where what a repair of records takes out goes; there is no such file yet.
     func run(
-      on copy: FilePath
+      on copy: FilePath, aside: FilePath
     ) throws(MigrationError) -> (account: RepairAccount, made: MadeValues, renumberings: [String: [Int: Int]]) {
       let connection = try StepConnection(copy, .write, referenceDate: referenceDate)
       let outcome = try connection.run { database in
@@ -89,8 +91,14 @@ extension Migrator {
             PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL;
             PRAGMA wal_autocheckpoint = 0
             """)
+        if scope == .data {
+          try database.execute(
+            sql: "ATTACH DATABASE ? AS aside", arguments: [WorkingConnection.address(aside, .create)])
+          try database.execute(sql: "PRAGMA aside.synchronous = OFF")
+        }
         var run = try RepairRun(database, entry, version: version, scope: scope)
         try run.run()
+        if scope == .data { try database.execute(sql: "DETACH DATABASE aside") }
         try database.bringLogIntoMainFile()
         return (run.account, run.made, run.renumberings)
       }
@@ -141,12 +149,16 @@ extension Migrator {
     }
     MigrationTrace.current?.begin(named: repair.name, number: run.number)
     let (folder, number, members) = (run.folder, run.number, run.journal.members)
-    try filing { () throws(FileError) in try folder.removeUnfinished(number) }
+    try filing { () throws(FileError) in
+      try folder.removeUnfinished(number)
+      try folder.removeAside()
+    }
     try requireSpace(for: run, .rebuild)
     let source = run.source
     let (account, made) = try reading(source, members) { () throws(MigrationError) in
-      try verified(repair, source.path, folder.unfinished(number))
+      try verified(repair, source.path, folder.unfinished(number), aside: folder.asidePath)
     }
+    if !account.setsAside { try filing { () throws(FileError) in try folder.removeAside() } }
     run.journal.made = made
     var step = StepAccount(step: repair.name, way: .repair)
     step.repair = account
@@ -156,7 +168,7 @@ extension Migrator {
 
   /// Repairs a copy of a file, checks it and pushes it to the disk.
   private func verified(
-    _ repair: RepairStep, _ source: FilePath, _ target: FilePath
+    _ repair: RepairStep, _ source: FilePath, _ target: FilePath, aside: FilePath
   ) throws(MigrationError) -> (RepairAccount, MadeValues) {
     let fileSystem = fileSystem
     // What is damaged is not repaired but salvaged; the pages are checked while the copy is changed.
@@ -164,12 +176,18 @@ extension Migrator {
       try FileIntegrity.checkSource(source, in: fileSystem)
     } _: { () throws(MigrationError) in
       try filing { () throws(FileError) in try fileSystem.duplicate(source, to: target) }
-      return try repair.run(on: target)
+      return try repair.run(on: target, aside: aside)
     }
     let verification = RepairVerification(
-      layout: repair.entry.layout, account: outcome.account, renumberings: outcome.renumberings)
+      layout: repair.entry.layout, account: outcome.account, renumberings: outcome.renumberings,
+      aside: repair.scope == .data ? aside : nil)
     _ = try concurrently { () throws(MigrationError) in
-      do throws(FileError) { try fileSystem.synchronizeFile(target) } catch { throw MigrationError(error) }
+      do throws(FileError) {
+        try fileSystem.synchronizeFile(target)
+        if repair.scope == .data { try fileSystem.synchronizeFile(aside) }
+      } catch {
+        throw MigrationError(error)
+      }
       try FileIntegrity.check(target, in: fileSystem)
     } _: { () throws(MigrationError) in
       try verification.check(target, against: source)

@@ -45,6 +45,18 @@ public struct RepairAccount: Sendable, Hashable, Codable {
     /// Something that has the name of an object of the model's and is another one.
     case otherObject = "other-object"
 
+    /// A reference that leads to no record.
+    case danglingReference = "dangling-reference"
+
+    /// Rows of a join table that lead to no record.
+    case danglingPair = "dangling-pair"
+
+    /// A one-to-one relationship that only one of its two records has.
+    case oneSidedRelationship = "one-sided-relationship"
+
+    /// Records that are not unique where the model wants that.
+    case duplicate
+
     /// A mandatory attribute without a value.
     case missingValue = "missing-value"
   }
@@ -103,6 +115,18 @@ public struct RepairAccount: Sendable, Hashable, Codable {
   /// The records of the store.
   public var rows = 0
 
+  /// The records and pairs that were set aside.
+  public var setAsideRows = 0
+
+  /// The values that were changed: references that were cut or put right, mandatory values.
+  public var changedValues = 0
+
+  /// What the name of the file with what was taken out has behind the original's.
+  static let asideSuffix = "-set-aside"
+
+  /// Whether what was taken out lies in a file beside the original.
+  var setsAside: Bool { setAsideRows > 0 || changedValues > 0 }
+
   /// Whether there is nothing to do.
   public var isNothing: Bool { changes.isEmpty }
 
@@ -138,6 +162,10 @@ extension RepairAccount.Kind {
     case .modelCache: ("model cache", "model caches")
     case .appColumn: ("column of the app's", "columns of the app's")
     case .otherObject: ("other object", "other objects")
+    case .danglingReference: ("column with dangling references", "columns with dangling references")
+    case .danglingPair: ("join table with dangling pairs", "join tables with dangling pairs")
+    case .oneSidedRelationship: ("one-sided relationship", "one-sided relationships")
+    case .duplicate: ("broken uniqueness constraint", "broken uniqueness constraints")
     case .missingValue: ("attribute without mandatory values", "attributes without mandatory values")
     }
   }

@@ -111,14 +111,14 @@ extension RepairRun {
   }
 
   /// The entities that have a property, with the property as each of them has it.
-  private func holders(of path: PropertyPath, _ key: PropertyKey) -> [(EntityLayout, StoredProperty)] {
+  func holders(of path: PropertyPath, _ key: PropertyKey) -> [(EntityLayout, StoredProperty)] {
     guard let numbers = layout.entity(named: key.entityName)?.numbers else { return [] }
     return numbers.compactMap { layout.entity(numbered: $0) }.compactMap { entity in
       side.properties[entity.name]?.first { $0.path == path }.map { (entity, $0) }
     }
   }
 
-  private func path(of column: ColumnLayout) -> (path: PropertyPath, key: PropertyKey)? {
+  func path(of column: ColumnLayout) -> (path: PropertyPath, key: PropertyKey)? {
     switch column.role {
     case .attribute(let key, _), .toOne(let key): (PropertyPath(key.name), key)
     case .compositeLeaf(let key, let leaf, _): (PropertyPath(key.name, leaf: leaf), key)

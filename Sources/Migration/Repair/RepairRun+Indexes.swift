@@ -46,7 +46,7 @@ extension RepairRun {
       leaveOutColliding(index, rows, examples)
     }
     tellRemarks()
-    return true
+    return try !hasRecordsToRepair()
   }
 
   private func kind(of index: IndexLayout) -> RepairAccount.Kind { index.isUnique ? .uniqueIndex : .index }

@@ -67,6 +67,8 @@ struct RepairRun {
       try fillColumns()
       try completePrimaryKeys()
       try replaceModelCache()
+      try prepareAside()
+      try repairRecords()
       try addIndexes()
       try computeDerivedValues()
       try restore(triggers)

@@ -5,4 +5,7 @@ public enum RepairScope: String, Sendable, Hashable, Codable, CaseIterable {
 
   /// What is missing is added: columns, tables, indexes, triggers, bookkeeping. No value that is there changes.
   case structure
+
+  /// The same, and records and references that break the model's rules are put right; what is taken out is set aside.
+  case data
 }

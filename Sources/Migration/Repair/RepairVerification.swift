@@ -16,6 +16,9 @@ struct RepairVerification {
   /// Whether records got the numbers of the model, and which ones, by table.
   let renumberings: [String: [Int: Int]]
 
+  /// What a repair of records has taken out; nil where records were not repaired.
+  let aside: FilePath?
+
   /// Checks the copy.
   ///
   /// - Parameters:
@@ -27,6 +30,10 @@ struct RepairVerification {
     try connection.read { database in
       try database.execute(
         sql: "ATTACH DATABASE ? AS old", arguments: [WorkingConnection.address(source, .immutable)])
+      if let aside {
+        try database.execute(
+          sql: "ATTACH DATABASE ? AS aside", arguments: [WorkingConnection.address(aside, .immutable)])
+      }
       try checkDrift(database)
       try checkObjects(database)
       try checkMetadata(database)
@@ -116,33 +123,57 @@ struct RepairVerification {
     let taken = Set(columns.map { $0.lowercased() })
     let before = try Int.fetchOne(database, sql: "SELECT count(*) FROM old.\(name)") ?? 0
     let after = try Int.fetchOne(database, sql: "SELECT count(*) FROM main.\(name)") ?? 0
-    guard before == after else { throw failed("table \(printable(table)) had \(before) rows and has \(after)") }
-    let kept: Int
-    if hasRowids, let rowid = ["rowid", "_rowid_", "oid"].first(where: { !taken.contains($0) }) {
-      let conditions = columns.map { condition($0, table) }
-      kept =
-        try Int.fetchOne(
-          database,
-          sql: "SELECT count(*) FROM old.\(name) AS o CROSS JOIN main.\(name) AS n ON n.\(rowid) = o.\(rowid) "
-            + "WHERE \(SQLText.all(conditions))") ?? 0
-    } else {
+    guard hasRowids, let rowid = ["rowid", "_rowid_", "oid"].first(where: { !taken.contains($0) }) else {
       let list = columns.map(SQLText.quotedIdentifier).joined(separator: ", ")
       let lost =
         try Int.fetchOne(
           database,
           sql: "SELECT count(*) FROM (SELECT \(list) FROM old.\(name) EXCEPT SELECT \(list) FROM main.\(name))") ?? 0
-      kept = before - lost
+      guard before == after, lost == 0 else { throw differs(table, before - after + lost) }
+      return
     }
-    guard kept == before else {
-      throw failed("\(before - kept) rows of table \(printable(table)) are not as they were")
-    }
+    let kept =
+      try Int.fetchOne(
+        database,
+        sql: "SELECT count(*) FROM old.\(name) AS o CROSS JOIN main.\(name) AS n ON n.\(rowid) = o.\(rowid) "
+          + "WHERE \(SQLText.all(columns.map { condition($0, table, rowid) }))") ?? 0
+    let removed = try setAsideRows(of: table, columns, rowid, database)
+    guard kept == after, kept + removed == before else { throw differs(table, before - kept - removed) }
+  }
+
+  private func differs(_ table: String, _ rows: Int) -> MigrationError {
+    failed("\(rows) rows of table \(printable(table)) are not as they were")
+  }
+
+  /// The rows of a table that are there no more, and lie with every value among what was set aside.
+  private func setAsideRows(
+    of table: String, _ columns: [String], _ rowid: String, _ database: Database
+  ) throws -> Int {
+    let place = "lazaret_set_aside_\(table)"
+    guard aside != nil,
+      try Bool.fetchOne(
+        database, sql: "SELECT count(*) > 0 FROM aside.sqlite_master WHERE name = ?", arguments: [place]) == true
+    else { return 0 }
+    let name = SQLText.quotedIdentifier(table)
+    let conditions = columns.map { condition($0, table, nil) }
+    return try Int.fetchOne(
+      database,
+      sql: "SELECT count(*) FROM old.\(name) AS o JOIN aside.\(SQLText.quotedIdentifier(place)) AS n "
+        + "ON n.lazaret_key = o.\(rowid) WHERE \(SQLText.all(conditions)) AND NOT EXISTS "
+        + "(SELECT 1 FROM main.\(name) AS m WHERE m.\(rowid) = o.\(rowid))") ?? 0
   }
 
   /// That a value is the same, byte by byte and of the same class.
-  private func condition(_ column: String, _ table: String) -> String {
+  ///
+  /// - Parameter rowid: how the row is called; with it, a value that was noted as changed, as it was, may be another.
+  private func condition(_ column: String, _ table: String, _ rowid: String?) -> String {
     let name = SQLText.quotedIdentifier(column)
     let old = renumbered(column, table) ?? "o.\(name)"
-    return "(n.\(name) COLLATE BINARY IS \(old) COLLATE BINARY AND typeof(n.\(name)) = typeof(o.\(name)))"
+    let same = "(n.\(name) COLLATE BINARY IS \(old) COLLATE BINARY AND typeof(n.\(name)) = typeof(o.\(name)))"
+    guard aside != nil, let rowid else { return same }
+    let (inTable, ofColumn) = (SQLText.literal(table), SQLText.literal(column))
+    return "(\(same) OR EXISTS (SELECT 1 FROM aside.lazaret_values_changed AS c WHERE c.\"table\" = \(inTable) "
+      + "AND c.\"column\" = \(ofColumn) AND c.\"row\" = o.\(rowid) AND c.\"before\" IS \(old)))"
   }
 
   /// The number that a record's entity has now; nil for other columns.

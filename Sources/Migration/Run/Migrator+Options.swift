@@ -82,6 +82,12 @@ extension Migrator {
     /// What it cost; nil where nothing had to be done.
     public var metrics: MigrationMetrics?
 
+    /// The file with what a repair of records has taken out: beside the original, or the result where that is elsewhere.
+    public var setAside: FilePath? {
+      guard repair?.setsAside == true else { return nil }
+      return (backup ?? store).sibling(suffix: RepairAccount.asideSuffix)
+    }
+
     /// Whether there was nothing to do.
     public var isNothing: Bool { steps.isEmpty && repair == nil }
 

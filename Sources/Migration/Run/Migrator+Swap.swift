@@ -278,6 +278,7 @@ extension Migrator {
     try fileSystem.makeDirectory(saved.folder)
     if try isSameFolder(saved.folder, original.folder) {
       try writeNote(journal, of: original, for: saved)
+      try placeAside(journal, folder, beside: saved.main, like: original)
       try move(original, to: saved, folder)
     } else {
       let backups = try FolderLock(saved.folder, patience: 60_000, in: fileSystem)
@@ -288,6 +289,7 @@ extension Migrator {
         try folder.write(journal)
       }
       try writeNote(journal, of: original, for: saved)
+      try placeAside(journal, folder, beside: saved.main, like: original)
       try move(original, to: saved, folder)
       _ = consume backups
     }
@@ -306,6 +308,20 @@ extension Migrator {
       status.permissions = .init(rawValue: 0o600)
       try fileSystem.adoptAccess(of: status, to: path)
     }
+  }
+
+  /// Puts what a repair of records has set aside beside the original, before that arrives there.
+  ///
+  /// It stays in the working folder as well, until that goes: a run that is killed in between does it again.
+  func placeAside(
+    _ journal: MigrationJournal, _ folder: WorkingFolder, beside file: FilePath, like original: StoreFileSet
+  ) throws(FileError) {
+    guard journal.steps.first?.account?.repair?.setsAside == true else { return }
+    let path = file.sibling(suffix: RepairAccount.asideSuffix)
+    try fileSystem.duplicate(folder.asidePath, to: path)
+    try adoptAccess(of: original, path)
+    try fileSystem.synchronizeFile(path)
+    try fileSystem.synchronizeDirectory(path.folder)
   }
 
   private func isSameFolder(_ one: FilePath, _ other: FilePath) throws(FileError) -> Bool {
