@@ -52,6 +52,8 @@ struct SchemaDriftTests {
     let store = try makeStore(folder)
     let before = try FolderContents(of: folder.path)
     let kind = try DamageKind("drift:\(word)")
+    let version = ModelVersion(name: "V1", model: Self.model, isCurrent: true)
+    let bundle = try #require(ModelBundle(name: "App", versions: [version]))
     for seed in UInt64(1)...4 {
       let out = try TemporaryFolder()
       let first = try DamagedCopy.make(
@@ -62,7 +64,7 @@ struct SchemaDriftTests {
         try FileSystem().contents(of: out.appending($0), limit: 1 << 24)
       }
       #expect(bytes[0] == bytes[1])
-      let examination = try Examiner().examine(out.appending("First.sqlite"))
+      let examination = try Examiner().examine(out.appending("First.sqlite"), model: .coreData(bundle))
       #expect(examination.verdict == .repairable)
       let found = Set(examination.drift?.differences.map(\.code) ?? [])
       #expect(!found.isEmpty && found.isSubset(of: codes), "\(found)")
