@@ -19,7 +19,10 @@ extension VerdictReason {
 extension StoreDrift {
   /// The first differences in words, and how many more there are.
   func summary(showing most: Int) -> String {
-    let shown = differences.prefix(most).map(\.words).joined(separator: "; ")
+    // Names in a store can be very long.
+    let shown = differences.prefix(most).map { difference in
+      difference.words.count > 200 ? difference.words.prefix(199) + "…" : difference.words
+    }.joined(separator: "; ")
     return differences.count > most ? "\(shown); and \(grouped(differences.count - most)) more" : shown
   }
 }
