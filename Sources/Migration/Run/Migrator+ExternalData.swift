@@ -43,7 +43,7 @@ extension Migrator {
     if try hasLinked(file.path, destination) { return }
     let unfinished = destination.hiddenSibling(suffix: ".unfinished")
     _ = try fileSystem.copy(file.path, to: unfinished)
-    try fileSystem.adoptAccess(of: file.status, to: unfinished)
+    try fileSystem.adoptAccess(of: file.path, to: unfinished)
     try fileSystem.install(unfinished, at: destination, replacing: false)
   }
 
