@@ -200,7 +200,7 @@ let package = Package(
       swiftSettings: settings),
     tests(of: "Failures"),
     tests(of: "HTTPServer", needs: ["Failures"]),
-    tests(of: "StoreFiles"),
+    tests(of: "StoreFiles", needs: ["CLinux"]),
     tests(of: "PropertyLists"),
     tests(of: "SQLiteFormat", needs: [grdb]),
     tests(of: "ManagedObjectModel", needs: ["PropertyLists", grdb]),

@@ -1,6 +1,7 @@
 #pragma once
 
-// What Linux has and Swift's own module of the C library has not: extended attributes, and the limits that a process puts on itself.
+// What Linux has and Swift's own module of the C library has not: extended attributes, and the limits that a process puts
+// on itself.
 #ifdef __linux__
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +31,8 @@ static inline void lazaret_tell_kernel(const char *path, const char *line, int l
   close(file);
 }
 
-/// Moves this process, which has one thread, into a network and an IPC namespace of its own that lead nowhere; 0, or an error number.
+/// Moves this process, which has one thread, into a network and an IPC namespace of its own that lead nowhere; 0, or an
+/// error number.
 static inline int lazaret_leave_network(void) {
   // CLONE_NEWNET | CLONE_NEWIPC of <linux/sched.h>, which the superuser may do; CLONE_NEWUSER besides for everybody else.
   if (syscall(SYS_unshare, 0x40000000 | 0x08000000) == 0) return 0;
@@ -54,8 +56,8 @@ static inline int lazaret_landlock_version(void) {
   return version > 0 ? (int)version : 0;
 }
 
-/// Begins a set of rules that forbids every use of files, of TCP and of others' abstract sockets as far as a version knows them; a
-/// descriptor, or -1.
+/// Begins a set of rules that forbids every use of files, of TCP and of others' abstract sockets as far as a version knows
+/// them; a descriptor, or -1.
 static inline int lazaret_landlock_begin(int version) {
   // Thirteen rights in version 1, then "refer", "truncate" and "ioctl on devices" in 2, 3 and 5.
   uint64_t files = version >= 5 ? 0xffff : version >= 3 ? 0x7fff : version >= 2 ? 0x3fff : 0x1fff;
@@ -97,10 +99,12 @@ static inline int lazaret_landlock_end(int rules) {
 #define LAZARET_AUDIT_ARCH AUDIT_ARCH_AARCH64
 #endif
 
-/// Refuses this process, in all its threads, sockets, programs and processes, tracing, mounts and the kernel's other ways out; 0, or an error number.
+/// Refuses this process, in all its threads, sockets, programs and processes, tracing, mounts and the kernel's other ways
+/// out; 0, or an error number.
 static inline int lazaret_refuse_calls(void) {
 #ifdef LAZARET_AUDIT_ARCH
-#define LAZARET_REFUSE(number) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
+#define LAZARET_REFUSE(number) \
+  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
   struct sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, LAZARET_AUDIT_ARCH, 1, 0),

@@ -102,18 +102,15 @@ extension Inbox {
 
   /// Sees to it that every bundle that waits has a job; where the key is at hand now, the encrypted ones too.
   func queueWaiting() throws {
-    let waiting = try records.bundles(words: "", group: nil, state: .received, limit: .max)
-    let encrypted = hasIdentity ? try records.bundles(words: "", group: nil, state: .encrypted, limit: .max) : []
-    for bundle in waiting { try queue.add(.open, for: bundle.id, at: surroundings.now()) }
-    for listed in encrypted {
-      guard var bundle = try records.bundle(listed.id) else { continue }
+    let now = surroundings.now()
+    try queue.add(.open, forEach: try records.bundleIDs(in: .received), at: now)
+    for id in hasIdentity ? try records.bundleIDs(in: .encrypted) : [] {
+      guard var bundle = try records.bundle(id) else { continue }
       bundle.state = .received
       try records.save(bundle)
-      try queue.restart(.open, of: bundle.id, at: surroundings.now())
+      try queue.restart(.open, of: id, at: now)
     }
-    for bundle in try records.bundles(words: "", group: nil, state: .quarantined, limit: .max) {
-      try queue.add(.salvage, for: bundle.id, at: surroundings.now())
-    }
+    try queue.add(.salvage, forEach: try records.bundleIDs(in: .quarantined), at: now)
   }
 
   /// Ends the uploads that nothing more came of in time.
@@ -131,7 +128,8 @@ extension Inbox {
   /// The least bytes that a file or a folder counts: what a file system takes for one.
   static let leastBytes: Int64 = 4096
 
-  /// How many bytes are placed of a bundle besides the file that was received: what it unpacked to, and what was salvaged of it.
+  /// How many bytes are placed of a bundle besides the file that was received: what it unpacked to, and what was
+  /// salvaged of it.
   func placedBytes(of bundle: String) throws(FileError) -> Int64 {
     let folder = folders.bundle(bundle)
     guard try fileSystem.status(of: folder, followingLinks: false)?.kind == .directory else { return 0 }

@@ -1,6 +1,7 @@
 package import SystemPackage
 
-/// Who may do what with a file, as far as it can be given to another: permissions, owner, group, access control list and extended attributes.
+/// Who may do what with a file, as far as it can be given to another: permissions, owner, group, access control list and
+/// extended attributes.
 package struct FileAccess: Sendable, Hashable {
   /// The status, of which the permissions, the owner and the group count.
   package var status: FileStatus

@@ -132,7 +132,9 @@ extension FileSystem {
     }
   }
 
-  /// Makes a folder, and those above it that are missing, for their owner alone unless told otherwise; no error where it is there.
+  /// Makes a folder, and those above it that are missing; no error where it is there.
+  ///
+  /// They are their owner's alone unless told otherwise.
   public func makeDirectory(_ path: FilePath, permissions: FilePermissions = .ownerReadWriteExecute) throws(FileError) {
     if let status = try status(of: path), status.kind == .directory { return }
     let parent = path.removingLastComponent()

@@ -81,7 +81,8 @@ struct InspectorRun {
     let link = "\(listening.origin(at: port))/open/\(token.text)"
     if json {
       Terminal.standardOutput.write(
-        JSONText.line(Announcement(
+        JSONText.line(
+          Announcement(
             url: link, port: port, home: PathText(options.home), workersNotIsolated: notIsolated?.map(\.rawValue))))
     } else {
       if !listening.isLoopback, listening.tls == nil {

@@ -85,7 +85,9 @@ struct ReceivingRun: ~Copyable {
     guard let trial = try? JSONDecoder().decode(Trial.self, from: bytes) else { return WorkIsolation.Measure.allCases }
     var missing = Set(trial.missing.compactMap { WorkIsolation.Measure(rawValue: $0) })
     // What could be done counts, whatever the kernel said.
-    if ["socket", "socket6", "local", "program"].contains(where: { trial.done[$0] != false }) { missing.insert(.calls) }
+    if ["socket", "socket6", "local", "program"].contains(where: { trial.done[$0] != false }) {
+      missing.insert(.calls)
+    }
     if ["read", "list", "write"].contains(where: { trial.done[$0] != false }) { missing.insert(.files) }
     return WorkIsolation.Measure.allCases.filter(missing.contains)
   }

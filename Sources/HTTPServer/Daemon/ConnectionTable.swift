@@ -1,6 +1,7 @@
 /// The connections of a server: whose they are, and which of them are waiting for their client.
 ///
-/// A client that opens many and sends nothing locks nobody out: a new connection takes the place of the one that has waited longest.
+/// A client that opens many and sends nothing locks no other out: a new connection takes the place of the one that has
+/// waited longest.
 struct ConnectionTable {
   /// A connection.
   struct Connection {

@@ -90,7 +90,9 @@ final class DaemonContext: Sendable {
     }
   }
 
-  /// Cuts a connection: the library's own thread notices, and closes. Called under the lock, so that the number is still this socket's.
+  /// Cuts a connection: the library's own thread notices, and closes.
+  ///
+  /// Called under the lock, so that the number is still this socket's.
   private static func cut(_ socket: CInt) { _ = shutdown(socket, CInt(SHUT_RDWR)) }
 
   // MARK: What the library refuses by itself
@@ -100,8 +102,9 @@ final class DaemonContext: Sendable {
 
   /// Answers in place of the library where that is about to refuse a request.
   ///
-  /// libmicrohttpd 0.9.75 sends the line and the fields of such an answer twice; and it knows nothing of the fields that every answer
-  /// has. So this one is sent whole, and what the library sends then goes nowhere. With TLS there is no answer: only the library has the keys.
+  /// libmicrohttpd 0.9.75 sends the line and the fields of such an answer twice, and without the fields that every answer
+  /// has. So this one is sent whole, and what the library sends then goes nowhere. With TLS there is no answer: only the
+  /// library has the keys.
   func refuse(_ status: Status, on thread: UInt) {
     state.withLock { state in
       guard let key = state.threads[thread], let connection = state.connections.connections[key] else { return }

@@ -82,7 +82,8 @@ internal import Failures
     _ texts: [CText], _ log: LogTarget
   ) -> OpaquePointer? {
     var flags =
-      MHD_USE_THREAD_PER_CONNECTION.rawValue | MHD_USE_INTERNAL_POLLING_THREAD.rawValue | MHD_USE_POLL.rawValue | MHD_USE_ERROR_LOG.rawValue
+      MHD_USE_THREAD_PER_CONNECTION.rawValue | MHD_USE_INTERNAL_POLLING_THREAD.rawValue | MHD_USE_POLL.rawValue
+      | MHD_USE_ERROR_LOG.rawValue
     if address.isIPv6 { flags |= MHD_USE_IPv6.rawValue }
     let completed: MHD_RequestCompletedCallback = unsafe httpCompleted
     let notified: MHD_NotifyConnectionCallback = unsafe httpNotified

@@ -107,7 +107,9 @@ package final class Sessions: Sendable {
       state.sessions.append(Known(session: session, begun: now, used: now))
       return state.links.remove(at: index)
     }
-    guard let known else { throw Refusal(.forbidden, "the link was used already, or is too old; start again for a new one") }
+    guard let known else {
+      throw Refusal(.forbidden, "the link was used already, or is too old; start again for a new one")
+    }
     return Response.redirect(to: known.target ?? target).setting(
       Cookie(cookieName, session.cookie.text, isSecure: isSecure))
   }

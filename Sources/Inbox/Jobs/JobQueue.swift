@@ -8,6 +8,9 @@ package protocol JobQueue: Sendable {
   /// Adds a job; nothing is done where the bundle has one of that kind.
   func add(_ kind: InboxJob.Kind, for bundle: String, at date: Timestamp) throws(InboxError)
 
+  /// Adds a job for each of these bundles that has none of that kind.
+  func add(_ kind: InboxJob.Kind, forEach bundles: [String], at date: Timestamp) throws(InboxError)
+
   /// Takes the job that has waited longest, and counts the attempt.
   ///
   /// A job whose lease has ended too often without a word has failed, with the code `worker-tries`.

@@ -6,7 +6,8 @@ package struct SQLiteJobQueue: JobQueue {
   /// How often a job is begun that ends with an error each time.
   package var maximumAttempts: Int
 
-  /// How often a job is begun that ends without a word each time: more often, since a server may be killed for reasons of its own.
+  /// How often a job is begun that ends without a word each time: more often, since a server may be killed for reasons
+  /// of its own.
   package var maximumInterruptions: Int
 
   /// How often a job is put back before that counts as an attempt.
@@ -28,12 +29,18 @@ package struct SQLiteJobQueue: JobQueue {
   private static let pauseOfExcused: Int64 = 1
 
   package func add(_ kind: InboxJob.Kind, for bundle: String, at date: Timestamp) throws(InboxError) {
+    try add(kind, forEach: [bundle], at: date)
+  }
+
+  package func add(_ kind: InboxJob.Kind, forEach bundles: [String], at date: Timestamp) throws(InboxError) {
+    guard !bundles.isEmpty else { return }
     try database.write("add a job") { database in
-      try database.execute(
+      let statement = try database.makeStatement(
         sql: """
           INSERT OR IGNORE INTO jobs (kind, bundle, state, attempts, not_before, lease_ends, date)
             VALUES (?, ?, 'waiting', 0, 0, 0, ?)
-          """, arguments: [kind.rawValue, bundle, date.rfc3339])
+          """)
+      for bundle in bundles { try statement.execute(arguments: [kind.rawValue, bundle, date.rfc3339]) }
     }
   }
 
@@ -129,7 +136,8 @@ package struct SQLiteJobQueue: JobQueue {
       try database.execute(
         sql: """
           INSERT INTO jobs (kind, bundle, state, attempts, not_before, lease_ends, date) VALUES (?, ?, 'waiting', 0, 0, 0, ?)
-            ON CONFLICT (bundle, kind) DO UPDATE SET state = 'waiting', attempts = 0, excused = 0, interrupted = 0, not_before = 0, lease_ends = 0,
+            ON CONFLICT (bundle, kind) DO UPDATE SET state = 'waiting', attempts = 0, excused = 0,
+              interrupted = 0, not_before = 0, lease_ends = 0,
               code = NULL, words = NULL, owner = NULL, date = excluded.date WHERE state <> 'running'
           """, arguments: [kind.rawValue, bundle, date.rfc3339])
     }
@@ -161,7 +169,8 @@ package struct SQLiteJobQueue: JobQueue {
       return nil
     }
     return InboxJob(
-      id: row["id"], kind: kind, bundle: row["bundle"], state: state, attempts: row["attempts"], excused: row["excused"],
+      id: row["id"], kind: kind, bundle: row["bundle"], state: state, attempts: row["attempts"],
+      excused: row["excused"],
       interrupted: row["interrupted"],
       notBefore: row["not_before"], leaseEnds: row["lease_ends"], owner: row["owner"], code: row["code"],
       words: row["words"], date: row["date"])

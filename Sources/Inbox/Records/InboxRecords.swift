@@ -70,6 +70,9 @@ package protocol InboxRecords: Sendable {
   /// The identifiers of all bundles, and whether it was noted what is placed of each.
   func bundleIDs() throws(InboxError) -> [String: Bool]
 
+  /// The identifiers of the bundles that are so far, in the order in which they arrived.
+  func bundleIDs(in state: InboxBundle.State) throws(InboxError) -> [String]
+
   /// A bundle; nil where there is none.
   func bundle(_ id: String) throws(InboxError) -> InboxBundle?
 

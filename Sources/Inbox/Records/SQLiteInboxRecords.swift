@@ -66,7 +66,8 @@ package struct SQLiteInboxRecords: InboxRecords {
     }
   }
 
-  /// What counts against quotas: bundles as they arrived and what was placed of them, and the whole length of uploads that are not over.
+  /// What counts against quotas: bundles as they arrived and what was placed of them, and the whole length of uploads
+  /// that are not over.
   private static let used = """
     SELECT sender, sum(bytes) AS bytes FROM (
       SELECT sender, bytes + coalesce(placed, 0) AS bytes FROM bundles UNION ALL SELECT sender, length FROM uploads WHERE state = 'open'
@@ -269,6 +270,13 @@ package struct SQLiteInboxRecords: InboxRecords {
     }
   }
 
+  package func bundleIDs(in state: InboxBundle.State) throws(InboxError) -> [String] {
+    try database.read("list the bundles") { database in
+      try String.fetchAll(
+        database, sql: "SELECT id FROM bundles WHERE state = ? ORDER BY date, id", arguments: [state.rawValue])
+    }
+  }
+
   package func bundle(_ id: String) throws(InboxError) -> InboxBundle? {
     try database.read("look for the bundle") { database in
       try String.fetchOne(database, sql: "SELECT content FROM bundles WHERE id = ?", arguments: [id])
@@ -283,7 +291,8 @@ package struct SQLiteInboxRecords: InboxRecords {
       try String.fetchAll(
         database,
         sql: """
-          SELECT json_set(json_remove(content, '$.account'), '$.files', json('[]')) FROM bundles WHERE (?1 = '' OR instr(words, ?1) > 0) AND (?2 IS NULL OR damage = ?2)
+          SELECT json_set(json_remove(content, '$.account'), '$.files', json('[]')) FROM bundles
+            WHERE (?1 = '' OR instr(words, ?1) > 0) AND (?2 IS NULL OR damage = ?2)
             AND (?3 IS NULL OR state = ?3) ORDER BY date DESC, id DESC LIMIT ?4
           """,
         arguments: [words.lowercased(), group, state?.rawValue, limit]

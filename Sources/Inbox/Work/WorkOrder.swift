@@ -77,8 +77,8 @@ package struct WorkOrder: Sendable, Hashable, Codable {
   /// What a worker of this order may read: the models, and the key where the bundle is encrypted.
   package var readable: [FilePath] { (models + [identity].compactMap(\.self)).compactMap(\.path) }
 
-  /// The folders in which a worker of this order may do everything: the bundle's, and the one that it works in; nil where the order makes
-  /// no sense.
+  /// The folders in which a worker of this order may do everything: the bundle's, and the one that it works in; nil
+  /// where the order makes no sense.
   package var writable: [FilePath]? {
     guard let home = home.path, InboxFolders.isID(bundle) else { return nil }
     let folders = InboxFolders(home: home)

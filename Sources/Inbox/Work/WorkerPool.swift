@@ -161,7 +161,8 @@ package final class WorkerPool: Sendable {
   private func attempt(_ job: InboxJob, _ bundle: InboxBundle) throws -> InboxJobOutcome {
     let placed = try inbox.records.placed(of: bundle.id) ?? 0
     // What opening it placed before is placed anew.
-    let room = try inbox.records.room(of: bundle.sender, totalBytes: inbox.limits.totalBytes)
+    let room =
+      try inbox.records.room(of: bundle.sender, totalBytes: inbox.limits.totalBytes)
       + (job.kind == .open ? placed : 0)
     guard room >= Self.leastRoom else { return .failed(Self.noRoom) }
     try inbox.surroundings.fileSystem.makeDirectory(inbox.folders.work(bundle.id))

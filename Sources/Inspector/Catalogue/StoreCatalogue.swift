@@ -51,7 +51,8 @@ package struct StoreCatalogue: Sendable {
     return try quarantined(in: [QuarantineFolder(try fileSystem.realPath(folder), surroundings: surroundings)])
   }
 
-  /// The folders with quarantined stores: those that bundles of the inbox arrived in, in the order in which they did, and all others.
+  /// The folders with quarantined stores: those that bundles of the inbox arrived in, in the order in which they did, and
+  /// all others.
   private func folders() throws -> (ofInbox: [QuarantineFolder], others: [QuarantineFolder], all: [QuarantineFolder]) {
     let all = try QuarantineCatalogue(home: home, surroundings: surroundings).folders()
     let inbox = InboxFolders(home: try fileSystem.realPath(home)).bundles

@@ -17,7 +17,8 @@ extension InspectorRoutes {
     }
     leave("/session/end", about: "Ends this session: its cookie is good for nothing any more.") { request in
       work.endEvents(of: try sessions.session(of: request))
-      return try sessions.close(request, answering: .text("You are logged out. A new link is printed at the next start.\n"))
+      return try sessions.close(
+        request, answering: .text("You are logged out. A new link is printed at the next start.\n"))
     }
   }
 }

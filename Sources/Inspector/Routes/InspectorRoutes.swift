@@ -104,7 +104,8 @@ package struct InspectorRoutes: Sendable {
   mutating func leave(
     _ pattern: String, about: String, perform: @escaping @Sendable (Request) throws -> Response
   ) {
-    documented.append(DocumentedRoute(method: .post, pattern: pattern, about: about, kind: .other, fields: []))
+    documented.append(
+      DocumentedRoute(method: .post, pattern: pattern, about: about, kind: .other, fields: [], type: "text/plain"))
     let gate = gate
     pages.add(.post, pattern) { request in
       try gate.sessions.checkAction(request, form: try FormData(request))

@@ -22,6 +22,17 @@ class Server:
         self.home = Path(home)
         self.home.mkdir(parents=True, exist_ok=True)
         self.token = self.sender("Sender", quota, umask)
+        self.begin(options, environment, umask)
+
+    @classmethod
+    def resume(cls, other, *options):
+        """A new server in the home of one that was ended."""
+        server = cls.__new__(cls)
+        server.home, server.token = other.home, other.token
+        server.begin(options, {}, None)
+        return server
+
+    def begin(self, options, environment, umask):
         self.errors = open(self.home.parent / f"{self.home.name}.errors", "w+")
         self.process = subprocess.Popen(
             [LAZARET, "serve", "--inbox", "--home", str(self.home), "--port", "0", "--no-browser", "--json", *map(str, options)],
