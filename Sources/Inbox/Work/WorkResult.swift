@@ -39,7 +39,7 @@ package struct WorkResult: Sendable, Hashable, Codable {
       let isName = quarantineID.map { name in
         !name.isEmpty && name.utf8.allSatisfy { (48...57).contains($0) || $0 == UInt8(ascii: "-") }
       }
-      return texts.allSatisfy { $0.utf8.count <= 1000 } && isName != false
+      return texts.allSatisfy { $0.utf8.count <= 1 << 20 } && isName != false
         && files.count <= InboxBundle.maximumFiles && files.allSatisfy { $0.name.utf8.count <= 4096 && $0.bytes >= 0 }
         && (account?.entities.count ?? 0) <= BundleAccount.maximumEntities
         && (account?.runs.count ?? 0) <= BundleAccount.maximumRuns
