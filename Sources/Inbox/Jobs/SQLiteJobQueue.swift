@@ -53,7 +53,7 @@ package struct SQLiteJobQueue: JobQueue {
             WHERE state = 'running' AND lease_ends < ? AND interrupted + 1 >= ?
           """,
         arguments: [
-          InboxError.Kind.tries.rawValue, "Whoever was at it died each time.", date.rfc3339, now,
+          InboxError.Kind.tries.rawValue, "The process that worked at it died each time.", date.rfc3339, now,
           maximumInterruptions,
         ])
       let row = try Row.fetchOne(
