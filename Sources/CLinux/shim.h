@@ -34,7 +34,7 @@ static inline void lazaret_tell_kernel(const char *path, const char *line, int l
 /// Moves this process, which has one thread, into a network and an IPC namespace of its own that lead nowhere; 0, or an
 /// error number.
 static inline int lazaret_leave_network(void) {
-  // CLONE_NEWNET | CLONE_NEWIPC of <linux/sched.h>, which the superuser may do; CLONE_NEWUSER besides for everybody else.
+  // CLONE_NEWNET | CLONE_NEWIPC of <linux/sched.h>, which the superuser may do; CLONE_NEWUSER besides for other users.
   if (syscall(SYS_unshare, 0x40000000 | 0x08000000) == 0) return 0;
   unsigned int user = geteuid(), group = getegid();
   if (syscall(SYS_unshare, 0x10000000 | 0x40000000 | 0x08000000) != 0) return errno;

@@ -143,7 +143,7 @@ struct ServerTests {
     #expect(idle.count == 200)
   }
 
-  @Test func aClientWithManyIdleConnectionsLosesTheOldestAndLocksNobodyOut() throws {
+  @Test func aClientWithManyIdleConnectionsLosesTheOldestAndLocksNoOtherOut() throws {
     var options = ServerOptions()
     options.addressLimit = 8
     let server = try Server(options) { _ in .text("here") }

@@ -90,7 +90,7 @@ def a_request_behind_a_refused_one_is_not_read(folder, check):
             check(200 not in found and len(found) == 1, f"{fields!r} was answered with {found}")
 
 
-def idle_sockets_lock_nobody_out(folder, check):
+def idle_sockets_lock_no_other_out(folder, check):
     with serving(folder, check) as server:
         idle = []
         for number in range(700):

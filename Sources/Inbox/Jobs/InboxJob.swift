@@ -44,7 +44,7 @@ package struct InboxJob: Sendable, Hashable {
   /// How many of those do not count, because it was put back.
   package var excused = 0
 
-  /// How many of those ended without a word: whoever was at it was killed, mostly with the server.
+  /// How many of those ended without a word: the process that worked at it was killed, mostly with the server.
   package var interrupted = 0
 
   /// Before when it is not begun, in seconds since 1970.

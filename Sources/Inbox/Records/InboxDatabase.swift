@@ -22,7 +22,7 @@ package final class InboxDatabase: Sendable {
       try database.execute(sql: "PRAGMA trusted_schema = OFF")
     }
     do {
-      // SQLite would make it for everybody to read, and its log like it.
+      // SQLite would make it readable by other users, and its log like it.
       if try FileSystem().status(of: path) == nil { try FileSystem().create(path).commit() }
       let queue = try DatabaseQueue(path: path.string, configuration: configuration)
       try queue.writeWithoutTransaction { database in

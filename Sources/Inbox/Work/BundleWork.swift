@@ -187,7 +187,7 @@ package struct BundleWork: Sendable {
       let verdict = try examiner.examine(path, model: model, options: .init(countsRecords: false)).verdict
       return [.compatible, .repairable, .outdated].contains(verdict)
     }
-    // No kit and no backup of the home is taken for one of a store that somebody sent.
+    // No kit and no backup of the home is taken for one of a store that was sent.
     _ = try Quarantines(home: folder, surroundings: surroundings).salvage(path, model: model ?? models.first)
   }
 }

@@ -24,7 +24,7 @@ package import SystemPackage
       case .utf16LittleEndian: UInt8(SQLITE_UTF16LE)
       case .utf16BigEndian: UInt8(SQLITE_UTF16BE)
       }
-    // SQLite would make it for everybody to read; an empty file is a database without tables.
+    // SQLite would make it readable by other users; an empty file is a database without tables.
     do throws(FileError) {
       if !path.isEmpty, try FileSystem().status(of: path) == nil { try FileSystem().create(path).commit() }
     } catch {

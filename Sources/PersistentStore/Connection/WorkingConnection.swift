@@ -53,7 +53,7 @@ package struct WorkingConnection: Sendable {
           "PRAGMA cache_size = -\(cacheKilobytes); PRAGMA temp_store = 1; PRAGMA mmap_size = 0; PRAGMA trusted_schema = 0"
       )
     }
-    // SQLite would make it for everybody to read, and its log and journal like it.
+    // SQLite would make it readable by other users, and its log and journal like it.
     if mode == .create, try FileSystem().status(of: path) == nil { try FileSystem().create(path).commit() }
     queue = try DatabaseQueue(path: Self.address(path, mode), configuration: configuration)
   }
