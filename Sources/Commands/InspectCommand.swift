@@ -1,5 +1,5 @@
-public import ArgumentParser
-public import Lazaret
+import ArgumentParser
+import Lazaret
 import Migration
 
 /// `lazaret inspect`: looks at a store and says what can be done with it.

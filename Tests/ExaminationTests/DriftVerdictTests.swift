@@ -1,5 +1,6 @@
 import Examination
 import PersistentStore
+import SQLiteFormat
 import TestSupport
 import Testing
 

@@ -16,3 +16,5 @@ extension OpeningPolicy.Remedy: ExpressibleByArgument {
 }
 
 extension OpeningPolicy.RepairRule: ExpressibleByArgument {}
+
+extension Examination.Depth: ExpressibleByArgument {}

@@ -117,7 +117,8 @@ struct PlanPage: InspectorPage {
       "<li>\(sentence(text))</li>"
     }
     return .note(
-      .warn, "<p><strong>It is repaired first</strong>, because it lacks something of its own model.</p><ul>\(items)</ul>")
+      .warn,
+      "<p><strong>It is repaired first</strong>, because it lacks something of its own model.</p><ul>\(items)</ul>")
   }
 
   /// The versions on the way, with arrows between them.
