@@ -195,7 +195,7 @@ def bundles(place):
     place.step("key", "new", "-o", key)
     for level in ("facts", "damaged-pages", "scrubbed", "full"):
         bundle = place.work / f"{level}.lazaret.tar.gz"
-        place.step("export", place.store, "-o", bundle, "--level", level, "--home", place.home)
+        place.step("export", place.store, "-o", bundle, "--level", level, "--yes", "--home", place.home)
     place.step("bundle", "unpack", bundle, "-o", place.work / "unpacked")
     place.step("send", bundle, "--to", "http://127.0.0.1:9/", "--home", place.home, code=(0, 1, 2, 3))
 

@@ -184,7 +184,7 @@ def events_are_few_in_a_session(folder, check):
         streams = []
         for _ in range(40):
             connection = server.connect()
-            connection.sendall(f"GET /events HTTP/1.1\r\n{host(server)}Cookie: {cookie}\r\n\r\n".encode())
+            connection.sendall(f"GET /events HTTP/1.1\r\n{host(server)}Connection: close\r\nCookie: {cookie}\r\n\r\n".encode())
             streams.append(connection)
         time.sleep(1)
         open_ones = 0

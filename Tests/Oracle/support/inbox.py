@@ -20,7 +20,7 @@ class Server:
 
     def __init__(self, home, *options, quota="1GiB", environment={}, umask=None):
         self.home = Path(home)
-        self.home.mkdir(parents=True, exist_ok=True)
+        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.token = self.sender("Sender", quota, umask)
         self.begin(options, environment, umask)
 
