@@ -67,9 +67,10 @@ let package = Package(
     .systemLibrary(
       name: "CMicrohttpd", providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
     .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"]), .brew(["libdeflate"])]),
+    .systemLibrary(name: "CLinux"),
     floor("Failures", knows: [systemPackage]),
     floor("HTTPServer", knows: ["CMicrohttpd", "Failures"]),
-    floor("StoreFiles", knows: ["Failures", systemPackage, crypto]),
+    floor("StoreFiles", knows: ["CLinux", "Failures", systemPackage, crypto]),
     floor("TusProtocol", knows: ["StoreFiles"]),
     floor("AgeEncryption", knows: ["Failures", crypto]),
     floor("Archives", knows: ["CZlib", "CDeflate", "Failures"]),
@@ -160,7 +161,7 @@ let package = Package(
       knows: [
         "AgeEncryption", "Archives", "StoreFiles", "ManagedObjectModel", "PersistentStore", "Examination",
         "PageRecovery",
-        "Quarantine", "SupportBundle", "TusProtocol", "Lazaret", "HTTPServer", grdb, crypto, systemPackage,
+        "Quarantine", "SupportBundle", "TusProtocol", "Lazaret", "HTTPServer", "CLinux", grdb, crypto, systemPackage,
       ]),
     floor(
       "Inspector",
@@ -200,7 +201,7 @@ let package = Package(
       swiftSettings: settings),
     tests(of: "Failures"),
     tests(of: "HTTPServer", needs: ["Failures"]),
-    tests(of: "StoreFiles"),
+    tests(of: "StoreFiles", needs: ["CLinux"]),
     tests(of: "PropertyLists"),
     tests(of: "SQLiteFormat", needs: [grdb]),
     tests(of: "ManagedObjectModel", needs: ["PropertyLists", grdb]),

@@ -53,6 +53,8 @@ package struct WorkingConnection: Sendable {
           "PRAGMA cache_size = -\(cacheKilobytes); PRAGMA temp_store = 1; PRAGMA mmap_size = 0; PRAGMA trusted_schema = 0"
       )
     }
+    // SQLite would make it readable by other users, and its log and journal like it.
+    if mode == .create, try FileSystem().status(of: path) == nil { try FileSystem().create(path).commit() }
     queue = try DatabaseQueue(path: Self.address(path, mode), configuration: configuration)
   }
 

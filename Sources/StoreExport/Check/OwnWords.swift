@@ -6,28 +6,28 @@ enum OwnWords {
   static let all: Set<Substring> = Set(text.split(whereSeparator: \.isWhitespace))
 
   private static let text = """
-    abcdef about above absent abstract accept accepted accepts account accounts achange across action actions active
-    added address affected affinity after again against ageerror agreeing agreement ahead aifc aiff alias aliasfield
-    alike allbytes allocatedsize allow allowed allows allthere alone already alreadyexists alter altered alternatives
-    although ambiguous among analysing analysis analyze another ansck anystore anything apart application applicationid
-    appversion arch architecture archive archiveerror areallindexed arebelieved arecontradicted arena argument array
-    arrived arriving ascending ascii asdamaged asdeclared asfound aside asidetarget asked asks assembly atnumber
-    atoldplace atransaction atransactionstring attach attempt attempts attoseconds attribute attributecolumns attributes
-    auto autoincrement autoindex available avif away back backed backgroundpass backup backupidentifier backupname
-    backups badcells badpointers bagging bagit base bases basis basiswords batch batchsize because becomes been before
-    beforeinstall beforemigration beforenew beforerestore began begin beginning begins beginsconstraint beginswithletter
-    begun behind behindend believed belong belongs below beside best bestfit better between bigendian binary
-    binarypropertylist bitflips bits blob blobs block blocks body bookkeepingwords bool boolean border borders both
-    bounds bplist brings broken brought btreeinitpage buckets budget buffer builder bundle bundledamaged bundledname
-    bundleunreadable busy busytimeout byentity byname bynumber bysum byte bytes cache cached cachedmodel caff called
-    came canbenull cancelled candidate candidates cannot cannotopen canonical cantopen capacity capitalizedfirst
-    carriedrenames carries carving case cases cast catalog catalogs catalogue catalogueunreadable cause causes cell
-    cellcount cellcounts cellend cellinvalid cellpointerinvalid cells cellsoverlap cellstart census certain certainty
-    chain chains chancecount chancematches chanceplaces chances change changecounter changed changedplaces changes
-    changing char character characters check checked checker checking checkinterval checkpoint checkpointsequence
-    checksswaps checksum child children choice choices choose chosen chunk circle civil claimed claims classes clause
-    cleantails clob clock close closed cloud coalesce code codes codeunits collate collation collected column
-    columncount columnmatching columnnames columnorder columns columnsleftout comes comm command commit
+    abcdef about above absent abstract accept accepted accepts access account accounts achange across action actions
+    active added address affected affinity after again against ageerror agreeing agreement ahead aifc aiff alias
+    aliasfield alike allbytes allocatedsize allow allowed allows allthere alone already alreadyexists alter altered
+    alternatives although ambiguous among analysing analysis analyze another ansck anystore anything apart application
+    applicationid appversion arch architecture archive archiveerror areallindexed arebelieved arecontradicted arena
+    arglisttoolong argument array arrived arriving ascending ascii asdamaged asdeclared asfound aside asidetarget asked
+    asks assembly atnumber atoldplace atransaction atransactionstring attach attempt attempts attoseconds attribute
+    attributecolumns attributes auto autoincrement autoindex available avif away back backed backgroundpass backup
+    backupidentifier backupname backups badcells badpointers bagging bagit base bases basis basiswords batch batchsize
+    because becomes been before beforeinstall beforemigration beforenew beforerestore began begin beginning begins
+    beginsconstraint beginswithletter begun behind behindend believed belong belongs below beside best bestfit better
+    between bigendian binary binarypropertylist bitflips bits blob blobs block blocks body bookkeepingwords bool boolean
+    border borders both bounds bplist brings broken brought btreeinitpage buckets budget buffer builder bundle
+    bundledamaged bundledname bundleunreadable busy busytimeout byentity byname bynumber bysum byte bytes cache cached
+    cachedmodel caff called came canbenull cancelled candidate candidates cannot cannotopen canonical cantopen capacity
+    capitalizedfirst carriedrenames carries carving case cases cast catalog catalogs catalogue catalogueunreadable cause
+    causes cell cellcount cellcounts cellend cellinvalid cellpointerinvalid cells cellsoverlap cellstart census certain
+    certainty chain chains chancecount chancematches chanceplaces chances change changecounter changed changedplaces
+    changes changing char character characters check checked checker checking checkinterval checkpoint
+    checkpointsequence checksswaps checksum child children choice choices choose chosen chunk circle civil claimed
+    claims classes clause cleantails clob clock close closed cloud coalesce code codes codeunits collate collation
+    collected column columncount columnmatching columnnames columnorder columns columnsleftout comes comm command commit
     commitsbehindbreak committed committedframes committedpagecount common commondoubt companions compare compared
     comparison comparisons compatible compiled compiledmappingmodel complaint complete completed component composite
     compositeleaf compressed concernsdata concernsrecords condition conditions confidence configuration conflict
@@ -84,13 +84,13 @@ enum OwnWords {
     indexes indexesonly indexinterior indexlayout indexleaf indexleftout inexact inferred infile info inherit init
     injournal inlog inner innerpages inode inpages input inputoutput inrange inresult insert inserted insertedcount
     insertion inside inspect inspected install installation installed installing instead integer integers integrity
-    intercept interior interrupt interrupted interruptedtransaction interval into inuse invalid invalidtext
-    invalidtextcount invalidtexts inverse inwindow ioerr ioerror isabove isalone isaltered isamongcapitals isany isapart
-    isarmored isascending isasked isatend isautovacuum isbad isbalanced isbeginning isbeside isbetter isbetweenpages
-    isbeyondchance isbigendian isblob isbookkeeping isbounded isbroken isbuilt isbusy isbycontent isbynumber iscancelled
-    iscertain ischangeable ischanged ischecked ischecksumright isclosed iscoherent iscomplete isconfused isconsistent
-    iscontested iscontradicted isconvincing iscopy iscoredata iscurrent iscut iscutoff isdamaged isdate
-    isdecidedbymodels isdecisive isdeclared isdeferring isdescending isdescendingkey isdigit isdirectory isdone
+    intercept interior interrupt interrupted interruptedtransaction interval into inuse invalid invalidargument
+    invalidtext invalidtextcount invalidtexts inverse inwindow ioerr ioerror isabove isalone isaltered isamongcapitals
+    isany isapart isarmored isascending isasked isatend isautovacuum isbad isbalanced isbeginning isbeside isbetter
+    isbetweenpages isbeyondchance isbigendian isblob isbookkeeping isbounded isbroken isbuilt isbusy isbycontent
+    isbynumber iscancelled iscertain ischangeable ischanged ischecked ischecksumright isclosed iscoherent iscomplete
+    isconfused isconsistent iscontested iscontradicted isconvincing iscopy iscoredata iscurrent iscut iscutoff isdamaged
+    isdate isdecidedbymodels isdecisive isdeclared isdeferring isdescending isdescendingkey isdigit isdirectory isdone
     isdoubtful isdropped isempty isencrypted isencryptedorrandom isend isended isentity isenvironmental isequal isexact
     isexchangeable isexclusive isexpansionzero isfaithful isfile isfilereadable isfilled isfinite isfirst
     isfirstblockinside isfirstin isfirstpagereadable isfirstvisit isfit isfitting isflipped isfolder isforeign
@@ -141,34 +141,35 @@ enum OwnWords {
     moments month monthfrommarch mood more most mostlyusual mount move moved movedcount moving mthd much multiple name
     named names namesake nametoolong nanoseconds narrower natural need needed neededbytes needs needsrewriting neither
     never newer newest newmandatoryattribute newmandatoryrelationship newstore next nextcell nextfour nextsuffixes
-    nexttwo nfield nibbles ninstalling nocase node nodes noise nolfs nolocks nomem nomemory nomodel nonce none
-    nootherstore normal nospace nosuchfileordirectory notadatabase notboolean notdirectory notdownloaded notdue note
-    noted notedhashes notes notfound nothing nothingfound nothingtoquarantine notice notmigratablecode notneeded
-    notnoted notnull notpermitted notregularfile notsalvaged notscrubbed notuuid noun nowhere nsautovacuumlevel
-    nscoredatadatriggerinsertupdatedaffectedobjectvalue nscoredatadatriggerupdatedaffectedobjectvalue nscoredatanow
-    nscoredatatriggerupdateaffectedobjectvalue nsentityomitsubentitycolumnindex nspersistenceframeworkversion
-    nspersistencemaximumframeworkversion nsstoremodelversionchecksumkey nsstoremodelversionhashes
-    nsstoremodelversionhashesdigest nsstoremodelversionhashesversion nsstoremodelversionidentifiers nsstoretype ntag
-    null number numbering numbers numeric numericindexes object objectid objectname observer occupied occupiedsize
-    oddends oddtexts ofanyclass ofentrypages offer offragments offset offsetsize ofleaves often oggs older once ones
-    oneway onlostpages only onpages open opened opener opening openingevent openings opens operatingsystem operation
-    options order ordercolumn ordercolumns ordered orderedcolumns orderednumbers orderedtexts orders origin original
-    originalpagecount originalpath originals orphan other otherdatabase otherdatabases otherentityname otherentitynumber
-    othergeneration othermodelcached othernames othernumbers othernumbersinrows otherobject otherorder otherparentnumber
-    others otherthankit othertype otherwise ours outcome outdated outline outofmemory outoforder output outputexists
-    outputisstore outputs outside outsidemodel outsidespan outstanding over overflow overflowchains overflowends
-    overflowfirst overflowing overflowmask overflownext overflowpage overflowpages overflowtoolong overflowtooshort
-    overlap overlapping overlaps overlay overlaysource overwrite overwritten owner ownercolumns ownermap ownernumber
-    ownerorder ownerrun owners ownership ownrowid owntables oxum pack packed packedbytes packing padded padding page
-    pagecopies pagecount pagecountstale pagedoubt pageheaderinvalid pagekindwrong pagelayout pagemissing pageneverused
-    pageoffsets pageoutofrange pages pagesbehindend pagesconfirmed pagesdone pagesize pagesizeinvalid pagesseen
-    pagestates pageswithflippedbit pageusedtwice pair pairs paragraphseparator parameter parent parentname parentnumber
-    part partial partialindexmadewhole partialpage partition partlength partly parts pass path paths pattern pause
-    payload payloadfractionswrong payloadlength payloadlimit payloadmask payloadtoolong pbzx peek pending percent
-    percentwords perhaps perm permission permissiondenied permissions perpage persistentstore pgno phase picture piece
-    pieces place placed placeholder placement placeof places placetaken plain plaincount plan platformbytes please plist
-    plural pointer pointerarrayoffset pointermap pointermapentries pointermaps pointermapsdamaged pointermapwrong
-    pointers pointersend policy position posixerror possible possibly power pragma pragmaname prefix prepared present
+    nexttwo nfield nibbles ninstalling nocase node nodes nofunction noise nolfs nolocks nomem nomemory nomodel nonce
+    none nootherstore normal nospace nosuchfileordirectory notadatabase notboolean notdirectory notdownloaded notdue
+    note noted notedhashes notes notfound nothing nothingfound nothingtoquarantine notice notmigratablecode notneeded
+    notnoted notnull notpermitted notregularfile notsalvaged notscrubbed notsupported notuuid noun nowhere
+    nsautovacuumlevel nscoredatadatriggerinsertupdatedaffectedobjectvalue nscoredatadatriggerupdatedaffectedobjectvalue
+    nscoredatanow nscoredatatriggerupdateaffectedobjectvalue nsentityomitsubentitycolumnindex
+    nspersistenceframeworkversion nspersistencemaximumframeworkversion nsstoremodelversionchecksumkey
+    nsstoremodelversionhashes nsstoremodelversionhashesdigest nsstoremodelversionhashesversion
+    nsstoremodelversionidentifiers nsstoretype ntag null number numbering numbers numeric numericindexes object objectid
+    objectname observer occupied occupiedsize oddends oddtexts ofanyclass ofentrypages offer offragments offset
+    offsetsize ofleaves often oggs older once ones oneway onlostpages only onpages open opened opener opening
+    openingevent openings opens operatingsystem operation options order ordercolumn ordercolumns ordered orderedcolumns
+    orderednumbers orderedtexts orders origin original originalpagecount originalpath originals orphan other
+    otherdatabase otherdatabases otherentityname otherentitynumber othergeneration othermodelcached othernames
+    othernumbers othernumbersinrows otherobject otherorder otherparentnumber others otherthankit othertype otherwise
+    ours outcome outdated outline outofmemory outoforder outofrange output outputexists outputisstore outputs outside
+    outsidemodel outsidespan outstanding over overflow overflowchains overflowends overflowfirst overflowing
+    overflowmask overflownext overflowpage overflowpages overflowtoolong overflowtooshort overlap overlapping overlaps
+    overlay overlaysource overwrite overwritten owner ownercolumns ownermap ownernumber ownerorder ownerrun owners
+    ownership ownrowid owntables oxum pack packed packedbytes packing padded padding page pagecopies pagecount
+    pagecountstale pagedoubt pageheaderinvalid pagekindwrong pagelayout pagemissing pageneverused pageoffsets
+    pageoutofrange pages pagesbehindend pagesconfirmed pagesdone pagesize pagesizeinvalid pagesseen pagestates
+    pageswithflippedbit pageusedtwice pair pairs paragraphseparator parameter parent parentname parentnumber part
+    partial partialindexmadewhole partialpage partition partlength partly parts pass path paths pattern pause payload
+    payloadfractionswrong payloadlength payloadlimit payloadmask payloadtoolong pbzx peek pending percent percentwords
+    perhaps perm permission permissiondenied permissions perpage persistentstore pgno phase picture piece pieces place
+    placed placeholder placement placeof places placetaken plain plaincount plan platformbytes please plist plural
+    pointer pointerarrayoffset pointermap pointermapentries pointermaps pointermapsdamaged pointermapwrong pointers
+    pointersend policy position posix posixerror possible possibly power pragma pragmaname prefix prepared present
     presentcount preview previous previousend primary primarykey primarykeyposition primarykeys printable prints private
     probable problems proc process processid processors profile profiles program progress properties property
     propertykey propertylist propertynames propertypath protocol proved proven provenance pruning pseudonym pseudonyms
@@ -194,53 +195,53 @@ enum OwnWords {
     saves says scalar scan scanner scheduled schema schemacookie schemaencoding schemaformat schemaformatunknown
     schemanames schemarootinvalid schemarowmalformed schemas schemascript schemascriptrefused schematoolarge schemawords
     scope score scores scratch script scrub scrubbed scrubbing scrubsbesidefrom sealed sealer seam search second
-    secondgain seconds secondsleft secondssince secondssincereferencedate secret sector sectors sectorsize seed seekdata
-    seekhole seems seen segment select selection self send sense sent sentences separator seqno sequence serialized
-    serialtypes serious serve service setaside setasidefile setasidepath settled settlement settlingtime several
-    severalowners severity shadow shadows shape shapes share shared sharedmemory shares shift shifted short shortcount
-    shorter shortest should show shown shrink shut side sign signatures signs silent since single size sizeinfile sizes
-    sizeselsewhere sizing slack slot slots smaller software some something sort sorted sorter sorting sound soundrecords
-    source sourcecolumn sourceorder sourceordercolumn sources space span spatial spatialindexes spatialindexlayout
-    special spellings splitatcommas sqlcipher sqlcolumn sqlite sqlitecode sqliteversion sqliteversionname sqlname
-    sqlreference sqlsummand sqltarget sqltext stack stage staged stale stalefirstpage stalelog stand standard standings
-    stands standsforcause start starts startshift stat state stated statedpagecount statement statements states
-    statistics status statuschanged stay stayed stays stem step steps still stood stop stopped stopwaiting storage
-    storages store storebytes storechanged stored storedata storedcellcount storedcolumns storedencoding storedleafcount
-    storedpagesize storedrecordcount storedvalue storemodel storenotsound storeoptions storeorigin storepath stores
-    storetype storeuuid storewrittenbysqlite strange straypages stream strict string struck structural stucknumbers
-    subject substr succession successor successors such suffix summand summary sums super superentities superfluous
-    superjournalexists superjournalgone superjournalnamed superseded supersededcount support supportbundleerror supports
-    surplus surroundings survey suspect suspects swaps symbol symbolic symboliclink symbols synchronize
-    synchronizedirectory synchronous system systems table tabledefinition tableindexes tableinterior tablelayout
-    tableleaf tablename tables taglist tagmanifest tags tagsums tail tails take takeback taken takenback takenkeys takes
-    tallies tally target targetindexes targets tell tells temp temporary text textend textornull texts than that their
-    theirs them themselves then there they third this those thread threads three through thrown tied tightnumbers
-    tightvalues tiling time timeline times timestamp title tmpdir toend together tokenize tokenizer tokens told
-    tomanybycolumn tomanybyjointable tombstones toofewdestinations tool toolarge toomanydestinations toomanygroups
-    toomanyopenfiles toomanyopenfilesinsystem toomanysymboliclinklevels toone tooneentity tooneorder toones torn
-    tornsectors total totalbytes trace trailer traits transaction transactions transactionstring transformable
-    transition treat tree treepages trees treetoodeep treeuneven tried tries trigger triggerlayout triggernames triggers
-    true truncate truncated trunk trunks trust trusted trustsbackup twice twins type typeof types uint unable
-    unallocatedspace unavailable unchanged unclaimed uncommitted uncommittedcount uncommittedframecount unconverted
-    undefined under underothername understood undo undoesjournal undone uneven unexpected unexpectedcolumn
-    unexpectedindex unexpectedtable unexplained unfinished unfinishedtransaction unfinishedtrees unfit unfitmodel
-    unfitting unforeseen unindexedstatement union unique uniqueconstraints uniqueness unit units unknown unknowncolumn
-    unknownentity unknownname unknownwords unlesscontested unlink unlockwholefile unorderedvalues unpack unpacked
-    unpacking unplaced unplacedentries unplacedrows unreachable unreadable unreadabledefault unsaved unsignedsum
-    unstorable unstorablemodel unsupported unsure until untold untouched untyped unusable unusedmappings unusual
-    unusualvalue unwatchedvalues upcoming update updated updates upper uppercase upperinverse upto usability usable
-    usablesize used usedcount usedonlast user userversion uses usesfreshkey useslog useswriteaheadlog using ustar usual
-    usualhint uuid vacuum vacuumfieldscontradict vacuuming valid validation validstring value valuelength
-    valueoutofrange values valuesfound varchar variant verdict verdictreason verification verificationfailed verify
-    version versionchecksum versionhashes versionhashesdigest versionidentifiers versions versionvalidfor very view
-    views virtual visited vocab volume vote votes wait waited waiting waits walk walks want wanted wants warning warns
-    wasreplaced watch watched watchedcodes watchedstarts watchedvalues wave wayround webp weights went were what when
-    whendamaged whenforeign whenincompatible whenmigrationfails whenmigrationloses whenrepairable whensalvagefails where
-    wherefilelacks whether which while whole wholes whose wide widecount width widths will window windowcount
-    windowstart winner with within without withoutrowid word words work working works worst would wounds writable write
-    writeaheadlog writer writes writeversion writeversionunknown writing written writtenbysqlite wrong wrote xinfo
-    yearofera yields your yourself zauthor zauthorts zbundleid zbundleidts zchangetype zcolumns zcontextname
-    zcontextnamets zentity zentitypk zero zeroed zeroedpages zeroends zeros zname zone zprocessid zprocessidts zquerygen
-    zstd ztimestamp ztombstone ztransactionid
+    secondgain seconds secondsleft secondssince secondssincereferencedate secret sector sectors sectorsize security seed
+    seekdata seekhole seems seen segment select selection self selinux send sense sent sentences separator seqno
+    sequence serialized serialtypes serious serve service setaside setasidefile setasidepath settled settlement
+    settlingtime several severalowners severity shadow shadows shape shapes share shared sharedmemory shares shift
+    shifted short shortcount shorter shortest should show shown shrink shut side sign signatures signs silent since
+    single size sizeinfile sizes sizeselsewhere sizing slack slot slots smaller software some something sort sorted
+    sorter sorting sound soundrecords source sourcecolumn sourceorder sourceordercolumn sources space span spatial
+    spatialindexes spatialindexlayout special spellings splitatcommas sqlcipher sqlcolumn sqlite sqlitecode
+    sqliteversion sqliteversionname sqlname sqlreference sqlsummand sqltarget sqltext stack stage staged stale
+    stalefirstpage stalelog stand standard standings stands standsforcause start starts startshift stat state stated
+    statedpagecount statement statements states statistics status statuschanged stay stayed stays stem step steps still
+    stood stop stopped stopwaiting storage storages store storebytes storechanged stored storedata storedcellcount
+    storedcolumns storedencoding storedleafcount storedpagesize storedrecordcount storedvalue storemodel storenotsound
+    storeoptions storeorigin storepath stores storetype storeuuid storewrittenbysqlite strange straypages stream strict
+    string struck structural stucknumbers subject substr succession successor successors such suffix summand summary
+    sums super superentities superfluous superjournalexists superjournalgone superjournalnamed superseded
+    supersededcount support supportbundleerror supports surplus surroundings survey suspect suspects swaps symbol
+    symbolic symboliclink symbols synchronize synchronizedirectory synchronous system systems table tabledefinition
+    tableindexes tableinterior tablelayout tableleaf tablename tables taglist tagmanifest tags tagsums tail tails take
+    takeback taken takenback takenkeys takes tallies tally target targetindexes targets tell tells temp temporary text
+    textend textornull texts than that their theirs them themselves then there they third this those thread threads
+    three through thrown tied tightnumbers tightvalues tiling time timeline times timestamp title tmpdir toend together
+    tokenize tokenizer tokens told tomanybycolumn tomanybyjointable tombstones toofewdestinations tool toolarge
+    toomanydestinations toomanygroups toomanyopenfiles toomanyopenfilesinsystem toomanysymboliclinklevels toone
+    tooneentity tooneorder toones torn tornsectors total totalbytes trace trailer traits transaction transactions
+    transactionstring transformable transition treat tree treepages trees treetoodeep treeuneven tried tries trigger
+    triggerlayout triggernames triggers true truncate truncated trunk trunks trust trusted trustsbackup twice twins type
+    typeof types uint unable unallocatedspace unavailable unchanged unclaimed uncommitted uncommittedcount
+    uncommittedframecount unconverted undefined under underothername understood undo undoesjournal undone uneven
+    unexpected unexpectedcolumn unexpectedindex unexpectedtable unexplained unfinished unfinishedtransaction
+    unfinishedtrees unfit unfitmodel unfitting unforeseen unindexedstatement union unique uniqueconstraints uniqueness
+    unit units unknown unknowncolumn unknownentity unknownname unknownwords unlesscontested unlink unlockwholefile
+    unorderedvalues unpack unpacked unpacking unplaced unplacedentries unplacedrows unreachable unreadable
+    unreadabledefault unsaved unsignedsum unstorable unstorablemodel unsupported unsure until untold untouched untyped
+    unusable unusedmappings unusual unusualvalue unwatchedvalues upcoming update updated updates upper uppercase
+    upperinverse upto usability usable usablesize used usedcount usedonlast user userversion uses usesfreshkey useslog
+    useswriteaheadlog using ustar usual usualhint uuid vacuum vacuumfieldscontradict vacuuming valid validation
+    validstring value valuelength valueoutofrange values valuesfound varchar variant verdict verdictreason verification
+    verificationfailed verify version versionchecksum versionhashes versionhashesdigest versionidentifiers versions
+    versionvalidfor very view views virtual visited vocab volume vote votes wait waited waiting waits walk walks want
+    wanted wants warning warns wasreplaced watch watched watchedcodes watchedstarts watchedvalues wave wayround webp
+    weights went were what when whendamaged whenforeign whenincompatible whenmigrationfails whenmigrationloses
+    whenrepairable whensalvagefails where wherefilelacks whether which while whole wholes whose wide widecount width
+    widths will window windowcount windowstart winner with within without withoutrowid word words work working works
+    worst would wounds writable write writeaheadlog writer writes writeversion writeversionunknown writing written
+    writtenbysqlite wrong wrote xinfo yearofera yields your yourself zauthor zauthorts zbundleid zbundleidts zchangetype
+    zcolumns zcontextname zcontextnamets zentity zentitypk zero zeroed zeroedpages zeroends zeros zname zone zprocessid
+    zprocessidts zquerygen zstd ztimestamp ztombstone ztransactionid
     """
 }
