@@ -67,6 +67,7 @@ let package = Package(
     .systemLibrary(
       name: "CMicrohttpd", providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
     .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"]), .brew(["libdeflate"])]),
+    .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     floor("Failures", knows: [systemPackage]),
     floor("HTTPServer", knows: ["CMicrohttpd", "Failures"]),
     floor("StoreFiles", knows: ["Failures", systemPackage, crypto]),
@@ -78,7 +79,9 @@ let package = Package(
     floor("ManagedObjectModel", knows: ["CZlib", "StoreFiles", "PropertyLists", crypto, systemPackage]),
     floor(
       "PersistentStore",
-      knows: ["StoreFiles", "PropertyLists", "ManagedObjectModel", grdb, grdbSQLite, crypto, systemPackage]),
+      knows: [
+        "CSQLite", "StoreFiles", "PropertyLists", "ManagedObjectModel", grdb, grdbSQLite, crypto, systemPackage,
+      ]),
     floor(
       "Examination",
       knows: [

@@ -41,7 +41,7 @@ struct StoreView {
 
   private func readCopy<Value>(_ body: (Database) throws -> Value) throws -> Value {
     let copy = try PrivateCopy(of: original, surroundings: surroundings)
-    return try Self.read(copy.files.main, .write, body)
+    return try Self.read(copy.files.main, .copy, body)
   }
 
   private static func read<Value>(
