@@ -3,7 +3,8 @@
 SQLite makes each store with cheap declarations and rows; then its schema is rewritten, which SQLite only parses. What is read back
 is read by SQLite from columns that no expression gives. A command has a limit of time and of memory, which the kernel measures; the
 serving process has one of memory over all stores, and each page one of time.
-Arguments: words of the names of the stores to try; --serve plays only the pages, --commands only the commands.
+Every third store is played, and all of them with --all, in two or three minutes. Arguments: words of the names of the stores to try;
+--serve plays only the pages, --commands only the commands.
 """
 
 import http.client
@@ -91,7 +92,7 @@ DECLARED = {
     "a check with a long pattern": f", CHECK (hex(zeroblob(2000000)) NOT LIKE '{'%0_' * 8000}1')",
     "many checks": "".join(f", CHECK (length(hex(zeroblob({20000000 + n}))) > {n})" for n in range(200)),
     "a deep check": ", CHECK (" + "(" * 90 + "a" + " || a)" * 90 + " IS NOT 1)",
-    "a check of a megabyte": ", CHECK (" + " AND ".join(f"length(hex(zeroblob(200000))) <> {n}" for n in range(20000)) + ")",
+    "a check of half a megabyte": ", CHECK (-id NOT IN (" + ", ".join(f"length(hex(zeroblob({20000 + n})))" for n in range(15000)) + "))",
     "a long default": f", d TEXT DEFAULT ({BIG}) NOT NULL",
 }
 for name, extra in DECLARED.items():
@@ -340,7 +341,7 @@ def play_commands(name, model, schema, tally):
                 fault = "changed the evidence"
             if not fault and given(name) and verb in ("salvage", "salvage --raw"):
                 found = values(Path(arguments[arguments.index("-o") + 1]), name)
-                if found != expected:
+                if found != expected and not isinstance(expected, str):
                     fault = f"rows differ: {str(found)[:200]} (exit code {run.code}) {run.text[-300:]}"
             tally.note(f"{name}: {verb}", fault, run.seconds, run.megabytes)
 
@@ -498,6 +499,8 @@ def main():
     options = [one for one in sys.argv[1:] if one.startswith("--")]
     words = [one for one in sys.argv[1:] if not one.startswith("--")]
     names = [one for one in [*STORES, *MODELLED] if not words or any(word in one for word in words)]
+    if not words and "--all" not in options:
+        names = names[::3]
     tally = Tally()
     with tempfile.TemporaryDirectory(prefix="lazaret-hostile-") as folder:
         version = models.Version("V1", models.entity("Car", "name"))

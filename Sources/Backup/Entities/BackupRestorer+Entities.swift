@@ -79,9 +79,11 @@ extension BackupRestorer {
           sql: "ATTACH DATABASE ? AS backup", arguments: [EvidenceConnection.address(store.main, .unchanging)])
         var work: EntityExtraction?
         try database.inTransaction {
-          var extraction = try EntityExtraction(database, layout: layout, selection: selection)
-          try extraction.run(metadata: fresh)
-          work = extraction
+          work = try EvidenceConnection.limit(for: [store.main]).apply(to: database) {
+            var extraction = try EntityExtraction(database, layout: layout, selection: selection)
+            try extraction.run(metadata: fresh)
+            return extraction
+          }
           return .commit
         }
         try database.execute(sql: "DETACH DATABASE backup")

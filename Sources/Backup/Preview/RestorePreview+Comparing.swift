@@ -27,11 +27,13 @@ extension RestorePreview {
           arguments: [EvidenceConnection.address(backup, .unchanging)])
         let address = other.map { EvidenceConnection.address($0, .unchanging) } ?? ":memory:"
         try database.execute(sql: "ATTACH DATABASE ? AS present", arguments: [address])
-        var difference = StoreDifference(
-          database, backup: try ComparedStore(database, schema: "backup"),
-          present: try ComparedStore(database, schema: "present"))
-        try difference.run()
-        return difference
+        return try EvidenceConnection.limit(for: files).apply(to: database) {
+          var difference = StoreDifference(
+            database, backup: try ComparedStore(database, schema: "backup"),
+            present: try ComparedStore(database, schema: "present"))
+          try difference.run()
+          return difference
+        }
       }
       try queue.close()
       self.init(
@@ -51,6 +53,12 @@ extension BackupError {
     }
     if case .file(let error) = DatabaseFailure(error, operation: operation, path: path) {
       self.init(error)
+      return
+    }
+    if case .interrupted = DatabaseFailure(error, operation: operation, path: path) {
+      self.init(
+        .store, operation: operation, path: path, detail: "it takes far longer than a store of its size should",
+        hint: "Look at the store with: lazaret inspect")
       return
     }
     let code = (error as? DatabaseError)?.extendedResultCode.rawValue ?? 1

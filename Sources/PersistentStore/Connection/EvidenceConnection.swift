@@ -96,6 +96,16 @@ package enum EvidenceConnection {
     }
   }
 
+  /// The limit of a piece of work with files: half a minute, and a second for each MB that they hold.
+  ///
+  /// Whatever SQLite does with whole tables is done by then, unless the files were made to take longer.
+  package static func limit(
+    for files: [FilePath], isCancelled: (() -> Bool)? = nil
+  ) -> StatementLimit {
+    StatementLimit(
+      time: .seconds(30) + .milliseconds(min(content(of: files), 1 << 50) / 1000), isCancelled: isCancelled)
+  }
+
   // MARK: Settings
 
   /// Sets a connection so that the schema of its files does nothing, and bounds what statements take.

@@ -25,7 +25,7 @@ internal import GRDBSQLite
 
   /// How much SQLite may hold more than at the beginning where the length of values is limited: an expression can have
   /// thousands of values at a time.
-  private static let mostMemory: Int64 = 192 << 20
+  private static let mostMemory: Int64 = 128 << 20
   private var memory: Int64 = 0
 
   /// How many steps SQLite takes between two looks at the limit.

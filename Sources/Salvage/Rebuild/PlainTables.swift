@@ -94,8 +94,9 @@ struct PlainTables {
     return []
   }
 
-  /// Whether a table of that name is there; views come after all tables. The list of tables is not searched, which may
-  /// be long.
+  /// Whether a table of that name is there; views come after all tables.
+  ///
+  /// The list of tables is not searched, since it may be long.
   private func isMade(_ name: String) throws -> Bool {
     try Bool.fetchOne(
       database, sql: "SELECT EXISTS (SELECT 1 FROM pragma_table_xinfo(?, 'main'))", arguments: [name]) == true
