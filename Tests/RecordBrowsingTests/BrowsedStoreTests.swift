@@ -251,15 +251,18 @@ struct BrowsedStoreTests {
     let folder = try TemporaryFolder()
     let path = folder.appending("Plain.sqlite")
     let queue = try DatabaseQueue(path: path.string)
-    try queue.write { database in
+    try queue.writeWithoutTransaction { database in
       try database.execute(
         sql: """
-          CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, g TEXT AS (hex(zeroblob(140000000))),
-            s TEXT AS (upper(a)) STORED);
-          CREATE TABLE "Z_METADATA" (Z_VERSION INTEGER, Z_UUID TEXT, Z_PLIST BLOB AS (zeroblob(900000000)));
+          CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, g TEXT AS (lower(a)), s TEXT AS (upper(a)) STORED);
+          CREATE TABLE "Z_METADATA" (Z_VERSION INTEGER, Z_UUID TEXT, Z_PLIST BLOB AS (lower(Z_UUID)));
           CREATE VIEW v AS SELECT hex(zeroblob(140000000)) AS a;
           CREATE VIRTUAL TABLE f USING fts5(a);
-          INSERT INTO t (a) VALUES ('one'), ('two'); INSERT INTO "Z_METADATA" (Z_UUID) VALUES ('x')
+          INSERT INTO t (a) VALUES ('one'), ('two'); INSERT INTO "Z_METADATA" (Z_UUID) VALUES ('x');
+          PRAGMA writable_schema = ON;
+          UPDATE sqlite_master SET sql = replace(sql, 'lower(a)', 'hex(zeroblob(140000000))');
+          UPDATE sqlite_master SET sql = replace(sql, 'lower(Z_UUID)', 'zeroblob(900000000)');
+          PRAGMA writable_schema = OFF
           """)
     }
     try queue.close()

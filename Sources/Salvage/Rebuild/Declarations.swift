@@ -39,7 +39,9 @@ struct Declarations {
     /// Whether it may search values for others, which takes as many steps as both have bytes, multiplied, within a single
     /// call of a function.
     var searchesValues: Bool {
-      let words = sql.uppercased().split { !($0.isLetter || $0.isNumber || $0 == "_") }
+      // Without a second argument, `trim` looks for spaces alone.
+      let text = sql.uppercased().replacing(/TRIM\s*\(\s*["`\[]?\w+["`\]]?\s*\)/, with: "")
+      let words = text.split { !($0.isLetter || $0.isNumber || $0 == "_") }
       return words.contains { ["INSTR", "REPLACE", "TRIM", "LTRIM", "RTRIM"].contains($0) }
     }
   }
