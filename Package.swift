@@ -131,7 +131,9 @@ let package = Package(
     floor(
       "SupportBundle",
       knows: ["AgeEncryption", "Archives", "StoreFiles", systemPackage]),
-    floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
+    floor(
+      "Damage",
+      knows: ["StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
       "Scrubbing",
@@ -188,6 +190,7 @@ let package = Package(
         "Lazaret", "Migration", "SQLiteFormat", "RecordBrowsing", "Salvage", "Damage", argumentParser, grdb,
       ],
       path: "Benchmarks",
+      exclude: ["SALVAGE.md"],
       swiftSettings: settings),
     .target(
       name: "FuzzTargets",

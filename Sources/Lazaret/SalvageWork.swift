@@ -4,7 +4,7 @@ import Salvage
 
 /// One salvage of a quarantined store, from its evidence to a verified result beside it.
 ///
-/// Whoever runs it holds the quarantine folder's salvage lock.
+/// The caller holds the quarantine folder's salvage lock.
 struct SalvageWork {
   let folder: QuarantineFolder
   let id: String
@@ -163,7 +163,7 @@ struct SalvageWork {
       throw FileError(.changed, operation: "verify the salvaged store", path: made.main)
     }
     let version = examination.modelVersion
-    guard examination.verdict == .compatible else {
+    guard examination.isUsableAsIs else {
       return Usability(
         version: version, isUsable: false,
         failure: .init(

@@ -3,7 +3,7 @@ internal import GRDB
 internal import PersistentStore
 internal import Synchronization
 
-/// A few read-only connections to one file, lent to whoever asks, each to one at a time and for a limited time.
+/// A few read-only connections to one file, lent to callers, each to one at a time and for a limited time.
 final class ReaderPool: Sendable {
   private let queues: [DatabaseQueue]
   private let free: Mutex<[Int]>

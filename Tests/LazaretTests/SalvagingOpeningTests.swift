@@ -22,7 +22,10 @@ struct SalvagingOpeningTests {
     #expect(names == SalvagingScene.allNames())
     // The app goes on with it.
     try opening.store.write { database in
-      try database.execute(sql: "INSERT INTO ZCAR (Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, 'new')")
+      try database.execute(
+        sql:
+          "INSERT INTO ZCAR (Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, 'new'); "
+          + "UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1")
     }
     try opening.store.close()
     try scene.scene.expectQuarantined(scene.before, in: try scene.scene.quarantined())
@@ -71,7 +74,7 @@ struct SalvagingOpeningTests {
       </model>
       """, to: "Other.xcdatamodeld/V1.xcdatamodel/contents")
     let model = try AppModel.load(scene.scene.folder.appending("Other.xcdatamodeld"))
-    // Such a store is newer than this model, so that it would stay where it is; somebody asks for it all the same.
+    // Such a store is newer than this model, so that it would stay where it is; the caller asks for it all the same.
     let quarantines = Quarantines(home: scene.scene.home, surroundings: .still())
     let stored = try quarantines.add(scene.scene.store(), model: model)
     let salvaged = try quarantines.salvage(stored.files.main, model: model)
@@ -128,7 +131,12 @@ struct SalvagingOpeningTests {
     #expect(opening.events.map(\.kind) == [.quarantine, .create])
     #expect(opening.notice?.key == "lazaret.notice.salvage-later")
     #expect(opening.salvage?.state == .pending)
-    try opening.store.write { try $0.execute(sql: "INSERT INTO ZCAR (Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, 'since')") }
+    try opening.store.write {
+      try $0.execute(
+        sql:
+          "INSERT INTO ZCAR (Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, 'since'); "
+          + "UPDATE Z_PRIMARYKEY SET Z_MAX = 1")
+    }
     try opening.store.close()
     let quarantines = Quarantines(home: scene.scene.home, surroundings: .still())
     let stored = try #require(try quarantines.stores().first)
@@ -169,7 +177,7 @@ struct SalvagingOpeningTests {
     try scene.expectGoodStore(scene.store())
   }
 
-  @Test func whoeverRefusesEverythingIsToldOfASalvageThatWaits() throws {
+  @Test func aUserWhoRefusesEverythingIsToldOfASalvageThatWaits() throws {
     let scene = try SalvagingScene()
     let cancelled = #expect(throws: LazaretError.self) {
       try scene.coordinator().open(scene.scene.store(), observer: Self.cancelling(at: .salvaging))
@@ -179,7 +187,7 @@ struct SalvagingOpeningTests {
     let error = #expect(throws: LazaretError.self) { try scene.coordinator(refusing).open(scene.scene.store()) }
     #expect(error?.kind == .salvagePending)
     #expect(try scene.scene.parts(scene.scene.store()).isEmpty)
-    // Whoever wants an empty store gets one, and the salvage stays possible.
+    // A user who wants an empty store gets one, and the salvage stays possible.
     let empty = OpeningPolicy(whenDamaged: .emptyStore, whenIncompatible: .emptyStore, whenMigrationFails: .emptyStore)
     let opening = try scene.coordinator(empty).open(scene.scene.store())
     #expect(opening.events.map(\.kind) == [.recovery, .create])

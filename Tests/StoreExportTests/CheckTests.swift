@@ -39,7 +39,7 @@ struct CheckTests {
     #expect(check.leaks(in: Array(before.utf8), named: "log.txt") == nil)
   }
 
-  @Test func ourOwnWordsAreNobodysValues() throws {
+  @Test func ourOwnWordsAreNoValues() throws {
     let check = try check(
       [
         "page", "damaged", "healthy", "Zeros", "the first page", "sqlite", "ZCAR", "Car.name", "1048576", "2026-11-21",
@@ -94,7 +94,7 @@ struct CheckTests {
       Set(String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isWhitespace))
     }
     let missing = words(after).subtracting(words(before))
-    // A few new words do no harm before somebody runs it.
+    // A few new words do no harm before it is run.
     #expect(missing.count <= 60, "run Scripts/own-words: \(missing.sorted().prefix(20))")
   }
 }

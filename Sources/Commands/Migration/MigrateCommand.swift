@@ -47,7 +47,7 @@ struct MigrateCommand: ParsableCommand {
       options.output = output?.path
       let home = home.of(store: migration.store.path)
       options.home = home.path
-      // A copy for somebody leaves nothing beside the store.
+      // A copy for another user leaves nothing beside the store.
       options.isRecorded = output == nil || home.reason != .store
       home.tell(json: presentation.json)
       if dryRun {
@@ -77,12 +77,14 @@ struct MigrationJSON: Encodable {
   var resumedSteps: Int
   var metrics: MigrationMetrics?
   var steps: [StepAccount]
+  var repair: RepairAccount?
 
   init(_ result: Migrator.Result) {
     store = PathText(result.store)
     backup = result.backup.map { PathText($0) }
     resumedSteps = result.resumedSteps
     steps = result.steps
+    repair = result.repair
     metrics = result.metrics
   }
 }

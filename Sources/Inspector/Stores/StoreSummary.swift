@@ -48,6 +48,7 @@ struct StoreSummary: Sendable {
     case .live:
       switch examination?.value?.verdict {
       case .compatible: ("sound", .good)
+      case .repairable: ("repairable", .warn)
       case .outdated: ("older version", .warn)
       case .incompatible: ("incompatible", .warn)
       case .damaged: ("damaged", .bad)
@@ -126,7 +127,7 @@ extension StoredBackup {
   /// Why it was taken, in words.
   var reasonWords: String {
     switch manifest?.reason {
-    case .manual: "Taken because somebody asked for it."
+    case .manual: "Taken on request."
     case .scheduled: "Taken by the schedule."
     case .beforeMigration: "Taken before the store was migrated."
     case .beforeRestore: "Taken before the store was replaced by a backup."

@@ -18,7 +18,7 @@ struct StoreView {
 
   /// Reads the store as it is at one moment.
   ///
-  /// - Throws: `locked` where a writer has it, `changed` where somebody keeps writing to it, or what the body throws.
+  /// - Throws: `locked` where a writer has it, `changed` where another process keeps writing to it, or what the body throws.
   func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
     for _ in 0..<4 {
       let before = MigrationJournal.members(try members())
@@ -27,12 +27,40 @@ struct StoreView {
       let result = Result { try isAlone ? Self.read(original.main, .immutable, body) : readCopy(body) }
       let isUnchanged = MigrationJournal.members(try members()) == before
       _ = consume lock
-      // What was read while somebody wrote may be neither the old nor the new.
+      // What was read while another process wrote may be neither the old nor the new.
       if isUnchanged { return try result.get() }
     }
-    throw FileError(
+    throw busy
+  }
+
+  private var busy: FileError {
+    FileError(
       .changed, operation: "look at the store", path: original.main, detail: "another process keeps writing to it",
       hint: "Quit the app that uses it, then look again.")
+  }
+
+  /// Works on a private copy of the store as it is at one moment, with its log in its main file; the copy is thrown away.
+  ///
+  /// - Throws: what `read` throws.
+  func onCopy<Value>(_ body: (FilePath) throws -> Value) throws -> Value {
+    for _ in 0..<4 {
+      let before = MigrationJournal.members(try members())
+      let lock = try SharedStoreLock(on: original, in: surroundings.fileSystem)
+      let copy = try PrivateCopy(of: original, surroundings: surroundings)
+      let isUnchanged = MigrationJournal.members(try members()) == before
+      _ = consume lock
+      guard isUnchanged else { continue }
+      let connection = try StepConnection(copy.files.main, .copy)
+      try connection.run { database in
+        try database.bringLogIntoMainFile()
+        try database.execute(sql: "PRAGMA journal_mode = DELETE")
+      }
+      try connection.close()
+      let value = try body(copy.files.main)
+      _ = consume copy
+      return value
+    }
+    throw busy
   }
 
   private func members() throws(FileError) -> [StoreFileSet.Member] {

@@ -1,9 +1,14 @@
-/// The attributes whose values a migration itself has put in on the way: losing them again is no loss of anybody's.
+/// The attributes whose values a migration itself has put in on the way: losing them again is no loss.
 struct MadeValues: Codable, Sendable, Hashable {
   /// `Entity.attribute` of the version that was reached last, in order.
   private(set) var names: [String] = []
 
   private static func name(_ entity: String, _ path: PropertyPath) -> String { "\(entity).\(path)" }
+
+  /// Notes an attribute whose values were put in.
+  mutating func add(_ entity: String, _ path: PropertyPath) {
+    names = Set(names).union([Self.name(entity, path)]).sorted()
+  }
 
   /// Whether all values of an attribute were put in.
   func contains(_ entity: String, _ path: PropertyPath) -> Bool { names.contains(Self.name(entity, path)) }

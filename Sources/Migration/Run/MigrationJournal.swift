@@ -1,3 +1,4 @@
+internal import ManagedObjectModel
 internal import StoreFiles
 
 /// What a migration has done so far, in `journal.json` of its working folder.
@@ -57,6 +58,16 @@ struct MigrationJournal: Codable, Sendable {
     /// How often a step with code of the app has been begun; nil for other steps.
     var attempts: Int?
     var account: StepAccount?
+
+    /// Whether it is a repair of the store to its own model; nil for a migration.
+    var isRepair: Bool?
+
+    /// The step in words.
+    var name: String {
+      let before = source.isEmpty ? nil : source
+      return isRepair == true
+        ? MigrationStep.repairName(of: before) : MigrationStep.name(from: before, to: destination)
+    }
   }
 
   /// What is being done.
@@ -64,7 +75,7 @@ struct MigrationJournal: Codable, Sendable {
     /// The steps are carried out; the original has not been touched.
     case stepping
 
-    /// The original makes room for the result: whoever finds this goes on.
+    /// The original makes room for the result: the process that finds this goes on.
     case swapping
 
     /// The result did not open: it goes, and the original comes back.
@@ -96,10 +107,10 @@ struct MigrationJournal: Codable, Sendable {
   /// The file that takes the original's place.
   var result: FileIdentity?
 
-  /// The files of the result as this migration left them; one that differs has been written to by somebody else.
+  /// The files of the result as this migration left them; one that differs has been written to by another process.
   var placed: [Member]?
 
-  /// Whether a result that goes is kept beside the backup, because somebody may have written to it.
+  /// Whether a result that goes is kept beside the backup, because another process may have written to it.
   var keepsResult: Bool?
 
   /// What the finished steps have put in of their own; nil in journals of earlier versions of this library.
@@ -121,7 +132,7 @@ struct MigrationJournal: Codable, Sendable {
     return status.identity.inode == result.inode
   }
 
-  /// Whether nobody has written to the result since it was finished; a log or a journal with content is writing, too.
+  /// Whether the result has not been written to since it was finished; a log or a journal with content is writing, too.
   ///
   /// Journals of earlier versions of this library do not say, and then it counts as written to.
   func isUntouched(_ files: [StoreFileSet.Member]) -> Bool {
@@ -133,7 +144,7 @@ struct MigrationJournal: Codable, Sendable {
     members(files).filter { $0.part == .main || $0.size > 0 }
   }
 
-  /// The parts of a set that count: the index of the log is rebuilt by whoever opens the store.
+  /// The parts of a set that count: the index of the log is rebuilt when the store is opened.
   static func members(_ members: [StoreFileSet.Member]) -> [Member] {
     members.filter { $0.part != .sharedMemory && $0.part != .externalData }.map(Member.init)
   }
@@ -141,5 +152,15 @@ struct MigrationJournal: Codable, Sendable {
   /// Seconds since 2001-01-01T00:00:00Z when the migration began.
   var referenceDate: Double {
     Timestamp(begun)?.secondsSinceReferenceDate ?? 0
+  }
+}
+
+extension MigrationJournal.Step {
+  /// The repair of a store to its own model.
+  init(repairOf version: String?, _ model: ManagedObjectModel) {
+    let checksum = ManagedObjectModel.versionChecksum(of: model.versionHashes())
+    self.init(
+      source: version ?? "", destination: version ?? "", sourceChecksum: checksum, destinationChecksum: checksum,
+      isRepair: true)
   }
 }

@@ -21,7 +21,7 @@ extension Migrator {
 
   /// Gives every external file a second name beside the new store, or a copy where the file system has no second names.
   ///
-  /// The folders may be read and written by whoever may read and write the old ones.
+  /// The folders may be read and written by those who may read and write the old ones.
   func copyExternalData(of old: StoreFileSet, to new: StoreFileSet) throws {
     let (source, target) = (old.path(of: .externalData), new.path(of: .externalData))
     guard try fileSystem.status(of: source, followingLinks: false)?.kind == .directory else { return }
@@ -77,6 +77,7 @@ extension Migrator {
       do {
         try copyUnchanged(original, to: place, journal)
         try adoptAccess(of: original, folder.step(journal.steps.count))
+        try placeAside(journal, folder, beside: place.main, like: original)
         try fileSystem.install(folder.step(journal.steps.count), at: place.main, replacing: false)
       } catch {
         // There was nothing of that name. The first error is the one to report.
@@ -90,12 +91,12 @@ extension Migrator {
     } catch {
       throw MigrationError(database: error, path: place.main)
     }
-    return Result(store: place.main, backup: nil, steps: journal.steps.compactMap(\.account), resumedSteps: resumed)
+    return Result(store: place.main, backup: nil, accounts: journal.steps.compactMap(\.account), resumed: resumed)
   }
 
   /// Copies the external files that belong to the records as they were read.
   ///
-  /// - Throws: `changed-meanwhile` where somebody has written to the store since, or while they were copied.
+  /// - Throws: `changed-meanwhile` where another process has written to the store since, or while they were copied.
   private func copyUnchanged(
     _ original: StoreFileSet, to place: StoreFileSet, _ journal: MigrationJournal
   ) throws {

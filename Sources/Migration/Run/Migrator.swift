@@ -7,7 +7,7 @@ public import SystemPackage
 
 /// Migrates stores to a version of a model: on a copy, step by step, verified, and resumed after a kill.
 ///
-/// The original is not touched until the last step has passed every check; then it becomes the backup. Whoever finds a
+/// The original is not touched until the last step has passed every check; then it becomes the backup. A process that finds a
 /// migration that was interrupted goes on from its last finished step.
 public struct Migrator: Sendable {
   let bundle: ModelBundle
@@ -52,7 +52,7 @@ public struct Migrator: Sendable {
     if options.output == nil, let finished = try finishInterruptedSwap(path) {
       // What an earlier run had done but for its end is this run's result, unless there is more to do.
       let result = try begin(path, options)
-      return result.steps.isEmpty ? finished : result
+      return result.isNothing ? finished : result
     }
     return try begin(path, options)
   }
@@ -81,7 +81,7 @@ public struct Migrator: Sendable {
         _ = consume lock
         return result
       } catch {
-        // Somebody wrote to the store meanwhile: what was made of it is void, and the next attempt starts afresh.
+        // Another process wrote to the store meanwhile: what was made of it is void, and the next attempt starts afresh.
         guard error.fileError?.kind == .changed, attempt < Self.attempts else { throw error }
         try filing { () throws(FileError) in try folder.remove() }
         attempt += 1
@@ -89,7 +89,7 @@ public struct Migrator: Sendable {
     }
   }
 
-  /// How often a migration is begun where somebody writes to the store each time.
+  /// How often a migration is begun where another process writes to the store each time.
   static let attempts = 3
 
   private func migrate(
@@ -98,12 +98,12 @@ public struct Migrator: Sendable {
     if options.output == nil, let done = try finishedByAnother(original, folder) { return done }
     guard try isNeeded() else {
       try filing { () throws(FileError) in try folder.remove() }
-      return Result(store: original.main, backup: nil, steps: [], resumedSteps: 0)
+      return Result(store: original.main, backup: nil, accounts: [], resumed: 0)
     }
     let work = try prepared(original, folder, options)
     guard !work.journal.steps.isEmpty else {
       if options.output != nil {
-        // Nothing to do, but somebody waits for the file.
+        // Nothing to do, but a caller waits for the file.
         if work.source.original != nil {
           try filing { () throws(FileError) in
             try fileSystem.duplicate(work.source.path, to: folder.unfinished(0))
@@ -114,7 +114,7 @@ public struct Migrator: Sendable {
         return try deliver(original, to: place, folder, work.journal, resumed: 0)
       }
       try filing { () throws(FileError) in try folder.remove() }
-      return Result(store: original.main, backup: nil, steps: [], resumedSteps: 0)
+      return Result(store: original.main, backup: nil, accounts: [], resumed: 0)
     }
     MigrationTrace.current?.plan(work.journal, work.path)
     let journal = try finished(work, folder, options)
@@ -171,7 +171,7 @@ public struct Migrator: Sendable {
         try folder.make()
         let before = try fileSystem.status(of: folder.path, followingLinks: false)?.identity
         let lock = try FolderLock(folder.path, in: fileSystem)
-        // Whoever had the lock may have removed the folder; then the lock is on nothing.
+        // The process that had the lock may have removed the folder; then the lock is on nothing.
         let after = try fileSystem.status(of: folder.path, followingLinks: false)?.identity
         if let before, before == after { return lock }
       } catch {
@@ -183,6 +183,9 @@ public struct Migrator: Sendable {
 
   struct Work {
     var path: MigrationPath
+
+    /// The repair that comes before the steps; nil where the store lacks nothing, or an earlier run has finished it.
+    var repair: RepairStep?
     var journal: MigrationJournal
     var source: StepSource
   }
@@ -191,7 +194,7 @@ public struct Migrator: Sendable {
   struct StepSource {
     let path: FilePath
 
-    /// The store itself where that is only read: it has no log, and nobody has written to it as long as it is unchanged.
+    /// The store itself where that is only read: it has no log, and it has not been written to as long as it is unchanged.
     var original: StoreFileSet?
   }
 
@@ -208,7 +211,7 @@ public struct Migrator: Sendable {
       let file = try lastFile(journal, folder)
     {
       if let path = try rest(of: journal, file, options) {
-        return Work(path: path, journal: journal, source: StepSource(path: file))
+        return Work(path: path, repair: nil, journal: journal, source: StepSource(path: file))
       }
     }
     try filing { () throws(FileError) in try folder.clear() }
@@ -216,26 +219,29 @@ public struct Migrator: Sendable {
     let isWhole = members.allSatisfy { $0.part == .main || $0.size == 0 }
     if !isWhole { try copy(original, folder, members) }
     let source = isWhole ? StepSource(path: original.main, original: original) : StepSource(path: folder.step(0))
-    let path = try reading(source, members) { () throws(MigrationError) in
-      let path = try way(from: try storeFacts(source.path), options)
-      try refuseLosses(path, source.path, options)
-      return path
+    let (path, repair) = try reading(source, members) { () throws(MigrationError) in
+      let (path, repair) = try wayAndRepair(source.path, options)
+      // Of a store that lacks tables, records are counted when it has been repaired.
+      if repair == nil { try refuseLosses(path, source.path, options) }
+      return (path, repair)
     }
+    let repairs = repair.map { [MigrationJournal.Step(repairOf: $0.version, $0.entry.layout.model)] } ?? []
     let journal = MigrationJournal(
       request: request(options), store: PathText(original.main), members: members, begun: surroundings.now().rfc3339,
-      steps: path.steps.map { step in
-        MigrationJournal.Step(
-          source: step.sourceName ?? "", destination: step.destinationName,
-          sourceChecksum: ManagedObjectModel.versionChecksum(of: step.mapping.sourceHashes),
-          destinationChecksum: ManagedObjectModel.versionChecksum(of: step.mapping.destinationHashes))
-      })
+      steps: repairs
+        + path.steps.map { step in
+          MigrationJournal.Step(
+            source: step.sourceName ?? "", destination: step.destinationName,
+            sourceChecksum: ManagedObjectModel.versionChecksum(of: step.mapping.sourceHashes),
+            destinationChecksum: ManagedObjectModel.versionChecksum(of: step.mapping.destinationHashes))
+        })
     try folder.write(journal)
-    return Work(path: path, journal: journal, source: source)
+    return Work(path: path, repair: repair, journal: journal, source: source)
   }
 
-  /// Reads the source of a step, and makes sure that nobody wrote to it meanwhile where it is the store itself.
+  /// Reads the source of a step, and makes sure that no process wrote to it meanwhile where it is the store itself.
   ///
-  /// - Throws: `changed-meanwhile` whatever else failed, where somebody did; else what reading failed with.
+  /// - Throws: `changed-meanwhile` whatever else failed, where one did; else what reading failed with.
   func reading<Value>(
     _ source: StepSource, _ members: [MigrationJournal.Member], _ body: () throws(MigrationError) -> Value
   ) throws(MigrationError) -> Value {

@@ -26,8 +26,8 @@ extension Migrator {
 extension Migrator.StoreFacts {
   /// Reads what a store says of itself; a model cache that cannot be read counts as none.
   init(_ database: Database) throws {
-    // What a hostile store computes instead of holding it is not asked for.
-    guard try database.hasStored(["Z_UUID", "Z_PLIST"], in: "Z_METADATA"), try database.tableExists("Z_PRIMARYKEY"),
+    // Without Z_PRIMARYKEY it can be repaired; what a hostile store computes instead of holding it is not asked for.
+    guard try database.hasStored(["Z_UUID", "Z_PLIST"], in: "Z_METADATA"),
       let row = try Row.fetchOne(database, sql: "SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 1")
     else {
       throw MigrationError(

@@ -24,6 +24,9 @@ struct WorkingFolder {
   /// Where a step is carried out.
   func unfinished(_ number: Int) -> FilePath { path.appending("step-\(number).sqlite.unfinished") }
 
+  /// What a repair of records takes out.
+  var asidePath: FilePath { path.appending("step-aside.sqlite") }
+
   /// The copy that a stage changes before a step.
   func prepared(_ number: Int) -> FilePath { path.appending("step-\(number).prepared.unfinished") }
 
@@ -94,7 +97,7 @@ struct WorkingFolder {
 
   /// Makes sure that what has the folder's name is a folder of this user's own; none at all is as good.
   ///
-  /// The superuser also takes one of whoever has the folder that it lies in.
+  /// The superuser also takes one of the owner of the folder that it lies in.
   func check() throws(FileError) {
     guard let status = try fileSystem.status(of: path, followingLinks: false) else { return }
     guard status.kind == .directory else {
@@ -119,9 +122,14 @@ struct WorkingFolder {
     }
   }
 
+  /// Removes what a repair of records has set aside.
+  func removeAside() throws(FileError) {
+    for suffix in ["", "-wal", "-shm", "-journal"] { try fileSystem.unlink(asidePath.sibling(suffix: suffix)) }
+  }
+
   /// Removes everything in the folder, the journal last, where no store is just being replaced.
   ///
-  /// - Throws: `place-taken` where one is, `migration-journal-unreadable` where nobody knows, and `file-exists` where
+  /// - Throws: `place-taken` where one is, `migration-journal-unreadable` where that cannot be known, and `file-exists` where
   ///   something else lies in the folder; nothing is removed then.
   func clear() throws(FileError) {
     if let phase = try journal()?.phase, phase != .stepping {

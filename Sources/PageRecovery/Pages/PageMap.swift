@@ -59,21 +59,25 @@ struct PageMap {
   /// The number of fields of the first record of a page; 0 where it cannot be told, 255 for that many and more.
   private var fieldCounts: [UInt8]
 
+  /// The number of cells of a b-tree page, as its header has it.
+  private var cellCounts: [UInt16]
+
   /// Whether two overflow pages lead where the other one should: they have changed places.
   var hasCrossedLinks = false
 
   /// Pages that more than one cell or page leads to as to the next one of a long value.
   var contested = PageSet()
 
-  /// The owner of pages that nobody owns.
-  static let nobody = UInt16.max
+  /// The owner of pages that no tree owns.
+  static let noOwner = UInt16.max
 
   init(pageCount: UInt32) {
     let count = Int(pageCount) + 1
     states = [UInt8](repeating: 0, count: count)
-    owners = [UInt16](repeating: Self.nobody, count: count)
+    owners = [UInt16](repeating: Self.noOwner, count: count)
     keys = PageKeys(count: count)
     fieldCounts = [UInt8](repeating: 0, count: count)
+    cellCounts = [UInt16](repeating: 0, count: count)
   }
 
   /// The highest page number.
@@ -86,7 +90,7 @@ struct PageMap {
     Int(page) < states.count ? Fate(rawValue: states[Int(page)] >> 4) ?? .dead : .dead
   }
   func owner(_ page: UInt32) -> Int? {
-    guard Int(page) < owners.count, owners[Int(page)] != Self.nobody else { return nil }
+    guard Int(page) < owners.count, owners[Int(page)] != Self.noOwner else { return nil }
     return Int(owners[Int(page)])
   }
   func firstKey(_ page: UInt32) -> Int64 { keys[Int(page)].first }
@@ -112,6 +116,10 @@ struct PageMap {
 
   func fieldCount(_ page: UInt32) -> Int { Int(fieldCounts[Int(page)]) }
 
+  mutating func setCellCount(_ page: UInt32, _ count: Int) { cellCounts[Int(page)] = UInt16(clamping: count) }
+
+  func cellCount(_ page: UInt32) -> Int { Int(cellCounts[Int(page)]) }
+
   mutating func setKeys(_ page: UInt32, first low: Int64, last high: Int64) {
     keys.set(Int(page), first: low, last: high)
   }
@@ -119,6 +127,6 @@ struct PageMap {
   mutating func claim(_ page: UInt32, _ fate: Fate, owner: Int? = nil) {
     guard Int(page) < states.count else { return }
     states[Int(page)] = states[Int(page)] & 0xf | fate.rawValue << 4
-    owners[Int(page)] = owner.flatMap { UInt16(exactly: $0) } ?? Self.nobody
+    owners[Int(page)] = owner.flatMap { UInt16(exactly: $0) } ?? Self.noOwner
   }
 }

@@ -13,7 +13,7 @@ package import SystemPackage
 package enum EvidenceConnection {
   /// What stands at the path, and what SQLite may do to it.
   package enum Access: Sendable {
-    /// A file that nobody changes meanwhile: it is read without locks, and nothing is made beside it.
+    /// A file that does not change meanwhile: it is read without locks, and nothing is made beside it.
     case unchanging
 
     /// A private copy: SQLite may bring its log in, or undo its journal.

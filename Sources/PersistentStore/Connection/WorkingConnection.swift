@@ -3,7 +3,7 @@ package import GRDB
 internal import StoreFiles
 package import SystemPackage
 
-/// A connection of SQLite's to a file that is being made, or that nobody else changes: what migration and salvage work with.
+/// A connection of SQLite's to a file that is being made, or that no other process changes: what migration and salvage work with.
 ///
 /// Memory is bounded: a cache of a few megabytes, temporary trees in files, nothing mapped. Nothing is durable until the file
 /// is pushed to the disk as a whole, because an unfinished one is thrown away. Errors come as they are; see
@@ -20,7 +20,7 @@ package struct WorkingConnection: Sendable {
     /// Read a private copy of evidence, with what is in its log; see ``EvidenceConnection``.
     case copy
 
-    /// Read a file that nobody changes meanwhile: no locks, no log, nothing written beside it; see ``EvidenceConnection``.
+    /// Read a file that does not change meanwhile: no locks, no log, nothing written beside it; see ``EvidenceConnection``.
     case immutable
 
     /// Whether it is only read, and what its schema declares does not run.
@@ -45,7 +45,7 @@ package struct WorkingConnection: Sendable {
   /// Opens a file.
   ///
   /// - Parameters:
-  ///   - label: who works with it, for whoever debugs it.
+  ///   - label: who works with it, for debugging.
   ///   - cacheKilobytes: the size of the cache of pages.
   ///   - isCancelled: asked twice a second while SQLite works, on another thread; where it says so, the statement ends
   ///     with SQLite's `SQLITE_INTERRUPT`.

@@ -75,7 +75,7 @@ package struct ExportCheck {
     let text = bytes[start..<end]
     if text.allSatisfy(Self.isWord), isSum(text) || isLoneNumber(bytes, start..<end) { return true }
     if isTime(bytes, start..<end) { return true }
-    // What is left are words with something between them; digits and bytes beyond ASCII are nobody's words.
+    // What is left are words with something between them; digits and bytes beyond ASCII are no words.
     guard text.allSatisfy({ $0 < 0x80 }) else { return false }
     let words = Self.words(text)
     let hasDigits = text.contains { (0x30...0x39).contains($0) }
