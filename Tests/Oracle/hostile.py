@@ -302,6 +302,9 @@ def commands(name, folder, model, schema):
     yield "inspect", ["inspect", store, "--json"]
     yield "inspect with a model", ["inspect", store, "--model", wanted, "--json"]
     if name in MODELLED:
+        yield "inspect --check data", ["inspect", store, "--model", model, "--check", "data", "--json"]
+        yield "repair --dry-run", ["repair", store, "--model", model, "--dry-run"]
+        yield "drift", ["damage", store, "-o", out / "Drifted.sqlite", "--kind", "drift:column"]
         yield "plan", ["plan", store, "--model", model]
         yield "migrate", ["migrate", store, "--model", model, "--output", out / "Migrated.sqlite"]
     yield "salvage --raw", ["salvage", store, "--raw", "--deleted", "-o", out / "Raw.sqlite", "--json"]
