@@ -68,6 +68,7 @@ let package = Package(
       name: "CMicrohttpd", providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
     .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"]), .brew(["libdeflate"])]),
     .systemLibrary(name: "CLinux"),
+    .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     floor("Failures", knows: [systemPackage]),
     floor("HTTPServer", knows: ["CMicrohttpd", "Failures"]),
     floor("StoreFiles", knows: ["CLinux", "Failures", systemPackage, crypto]),
@@ -79,7 +80,9 @@ let package = Package(
     floor("ManagedObjectModel", knows: ["CZlib", "StoreFiles", "PropertyLists", crypto, systemPackage]),
     floor(
       "PersistentStore",
-      knows: ["StoreFiles", "PropertyLists", "ManagedObjectModel", grdb, grdbSQLite, crypto, systemPackage]),
+      knows: [
+        "CSQLite", "StoreFiles", "PropertyLists", "ManagedObjectModel", grdb, grdbSQLite, crypto, systemPackage,
+      ]),
     floor(
       "Examination",
       knows: [
@@ -129,7 +132,9 @@ let package = Package(
     floor(
       "SupportBundle",
       knows: ["AgeEncryption", "Archives", "StoreFiles", systemPackage]),
-    floor("Damage", knows: ["StoreFiles", "SQLiteFormat", "ManagedObjectModel", grdb, systemPackage]),
+    floor(
+      "Damage",
+      knows: ["StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
       "Scrubbing",
