@@ -22,7 +22,6 @@ package final class PrivateFolder: Sendable {
   ) throws(FileError) {
     fileSystem = surroundings.fileSystem
     let root = temporary ?? FilePath(NSTemporaryDirectory())
-    path = root.appending("lazaret-\(surroundings.makeUUID())")
     let free = try fileSystem.freeSpace(at: root)
     guard free >= bytes else {
       throw FileError(
@@ -30,8 +29,17 @@ package final class PrivateFolder: Sendable {
         hint: "Free \(bytes - free) bytes there, or set TMPDIR to a folder on another disk.",
         details: .init(neededBytes: bytes))
     }
-    try fileSystem.makeDirectory(path, permissions: .ownerReadWriteExecute)
+    try fileSystem.makeDirectory(root)
+    var path = root.appending("lazaret-\(surroundings.makeUUID())")
+    // What is there already is another's, whatever its name.
+    for _ in 0..<Self.attempts where try !fileSystem.makeNewDirectory(path) {
+      path = root.appending("lazaret-\(surroundings.makeUUID())")
+    }
+    self.path = path
   }
+
+  /// How many names are tried.
+  private static let attempts = 1000
 
   deinit {
     // What cannot be removed lies among the temporary files and harms nothing.
