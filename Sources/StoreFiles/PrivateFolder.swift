@@ -32,14 +32,19 @@ package final class PrivateFolder: Sendable {
     try fileSystem.makeDirectory(root)
     var path = root.appending("lazaret-\(surroundings.makeUUID())")
     // What is there already is another's, whatever its name.
-    for _ in 0..<Self.attempts where try !fileSystem.makeNewDirectory(path) {
+    var attempts = 1
+    while try !fileSystem.makeNewDirectory(path) {
+      guard attempts < Self.maximumAttempts else {
+        throw FileError(.alreadyExists, operation: operation, path: path, detail: "every name that was tried is taken")
+      }
+      attempts += 1
       path = root.appending("lazaret-\(surroundings.makeUUID())")
     }
     self.path = path
   }
 
-  /// How many names are tried.
-  private static let attempts = 1000
+  /// How many names are tried at most.
+  private static let maximumAttempts = 1000
 
   deinit {
     // What cannot be removed lies among the temporary files and harms nothing.
