@@ -52,29 +52,6 @@ struct FileShapeTests {
     #expect(result.report.remarks.contains { $0.contains("cut off") })
   }
 
-  @Test("A schema of every length on small pages, also where its root has one child and no cell")
-  func schemaLengths() throws {
-    var only = 0
-    for length in stride(from: 1, through: 140, by: 3) {
-      let filler = String(repeating: "x", count: length)
-      let scene = try PlainScene(
-        pragmas: "PRAGMA page_size = 512",
-        schema: "CREATE TABLE notes (id INTEGER PRIMARY KEY, title TEXT, \(filler)long1 TEXT, \(filler)long2 TEXT); "
-          + "CREATE TABLE other (id INTEGER PRIMARY KEY, title TEXT)"
-      ) { db in
-        for index in 1...60 {
-          try db.execute(sql: "INSERT INTO notes (id, title) VALUES (?, ?)", arguments: [index, "title \(index)"])
-        }
-      }
-      if scene.main[100] == 5, scene.main[103] == 0, scene.main[104] == 0 { only += 1 }
-      let result = try scene.salvage()
-      #expect(scene.missingRows(result) == 0, "\(length)")
-      #expect(scene.falseRows(result) == 0, "\(length)")
-      #expect(result.report.isComplete && result.report.causes.isEmpty, "\(length): \(result.report.remarks)")
-    }
-    #expect(only > 0, "no schema has such a root")
-  }
-
   @Test(
     "Every encoding, with a header that is right, zeroed or wrong", arguments: ["UTF-8", "UTF-16le", "UTF-16be"])
   func encodings(name: String) throws {
