@@ -137,7 +137,8 @@ extension Examination {
       let count = drift.differences.count
       health.notes.append(
         HealthNote(
-          "lacks-model-parts", .warning, "it differs from its own model in \(count) \(count == 1 ? "place" : "places")"))
+          "lacks-model-parts", .warning, "it differs from its own model in \(count) \(count == 1 ? "place" : "places")")
+      )
     }
     let mandatory = drift.remarks.filter { $0.code == "mandatory-column" }
     guard let first = mandatory.first else { return }
