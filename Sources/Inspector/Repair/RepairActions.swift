@@ -63,8 +63,9 @@ struct RepairActions: Sendable {
         return !observer.isCancelled
       }
       let outcome = RepairOutcome(path, try migrator.repair(path, options: options))
-      parts.repairs.note(
-        .init(outcome: outcome, scope: scope, date: parts.surroundings.now()), for: store.id)
+      // What stays as it is, and why, is on the page that asks.
+      guard outcome.backup != nil else { return JobOutcome(Self.words(outcome), .store(store.id, "repair")) }
+      parts.repairs.note(.init(outcome: outcome, scope: scope, date: parts.surroundings.now()), for: store.id)
       return JobOutcome(Self.words(outcome), .store(store.id, "repaired"))
     }
     return .running(job)

@@ -6,7 +6,7 @@ struct RepairedPage: InspectorPage {
   let store: ListedStore
   let done: RepairNotes.Done
 
-  /// The original in the list of backups; nil where it is there no more, or where nothing was repaired.
+  /// The original in the list of backups; nil where it is there no more.
   let original: StoreID?
   private let home: FilePath
 
@@ -21,16 +21,16 @@ struct RepairedPage: InspectorPage {
     self.done = done
     home = parts.home
     let backup = done.outcome.backup?.path
-    let backups = PagePart { try parts.catalogue.backups() }
-    original =
-      backups.value?.first { listed in
-        guard let backup, let (known, place) = listed.backup else { return false }
-        return place.path == backup.folder && known.id.description == backup.stem
-      }?.id
+    let found = PagePart {
+      try parts.catalogue.backups().first { listed in
+        guard let backup, let (known, place) = listed.backup, known.id.description == backup.stem else { return false }
+        return try parts.surroundings.fileSystem.realPath(place.path) == backup.folder
+      }
+    }
+    original = found.value??.id
   }
 
   private var outcome: RepairOutcome { done.outcome }
-  private var isNothing: Bool { outcome.backup == nil }
 
   var title: String { "Repair of \(store.name)" }
   var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
@@ -44,9 +44,7 @@ struct RepairedPage: InspectorPage {
 
   func content(_ frame: PageFrame) -> HTML {
     let state: HTML =
-      isNothing
-      ? .tag("nothing to repair")
-      : outcome.leavesSomething ? .tag("repaired, but for what is below", .warn) : .tag("repaired", .good)
+      outcome.leavesSomething ? .tag("repaired, but for what is below", .warn) : .tag("repaired", .good)
     return """
       <h1>\(title)</h1><p>\(state) <span class="soft">\(Words.time(done.date, now: frame.now))</span></p>\
       \(StoreTab.bar(store, nil))\

@@ -83,7 +83,7 @@ struct LiveStorePage: InspectorPage {
   }
 
   private func lastRepair(_ frame: PageFrame) -> HTML {
-    guard let repair, repair.outcome.backup != nil else { return .empty }
+    guard let repair else { return .empty }
     return .note(
       .good,
       """
