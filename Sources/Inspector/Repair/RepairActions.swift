@@ -50,6 +50,7 @@ struct RepairActions: Sendable {
   func repair(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
     let subject = try RepairSubject(store, parts)
     let (parts, path, migrator) = (parts, subject.files.main, try subject.migrator(parts))
+    let isOfApp = subject.modelName != nil
     let scope: RepairScope = form["data"] == "yes" ? .data : .structure
     let job = try parts.work.start(.repair, "Repair of \(store.name)", store: store.id, target: .store(store.id)) {
       observer in
@@ -62,7 +63,8 @@ struct RepairActions: Sendable {
         observer.report("repairing a copy, and checking it", nil)
         return !observer.isCancelled
       }
-      let outcome = RepairOutcome(path, try migrator.repair(path, options: options))
+      var outcome = RepairOutcome(path, try migrator.repair(path, options: options))
+      if !isOfApp { outcome.version = nil }
       // What stays as it is, and why, is on the page that asks.
       guard outcome.backup != nil else { return JobOutcome(Self.words(outcome), .store(store.id, "repair")) }
       parts.repairs.note(.init(outcome: outcome, scope: scope, date: parts.surroundings.now()), for: store.id)

@@ -37,7 +37,10 @@ final class RepairNotes: Sendable {
     return try dryRuns.value(key, of: subject.files, in: parts.surroundings.fileSystem) {
       var options = Migrator.Options()
       options.repair = scope
-      return try migrator.planRepair(subject.files.main, options: options)
+      var account = try migrator.planRepair(subject.files.main, options: options)
+      // A model that only the store carries is no version of the app's.
+      if subject.modelName == nil { account.version = nil }
+      return account
     }
   }
 

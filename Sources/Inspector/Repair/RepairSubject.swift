@@ -20,13 +20,15 @@ struct RepairSubject {
     self.files = files
     let examined = parts.examined(files, countsRecords: true)
     examination = examined.examination
-    if case .coreData(let bundle)? = examined.model?.model {
+    let found = examined.examination.value
+    if case .coreData(let bundle)? = examined.model?.model, found?.modelVersion != nil {
       self.bundle = bundle
       modelName = examined.model?.name
     } else {
-      // Without a model of the app's, the one that the store carries.
-      bundle = examined.examination.value?.storeModel.flatMap { model in
-        ModelBundle(name: "Store", versions: [ModelVersion(name: "Store", model: model, isCurrent: true)])
+      // Where no version of the app's is the store's own, the one that the store carries.
+      let name = "own model"
+      bundle = found?.storeModel.flatMap { model in
+        ModelBundle(name: name, versions: [ModelVersion(name: name, model: model, isCurrent: true)])
       }
       modelName = nil
     }
