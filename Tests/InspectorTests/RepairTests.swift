@@ -277,6 +277,24 @@ struct RepairTests {
     #expect(try browser.get("/stores/\(id)/repaired").text.contains("lazaret_values_changed"))
   }
 
+  @Test("of a quarantined store that was only repairable the page says that it can be released and repaired")
+  func quarantined() throws {
+    let bundle = try Self.bundle()
+    let (scene, path) = try Self.scene(bundle, Self.records, Self.drift)
+    var policy = OpeningPolicy()
+    policy.whenRepairable = .quarantine
+    policy.recoveryKitInterval = nil
+    policy.checkInterval = nil
+    let opening = try StoreCoordinator(model: .coreData(bundle), policy: policy, home: scene.home).open(path)
+    try opening.store.close()
+    let browser = try Browser(try scene.inspector([bundle]))
+    let id = try browser.id("quarantined", "App.sqlite")
+    #expect(try browser.get("/stores/\(id)").text.contains("it can be released and repaired there"))
+    // Only a store in its place is repaired.
+    #expect(try browser.get("/stores/\(id)/repair").status == .notFound)
+    #expect(try browser.post("/stores/\(id)/repair").status == .notFound)
+  }
+
   // MARK: Refusing
 
   /// A store that is not repaired, and the code of the reason.
