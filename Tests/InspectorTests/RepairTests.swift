@@ -349,6 +349,38 @@ struct RepairTests {
     #expect(try FolderContents(of: scene.home) == before)
   }
 
+  @Test(
+    "expressions that the tables of a store declare do not run in the inspector",
+    arguments: [
+      "ALTER TABLE ZCAR ADD COLUMN mine INTEGER CHECK (mine > 0)", "ALTER TABLE ZCAR ADD COLUMN mine AS (ZOWNER * 2)",
+      "CREATE INDEX mine ON ZCAR (ZOWNER) WHERE ZOWNER > 1", "CREATE INDEX mine ON ZCAR (ZOWNER + 1)",
+    ])
+  func declaredExpressions(statement: String) throws {
+    let bundle = try Self.bundle()
+    let (scene, _) = try Self.scene(bundle, Self.records, Self.drift, statement)
+    let browser = try Browser(try scene.inspector([bundle]))
+    let id = try browser.id("live", "App.sqlite")
+    let before = try FolderContents(of: scene.home)
+    let asks = try browser.json("/stores/\(id)/repair.json")
+    #expect(try Self.object(asks, "obstacle")["code"] as? String == "schema-expressions")
+    #expect(try browser.post("/stores/\(id)/repair").status == .conflict)
+    #expect(try browser.get("/stores/\(id)").text.contains("1 missing column"))
+    #expect(try FolderContents(of: scene.home) == before)
+  }
+
+  @Test("what other tables of the app declare, and plain indexes and defaults, keep no store from its repair")
+  func harmlessDeclarations() throws {
+    let bundle = try Self.bundle()
+    let (scene, path) = try Self.scene(
+      bundle, Self.records, Self.drift, "CREATE TABLE own (a INTEGER CHECK (a > 0), b AS (a + 1))",
+      "CREATE INDEX mine ON ZCAR (ZOWNER DESC)", "ALTER TABLE ZCAR ADD COLUMN asChecked INTEGER DEFAULT -1")
+    let browser = try Browser(try scene.inspector([bundle]))
+    let id = try browser.id("live", "App.sqlite")
+    let job = try browser.run("/stores/\(id)/repair")
+    #expect(job.state == .done, "\(job)")
+    #expect(try Self.rows(path, "SELECT ZWHEELS, asChecked FROM ZCAR WHERE Z_PK = 1") == ["4|-1"])
+  }
+
   @Test("a store that another connection writes to is left alone")
   func locked() throws {
     let bundle = try Self.bundle()

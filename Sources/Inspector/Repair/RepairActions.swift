@@ -26,7 +26,7 @@ struct RepairActions: Sendable {
         "Keeps the original, whole, in \(printable(originals(of: subject.files).string)). Restoring it undoes the repair.",
         "Close the app before: a store that is in use stays where it is.",
       ], button: "Repair")
-    form.obstacle = subject.obstacle
+    form.obstacle = try subject.obstacle ?? subject.declarations(in: parts.surroundings.fileSystem)
     guard form.obstacle == nil else { return form }
     form.choices = [
       .flag(
