@@ -77,7 +77,7 @@ extension Migrator {
     /// The step in words.
     var name: String { MigrationStep.repairName(of: version) }
 
-    /// Repairs a copy that nobody else opens, and brings everything into its main file.
+    /// Repairs a copy that is open nowhere else, and brings everything into its main file.
     ///
     /// - Parameter aside: where what a repair of records takes out goes; there is no such file yet.
     func run(

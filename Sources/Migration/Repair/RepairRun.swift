@@ -13,6 +13,9 @@ struct RepairRun {
   let layout: StoreLayout
   let side: InferenceSide
 
+  /// What the model asks of references and of values that must be unique.
+  let rules: RecordRules
+
   /// The schema of the copy before the repair.
   let found: SQLSchema
 
@@ -28,7 +31,7 @@ struct RepairRun {
   /// The old and the new number of entities whose records have other numbers than the model's, by table.
   var renumberings: [String: [Int: Int]] = [:]
 
-  /// Attributes that got values, so that losing these again is nobody's loss.
+  /// Attributes that got values, so that no later step loses anything by dropping them again.
   var made = MadeValues()
 
   /// Values for the records of some entities of a table.
@@ -47,6 +50,7 @@ struct RepairRun {
     self.database = database
     layout = entry.layout
     side = entry.side
+    rules = RecordRules(entry.layout)
     found = try SQLSchema(database)
     drift = try StoreDrift(in: database, of: entry.layout)
     account = RepairAccount(version: version, scope: scope)
