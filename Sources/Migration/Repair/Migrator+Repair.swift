@@ -13,7 +13,11 @@ extension Migrator {
   /// - Throws: `MigrationError`: `repair-refused` for what cannot be made good without guessing, `source-model-missing` where
   ///   the store's own model is not at hand; the store is then as it was.
   public func repair(_ path: FilePath, options: Options = Options()) throws(MigrationError) -> Result {
-    try migrate(path, options: Self.repairing(options))
+    do throws(MigrationError) {
+      return try migrate(path, options: Self.repairing(options))
+    } catch {
+      throw error.ofRepair
+    }
   }
 
   /// Says what a repair would do; touches nothing.
@@ -37,7 +41,7 @@ extension Migrator {
     } catch {
       var error = MigrationError(database: error, path: path)
       if error.path == nil { error.path = path }
-      throw error
+      throw error.ofRepair
     }
   }
 
@@ -156,7 +160,11 @@ extension Migrator {
     try requireSpace(for: run, .rebuild)
     let source = run.source
     let (account, made) = try reading(source, members) { () throws(MigrationError) in
-      try verified(repair, source.path, folder.unfinished(number), aside: folder.asidePath)
+      do throws(MigrationError) {
+        return try verified(repair, source.path, folder.unfinished(number), aside: folder.asidePath)
+      } catch {
+        throw error.ofRepair
+      }
     }
     if !account.setsAside { try filing { () throws(FileError) in try folder.removeAside() } }
     run.journal.made = made

@@ -104,7 +104,7 @@ struct RepairRun {
 
   /// The error for what cannot be repaired without guessing.
   static func refused(_ detail: String, hint: String? = nil) -> MigrationError {
-    MigrationError(.repairRefused, operation: "repair the store", detail: detail, hint: hint)
+    MigrationError(.repairRefused, operation: MigrationErrorKind.repairOperation, detail: detail, hint: hint)
   }
 
   /// A table of the copy, without regard to the case of letters.
