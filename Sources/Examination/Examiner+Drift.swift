@@ -30,7 +30,7 @@ extension Examiner {
       let hashes = examination.metadata?.versionHashes, !examination.countedNumbers.isEmpty
     else { return }
     for (table, numbers) in examination.countedNumbers {
-      outline.entityNumbers[StoreOutline.key(table), default: []].formUnion(numbers)
+      outline.note(numbers, in: table)
     }
     let drift = StoreDrift(of: outline, to: layout, hashes: hashes)
     guard drift != examination.drift else { return }
@@ -123,8 +123,9 @@ extension Examiner {
     let last = try database.lastRow(root: table.rootPage, payloadLimit: 512)
     outline.highestKeys[StoreOutline.key(name)] = last?.rowid
     guard let column = definition.column(named: "Z_ENT") else { return }
-    let numbers = [first, last].compactMap { row in row.flatMap { definition.values(of: $0)[column].integer } }
-    outline.entityNumbers[StoreOutline.key(name)] = Set(numbers)
+    let numbers = [first, last].compactMap(\.self).map { definition.values(of: $0)[column].integer }
+    let isNullSeen = Self.hasLocalEntityNumbers(definition)
+    outline.note(numbers.filter { $0 != nil || isNullSeen }, in: name)
   }
 }
 

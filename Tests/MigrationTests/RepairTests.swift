@@ -267,8 +267,27 @@ struct RepairTests {
     #expect(try FolderContents(of: scene.folder.path) == before)
   }
 
-  @Test func numbersThatNothingKnowsAreRefused() throws {
-    let scene = try Self.scene("UPDATE ZTAG SET Z_ENT = 77")
+  /// A table that holds one entity's records says itself what they are, whatever number they have.
+  @Test(arguments: ["77", "1", "NULL", "'Tag'"])
+  func recordsOfTheOnlyEntityOfATableGetItsNumber(number: String) throws {
+    let scene = try Self.scene(
+      "CREATE TABLE ACHANGE (Z_PK INTEGER PRIMARY KEY, ZENTITY INTEGER, ZENTITYPK INTEGER)",
+      "INSERT INTO ACHANGE VALUES (1, 2, 1)",
+      "INSERT INTO ZTAG (Z_PK, Z_ENT, Z_OPT, ZLABEL) VALUES (4, 2, 1, 'four'), (6, 2, 1, 'six')",
+      "UPDATE Z_PRIMARYKEY SET Z_MAX = 6 WHERE Z_NAME = 'Tag'",
+      "UPDATE ZTAG SET Z_ENT = \(number) WHERE Z_PK = 4")
+    let result = try Migrator(try bundle(Self.current), surroundings: .still()).repair(scene.store)
+    #expect(result.repair?.changes.map(\.kind) == [.entityNumbers] && result.repair?.changes.first?.rows == 1)
+    #expect(
+      try scene.rows("SELECT Z_PK, Z_ENT, ZLABEL FROM ZTAG ORDER BY 1") == ["1|2|old", "4|2|four", "6|2|six"])
+    // The numbers of Z_PRIMARYKEY were right, and so is the history.
+    #expect(try scene.rows("SELECT ZENTITY, ZENTITYPK FROM ACHANGE") == ["2|1"])
+    #expect(try Migrator(try bundle(Self.current), surroundings: .still()).repair(scene.store).isNothing)
+  }
+
+  @Test(arguments: ["77", "NULL"])
+  func numbersThatNothingKnowsAreRefused(number: String) throws {
+    let scene = try Self.scene("UPDATE ZVEHICLE SET Z_ENT = \(number) WHERE Z_PK = 5")
     let error = #expect(throws: MigrationError.self) {
       try Migrator(try bundle(Self.current), surroundings: .still()).repair(scene.store)
     }

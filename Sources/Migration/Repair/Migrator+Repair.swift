@@ -86,7 +86,7 @@ extension Migrator {
     /// - Parameter aside: where what a repair of records takes out goes; there is no such file yet.
     func run(
       on copy: FilePath, aside: FilePath
-    ) throws(MigrationError) -> (account: RepairAccount, made: MadeValues, renumberings: [String: [Int: Int]]) {
+    ) throws(MigrationError) -> (account: RepairAccount, made: MadeValues, renumberings: [String: Renumbering]) {
       let connection = try StepConnection(copy, .write, referenceDate: referenceDate)
       let outcome = try connection.run { database in
         // Both version bytes of the header say WAL, as in every store of Core Data's (format section 3.1).

@@ -28,8 +28,8 @@ struct RepairRun {
   /// What has been done so far.
   var account: RepairAccount
 
-  /// The old and the new number of entities whose records have other numbers than the model's, by table.
-  var renumberings: [String: [Int: Int]] = [:]
+  /// The numbers that records get which have others than the model's, by table.
+  var renumberings: [String: Renumbering] = [:]
 
   /// Attributes that got values, so that no later step loses anything by dropping them again.
   var made = MadeValues()

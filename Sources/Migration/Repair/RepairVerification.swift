@@ -14,7 +14,7 @@ struct RepairVerification {
   let account: RepairAccount
 
   /// Whether records got the numbers of the model, and which ones, by table.
-  let renumberings: [String: [Int: Int]]
+  let renumberings: [String: Renumbering]
 
   /// What a repair of records has taken out; nil where records were not repaired.
   let aside: FilePath?
@@ -187,9 +187,7 @@ struct RepairVerification {
         .flatMap { layout.entity(named: $0.destinationEntityName)?.tableName }
     default: return nil
     }
-    guard let numbers = hierarchy.flatMap({ renumberings[$0] }) else { return nil }
-    let name = "o.\(SQLText.quotedIdentifier(column))"
-    let cases = numbers.sorted { $0.key < $1.key }.map { "WHEN \($0.key) THEN \($0.value)" }.joined(separator: " ")
-    return "CASE \(name) \(cases) ELSE \(name) END"
+    return hierarchy.flatMap { renumberings[$0] }?
+      .sql(of: "o.\(SQLText.quotedIdentifier(column))", isOwn: role == .entityNumber)
   }
 }

@@ -194,6 +194,9 @@ struct DriftComparison {
   /// Compares the entity numbers in rows, as far as they were looked at, with those of the tables' hierarchies.
   mutating func compareRows() {
     for table in layout.tables {
+      if outline.tablesWithoutNumbers.contains(StoreOutline.key(table.name)) {
+        drift.differences.append(.missingNumbersInRows(table: table.name))
+      }
       guard let found = outline.entityNumbers[StoreOutline.key(table.name)],
         let root = layout.entity(named: table.rootEntityName)
       else { continue }

@@ -22,7 +22,7 @@ extension StoreDrift.Difference {
     case .missingTrigger(let trigger):
       "trigger \(printable(trigger.name)) of table \(printable(trigger.tableName)) is missing"
     case .missingKeyRow, .otherEntityNumber, .otherParentNumber, .otherEntityName, .lowKeyMaximum,
-      .otherNumbersInRows, .otherModelCached:
+      .otherNumbersInRows, .missingNumbersInRows, .otherModelCached:
       bookkeepingWords
     }
   }
@@ -52,6 +52,7 @@ extension StoreDrift.Difference {
       rows of table \(printable(table)) have entity numbers that are not of its hierarchy: \
       \(numbers.prefix(5).map { "\($0)" }.joined(separator: ", "))\(numbers.count > 5 ? " and more" : "")
       """
+    case .missingNumbersInRows(let table): "rows of table \(printable(table)) have no entity number"
     default: "the model in Z_MODELCACHE is not the one that the metadata names"
     }
   }

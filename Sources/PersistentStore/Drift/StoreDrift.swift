@@ -75,6 +75,9 @@ extension StoreDrift {
     /// Rows of a hierarchy's table have numbers of entities that are not of that hierarchy in the model, ascending.
     case otherNumbersInRows(table: String, numbers: [Int64])
 
+    /// Rows of a hierarchy's table have no number of an entity: NULL, or something that is no integer.
+    case missingNumbersInRows(table: String)
+
     /// The model in `Z_MODELCACHE` is not the one that the metadata names.
     case otherModelCached
   }
@@ -104,7 +107,7 @@ extension StoreDrift.Difference {
     case .missingTrigger: "missing-trigger"
     case .missingKeyRow: "missing-key-row"
     case .otherParentNumber, .otherEntityName: "wrong-key-row"
-    case .otherEntityNumber, .otherNumbersInRows: "other-entity-number"
+    case .otherEntityNumber, .otherNumbersInRows, .missingNumbersInRows: "other-entity-number"
     case .lowKeyMaximum: "low-key-maximum"
     case .otherModelCached: "other-model-cached"
     }
@@ -121,7 +124,7 @@ extension StoreDrift.Difference {
     case .missingIndex(let index): index.name
     case .missingSpatialIndex(let index): index.name
     case .missingTrigger(let trigger): trigger.name
-    case .otherNumbersInRows(let table, _): table
+    case .otherNumbersInRows(let table, _), .missingNumbersInRows(let table): table
     case .missingKeyRow, .otherEntityNumber, .otherParentNumber, .otherEntityName, .lowKeyMaximum, .otherModelCached:
       nil
     }
@@ -139,7 +142,9 @@ extension StoreDrift.Difference {
       .otherEntityName(let entity, _), .lowKeyMaximum(let entity, _, _):
       entity.name
     case .missingIndex(let index): index.purpose.entityName
-    case .missingBookkeepingTable, .missingJoinColumn, .otherNumbersInRows, .otherModelCached: nil
+    case .missingBookkeepingTable, .missingJoinColumn, .otherNumbersInRows, .missingNumbersInRows,
+      .otherModelCached:
+      nil
     }
   }
 
@@ -160,7 +165,7 @@ extension StoreDrift.Difference {
     case .missingSpatialIndex(let index): index.statement
     case .missingTrigger(let trigger): trigger.statement
     case .missingKeyRow, .otherEntityNumber, .otherParentNumber, .otherEntityName, .lowKeyMaximum,
-      .otherNumbersInRows, .otherModelCached:
+      .otherNumbersInRows, .missingNumbersInRows, .otherModelCached:
       nil
     }
   }

@@ -29,12 +29,22 @@ extension StoreOutline {
         highestKeys[Self.key(table.name)] = try Int64.fetchOne(database, sql: "SELECT max(Z_PK) FROM main.\(name)")
       }
       if columns.contains("Z_ENT") {
-        entityNumbers[Self.key(table.name)] = Set(
-          try DatabaseValue.fetchAll(database, sql: "SELECT DISTINCT Z_ENT FROM main.\(name)")
-            .compactMap { Self.integer($0) })
+        let values = try DatabaseValue.fetchAll(database, sql: "SELECT DISTINCT Z_ENT FROM main.\(name)")
+        note(values.map(Self.integer), in: table.name)
       }
     }
     try readCachedModel(database, isThere: names["Z_MODELCACHE"] != nil)
+  }
+
+  /// Notes the entity numbers of some rows of a table; nil stands for what is no integer.
+  package mutating func note(_ numbers: some Sequence<Int64?>, in table: String) {
+    for number in numbers {
+      if let number {
+        entityNumbers[Self.key(table), default: []].insert(number)
+      } else {
+        tablesWithoutNumbers.insert(Self.key(table))
+      }
+    }
   }
 
   private mutating func readSchema(_ database: Database) throws {

@@ -125,6 +125,9 @@ package struct StoreOutline: Sendable, Hashable {
   /// The entity numbers met in rows of tables, under their upper-cased names, as far as these were looked at.
   package var entityNumbers: [String: Set<Int64>] = [:]
 
+  /// The tables with rows whose entity number is no integer, under their upper-cased names, as far as these were looked at.
+  package var tablesWithoutNumbers: Set<String> = []
+
   /// The model that the store carries.
   package var cachedModel = CachedModel.none
 
