@@ -209,6 +209,24 @@ struct RepairTests {
     #expect(try FileSystem().contents(of: scene.store, limit: 1 << 24) == before)
   }
 
+  /// The default of an attribute that must be unique is for one record: several would break the constraint.
+  @Test(arguments: [1, 3])
+  func aDefaultThatMustBeUniqueIsNotGivenTwice(count: Int) throws {
+    let model = model(
+      entity(
+        "Note", attribute("code", optional: false, default: .string("none")), attribute("text"), unique: [["code"]]))
+    let rows = (1...count).map { "(\($0), 1, 1, 'c\($0)', 't')" }.joined(separator: ", ")
+    let scene = try MigrationScene(
+      model, "INSERT INTO ZNOTE (Z_PK, Z_ENT, Z_OPT, ZCODE, ZTEXT) VALUES \(rows)", "DROP INDEX Z_Note_UNIQUE_code",
+      "ALTER TABLE ZNOTE DROP COLUMN ZCODE")
+    let result = try Migrator(try bundle(model), surroundings: .still()).repair(scene.store)
+    #expect(result.repair?.changes.map(\.kind) == [.column, .uniqueIndex])
+    #expect(result.repair?.leftOut.map(\.kind) == (count == 1 ? [] : [.missingValue]))
+    #expect(
+      try scene.rows("SELECT Z_PK, ZCODE FROM ZNOTE ORDER BY 1")
+        == (1...count).map { "\($0)|\(count == 1 ? "none" : "NULL")" })
+  }
+
   @Test func whatTheAppAddedStays() throws {
     let scene = try Self.scene(
       "CREATE TABLE own (k INTEGER PRIMARY KEY, v TEXT COLLATE NOCASE)", "INSERT INTO own VALUES (3, 'Ä'), (8, x'00')",

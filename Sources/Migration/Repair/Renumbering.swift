@@ -2,7 +2,7 @@ internal import ManagedObjectModel
 internal import PersistentStore
 
 /// The entity numbers that the records of a hierarchy get.
-struct Renumbering: Hashable {
+package struct Renumbering: Hashable {
   /// The new number of each number that the records have and the model gives to another entity, or to none.
   var numbers: [Int: Int]
 

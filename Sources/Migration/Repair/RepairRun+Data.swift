@@ -12,12 +12,26 @@ extension RepairRun {
   /// Puts records and references right; what a model without a default lacks is only told.
   mutating func repairRecords() throws {
     guard account.scope == .data else { return }
+    try requirePrimaryKeys()
     try setDuplicatesAside()
     try cutDanglingReferences()
     try removeDanglingPairs()
     try joinOneSidedRelationships()
     try giveMandatoryValues()
     if account.setAsideRows > 0 || account.changedValues > 0 { try renewDerivedValues() }
+  }
+
+  /// Refuses where records cannot be told apart: what is noted of a record is noted under its primary key.
+  private func requirePrimaryKeys() throws {
+    for name in layout.tables.map(\.name) + layout.joinTables.map(\.name) {
+      guard let table = foundTable(name), try rows(of: name) > 0 else { continue }
+      let key = table.columns.filter { $0.primaryKeyPosition > 0 }.map { "\($0.name) \($0.declaredType)".uppercased() }
+      let hasRowids = try Bool.fetchOne(
+        database, sql: "SELECT wr = 0 FROM pragma_table_list(?) WHERE schema = 'main'", arguments: [table.name])
+      guard hasRowids != true || layout.table(named: name) != nil && key != ["Z_PK INTEGER"] else { continue }
+      throw Self.refused(
+        "table \(printable(name)) is without the primary key of the model, so that its records cannot be told apart")
+    }
   }
 
   /// Makes the tables that everything taken out goes to.
@@ -43,6 +57,7 @@ extension RepairRun {
   ) throws -> Int {
     let (name, key) = (SQLText.identifier(table), SQLText.identifier(column))
     let rows = "\(condition) AND o.\(key) IS NOT (\(value))"
+    let earlier = try Int64.fetchOne(database, sql: "SELECT max(rowid) FROM aside.lazaret_values_changed") ?? 0
     try database.execute(
       sql: "INSERT INTO aside.lazaret_values_changed SELECT ?, ?, o.Z_PK, o.\(key), (\(value)) FROM main.\(name) AS o "
         + "WHERE \(rows)", arguments: [table, column])
@@ -53,6 +68,10 @@ extension RepairRun {
       arguments: [table, column])
     let changed = database.changesCount
     account.changedValues += changed
+    // A column may take a value as another: 0.0 as the integer 0. What is noted is what the row has now.
+    try database.execute(
+      sql: "UPDATE aside.lazaret_values_changed AS c SET \"after\" = "
+        + "(SELECT o.\(key) FROM main.\(name) AS o WHERE o.Z_PK = c.\"row\") WHERE c.rowid > ?", arguments: [earlier])
     return changed
   }
 
@@ -184,14 +203,20 @@ extension RepairRun {
           return MandatoryAttribute(
             column: column, table: table, entity: entity, property: property,
             literal: literal == "NULL" || isUnique ? nil : literal,
-            obstacle: literal == "NULL" ? "has no default" : "must be unique, which its default is not")
+            obstacle: literal == "NULL" ? Self.noDefault : Self.noSharedDefault)
         }
       }
     }
   }
 
+  /// Why a mandatory attribute gets no value, in words.
+  static let noDefault = "has no default"
+
+  /// Why a mandatory attribute that has a default does not get it, in words.
+  static let noSharedDefault = "must be unique, which its default is not"
+
   /// Whether a constraint of the model's, or a unique index of the app's, is about a column: a default would break it.
-  private func mustBeUnique(_ column: String, in table: String) -> Bool {
+  func mustBeUnique(_ column: String, in table: String) -> Bool {
     let isOfModel = layout.indexes.contains { index in
       index.isUnique && index.tableName == table && index.columns.contains { $0.name == column }
     }

@@ -1,13 +1,13 @@
 internal import GRDB
 internal import ManagedObjectModel
-internal import PersistentStore
+package import PersistentStore
 internal import StoreFiles
-internal import SystemPackage
+package import SystemPackage
 
 /// The checks that a repaired copy must pass before it may take the place of its original.
 ///
 /// Nothing of what the repair did counts here: both files are looked at anew, through connections that change neither.
-struct RepairVerification {
+package struct RepairVerification {
   let layout: StoreLayout
 
   /// What the repair says of itself: only what it tells may differ.
@@ -19,13 +19,29 @@ struct RepairVerification {
   /// What a repair of records has taken out; nil where records were not repaired.
   let aside: FilePath?
 
+  /// The checks of a repair.
+  ///
+  /// - Parameters:
+  ///   - layout: that of the store's own model.
+  ///   - account: what the repair says of itself.
+  ///   - renumberings: the numbers that records have got, by table.
+  ///   - aside: what a repair of records has taken out; nil where records were not repaired.
+  package init(
+    layout: StoreLayout, account: RepairAccount, renumberings: [String: Renumbering] = [:], aside: FilePath?
+  ) {
+    self.layout = layout
+    self.account = account
+    self.renumberings = renumberings
+    self.aside = aside
+  }
+
   /// Checks the copy.
   ///
   /// - Parameters:
   ///   - target: the repaired copy.
   ///   - source: what it is a copy of.
   /// - Throws: `migration-verification-failed`.
-  func check(_ target: FilePath, against source: FilePath) throws(MigrationError) {
+  package func check(_ target: FilePath, against source: FilePath) throws(MigrationError) {
     let connection = try StepConnection(target, .immutable, attaching: [source] + (aside.map { [$0] } ?? []))
     try connection.read { database in
       try database.execute(
@@ -37,6 +53,8 @@ struct RepairVerification {
       try checkDrift(database)
       try checkObjects(database)
       try checkMetadata(database)
+      try checkNumbers(database)
+      try checkAside(database)
       let tables = try String.fetchAll(
         database,
         sql: """
@@ -48,7 +66,7 @@ struct RepairVerification {
     try connection.close()
   }
 
-  private func failed(_ detail: String) -> MigrationError {
+  func failed(_ detail: String) -> MigrationError {
     MigrationError(.verificationFailed, operation: "verify the repaired store", detail: detail)
   }
 
@@ -58,11 +76,52 @@ struct RepairVerification {
   private func checkDrift(_ database: Database) throws {
     let leftOut = Set(account.leftOut.map(\.name))
     let rest = try StoreDrift(in: database, of: layout).differences.filter { difference in
-      guard case .missingIndex(let index) = difference else { return true }
-      return !leftOut.contains(index.name)
+      guard case .missingIndex(let index) = difference, leftOut.contains(index.name) else { return true }
+      return try !cannotBeAdded(index, database)
     }
     guard let first = rest.first else { return }
     throw failed("it still lacks something: \(first.words)" + (rest.count > 1 ? " (and \(rest.count - 1) more)" : ""))
+  }
+
+  /// Whether an index that was told as left out has to be: its name is taken, or rows of its table have the same values.
+  private func cannotBeAdded(_ index: IndexLayout, _ database: Database) throws -> Bool {
+    let isTaken = try Bool.fetchOne(
+      database, sql: "SELECT count(*) > 0 FROM main.sqlite_master WHERE upper(name) = upper(?) AND type <> 'trigger'",
+      arguments: [index.name])
+    if isTaken == true { return true }
+    guard index.isUnique else { return false }
+    let columns = index.columns.map { SQLText.identifier($0.name) }
+    let conditions = columns.map { "\($0) IS NOT NULL" } + [index.condition.map { "(\($0))" }].compactMap(\.self)
+    return try Bool.fetchOne(
+      database,
+      sql: "SELECT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(index.tableName)) "
+        + "WHERE \(conditions.joined(separator: " AND ")) GROUP BY \(columns.joined(separator: ", ")) "
+        + "HAVING count(*) > 1)") ?? false
+  }
+
+  /// Records have got the number of the entity that the original's `Z_PRIMARYKEY` calls by the old one, or of the only
+  /// one whose records the table can hold.
+  private func checkNumbers(_ database: Database) throws {
+    for (table, renumbering) in renumberings {
+      guard let root = layout.entities.first(where: { $0.isRoot && $0.tableName == table }) else {
+        throw failed("table \(printable(table)) holds no entity")
+      }
+      if let sole = renumbering.sole {
+        guard sole == layout.soleNumber(ofRoot: root.name) else {
+          throw failed("records of table \(printable(table)) have got the number of another entity")
+        }
+        continue
+      }
+      for (before, after) in renumbering.numbers {
+        let name = try String.fetchOne(
+          database, sql: "SELECT Z_NAME FROM old.Z_PRIMARYKEY WHERE Z_ENT = ?", arguments: [before])
+        let entity = layout.entity(numbered: after)
+        let former = entity.flatMap { layout.model.entities[$0.name]?.renamingIdentifier }
+        guard let entity, root.numbers.contains(after), let name, name == entity.name || name == former else {
+          throw failed("records of table \(printable(table)) have got the number of another entity")
+        }
+      }
+    }
   }
 
   /// Every table, index, trigger and view that was there is there as it was; tables may have got columns.
@@ -121,6 +180,7 @@ struct RepairVerification {
         database, sql: "SELECT wr = 0 FROM pragma_table_list(?) WHERE schema = 'old'", arguments: [table])
       ?? false
     let taken = Set(columns.map { $0.lowercased() })
+    let noted = try notedColumns(of: table, database)
     let before = try Int.fetchOne(database, sql: "SELECT count(*) FROM old.\(name)") ?? 0
     let after = try Int.fetchOne(database, sql: "SELECT count(*) FROM main.\(name)") ?? 0
     guard hasRowids, let rowid = ["rowid", "_rowid_", "oid"].first(where: { !taken.contains($0) }) else {
@@ -136,7 +196,7 @@ struct RepairVerification {
       try Int.fetchOne(
         database,
         sql: "SELECT count(*) FROM old.\(name) AS o CROSS JOIN main.\(name) AS n ON n.\(rowid) = o.\(rowid) "
-          + "WHERE \(SQLText.all(columns.map { condition($0, table, rowid) }))") ?? 0
+          + "WHERE \(SQLText.all(columns.map { condition($0, table, isNoted: noted.contains($0)) }))") ?? 0
     let removed = try setAsideRows(of: table, columns, rowid, database)
     guard kept == after, kept + removed == before else { throw differs(table, before - kept - removed) }
   }
@@ -145,39 +205,8 @@ struct RepairVerification {
     failed("\(rows) rows of table \(printable(table)) are not as they were")
   }
 
-  /// The rows of a table that are there no more, and lie with every value among what was set aside.
-  private func setAsideRows(
-    of table: String, _ columns: [String], _ rowid: String, _ database: Database
-  ) throws -> Int {
-    let place = "lazaret_set_aside_\(table)"
-    guard aside != nil,
-      try Bool.fetchOne(
-        database, sql: "SELECT count(*) > 0 FROM aside.sqlite_master WHERE name = ?", arguments: [place]) == true
-    else { return 0 }
-    let name = SQLText.quotedIdentifier(table)
-    let conditions = columns.map { condition($0, table, nil) }
-    return try Int.fetchOne(
-      database,
-      sql: "SELECT count(*) FROM old.\(name) AS o JOIN aside.\(SQLText.quotedIdentifier(place)) AS n "
-        + "ON n.lazaret_key = o.\(rowid) WHERE \(SQLText.all(conditions)) AND NOT EXISTS "
-        + "(SELECT 1 FROM main.\(name) AS m WHERE m.\(rowid) = o.\(rowid))") ?? 0
-  }
-
-  /// That a value is the same, byte by byte and of the same class.
-  ///
-  /// - Parameter rowid: how the row is called; with it, a value that was noted as changed, as it was, may be another.
-  private func condition(_ column: String, _ table: String, _ rowid: String?) -> String {
-    let name = SQLText.quotedIdentifier(column)
-    let old = renumbered(column, table) ?? "o.\(name)"
-    let same = "(n.\(name) COLLATE BINARY IS \(old) COLLATE BINARY AND typeof(n.\(name)) = typeof(o.\(name)))"
-    guard aside != nil, let rowid else { return same }
-    let (inTable, ofColumn) = (SQLText.literal(table), SQLText.literal(column))
-    return "(\(same) OR EXISTS (SELECT 1 FROM aside.lazaret_values_changed AS c WHERE c.\"table\" = \(inTable) "
-      + "AND c.\"column\" = \(ofColumn) AND c.\"row\" = o.\(rowid) AND c.\"before\" IS \(old)))"
-  }
-
   /// The number that a record's entity has now; nil for other columns.
-  private func renumbered(_ column: String, _ table: String) -> String? {
+  func renumbered(_ column: String, _ table: String) -> String? {
     guard !renumberings.isEmpty, let role = layout.role(ofColumn: column, table: table) else { return nil }
     var hierarchy: String?
     switch role {
