@@ -44,7 +44,8 @@ extension Examiner {
 
   /// The schema, as far as it concerns the tables of a layout.
   private static func outline(of schema: Schema, _ layout: StoreLayout) -> StoreOutline {
-    let expected = Set((layout.tables.map(\.name) + layout.joinTables.map(\.name)).map(StoreOutline.key))
+    let names = layout.tables.map(\.name) + layout.joinTables.map(\.name) + StoreLayout.bookkeepingTableNames
+    let expected = Set(names.map(StoreOutline.key))
     var outline = StoreOutline()
     for entry in schema.entries {
       switch entry.kind {
@@ -74,7 +75,9 @@ extension Examiner {
         name: column.name, declaredType: column.declaredType,
         isMandatory: column.isNotNull && !column.hasDefault && column.generation == nil && !column.isPrimaryKey)
     }
-    outline.tables.append(.init(name: entry.name, columns: columns, isVirtual: definition.isVirtual))
+    let alias = definition.rowidAlias.map { definition.columns[$0].name }
+    outline.tables.append(
+      .init(name: entry.name, columns: columns, isVirtual: definition.isVirtual, rowidAlias: alias))
     let keys = definition.rowidAlias == nil && !definition.primaryKey.isEmpty ? [definition.primaryKey] : []
     for (place, key) in (keys + definition.uniqueConstraints).enumerated() {
       outline.indexes.append(
@@ -87,14 +90,19 @@ extension Examiner {
   /// The most rows of `Z_PRIMARYKEY` that are read; a model has far fewer entities.
   private static let keyRowLimit = 65536
 
-  /// The rows of `Z_PRIMARYKEY`; nil where they cannot be read to their end.
+  /// The rows of `Z_PRIMARYKEY`; nil where they cannot be read to their end, or are in an index b-tree.
+  ///
+  /// A column that it lacks has no value, and without numbers there are no rows.
   private func keyRows(
     _ database: Database, _ schema: Schema, _ health: inout Health
   ) throws(FormatError) -> [StoreOutline.KeyRow]? {
     guard let table = schema.table(named: "Z_PRIMARYKEY"), table.rootPage > 0, let definition = table.tableDefinition,
-      let number = definition.column(named: "Z_ENT"), let name = definition.column(named: "Z_NAME"),
-      let parent = definition.column(named: "Z_SUPER"), let maximum = definition.column(named: "Z_MAX")
+      !definition.isWithoutRowid
     else { return nil }
+    guard let number = definition.column(named: "Z_ENT") else { return [] }
+    let (name, parent, maximum) = (
+      definition.column(named: "Z_NAME"), definition.column(named: "Z_SUPER"), definition.column(named: "Z_MAX")
+    )
     var rows = try database.rows(root: table.rootPage, payloadLimit: 1 << 16)
     var result: [StoreOutline.KeyRow] = []
     while let row = try rows.next() {
@@ -103,8 +111,8 @@ extension Examiner {
       guard let entity = values[number].integer else { continue }
       result.append(
         .init(
-          number: entity, name: values[name].string, parentNumber: values[parent].integer,
-          maximum: values[maximum].integer))
+          number: entity, name: name.flatMap { values[$0].string }, parentNumber: parent.flatMap { values[$0].integer },
+          maximum: maximum.flatMap { values[$0].integer }))
     }
     health.add(rows.findings)
     return rows.findings.hasDamage ? nil : result

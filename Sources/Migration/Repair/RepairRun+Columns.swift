@@ -48,6 +48,7 @@ extension RepairRun {
   private mutating func add(_ column: String, to table: JoinTableLayout) throws {
     let place = "column \(printable(column)) of join table \(printable(table.name))"
     let isOrder = column == table.sourceOrderColumn || column == table.destinationOrderColumn
+    if try !isOrder && remakeEmpty(table) { return }
     guard try isOrder || rows(of: table.name) == 0 else {
       throw Self.refused("\(place) is missing, so that its pairs cannot be told")
     }

@@ -232,10 +232,20 @@ extension RepairRun {
 
   /// Puts the store's own model into the place of another one.
   mutating func replaceModelCache() throws {
-    guard drift.differences.contains(.otherModelCached) else { return }
+    let lacksColumn = drift.differences.contains { difference in
+      if case .missingBookkeepingColumn("Z_MODELCACHE", _, _) = difference { true } else { false }
+    }
+    guard lacksColumn || drift.differences.contains(.otherModelCached) else { return }
     let bytes = Data(try layout.model.modelCache())
-    try database.execute(sql: "DELETE FROM Z_MODELCACHE")
-    try database.execute(sql: "INSERT INTO Z_MODELCACHE (Z_CONTENT) VALUES (?)", arguments: [bytes])
+    if lacksColumn {
+      // What else its rows hold is the app's.
+      try database.execute(sql: "UPDATE Z_MODELCACHE SET Z_CONTENT = ?", arguments: [bytes])
+    } else {
+      try database.execute(sql: "DELETE FROM Z_MODELCACHE")
+    }
+    try database.execute(
+      sql: "INSERT INTO Z_MODELCACHE (Z_CONTENT) SELECT ? WHERE NOT EXISTS (SELECT 1 FROM Z_MODELCACHE)",
+      arguments: [bytes])
     note(
       .modelCache, in: "Z_MODELCACHE", account.versionName,
       "the model that the store carries is replaced by that of its version")

@@ -64,6 +64,7 @@ struct RepairRun {
     do {
       // No code of the app's runs while its rows get values; triggers come back as they were.
       let triggers = try dropTriggers()
+      try completeBookkeeping()
       try resolveNumbers()
       try renumberRecords()
       try addTables()
@@ -199,6 +200,7 @@ struct RepairRun {
       switch remark {
       case .mandatoryColumn(let table, let column): leaveOut(.appColumn, in: table, column, remark.words)
       case .otherType(let table, let column, _, _): leaveOut(.column, in: table, column, remark.words)
+      case .otherPrimaryKey(let table, _): leaveOut(.otherObject, in: table, table, remark.words)
       case .otherObject(let name, _): leaveOut(.otherObject, in: name, name, remark.words)
       }
     }

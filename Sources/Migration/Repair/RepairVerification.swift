@@ -124,13 +124,23 @@ package struct RepairVerification {
     }
   }
 
+  /// The tables that may be declared anew: of the bookkeeping, and join tables, which have to be empty for it.
+  private var remadeTables: String {
+    let names = account.changes.filter { $0.kind == .remadeTable }.map(\.table).filter { name in
+      StoreLayout.bookkeepingTableNames.contains(name) || layout.joinTables.contains { $0.name == name }
+    }
+    return "(" + names.map(SQLText.literal).joined(separator: ", ") + ")"
+  }
+
   /// Every table, index, trigger and view that was there is there as it was; tables may have got columns.
   private func checkObjects(_ database: Database) throws {
+    let remade = remadeTables
     let lost = try Row.fetchAll(
       database,
       sql: """
         SELECT o.type, o.name FROM old.sqlite_master AS o WHERE NOT EXISTS (SELECT 1 FROM main.sqlite_master AS n
         WHERE n.type = o.type AND n.name = o.name AND n.tbl_name = o.tbl_name AND (n.sql IS o.sql OR o.type = 'table'))
+        AND NOT (o.sql IS NULL AND o.tbl_name IN \(remade))
         """)
     if let first = lost.first {
       let values = Array(first.databaseValues).map { String.fromDatabaseValue($0) ?? "" }
@@ -140,32 +150,57 @@ package struct RepairVerification {
       database,
       sql: """
         SELECT count(*) FROM old.sqlite_master AS t, pragma_table_xinfo(t.name, 'old') AS o WHERE t.rootpage > 0
-        AND t.type = 'table' AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(t.name, 'main') AS n WHERE n.cid = o.cid AND n.name = o.name
-        AND n.type = o.type AND n."notnull" = o."notnull" AND n.dflt_value IS o.dflt_value AND n.pk = o.pk)
+        AND t.type = 'table' AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(t.name, 'main') AS n WHERE n.name = o.name
+        AND (t.name IN \(remade) OR n.cid = o.cid AND n.type = o.type AND n."notnull" = o."notnull"
+        AND n.dflt_value IS o.dflt_value AND n.pk = o.pk))
         """)
     guard columns == 0 else { throw failed("\(columns ?? 0) columns are not as they were") }
   }
 
   /// The metadata is the same to the byte; rows of `Z_PRIMARYKEY` that are the framework's own stay, and no highest key falls.
   private func checkMetadata(_ database: Database) throws {
+    let metadata = try list(["Z_UUID", "Z_PLIST"], of: "Z_METADATA", database).joined(separator: ", ")
     let differing = try Int.fetchOne(
       database,
       sql: """
-        SELECT (SELECT count(*) FROM (SELECT * FROM old.Z_METADATA EXCEPT SELECT * FROM main.Z_METADATA))
-        + (SELECT count(*) FROM (SELECT * FROM main.Z_METADATA EXCEPT SELECT * FROM old.Z_METADATA))
+        SELECT (SELECT count(*) FROM (SELECT \(metadata) FROM old.Z_METADATA EXCEPT SELECT \(metadata) FROM main.Z_METADATA))
+        + (SELECT count(*) FROM (SELECT \(metadata) FROM main.Z_METADATA EXCEPT SELECT \(metadata) FROM old.Z_METADATA))
+        + abs((SELECT count(*) FROM old.Z_METADATA) - (SELECT count(*) FROM main.Z_METADATA))
         """)
     guard differing == 0 else { throw failed("its metadata is not as it was") }
-    guard
-      try Bool.fetchOne(database, sql: "SELECT count(*) > 0 FROM old.sqlite_master WHERE name = 'Z_PRIMARYKEY'") == true
-    else { return }
-    let fallen = try Int.fetchOne(
-      database,
-      sql: """
-        SELECT (SELECT count(*) FROM (SELECT * FROM old.Z_PRIMARYKEY WHERE Z_ENT > \(StoreRebuild.firstReservedNumber)
-        EXCEPT SELECT * FROM main.Z_PRIMARYKEY)) + (SELECT count(*) FROM old.Z_PRIMARYKEY AS o JOIN main.Z_PRIMARYKEY AS n
-        ON n.Z_NAME = o.Z_NAME WHERE n.Z_MAX < o.Z_MAX)
-        """)
+    let keys = try list(["Z_ENT", "Z_NAME", "Z_SUPER", "Z_MAX"], of: "Z_PRIMARYKEY", database)
+    guard !keys.isEmpty else { return }
+    let values = keys.map { $0 == "Z_NAME" ? $0 : "ifnull(CAST(\($0) AS INTEGER), 0)" }.joined(separator: ", ")
+    var fallen = 0
+    if keys.contains("Z_ENT") {
+      fallen +=
+        try Int.fetchOne(
+          database,
+          sql: "SELECT count(*) FROM (SELECT \(values) FROM old.Z_PRIMARYKEY WHERE CAST(Z_ENT AS INTEGER) > "
+            + "\(StoreRebuild.firstReservedNumber) EXCEPT SELECT \(values) FROM main.Z_PRIMARYKEY)") ?? 0
+    } else {
+      fallen +=
+        try Int.fetchOne(
+          database,
+          sql: "SELECT count(*) FROM old.Z_PRIMARYKEY WHERE Z_NAME NOT IN (SELECT Z_NAME FROM main.Z_PRIMARYKEY)") ?? 0
+    }
+    if keys.contains("Z_NAME"), keys.contains("Z_MAX") {
+      fallen +=
+        try Int.fetchOne(
+          database,
+          sql: "SELECT count(*) FROM old.Z_PRIMARYKEY AS o JOIN main.Z_PRIMARYKEY AS n ON n.Z_NAME = o.Z_NAME "
+            + "WHERE n.Z_MAX < CAST(o.Z_MAX AS INTEGER)") ?? 0
+    }
     guard fallen == 0 else { throw failed("rows of Z_PRIMARYKEY have gone, or their highest keys have fallen") }
+  }
+
+  /// Those of some columns that a table of the original had; none where it had no such table.
+  private func list(_ columns: [String], of table: String, _ database: Database) throws -> [String] {
+    let found = try String.fetchAll(
+      database,
+      sql: "SELECT upper(c.name) FROM old.sqlite_master AS t, pragma_table_info(t.name, 'old') AS c WHERE t.name = ? "
+        + "AND t.type = 'table'", arguments: [table])
+    return columns.filter(found.contains)
   }
 
   // MARK: Rows

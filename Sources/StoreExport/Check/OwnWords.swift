@@ -65,7 +65,7 @@ enum OwnWords {
     floa float folder folders followers follows forecast foreign foreignfile foreignjournal foreignlog foreignmodel
     foreignrun foreigntables foreseen form format formatversion former found foundby foundbycontent foundcolumns
     founddamage foundtables four fraction fractions fragment fragmentation fragmentcountwrong fragmented fragmentedbytes
-    fragments frame framecount framelength frames framesbypage framesperpiece frameworkversion free freeblock
+    fragments frame framecount framelength frames framesbypage framesperpiece framework frameworkversion free freeblock
     freeblockinvalid freeblocks freebytes freecount freelist freelistcount freelistcountwrong freelistdamaged
     freelistleaf freelisttrunk freelisttrunkinvalid freepage freespace fresh from frombackup fromindex ftyp full
     function gain gapbytes gapcount gappages gaps gave generated generation generator geometry geopoly give given gives
@@ -73,18 +73,18 @@ enum OwnWords {
     happens hard hasalias hasalltables hasany hasaside haschanged hascleantails hascommittedframes hascrossedlinks
     hasdamage hasdefault hasdescendingkey hasdigits hasdoubts hasended hasentitynumbers hasexpressions hasexternal
     hasforeignvalues hash hasher hashes hasinner haskeys haskeyword hasleftover haslistedrows haslogfile haslosses
-    haslostend hasmagic hasmain hasmark hasmetadata hasorphans hasotherpages hasotherrows hasothertrees hasplainpage
-    hasprefix hasreservedtypes hasroomforrivals hasrowid hasrowids hasrows hassignature hasstore hasstrangers hasstuck
-    hassubentities hassums hastriesleft hasunsaved hasusualfractions haswholepages haswholeschema have having head
-    header headercontradicted headerdestroyed headerend headerlength headeroffset headertruncated headline heads health
-    healthy heard heic heix held helps here hexadecimal hexadecimaldigits hidden hierarchy high highest highestgone
-    highestkey highestkeys highestpage hint histories history hold holder holds hole holes home html icloud icns
-    identifier identifiers identities identity ifdir iflnk ifnull ifreg ignore ignores ignoreslog image images immutable
-    impossible improperlink included incompatible increment incremental incrementalvacuum index indexcountdiffers
-    indexdefinition indexed indexedcolumns indexedvalues indexes indexesonly indexinterior indexlayout indexleaf
-    indexleftout inexact inferred infile info inherit init injournal inlog inner innerpages inode inpages input
-    inputoutput inrange inresult insert inserted insertedcount insertion inside inspect inspected install installation
-    installed installing instead instr integer integers integrity intercept interior interrupt interrupted
+    haslostend hasmagic hasmain hasmark hasmetadata hasorphans hasotherpages hasotherrows hasothershape hasothertrees
+    hasplainpage hasprefix hasreservedtypes hasroomforrivals hasrowid hasrowids hasrows hassignature hasstore
+    hasstrangers hasstuck hassubentities hassums hastriesleft hasunsaved hasusualfractions haswholepages haswholeschema
+    have having head header headercontradicted headerdestroyed headerend headerlength headeroffset headertruncated
+    headline heads health healthy heard heic heix held helps here hexadecimal hexadecimaldigits hidden hierarchy high
+    highest highestgone highestkey highestkeys highestpage hint histories history hold holder holds hole holes home html
+    icloud icns identifier identifiers identities identity ifdir iflnk ifnull ifreg ignore ignores ignoreslog image
+    images immutable impossible improperlink included incompatible increment incremental incrementalvacuum index
+    indexcountdiffers indexdefinition indexed indexedcolumns indexedvalues indexes indexesonly indexinterior indexlayout
+    indexleaf indexleftout inexact inferred infile info inherit init injournal inlog inner innerpages inode inpages
+    input inputoutput inrange inresult insert inserted insertedcount insertion inside inspect inspected install
+    installation installed installing instead instr integer integers integrity intercept interior interrupt interrupted
     interruptedtransaction interval into inuse invalid invalidargument invalidtext invalidtextcount invalidtexts inverse
     inwindow ioerr ioerror isabove isalone isaltered isamongcapitals isany isapart isarmored isascending isasked isatend
     isautovacuum isbad isbalanced isbeginning isbeside isbetter isbetweenpages isbeyondchance isbigendian isblob
@@ -101,15 +101,15 @@ enum OwnWords {
     islast islastin islastpage isleaf islegal islength isletter islikeanother islinked islisted islittle islive islocked
     islogapplied islogforeign islogmode islogown islostexact islow islower ismade ismandatory ismarked ismissing ismixed
     ismore ismostlypages ismostlystrange ismoved isnarrow isnear isneeded isnewerthanapp isnext isnotnull isnull
-    isnumber isofcoredata isofnewerapp isofrepair isofthisround isofunknownentity isolder isondisk isone isonly isopen
-    isordered isother isotherwriter isoutoforder isoutsidemodel isoverlaycontradicted isown isownname ispagecountvalid
-    ispartial ispartialindex isplain ispoint ispossible isprimarykey isproved isreached isread isreadable isreadonly
-    isreferenced isreflexive isrenumbered isreplacing isreportkept isreserved isroot isrough isrow issame issamename
-    issamenumber issegment issequence isshared issharpbefore issharpbehind isshort isshortest issign issingled issorted
-    issound issparse isstart isstore isstrict issure issuspect istable istaken istelling istext istextvalid isthere
-    isthorough istold istomany istoolarge istoolong istoomany istoomuch istoowide istorn istrusted isunbroken
-    isunchanged isuneven isunique isunknown isunsaved isuntyped isunusual isup isupper isusable isusableasis isvalid
-    isvaried isvirtual iswaiting iswalked iswanted iswatched iswellformed iswhole iswide iswithin iswithlosses
+    isnullseen isnumber isofcoredata isofnewerapp isofrepair isofthisround isofunknownentity isolder isondisk isone
+    isonly isopen isordered isother isotherwriter isoutoforder isoutsidemodel isoverlaycontradicted isown isownname
+    ispagecountvalid ispartial ispartialindex isplain ispoint ispossible isprimarykey isproved isreached isread
+    isreadable isreadonly isreferenced isreflexive isrenumbered isreplacing isreportkept isreserved isroot isrough isrow
+    issame issamename issamenumber issegment issequence isshared issharpbefore issharpbehind isshort isshortest issign
+    issingled issorted issound issparse isstart isstore isstrict issure issuspect istable istaken istelling istext
+    istextvalid isthere isthorough istold istomany istoolarge istoolong istoomany istoomuch istoowide istorn istrusted
+    isunbroken isunchanged isuneven isunique isunknown isunsaved isuntyped isunusual isup isupper isusable isusableasis
+    isvalid isvaried isvirtual iswaiting iswalked iswanted iswatched iswellformed iswhole iswide iswithin iswithlosses
     iswithoutrowid iswrite iswriteractive iswritten iswrong iszero iszerostart items itself join joined joins jointable
     jointablelayout jointables jointablesbyentity joints journal journaldone journalfinished journalheaderdestroyed
     journalheaderinvalid journalhot journalpage journalpagesizediffers journalrecordchecksumwrong journalrecordinvalid
@@ -136,43 +136,44 @@ enum OwnWords {
     memorybytes memorydatabase mended message metadata metrics microseconds middle migratable migrate migrated
     migratedto migrates migrating migration migrationerror migrationfailed migrationfailedcode migrationfailure
     migrationretries migrator mine minimumfields minimumlocal minimumpayloadfraction misfits misplaced misplacedpage
-    misplacedpages missed missing missingattributevalue missingbookkeepingtable missingcolumn missingfiles missingindex
-    missingjoincolumn missingjointable missingkeyrow missingrelationship missingspatialindex missingtable missingtrigger
-    missingvalue mixed mmap mode model modelbundle modelcache modelchecksum models modelversion modified module moment
-    moments month monthfrommarch mood more most mostlyusual mount move moved movedcount moving mthd much multiple name
-    named names namesake nametoolong nanoseconds narrower natural need needed neededbytes needs needsrewriting neither
-    never newer newest newmandatoryattribute newmandatoryrelationship newstore next nextcell nextfour nextsuffixes
-    nexttwo nfield nibbles ninstalling nocase node nodes nofunction noise nolfs nolocks nomem nomemory nomodel nonce
-    none nootherstore normal nospace nosuchfileordirectory notadatabase notboolean notdirectory notdownloaded notdue
-    note noted notedhashes notes notfound nothing nothingfound nothingtoquarantine notice notmigratablecode notneeded
-    notnoted notnull notpermitted notregularfile notsalvaged notscrubbed notsupported notuuid noun nowhere
-    nsautovacuumlevel nscoredatadatriggerinsertupdatedaffectedobjectvalue nscoredatadatriggerupdatedaffectedobjectvalue
-    nscoredatanow nscoredatatriggerupdateaffectedobjectvalue nsentityomitsubentitycolumnindex
-    nspersistenceframeworkversion nspersistencemaximumframeworkversion nsstoremodelversionchecksumkey
-    nsstoremodelversionhashes nsstoremodelversionhashesdigest nsstoremodelversionhashesversion
-    nsstoremodelversionidentifiers nsstoretype ntag null number numbering numbers numeric numericindexes object objectid
-    objectname observer occupied occupiedsize oddends oddtexts ofanyclass ofentrypages offer offragments offset
-    offsetsize ofleaves often oggs older once ones oneway onlostpages only onpages open opened opener opening
-    openingevent openings opens operatingsystem operation options order ordercolumn ordercolumns ordered orderedcolumns
-    orderednumbers orderedtexts orders origin original originalpagecount originalpath originals orphan other
-    otherdatabase otherdatabases otherentityname otherentitynumber othergeneration othermodelcached othernames
-    othernumbers othernumbersinrows otherobject otherorder otherparentnumber others otherthankit othertype otherwise
-    ours outcome outdated outline outofmemory outoforder outofrange output outputexists outputisstore outputs outside
-    outsidemodel outsidespan outstanding over overflow overflowchains overflowends overflowfirst overflowing
-    overflowmask overflownext overflowpage overflowpages overflowtoolong overflowtooshort overlap overlapping overlaps
-    overlay overlaysource overwrite overwritten owner ownercolumns ownermap ownernumber ownerorder ownerrun owners
-    ownership ownrowid owntables oxum pack packed packedbytes packing padded padding page pagecopies pagecount
-    pagecountstale pagedoubt pageheaderinvalid pagekindwrong pagelayout pagemissing pageneverused pageoffsets
-    pageoutofrange pages pagesbehindend pagesconfirmed pagesdone pagesize pagesizeinvalid pagesseen pagestates
-    pageswithflippedbit pageusedtwice pair pairs paragraphseparator parameter parameters parent parentname parentnumber
-    part partial partialindexmadewhole partialpage partition partlength partly parts pass path paths pattern pause
-    payload payloadfractionswrong payloadlength payloadlimit payloadmask payloadtoolong pbzx peek pending percent
-    percentwords perhaps perm permission permissiondenied permissions perpage persistentstore pgno phase picture piece
-    pieces place placed placeholder placement placeof places placetaken plain plaincount plan platformbytes please plist
-    plural pointer pointerarrayoffset pointermap pointermapentries pointermaps pointermapsdamaged pointermapwrong
-    pointers pointersend policy position posix posixerror possible possibly power pragma pragmaname prefix prepared
-    present presentcount preview previous previousend primary primarykey primarykeyposition primarykeys printable prints
-    private probable problems proc process processid processors profile profiles program progress properties property
+    misplacedpages missed missing missingattributevalue missingbookkeepingcolumn missingbookkeepingtable missingcolumn
+    missingfiles missingindex missingjoincolumn missingjointable missingkeyrow missingnumbersinrows missingrelationship
+    missingspatialindex missingtable missingtrigger missingvalue mixed mmap mode model modelbundle modelcache
+    modelchecksum models modelversion modified module moment moments month monthfrommarch mood more most mostlyusual
+    mount move moved movedcount moving mthd much multiple name named names namesake nametoolong nanoseconds narrower
+    natural need needed neededbytes needs needsrewriting neither never newer newest newmandatoryattribute
+    newmandatoryrelationship newstore next nextcell nextfour nextsuffixes nexttwo nfield nibbles ninstalling nocase node
+    nodes nofunction noise nolfs nolocks nomem nomemory nomodel nonce none nootherstore normal nospace
+    nosuchfileordirectory notadatabase notboolean notdirectory notdownloaded notdue note noted notedhashes notes
+    notfound nothing nothingfound nothingtoquarantine notice notmigratablecode notneeded notnoted notnull notpermitted
+    notregularfile notsalvaged notscrubbed notsupported notuuid noun nowhere nsautovacuumlevel
+    nscoredatadatriggerinsertupdatedaffectedobjectvalue nscoredatadatriggerupdatedaffectedobjectvalue nscoredatanow
+    nscoredatatriggerupdateaffectedobjectvalue nsentityomitsubentitycolumnindex nspersistenceframeworkversion
+    nspersistencemaximumframeworkversion nsstoremodelversionchecksumkey nsstoremodelversionhashes
+    nsstoremodelversionhashesdigest nsstoremodelversionhashesversion nsstoremodelversionidentifiers nsstoretype ntag
+    null number numbering numbers numeric numericindexes object objectid objectname observer occupied occupiedsize
+    oddends oddtexts ofanyclass ofentrypages offer offragments offset offsetsize ofleaves often oggs older once ones
+    oneway onlostpages only onpages open opened opener opening openingevent openings opens operatingsystem operation
+    options order ordercolumn ordercolumns ordered orderedcolumns orderednumbers orderedtexts orders origin original
+    originalpagecount originalpath originals orphan other otherbookkeepingtable otherdatabase otherdatabases
+    otherentityname otherentitynumber othergeneration othermodelcached othernames othernumbers othernumbersinrows
+    otherobject otherorder otherparentnumber otherprimarykey others otherthankit othertype otherwise ours outcome
+    outdated outline outofmemory outoforder outofrange output outputexists outputisstore outputs outside outsidemodel
+    outsidespan outstanding over overflow overflowchains overflowends overflowfirst overflowing overflowmask
+    overflownext overflowpage overflowpages overflowtoolong overflowtooshort overlap overlapping overlaps overlay
+    overlaysource overwrite overwritten owner ownercolumns ownermap ownernumber ownerorder ownerrun owners ownership
+    ownrowid owntables oxum pack packed packedbytes packing padded padding page pagecopies pagecount pagecountstale
+    pagedoubt pageheaderinvalid pagekindwrong pagelayout pagemissing pageneverused pageoffsets pageoutofrange pages
+    pagesbehindend pagesconfirmed pagesdone pagesize pagesizeinvalid pagesseen pagestates pageswithflippedbit
+    pageusedtwice pair pairs paragraphseparator parameter parameters parent parentname parentnumber part partial
+    partialindexmadewhole partialpage partition partlength partly parts pass path paths pattern pause payload
+    payloadfractionswrong payloadlength payloadlimit payloadmask payloadtoolong pbzx peek pending percent percentwords
+    perhaps perm permission permissiondenied permissions perpage persistentstore pgno phase picture piece pieces place
+    placed placeholder placement placeof places placetaken plain plaincount plan platformbytes please plist plural
+    pointer pointerarrayoffset pointermap pointermapentries pointermaps pointermapsdamaged pointermapwrong pointers
+    pointersend policy position posix posixerror possible possibly power pragma pragmaname prefix prepared present
+    presentcount preview previous previousend primary primarykey primarykeyposition primarykeys printable prints private
+    probable problems proc process processid processors profile profiles program progress properties property
     propertykey propertylist propertynames propertypath protocol proved proven provenance pruning pseudonym pseudonyms
     purpose puts quarantine quarantinecase quarantined quarantinedpath quarantinedstore quarantinefolder quarantineid
     quarantines quarantining queue quick quit quote quoted quotedidentifier raise random randomblob randompages range
@@ -215,35 +216,35 @@ enum OwnWords {
     superjournalgone superjournalnamed superseded supersededcount support supportbundleerror supports surplus
     surroundings survey suspect suspects swaps symbol symbolic symboliclink symbols synchronize synchronizedirectory
     synchronous system systems table tabledefinition tableindexes tableinterior tablelayout tableleaf tablename tables
-    taglist tagmanifest tags tagsums tail tails take takeback taken takenback takenkeys takes tallies tally target
-    targetindexes targets tell tells temp temporary text textend textornull texts than that their theirs them themselves
-    then there these they third this those thread threads three through thrown tied tightnumbers tightvalues tiling time
-    timeline times timestamp title tmpdir toend together tokenize tokenizer tokens told tomanybycolumn tomanybyjointable
-    tombstones toofewdestinations tool toolarge toomanydestinations toomanygroups toomanyopenfiles
-    toomanyopenfilesinsystem toomanysymboliclinklevels toone tooneentity tooneorder toones torn tornsectors total
-    totalbytes trace trailer traits transaction transactions transactionstring transformable transition treat tree
-    treepages trees treetoodeep treeuneven tried tries trigger triggerlayout triggernames triggers trim true truncate
-    truncated trunk trunks trust trusted trustsbackup twice twins type typeof types uint unable unallocatedspace
-    unavailable unchanged unchanging unchecked unclaimed uncommitted uncommittedcount uncommittedframecount unconverted
-    undefined under underothername understood undo undoesjournal undone uneven unexpected unexpectedcolumn
-    unexpectedindex unexpectedtable unexplained unfinished unfinishedtransaction unfinishedtrees unfit unfitmodel
-    unfitting unforeseen unindexedstatement union unique uniqueconstraints uniqueness unit units unknown unknowncolumn
-    unknownentity unknownname unknownwords unlesscontested unlink unlockwholefile unorderedvalues unpack unpacked
-    unpacking unplaced unplacedentries unplacedrows unreachable unreadable unreadabledefault unsaved unsignedsum
-    unstorable unstorablemodel unsupported unsure until untold untouched untyped unusable unusedmappings unusual
-    unusualvalue unwatchedvalues upcoming update updated updates upper uppercase upperinverse upto usability usable
-    usablesize used usedcount usedonlast user userversion uses usesfreshkey useslog useswriteaheadlog using ustar usual
-    usualhint uuid vacuum vacuumfieldscontradict vacuuming valid validation validstring value valuecount valuelength
-    valueoutofrange values valuesfound varchar variant verdict verdictreason verification verificationfailed verify
-    version versionchecksum versionhashes versionhashesdigest versionidentifiers versions versionvalidfor very view
-    views virtual visited vocab volume vote votes wait waited waiting waits walk walks want wanted wants warning warns
-    wasreplaced watch watched watchedcodes watchedstarts watchedvalues wave wayround webp weights went were what when
-    whendamaged whenforeign whenincompatible whenmigrationfails whenmigrationloses whenrepairable whensalvagefails where
-    wherefilelacks whether which while whole wholes whose wide widecount width widths will window windowcount
-    windowstart winner with within without withoutrowid word words work working works worst would wounds writable write
-    writeaheadlog writer writes writeversion writeversionunknown writing written writtenbysqlite wrong wrote xinfo
-    yearofera yields your yourself zauthor zauthorts zbundleid zbundleidts zchangetype zcolumns zcontextname
-    zcontextnamets zentity zentitypk zero zeroblob zeroed zeroedpages zeroends zeros zname zone zprocessid zprocessidts
-    zquerygen zstd ztimestamp ztombstone ztransactionid
+    tableswithoutnumbers taglist tagmanifest tags tagsums tail tails take takeback taken takenback takenkeys takes
+    tallies tally target targetindexes targets tell tells temp temporary text textend textornull texts than that their
+    theirs them themselves then there these they third this those thread threads three through thrown tied tightnumbers
+    tightvalues tiling time timeline times timestamp title tmpdir toend together tokenize tokenizer tokens told
+    tomanybycolumn tomanybyjointable tombstones toofewdestinations tool toolarge toomanydestinations toomanygroups
+    toomanyopenfiles toomanyopenfilesinsystem toomanysymboliclinklevels toone tooneentity tooneorder toones torn
+    tornsectors total totalbytes trace trailer traits transaction transactions transactionstring transformable
+    transition treat tree treepages trees treetoodeep treeuneven tried tries trigger triggerlayout triggernames triggers
+    trim true truncate truncated trunk trunks trust trusted trustsbackup twice twins type typeof types uint unable
+    unallocatedspace unavailable unchanged unchanging unchecked unclaimed uncommitted uncommittedcount
+    uncommittedframecount unconverted undefined under underothername understood undo undoesjournal undone uneven
+    unexpected unexpectedcolumn unexpectedindex unexpectedtable unexplained unfinished unfinishedtransaction
+    unfinishedtrees unfit unfitmodel unfitting unforeseen unindexedstatement union unique uniqueconstraints uniqueness
+    unit units unknown unknowncolumn unknownentity unknownname unknownwords unlesscontested unlink unlockwholefile
+    unorderedvalues unpack unpacked unpacking unplaced unplacedentries unplacedrows unreachable unreadable
+    unreadabledefault unsaved unsignedsum unstorable unstorablemodel unsupported unsure until untold untouched untyped
+    unusable unusedmappings unusual unusualvalue unwatchedvalues upcoming update updated updates upper uppercase
+    upperinverse upto usability usable usablesize used usedcount usedonlast user userversion uses usesfreshkey useslog
+    useswriteaheadlog using ustar usual usualhint uuid vacuum vacuumfieldscontradict vacuuming valid validation
+    validstring value valuecount valuelength valueoutofrange values valuesfound varchar variant verdict verdictreason
+    verification verificationfailed verify version versionchecksum versionhashes versionhashesdigest versionidentifiers
+    versions versionvalidfor very view views virtual visited vocab volume vote votes wait waited waiting waits walk
+    walks want wanted wants warning warns wasreplaced watch watched watchedcodes watchedstarts watchedvalues wave
+    wayround webp weights went were what when whendamaged whenforeign whenincompatible whenmigrationfails
+    whenmigrationloses whenrepairable whensalvagefails where wherefilelacks whether which while whole wholes whose wide
+    widecount width widths will window windowcount windowstart winner with within without withoutrowid word words work
+    working works worst would wounds writable write writeaheadlog writer writes writeversion writeversionunknown writing
+    written writtenbysqlite wrong wrote xinfo yearofera yields your yourself zauthor zauthorts zbundleid zbundleidts
+    zchangetype zcolumns zcontextname zcontextnamets zentity zentitypk zero zeroblob zeroed zeroedpages zeroends zeros
+    zname zone zprocessid zprocessidts zquerygen zstd ztimestamp ztombstone ztransactionid
     """
 }
