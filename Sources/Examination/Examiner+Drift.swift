@@ -118,7 +118,11 @@ extension Examiner {
     return rows.findings.hasDamage ? nil : result
   }
 
-  /// Reads the highest primary key of a table, and the entity numbers of its first and last row.
+  /// Reads the highest primary key of a table, and the entity numbers of its first and last row, and of the first and last
+  /// entry of an index of entity numbers.
+  ///
+  /// Core Data indexes the numbers of tables with records of several entities, which have numbers in a row: where the least
+  /// and the greatest are among them, all are. Of a table without such an index the rows in between stay unseen.
   private func readEnds(
     of name: String, _ database: Database, _ schema: Schema, _ outline: inout StoreOutline, _ health: inout Health
   ) throws(FormatError) {
@@ -134,6 +138,19 @@ extension Examiner {
     let numbers = [first, last].compactMap(\.self).map { definition.values(of: $0)[column].integer }
     let isNullSeen = Self.hasLocalEntityNumbers(definition)
     outline.note(numbers.filter { $0 != nil || isNullSeen }, in: name)
+    for entry in schema.entries where entry.kind == .index && entry.rootPage > 0 && isSame(entry.tableName, name) {
+      guard let index = entry.indexDefinition, !index.isPartial,
+        let column = index.columns.first?.name, isSame(column, "Z_ENT")
+      else { continue }
+      // NULL comes first in an index.
+      let ends = try database.indexEnds(root: entry.rootPage).compactMap { $0.values.first }
+      outline.note(ends.map(\.integer), in: name)
+    }
+  }
+
+  /// Whether two names are the same to SQLite.
+  private func isSame(_ name: String, _ other: String) -> Bool {
+    StoreOutline.key(name) == StoreOutline.key(other)
   }
 }
 

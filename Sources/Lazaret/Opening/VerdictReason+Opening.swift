@@ -27,7 +27,8 @@ extension VerdictReason {
   static func migrationFailed(_ error: MigrationError) -> VerdictReason {
     VerdictReason(
       error.isOfRepair ? repairFailedCode : migrationFailedCode,
-      words: "The \(error.isOfRepair ? "repair" : "migration") of the store failed (\(error.code)): \(printable(error.detail).prefix(limit))"
+      words: "The \(error.isOfRepair ? "repair" : "migration") of the store failed (\(error.code)): "
+        + printable(error.detail).prefix(limit)
         + reportWords(error),
       hint: error.hint, coreData: error.coreDataCode)
   }
