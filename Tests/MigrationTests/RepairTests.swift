@@ -419,6 +419,21 @@ struct RepairTests {
     #expect(try Migrator(try bundle(Self.current), surroundings: .still()).repair(scene.store).isNothing)
   }
 
+  /// An abstract entity has no records, so that the only other one of its table has them all.
+  @Test func recordsOfTheOnlyConcreteEntityGetItsNumberWithTheColumn() throws {
+    let model = model(
+      entity("Vehicle", attribute("maker"), abstract: true),
+      entity("Car", attribute("doors", .integer16), parent: "Vehicle"))
+    let statements = ["DROP INDEX ZVEHICLE_Z_ENT_INDEX", "ALTER TABLE ZVEHICLE DROP COLUMN Z_ENT"]
+    for isDropped in [false, true] {
+      let scene = try MigrationScene(
+        model, "INSERT INTO ZVEHICLE (Z_PK, Z_ENT, Z_OPT, ZMAKER) VALUES (1, 2, 1, 'Fiat'), (2, 2, 1, 'Opel')")
+      try Self.change(scene, isDropped ? statements : ["UPDATE ZVEHICLE SET Z_ENT = 9 WHERE Z_PK = 2"])
+      _ = try Migrator(try bundle(model), surroundings: .still()).repair(scene.store)
+      #expect(try scene.rows("SELECT Z_PK, Z_ENT, ZMAKER FROM ZVEHICLE ORDER BY 1") == ["1|2|Fiat", "2|2|Opel"])
+    }
+  }
+
   @Test(arguments: ["77", "NULL"])
   func numbersThatNothingKnowsAreRefused(number: String) throws {
     let scene = try Self.scene("UPDATE ZVEHICLE SET Z_ENT = \(number) WHERE Z_PK = 5")

@@ -24,7 +24,7 @@ extension RepairRun {
     let hasRows = try rows(of: table.name) > 0
     switch column.role {
     case .primaryKey: throw Self.refused("\(place), the primary key, is missing")
-    case .entityNumber where hasRows && layout.entities.count(where: { $0.tableName == table.name }) > 1:
+    case .entityNumber where hasRows && layout.soleNumber(ofRoot: table.rootEntityName) == nil:
       throw Self.refused("\(place) is missing, so that the entity of each record cannot be told")
     default: break
     }
@@ -74,7 +74,7 @@ extension RepairRun {
     switch column.role {
     case .primaryKey: return []
     case .entityNumber:
-      return layout.entities.filter { $0.tableName == table.name }.map { filling("\($0.number)") }
+      return layout.soleNumber(ofRoot: table.rootEntityName).map { [filling("\($0)")] } ?? []
     case .saveCount: return [filling("1")]
     case .attribute(let key, _):
       // The same value in several records would break the constraint.
