@@ -121,8 +121,8 @@ extension Examiner {
   /// Reads the highest primary key of a table, and the entity numbers of its first and last row, and of the first and last
   /// entry of an index of entity numbers.
   ///
-  /// Core Data indexes the numbers of tables with records of several entities, which have numbers in a row: where the least
-  /// and the greatest are among them, all are. Of a table without such an index the rows in between stay unseen.
+  /// Core Data indexes the numbers of most tables with records of several entities, which have numbers in a row: where the
+  /// least and the greatest are among them, all are. Of a table without such an index the rows in between stay unseen.
   private func readEnds(
     of name: String, _ database: Database, _ schema: Schema, _ outline: inout StoreOutline, _ health: inout Health
   ) throws(FormatError) {
