@@ -358,6 +358,21 @@ struct RepairTests {
     #expect(pairs == 0)
   }
 
+  @Test func aConstraintOfTheAppsThatRefusesARowIsTheReason() throws {
+    let scene = try Self.scene(
+      "CREATE TABLE kept AS SELECT * FROM Z_PRIMARYKEY", "DROP TABLE Z_PRIMARYKEY",
+      """
+      CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR UNIQUE, Z_SUPER INTEGER,
+      Z_MAX INTEGER CHECK (Z_MAX < 5))
+      """, "INSERT INTO Z_PRIMARYKEY SELECT Z_ENT, Z_NAME, Z_SUPER, 0 FROM kept", "DROP TABLE kept")
+    let before = try FolderContents(of: scene.folder.path)
+    let error = #expect(throws: MigrationError.self) {
+      try Migrator(try bundle(Self.current), surroundings: .still()).repair(scene.store)
+    }
+    #expect(error?.code == "repair-refused" && error?.detail.contains("CHECK") == true, "\(error?.detail ?? "")")
+    #expect(try FolderContents(of: scene.folder.path) == before)
+  }
+
   @Test func aTableWithoutThePrimaryKeyOfTheModelIsTold() throws {
     let scene = try Self.scene(
       "CREATE TABLE made (Z_PK INTEGER, Z_ENT INTEGER, Z_OPT INTEGER)",

@@ -282,5 +282,6 @@ def drifted_and_outdated(outdated, name, folder, check):
     kept = [one for one in case.home.rglob("*.sqlite") if one.is_file()]
     check([digest(one) for one in kept] == [first], f"{name}: the original is not kept once")
     again = lazaret("open", *run)
-    check(again.code == 0 and again.data.get("verdict") == "compatible" and not again.data.get("events"), f"{name}: the next opening is not compatible", again)
+    check(again.code == 0 and again.data.get("verdict") == "compatible" and not again.data.get("events"),
+          f"{name}: the next opening is not compatible", again)
     return True

@@ -84,6 +84,11 @@ struct RepairRun {
     } catch {
       // The first error is the one to report; the copy is thrown away.
       try? database.execute(sql: "ROLLBACK")
+      if let error = error as? DatabaseError, error.resultCode == .SQLITE_CONSTRAINT {
+        throw Self.refused(
+          "a constraint that the store declares, such as CHECK, UNIQUE or NOT NULL, refuses what the repair would write",
+          hint: "Drop the constraint in a copy of the store, then repair that; this store is as it was.")
+      }
       throw error
     }
   }
