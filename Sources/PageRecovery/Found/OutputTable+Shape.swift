@@ -34,7 +34,7 @@ extension OutputTable {
     private let isLive: Bool
 
     init(
-      _ definition: TableDefinition, _ declaration: Declaration, role: Role, number: String, maximumColumns: Int
+      _ definition: TableDefinition, _ declaration: Declaration, role: OutputRole, number: String, maximumColumns: Int
     ) {
       let stored = definition.storedColumns
       let fields = Array(stored.prefix(maximumColumns))
