@@ -44,12 +44,12 @@ extension TableDefinition {
         _ = reader.takeWord("key")
         column.isPrimaryKey = true
         isDescendingKey = reader.takeWord("desc")
-        primaryKey = [name]
+        primaryKeyColumns = [IndexedColumn(name: name)]
       } else if token.isWord("not") {
         column.isNotNull = reader.takeWord("null") || column.isNotNull
       } else if token.isWord("unique") {
         column.isUnique = true
-        uniqueConstraints.append([name])
+        uniqueColumns.append([IndexedColumn(name: name)])
       } else if token.isWord("collate") {
         column.collation = reader.next()?.name
       } else if token.isWord("default") {
@@ -82,9 +82,9 @@ extension TableDefinition {
         _ = reader.next()
       } else if token.isWord("primary") {
         _ = reader.takeWord("key")
-        primaryKey = IndexedColumn.list(reader.takeParenthesized() ?? []).compactMap(\.name)
+        primaryKeyColumns = IndexedColumn.list(reader.takeParenthesized() ?? []).filter { $0.name != nil }
       } else if token.isWord("unique") {
-        uniqueConstraints.append(IndexedColumn.list(reader.takeParenthesized() ?? []).compactMap(\.name))
+        uniqueColumns.append(IndexedColumn.list(reader.takeParenthesized() ?? []).filter { $0.name != nil })
       } else if token.isWord("foreign") {
         _ = reader.takeWord("key")
         referring = IndexedColumn.list(reader.takeParenthesized() ?? []).compactMap(\.name)
