@@ -168,15 +168,12 @@ struct TreeList {
     trees.append(tree)
   }
 
-  /// The columns of an automatic index, whose name ends with its number among the table's constraints.
+  /// The columns of an automatic index, whose name ends with its number.
   private static func automaticColumns(_ name: String, _ table: TableDefinition) -> [SQLiteFormat.IndexedColumn] {
-    var constraints = table.uniqueColumns
-    if !table.isWithoutRowid, table.rowidAlias == nil, !table.primaryKey.isEmpty {
-      constraints.insert(table.primaryKeyColumns, at: 0)
-    }
+    let indexes = table.automaticIndexes
     let number = name.split(separator: "_").last.flatMap { Int($0) } ?? 1
-    guard constraints.indices.contains(number - 1) else { return constraints.first ?? [] }
-    return constraints[number - 1]
+    guard indexes.indices.contains(number - 1) else { return indexes.first ?? [] }
+    return indexes[number - 1]
   }
 
   /// The names and numbers of the entities whose rows a table holds; none where it is no entity's.

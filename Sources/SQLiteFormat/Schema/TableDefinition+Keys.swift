@@ -15,6 +15,23 @@ extension TableDefinition {
     return Array(fields.dropFirst(columns.count))
   }
 
+  /// The columns of the indexes that SQLite makes for the primary key and UNIQUE constraints, in the order of the numbers
+  /// that end their names.
+  ///
+  /// They are numbered as they are declared, and of several with the same columns there is one. That of the primary key of
+  /// a table without rowids is the table itself and stands in no schema; an integer key gets it last.
+  public var automaticIndexes: [[IndexedColumn]] {
+    var all = uniqueColumns
+    if !primaryKeyColumns.isEmpty, rowidAlias == nil {
+      all.insert(primaryKeyColumns, at: hasIntegerKey ? all.count : min(primaryKeyPlace, all.count))
+    }
+    var indexes: [[IndexedColumn]] = []
+    for columns in all where !indexes.contains(where: { $0.elementsEqual(columns, by: isSameField) }) {
+      indexes.append(columns)
+    }
+    return indexes
+  }
+
   private func isSameField(_ first: IndexedColumn, _ second: IndexedColumn) -> Bool {
     guard let one = first.name.flatMap({ column(named: $0) }), let other = second.name.flatMap({ column(named: $0) })
     else { return false }

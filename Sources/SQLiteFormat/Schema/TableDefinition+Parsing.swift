@@ -45,6 +45,7 @@ extension TableDefinition {
         column.isPrimaryKey = true
         isDescendingKey = reader.takeWord("desc")
         primaryKeyColumns = [IndexedColumn(name: name)]
+        primaryKeyPlace = uniqueColumns.count
       } else if token.isWord("not") {
         column.isNotNull = reader.takeWord("null") || column.isNotNull
       } else if token.isWord("unique") {
@@ -83,6 +84,7 @@ extension TableDefinition {
       } else if token.isWord("primary") {
         _ = reader.takeWord("key")
         primaryKeyColumns = IndexedColumn.list(reader.takeParenthesized() ?? []).filter { $0.name != nil }
+        primaryKeyPlace = uniqueColumns.count
       } else if token.isWord("unique") {
         uniqueColumns.append(IndexedColumn.list(reader.takeParenthesized() ?? []).filter { $0.name != nil })
       } else if token.isWord("foreign") {
@@ -103,10 +105,11 @@ extension TableDefinition {
     for name in primaryKey {
       if let index = column(named: name) { columns[index].isPrimaryKey = true }
     }
-    if !isWithoutRowid, mayBeAlias, primaryKey.count == 1, let index = column(named: primaryKey[0]),
+    if mayBeAlias, primaryKey.count == 1, let index = column(named: primaryKey[0]),
       isSameName(columns[index].declaredType, "integer")
     {
-      rowidAlias = index
+      hasIntegerKey = true
+      if !isWithoutRowid { rowidAlias = index }
     }
   }
 }

@@ -12,6 +12,12 @@ public struct TableDefinition: Sendable, Hashable {
   /// The names of the primary key's columns, in the key's order.
   public var primaryKey: [String] { primaryKeyColumns.compactMap(\.name) }
 
+  /// How many UNIQUE constraints are declared before the primary key.
+  var primaryKeyPlace = 0
+
+  /// Whether the primary key is one column of the type INTEGER, for which SQLite makes no index where it declares it.
+  var hasIntegerKey = false
+
   /// The columns of the UNIQUE constraints as they are declared, without the primary key.
   public var uniqueColumns: [[IndexedColumn]] = []
 
