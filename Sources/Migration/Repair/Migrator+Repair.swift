@@ -32,7 +32,13 @@ extension Migrator {
         throw FileError(.notFound, operation: "plan the repair", path: path)
       }
       let view = StoreView(of: original, surroundings: surroundings)
-      let found = try view.read { database in try repairStep(StoreFacts(database), database, options) }
+      let found = try view.read { database in
+        let facts = try StoreFacts(database)
+        let repair = try repairStep(facts, database, options)
+        // What the repair itself is refused for.
+        _ = try way(from: facts, options)
+        return repair
+      }
       guard let step = found.step else { return found.nothing }
       return try view.onCopy { file in
         try FileIntegrity.checkSource(file, in: fileSystem)
