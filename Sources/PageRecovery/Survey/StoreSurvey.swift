@@ -139,6 +139,23 @@ package struct StoreSurvey {
     }
   }
 
+  /// Whether the root of a tree leads to a page, and to this image of it: the newest committed one.
+  ///
+  /// - Parameters:
+  ///   - part: the file that the image is in.
+  ///   - offset: where in it the image begins.
+  package func isReached(_ page: UInt32, _ part: StoreFileSet.Part, at offset: Int64) -> Bool {
+    guard crawl.map.fate(page) == .tree else { return false }
+    guard let overlay = crawl.reader.overlay, let image = overlay.images[page] else { return part == .main }
+    guard !overlay.isContradicted, !image.isDoubtful, image.offset == offset else { return false }
+    return part == (overlay.source == .log ? .wal : .journal)
+  }
+
+  /// The tree that a page belongs to by its number; nil where that is not known.
+  package func owner(ofPage page: UInt32) -> Int? {
+    crawl.map.owner(page).flatMap { $0 < trees.count ? $0 : nil }
+  }
+
   /// Where in the file the page is that belongs at the place of another one.
   package func place(of page: UInt32) -> UInt32 { crawl.reader.moved.isEmpty ? page : crawl.reader.moved[page] ?? page }
 

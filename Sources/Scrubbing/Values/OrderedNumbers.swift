@@ -1,7 +1,7 @@
 /// Pseudonyms that keep the order of the numbers of indexed columns, each in its region of the same sign and width.
 ///
-/// Whole numbers of up to six digits stay; a number with a fraction keeps its whole part where that has no more digits, and
-/// its fraction becomes another one, in the order of all fractions above the same whole number. Reals that are too large for
+/// What becomes of whole numbers of up to six digits is each column's own affair; a number with a fraction has the whole part
+/// that its own becomes, and another fraction, in the order of all fractions above the same whole number. Reals that are too large for
 /// fractions become others between the same powers of two.
 struct OrderedNumbers {
   /// The numbers that are held at most.
@@ -55,7 +55,7 @@ struct OrderedNumbers {
   }
 
   /// The whole number below a real; nil where reals have no fractions any more.
-  private static func whole(_ number: Double) -> Int64? {
+  static func whole(_ number: Double) -> Int64? {
     abs(number) < 4_503_599_627_370_496 ? Int64(number.rounded(.down)) : nil
   }
 
@@ -113,7 +113,7 @@ struct OrderedNumbers {
   }
 
   /// Chooses so many places between 0 and the last one, in order, at random distances.
-  private static func spread(
+  static func spread(
     _ count: Int, over last: UInt64, _ stream: inout KeyStream, isFree: (UInt64) -> Bool, take: (UInt64) -> Void
   ) {
     var next: UInt64 = 0
@@ -153,10 +153,12 @@ struct OrderedNumbers {
   }
 
   /// A pseudonym of the real at a place, another one each time.
-  func pseudonym(_ place: Int, _ stream: inout KeyStream) -> Double {
+  ///
+  /// - Parameter short: what a whole number of up to six digits becomes.
+  func pseudonym(_ place: Int, _ stream: inout KeyStream, short: (Int64) -> Int64) -> Double {
     let number = reals[place]
     guard let whole = Self.whole(number) else { return number }
-    let base = NumberRegion.isLong(whole) ? pseudonym(whole) ?? whole : whole
+    let base = NumberRegion.isLong(whole) ? pseudonym(whole) ?? whole : short(whole)
     guard number != Double(whole) else { return Double(base) }
     var low = Self.place(of: Double(whole), in: reals)
     if reals[low] == Double(whole) { low += 1 }
