@@ -53,8 +53,8 @@ struct ExportCommand: ParsableCommand {
   @Option(help: ArgumentHelp("Overwrite the values of Entity.attribute with filling.", valueName: "name"))
   var drop: [String] = []
 
-  @Flag(help: "Use a new scrubbing key, and throw it away.")
-  var freshKey = false
+  @Flag(help: "Use the scrubbing key of the home, so that bundles can be compared.")
+  var sameKey = false
 
   @Option(
     help: ArgumentHelp(
@@ -83,8 +83,8 @@ struct ExportCommand: ParsableCommand {
     guard dryRun || output != nil else { throw ValidationError("Say where the bundle goes with -o, or --dry-run.") }
     guard !(dryRun && yes) else { throw ValidationError("--dry-run writes nothing that --yes could be said to.") }
     guard !armor || !encryptTo.isEmpty else { throw ValidationError("--armor needs --encrypt-to.") }
-    guard level == .scrubbed || (keep.isEmpty && drop.isEmpty && !freshKey) else {
-      throw ValidationError("--keep, --drop and --fresh-key belong to --level scrubbed.")
+    guard level == .scrubbed || (keep.isEmpty && drop.isEmpty && !sameKey) else {
+      throw ValidationError("--keep, --drop and --same-key belong to --level scrubbed.")
     }
     if let both = Set(keep).intersection(drop).min() {
       throw ValidationError("\(both) cannot be both kept and dropped.")
@@ -111,7 +111,7 @@ struct ExportCommand: ParsableCommand {
       let options = ExportOptions(
         level: level, app: app, appVersion: appVersion,
         model: try versionOrder.loadAppModel(model.map(\.path), fitting: evidence), keeping: Set(keep),
-        dropping: Set(drop), usesFreshKey: freshKey)
+        dropping: Set(drop), usesSameKey: sameKey)
       Interruption.listen()
       let line = ProgressLine()
       let progress: ExportProgress = { phase, done, total in

@@ -187,7 +187,8 @@ package struct StoreSurvey {
     }
     if page == 1, kind.isTable, start > 0 { return 0 }
     guard kind != .tableInterior else { return nil }
-    return crawl.choice(of: bytes, start: start, hasRowids: kind.isTable) { _ in true }?.tree ?? known
+    return crawl.choice(of: bytes, start: start, hasRowids: kind.isTable) { $0 != 0 }?.tree
+      ?? crawl.choice(of: bytes, start: start, hasRowids: kind.isTable) { _ in true }?.tree ?? known
   }
 
   /// The rows that are left in the free space of a table's leaf.
@@ -207,7 +208,8 @@ package struct StoreSurvey {
   /// The rows of the table that finds most in a range, and that table.
   package func remains(_ bytes: Span<UInt8>, in range: Range<Int>) -> (tree: Int, remains: [Remain])? {
     var best: (tree: Int, remains: [Remain])?
-    for tree in trees.indices {
+    // Rows of the schema come last, as those of any table with as many columns look like them.
+    for tree in Array(trees.indices.dropFirst()) + [0] {
       let found = remains(bytes, in: range, tree: tree)
       let covered = found.reduce(0) { $0 + $1.range.count }
       if covered > best?.remains.reduce(0, { $0 + $1.range.count }) ?? 0 { best = (tree, found) }

@@ -41,10 +41,7 @@ extension ScrubRun {
     guard let name = text(1, limit: Self.longestName), let sql = text(4, limit: Self.longestStatement) else {
       return false
     }
-    if let definition = TableDefinition(sql: sql) { return definition.name == name }
-    if let definition = IndexDefinition(sql: sql) { return definition.name == name }
-    let words = sql.prefix(40).uppercased().split { $0 == " " || $0 == "\n" || $0 == "\t" }
-    return words.contains("VIEW") || words.contains("TRIGGER")
+    return SchemaStatement.makes(name, sql)
   }
 
   /// Whether the record in `payload` is one that the schema has, wherever it is.
@@ -52,7 +49,7 @@ extension ScrubRun {
     guard let name = text(1, limit: Self.longestName), let sql = text(4, limit: Self.longestStatement) else {
       return false
     }
-    return survey.entries.contains { $0.name == name && $0.sql?.hasPrefix(sql) == true }
+    return survey.entries.contains { $0.name == name && $0.sql?.hasPrefix(sql) == true && $0.isTelling }
   }
 
   private static let longestName = 1024
@@ -99,7 +96,7 @@ extension ScrubRun {
 
   /// Notes or replaces what is left of the number of a row that nothing leads to.
   func remainingRowid(_ remain: StoreSurvey.Remain, _ page: inout [UInt8], tree: Int) {
-    guard let rule = rowidRule(tree, .left), remain.payload <= page.count else { return }
+    guard remain.payload <= page.count else { return }
     var offset = remain.range.lowerBound
     let end = max(offset, min(remain.payload, page.count))
     if Varint.read(page.span, at: &offset, before: end) == Int64(remain.length) {
@@ -111,12 +108,28 @@ extension ScrubRun {
     }
     // A free block's header lies over its beginning; what is left of it are the lower bits.
     let start = remain.range.lowerBound + 4
-    guard isReplacing, end - start >= 3 else { return }
-    if rule.domain >= 0, pseudonyms.domains.keeps(long: rule.domain) { return }
+    guard isReplacing, start < end else { return }
     var stream = KeyStream(pseudonyms.function, seed: pseudonyms.function(page.span, start..<end, tweak: 12))
     for index in start..<end where mask[index] == PageMask.free {
       page[index] = page[index] & 0x80 | UInt8(stream.below(128))
     }
+  }
+
+  /// The bytes before the record of a row that nothing leads to that are structure: the beginning of its cell, or the header of a
+  /// free block that lies over it; what is neither may be anything.
+  func remainingStructure(_ remain: StoreSurvey.Remain, _ bytes: Span<UInt8>) -> Range<Int> {
+    let low = remain.range.lowerBound
+    let all = low..<max(low, remain.payload)
+    var offset = low
+    if Varint.read(bytes, at: &offset, before: all.upperBound) == Int64(remain.length),
+      Varint.read(bytes, at: &offset, before: all.upperBound) != nil, offset == all.upperBound
+    {
+      return all
+    }
+    guard let next = bytes.uint16(at: low), let size = bytes.uint16(at: low + 2), size >= remain.range.count,
+      size <= usableSize - low, next == 0 || next > low && next <= usableSize - 4
+    else { return min(all.upperBound, low + 4)..<all.upperBound }
+    return all
   }
 
   /// Writes an integer over one of as many bytes.

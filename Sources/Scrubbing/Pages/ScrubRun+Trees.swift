@@ -165,7 +165,8 @@ extension ScrubRun {
     // Fields are counted from the beginning of the record from here on.
     _ = fields.read(payload.span, at: 0, before: payload.count, length: cell.length)
     let end = min(payload.count, cell.length)
-    treatFields(before: end, tree: rowTree(tree, standing), standing)
+    let rowTree = rowTree(tree, standing)
+    treatFields(before: end, tree: rowTree, rowTree == 0 ? .reached : standing)
     if isReplacing { copyValues(to: &page, 0..<cell.local, at: cell.payload) }
     mask.mark(from: payloadMask, 0..<cell.local, at: cell.payload)
     guard isReplacing else {
@@ -284,10 +285,10 @@ extension ScrubRun {
     remainingRowid(remain, &page, tree: tree)
     let tree = rowTree(tree, isOfSchema && tree == 0 ? .numbered : .left)
     let before = mask
-    treatFields(before: payload.count, tree: tree, .left)
+    treatFields(before: payload.count, tree: tree, tree == 0 ? .reached : .left)
     mask.mark(from: payloadMask, 0..<payload.count, at: remain.payload)
     let end = remain.payload + payload.count
-    mask.mark(remain.range.lowerBound..<max(remain.range.lowerBound, remain.payload), PageMask.kept)
+    mask.mark(remainingStructure(remain, bytes.span), PageMask.kept)
     mask.mark(end..<max(end, remain.range.upperBound), PageMask.kept)
     guard isReplacing else { return }
     let low = max(remain.payload + fields.headerEnd, remain.range.lowerBound)

@@ -34,7 +34,7 @@ struct ColumnRules {
     var used: Set<String> = []
     for tree in survey.trees {
       guard !tree.isIndex, let definition = tree.definition else {
-        rules.append(tree.isIndex ? [] : [FieldRule](repeating: FieldRule(kind: .own), count: 5))
+        rules.append(tree.isIndex ? [] : [FieldRule](repeating: FieldRule(kind: .keep), count: 5))
         names.append(tree.isIndex ? [] : ["type", "name", "tbl_name", "rootpage", "sql"])
         continue
       }
@@ -76,7 +76,7 @@ struct ColumnRules {
   }
 
   private static func words(of survey: StoreSurvey) -> [String] {
-    var words = survey.entries.map(\.name)
+    var words = survey.entries.filter(\.isTelling).map(\.name)
     for tree in survey.trees {
       words.append(tree.name)
       words += tree.definition?.columns.map(\.name) ?? []
