@@ -36,11 +36,17 @@ struct ExportWork: Sendable {
     return "\(stem).sqlite"
   }
 
+  /// The time as the bundle tells it: only the month where dates are replaced, as the newest of a store's are about as old as the
+  /// bundle, and would tell by how much they were shifted.
+  private func now() -> Timestamp {
+    options.level == .scrubbed ? surroundings.now().beginningOfMonth : surroundings.now()
+  }
+
   /// Makes everything ready.
   ///
   /// - Parameter least: the size of a store, in bytes, from which on it is scrubbed while its damage is analysed.
   func prepare(scrubbingBesideFrom least: Int64) throws -> PreparedExport {
-    let date = surroundings.now()
+    let date = now()
     let folder = try ExportFolder(home: home, surroundings: surroundings)
     let evidence: ExportEvidence
     switch source {
@@ -128,7 +134,7 @@ struct ExportWork: Sendable {
   private func texts(
     of evidence: ExportEvidence, _ analysis: ExportAnalysis, in folder: ExportFolder, date: Timestamp
   ) throws -> ExportTexts {
-    var log = OpeningLog(now: surroundings.now)
+    var log = OpeningLog(now: now)
     log.add("info", "export", "lazaret \(LibraryVersion.current), SQLite \(SQLiteLibrary.version)")
     log.add(analysis.examination)
     if let failure = analysis.failure { log.add("error", "salvage", failure) }

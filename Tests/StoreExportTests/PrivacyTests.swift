@@ -130,7 +130,7 @@ struct PrivacyTests {
   @Test func theKeyIsInNoBundle() throws {
     let scene = try ExportScene.plain()
     try scene.damage("zero:20")
-    let (_, received) = try scene.export(.scrubbed)
+    let (_, received) = try scene.export(.scrubbed) { $0.usesSameKey = true }
     let file = scene.home.appending("Keys/scrubbing.key")
     let status = try #require(try scene.system.status(of: file))
     #expect(status.permissions == .ownerReadWrite)
@@ -150,17 +150,20 @@ struct PrivacyTests {
     #expect(try !found(needles, in: scene.home, scene.system).isEmpty)
   }
 
-  @Test func twoScrubbedBundlesOfOneOwnerAgree() throws {
+  @Test func twoScrubbedBundlesAgreeWhereTheSameKeyIsWanted() throws {
     let scene = try ExportScene.plain()
-    let (first, one) = try scene.export(.scrubbed, as: "one")
+    let (first, one) = try scene.export(.scrubbed, { $0.usesSameKey = true }, as: "one")
     try scene.system.unlink(try #require(first.path.path))
-    let (second, two) = try scene.export(.scrubbed, as: "two")
+    let (second, two) = try scene.export(.scrubbed, { $0.usesSameKey = true }, as: "two")
     try scene.system.unlink(try #require(second.path.path))
-    let (_, three) = try scene.export(.scrubbed, { $0.usesFreshKey = true }, as: "three")
+    let (third, three) = try scene.export(.scrubbed, as: "three")
+    try scene.system.unlink(try #require(third.path.path))
+    let (_, four) = try scene.export(.scrubbed, as: "four")
     let original = try scene.system.contents(of: scene.store, limit: 1 << 24)
-    let stores = try [one, two, three].map { try scene.content("store/App.sqlite", of: $0) }
+    let stores = try [one, two, three, four].map { try scene.content("store/App.sqlite", of: $0) }
     #expect(stores[0] == stores[1])
     #expect(stores[0] != stores[2])
+    #expect(stores[2] != stores[3])
     #expect(stores[0] != original)
     #expect(stores.allSatisfy { $0.count == original.count })
   }

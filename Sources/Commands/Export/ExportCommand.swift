@@ -16,9 +16,10 @@ struct ExportCommand: ParsableCommand {
         scrubbed       the facts, and the store with every value replaced
         full           everything, byte for byte
 
-      Pseudonyms follow from Keys/scrubbing.key of the home, which never goes into a bundle: whoever has it can test \
-      guesses. Before a scrubbed bundle is written all of it is searched for values of the store; where one is found \
-      nothing is written.
+      Pseudonyms follow from a key that is made for each bundle and thrown away. With --same-key it is \
+      Keys/scrubbing.key of the home, so that bundles can be compared; it never goes into a bundle, as it can be used \
+      to test guesses. Before a scrubbed bundle is written all of it is searched for values of the store; where one is \
+      found nothing is written.
 
       Exits with 1 where nobody agreed. Ctrl-C ends it in good order and leaves nothing.
 
