@@ -185,6 +185,7 @@ let package = Package(
         "Lazaret", "Migration", "SQLiteFormat", "RecordBrowsing", "Salvage", "Damage", argumentParser, grdb,
       ],
       path: "Benchmarks",
+      exclude: ["SALVAGE.md"],
       swiftSettings: settings),
     .target(
       name: "FuzzTargets",

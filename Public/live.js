@@ -39,7 +39,7 @@ if (source && "EventSource" in window) {
   let waiting;
   events.addEventListener("inbox", () => {
     if (!document.querySelector("[data-inbox]")) return;
-    // Several changes come at once; and nobody's typing is interrupted.
+    // Several changes come at once; and typing is not interrupted.
     clearTimeout(waiting);
     waiting = setTimeout(() => {
       if (document.activeElement?.matches("input, select, textarea")) return;

@@ -11,7 +11,7 @@ import SystemPackage
 // `lazaret-fuzz --list` names the targets, `--seeds TARGET FOLDER` writes a target's seeds and its dictionary, which goes
 // beside the folder; anything else is for libFuzzer, which fuzzes the target that LAZARET_FUZZ_TARGET names.
 
-/// Ends the process with words for whoever called.
+/// Ends the process with words for the caller.
 func stop(_ words: String) -> Never {
   print(words)
   exit(64)

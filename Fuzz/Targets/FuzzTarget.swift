@@ -1,4 +1,4 @@
-/// A reader of bytes that anybody may have written, as a fuzzer calls it: any bytes must be read or refused.
+/// A reader of bytes of any origin, as a fuzzer calls it: any bytes must be read or refused.
 package enum FuzzTarget: String, CaseIterable, Sendable {
   /// One page of a database: header, cells, free space, freelist trunk, pointer map.
   case page

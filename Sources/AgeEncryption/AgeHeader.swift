@@ -30,7 +30,7 @@ struct AgeHeader: Sendable {
   /// The header's bytes.
   var bytes: [UInt8] { summed + Array((" " + UnpaddedBase64.encode(sum) + "\n").utf8) }
 
-  /// Whether nobody altered the header, as whoever knows the file's key can tell.
+  /// Whether the header is unaltered, as the holder of the file's key can tell.
   func isValid(fileKey: SymmetricKey) -> Bool {
     HMAC<SHA256>.isValidAuthenticationCode(sum, authenticating: summed, using: Self.sumKey(fileKey))
   }

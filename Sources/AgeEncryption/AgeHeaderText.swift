@@ -1,4 +1,4 @@
-/// The text of headers, for whoever holds the reader against the writer.
+/// The text of headers, for tests that compare the reader with the writer.
 package enum AgeHeaderText {
   /// The header at the beginning of bytes, as it would be written, and how many bytes it was read from; nil where more are needed.
   package static func read(_ bytes: [UInt8]) throws(AgeError) -> (text: [UInt8], length: Int)? {

@@ -61,7 +61,7 @@ public struct AgeIdentity: Sendable, CustomStringConvertible, CustomDebugStringC
     return identities
   }
 
-  /// The file's key out of a stanza; nil where the stanza is for somebody else.
+  /// The file's key out of a stanza; nil where the stanza is for another recipient.
   ///
   /// - Throws: where the stanza is of this type and is not well made.
   func unwrap(_ stanza: AgeStanza) throws(AgeError) -> SymmetricKey? {
@@ -69,7 +69,7 @@ public struct AgeIdentity: Sendable, CustomStringConvertible, CustomDebugStringC
     guard stanza.arguments.count == 2, let share = UnpaddedBase64.decode(stanza.arguments[1]), share.count == 32 else {
       throw AgeError(.header, "a stanza for an X25519 key has no share of 32 bytes")
     }
-    // The length is checked first, so that nobody learns from an answer which of several keys fitted.
+    // The length is checked first, so that an answer does not tell which of several keys fitted.
     guard stanza.body.count == AgeHeader.fileKeyLength + 16 else {
       throw AgeError(.header, "a stanza for an X25519 key wraps a key of another length")
     }

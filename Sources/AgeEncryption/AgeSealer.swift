@@ -44,7 +44,7 @@ public struct AgeSealer: Sendable {
     return armor.write(sealed) + armor.finish()
   }
 
-  /// Bytes that nobody can guess, from the system's generator.
+  /// Bytes that cannot be guessed, from the system's generator.
   private static func random(_ count: Int) -> [UInt8] {
     var generator = SystemRandomNumberGenerator()
     return (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }

@@ -46,7 +46,7 @@ extension Examiner {
       }
     } else {
       if examination.storeModel == nil || examination.verdict == .damaged, Self.isContradictory(metadata) {
-        // Not an unknown version, which might be a newer one: nobody can say which one it is.
+        // Not an unknown version, which might be a newer one: there is no telling which one it is.
         examination.condemn(
           .damage(
             "metadata-damaged",

@@ -65,7 +65,7 @@ public struct Examiner: Sendable {
   /// - Throws: `FormatError.cancelled` where `progress` said so.
   public func examine(_ path: FilePath, model: AppModel? = nil, options: Options = Options()) throws -> Examination {
     var last: Examination?
-    // A store that somebody writes to can change between two reads; a verdict counts when nothing changed meanwhile.
+    // A store that another process writes to can change between two reads; a verdict counts when nothing changed meanwhile.
     for attempt in 1...Self.attempts {
       // A bad verdict is given time; a good one, or a lock, only a moment.
       if attempt > 1 { pause(last?.isBad == true ? settlingTime : settlingTime / 4) }

@@ -67,7 +67,7 @@ extension Inbox {
     return .received(kept)
   }
 
-  /// Ends what a kill left: whole uploads become bundles, what belongs to nothing goes, what nobody works at is queued.
+  /// Ends what a kill left: whole uploads become bundles, what belongs to nothing goes, what is not being worked at is queued.
   ///
   /// The caller holds the lock of the inbox, and nothing is received yet.
   package func finishInterrupted() throws {

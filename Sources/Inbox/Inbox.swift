@@ -62,7 +62,7 @@ package final class Inbox: Sendable {
 
   var fileSystem: FileSystem { surroundings.fileSystem }
 
-  /// The lock of whoever receives and works here.
+  /// The lock of the process that receives and works here.
   ///
   /// - Throws: `inbox-in-use` where another process has it.
   package func lock() throws -> FolderLock {

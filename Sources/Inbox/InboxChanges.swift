@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Tells whoever wants to know that something in the inbox has changed.
+/// Tells those who listen that something in the inbox has changed.
 package final class InboxChanges: Sendable {
   private let listeners = Mutex<[@Sendable () -> Void]>([])
 

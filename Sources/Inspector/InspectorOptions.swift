@@ -15,7 +15,7 @@ package struct InspectorOptions: Sendable {
   /// Whether actions are offered.
   package var allowsActions = true
 
-  /// Who receives bundles that are sent from here; nobody if nil.
+  /// Who receives bundles that are sent from here; none if nil.
   package var receiver: InspectorReceiver?
 
   /// Over what they are sent; URLSession if nil.

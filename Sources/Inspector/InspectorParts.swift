@@ -18,7 +18,7 @@ package struct InspectorParts: Sendable {
   /// What is running.
   package let work: RunningWork
 
-  /// Who receives bundles that are sent from here; nobody if nil.
+  /// Who receives bundles that are sent from here; none if nil.
   package let receiver: InspectorReceiver?
 
   /// What sends bundles.

@@ -22,7 +22,7 @@ extension Backups {
     let policy = try BackupPolicy.load(home: home, in: surroundings.fileSystem)
     let place = place(of: store)
     let openings = try OpeningCounter(place: place).next(policy)
-    // A backup that lacks something, or is evidence, is none that anybody could go back to; what a migration kept is of
+    // A backup that lacks something, or is evidence, is none that a store could go back to; what a migration kept is of
     // another version.
     let dates = try BackupCatalog(of: place).backups
       .filter { $0.isWhole && !$0.isApart && $0.manifest?.kind != .original }.map(\.id.date)

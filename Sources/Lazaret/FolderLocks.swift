@@ -6,7 +6,7 @@ struct FolderLocks: ~Copyable {
   private let second: FolderLock?
   private let third: FolderLock?
 
-  /// Takes the locks, and waits for whoever has them.
+  /// Takes the locks, and waits for the processes that have them.
   ///
   /// - Parameter folders: at most three; one that is not there needs no lock.
   init(_ folders: [FilePath], in fileSystem: FileSystem) throws(FileError) {

@@ -1,5 +1,5 @@
 extension QuarantineCase {
-  /// The reason's code of a store that somebody asked to be quarantined.
+  /// The reason's code of a store that was quarantined on request.
   static let requestCode = "by-request"
 
   /// The reason's code where no main file was there.

@@ -53,7 +53,7 @@ extension Quarantines {
     _ = try Backups(home: home, surroundings: surroundings).backUp(
       place, before: .beforeInstall, appVersion: appVersion)
     let salvaging = try folder.salvageLock(patience: 1_000)
-    // Whoever salvages here may have to wait for the folder, but never the other way round.
+    // A salvage may have to wait here for the folder, but never the other way round.
     let locks = try lockFolders(of: found, in: folder, and: place.folder)
     let stored = try folder.store(named: found.id)
     let installation = SalvageInstallation(place: place, folder: folder, stored: stored, surroundings: surroundings)
@@ -87,7 +87,7 @@ extension Quarantines {
       if !hadMark, try !(place.members(in: fileSystem)).isEmpty { try mark.remove() }
       throw error
     }
-    // Whoever asked for it knows, and the app's user is told nothing that was not the app's doing.
+    // The caller that asked for it knows, and the app's user is told nothing that was not the app's doing.
     try mark.remove()
     _ = consume locks
     return (place, replaced)
@@ -104,7 +104,7 @@ extension Quarantines {
     return place
   }
 
-  /// The newest store in quarantine that came from a place: of what is there already nobody has to be told.
+  /// The newest store in quarantine that came from a place: what is there already need not be reported.
   private func newestID(from place: StoreFileSet) throws -> String? {
     try QuarantineFolder(beside: place, surroundings: surroundings).stores()
       .first { $0.receipt?.originalPath.path == place.main }?.id

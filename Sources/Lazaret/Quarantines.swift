@@ -160,7 +160,7 @@ public struct Quarantines: Sendable {
 
 extension Quarantines {
   /// Takes the locks of the folder that a quarantined store goes to, of the one it came from, and of the one that holds
-  /// its quarantine: whoever opens a store there finishes interrupted moves, and must not meet one that is going on.
+  /// its quarantine: a process that opens a store there finishes interrupted moves, and must not meet one that is going on.
   func lockFolders(
     of store: QuarantinedStore, in folder: QuarantineFolder, and destination: FilePath?
   ) throws(FileError) -> FolderLocks {

@@ -1,6 +1,6 @@
 /// Puts a copy of a salvaged store into the empty place of a store.
 ///
-/// Whoever does it holds the salvage lock and the lock of the folder. A run that ends in between leaves a mark; the next one
+/// The caller holds the salvage lock and the lock of the folder. A run that ends in between leaves a mark; the next one
 /// removes what is there in part (`takeBack`), and finds a place that is empty or has the whole store.
 struct SalvageInstallation {
   let place: StoreFileSet
@@ -22,7 +22,7 @@ struct SalvageInstallation {
     return (files, result)
   }
 
-  /// Whether somebody has changed the salvaged store since it was made.
+  /// Whether the salvaged store has been changed since it was made.
   func isChanged(_ files: SalvageFiles, _ result: Receipt.Salvage.Result) throws -> Bool {
     let log = try fileSystem.status(of: files.store.path(of: .wal))?.size ?? 0
     let journal = try fileSystem.status(of: files.store.path(of: .journal))?.size ?? 0
@@ -78,7 +78,7 @@ struct SalvageInstallation {
 
   /// Notes on the receipt that a copy is about to get the place, or that it will not.
   ///
-  /// Whoever lists what is in quarantine sees it, for the place may be one that no app opens.
+  /// A list of what is in quarantine shows it, for the place may be one that no app opens.
   func noteAttempt(isOver: Bool = false) throws {
     let date = surroundings.now()
     _ = try folder.update(stored.id) { receipt in

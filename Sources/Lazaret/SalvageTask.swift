@@ -11,7 +11,7 @@ public import SystemPackage
 /// let salvaged = try await task.value
 /// ```
 ///
-/// It goes on when nobody holds the handle any more; `cancel` ends it.
+/// It goes on when the handle is not held any more; `cancel` ends it.
 public final class SalvageTask: Sendable {
   private struct State {
     var result: Result<QuarantineSalvage, any Error>?
@@ -24,7 +24,7 @@ public final class SalvageTask: Sendable {
   private let isCancelled = Atomic<Bool>(false)
   private let end = DispatchGroup()
 
-  /// How far it is, from when it began to when it ended: the latest report, where nobody took the earlier ones in time.
+  /// How far it is, from when it began to when it ended: the latest report, where the earlier ones were not taken in time.
   ///
   /// For one reader.
   public let updates: AsyncStream<OpeningProgress>

@@ -4,7 +4,7 @@ import Salvage
 
 /// One salvage of a quarantined store, from its evidence to a verified result beside it.
 ///
-/// Whoever runs it holds the quarantine folder's salvage lock.
+/// The caller holds the quarantine folder's salvage lock.
 struct SalvageWork {
   let folder: QuarantineFolder
   let id: String

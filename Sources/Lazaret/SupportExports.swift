@@ -48,7 +48,7 @@ public struct SupportExports: Sendable {
   /// Writes a bundle that is ready; of a quarantined store the receipt tells of it from then on.
   ///
   /// - Parameters:
-  ///   - recipients: who alone can open it; nobody in particular if empty.
+  ///   - recipients: who alone can open it; not encrypted if empty.
   ///   - isArmored: whether an encrypted bundle is written as text.
   ///   - path: a folder that is there, in which the bundle gets a name of its own; else the bundle's path.
   /// - Throws: ``SupportBundleError``, or what the file system says; nothing is left then.

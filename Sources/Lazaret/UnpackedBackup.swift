@@ -99,7 +99,7 @@ public final class UnpackedBackup: Sendable {
         do throws(BackupError) {
           return try restored(backup.id, from: place)
         } catch {
-          // One that proves to be damaged is none; weather is the same for all.
+          // One that proves to be damaged is none; an environmental error is the same for all.
           guard error.kind == .damaged || error.kind == .chainBroken else { throw error }
           if first == nil { first = error }
         }

@@ -1,7 +1,7 @@
 internal import StoreFiles
 internal import SystemPackage
 
-/// A folder for files that nobody needs afterwards; it goes with everything in it.
+/// A folder for files that are not needed afterwards; it goes with everything in it.
 final class ScratchFolder: Sendable {
   let path: FilePath
   private let fileSystem: FileSystem

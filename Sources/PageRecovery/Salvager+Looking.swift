@@ -13,7 +13,7 @@ extension Salvager {
     package var model: ManagedObjectModel?
   }
 
-  /// Writes the rows of a store as they are found into a file that is nobody's but the caller's.
+  /// Writes the rows of a store as they are found into a file that is the caller's alone.
   ///
   /// As `salvageRaw`, but nothing is pushed to the disk, since it can be made again at any time.
   ///

@@ -17,7 +17,7 @@ extension QuarantineFolder {
         .placeTaken, operation: "release the store", path: member.path, detail: "another store is in its place")
     }
     try verify(store)
-    // Nobody is taken the store away from who is salvaging it.
+    // The store is not taken away from a process that is salvaging it.
     let salvaging = try salvageLock()
     let lock = try StoreLock(on: store.files, in: fileSystem)
     var relocation = try Relocation(of: store.files, to: target, note: "release", in: fileSystem)
@@ -60,7 +60,7 @@ extension QuarantineFolder {
         throw QuarantineError(
           .evidenceChanged, operation: "check the quarantined store", path: path,
           detail: "its content is not what it was when it was quarantined",
-          hint: "Somebody changed it here. Copy the files elsewhere by hand if you want them as they are now.")
+          hint: "It was changed here. Copy the files elsewhere by hand if you want them as they are now.")
       }
     }
   }
@@ -124,7 +124,7 @@ extension QuarantineFolder {
       let name = component.string
       guard name.hasPrefix(".") else { continue }
       if name.hasSuffix(".unfinished") || name.hasSuffix(".arriving") {
-        // Half a file that never got its name; whoever was writing it is gone, for we hold the locks.
+        // Half a file that never got its name; its writer is gone, for we hold the locks.
         if !Self.isArriving(name, in: try fileSystem.entries(of: path)) { try removeHalfFile(component) }
       } else if name.hasSuffix(".discarding") {
         let id = String(name.dropFirst().dropLast(".discarding".count))
@@ -143,7 +143,7 @@ extension QuarantineFolder {
     return result
   }
 
-  /// Removes what a salvage left that was cut short, unless somebody is salvaging here.
+  /// Removes what a salvage left that was cut short, unless another process is salvaging here.
   private func removeHalfSalvage(_ id: String) throws(FileError) {
     do throws(FileError) {
       let salvaging = try salvageLock()
@@ -154,7 +154,7 @@ extension QuarantineFolder {
     }
   }
 
-  /// Removes half a file, unless somebody is salvaging here, who may be writing it.
+  /// Removes half a file, unless another process is salvaging here, which may be writing it.
   private func removeHalfFile(_ name: FilePath.Component) throws(FileError) {
     do throws(FileError) {
       let salvaging = try salvageLock()

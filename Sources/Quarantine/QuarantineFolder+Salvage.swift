@@ -55,9 +55,9 @@ package struct SalvageFiles: Sendable, Hashable {
 // MARK: - Salvaging
 
 extension QuarantineFolder {
-  /// The lock of whoever salvages a store of this folder, or writes into the receipts; held until the value ends.
+  /// The lock for salvaging a store of this folder, or writing into the receipts; held until the value ends.
   ///
-  /// Whoever also needs the lock of a folder with stores and has it already must not wait for this one.
+  /// A caller that also needs the lock of a folder with stores and has it already must not wait for this one.
   ///
   /// - Throws: `locked` when the patience is over.
   package func salvageLock(patience: Int = 0) throws(FileError) -> FolderLock {

@@ -78,7 +78,7 @@ extension QuarantineFolder {
         receipt = try Receipt(at: receiptPath(of: id), in: fileSystem)
       }
     } catch let error as QuarantineError where error.kind == .receiptUnreadable {
-      // Listed without its receipt; whoever asks for the receipt itself gets the error.
+      // Listed without its receipt; a caller that asks for the receipt itself gets the error.
     }
     return QuarantinedStore(id: id, files: files(of: id), receiptPath: receiptPath(of: id), receipt: receipt)
   }

@@ -32,7 +32,7 @@ extension Receipt {
       /// A bundle of it was sent.
       public static let sent = Kind(rawValue: "sent")
 
-      /// It came in with a bundle that somebody sent.
+      /// It came in with a bundle that was received.
       public static let received = Kind(rawValue: "received")
 
       /// It was put back.

@@ -1,8 +1,9 @@
 internal import Dispatch
 internal import GRDB
+internal import PersistentStore
 internal import Synchronization
 
-/// A few read-only connections to one file, lent to whoever asks, each to one at a time and for a limited time.
+/// A few read-only connections to one file, lent to callers, each to one at a time and for a limited time.
 final class ReaderPool: Sendable {
   private let queues: [DatabaseQueue]
   private let free: Mutex<[Int]>
@@ -24,25 +25,11 @@ final class ReaderPool: Sendable {
       free.withLock { $0.append(index) }
       places.signal()
     }
-    let queue = queues[index]
-    let watch = Watch()
-    let (seconds, attoseconds) = limit.components
-    DispatchQueue.global().asyncAfter(deadline: .now() + Double(seconds) + Double(attoseconds) * 1e-18) {
-      watch.expire { queue.interrupt() }
-    }
-    defer { watch.end() }
-    return try queue.read(body)
+    let limit = StatementLimit(time: limit)
+    return try queues[index].read { database in try limit.apply(to: database) { try body(database) } }
   }
 
   func close() throws {
     for queue in queues { try queue.close() }
   }
-}
-
-/// Sees to it that an interruption meets the query it is meant for, and no later one.
-private final class Watch: Sendable {
-  private let isRunning = Mutex(true)
-
-  func expire(_ interrupt: () -> Void) { isRunning.withLock { if $0 { interrupt() } } }
-  func end() { isRunning.withLock { $0 = false } }
 }

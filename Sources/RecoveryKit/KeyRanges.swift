@@ -35,7 +35,7 @@ public struct KeyRanges: Sendable, Hashable {
 
   /// Adds a rowid that is larger than all others.
   ///
-  /// One that is not is left out: whoever has rowids in another order sorts them first.
+  /// One that is not is left out: a caller that has rowids in another order sorts them first.
   @inline(__always)
   public mutating func append(_ key: Int64) {
     if let last = ranges.last {

@@ -8,7 +8,7 @@ extension RecoveryKit {
 
   /// Notes a kit of a store that no connection of this process has open.
   ///
-  /// The store is only read. Where somebody writes to it meanwhile it is read again, a few times.
+  /// The store is only read. Where another process writes to it meanwhile it is read again, a few times.
   ///
   /// - Parameters:
   ///   - store: the main file.

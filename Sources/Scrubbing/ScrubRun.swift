@@ -34,13 +34,13 @@ final class ScrubRun {
   var deferred: [PageImage] = []
   var isDeferring = true
 
-  /// How many bytes of each overflow page were somebody's.
+  /// How many bytes of each overflow page were claimed.
   var overflowEnds: [UInt16]
 
   /// Pages of the main file whose structure is not beyond doubt, so that anything on them may be overwritten.
   private(set) var unsurePages = PageSet()
 
-  /// Where content was written that is nobody's tree, by its digest, so that copies of it stay copies.
+  /// Where content was written that belongs to no tree, by its digest, so that copies of it stay copies.
   var written: [UInt64: PageImage] = [:]
 
   private var mainDone = PageSet()
@@ -188,7 +188,7 @@ final class ScrubRun {
     }
   }
 
-  /// Ends an image: what nobody claimed is overwritten, and the page goes out.
+  /// Ends an image: what is unclaimed is overwritten, and the page goes out.
   ///
   /// - Parameter isSure: whether its structure is beyond doubt.
   func finish(_ image: PageImage, _ page: inout [UInt8], present: Int, isSure: Bool) throws(FileError) {
@@ -200,7 +200,7 @@ final class ScrubRun {
     try outputs.write(image, page, count: present, at: images.offset(of: image))
   }
 
-  /// Overwrites what nobody claimed and what is not zero.
+  /// Overwrites what is unclaimed and not zero.
   private func fillGaps(_ image: PageImage, _ page: inout [UInt8]) {
     // Taken out of the object, which would be asked for leave at every byte.
     let marks = mask.marks

@@ -78,7 +78,7 @@ public enum SendingErrorKind: String, FailureKind {
     case .refused, .unauthorized, .tooLarge: "Ask the receiver."
     case .redirected: "Ask the receiver for the right address, and send it there."
     case .untrusted:
-      "Check the address and the clock of this machine; nothing is sent to anybody who cannot prove who they are."
+      "Check the address and the clock of this machine; nothing is sent to a receiver that cannot prove who it is."
     case .answer:
       "Check that the address is that of a receiver: one of tus 1.0, or with --put one that takes a PUT."
     case .receipt: "Send it again with: lazaret outbox retry"
@@ -107,7 +107,7 @@ extension SendingError {
     if let error = error as? SendingError { return error }
     guard let error = error as? any ReportableError else {
       return SendingError(
-        .entryUnreadable, operation: operation, path: path, detail: "it failed for a reason that nobody foresaw",
+        .entryUnreadable, operation: operation, path: path, detail: "it failed for an unknown reason",
         hint: "Please report this.")
     }
     return SendingError(error is SupportBundleError ? .notABundle : .file, because: error)

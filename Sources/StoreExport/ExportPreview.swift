@@ -1,7 +1,7 @@
 public import Scrubbing
 public import SupportBundle
 
-/// What a bundle would hold, told before anybody agrees to it.
+/// What a bundle would hold, told before the user agrees to it.
 public struct ExportPreview: Sendable, Hashable, Codable {
   /// A level, and what a bundle of it comes to.
   public struct Level: Sendable, Hashable, Codable {

@@ -8,7 +8,7 @@ public enum ExportSource: Sendable {
   /// A store in its place; it may be in use, so that a private copy of it is what is looked at.
   case store(FilePath)
 
-  /// A store in quarantine, which nobody writes to, and the report of its salvage where there is one.
+  /// A store in quarantine, which no process writes to, and the report of its salvage where there is one.
   case quarantined(QuarantinedStore, report: FilePath?)
 
   /// What it is called for people: the name of its file where the app had it, without the extension.

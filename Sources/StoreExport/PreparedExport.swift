@@ -40,7 +40,7 @@ public final class PreparedExport: Sendable {
   /// Writes the bundle: a file of its owner's alone, which gets its name when all of it is on the disk.
   ///
   /// - Parameters:
-  ///   - recipients: who alone can open it; nobody in particular if empty.
+  ///   - recipients: who alone can open it; not encrypted if empty.
   ///   - isArmored: whether an encrypted bundle is written as text.
   ///   - path: a folder that is there, in which the bundle gets a name of its own; else the bundle's path.
   /// - Throws: ``SupportBundleError``; nothing is left then.

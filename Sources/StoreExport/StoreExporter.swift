@@ -18,7 +18,7 @@ public struct StoreExporter: Sendable {
   private let home: FilePath
   private let surroundings: Surroundings
 
-  /// Stores from this size on, in bytes, are scrubbed while their damage is analysed; with smaller ones nobody waits.
+  /// Stores from this size on, in bytes, are scrubbed while their damage is analysed; with smaller ones the wait is short.
   package var scrubsBesideFrom: Int64 = 64 << 20
 
   /// An exporter.
@@ -53,7 +53,7 @@ public struct StoreExporter: Sendable {
   /// Makes everything ready and writes the bundle, for callers that have asked already.
   ///
   /// - Parameters:
-  ///   - recipients: who alone can open it; nobody in particular if empty.
+  ///   - recipients: who alone can open it; not encrypted if empty.
   ///   - path: a folder that is there, in which it gets a name of its own; else the bundle's path.
   public func export(
     _ options: ExportOptions, to recipients: [AgeRecipient] = [], armored isArmored: Bool = false,

@@ -109,7 +109,7 @@ public enum FileErrorKind: String, FailureKind {
     case .crossDevice: "it is on another file system"
     case .tooLarge: "it is larger than this operation accepts"
     case .nameTooLong: "its name or its path is longer than the system allows"
-    case .changed: "it was changed by somebody else meanwhile"
+    case .changed: "another process changed it meanwhile"
     case .outOfMemory: "no memory is left"
     case .tooManyOpenFiles: "too many files are open"
     case .noLocks: "the system has no locks left"

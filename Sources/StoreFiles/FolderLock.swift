@@ -6,7 +6,7 @@ package import SystemPackage
 package struct FolderLock: ~Copyable {
   private let descriptor: FileDescriptor
 
-  /// Takes the lock, and waits for whoever has it.
+  /// Takes the lock, and waits for the process that has it.
   ///
   /// - Parameter patience: how long to wait, in milliseconds.
   /// - Throws: `locked` when the patience is over.

@@ -32,7 +32,7 @@ enum KeptDescriptors {
     // Its locks are of its own.
     SystemCalls.unlock(descriptor)
     guard let status = try? SystemCalls.status(of: descriptor), status.linkCount > 0 else {
-      // A file without a name, or none that can be looked at, is nobody's store.
+      // A file without a name, or none that can be looked at, is no store.
       return close(descriptor)
     }
     kept.withLock { kept in
@@ -42,7 +42,7 @@ enum KeptDescriptors {
     }
   }
 
-  /// Ends a descriptor of any file; it is kept only where somebody holds locks on the file.
+  /// Ends a descriptor of any file; it is kept only where locks are held on the file.
   static func endUnlessLocked(_ descriptor: FileDescriptor) {
     // A lock that cannot be asked for is on a file system that has none.
     let everything = LockRange(start: 0, length: 0)

@@ -17,7 +17,7 @@ package final class LogReadLock: Sendable {
     guard try fileSystem.status(of: path)?.kind == .regular else { return nil }
     index = try LastingFile(path, in: fileSystem)
     let isJoined = try index.lock("read the store's log") { descriptor throws(Errno) in
-      // Without another connection the index is what a dead process left, and must be made anew by whoever comes.
+      // Without another connection the index is what a dead process left, and must be made anew by the next one.
       guard
         let owner = try SystemCalls.conflictingLock(on: descriptor, range: .connections, exclusive: true),
         !owner.isExclusive

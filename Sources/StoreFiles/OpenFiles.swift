@@ -2,7 +2,7 @@ import SystemPackage
 
 /// Which other processes have a file open, as far as the system lets us see.
 ///
-/// On Linux, through `/proc`; there only processes of the same user are visible unless run as root. Elsewhere nobody is
+/// On Linux, through `/proc`; there only processes of the same user are visible unless run as root. Elsewhere no process is
 /// found, and the locks alone decide.
 enum OpenFiles {
   /// A process of this machine.

@@ -4,7 +4,7 @@ package import SystemPackage
 ///
 /// The parts get their new names first, the main file last; only then the old names go, the main file first. At every
 /// moment the store is whole under its old name or whole under its new one. A journal beside the new name says what is
-/// going on; whoever finds it later finishes the move or takes it back (`finish`).
+/// going on; a process that finds it later finishes the move or takes it back (`finish`).
 ///
 /// Nothing is copied where hard links do: the file's content never moves. Across file systems, and for a store that has
 /// other names or is a symbolic link, the parts are copied, pushed to the disk and compared before the old ones go.
@@ -138,7 +138,7 @@ extension Relocation {
     try synchronizeFolders(of: \.destination, in: fileSystem)
   }
 
-  /// The folders of external data may be read and written by whoever may read and write the old ones.
+  /// The folders of external data may be read and written by those who may read and write the old ones.
   private func adoptAccessOfFolders(in fileSystem: FileSystem) throws(FileError) {
     guard !folders.isEmpty, let source = source.path, let destination = destination.path else { return }
     let old = StoreFileSet(main: source).path(of: .externalData)
@@ -180,7 +180,7 @@ extension Relocation {
       }
       steps[index].copy = status.identity
     }
-    // From here on the journal knows which files are ours, so that nobody else's is ever removed.
+    // From here on the journal knows which files are ours, so that another process's is never removed.
     try write(to: journal, replacing: true, in: fileSystem)
     for step in steps {
       let destination = try step.destination.existing("copy the store")
@@ -299,7 +299,7 @@ extension Relocation {
     }
   }
 
-  /// Removes the folders of external data that are empty now; one that somebody put something into stays.
+  /// Removes the folders of external data that are empty now; one that something was put into stays.
   private func removeFolders(below support: FilePath, in fileSystem: FileSystem) throws(FileError) {
     guard !folders.isEmpty, try fileSystem.status(of: support, followingLinks: false)?.kind == .directory else {
       return
@@ -330,7 +330,7 @@ extension Relocation {
   ///
   /// - Parameter moved: folders that have another path than they had when the journal was written.
   /// - Returns: nil where nothing had begun, or the journal was set aside.
-  /// - Throws: `changed-meanwhile` where the store is whole under neither name, because somebody else changed it.
+  /// - Throws: `changed-meanwhile` where the store is whole under neither name, because another process changed it.
   package static func finish(
     journal: FilePath, in fileSystem: FileSystem, moved: [(from: FilePath, to: FilePath)] = []
   ) throws -> (relocation: Relocation, outcome: Outcome)? {

@@ -1,6 +1,6 @@
 import SystemPackage
 
-/// A reader's share of a store in rollback-journal mode, so that nobody writes while it is being looked at.
+/// A reader's share of a store in rollback-journal mode, so that no process writes while it is being looked at.
 ///
 /// Connections of this process keep their locks when it ends.
 package struct SharedStoreLock: ~Copyable {
@@ -39,7 +39,7 @@ package struct SharedStoreLock: ~Copyable {
   }
 
   deinit {
-    // Whoever reads the file still has no share of the lock any more.
+    // A process that reads the file still has no share of the lock any more.
     if let file { SystemCalls.unlock(file.descriptor) }
   }
 

@@ -17,7 +17,7 @@ package struct StagedStore: ~Copyable {
   ///
   /// The caller holds the folder's lock.
   ///
-  /// - Parameter permissions: those of the store it stands in for, so that nobody can read it who could not read that one.
+  /// - Parameter permissions: those of the store it stands in for, so that only those can read it who could read that one.
   package init(
     _ bytes: [UInt8], for target: StoreFileSet, permissions: FilePermissions = .init(rawValue: 0o644),
     in fileSystem: FileSystem
@@ -42,7 +42,7 @@ package struct StagedStore: ~Copyable {
   /// The caller holds the folder's lock, and sees to the copy's digest.
   ///
   /// - Parameters:
-  ///   - source: the file, which nobody writes to.
+  ///   - source: the file, which no process writes to.
   ///   - digest: called with the digest of the copy; what it throws removes the copy.
   package init(
     copying source: FilePath, for target: StoreFileSet, in fileSystem: FileSystem,

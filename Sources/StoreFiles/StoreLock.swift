@@ -3,7 +3,7 @@ import SystemPackage
 /// SQLite's own exclusive lock on a store, held until this value ends.
 ///
 /// Taken with locks that belong to the open file and not to the process (`F_OFD_SETLK`), so that they hold against
-/// connections of this process too and are not lost when somebody in it closes another descriptor of the file.
+/// connections of this process too and are not lost when other code in it closes another descriptor of the file.
 package struct StoreLock: ~Copyable {
   private let descriptors: [FileDescriptor]
 
@@ -45,7 +45,7 @@ package struct StoreLock: ~Copyable {
     _ descriptor: FileDescriptor, range: LockRange, at path: FilePath, in fileSystem: FileSystem
   ) throws(FileError) {
     // A lock that is let go at once is waited for: a child of this process shares its locks until it becomes another
-    // program, and whoever looks at the store holds a reader's for a moment.
+    // program, and a process that looks at the store holds a reader's for a moment.
     for attempt in 0..<5 {
       if attempt > 0 { SystemCalls.sleep(milliseconds: 20) }
       let isLocked = try fileSystem.perform(.lock, path, "lock the store") { () throws(Errno) in

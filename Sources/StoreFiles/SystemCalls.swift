@@ -177,7 +177,7 @@ enum SystemCalls {
     return LockOwner(processID: request.l_pid > 0 ? request.l_pid : nil, isExclusive: request.l_type == Int16(F_WRLCK))
   }
 
-  /// Takes a lock that belongs to the open file, not to the process; false where somebody else's is in the way.
+  /// Takes a lock that belongs to the open file, not to the process; false where another one is in the way.
   static func lock(_ descriptor: FileDescriptor, range: LockRange, exclusive: Bool) throws(Errno) -> Bool {
     var request = lockRequest(range, exclusive: exclusive)
     if unsafe fcntl(descriptor.rawValue, setOpenFileLock, &request) == 0 { return true }

@@ -102,7 +102,7 @@ extension SupportBundleError {
     case let error as AgeError: SupportBundleError(error, operation: operation, path: path)
     default:
       SupportBundleError(
-        .bundleUnreadable, operation: operation, path: path, detail: "it failed for a reason that nobody foresaw",
+        .bundleUnreadable, operation: operation, path: path, detail: "it failed for an unknown reason",
         hint: "Please report this.")
     }
   }

@@ -137,7 +137,7 @@ struct CreationTests {
     }
   }
 
-  @Test("A store whose log nobody has written to yet is backed up at once")
+  @Test("A store whose log has not been written to yet is backed up at once")
   func emptyLog() throws {
     let scene = try BackupScene(rows: 100)
     let queue = try DatabaseQueue(path: scene.store.string)

@@ -126,7 +126,7 @@ struct OnlyHereTests {
     let mixed = try BackupCatalog(of: scene.place)
     #expect(mixed.strays.map(\.name) == [Self.noteName])
     #expect(mixed.backups.allSatisfy { $0.onlyHere == nil })
-    // The original arrives after its note, and is nobody else's business before it has no other name.
+    // The original arrives after its note, and is left alone before it has no other name.
     let other = try makeScene()
     let elsewhere = other.folder.appending("Elsewhere.sqlite")
     try FileSystem().link(other.placePath.appending("\(Self.id).sqlite"), to: elsewhere)

@@ -134,7 +134,7 @@ struct OriginalTests {
     }
   }
 
-  @Test("Parts without a main file, and one that is still on its way, are nobody's business")
+  @Test("Parts without a main file, and one that is still on its way, are left alone")
   func onItsWay() throws {
     let scene = try BackupScene(rows: 10)
     try Self.keep(scene)

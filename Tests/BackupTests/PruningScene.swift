@@ -3,7 +3,7 @@ import StoreFiles
 import SystemPackage
 import TestSupport
 
-/// A place with backups that have manifests and sizes, and nothing in them that anybody unpacks.
+/// A place with backups that have manifests and sizes, and nothing in them that is unpacked.
 final class PruningScene {
   let folder: TemporaryFolder
   let system = FileSystem()

@@ -112,7 +112,7 @@ struct PruningTests {
     for day in [10, 11] { try scene.add(day) }
     let report = try pruner(scene).prune(lastTwo)
     #expect(report.plan.dropped.map(\.id) == [try scene.id(4)])
-    // A manifest that was lost is no reason to keep what nobody can list.
+    // A manifest that was lost is no reason to keep what cannot be listed.
     try scene.place().delete("\(try scene.id(10)).json", in: .kept)
     try scene.add(12)
     let next = try pruner(scene).prune(lastTwo)

@@ -76,7 +76,7 @@ struct Desk {
     return path.string
   }
 
-  /// Makes a store of the first version of the model with forty records, whose header somebody has written over.
+  /// Makes a store of the first version of the model with forty records, whose header was written over.
   func makeBrokenStore(_ name: String = "Broken.sqlite") throws -> String {
     let path = FilePath(try makeOldStore(name))
     let queue = try DatabaseQueue(path: path.string)

@@ -11,7 +11,7 @@ struct NoStoreCommandTests {
 
   init() throws { desk = try Desk() }
 
-  private var text: String { String(repeating: "# A text of somebody's\n", count: 300) }
+  private var text: String { String(repeating: "# A text of a stranger\n", count: 300) }
 
   private func content(_ path: String) throws -> [UInt8] {
     try FileSystem().contents(of: desk.folder.appending(path), limit: 1 << 20)

@@ -58,7 +58,7 @@ struct SendCommandTests {
     #expect(request.body == bytes)
     #expect(request.headers["Authorization"] == "Bearer s3cret-token")
     #expect(!(sent.output + sent.errors).contains("s3cret"))
-    // Again: nobody is asked, and nothing goes out.
+    // Again: nothing is asked, and nothing goes out.
     let again = try desk.run(arguments)
     #expect(again.status == 0 && again.output.contains("nothing was sent"))
     #expect(receiver.seen.withLock { $0.count } == 1)

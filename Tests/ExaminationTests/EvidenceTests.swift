@@ -56,7 +56,7 @@ struct EvidenceTests {
   }
 
   @Test(
-    "A folder that nobody may write to, looked at by somebody without rights",
+    "A folder that no one may write to, looked at by a user without rights",
     .enabled(if: Unprivileged.isAvailable, Comment(rawValue: Unprivileged.skipped)))
   func readOnlyFolder() throws {
     for (name, specimen) in try Self.specimens() {

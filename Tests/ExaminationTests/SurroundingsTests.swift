@@ -138,7 +138,7 @@ struct SurroundingsTests {
     try expectUnavailable(folder.appending("Loop.sqlite"), "dangling-link", sqlite: 14)
     try folder.write([1], to: ".Cloud.sqlite.icloud")
     try expectUnavailable(folder.appending("Cloud.sqlite"), "not-downloaded", sqlite: 14)
-    // A pipe in the place of the log or the journal hangs nobody either.
+    // A pipe in the place of the log or the journal hangs nothing either.
     for ending in ["-wal", "-journal"] {
       let other = try TemporaryFolder()
       let path = try Specimen.sound().place(in: other)

@@ -129,7 +129,7 @@ struct ServerTests {
     #expect(try server.exchange(Self.get("/", server.port)).status == 200)
   }
 
-  @Test func twoHundredIdleConnectionsStopNobody() throws {
+  @Test func twoHundredIdleConnectionsStopNoClient() throws {
     let server = try Server { _ in .text("here") }
     let idle = try (0..<200).map { number in
       let connection = try RawConnection(port: server.port)

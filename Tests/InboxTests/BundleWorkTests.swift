@@ -238,12 +238,13 @@ struct BundleWorkTests {
         throw error
       }
     }
-    for (kind, isWeather, tries) in [(InboxError.Kind.memory, false, 2), (.time, false, 2), (.worker, true, 4)] {
+    for (kind, isEnvironmental, tries) in [(InboxError.Kind.memory, false, 2), (.time, false, 2), (.worker, true, 4)] {
       let desk = try InboxDesk()
       let id = try desk.send([1, 2, 3])
       let pool = desk.pool(
         runner: Failing(
-          error: InboxError(kind, operation: "test", detail: "it failed", hint: "None.", isEnvironmental: isWeather)))
+          error: InboxError(
+            kind, operation: "test", detail: "it failed", hint: "None.", isEnvironmental: isEnvironmental)))
       for _ in 0..<10 {
         _ = try pool.workOnce()
         desk.clock.pass(10_000)

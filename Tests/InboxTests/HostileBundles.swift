@@ -3,7 +3,7 @@ import Archives
 import Foundation
 import StoreFiles
 
-/// Bundles that somebody made to do harm, each with the codes by which it may be refused.
+/// Bundles that were made to do harm, each with the codes by which it may be refused.
 struct HostileBundles {
   typealias Files = [(name: String, bytes: [UInt8])]
 
@@ -138,7 +138,7 @@ struct HostileBundles {
     add("encrypted, no bag", try other.seal(Array("hello".utf8)) + other.finish(), "gzip-damaged")
     var strange = try AgeSealer(to: [AgeIdentity().recipient])
     add(
-      "for somebody else", try strange.seal(bundle) + strange.finish(), "age-no-key", "age-not-for-us",
+      "for another recipient", try strange.seal(bundle) + strange.finish(), "age-no-key", "age-not-for-us",
       "age-no-identity")
     return cases
   }

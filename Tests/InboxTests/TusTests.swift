@@ -198,7 +198,7 @@ struct TusTests {
     #expect(try desk.append(bytes, to: foreign, at: 0).status == .noContent)
     #expect(try desk.receipt(foreign)["id"] as? String == id)
     #expect(try desk.inbox.records.bundleCount() == 1)
-    // Another sender's is another bundle, and nobody sees the other's uploads.
+    // Another sender's is another bundle, and neither sees the other's uploads.
     let other = try desk.inbox.addSender("Other", quota: 1 << 20).text
     #expect(try desk.ask(.head, upload, token: other).status == .notFound)
     #expect(try desk.ask(.get, upload, token: other).status == .notFound)

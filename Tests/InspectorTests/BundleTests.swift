@@ -31,7 +31,7 @@ struct BundleTests {
     return (try #require(written.target.segments.last), preview)
   }
 
-  @Test("nothing is written before somebody agrees, and then what was shown", arguments: ["scrubbed", "facts"])
+  @Test("nothing is written before the user agrees, and then what was shown", arguments: ["scrubbed", "facts"])
   func export(_ level: String) throws {
     let (scene, bundle) = try Scene.full()
     let browser = try Browser(try Self.inspector(scene, bundle, nil))
@@ -122,7 +122,7 @@ struct BundleTests {
     #expect(try browser.post("/outbox/\(place)/cancel").status == .conflict)
   }
 
-  @Test("what waits is taken back; where nobody receives, nothing is sent")
+  @Test("what waits is taken back; where there is no receiver, nothing is sent")
   func cancel() throws {
     let (scene, bundle) = try Scene.full()
     let receiver = Receiver()

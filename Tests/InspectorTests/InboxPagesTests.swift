@@ -13,7 +13,7 @@ import Testing
 /// The pages of the inbox.
 @Suite("The pages of the inbox")
 struct InboxPagesTests {
-  /// A scene with an inbox that somebody sends to.
+  /// A scene with an inbox that a sender sends to.
   private struct Post {
     let scene: Scene
     let inbox: Inbox

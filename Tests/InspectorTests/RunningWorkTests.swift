@@ -32,7 +32,7 @@ struct RunningWorkTests {
     #expect(throws: Refusal.self) { try work.cancel("job-99") }
   }
 
-  @Test("whoever listens is told what runs, how far it is, and when it is done")
+  @Test("a listener is told what runs, how far it is, and when it is done")
   func events() throws {
     let work = try work()
     let gate = DispatchSemaphore(value: 0)

@@ -81,7 +81,7 @@ def main():
         make_bundle(bundle, 5000, 1)
         good = certificate(folder, "good", "IP:127.0.0.1")
         other = certificate(folder, "other", "DNS:support.example.com")
-        cases = [("signed by nobody", good, None)]
+        cases = [("signed by no authority", good, None)]
         if can_trust():
             cases += [("for another host", other, other[0]), ("signed by another", good, other[0])]
         for name, pair, trusting in cases:

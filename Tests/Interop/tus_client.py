@@ -1,4 +1,4 @@
-"""A tus client that nobody here wrote (tuspy) sends to `lazaret serve --inbox` over a line that is cut at random places.
+"""A tus client that others wrote (tuspy) sends to `lazaret serve --inbox` over a line that is cut at random places.
 
 The environment says where the tool is (LAZARET). Exits with 77 where the client is not to be had.
 """

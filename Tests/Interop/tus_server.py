@@ -1,4 +1,4 @@
-"""`lazaret send` against a tus server that nobody here wrote (tuspyserver), over a line that is cut at twenty random places.
+"""`lazaret send` against a tus server that others wrote (tuspyserver), over a line that is cut at twenty random places.
 
 The bundle must arrive whole, in one upload, and nothing that had arrived may be asked for again by another. With --bytes N it sends
 a bundle of N bytes over an undisturbed line instead, and tells how long it took and how much memory the sender needed.

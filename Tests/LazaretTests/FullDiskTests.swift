@@ -73,7 +73,7 @@ struct FullDiskTests {
       let used = try ChildProcess.run("du", ["-sk", disk.path.string]).output.prefix { $0.isNumber }
       let size = try #require(Int(used)) + room
       _ = try ChildProcess.run("mount", ["-o", "remount,size=\(size)k", disk.path.string])
-      // The space is there when it is looked at, and taken by somebody else on the way, in every other round.
+      // The space is there when it is looked at, and taken by another process on the way, in every other round.
       let isTaken = round % 2 == 1
       let observer = OpeningObserver { progress in
         guard isTaken, progress.phase == .salvaging else { return }
@@ -119,7 +119,7 @@ struct FullDiskTests {
       defer { _ = try? ChildProcess.run("umount", ["-l", disk.path.string]) }
       let scene = try MigratingScene(rows: 4_000, in: disk.path)
       let before = try scene.parts(scene.store)
-      // The space is there when it is looked at, and taken by somebody else on the way, in every other round.
+      // The space is there when it is looked at, and taken by another process on the way, in every other round.
       let isTaken = size % 240 == 0
       let observer = OpeningObserver { progress in
         guard isTaken, progress.step == "V2 → V3" else { return }

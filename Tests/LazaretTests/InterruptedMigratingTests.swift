@@ -50,7 +50,7 @@ struct InterruptedMigratingTests {
       #expect(main == result["main"], comment)
       #expect(here["wal"] == nil && here["journal"] == nil, comment)
     } else {
-      // The old main file is the first to go, and the new one the last to come: whoever opens next puts it there.
+      // The old main file is the first to go, and the new one the last to come: the next opening puts it there.
       let working = scene.stores.appending(".App.sqlite.migrating")
       let names = try scene.system.entries(of: working).map(\.string)
       #expect(names.contains("journal.json") && names.contains(lastStep), comment)

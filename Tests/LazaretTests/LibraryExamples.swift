@@ -125,7 +125,7 @@ func backUp(_ store: FilePath, home: FilePath) throws -> BackupIdentifier? {
   return scheduled.backup?.id
 }
 
-/// Brings back the newest backup of a store that nobody has open, unless that would cost more records than somebody accepts.
+/// Brings back the newest backup of a store that no process has open, unless that would cost more records than a limit.
 func bringBack(_ store: FilePath, home: FilePath, losingAtMost limit: Int64) throws -> Bool {
   let backups = Backups(home: home)
   let preview = try backups.preview(of: store)

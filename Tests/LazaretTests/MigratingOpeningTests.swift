@@ -27,7 +27,7 @@ struct MigratingOpeningTests {
     #expect(migration.steps.map(\.rows) == [3, 3, 3])
     #expect(migration.metrics?.from == "V1" && migration.metrics?.to == "V4")
     #expect(migration.metrics?.rows == 3)
-    // The colour for which V4 has no place is a default that V2 has put in: nobody's loss.
+    // The colour for which V4 has no place is a default that V2 has put in: no loss.
     #expect(opening.losses.isEmpty)
     #expect(opening.events[1].words.contains("V1 → V4 in 3 steps"))
     try opening.store.close()
@@ -304,7 +304,7 @@ struct MigratingOpeningTests {
   }
 
   @Test func theOriginalComesBackWhereTheResultDoesNotOpen() throws {
-    // At every write of it too: whoever comes next has the old store or the new one.
+    // At every write of it too: the next process has the old store or the new one.
     let rehearsal = Trouble(.death, atStep: 0)
     var step = 0
     while step <= rehearsal.steps {

@@ -69,7 +69,7 @@ struct PlaceTests {
     _ = try quarantines.release(scene.incompatible.appending("\(id).sqlite"), replacing: true)
     #expect(try scene.parts(scene.store()) == before)
     #expect(try quarantines.stores().count == 1)
-    // Nobody waited for a lock of his own.
+    // No process waited for a lock of its own.
     #expect(ContinuousClock.now - start < .seconds(9))
   }
 

@@ -125,7 +125,7 @@ struct RestoringOverTests {
         _ = try Backups(home: scene.home, surroundings: .still(fileSystem: trouble.fileSystem))
           .restore(over: scene.store())
       } catch let error as any ReportableError { #expect(error.isEnvironmental, "\(told): \(error)") }
-      // Whoever comes next finds the old store or the new one, whole; never neither, never a mix.
+      // The next process finds the old store or the new one, whole; never neither, never a mix.
       _ = try QuarantineFolder(beside: StoreFileSet(main: scene.store()), surroundings: .still()).finishInterrupted()
       _ = try Backups(home: scene.home, surroundings: .still()).finishInterrupted(StoreFileSet(main: scene.store()))
       let parts = try scene.parts(scene.store())
@@ -161,7 +161,7 @@ struct RestoringOverTests {
         _ = try Backups(home: folder.appending("Home"), surroundings: .still(fileSystem: system))
           .restore(over: folder.appending("Stores/App.sqlite"))
       }
-      // Whoever comes next puts right what was begun.
+      // The next process puts right what was begun.
       _ = try QuarantineFolder(beside: StoreFileSet(main: scene.store()), surroundings: .still()).finishInterrupted()
       _ = try Backups(home: scene.home, surroundings: .still()).finishInterrupted(StoreFileSet(main: scene.store()))
       let parts = try scene.parts(scene.store())
@@ -186,7 +186,7 @@ struct RestoringOverTests {
       _ = try restorer.stage(Self.id, in: folder)
       try folder.markReady(Self.id)
       _ = try Quarantines(home: scene.home, surroundings: .still()).add(scene.store())
-      // While the restoring process is alive nobody takes its store.
+      // While the restoring process is alive no other takes its store.
       #expect(try folder.finishInterrupted() == nil)
       _ = consume working
     }

@@ -71,7 +71,7 @@ struct SalvagingOpeningTests {
       </model>
       """, to: "Other.xcdatamodeld/V1.xcdatamodel/contents")
     let model = try AppModel.load(scene.scene.folder.appending("Other.xcdatamodeld"))
-    // Such a store is newer than this model, so that it would stay where it is; somebody asks for it all the same.
+    // Such a store is newer than this model, so that it would stay where it is; the caller asks for it all the same.
     let quarantines = Quarantines(home: scene.scene.home, surroundings: .still())
     let stored = try quarantines.add(scene.scene.store(), model: model)
     let salvaged = try quarantines.salvage(stored.files.main, model: model)
@@ -169,7 +169,7 @@ struct SalvagingOpeningTests {
     try scene.expectGoodStore(scene.store())
   }
 
-  @Test func whoeverRefusesEverythingIsToldOfASalvageThatWaits() throws {
+  @Test func aUserWhoRefusesEverythingIsToldOfASalvageThatWaits() throws {
     let scene = try SalvagingScene()
     let cancelled = #expect(throws: LazaretError.self) {
       try scene.coordinator().open(scene.scene.store(), observer: Self.cancelling(at: .salvaging))
@@ -179,7 +179,7 @@ struct SalvagingOpeningTests {
     let error = #expect(throws: LazaretError.self) { try scene.coordinator(refusing).open(scene.scene.store()) }
     #expect(error?.kind == .salvagePending)
     #expect(try scene.scene.parts(scene.scene.store()).isEmpty)
-    // Whoever wants an empty store gets one, and the salvage stays possible.
+    // A user who wants an empty store gets one, and the salvage stays possible.
     let empty = OpeningPolicy(whenDamaged: .emptyStore, whenIncompatible: .emptyStore, whenMigrationFails: .emptyStore)
     let opening = try scene.coordinator(empty).open(scene.scene.store())
     #expect(opening.events.map(\.kind) == [.recovery, .create])

@@ -56,7 +56,7 @@ struct SalvagingScene {
 
   static func allNames(_ records: Int = Self.records) -> [String] { (1...records).map { "car \($0)" }.sorted() }
 
-  /// The names in `Stores` and `Incompatible` that nobody but an unfinished run would have left.
+  /// The names in `Stores` and `Incompatible` that only an unfinished run would have left.
   func leftovers() throws -> [String] {
     let system = scene.system
     var names = try scene.names().filter { $0.hasPrefix(".") && $0 != ".App_SUPPORT" }

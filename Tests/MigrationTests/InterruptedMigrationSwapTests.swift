@@ -80,7 +80,7 @@ struct InterruptedMigrationSwapTests {
     #expect(try system.status(of: working(scene)) == nil && backups(scene).count == 1)
   }
 
-  @Test func aResultThatNobodyWroteToIsTakenBack() throws {
+  @Test func aResultThatWasNotWrittenToIsTakenBack() throws {
     let scene = try placed()
     #expect(throws: MigrationError.self) { try failing().finishInterrupted(scene.store) }
     #expect(try scene.rows("SELECT ZBRAND FROM ZCAR") == ["Fiat", "Opel"])

@@ -33,7 +33,7 @@ struct MigrationGuardTests {
       #expect(error?.detail.contains("Car.seats") == true)
     }
     #expect(try FolderContents(of: scene.folder.path) == before)
-    // Whoever names the version has decided, and is told what that loses.
+    // A caller that names the version has decided, and is told what that loses.
     var options = Migrator.Options()
     options.version = "V1"
     let result = try scene.migrate(try bundle(Self.old, newer), options: options)

@@ -73,7 +73,7 @@ struct MigrationPathTests {
     }
     #expect(backwards.kind == .backwards && backwards.isEnvironmental)
     #expect(backwards.coreDataCode == 134506)
-    // Whoever names the version has decided.
+    // A caller that names the version has decided.
     #expect(try MigrationPath(in: older, from: .version("V2"), to: "V1").steps.map(\.name) == ["V2 → V1"])
     let unknown = try #require(throws: MigrationError.self) { try MigrationPath(in: bundle, from: .version("V9")) }
     #expect(unknown.kind == .unknownVersion)

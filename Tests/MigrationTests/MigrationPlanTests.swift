@@ -59,7 +59,7 @@ struct MigrationPlanTests {
     )
   }
 
-  @Test func whatIsAddedOnTheWayIsNobodysLoss() throws {
+  @Test func whatIsAddedOnTheWayIsNoLoss() throws {
     let scene = try Self.make()
     let between = model(
       entity(

@@ -54,6 +54,11 @@ class Damaged:
         has_main = self.files.get("", b"") and len(self.files[""]) and "-wal" not in self.files
         return bool(has_main) and self.is_damaged is not None and not interior & (self.destroyed | self.hurt)
 
+    def may_doubt_columns(self, table):
+        """Whether a whole table may be doubtful: its definition may be lost, which alone told columns of one type apart."""
+        schema = self.sound.pages.trees["sqlite_schema"]
+        return table in self.sound.base.alike and bool({*schema.interior, *schema.leaves} & (self.destroyed | self.hurt))
+
     def total(self, name):
         return self.truth.count(self.records[name])
 

@@ -347,7 +347,7 @@ def identifiers(cell, matrix):
         f"{backup}, as the quarantine {quarantined}", "identifiers of backups and quarantines can be told apart")
 
 
-# Stores that nobody here made
+# Stores that others made
 
 
 @elsewhere("real · sound stores", is_long=True)

@@ -410,7 +410,7 @@ class Sequence:
                 self.claim(
                     "kit-counts", lost == most and account.exact.get(name, True), told,
                     f"{'' if account.exact.get(name, True) else 'about '}{lost} of {name} lost", f"{most} are, as the kit tells")
-            if self.damaged.bounds_doubt:
+            if self.damaged.bounds_doubt and not self.damaged.may_doubt_columns(table):
                 suspects = total - len(self.damaged.certain[table])
                 doubtful = account.doubtful.get(name, 0)
                 self.claim(

@@ -87,12 +87,13 @@ class Truth:
     """Every row of every table of a database: its values by column, under its primary key.
 
     Tables and columns of relationships go without the numbers of their entities; names: what they are called in the store.
+    alike: the tables that have two columns of one type, which only the definition of the table tells apart.
     """
 
     def __init__(self, path):
         store = sqlite3.connect(path)
         store.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
-        self.tables, self.names, self.schema = {}, {}, []
+        self.tables, self.names, self.schema, self.alike = {}, {}, [], set()
         try:
             for name, root, kind, script in store.execute("SELECT name, rootpage, type, sql FROM sqlite_master ORDER BY name"):
                 without = kind == "table" and "WITHOUT ROWID" in (script or "").upper()
@@ -101,6 +102,10 @@ class Truth:
                 if kind == "table" and root:
                     self.names[plain_name(name)] = name
                     self.tables[plain_name(name)] = rows_of(store, name, without)
+                    columns = "SELECT upper(type) FROM pragma_table_info(?) WHERE NOT pk AND name NOT IN ('Z_ENT', 'Z_OPT')"
+                    types = store.execute(columns, (name,)).fetchall()
+                    if len(set(types)) < len(types):
+                        self.alike.add(plain_name(name))
         finally:
             store.close()
 

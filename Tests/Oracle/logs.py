@@ -73,18 +73,24 @@ def begin(path, name, mode):
     return db
 
 
+def first_rows(folder, name, seed, mode, notes, tags):
+    """A store with its first rows: what is known of it, the source of its values, its file and a connection."""
+    made, chosen = Made(folder, name), random.Random(f"{name} {seed}")
+    work = folder / f"{name}-work.sqlite"
+    db = begin(work, name, mode)
+    db.execute("BEGIN")
+    add(db, chosen, f"{name} first", notes, tags)
+    db.execute("COMMIT")
+    made.note(db)
+    return made, chosen, work, db
+
+
 def store_with_log(folder, name, seed, early):
     """A store of which one part of the rows is in the file and one in the log.
 
     With `early`, its log of before the last checkpoint too, as `NAME.sqlite-early`.
     """
-    made, chosen = Made(folder, name), random.Random(f"{name} {seed}")
-    work = folder / f"{name}-work.sqlite"
-    db = begin(work, name, "WAL")
-    db.execute("BEGIN")
-    add(db, chosen, f"{name} first", 600, 700)
-    db.execute("COMMIT")
-    made.note(db)
+    made, chosen, work, db = first_rows(folder, name, seed, "WAL", 600, 700)
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     for step, (share, notes) in enumerate([(0.05, 300), (0.05, 100), (0.1, 400)]):
         db.execute("BEGIN")
@@ -105,13 +111,7 @@ def store_with_log(folder, name, seed, early):
 
 def store_with_journal(folder, name, seed):
     """A store in the middle of a transaction of which much is in the file already; what is true is what was before."""
-    made, chosen = Made(folder, name), random.Random(f"{name} {seed}")
-    work = folder / f"{name}-work.sqlite"
-    db = begin(work, name, "DELETE")
-    db.execute("BEGIN")
-    add(db, chosen, f"{name} first", 900, 1200)
-    db.execute("COMMIT")
-    made.note(db)
+    made, chosen, work, db = first_rows(folder, name, seed, "DELETE", 900, 1200)
     made.filed = dict(made.now)
     shutil.copy(work, f"{made.path}-rest")
     db.execute("PRAGMA cache_size = 10")

@@ -15,6 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
 from tool import lazaret
+from values import opened, quoted_rows
 
 STORES = {}
 
@@ -47,6 +48,14 @@ def redeclare(db, table, old, new):
     db.execute("PRAGMA writable_schema = OFF")
 
 
+def redeclared(db, columns, values, declared):
+    """A table whose columns are declared differently once it has rows of these values."""
+    names = [column.split()[0] for column in columns.split(", ")]
+    db.execute(f"CREATE TABLE t (id INTEGER PRIMARY KEY, {columns})")
+    db.executemany(f"INSERT INTO t ({', '.join(names)}) VALUES ({', '.join('?' for _ in names)})", values)
+    redeclare(db, "t", columns, declared)
+
+
 @store("any class in any column")
 def any_class(db, random):
     db.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, i INTEGER, r REAL, t TEXT, b BLOB, n NUMERIC, x)")
@@ -55,16 +64,12 @@ def any_class(db, random):
 
 @store("classes that the declaration forbids, everywhere")
 def forbidden(db, random):
-    db.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, a BLOB, c BLOB, d BLOB)")
-    db.executemany("INSERT INTO t (a, c, d) VALUES (?, ?, ?)", rows(random, 500, "i", "r", "in"))
-    redeclare(db, "t", "a BLOB, c BLOB, d BLOB", "a TEXT, c TEXT NOT NULL, d TEXT")
+    redeclared(db, "a BLOB, c BLOB, d BLOB", rows(random, 500, "i", "r", "in"), "a TEXT, c TEXT NOT NULL, d TEXT")
 
 
 @store("classes that the declaration forbids, in most rows")
 def mostly_forbidden(db, random):
-    db.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, a BLOB, b BLOB)")
-    db.executemany("INSERT INTO t (a, b) VALUES (?, ?)", rows(random, 500, "iiit", "tttr"))
-    redeclare(db, "t", "a BLOB, b BLOB", "a TEXT, b TEXT")
+    redeclared(db, "a BLOB, b BLOB", rows(random, 500, "iiit", "tttr"), "a TEXT, b TEXT")
 
 
 @store("texts in a column of Core Data's for data")
@@ -80,9 +85,8 @@ def core_data_history(db, random):
 
 @store("NULL where the declaration forbids it")
 def nulls(db, random):
-    db.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, b INTEGER)")
-    db.executemany("INSERT INTO t (a, b) VALUES (?, ?)", rows(random, 300, "nt", "ni"))
-    redeclare(db, "t", "a TEXT, b INTEGER", "a TEXT NOT NULL DEFAULT '', b INTEGER NOT NULL DEFAULT 7")
+    declared = "a TEXT NOT NULL DEFAULT '', b INTEGER NOT NULL DEFAULT 7"
+    redeclared(db, "a TEXT, b INTEGER", rows(random, 300, "nt", "ni"), declared)
 
 
 @store("STRICT with ANY")
@@ -294,8 +298,7 @@ def read(path, stored=False, own=()):
     stored: whether columns are left out that SQLite computes when they are read; own: tables that are the store's whatever
     their names.
     """
-    db = sqlite3.connect(path)
-    db.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
+    db = opened(path)
     tables, definitions = {}, {}
     for kind, name, sql in db.execute("SELECT type, name, sql FROM sqlite_master").fetchall():
         if name.startswith("lazaret_") and name not in own:
@@ -305,8 +308,7 @@ def read(path, stored=False, own=()):
         definitions[kind, name] = sql
         if kind == "table" and not name.startswith("sqlite_") and not sql.upper().startswith("CREATE VIRTUAL"):
             columns = [row[1] for row in db.execute(f'PRAGMA table_xinfo("{name}")') if not stored or row[6] != 2]
-            chosen = ", ".join(f'quote("{column}")' for column in columns)
-            tables[name] = collections.Counter(db.execute(f'SELECT {chosen} FROM "{name}"'))
+            tables[name] = quoted_rows(db, name, columns)
     db.close()
     return tables, definitions
 

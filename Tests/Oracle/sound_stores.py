@@ -16,6 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
 from tool import contents, lazaret, leave_skipped, real_material
+from values import opened, quoted_rows
 
 PARTS = ("", "-wal", "-journal")
 MODELS = (".xcdatamodeld", ".momd", ".xcdatamodel", ".mom")
@@ -53,14 +54,12 @@ def tables(connection):
 
 def values(path):
     """Every row of every ordinary table, as SQLite quotes its values."""
-    connection = sqlite3.connect(path)
-    connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
+    connection = opened(path)
     result = {}
     try:
         for name in tables(connection):
             columns = [row[1] for row in connection.execute(f'PRAGMA table_info("{name}")')]
-            quoted = ", ".join(f'quote("{column}")' for column in columns)
-            result[name] = collections.Counter(connection.execute(f'SELECT {quoted} FROM "{name}"'))
+            result[name] = quoted_rows(connection, name, columns)
     finally:
         connection.close()
     return result

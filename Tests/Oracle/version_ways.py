@@ -278,7 +278,7 @@ def a_lock_file_gives_the_order(folder, check):
     text = json.loads(lock.read_text()) if lock.is_file() else {}
     if not check("order" in text, "lint should write a lock file with an order", made):
         return
-    # What the current version lacks makes the other one a draft; whoever knows better says so.
+    # What the current version lacks makes the other one a draft; a user who knows better says so.
     check(text["order"] == ["Model"], f"a newer version should be taken for a draft, the order is {text['order']}", made)
     made = lazaret(
         "model", "lint", scene.model, "--lock", lock, "--write-lock", "--versions", "Model 2,Model", "--json")

@@ -192,7 +192,7 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path.string).isEmpty)
   }
 
-  @Test func tellsDamageFromWeather() throws {
+  @Test func tellsDamageFromEnvironmentalErrors() throws {
     let folder = try ScratchFolder()
     let text = try folder.write(Array(String(repeating: "<html>", count: 500).utf8), as: "text.sqlite")
     let foreign = #expect(throws: PersistentStoreError.self) { try PersistentStore(opening: text) }
@@ -261,7 +261,7 @@ import Testing
       }
     }
     #expect(try store.recordCount(of: "Garage") == 0)
-    #expect(throws: PersistentStoreError.self) { try store.records(of: "Ghost") }
+    #expect(throws: PersistentStoreError.self) { try store.records(of: "Unknown") }
     #expect(throws: PersistentStoreError.self) { try store.destinationKeys(of: "owner", entity: "Car", primaryKey: 1) }
     try store.close()
   }

@@ -188,7 +188,7 @@ struct InterruptedMoveTests {
   }
 }
 
-/// What becomes of an interrupted move when somebody has been at the folder since.
+/// What becomes of an interrupted move when another process has been at the folder since.
 struct DisturbedMoveTests {
   typealias Base = QuarantineFolderTests
 

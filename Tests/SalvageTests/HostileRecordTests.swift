@@ -44,7 +44,7 @@ struct HostileRecordTests {
       let place = start + cell.localPayload.lowerBound + 1
       damaged.main.replaceSubrange(place..<(place + 9), with: type)
       let result = try damaged.salvage(deleted: true)
-      // What the damaged record itself says can be read as one of fewer fields; nobody else's row may suffer.
+      // What the damaged record itself says can be read as one of fewer fields; no other row may suffer.
       #expect(scene.missingRows(result) <= 2, "page \(number)")
     }
   }

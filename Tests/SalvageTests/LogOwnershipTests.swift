@@ -164,6 +164,17 @@ struct LogOwnershipTests {
     #expect(report.remarks.contains { $0.contains("is from its rollback journal") } == (loss != .cut))
   }
 
+  @Test("Where a log alone is left, how many records are lost of an entity without a page in it is unknown")
+  func entityWithoutPages() throws {
+    var scene = try SalvageScene(seed: 5, finish: ["UPDATE ZBOOK SET ZPAGES = ZPAGES + 1"], keepsLog: true)
+    scene.main = []
+    let result = try scene.salvage()
+    #expect(result.rows["ZREADER"] ?? [] == [])
+    let reader = try #require(result.report.entities.first { $0.name == "Reader" })
+    #expect(reader.lost > 0 || reader.lostBasis == .unknown)
+    #expect(!reader.isLostExact)
+  }
+
   @Test("The log of a store of the same schema is left out where its trees lead to pages with other keys")
   func siblingLog() throws {
     var files = try logged("Own", seed: 1)

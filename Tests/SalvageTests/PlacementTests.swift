@@ -40,6 +40,18 @@ struct PlacementTests {
     return Outcome(report: report, rows: rows, notes: notes)
   }
 
+  /// A store on small pages with a list of entities, tables of entities that have names, and what other statements make.
+  private static func scene(
+    entities: [String], _ others: String..., fill: (GRDB.Database) throws -> Void
+  ) throws -> PlainScene {
+    let list = "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)"
+    let tables = entities.map {
+      "CREATE TABLE \($0) (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZNAME VARCHAR)"
+    }
+    let schema = ([list] + tables + others).joined(separator: ";\n")
+    return try PlainScene(pragmas: "PRAGMA page_size = 1024", schema: schema, fill: fill)
+  }
+
   /// What SQLite reads from a sound store.
   private func tables(_ main: [UInt8]) throws -> [String: PlainScene.Rows] {
     let folder = try TemporaryFolder()
@@ -95,13 +107,7 @@ struct PlacementTests {
 
   @Test("A change keeps values of any class, also where the page that led to it is lost")
   func tombstones() throws {
-    let scene = try PlainScene(
-      pragmas: "PRAGMA page_size = 1024",
-      schema: """
-        CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER);
-        \(Self.history.prefix(3).joined(separator: ";"))
-        """
-    ) { db in
+    let scene = try Self.scene(entities: [], Self.history.prefix(3).joined(separator: ";")) { db in
       for statement in Self.history.dropFirst(3) { try db.execute(sql: statement) }
     }
     let root = try #require(scene.innerPages(of: "ACHANGE").first)
@@ -144,14 +150,7 @@ struct PlacementTests {
 
   @Test("A root that the list of tables names is not given to a table that its rows are like")
   func namedRoot() throws {
-    let scene = try PlainScene(
-      pragmas: "PRAGMA page_size = 1024",
-      schema: """
-        CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER);
-        CREATE TABLE ZTHING (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZNAME VARCHAR);
-        CREATE TABLE links (id INTEGER PRIMARY KEY, target)
-        """
-    ) { db in
+    let scene = try Self.scene(entities: ["ZTHING"], "CREATE TABLE links (id INTEGER PRIMARY KEY, target)") { db in
       for index in 1...600 {
         try db.execute(sql: "INSERT INTO ZTHING VALUES (?, 1, 1, ?)", arguments: [index, "thing \(index)"])
       }
@@ -168,14 +167,7 @@ struct PlacementTests {
 
   @Test("Entity numbers tell tables of one shape apart where the store lists them, without any model")
   func listedEntities() throws {
-    let scene = try PlainScene(
-      pragmas: "PRAGMA page_size = 1024",
-      schema: """
-        CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER);
-        CREATE TABLE ZCAT (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZNAME VARCHAR);
-        CREATE TABLE ZDOG (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZNAME VARCHAR)
-        """
-    ) { db in
+    let scene = try Self.scene(entities: ["ZCAT", "ZDOG"]) { db in
       // A puppy is a dog, and its rows are in the same table.
       try db.execute(
         sql: "INSERT INTO Z_PRIMARYKEY VALUES (1, 'Cat', 0, 500), (2, 'Dog', 0, 500), (3, 'Puppy', 2, 0)")
@@ -194,14 +186,7 @@ struct PlacementTests {
 
   @Test("A list of entities that contradicts sound rows costs none of them")
   func contradictedList() throws {
-    let scene = try PlainScene(
-      pragmas: "PRAGMA page_size = 1024",
-      schema: """
-        CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER);
-        CREATE TABLE ZCAT (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZNAME VARCHAR);
-        CREATE TABLE plain (a TEXT, b TEXT)
-        """
-    ) { db in
+    let scene = try Self.scene(entities: ["ZCAT"], "CREATE TABLE plain (a TEXT, b TEXT)") { db in
       try db.execute(sql: "INSERT INTO Z_PRIMARYKEY VALUES (4, 'Cat', 0, 500)")
       for index in 1...500 {
         try db.execute(sql: "INSERT INTO ZCAT VALUES (?, 1, 1, ?)", arguments: [index, "animal \(index)"])

@@ -77,7 +77,7 @@ struct DamagedStoreTests {
   }
 
   private static func withoutNumbers(_ lines: [String], _ hasList: Bool) -> [String] {
-    // Pages that a list of free pages names are not among those that nobody uses.
+    // Pages that a list of free pages names are not among the unused.
     lines.filter { !$0.contains("freelist") && !(hasList && $0.hasSuffix("is never used")) }
       .map { $0.replacing(/invalid page number -?\d+/, with: "invalid page number") }
   }

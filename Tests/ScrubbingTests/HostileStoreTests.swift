@@ -3,7 +3,7 @@ import StoreFiles
 import TestSupport
 import Testing
 
-/// Bytes that nobody promised anything about.
+/// Bytes that promise nothing.
 @Suite("Scrubbing hostile bytes")
 struct HostileStoreTests {
   @Test("Mutated stores and logs neither crash nor hang it")

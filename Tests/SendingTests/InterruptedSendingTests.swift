@@ -129,7 +129,7 @@ struct InterruptedSendingTests {
     let folder = try quarantine(desk)
     #expect(try desk.preview().level == .scrubbed, "the receipt tells what an encrypted bundle holds")
     let entry = try desk.add()
-    // Somebody is salvaging: the receipt is noted later, and until then the bundle stays.
+    // Another process is salvaging: the receipt is noted later, and until then the bundle stays.
     let lock = try folder.salvageLock()
     let outcome = try desk.sender().send(entry.id)
     #expect(outcome.quarantined.isEmpty)

@@ -111,7 +111,7 @@ struct TransportTests {
     #expect(try transport.send(UploadRequest(.head, try Self.address(server.port))) { _ in }.status == 200)
   }
 
-  @Test func nobodyThere() throws {
+  @Test func noReceiverThere() throws {
     let port: UInt16
     do { port = try Self.server { _ in .text("") }.port }
     let address = try Self.address(port)

@@ -105,7 +105,7 @@ struct TusTests {
   }
 
   @Test func anAnswerThatWasLostIsAskedForAgain() throws {
-    // The announcement arrived and its answer did not: the receiver has an upload that nobody knows, and gets another.
+    // The announcement arrived and its answer did not: the receiver has an upload that no sender knows, and gets another.
     let desk = try SendingDesk()
     desk.receiver.order(.post, .cut(1))
     _ = try desk.sender().send(try desk.add().id)
@@ -159,7 +159,7 @@ struct TusTests {
     #expect(desk.receiver.methods == ["OPTIONS", "POST"])
     let failed = try desk.outbox().entry(entry.id)
     #expect(failed.state == .failed && failed.lastError == code)
-    // Whoever asks gets another try.
+    // A user who asks gets another try.
     _ = try desk.sender().send(entry.id)
     try desk.expectArrived()
   }

@@ -5,7 +5,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-/// `lazaret export`, `key` and `bundle`, as somebody at a terminal has them, and with the tools of others.
+/// `lazaret export`, `key` and `bundle`, as a user at a terminal has them, and with the tools of others.
 struct ExportCommandTests {
   private func lazaret(_ scene: ExportScene, _ arguments: String..., input: String = "") throws -> ChildProcess.Result {
     try ChildProcess.run(ChildProcess.tool, arguments, input: input, in: scene.home, home: scene.home)
@@ -17,7 +17,7 @@ struct ExportCommandTests {
     return scene.out.appending(try #require(names.first))
   }
 
-  @Test func nothingIsWrittenUnlessSomebodyAgrees() throws {
+  @Test func nothingIsWrittenUnlessTheUserAgrees() throws {
     let scene = try ExportScene.plain()
     let store = scene.store.string
     let refused = try lazaret(scene, "export", store, "-o", scene.out.string, "--level", "facts")

@@ -61,7 +61,7 @@ struct FaultTests {
             return count <= limit
           }
         }
-        // Whoever has let it go to its end has not ended it.
+        // A caller that has let it go to its end has not ended it.
         #expect(calls.withLock { $0 } <= limit)
         break
       } catch let error as SupportBundleError {

@@ -31,7 +31,7 @@ struct LiveStoreTests {
     try queue.close()
   }
 
-  @Test func aWriterThatHasTheStoreToItselfIsWeather() throws {
+  @Test func aWriterThatHasTheStoreToItselfIsAnEnvironmentalError() throws {
     let scene = try ExportScene()
     var configuration = Configuration()
     configuration.allowsUnsafeTransactions = true

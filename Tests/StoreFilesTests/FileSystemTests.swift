@@ -31,7 +31,7 @@ struct FileSystemTests {
     (.tooManyOpenFilesInSystem, "too-many-open-files"), (.noMemory, "out-of-memory"), (.noLocks, "no-locks"),
     (.fileTooLarge, "file-too-large"),
   ])
-  func theWeatherIsNotDamage(errno: Errno, code: String) throws {
+  func environmentalErrorsAreNoDamage(errno: Errno, code: String) throws {
     let path = try folder.write("x", to: "file")
     let trouble = Trouble(.failure(errno), atStep: 1, countingReads: true)
     let error = #expect(throws: FileError.self) { try trouble.fileSystem.open(path) }

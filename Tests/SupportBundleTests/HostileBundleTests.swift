@@ -6,7 +6,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-/// Bundles that somebody made to do harm: refused by name, and nothing is written outside of the folder.
+/// Bundles that were made to do harm: refused by name, and nothing is written outside of the folder.
 struct HostileBundleTests {
   private typealias Files = [(name: String, bytes: [UInt8])]
 
@@ -111,7 +111,7 @@ struct HostileBundleTests {
   func whatIsNoFile(_ type: String) throws {
     let archive = altered(try tar(good()), at: 156, to: Array(type.utf8))
     let refusal = try code(try gzip(archive))
-    // A folder with content is no tar archive of anybody's; everything else is no file.
+    // A folder with content is no tar archive; everything else is no file.
     #expect(refusal == (type == "5" ? "tar-damaged" : "archive-not-a-file"))
   }
 

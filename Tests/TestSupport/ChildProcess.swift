@@ -38,7 +38,7 @@ package final class ChildProcess {
     surroundings["LAZARET_HOME"] = home?.string
     process.environment = surroundings
     if let directory { process.currentDirectoryURL = URL(fileURLWithPath: directory.string) }
-    // Files and no pipes: nobody has to read while the program runs.
+    // Files and no pipes: nothing has to be read while the program runs.
     for name in ["output", "errors"] { try folder.write("", to: name) }
     process.standardOutput = FileHandle(forWritingAtPath: folder.appending("output").string)
     process.standardError = FileHandle(forWritingAtPath: folder.appending("errors").string)

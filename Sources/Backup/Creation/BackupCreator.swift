@@ -10,7 +10,7 @@ public struct BackupCreator: Sendable {
   let surroundings: Surroundings
   let temporary: FilePath
 
-  /// How often a store is tried that is changed meanwhile by somebody who keeps to no lock.
+  /// How often a store is tried that is changed meanwhile by a process that keeps to no lock.
   private static let attempts = 5
 
   /// Takes backups with this machine's file system and clock.
@@ -58,7 +58,7 @@ public struct BackupCreator: Sendable {
         let (manifest, isInUse) = try job.run()
         return try finish(manifest, isInUse: isInUse, in: place, request)
       } catch {
-        // A store that somebody begins to use, or exchanges, in this moment is looked at again.
+        // A store that another process begins to use, or exchanges, in this moment is looked at again.
         let isChange = error.fileError.map { $0.kind == .changed || $0.kind == .notFound } ?? false
         guard isChange, attempt < Self.attempts else { throw error }
         LogReadLock.rest()

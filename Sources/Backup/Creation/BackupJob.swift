@@ -27,7 +27,7 @@ struct BackupJob {
     } catch {
       throw BackupError(error)
     }
-    // What can take its time leaves the processors to whoever uses the store.
+    // What can take its time leaves the processors to the app that uses the store.
     guard snapshot.isUnhurried else { return (try take(snapshot), snapshot.isInUse) }
     return (try QuietThread.run { () throws(BackupError) in try take(snapshot) }, true)
   }
@@ -38,7 +38,7 @@ struct BackupJob {
     // Of what cannot be read as a database the raw files are kept.
     let isUnreadable = examination.verdict == .damaged || examination.isEncryptedOrRandom
     guard request.isEvidence || isUnreadable else { return try runDatabase(snapshot, examination) }
-    // What looks like damage may be the work of somebody who came meanwhile.
+    // What looks like damage may be the work of a process that came meanwhile.
     try wrapping { () throws(FileError) in try snapshot.finish() }
     return try runEvidence(snapshot, examination)
   }

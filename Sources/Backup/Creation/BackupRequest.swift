@@ -35,7 +35,7 @@ public struct BackupRequest: Sendable {
   /// Called now and then with what is done.
   public var progress: BackupProgress
 
-  /// A backup that somebody asked for, packed at level 6.
+  /// A backup that was asked for, packed at level 6.
   public init(progress: @escaping BackupProgress = { _, _, _ in true }) { self.progress = progress }
 
   /// Refuses what makes no sense.

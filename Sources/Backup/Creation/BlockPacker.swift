@@ -8,7 +8,7 @@ struct BlockPacker {
 
   /// How many blocks are worked on at once.
   ///
-  /// Two of them keep memory small; one leaves a processor to whoever has the store open.
+  /// Two of them keep memory small; one leaves a processor to the app that has the store open.
   static func threads(isInUse: Bool) -> Int { isInUse ? 1 : 2 }
 
   /// A packed file that has not got its name yet.

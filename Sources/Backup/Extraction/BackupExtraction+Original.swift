@@ -6,7 +6,7 @@ import SystemPackage
 extension BackupExtraction {
   /// Writes the database of an original, as a reader would see it: with its log, or with a hot journal undone.
   ///
-  /// Nobody has taken digests of it, so that only the check of the result tells whether it is whole.
+  /// No digests were taken of it, so that only the check of the result tells whether it is whole.
   func writeOriginal(_ manifest: BackupManifest, to path: FilePath) throws(BackupError) -> Result {
     func source(_ role: BackupManifest.File.Role) -> ObjectSource? {
       manifest.file(role).flatMap { $0.bytes > 0 ? ObjectSource($0, in: place, section) : nil }

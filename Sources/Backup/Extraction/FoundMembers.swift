@@ -8,7 +8,7 @@ final class FoundMembers: Sendable {
   private let search: @Sendable () throws(BackupError) -> [UInt32: [Int64]]
   private let found = Mutex<[UInt32: [Int64]]?>(nil)
 
-  /// How many places are kept of each number; what contradicts itself so often is nobody's backup.
+  /// How many places are kept of each number; what contradicts itself so often is no backup.
   private static let limit = 4
 
   init(in name: String, of place: any BackupPlace, _ section: BackupSection) {

@@ -22,7 +22,7 @@ public struct BackupManifest: Sendable, Hashable, Codable {
 
   /// Why the backup was taken.
   public enum Reason: String, Sendable, Hashable, Codable, CaseIterable {
-    /// Somebody asked for it.
+    /// It was asked for.
     case manual
 
     /// Its time had come.

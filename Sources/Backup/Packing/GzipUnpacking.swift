@@ -37,7 +37,7 @@ package struct GzipUnpacking {
     var written: Int64 = 0
     var looked = -Self.stride
     do {
-      // The room on the disk is the only limit: whoever gives a file to restore trusts it that far.
+      // The room on the disk is the only limit: a caller that gives a file to restore trusts it that far.
       let limits = UnpackingLimits(bytes: .max, ratio: .max)
       var reader = try GzipReader(limits: limits, ignoringRest: true)
       while true {

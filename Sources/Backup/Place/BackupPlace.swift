@@ -31,7 +31,7 @@ public protocol BackupPlace: Sendable {
   /// The caller holds the lock.
   func removeUnfinished() throws(BackupError)
 
-  /// Takes the lock that whoever changes the place holds; it is held as long as the value lives.
+  /// Takes the lock that a process holds while it changes the place; it is held as long as the value lives.
   func lock() throws(BackupError) -> any BackupPlaceLock
 }
 

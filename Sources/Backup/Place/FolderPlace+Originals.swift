@@ -27,7 +27,7 @@ extension FolderPlace {
   }
 
   /// Whether a file is the main file of an original that has a name elsewhere, in the store's place: a migration is about to
-  /// replace it, and nobody else has to do with it yet.
+  /// replace it, and no other process has to do with it yet.
   func isOnItsWay(_ name: FilePath.Component, in folder: FilePath) throws(FileError) -> Bool {
     guard name.string.hasSuffix(BackupManifest.File.Role.originalMain.suffix),
       let status = try fileSystem.status(of: folder.appending(name), followingLinks: false)

@@ -171,7 +171,7 @@ extension FolderPlace {
     }
   }
 
-  /// Takes the lock of the folder, and waits for whoever has it.
+  /// Takes the lock of the folder, and waits for the process that has it.
   public func lock() throws(BackupError) -> any BackupPlaceLock {
     do throws(FileError) {
       try fileSystem.makeDirectory(path)

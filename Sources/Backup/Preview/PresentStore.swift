@@ -13,7 +13,7 @@ struct PresentStore: ~Copyable {
 
   private let copy: PrivateCopy?
 
-  /// How often a store is tried that is changed meanwhile by somebody who keeps to no lock.
+  /// How often a store is tried that is changed meanwhile by a process that keeps to no lock.
   private static let attempts = 5
 
   /// Copies a store as of one commit; of a damaged one, what rows can be salvaged.
@@ -72,7 +72,7 @@ struct PresentStore: ~Copyable {
       return nil
     }
     guard isSound else {
-      // What looks like damage may be the work of somebody who came meanwhile.
+      // What looks like damage may be the work of a process that came meanwhile.
       try snapshot.finish()
       return nil
     }

@@ -4,7 +4,7 @@ internal import StoreFiles
 package import SystemPackage
 
 extension RestorePreview {
-  /// Compares two database files that nobody else uses; both stay as they are.
+  /// Compares two database files that no other process uses; both stay as they are.
   ///
   /// Memory is bounded: tables are joined by SQLite, with a small cache and its temporary trees in files.
   ///

@@ -42,7 +42,7 @@ public struct BackupProver: Sendable {
 
   /// Proves a backup, and writes the result beside it.
   ///
-  /// Weather, a full disk or a place that cannot be read, makes a proof inconclusive; the last one that was not is kept then.
+  /// An environmental error, such as a full disk or a place that cannot be read, makes a proof inconclusive; the last one that was not is kept then.
   ///
   /// - Throws: `no-such-backup`, `cancelled`, or what the place says where the result cannot be written.
   public func prove(

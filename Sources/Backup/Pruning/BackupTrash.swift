@@ -41,7 +41,7 @@ package struct BackupTrash: Sendable {
 
   /// Moves a backup into the trash; the caller holds the lock of the place.
   ///
-  /// The manifest goes first: from then on the backup is no longer listed as whole, and whoever finds it finishes the move.
+  /// The manifest goes first: from then on the backup is no longer listed as whole, and the process that finds it finishes the move.
   func drop(_ backup: StoredBackup, because reasons: [String]) throws(BackupError) {
     let record = TrashRecord(backup, date: surroundings.now(), reasons: reasons)
     try place.replace(TrashRecord.name(of: backup.id), with: try record.json(), in: .trash)

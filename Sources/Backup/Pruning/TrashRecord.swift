@@ -53,7 +53,7 @@ public struct TrashRecord: Sendable, Hashable, Codable {
 
   /// Reads a record; nil where it is none.
   init?(json bytes: [UInt8], of id: BackupIdentifier) {
-    // A record that cannot be read is as good as none: its backup then stays in the trash until somebody looks.
+    // A record that cannot be read is as good as none: its backup then stays in the trash until a person looks.
     guard let record = try? JSONDecoder().decode(TrashRecord.self, from: Data(bytes)),
       record.format == Self.formatName, record.version == 1, record.id == id,
       record.objects.allSatisfy({ BackupCatalog.identifier(of: $0.name) == id })

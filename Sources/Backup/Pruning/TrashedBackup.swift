@@ -5,7 +5,7 @@ public struct TrashedBackup: Sendable, Hashable {
   /// What it is called.
   public var id: BackupIdentifier
 
-  /// When and why it was dropped; nil where its record is missing or cannot be read, when it stays until somebody looks.
+  /// When and why it was dropped; nil where its record is missing or cannot be read, when it stays until a person looks.
   public var record: TrashRecord?
 
   /// What its manifest says; nil where there is none, or none that can be read.

@@ -288,7 +288,7 @@ public struct BackupRestorer: Sendable {
       return try body()
     } catch {
       // The first error is the one to report; the next restore removes what is left. A folder with a store that is already
-      // on its way into its place stays, for whoever comes next.
+      // on its way into its place stays, for the next process.
       try? folder.removeUnlessInstalling()
       throw error
     }

@@ -5,7 +5,7 @@ package import SystemPackage
 /// The hidden folder beside a place in which a backup is restored: `.App.sqlite.restoring`.
 ///
 /// Everything is made in it. Once the restored store is whole, checked and on the disk, a note says so; from then on
-/// whoever finds the folder, and nothing in the place, puts the store there. Before that, and where something is in the
+/// a process that finds the folder, and nothing in the place, puts the store there. Before that, and where something is in the
 /// place, the folder is a leftover.
 package struct RestoreFolder: Sendable {
   /// The place that the store will get.
@@ -48,7 +48,7 @@ package struct RestoreFolder: Sendable {
 
   /// Makes the folder, empty; what an earlier run left goes.
   ///
-  /// - Returns: its lock, to be held until the store is in its place or the folder is gone: whoever opens the store
+  /// - Returns: its lock, to be held until the store is in its place or the folder is gone: a process that opens the store
   ///   meanwhile leaves the folder alone then.
   /// - Throws: `locked` where another process is restoring a backup there.
   package func make() throws(BackupError) -> FolderLock {

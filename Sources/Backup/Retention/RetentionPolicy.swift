@@ -55,7 +55,7 @@ public struct RetentionPolicy: Sendable, Hashable, Codable {
     self.tags = tags
   }
 
-  /// What is kept where nobody has said anything: the last 10, one of each of 7 days, 5 weeks, 12 months and 5 years, and
+  /// What is kept where nothing was said: the last 10, one of each of 7 days, 5 weeks, 12 months and 5 years, and
   /// whatever is not older than three days.
   public static let usual = RetentionPolicy(
     last: .number(10), daily: .number(7), weekly: .number(5), monthly: .number(12), yearly: .number(5),

@@ -7,7 +7,7 @@ public struct RetentionSnapshot: Sendable, Hashable {
     /// It has been restored and checked, and was good.
     case proven
 
-    /// Nobody has tried yet.
+    /// It has not been tried yet.
     case unproven
 
     /// It has been tried, and something was wrong.

@@ -13,7 +13,7 @@ import SystemPackage
 ///   are copied as fast as the disk allows, and the mark given up, so that the log does not grow.
 /// - A rollback journal: a reader's share of the store's lock is held. Where others have the store open, or a writer waits
 ///   for it, the file is copied as fast as the disk allows, and the lock given up.
-/// - A store that nobody has open: its files are read, and must be the same files, unchanged, at the end.
+/// - A store that no process has open: its files are read, and must be the same files, unchanged, at the end.
 final class StoreSnapshot: Sendable {
   /// How the store is held still.
   enum Manner: Sendable {
@@ -35,7 +35,7 @@ final class StoreSnapshot: Sendable {
   /// The part of the log that is committed; nil without one.
   let log: SwitchingSource?
 
-  /// The frames of it that its index says are committed; nil where nobody uses it.
+  /// The frames of it that its index says are committed; nil where no process uses it.
   let committedFrames: Int?
 
   /// The journal, where it may be hot.
@@ -151,7 +151,7 @@ final class StoreSnapshot: Sendable {
       return try index.lastFrame == 0 ? holdWithoutLog(lock) : nil
     }
     guard try lock.lockMark(mark) else { return nil }
-    // Whoever moves a mark holds its lock alone, so that it is what it was, or was moved before we came. What is committed
+    // A process that moves a mark holds its lock alone, so that it is what it was, or was moved before we came. What is committed
     // by now lies behind the mark: no checkpoint brings it into the main file, and the log is not begun anew.
     guard let now = WriteAheadLogIndex(try lock.index.bytesNow(length: WriteAheadLogIndex.length)),
       now.readMarks[mark] == index.readMarks[mark], now.readMarks[mark] <= now.lastFrame

@@ -28,7 +28,7 @@ final class SwitchingSource: ByteSource {
     return try source.read(at: offset, length: length, into: &buffer)
   }
 
-  /// Exchanges the source, once, and returns when nobody reads the old one any more.
+  /// Exchanges the source, once, and returns when the old one is not read any more.
   func exchange(for copy: any ByteSource) {
     let old = state.withLock { state in
       defer {

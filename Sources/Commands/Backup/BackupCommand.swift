@@ -6,8 +6,8 @@ struct BackupCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "backup", abstract: "Takes, lists, verifies, restores and prunes backups of stores.",
     discussion: """
-      Backups lie in Backups/<store>/ of the home, each under the time it was taken. Any gunzip opens the .sqlite.gz of a \
-      full one.
+      Backups lie in Backups/<store>/ of the home, each under b- and the time it was taken. Any gunzip opens the \
+      .sqlite.gz of a full one.
 
       \(ExitStatus.help)
       """,

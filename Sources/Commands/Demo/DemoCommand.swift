@@ -56,7 +56,7 @@ struct DemoCommand: ParsableCommand {
       }
       if output.json { return say(JSONText.pretty(listing)) }
       say(try epilogue(stage))
-      // Where nobody looks, nothing waits.
+      // Where there is no terminal, nothing waits.
       if !noBrowser, Terminal.standardOutput.isInteractive { try show(stage, model) }
     }
   }

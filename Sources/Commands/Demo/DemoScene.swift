@@ -27,7 +27,7 @@ enum DemoScene: String, CaseIterable {
     switch self {
     case .firstStart: "The first start"
     case .healthy: "An ordinary day"
-    case .overwritten: "Somebody wrote over the file"
+    case .overwritten: "The file was overwritten"
     case .truncated: "The copy was cut off"
     case .foreignLog: "A restored file met the wrong log"
     case .lostTables: "A store of another app"

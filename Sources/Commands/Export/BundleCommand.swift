@@ -1,11 +1,11 @@
 import ArgumentParser
 import Lazaret
 
-/// `lazaret bundle`: looks at bundles that somebody sent.
+/// `lazaret bundle`: looks at bundles that were received.
 struct BundleCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "bundle",
-    abstract: "Checks and unpacks bundles that somebody sent.",
+    abstract: "Checks and unpacks bundles that were received.",
     discussion: """
       A bundle is not trusted: nothing is written outside of the folder, no link is made, and no more is unpacked than \
       its limits allow.

@@ -21,7 +21,7 @@ struct ExportCommand: ParsableCommand {
       to test guesses. Before a scrubbed bundle is written all of it is searched for values of the store; where one is \
       found nothing is written.
 
-      Exits with 1 where nobody agreed. Ctrl-C ends it in good order and leaves nothing.
+      Exits with 1 where it was not confirmed. Ctrl-C ends it in good order and leaves nothing.
 
       EXAMPLES
         lazaret export 2026-11-21-10-11-12 -o . --encrypt-to age1…
@@ -130,10 +130,10 @@ struct ExportCommand: ParsableCommand {
       if !yes {
         // What is asked is shown where it is asked.
         guard !format.json, Terminal.standardInputIsInteractive else {
-          throw notConfirmed("nobody can be asked here, and nothing was written")
+          throw notConfirmed("there is no terminal to ask at, and nothing was written")
         }
         Terminal.standardError.write(text.preview + "\nWrite the bundle? Type yes: ")
-        guard readLine() == "yes" else { throw notConfirmed("nobody agreed, and nothing was written") }
+        guard readLine() == "yes" else { throw notConfirmed("it was not confirmed, and nothing was written") }
       }
       let summary = try exports.write(
         prepared, to: recipients, armored: armor, at: output.path, progress: progress)

@@ -30,7 +30,7 @@ struct ExportText {
     for remark in content.remarks { text += "\n  \(printable(remark))\n" }
     text +=
       recipients.isEmpty
-      ? "\nIt is not encrypted: whoever gets the file can read it.\n"
+      ? "\nIt is not encrypted: everyone who gets the file can read it.\n"
       : "\nOnly the holders of these keys can open it:\n" + recipients.map { "  \($0)\n" }.joined()
     return text
   }

@@ -6,7 +6,7 @@ struct KeyCommand: ParsableCommand {
     commandName: "key",
     abstract: "Makes the keys that bundles are encrypted to.",
     discussion: """
-      The secret key stays with whoever receives bundles; the public one, age1…, goes to everybody else. They are keys of \
+      The secret key stays with the receiver of bundles; the public one, age1…, goes to the senders. They are keys of \
       age (age-encryption.org/v1), whose own programs take them too.
 
       \(ExitStatus.help)

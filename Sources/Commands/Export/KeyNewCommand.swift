@@ -7,7 +7,7 @@ struct KeyNewCommand: ParsableCommand {
     commandName: "new", abstract: "Makes a new secret key, and prints the public one.",
     usage: "lazaret key new [-o <file>] [--json]",
     discussion: """
-      With -o the secret key goes into a file that nobody else may read, and the public key is printed. Without it the \
+      With -o the secret key goes into a file that no other user may read, and the public key is printed. Without it the \
       secret key itself is printed, and the public key on standard error.
 
       EXAMPLE

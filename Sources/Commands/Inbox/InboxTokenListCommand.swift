@@ -22,7 +22,8 @@ struct InboxTokenListCommand: ParsableCommand {
       }
       guard !senders.isEmpty else {
         Terminal.standardOutput.write(
-          "Nobody may send to the home yet: \(home.words). Let somebody: lazaret inbox token new NAME\(home.option)\n")
+          "No sender has a token for the home yet: \(home.words). Make one: lazaret inbox token new NAME\(home.option)\n"
+        )
         return
       }
       var table = TextTable(["SENDER", "SINCE", "USED", "QUOTA", "STATE"], numericColumns: [2, 3])

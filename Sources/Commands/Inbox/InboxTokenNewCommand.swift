@@ -5,9 +5,9 @@ import Lazaret
 /// `lazaret inbox token new`.
 struct InboxTokenNewCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "new", abstract: "Lets somebody send bundles, and prints their token, once.",
+    commandName: "new", abstract: "Lets a sender send bundles, and prints the token, once.",
     discussion: """
-      Only the token's SHA-256 is kept: nobody can show it again. Give it to the sender by a way that nobody else reads.
+      Only the token's SHA-256 is kept: it cannot be shown again. Give it to the sender by a way that no one else reads.
 
       EXAMPLE
         lazaret inbox token new "Garage 2, released" --quota 20GiB

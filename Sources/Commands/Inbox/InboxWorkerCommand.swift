@@ -25,7 +25,7 @@ struct InboxWorkerCommand: ParsableCommand {
     }
   }
 
-  /// Whoever started this process holds its input open: when that ends, nobody waits for the result.
+  /// The process that started this one holds its input open: when that ends, the result is not waited for.
   private static func endWithItsMaster() {
     let thread = Thread {
       while true {

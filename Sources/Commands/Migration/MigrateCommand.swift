@@ -47,7 +47,7 @@ struct MigrateCommand: ParsableCommand {
       options.output = output?.path
       let home = home.of(store: migration.store.path)
       options.home = home.path
-      // A copy for somebody leaves nothing beside the store.
+      // A copy for another user leaves nothing beside the store.
       options.isRecorded = output == nil || home.reason != .store
       home.tell(json: presentation.json)
       if dryRun {

@@ -15,7 +15,7 @@ enum Interruption {
   /// Begins to listen for Ctrl-C and the usual request to end.
   static func listen() {
     for number in [SIGINT, SIGTERM] { _ = signal(number, interrupted) }
-    // Whoever started this process may have held signals back, and a child inherits that.
+    // The process that started this one may have held signals back, and a child inherits that.
     var signals = sigset_t()
     unsafe sigemptyset(&signals)
     for number in [SIGINT, SIGTERM] { unsafe sigaddset(&signals, number) }

@@ -54,7 +54,7 @@ private func systemWrite(_ descriptor: Int32, _ start: UnsafeRawPointer?, _ coun
   return unsafe write(descriptor, start, count)
 }
 
-/// A line on standard error that shows how far long work is; nothing where nobody looks.
+/// A line on standard error that shows how far long work is; nothing where standard error is no terminal.
 final class ProgressLine: Sendable {
   private let isShown = Terminal.standardError.isInteractive
   private let state = Mutex(State())

@@ -34,7 +34,7 @@ struct QuarantineDiscardCommand: ParsableCommand {
       guard yes || confirm(store) else {
         throw CommandError(
           .notConfirmed, operation: "remove the quarantined store", path: store.files.main,
-          detail: "nobody confirmed it, and nothing was removed", hint: "Say --yes to remove it without being asked.")
+          detail: "it was not confirmed, and nothing was removed", hint: "Say --yes to remove it without being asked.")
       }
       _ = try quarantines.discard(store.files.main)
       Terminal.standardOutput.write(

@@ -13,7 +13,7 @@ struct QuarantineSalvageCommand: ParsableCommand {
       account says how the new one differs and by what. A result that says the same as an earlier one takes its place.
 
       Only recovery kits and backups from before the quarantine are used. With --install a copy of the current result is put into the place of the store that the app has now, which is quarantined first, \
-      whole. That needs --model, and a store that nobody has open.
+      whole. That needs --model, and a store that no process has open.
 
       Ctrl-C ends it in good order. Exits with 2 where anything was lost or is doubtful, and with 1 where the \
       model has no entity of the store; nothing is moved then.

@@ -67,7 +67,7 @@ struct SendCommand: ParsableCommand {
         guard yes || confirm() else {
           throw CommandError(
             .notConfirmed, operation: "send the bundle", path: bundle.path,
-            detail: "nobody agreed to it, and nothing was sent", hint: "Say --yes to send it without being asked.")
+            detail: "it was not confirmed, and nothing was sent", hint: "Say --yes to send it without being asked.")
         }
       }
       let entry = try outbox.add(preview, to: receiver, by: method, tokenFile: self.token.tokenFile?.path)

@@ -17,7 +17,7 @@ struct SendingPresentation {
     var entry: OutboxEntry
   }
 
-  /// Tells what would be sent, before anybody agrees to it; on standard error, so that output is the result alone.
+  /// Tells what would be sent, before the user agrees to it; on standard error, so that output is the result alone.
   func show(_ preview: BundlePreview, to receiver: ReceiverAddress) {
     guard !json else { return }
     var text = """

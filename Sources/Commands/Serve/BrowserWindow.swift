@@ -1,9 +1,9 @@
 import Foundation
 import Lazaret
 
-/// The browser of whoever sits at this machine.
+/// The browser of the user of this machine.
 enum BrowserWindow {
-  /// Whether there is somebody to open a window for: a terminal, and on Linux a display too.
+  /// Whether there is a user to open a window for: a terminal, and on Linux a display too.
   static var isLikely: Bool {
     guard Terminal.standardOutput.isInteractive else { return false }
     #if os(macOS)
@@ -14,7 +14,7 @@ enum BrowserWindow {
     #endif
   }
 
-  /// Opens a link, where there is a browser; whoever has none has the link on the terminal.
+  /// Opens a link, where there is a browser; without one the link is on the terminal.
   static func open(_ link: String) {
     guard isLikely, let tool = find() else { return }
     let process = Process()

@@ -67,7 +67,7 @@ struct InspectorRun {
     } else {
       if !listening.isLoopback, listening.tls == nil {
         Terminal.standardError.write(
-          "lazaret: this is not encrypted: whoever is on the way can read every record, and the link.\n")
+          "lazaret: this is not encrypted: a third party on the way can read every record, and the link.\n")
       }
       Terminal.standardOutput.write(
         """

@@ -15,7 +15,7 @@ struct ListeningPlace {
   /// The files with the certificate and its key; nil without TLS.
   var tls: (certificate: FilePath, key: FilePath)?
 
-  /// Whether nobody but this machine can reach it.
+  /// Whether only this machine can reach it.
   var isLoopback: Bool { address == "::1" || address.hasPrefix("127.") }
 
   private var isAny: Bool { address == "0.0.0.0" || address == "::" }

@@ -4,7 +4,7 @@ import Lazaret
 
 /// Whether and how `lazaret serve` receives bundles, as it is said on the command line.
 struct ReceivingOptions: ParsableArguments {
-  @Flag(help: "Receive bundles too, from whoever has a token: lazaret inbox token new NAME.")
+  @Flag(help: "Receive bundles too, from senders with a token: lazaret inbox token new NAME.")
   var inbox = false
 
   @Option(

@@ -12,7 +12,7 @@ struct SendToOptions: ParsableArguments {
   @Option(help: ArgumentHelp("A file with the token that the receiver gave you.", valueName: "file"))
   var tokenFile: PathArgument?
 
-  /// The receiver; nil for nobody.
+  /// The receiver; nil for none.
   ///
   /// - Throws: `send-request` where the address is none; `FileError` where the token's file is not there.
   var receiver: InspectorReceiver? {

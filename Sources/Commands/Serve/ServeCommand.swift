@@ -19,7 +19,7 @@ struct ServeCommand: ParsableCommand {
       The files of its pages are looked for in LAZARET_PUBLIC, in ../share/lazaret/Public beside the executable, in Public \
       above the executable, and in the folder that it was built from.
 
-      With --inbox it also receives bundles from whoever has a token, by tus 1.0 at /inbox/uploads: they are checked, unpacked \
+      With --inbox it also receives bundles from senders with a token, by tus 1.0 at /inbox/uploads: they are checked, unpacked \
       and salvaged by processes of their own, with limits on memory and time.
 
       EXAMPLES

@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// Server-sent events for one client (WHATWG HTML, section 9.2): what is sent here is written to the connection at once.
 ///
-/// A client that does not read holds up nobody: beyond ``capacity`` events the oldest is dropped.
+/// A client that does not read holds up no other: beyond ``capacity`` events the oldest is dropped.
 package final class EventChannel: Sendable {
   /// How many events wait at most for a slow client.
   package static let capacity = 256
@@ -53,7 +53,7 @@ package final class EventChannel: Sendable {
   /// A channel that says that it is alive every so many milliseconds, which finds out clients that are gone.
   package init(heartbeatMilliseconds: Int = 10_000) { heartbeat = .milliseconds(heartbeatMilliseconds) }
 
-  /// Whether nobody listens any more.
+  /// Whether no client listens any more.
   package var isClosed: Bool { state.withLock(\.isClosed) }
 
   /// Sends an event; false where the channel is closed.

@@ -81,7 +81,7 @@ package struct Router: Sendable {
   ) {
     var entry = Entry(route: Route(method: method, pattern: pattern), segments: Self.segments(pattern)) {
       request, texts in
-      // Only where nobody asked for the intake before, as a test without a server does: the body is one piece.
+      // Only where the intake was not asked for before, as a test without a server does: the body is one piece.
       guard let values = Self.values(texts, repeat each parameters) else { return nil }
       switch try open(request, Int64(request.body.count), repeat each values) {
       case .refused(let response): return response

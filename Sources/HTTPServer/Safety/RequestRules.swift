@@ -135,7 +135,7 @@ package struct RequestRules: Sendable {
       throw Refusal(.forbidden, "the request comes from another site")
     }
     if let origin = headers["Origin"] {
-      // A page that tells nobody where it is (`Referrer-Policy: no-referrer`) sends its own forms with `Origin: null`
+      // A page that does not tell where it is (`Referrer-Policy: no-referrer`) sends its own forms with `Origin: null`
       // (Fetch, "append a request Origin header"); the browser's word for where they come from is then the other field.
       let site = headers["Sec-Fetch-Site"]
       if origin == "null", site == "same-origin" || (site == nil && acceptsUnnamedOrigin) { return }

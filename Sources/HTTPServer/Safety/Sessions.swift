@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Who may use the server: whoever opened the one-time link, by a cookie; and which forms are its own, by a token.
+/// Who may use the server: the browser that opened the one-time link, by a cookie; and which forms are its own, by a token.
 package final class Sessions: Sendable {
   /// One browser that was let in.
   package struct Session: Sendable, Hashable {

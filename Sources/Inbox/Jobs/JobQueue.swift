@@ -2,7 +2,7 @@ package import StoreFiles
 
 /// The work that waits, in an order that survives any kill.
 ///
-/// Whoever takes a job leases it: when the lease ends and the job is not done, the job is there for the next one. A job is begun a
+/// A process that takes a job leases it: when the lease ends and the job is not done, the job is there for the next one. A job is begun a
 /// bounded number of times. Nothing in it is of one kind of database.
 package protocol JobQueue: Sendable {
   /// Adds a job; nothing is done where the bundle has one of that kind.

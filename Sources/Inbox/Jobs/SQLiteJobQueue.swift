@@ -36,7 +36,8 @@ package struct SQLiteJobQueue: JobQueue {
             WHERE state = 'running' AND lease_ends < ? AND attempts >= ?
           """,
         arguments: [
-          InboxError.Kind.tries.rawValue, "Whoever was at it died each time.", date.rfc3339, now, maximumAttempts,
+          InboxError.Kind.tries.rawValue, "The process that worked at it died each time.", date.rfc3339, now,
+          maximumAttempts,
         ])
       let row = try Row.fetchOne(
         database,

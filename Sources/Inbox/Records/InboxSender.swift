@@ -1,6 +1,6 @@
 package import StoreFiles
 
-/// Somebody who may send bundles, by a token that only they have.
+/// A sender, who may send bundles by a token that only the sender has.
 package struct InboxSender: Sendable, Hashable {
   /// The name, different for each; at most ``maximumNameLength`` bytes.
   package var name: String

@@ -104,7 +104,7 @@ final class PartConsumer: BodyConsumer {
       current.offset = position
       _ = try inbox.complete(current)
     } catch {
-      // Nobody is there to be told. What was noted before counts; the rest comes again.
+      // No client is there to be told. What was noted before counts; the rest comes again.
     }
   }
 

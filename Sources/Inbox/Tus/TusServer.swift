@@ -5,7 +5,7 @@ internal import TusProtocol
 
 /// The receiving side of tus 1.0: creation, also with the first bytes, expiration, termination and checksums.
 ///
-/// Every request but OPTIONS needs the token of a sender, who sees nobody's uploads but its own. A body is only read once
+/// Every request but OPTIONS needs the token of a sender, who sees no uploads but its own. A body is only read once
 /// its header was found good.
 package final class TusServer: Sendable {
   /// The address of uploads; one of them is below it.

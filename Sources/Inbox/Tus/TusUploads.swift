@@ -191,7 +191,7 @@ final class TusUploads: Sendable {
     }
     try take(id)
     do {
-      // As it is now that nobody else writes.
+      // As it is now that no other process writes.
       let upload = try upload(id, of: sender)
       guard upload.state == .open, offset == upload.offset else {
         throw TusRefusal(

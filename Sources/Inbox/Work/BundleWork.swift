@@ -115,7 +115,7 @@ package struct BundleWork: Sendable {
   /// What the salvage report in the bundle says; nil where there is none that can be read.
   private func account(in data: FilePath) throws -> BundleAccount? {
     guard let bytes = try contents("salvage.json", upTo: 32 << 20, in: data) else { return nil }
-    // A report of another version, or of nobody's, is left to whoever looks into the bag.
+    // A report of another version, or of none, is left to the reader of the bag.
     guard let report = try? JSONDecoder().decode(SalvageReport.self, from: Data(bytes)) else { return nil }
     return BundleAccount(report)
   }
@@ -145,7 +145,8 @@ package struct BundleWork: Sendable {
       try fileSystem.rename(member.path, to: place.path(of: member.part))
     }
     try fileSystem.synchronizeDirectory(folder)
-    let words = facts.map { "The sender's app found it \($0.verdict) (\($0.reason))." } ?? "Somebody sent it."
+    let words =
+      facts.map { "The sender's app found it \($0.verdict) (\($0.reason))." } ?? "It was sent without a verdict."
     let quarantines = Quarantines(home: home, surroundings: surroundings)
     let stored = try quarantines.add(
       place.main, reason: printable(words), appVersion: facts?.versions.app)

@@ -12,7 +12,7 @@ extension WorkLimits {
   ///
   /// - Throws: `worker-failed` where the system refuses one; a worker without its limits does nothing.
   package func apply() throws(InboxError) {
-    // Whoever started the server may have these ignored, and the thread that started this process may have them blocked; a child
+    // The process that started the server may have these ignored, and the thread that started this process may have them blocked; a child
     // inherits both.
     var wanted = sigset_t()
     unsafe sigemptyset(&wanted)

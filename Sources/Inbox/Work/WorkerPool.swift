@@ -156,7 +156,7 @@ package final class WorkerPool: Sendable {
       outcome = error.isEnvironmental ? .tryAgain(failure) : worth(job, failure)
     }
     guard try queue.end(job, outcome, at: now) else { return }
-    // Nobody holds the lock of this job any more; where that cannot be removed, the next start does it.
+    // The lock of this job is not held any more; where that cannot be removed, the next start does it.
     try? inbox.surroundings.fileSystem.removeTree(inbox.folders.work.appending(job.bundle))
     if case .failed(let failure) = outcome, job.kind == .open { try refuse(job.bundle, failure) }
     if case .tryAgain(let failure) = outcome, job.kind == .open,

@@ -57,7 +57,7 @@ struct BundlePage: InspectorPage {
       ("Level", level),
       (
         "Who can read it",
-        preview.isEncrypted ? "only the holders of the keys it is encrypted to" : "whoever gets the file"
+        preview.isEncrypted ? "only the holders of the keys it is encrypted to" : "everyone who gets the file"
       ),
       ("SHA-256", "<code class=\"wrap\">\(preview.sha256)</code>"),
       ("It is at", "<code>\(printable(bundle.path.string))</code>"),

@@ -1,7 +1,7 @@
 import HTTPServer
 import Lazaret
 
-/// Making a bundle of a store: what is asked, getting it ready, and writing it when somebody has agreed.
+/// Making a bundle of a store: what is asked, getting it ready, and writing it when the user has agreed.
 struct ExportActions: Sendable {
   private let parts: InspectorParts
   private let prepared: PreparedExports
@@ -40,7 +40,7 @@ struct ExportActions: Sendable {
       .pick(name: "model", label: "Model", options: parts.modelOptions(for: files)),
       .text(
         name: "recipients", label: "Encrypt to these keys",
-        about: "age1…, several with spaces between. Without any, whoever gets the file can read it."),
+        about: "age1…, several with spaces between. Without any, everyone who gets the file can read it."),
       .text(
         name: "keep", label: "Values that stay as they are",
         about: "Entity.attribute, several with spaces between; for scrubbed."),

@@ -11,7 +11,7 @@ extension InspectorRoutes {
       "export", "Makes ready what a bundle for support would hold, and shows it.", parts.catalogue, exports.form,
       ExportActions.fields
     ) { try exports.prepare($0, $1) }
-    page("/exports/{export}", about: "What a bundle would hold, before anybody agrees to it.", .identifier) { _, id in
+    page("/exports/{export}", about: "What a bundle would hold, before the user agrees to it.", .identifier) { _, id in
       PreparedExportPage(entry: try prepared.entry(id))
     }
     action("/exports/{export}/write", about: "Writes a bundle that was agreed to.", .identifier) { _, _, id in

@@ -1,7 +1,7 @@
 import HTTPServer
 import Lazaret
 
-/// An export that is ready: what would leave the machine, before anybody agrees to it.
+/// An export that is ready: what would leave the machine, before the user agrees to it.
 struct PreparedExportPage: InspectorPage {
   let entry: PreparedExports.Entry
 
@@ -31,7 +31,7 @@ struct PreparedExportPage: InspectorPage {
     let readers: HTML
     if entry.recipients.isEmpty {
       readers = .note(
-        .warn, "<p><strong>It is not encrypted.</strong> Whoever gets the file can read what is in it.</p>")
+        .warn, "<p><strong>It is not encrypted.</strong> Everyone who gets the file can read what is in it.</p>")
     } else {
       let keys = entry.recipients.map { key -> HTML in "<li><code>\("\(key)")</code></li>" }
       readers = "<p>Only the holders of these keys can open it:</p><ul class=\"wrap\">\(keys)</ul>"

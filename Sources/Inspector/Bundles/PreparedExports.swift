@@ -2,7 +2,7 @@ import HTTPServer
 import Lazaret
 import Synchronization
 
-/// The exports that are ready and wait for somebody to agree to them.
+/// The exports that are ready and wait for the user to agree to them.
 ///
 /// What was made for one goes when it is forgotten: at the latest with this value.
 final class PreparedExports: Sendable {
@@ -20,7 +20,7 @@ final class PreparedExports: Sendable {
     /// What the bundle would hold.
     let prepared: PreparedExport
 
-    /// Who alone could open it; anybody if empty.
+    /// Who alone could open it; everyone if empty.
     let recipients: [AgeRecipient]
 
     /// Its page.
@@ -32,7 +32,7 @@ final class PreparedExports: Sendable {
   /// The most that are kept: each may hold a copy of a whole store.
   private static let maximum = 4
 
-  /// Keeps an export until somebody says yes or no.
+  /// Keeps an export until the user says yes or no.
   func keep(
     _ prepared: PreparedExport, of store: StoreID, named name: String, for recipients: [AgeRecipient]
   ) -> Entry {

@@ -24,7 +24,7 @@ struct SendActions: Sendable {
   func send(_ name: String, _ form: FormData) throws -> ActionAnswer {
     let page = try page(name)
     if let obstacle = page.obstacle { throw obstacle.refusal }
-    guard let receiver = page.receiver else { throw Refusal(.conflict, "there is nobody to send it to") }
+    guard let receiver = page.receiver else { throw Refusal(.conflict, "there is no receiver to send it to") }
     guard form["sha256"] == page.preview.sha256 else {
       throw Refusal(.conflict, "the bundle is not the one any more that was shown; look at it again")
     }

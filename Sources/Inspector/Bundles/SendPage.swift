@@ -25,7 +25,7 @@ struct SendPage: InspectorPage {
   var obstacle: Problem? {
     guard receiver == nil else { return nil }
     return Problem(
-      .conflict, code: "no-receiver", title: "Nobody to send it to.",
+      .conflict, code: "no-receiver", title: "No receiver to send it to.",
       detail: "This inspector was not told who receives bundles.",
       hint: "Start it with --send-to, or send the bundle with: lazaret send.")
   }
@@ -48,7 +48,7 @@ struct SendPage: InspectorPage {
       preview.showsRecords
       ? .note(
         .bad,
-        "<p><strong>It holds data of yours and is not encrypted.</strong> Whoever receives it can read that.</p>")
+        "<p><strong>It holds data of yours and is not encrypted.</strong> The receiver can read that.</p>")
       : .empty
     return """
       <h1>\(title)</h1>

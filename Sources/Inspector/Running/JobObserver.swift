@@ -1,7 +1,7 @@
 import Lazaret
 import Synchronization
 
-/// Through which a job tells how far it is, and learns that nobody wants it any more.
+/// Through which a job tells how far it is, and learns that it is not wanted any more.
 package final class JobObserver: Sendable {
   /// How far a job is.
   package struct Progress: Sendable, Hashable {

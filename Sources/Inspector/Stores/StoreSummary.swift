@@ -126,7 +126,7 @@ extension StoredBackup {
   /// Why it was taken, in words.
   var reasonWords: String {
     switch manifest?.reason {
-    case .manual: "Taken because somebody asked for it."
+    case .manual: "Taken on request."
     case .scheduled: "Taken by the schedule."
     case .beforeMigration: "Taken before the store was migrated."
     case .beforeRestore: "Taken before the store was replaced by a backup."

@@ -27,7 +27,7 @@ public struct OpeningObserver: Sendable {
     self.foundDamage = foundDamage
   }
 
-  /// Tells how far it is, and stops where nobody wants the result any more.
+  /// Tells how far it is, and stops where the result is not wanted any more.
   func report(
     _ phase: OpeningProgress.Phase, at path: FilePath, completed: Int64 = 0, of total: Int64 = 0
   ) throws {

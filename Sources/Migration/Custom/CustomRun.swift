@@ -53,7 +53,7 @@ final class CustomRun {
     try CustomRunCheck(work: self).run()
   }
 
-  /// Ends it; whoever has kept its context is refused from now on.
+  /// Ends it; a caller that has kept its context is refused from now on.
   func close() {
     policies?.close()
     policies = nil

@@ -80,7 +80,7 @@ extension InferenceBuilder {
     {
       conditions.append(condition(.newInverse, origin, property, pair))
     }
-    // One that becomes its own inverse and was not: whoever is led to leads back from now on.
+    // One that becomes its own inverse and was not: the record that is led to leads back from now on.
     if let after, after.key == property.key, before?.key != origin.key {
       conditions.append(condition(.newInverse, origin, property, pair))
     }

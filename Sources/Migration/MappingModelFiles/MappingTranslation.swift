@@ -147,7 +147,7 @@ struct MappingTranslation {
 
   // MARK: Losses
 
-  /// What no mapping reads is lost; of an entity with a policy nobody knows what the policy reads.
+  /// What no mapping reads is lost; of an entity with a policy it is unknown what the policy reads.
   private mutating func addLosses() {
     for name in builder.source.names {
       guard let before = builder.source.entity(name), !before.isAbstract else { continue }

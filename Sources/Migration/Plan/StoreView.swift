@@ -18,7 +18,7 @@ struct StoreView {
 
   /// Reads the store as it is at one moment.
   ///
-  /// - Throws: `locked` where a writer has it, `changed` where somebody keeps writing to it, or what the body throws.
+  /// - Throws: `locked` where a writer has it, `changed` where another process keeps writing to it, or what the body throws.
   func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
     for _ in 0..<4 {
       let before = MigrationJournal.members(try members())
@@ -27,7 +27,7 @@ struct StoreView {
       let result = Result { try isAlone ? Self.read(original.main, .immutable, body) : readCopy(body) }
       let isUnchanged = MigrationJournal.members(try members()) == before
       _ = consume lock
-      // What was read while somebody wrote may be neither the old nor the new.
+      // What was read while another process wrote may be neither the old nor the new.
       if isUnchanged { return try result.get() }
     }
     throw FileError(

@@ -10,7 +10,7 @@ struct InPlaceStep {
   let change: InPlaceChange
   let contents: SourceContents
 
-  /// Whoever writes metadata and history in a rebuild writes them here.
+  /// Metadata and history are written here in a rebuild.
   let rebuild: StoreRebuild
 
   var layout: StepLayout { rebuild.layout }

@@ -1,4 +1,4 @@
-/// The attributes whose values a migration itself has put in on the way: losing them again is no loss of anybody's.
+/// The attributes whose values a migration itself has put in on the way: losing them again is no loss.
 struct MadeValues: Codable, Sendable, Hashable {
   /// `Entity.attribute` of the version that was reached last, in order.
   private(set) var names: [String] = []

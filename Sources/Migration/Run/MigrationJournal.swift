@@ -64,7 +64,7 @@ struct MigrationJournal: Codable, Sendable {
     /// The steps are carried out; the original has not been touched.
     case stepping
 
-    /// The original makes room for the result: whoever finds this goes on.
+    /// The original makes room for the result: the process that finds this goes on.
     case swapping
 
     /// The result did not open: it goes, and the original comes back.
@@ -96,10 +96,10 @@ struct MigrationJournal: Codable, Sendable {
   /// The file that takes the original's place.
   var result: FileIdentity?
 
-  /// The files of the result as this migration left them; one that differs has been written to by somebody else.
+  /// The files of the result as this migration left them; one that differs has been written to by another process.
   var placed: [Member]?
 
-  /// Whether a result that goes is kept beside the backup, because somebody may have written to it.
+  /// Whether a result that goes is kept beside the backup, because another process may have written to it.
   var keepsResult: Bool?
 
   /// What the finished steps have put in of their own; nil in journals of earlier versions of this library.
@@ -121,7 +121,7 @@ struct MigrationJournal: Codable, Sendable {
     return status.identity.inode == result.inode
   }
 
-  /// Whether nobody has written to the result since it was finished; a log or a journal with content is writing, too.
+  /// Whether the result has not been written to since it was finished; a log or a journal with content is writing, too.
   ///
   /// Journals of earlier versions of this library do not say, and then it counts as written to.
   func isUntouched(_ files: [StoreFileSet.Member]) -> Bool {
@@ -133,7 +133,7 @@ struct MigrationJournal: Codable, Sendable {
     members(files).filter { $0.part == .main || $0.size > 0 }
   }
 
-  /// The parts of a set that count: the index of the log is rebuilt by whoever opens the store.
+  /// The parts of a set that count: the index of the log is rebuilt when the store is opened.
   static func members(_ members: [StoreFileSet.Member]) -> [Member] {
     members.filter { $0.part != .sharedMemory && $0.part != .externalData }.map(Member.init)
   }

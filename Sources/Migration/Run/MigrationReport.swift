@@ -1,6 +1,6 @@
 public import StoreFiles
 
-/// What is written down of a migration that failed, to be sent to whoever can help.
+/// What is written down of a migration that failed, to be sent to those who can help.
 ///
 /// Versioned JSON; keys may be added, never changed. It holds names, numbers and primary keys, but no value of a record,
 /// and of paths only file names.

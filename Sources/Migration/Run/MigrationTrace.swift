@@ -26,7 +26,7 @@ final class MigrationTrace: Sendable {
   private let begun = ContinuousClock.now
   private let state = Mutex(State())
 
-  /// Asked while SQLite works whether the migration is to end; nil where nobody wants to end it.
+  /// Asked while SQLite works whether the migration is to end; nil where it cannot be ended.
   let isCancelled: (@Sendable () -> Bool)?
 
   init(_ logger: Logger, isCancelled: (@Sendable () -> Bool)? = nil) {

@@ -21,7 +21,7 @@ extension Migrator {
 
   /// Gives every external file a second name beside the new store, or a copy where the file system has no second names.
   ///
-  /// The folders may be read and written by whoever may read and write the old ones.
+  /// The folders may be read and written by those who may read and write the old ones.
   func copyExternalData(of old: StoreFileSet, to new: StoreFileSet) throws {
     let (source, target) = (old.path(of: .externalData), new.path(of: .externalData))
     guard try fileSystem.status(of: source, followingLinks: false)?.kind == .directory else { return }
@@ -95,7 +95,7 @@ extension Migrator {
 
   /// Copies the external files that belong to the records as they were read.
   ///
-  /// - Throws: `changed-meanwhile` where somebody has written to the store since, or while they were copied.
+  /// - Throws: `changed-meanwhile` where another process has written to the store since, or while they were copied.
   private func copyUnchanged(
     _ original: StoreFileSet, to place: StoreFileSet, _ journal: MigrationJournal
   ) throws {

@@ -43,7 +43,7 @@ extension Migrator {
     /// Called before each step with its name, its number from 1, and their number; false ends the migration.
     public var progress: @Sendable (_ step: String, _ number: Int, _ count: Int) -> Bool = { _, _, _ in true }
 
-    /// Whether the migration is to end; nil asks nobody.
+    /// Whether the migration is to end; nil does not ask.
     ///
     /// Asked twice a second, on another thread, while SQLite works on a statement, which may take minutes.
     public var isCancelled: (@Sendable () -> Bool)?

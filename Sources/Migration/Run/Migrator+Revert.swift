@@ -4,7 +4,7 @@ package import SystemPackage
 extension Migrator {
   /// Brings the original back from where the migration has kept it, because the migrated store does not open.
   ///
-  /// Only for a store that nobody has written to since it was migrated: the migrated one is thrown away. A kill at any
+  /// Only for a store that has not been written to since it was migrated: the migrated one is thrown away. A kill at any
   /// moment leaves a journal by which `finishInterrupted` goes on.
   ///
   /// - Parameters:
@@ -37,11 +37,11 @@ extension Migrator {
   ///
   /// The caller holds the locks of the working folder and of the store's.
   ///
-  /// - Returns: false where somebody has written to the migrated store at this moment; then that stays.
+  /// - Returns: false where another process has written to the migrated store at this moment; then that stays.
   func revert(_ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal) throws -> Bool {
     var journal = journal
     let files = try original.members(in: fileSystem)
-    // The look at it may have changed it, or somebody else: nobody can tell, and so it is kept.
+    // The look at it may have changed it, or another process: that cannot be told apart, and so it is kept.
     journal.keepsResult = !journal.isUntouched(files)
     journal.placed = MigrationJournal.content(files)
     journal.phase = .reverting
@@ -51,7 +51,7 @@ extension Migrator {
 
   /// Goes on with bringing the original back; the caller holds the lock of the working folder.
   ///
-  /// - Returns: the backup where the migrated store stays, because somebody has written to it since.
+  /// - Returns: the backup where the migrated store stays, because another process has written to it since.
   func finishReverting(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal
   ) throws -> FilePath? {
@@ -112,7 +112,7 @@ extension Migrator {
       whenTakenBack: {})
   }
 
-  /// Removes the migrated store; its main file last, by which whoever comes next knows what lies there.
+  /// Removes the migrated store; its main file last, by which the next process knows what lies there.
   private func removeResult(_ place: StoreFileSet) throws(FileError) {
     try removeExternalData(place)
     for part in [StoreFileSet.Part.wal, .sharedMemory, .journal, .main] {

@@ -127,7 +127,7 @@ extension Migrator {
       store: original.main, backup: backup, steps: journal.steps.compactMap(\.account), resumedSteps: resumed)
   }
 
-  /// The new store may be read and written by whoever may read and write the old one.
+  /// The new store may be read and written by those who may read and write the old one.
   func adoptAccess(of original: StoreFileSet, _ file: FilePath) throws(FileError) {
     guard let status = try fileSystem.status(of: original.main) else { return }
     try fileSystem.adoptAccess(of: status, to: file)
@@ -148,10 +148,10 @@ extension Migrator {
       hint: "Quit the app that uses it, then run the same command again.")
   }
 
-  /// Makes the folder of a store's backups, and says where it is from the root on: whoever finishes the swap may have
+  /// Makes the folder of a store's backups, and says where it is from the root on: the process that finishes the swap may have
   /// another working directory.
   ///
-  /// The superuser makes it for whoever has the store's folder.
+  /// The superuser makes it for the owner of the store's folder.
   private func makeBackups(_ original: StoreFileSet, in home: FilePath) throws(FileError) -> FilePath {
     let backups = home.appending("Backups").appending(original.main.stem ?? "Store")
     var missing: [FilePath] = []
@@ -205,7 +205,7 @@ extension Migrator {
     let now = try fileSystem.status(of: original.main, followingLinks: false)
     if journal.isResult(now) {
       guard journal.isUntouched(try original.members(in: fileSystem)) else {
-        // Somebody has opened it and written to it: it is the store, and the swap is over.
+        // Another process has opened it and written to it: it is the store, and the swap is over.
         let backup = try backup(journal, original, folder)
         try folder.removeEnded()
         return backup
@@ -222,7 +222,7 @@ extension Migrator {
       try checkOpening(original.main)
     } catch {
       let reason = MigrationError(database: error, path: original.main)
-      // A lock or a full disk passes; whoever comes next tries again.
+      // A lock or a full disk passes; the next process tries again.
       guard !reason.isEnvironmental else { throw reason }
       let isBack = try revert(original, folder, journal)
       try folder.removeEnded()
@@ -312,7 +312,7 @@ extension Migrator {
     try fileSystem.status(of: one)?.identity == fileSystem.status(of: other)?.identity
   }
 
-  /// The error of a store that somebody has made in the place whose own store is in the backups already.
+  /// The error of a store that another process has made in the place whose own store is in the backups already.
   func placeTaken(_ original: StoreFileSet, _ saved: StoreFileSet, _ operation: String) -> FileError {
     FileError(
       .placeTaken, operation: operation, path: original.main,

@@ -7,7 +7,7 @@ public import SystemPackage
 
 /// Migrates stores to a version of a model: on a copy, step by step, verified, and resumed after a kill.
 ///
-/// The original is not touched until the last step has passed every check; then it becomes the backup. Whoever finds a
+/// The original is not touched until the last step has passed every check; then it becomes the backup. A process that finds a
 /// migration that was interrupted goes on from its last finished step.
 public struct Migrator: Sendable {
   let bundle: ModelBundle
@@ -81,7 +81,7 @@ public struct Migrator: Sendable {
         _ = consume lock
         return result
       } catch {
-        // Somebody wrote to the store meanwhile: what was made of it is void, and the next attempt starts afresh.
+        // Another process wrote to the store meanwhile: what was made of it is void, and the next attempt starts afresh.
         guard error.fileError?.kind == .changed, attempt < Self.attempts else { throw error }
         try filing { () throws(FileError) in try folder.remove() }
         attempt += 1
@@ -89,7 +89,7 @@ public struct Migrator: Sendable {
     }
   }
 
-  /// How often a migration is begun where somebody writes to the store each time.
+  /// How often a migration is begun where another process writes to the store each time.
   static let attempts = 3
 
   private func migrate(
@@ -103,7 +103,7 @@ public struct Migrator: Sendable {
     let work = try prepared(original, folder, options)
     guard !work.journal.steps.isEmpty else {
       if options.output != nil {
-        // Nothing to do, but somebody waits for the file.
+        // Nothing to do, but a caller waits for the file.
         if work.source.original != nil {
           try filing { () throws(FileError) in
             try fileSystem.duplicate(work.source.path, to: folder.unfinished(0))
@@ -171,7 +171,7 @@ public struct Migrator: Sendable {
         try folder.make()
         let before = try fileSystem.status(of: folder.path, followingLinks: false)?.identity
         let lock = try FolderLock(folder.path, in: fileSystem)
-        // Whoever had the lock may have removed the folder; then the lock is on nothing.
+        // The process that had the lock may have removed the folder; then the lock is on nothing.
         let after = try fileSystem.status(of: folder.path, followingLinks: false)?.identity
         if let before, before == after { return lock }
       } catch {
@@ -191,7 +191,7 @@ public struct Migrator: Sendable {
   struct StepSource {
     let path: FilePath
 
-    /// The store itself where that is only read: it has no log, and nobody has written to it as long as it is unchanged.
+    /// The store itself where that is only read: it has no log, and it has not been written to as long as it is unchanged.
     var original: StoreFileSet?
   }
 
@@ -233,9 +233,9 @@ public struct Migrator: Sendable {
     return Work(path: path, journal: journal, source: source)
   }
 
-  /// Reads the source of a step, and makes sure that nobody wrote to it meanwhile where it is the store itself.
+  /// Reads the source of a step, and makes sure that no process wrote to it meanwhile where it is the store itself.
   ///
-  /// - Throws: `changed-meanwhile` whatever else failed, where somebody did; else what reading failed with.
+  /// - Throws: `changed-meanwhile` whatever else failed, where one did; else what reading failed with.
   func reading<Value>(
     _ source: StepSource, _ members: [MigrationJournal.Member], _ body: () throws(MigrationError) -> Value
   ) throws(MigrationError) -> Value {

@@ -1,7 +1,7 @@
 /// SQL without the literals in it, for logs.
 ///
-/// Statements of a migration hold defaults of the model and constants of custom mappings as literals, which are nobody's
-/// records but nobody else's business either. Names in double quotes stay.
+/// Statements of a migration hold defaults of the model and constants of custom mappings as literals, which are no
+/// user's records, but are not to be told either. Names in double quotes stay.
 package enum SQLMask {
   /// The longest text of a statement that a log shows.
   static let limit = 4_000

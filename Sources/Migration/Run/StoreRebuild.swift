@@ -15,7 +15,7 @@ struct StoreRebuild {
   /// When the migration began, in seconds since 2001-01-01T00:00:00Z.
   let referenceDate: Double
 
-  /// What earlier steps have put in of their own, which is nobody's loss.
+  /// What earlier steps have put in of their own, which is no loss.
   var made = MadeValues()
 
   /// Whether it ends the migration, so that its file is the one that apps open.
@@ -42,7 +42,7 @@ struct StoreRebuild {
   /// Makes the new store.
   ///
   /// - Parameters:
-  ///   - source: a store of the source's model that nobody else opens, without a log.
+  ///   - source: a store of the source's model that no other process opens, without a log.
   ///   - target: the new file; what a killed run left there must be gone.
   /// - Returns: what was done, and the schema of the source.
   /// - Throws: `migration-data-violation`, `migration-constraint-violation`, `migration-sqlite` or a file error.

@@ -94,7 +94,7 @@ struct WorkingFolder {
 
   /// Makes sure that what has the folder's name is a folder of this user's own; none at all is as good.
   ///
-  /// The superuser also takes one of whoever has the folder that it lies in.
+  /// The superuser also takes one of the owner of the folder that it lies in.
   func check() throws(FileError) {
     guard let status = try fileSystem.status(of: path, followingLinks: false) else { return }
     guard status.kind == .directory else {
@@ -121,7 +121,7 @@ struct WorkingFolder {
 
   /// Removes everything in the folder, the journal last, where no store is just being replaced.
   ///
-  /// - Throws: `place-taken` where one is, `migration-journal-unreadable` where nobody knows, and `file-exists` where
+  /// - Throws: `place-taken` where one is, `migration-journal-unreadable` where that cannot be known, and `file-exists` where
   ///   something else lies in the folder; nothing is removed then.
   func clear() throws(FileError) {
     if let phase = try journal()?.phase, phase != .stepping {

@@ -45,7 +45,7 @@ enum FileIntegrity {
     return try InPlaceCount(counted, layout, in: path)
   }
 
-  /// Checks a file that nobody writes to, without a log.
+  /// Checks a file that no process writes to, without a log.
   ///
   /// - Throws: `migration-verification-failed` where it is damaged, or the error of reading it.
   static func check(_ path: FilePath, in fileSystem: FileSystem) throws(MigrationError) {

@@ -53,14 +53,6 @@ extension Crawl {
 
   /// The leaf of a table that has a rowid within its range; nil where none has.
   private func leaf(of tree: Int, with key: Int64) -> UInt32? {
-    let leaves = claimed[tree] ?? []
-    var low = 0
-    var high = leaves.count
-    while low < high {
-      let middle = (low + high) / 2
-      if map.lastKey(leaves[middle]) < key { low = middle + 1 } else { high = middle }
-    }
-    guard low < leaves.count, map.firstKey(leaves[low]) <= key else { return nil }
-    return leaves[low]
+    leaf(of: tree, endingFrom: key).flatMap { map.firstKey($0) <= key ? $0 : nil }
   }
 }

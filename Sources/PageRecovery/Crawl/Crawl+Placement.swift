@@ -219,14 +219,19 @@ extension Crawl {
 
   /// Whether a table has a page with rowids of that range.
   func overlaps(_ tree: Int, _ first: Int64, _ last: Int64) -> Bool {
+    leaf(of: tree, endingFrom: first).map { map.firstKey($0) <= last } ?? false
+  }
+
+  /// The first leaf of a table whose last rowid is not below one; nil where there is none.
+  func leaf(of tree: Int, endingFrom key: Int64) -> UInt32? {
     let leaves = claimed[tree] ?? []
     var low = 0
     var high = leaves.count
     while low < high {
       let middle = (low + high) / 2
-      if map.lastKey(leaves[middle]) < first { low = middle + 1 } else { high = middle }
+      if map.lastKey(leaves[middle]) < key { low = middle + 1 } else { high = middle }
     }
-    return low < leaves.count && map.firstKey(leaves[low]) <= last
+    return low < leaves.count ? leaves[low] : nil
   }
 
   /// Whether a table lacks pages with rowids of that range.

@@ -13,7 +13,7 @@ public struct SalvageDonor: Sendable, Hashable {
     /// It does not bear another store's; something else says that it is of this one, such as the place where it was kept.
     case noOtherStore = "no-other-store"
 
-    /// Nothing: whoever salvages vouches for it.
+    /// Nothing: the caller vouches for it.
     case anyStore = "any-store"
   }
 

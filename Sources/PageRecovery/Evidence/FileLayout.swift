@@ -109,7 +109,7 @@ struct FileLayoutSearch {
     }
     let encoding = encoding(header, vote)
     var header = header
-    // What the pages contradict is put right, so that nobody else believes it.
+    // What the pages contradict is put right, so that no other reader believes it.
     if header?.pageSize != size { header?.storedPageSize = size == 65536 ? 1 : size }
     if header?.encoding != encoding { header?.storedEncoding = encoding.rawValue }
     let bytes = max(0, main.count - base)

@@ -86,10 +86,10 @@ package import SystemPackage
   /// Whether the last statement changed a row.
   var hasChanged: Bool { unsafe sqlite3_changes(connection) > 0 }
 
-  /// The first number that a query gives; nil where it gives none.
+  /// The first number that a query gives; nil where it gives none, or NULL.
   package func number(_ sql: String) throws(SalvageError) -> Int64? {
     let statement = try prepare(sql)
-    guard try statement.step() else { return nil }
+    guard try statement.step(), !statement.isNull(0) else { return nil }
     return statement.integer(0)
   }
 
@@ -159,6 +159,9 @@ package import SystemPackage
   /// An integer of the row that the last step gave.
   func integer(_ column: Int) -> Int64 { unsafe sqlite3_column_int64(statement, Int32(column)) }
 
+  /// Whether a value of the row that the last step gave is NULL.
+  func isNull(_ column: Int) -> Bool { unsafe sqlite3_column_type(statement, Int32(column)) == SQLITE_NULL }
+
   /// A value of the row that the last step gave, as text.
   func text(_ column: Int) -> String? {
     unsafe sqlite3_column_text(statement, Int32(column)).map { unsafe String(cString: $0) }
@@ -211,13 +214,8 @@ package import SystemPackage
     _ bytes: Span<UInt8>, from start: Int, length: Int, firstParameter: Int, fields limit: Int,
     beforeStep: (Int) -> Void
   ) throws(SalvageError) {
-    let code = unsafe bytes.withUnsafeBufferPointer { buffer in
-      let count = unsafe bindFields(
-        bytes, buffer.baseAddress, from: start, length: length, firstParameter: firstParameter, limit: limit)
-      beforeStep(count)
-      return unsafe sqlite3_step(statement)
-    }
-    unsafe sqlite3_reset(statement)
+    let code = step(
+      bytes, from: start, length: length, firstParameter: firstParameter, fields: limit, beforeStep: beforeStep)
     guard code == SQLITE_DONE else { throw database.failure(code) }
   }
 
@@ -226,6 +224,18 @@ package import SystemPackage
     _ bytes: Span<UInt8>, from start: Int, length: Int, firstParameter: Int, fields limit: Int,
     beforeStep: (Int) -> Void
   ) throws(SalvageError) -> Bool {
+    let code = step(
+      bytes, from: start, length: length, firstParameter: firstParameter, fields: limit, beforeStep: beforeStep)
+    guard code == SQLITE_DONE || code == SQLITE_ROW else { throw database.failure(code) }
+    return code == SQLITE_ROW
+  }
+
+  /// Takes the first step of the statement with the fields of a record bound; returns SQLite's code of it.
+  @inline(__always)
+  private func step(
+    _ bytes: Span<UInt8>, from start: Int, length: Int, firstParameter: Int, fields limit: Int,
+    beforeStep: (Int) -> Void
+  ) -> Int32 {
     let code = unsafe bytes.withUnsafeBufferPointer { buffer in
       let count = unsafe bindFields(
         bytes, buffer.baseAddress, from: start, length: length, firstParameter: firstParameter, limit: limit)
@@ -233,8 +243,7 @@ package import SystemPackage
       return unsafe sqlite3_step(statement)
     }
     unsafe sqlite3_reset(statement)
-    guard code == SQLITE_DONE || code == SQLITE_ROW else { throw database.failure(code) }
-    return code == SQLITE_ROW
+    return code
   }
 
   @inline(__always)

@@ -113,7 +113,7 @@ extension OutputTable.Shape {
     let isDeclared = declaration == .asDeclared
     // A record of a table without rowids has its key first; the table's columns keep the order that they were declared in.
     let order = isDeclared ? fields.indices.sorted { fields[$0] < fields[$1] } : Array(fields.indices)
-    // Without a key that is known a table has rowids, which nobody sees.
+    // Without a key that is known a table has rowids, which are not seen.
     let isWithoutRowid = isDeclared && isLive && definition.isWithoutRowid && !definition.primaryKey.isEmpty
     var parts = order.map { field in
       let column = definition.columns[fields[field]]

@@ -15,7 +15,7 @@ extension KitEvidence {
   /// Compares the pages whose rows were taken with the sums that the kit has, and marks the rows that are not what they
   /// were.
   ///
-  /// A page that differs in one bit has a flipped one: whoever writes to a page changes more. A page that differs otherwise
+  /// A page that differs in one bit has a flipped one: a write to a page changes more. A page that differs otherwise
   /// was written to, unless nothing was written to the store since.
   mutating func verify(_ outcome: RowOutcome, _ evidence: Evidence) throws(SalvageError) {
     let differences = try compare(outcome)

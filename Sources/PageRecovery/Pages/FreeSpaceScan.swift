@@ -6,8 +6,8 @@ internal import SQLiteFormat
 /// held the payload's length, the rowid and sometimes the beginning of the record's header; the rest tells what the first
 /// and last were, the rowid is lost where it was not longer.
 struct FreeSpaceScan {
-  /// A row that was found.
-  struct Ghost {
+  /// A deleted record that was found.
+  struct DeletedRecord {
     /// The record, its header made whole.
     var record: [UInt8]
 
@@ -35,38 +35,38 @@ struct FreeSpaceScan {
   let hasAlias: Bool
 
   /// The rows in the free space of a leaf.
-  func ghosts(_ bytes: Span<UInt8>, start: Int) -> [Ghost] {
+  func deletedRecords(_ bytes: Span<UInt8>, start: Int) -> [DeletedRecord] {
     guard let count = bytes.uint16(at: start + 3), let content = bytes.uint16(at: start + 5) else { return [] }
-    var ghosts: [Ghost] = []
+    var deletedRecords: [DeletedRecord] = []
     let pointersEnd = start + 8 + 2 * count
     let contentStart = min(content == 0 ? 65536 : content, geometry.usableSize)
-    if pointersEnd < contentStart { search(bytes, in: pointersEnd..<contentStart, into: &ghosts) }
+    if pointersEnd < contentStart { search(bytes, in: pointersEnd..<contentStart, into: &deletedRecords) }
     var block = bytes.uint16(at: start + 1) ?? 0
     var lowest = pointersEnd
     while block >= lowest, block <= geometry.usableSize - 4, let next = bytes.uint16(at: block),
       let size = bytes.uint16(at: block + 2), size >= 4, size <= geometry.usableSize - block
     {
-      tile(bytes, block..<(block + size), into: &ghosts)
+      tile(bytes, block..<(block + size), into: &deletedRecords)
       lowest = block + size
       block = next
     }
-    return ghosts
+    return deletedRecords
   }
 
   /// The rows anywhere in a range: whole cells, and freed ones that still begin with a free block's header.
-  func search(_ bytes: Span<UInt8>, in range: Range<Int>, into ghosts: inout [Ghost]) {
+  func search(_ bytes: Span<UInt8>, in range: Range<Int>, into deletedRecords: inout [DeletedRecord]) {
     var offset = range.lowerBound
     while offset < range.upperBound - 4 {
       if let size = bytes.uint16(at: offset + 2), size >= 5, offset + size <= geometry.usableSize,
         let tiling = tiling(bytes, offset..<(offset + size)), tiling.isExact
       {
-        ghosts += tiling.ghosts
+        deletedRecords += tiling.deletedRecords
         offset += size
         continue
       }
-      if bytes[offset] != 0, let ghost = wholeCell(bytes, at: offset, before: range.upperBound) {
-        ghosts.append(ghost.0)
-        offset = ghost.0.range.upperBound
+      if bytes[offset] != 0, let deleted = wholeCell(bytes, at: offset, before: range.upperBound) {
+        deletedRecords.append(deleted.0)
+        offset = deleted.0.range.upperBound
         continue
       }
       offset += 1
@@ -74,19 +74,21 @@ struct FreeSpaceScan {
   }
 
   /// The rows of a free block, which may be several freed cells side by side.
-  private func tile(_ bytes: Span<UInt8>, _ block: Range<Int>, into ghosts: inout [Ghost]) {
+  private func tile(_ bytes: Span<UInt8>, _ block: Range<Int>, into deletedRecords: inout [DeletedRecord]) {
     var end = block.lowerBound
     if let tiling = tiling(bytes, block) {
-      ghosts += tiling.ghosts
+      deletedRecords += tiling.deletedRecords
       if tiling.isExact { return }
-      end = tiling.ghosts.last?.range.upperBound ?? end
+      end = tiling.deletedRecords.last?.range.upperBound ?? end
     }
-    if end < block.upperBound { search(bytes, in: max(end, block.lowerBound + 1)..<block.upperBound, into: &ghosts) }
+    if end < block.upperBound {
+      search(bytes, in: max(end, block.lowerBound + 1)..<block.upperBound, into: &deletedRecords)
+    }
   }
 
   /// Cells side by side from the beginning of a range.
   private struct Tiling {
-    var ghosts: [Ghost] = []
+    var deletedRecords: [DeletedRecord] = []
     var usual = 0
 
     /// How many of them would have lost their beginning without a free block's header in its place.
@@ -104,7 +106,7 @@ struct FreeSpaceScan {
     var known: [Int: Tiling] = [:]
     var attempts = 0
     let best = tiling(bytes, from: block.lowerBound, before: block.upperBound, &known, &attempts, depth: 0)
-    return best.ghosts.isEmpty ? nil : best
+    return best.deletedRecords.isEmpty ? nil : best
   }
 
   private func tiling(
@@ -117,24 +119,25 @@ struct FreeSpaceScan {
     attempts += 1
     guard attempts < 512, depth < 128 else { return Tiling() }
     var best = Tiling()
-    for (ghost, usual) in options(bytes, in: offset..<end) {
-      let rest = tiling(bytes, from: ghost.range.upperBound, before: end, &known, &attempts, depth: depth + 1)
-      let unexplained = isExplained(ghost, bytes, before: end) ? 0 : 1
+    for (deleted, usual) in options(bytes, in: offset..<end) {
+      let rest = tiling(bytes, from: deleted.range.upperBound, before: end, &known, &attempts, depth: depth + 1)
+      let unexplained = isExplained(deleted, bytes, before: end) ? 0 : 1
       let isBetter: Bool
       if rest.rest != best.rest {
         isBetter = (rest.rest ?? 4) < (best.rest ?? 4)
       } else {
-        let ours = rest.ghosts.last?.range.upperBound ?? ghost.range.upperBound
-        let theirs = best.ghosts.last?.range.upperBound ?? 0
+        let ours = rest.deletedRecords.last?.range.upperBound ?? deleted.range.upperBound
+        let theirs = best.deletedRecords.last?.range.upperBound ?? 0
         if ours != theirs {
           isBetter = ours > theirs
         } else {
           isBetter = (unexplained + rest.unexplained, best.usual) < (best.unexplained, usual + rest.usual)
         }
       }
-      if isBetter || best.ghosts.isEmpty {
+      if isBetter || best.deletedRecords.isEmpty {
         best = Tiling(
-          ghosts: [ghost] + rest.ghosts, usual: usual + rest.usual, unexplained: unexplained + rest.unexplained,
+          deletedRecords: [deleted] + rest.deletedRecords, usual: usual + rest.usual,
+          unexplained: unexplained + rest.unexplained,
           rest: rest.rest)
       }
     }
@@ -144,15 +147,15 @@ struct FreeSpaceScan {
 
   /// Whether nothing of a cell is lost, or a free block's header stands where its beginning was: one that reaches to its end,
   /// or as far as the cells that were freed before it.
-  private func isExplained(_ ghost: Ghost, _ bytes: Span<UInt8>, before end: Int) -> Bool {
-    guard !ghost.isWhole else { return true }
-    guard let size = bytes.uint16(at: ghost.range.lowerBound + 2) else { return false }
-    return size >= ghost.range.count && ghost.range.lowerBound + size <= end
+  private func isExplained(_ deleted: DeletedRecord, _ bytes: Span<UInt8>, before end: Int) -> Bool {
+    guard !deleted.isWhole else { return true }
+    guard let size = bytes.uint16(at: deleted.range.lowerBound + 2) else { return false }
+    return size >= deleted.range.count && deleted.range.lowerBound + size <= end
   }
 
   /// Every way to see a cell at the beginning of a range.
-  private func options(_ bytes: Span<UInt8>, in range: Range<Int>) -> [(Ghost, Int)] {
-    var options: [(Ghost, Int)] = []
+  private func options(_ bytes: Span<UInt8>, in range: Range<Int>) -> [(DeletedRecord, Int)] {
+    var options: [(DeletedRecord, Int)] = []
     // The first cell of a block has always lost its beginning; those behind it may be whole.
     if let whole = wholeCell(bytes, at: range.lowerBound, before: range.upperBound) { options.append(whole) }
     // The payload's length and the rowid take two to twelve bytes.
@@ -193,17 +196,17 @@ struct FreeSpaceScan {
     return types
   }
 
-  private func wholeCell(_ bytes: Span<UInt8>, at offset: Int, before end: Int) -> (Ghost, Int)? {
+  private func wholeCell(_ bytes: Span<UInt8>, at offset: Int, before end: Int) -> (DeletedRecord, Int)? {
     guard let cell = LeafCell(bytes, kind: .tableLeaf, at: offset, index: -1, geometry: geometry), cell.end <= end,
       let fit = shape.fit(bytes, at: cell.payload, before: cell.payload + cell.local, length: cell.length),
       isTelling(fit),
       RecordText.isValid(bytes, at: cell.payload, before: cell.payload + cell.local, encoding: encoding)
     else { return nil }
     let record = Array(copying: bytes.extracting(cell.payload..<(cell.payload + cell.local)))
-    let ghost = Ghost(
+    let deleted = DeletedRecord(
       record: record, length: cell.length, rowid: cell.rowid, isWhole: true, overflow: cell.overflow,
       range: offset..<cell.end)
-    return (ghost, fit.usual)
+    return (deleted, fit.usual)
   }
 
   /// The cell whose first four bytes were overwritten, at the beginning of a range.
@@ -213,7 +216,7 @@ struct FreeSpaceScan {
   ///   - lostTypes: the serial types that were overwritten too.
   private func freedCell(
     _ bytes: Span<UInt8>, in range: Range<Int>, prefix: Int, lostTypes: [UInt8]
-  ) -> (Ghost, Int)? {
+  ) -> (DeletedRecord, Int)? {
     let start = range.lowerBound
     if prefix >= 4 {
       // What is left of the rowid must be the end of a varint.
@@ -222,7 +225,7 @@ struct FreeSpaceScan {
         for index in 4..<max(4, prefix - 1) where bytes[start + index] < 0x80 { return nil }
       }
       guard let fit = shape.fit(bytes, at: start + prefix, before: range.upperBound, length: nil) else { return nil }
-      return ghost(bytes, in: range, prefix: prefix, fit: fit) { local in
+      return deletedRecord(bytes, in: range, prefix: prefix, fit: fit) { local in
         Array(copying: bytes.extracting((start + prefix)..<(start + prefix + local)))
       }
     }
@@ -238,14 +241,14 @@ struct FreeSpaceScan {
     guard let fit = shape.fit(record.span, at: 0, before: record.count, length: nil), fit.length >= head.count else {
       return nil
     }
-    return ghost(bytes, in: range, prefix: prefix, fit: fit) { local in
+    return deletedRecord(bytes, in: range, prefix: prefix, fit: fit) { local in
       head + Array(copying: bytes.extracting((start + 4)..<(start + 4 + max(0, local - head.count))))
     }
   }
 
-  private func ghost(
+  private func deletedRecord(
     _ bytes: Span<UInt8>, in range: Range<Int>, prefix: Int, fit: RecordShape.Fit, record: (Int) -> [UInt8]
-  ) -> (Ghost, Int)? {
+  ) -> (DeletedRecord, Int)? {
     guard isTelling(fit), fit.fields == shape.fields.count || fit.fields >= 4 else { return nil }
     let lengthSize = Varint.length(of: Int64(fit.length))
     guard prefix - lengthSize >= 1, prefix - lengthSize <= 9 else { return nil }
@@ -261,9 +264,9 @@ struct FreeSpaceScan {
     end = max(end, range.lowerBound + 4)
     let content = record(local)
     guard RecordText.isValid(content.span, at: 0, before: content.count, encoding: encoding) else { return nil }
-    let ghost = Ghost(
+    let deleted = DeletedRecord(
       record: content, length: fit.length, rowid: nil, overflow: overflow, range: range.lowerBound..<end)
-    return (ghost, fit.usual)
+    return (deleted, fit.usual)
   }
 
   /// Whether a fit can hardly be chance: several fields that hold what they should.

@@ -65,13 +65,13 @@ struct PageMap {
   /// Pages that more than one cell or page leads to as to the next one of a long value.
   var contested = PageSet()
 
-  /// The owner of pages that nobody owns.
-  static let nobody = UInt16.max
+  /// The owner of pages that no tree owns.
+  static let noOwner = UInt16.max
 
   init(pageCount: UInt32) {
     let count = Int(pageCount) + 1
     states = [UInt8](repeating: 0, count: count)
-    owners = [UInt16](repeating: Self.nobody, count: count)
+    owners = [UInt16](repeating: Self.noOwner, count: count)
     keys = PageKeys(count: count)
     fieldCounts = [UInt8](repeating: 0, count: count)
   }
@@ -86,7 +86,7 @@ struct PageMap {
     Int(page) < states.count ? Fate(rawValue: states[Int(page)] >> 4) ?? .dead : .dead
   }
   func owner(_ page: UInt32) -> Int? {
-    guard Int(page) < owners.count, owners[Int(page)] != Self.nobody else { return nil }
+    guard Int(page) < owners.count, owners[Int(page)] != Self.noOwner else { return nil }
     return Int(owners[Int(page)])
   }
   func firstKey(_ page: UInt32) -> Int64 { keys[Int(page)].first }
@@ -119,6 +119,6 @@ struct PageMap {
   mutating func claim(_ page: UInt32, _ fate: Fate, owner: Int? = nil) {
     guard Int(page) < states.count else { return }
     states[Int(page)] = states[Int(page)] & 0xf | fate.rawValue << 4
-    owners[Int(page)] = owner.flatMap { UInt16(exactly: $0) } ?? Self.nobody
+    owners[Int(page)] = owner.flatMap { UInt16(exactly: $0) } ?? Self.noOwner
   }
 }

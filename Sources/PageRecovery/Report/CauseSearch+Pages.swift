@@ -90,82 +90,51 @@ extension CauseSearch {
   }
 
   private mutating func tell(_ groups: Groups) {
-    typealias Cause = DamageCause
-    func sorted(_ pages: [UInt32]) -> [UInt32] { Set(pages).sorted() }
-    let zeroed = sorted(groups.zeroed)
-    if !zeroed.isEmpty {
-      add(
-        .zeroedPages, .likely, pages: zeroed,
-        words: Cause.counted(zeroed, "holds", "hold") + " nothing but zeros, as where a write never reached the disk "
-          + "(power loss, a full or failing disk, a file system that was not shut down).")
-    }
-    let random = sorted(groups.random)
-    if !random.isEmpty {
-      add(
-        .randomPages, .likely, pages: random,
-        words: Cause.counted(random, "holds", "hold") + " bytes without any pattern: overwritten by encrypted or "
-          + "compressed data of something else, or by a failing disk.")
-    }
+    add(
+      .zeroedPages, .likely, groups.zeroed, ("holds", "hold"),
+      " nothing but zeros, as where a write never reached the disk (power loss, a full or failing disk, a file "
+        + "system that was not shut down).")
+    add(
+      .randomPages, .likely, groups.random, ("holds", "hold"),
+      " bytes without any pattern: overwritten by encrypted or compressed data of something else, or by a "
+        + "failing disk.")
     for (what, pages) in groups.foreign.sorted(by: { $0.key < $1.key }) {
-      add(
-        .overwritten, .certain, pages: sorted(pages),
-        words: Cause.counted(sorted(pages), "was", "were") + " overwritten: there is \(what).")
+      add(.overwritten, .certain, pages, ("was", "were"), " overwritten: there is \(what).")
     }
-    let torn = sorted(groups.torn)
-    if !torn.isEmpty {
-      add(
-        .tornSectors, .likely, pages: torn,
-        words: Cause.counted(torn, "has", "have") + " sectors of zeros in their content: a write that reached the disk "
-          + "only in part, as after power loss.")
-    }
-    let pointers = sorted(groups.pointers)
-    if !pointers.isEmpty {
-      add(
-        .lostCellPointers, .certain, pages: pointers,
-        words: Cause.counted(pointers, "lacks", "lack") + " the array that says where the rows are; the rows were "
-          + "looked for by their content.")
-    }
-    let copies = sorted(groups.copies)
-    if !copies.isEmpty {
-      add(
-        .pageCopies, .certain, pages: copies,
-        words: Cause.counted(copies, "is a copy", "are copies") + " of another page of the store: writes that went to "
-          + "the wrong place, or a file system that gave back stale blocks.")
-    }
-    let misplaced = sorted(groups.misplaced)
-    if !misplaced.isEmpty {
-      add(
-        .misplacedPages, .likely, pages: misplaced,
-        words: Cause.counted(misplaced, "stands", "stand") + " in the place of another: writes that went to the wrong "
-          + "place.")
-    }
-    let flipped = sorted(groups.flipped)
-    if !flipped.isEmpty {
-      add(
-        .bitFlips, .likely, pages: flipped,
-        words: Cause.counted(flipped, "has", "have") + " single wrong bytes: flipped bits of failing memory or a "
-          + "failing disk. Flipped bits inside of values leave no trace.")
-    }
-    let other = sorted(groups.other)
-    if !other.isEmpty {
-      add(
-        .damagedPages, .possible, pages: other,
-        words: Cause.counted(other, "is", "are") + " damaged; by what, the bytes do not tell.")
-    }
-    let unfitting = sorted(groups.unfitting)
-    if !unfitting.isEmpty {
-      add(
-        .unknown, .possible, pages: unfitting,
-        words: Cause.counted(unfitting, "holds", "hold")
-          + " rows that do not fit the table that leads to them; the reason is not known.")
-    }
-    let contradicting = sorted(groups.contradicting)
-    if !contradicting.isEmpty {
-      add(
-        .contradictingPages, .possible, pages: contradicting,
-        words: Cause.counted(contradicting, "is whole but contradicts", "are whole but contradict")
-          + " the rest: as where a transaction was cut off and its journal or log was deleted.")
-    }
+    add(
+      .tornSectors, .likely, groups.torn, ("has", "have"),
+      " sectors of zeros in their content: a write that reached the disk only in part, as after power loss.")
+    add(
+      .lostCellPointers, .certain, groups.pointers, ("lacks", "lack"),
+      " the array that says where the rows are; the rows were looked for by their content.")
+    add(
+      .pageCopies, .certain, groups.copies, ("is a copy", "are copies"),
+      " of another page of the store: writes that went to the wrong place, or a file system that gave back stale "
+        + "blocks.")
+    add(
+      .misplacedPages, .likely, groups.misplaced, ("stands", "stand"),
+      " in the place of another: writes that went to the wrong place.")
+    add(
+      .bitFlips, .likely, groups.flipped, ("has", "have"),
+      " single wrong bytes: flipped bits of failing memory or a failing disk. Flipped bits inside of values "
+        + "leave no trace.")
+    add(.damagedPages, .possible, groups.other, ("is", "are"), " damaged; by what, the bytes do not tell.")
+    add(
+      .unknown, .possible, groups.unfitting, ("holds", "hold"),
+      " rows that do not fit the table that leads to them; the reason is not known.")
+    add(
+      .contradictingPages, .possible, groups.contradicting, ("is whole but contradicts", "are whole but contradict"),
+      " the rest: as where a transaction was cut off and its journal or log was deleted.")
+  }
+
+  /// Adds what is wrong with pages, where there are any; in words that go on behind their number and a verb of it.
+  private mutating func add(
+    _ code: DamageCause.Code, _ confidence: DamageCause.Confidence, _ pages: [UInt32],
+    _ verb: (one: String, several: String), _ words: String
+  ) {
+    let pages = Set(pages).sorted()
+    guard !pages.isEmpty else { return }
+    add(code, confidence, pages: pages, words: DamageCause.counted(pages, verb.one, verb.several) + words)
   }
 
   /// Those of some pages whose very bytes stand in another place too.

@@ -76,7 +76,7 @@ public struct PageStates: Sendable, Hashable {
   /// The tables and indexes that pages belong to, in the order of the numbers that `ownerMap` has for them.
   public var owners: [Owner]
 
-  /// Whose the pages are, run by run with commas between: the place in `owners`, from 0, or `-` for nobody's, a colon, and
+  /// Whose the pages are, run by run with commas between: the place in `owners`, from 0, or `-` for those of none, a colon, and
   /// how many pages.
   public var ownerMap: String
 
@@ -141,7 +141,7 @@ extension PageStates {
     /// Their state.
     public var state: State
 
-    /// Their table or index, by its place in ``PageStates/owners``; nil for nobody's.
+    /// Their table or index, by its place in ``PageStates/owners``; nil for none.
     public var owner: Int?
   }
 

@@ -146,17 +146,17 @@ struct DeletedRows {
   }
 
   private func freeSpace(of page: UInt32, tree: Int, _ bytes: Span<UInt8>, _ body: Body) throws(SalvageError) {
-    for ghost in scanner(tree).ghosts(bytes, start: context.start(of: page, bytes)) {
-      try give(ghost, tree: tree, page: page, .freeSpace, body)
+    for deleted in scanner(tree).deletedRecords(bytes, start: context.start(of: page, bytes)) {
+      try give(deleted, tree: tree, page: page, .freeSpace, body)
     }
   }
 
   /// Gives a record on, where all of it can be had.
   private func give(
-    _ ghost: FreeSpaceScan.Ghost, tree: Int, page: UInt32, _ place: Found.Place, _ body: Body
+    _ deleted: FreeSpaceScan.DeletedRecord, tree: Int, page: UInt32, _ place: Found.Place, _ body: Body
   ) throws(SalvageError) {
-    guard let record = try context.complete(ghost) else { return }
-    try body(Found(tree: tree, record: record, rowid: ghost.rowid, page: page, place: place))
+    guard let record = try context.complete(deleted) else { return }
+    try body(Found(tree: tree, record: record, rowid: deleted.rowid, page: page, place: place))
   }
 
   /// A page that no tree has any more: free, replaced, or forgotten.
@@ -181,10 +181,10 @@ struct DeletedRows {
     scan.read(
       bytes, start: 0, kind: .tableLeaf, shape: tables.trees[tree].shape, geometry: reader.geometry, carves: false)
     for cell in scan.cells where !cell.isOutOfOrder && !cell.isOfUnknownEntity {
-      let ghost = FreeSpaceScan.Ghost(
+      let deleted = FreeSpaceScan.DeletedRecord(
         record: context.localPart(of: cell, bytes), length: cell.length, rowid: cell.rowid, overflow: cell.overflow,
         range: cell.offset..<cell.end)
-      try give(ghost, tree: tree, page: page, .freePage, body)
+      try give(deleted, tree: tree, page: page, .freePage, body)
     }
   }
 
@@ -193,15 +193,15 @@ struct DeletedRows {
   /// A table's root loses its pointers when the table is dropped. The beginning of a trunk page of the freelist is
   /// overwritten; what lies behind may be old cells.
   private func remains(on page: UInt32, _ bytes: Span<UInt8>, _ body: Body) throws(SalvageError) {
-    var best: (tree: Int, ghosts: [FreeSpaceScan.Ghost])?
+    var best: (tree: Int, deletedRecords: [FreeSpaceScan.DeletedRecord])?
     for tree in tables.trees.indices
     where hasDeleted(tree) && tables.trees[tree].hasRowids && tables.trees[tree].shape.fields.count >= 4 {
-      var ghosts: [FreeSpaceScan.Ghost] = []
-      scanner(tree).search(bytes, in: 8..<reader.usableSize, into: &ghosts)
-      if ghosts.count > best?.ghosts.count ?? 0 { best = (tree, ghosts) }
+      var deletedRecords: [FreeSpaceScan.DeletedRecord] = []
+      scanner(tree).search(bytes, in: 8..<reader.usableSize, into: &deletedRecords)
+      if deletedRecords.count > best?.deletedRecords.count ?? 0 { best = (tree, deletedRecords) }
     }
     guard let best else { return }
-    for ghost in best.ghosts { try give(ghost, tree: best.tree, page: page, .remains, body) }
+    for deleted in best.deletedRecords { try give(deleted, tree: best.tree, page: page, .remains, body) }
   }
 
   /// Pages of the file that the log replaces: older versions of rows, and rows that were deleted since.

@@ -16,9 +16,9 @@ extension RowContext {
     var buffer = reader.makeBuffer()
     for page in tree.leaves {
       guard try reader.readPlace(page, into: &buffer) else { continue }
-      for ghost in scanner.ghosts(buffer.span, start: start(of: page, buffer.span)) {
-        guard let rowid = ghost.rowid, missing.contains(rowid),
-          let record = try complete(ghost, claim: .decided(tree: table)),
+      for deleted in scanner.deletedRecords(buffer.span, start: start(of: page, buffer.span)) {
+        guard let rowid = deleted.rowid, missing.contains(rowid),
+          let record = try complete(deleted, claim: .decided(tree: table)),
           try live.insert(record.span, from: 0, length: record.count, rowid: rowid)
         else { continue }
         tables.tallies[table].recovered += 1
@@ -32,14 +32,14 @@ extension RowContext {
 
   /// The whole record of a row in free space; nil where its rest cannot be had.
   func complete(
-    _ ghost: FreeSpaceScan.Ghost, claim: OverflowChains.Claim = .none
+    _ deleted: FreeSpaceScan.DeletedRecord, claim: OverflowChains.Claim = .none
   ) throws(SalvageError) -> [UInt8]? {
-    var record = ghost.record
-    if ghost.overflow != 0 {
+    var record = deleted.record
+    if deleted.overflow != 0 {
       let outcome = try chains.follow(
-        from: ghost.overflow, length: ghost.length, into: &record, map: &crawl.map, claim: claim)
+        from: deleted.overflow, length: deleted.length, into: &record, map: &crawl.map, claim: claim)
       guard case .whole = outcome else { return nil }
     }
-    return record.count == ghost.length ? record : nil
+    return record.count == deleted.length ? record : nil
   }
 }

@@ -276,7 +276,7 @@ extension ColumnEvidence.Place {
     case .text: texts += 1
     case .blob:
       blobs += 1
-      // Nobody's UUID goes on elsewhere.
+      // No UUID goes on elsewhere.
       notUUID += 1
     default: return
     }

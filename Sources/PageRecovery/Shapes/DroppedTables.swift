@@ -17,9 +17,10 @@ enum DroppedTables {
       guard entries.count < limit, try reader.readPlace(page, into: &buffer) else { continue }
       let start = page == 1 && buffer[0] != 13 ? DatabaseHeader.length : 0
       guard buffer[start] == PageKind.tableLeaf.rawValue else { continue }
-      for ghost in scan.ghosts(buffer.span, start: start) where ghost.overflow == 0 && entries.count < limit {
-        guard let record = Record(payload: ghost.record[...], encoding: reader.layout.encoding),
-          let entry = SchemaEntry(record, rowid: ghost.rowid ?? 0), entry.kind == .table, entry.tableDefinition != nil
+      for deleted in scan.deletedRecords(buffer.span, start: start) where deleted.overflow == 0 && entries.count < limit
+      {
+        guard let record = Record(payload: deleted.record[...], encoding: reader.layout.encoding),
+          let entry = SchemaEntry(record, rowid: deleted.rowid ?? 0), entry.kind == .table, entry.tableDefinition != nil
         else { continue }
         entries.append(entry)
       }

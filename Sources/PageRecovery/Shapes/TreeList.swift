@@ -86,7 +86,7 @@ struct TreeList {
   }
 
   private mutating func addTable(_ entry: SchemaEntry, isListed: Bool) {
-    guard table(named: entry.name) == nil, trees.count < Int(PageMap.nobody) - 1, let sql = entry.sql,
+    guard table(named: entry.name) == nil, trees.count < Int(PageMap.noOwner) - 1, let sql = entry.sql,
       var definition = TableDefinition(sql: sql), !definition.isVirtual, !definition.storedColumns.isEmpty
     else { return }
     definition.makeAcceptable()
@@ -142,7 +142,7 @@ struct TreeList {
 
   private mutating func addIndex(_ entry: SchemaEntry, isListed: Bool) {
     guard !trees.contains(where: { $0.kind == .index && isSame($0.name, entry.name) }),
-      trees.count < Int(PageMap.nobody) - 1, let table = table(named: entry.tableName),
+      trees.count < Int(PageMap.noOwner) - 1, let table = table(named: entry.tableName),
       let definition = trees[table].definition
     else { return }
     let columns: [String?]

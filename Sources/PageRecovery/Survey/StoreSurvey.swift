@@ -7,7 +7,7 @@ package import SystemPackage
 /// What the pages of a store are, damaged or not: where they lie, which table or index each belongs to, and where on them
 /// deleted rows are left.
 ///
-/// It is what a salvage finds out before it reads rows, for whoever has to treat each page as a salvage would. Not for use
+/// It is what a salvage finds out before it reads rows, for callers that have to treat each page as a salvage would. Not for use
 /// from several threads at once.
 package struct StoreSurvey {
   /// A table or an index.
@@ -194,15 +194,15 @@ package struct StoreSurvey {
   /// The rows that are left in the free space of a table's leaf.
   package func remains(_ bytes: Span<UInt8>, start: Int, tree: Int) -> [Remain] {
     guard let scan = scan(tree) else { return [] }
-    return scan.ghosts(bytes, start: start).map(Self.remain)
+    return scan.deletedRecords(bytes, start: start).map(Self.remain)
   }
 
   /// The rows, whole or deleted, that are found in a range by their content alone.
   package func remains(_ bytes: Span<UInt8>, in range: Range<Int>, tree: Int) -> [Remain] {
     guard let scan = scan(tree), range.count > 4 else { return [] }
-    var ghosts: [FreeSpaceScan.Ghost] = []
-    scan.search(bytes, in: range, into: &ghosts)
-    return ghosts.map(Self.remain)
+    var deletedRecords: [FreeSpaceScan.DeletedRecord] = []
+    scan.search(bytes, in: range, into: &deletedRecords)
+    return deletedRecords.map(Self.remain)
   }
 
   /// The rows of the table that finds most in a range, and that table.
@@ -224,9 +224,9 @@ package struct StoreSurvey {
       hasAlias: crawl.trees[tree].definition?.rowidAlias == 0)
   }
 
-  private static func remain(_ ghost: FreeSpaceScan.Ghost) -> Remain {
-    let end = ghost.range.upperBound - (ghost.overflow != 0 ? 4 : 0)
+  private static func remain(_ deleted: FreeSpaceScan.DeletedRecord) -> Remain {
+    let end = deleted.range.upperBound - (deleted.overflow != 0 ? 4 : 0)
     return Remain(
-      range: ghost.range, payload: end - ghost.record.count, record: ghost.record, length: ghost.length)
+      range: deleted.range, payload: end - deleted.record.count, record: deleted.record, length: deleted.length)
   }
 }

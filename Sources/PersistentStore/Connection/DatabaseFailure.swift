@@ -12,7 +12,7 @@ package enum DatabaseFailure {
   /// It is environmental unless the file error itself says otherwise, as that of a missing file does.
   case file(FileError)
 
-  /// Whoever watched the work ended it.
+  /// The caller that watched the work ended it.
   case interrupted
 
   /// Another module's error, about its data.

@@ -1,20 +1,23 @@
 package import GRDB
 internal import GRDBSQLite
 
-/// A bound on what a statement may take whose expressions a store's own declarations give: steps and the length of values.
+/// A bound on what statements may take: steps and the length of values where a store's own declarations give their
+/// expressions, time where a person waits for the answer.
 ///
 /// SQLite counts the steps of its virtual machine, so that the same statement ends at the same place on every machine.
+/// It looks at the clock itself, so that the time is also up where no other thread is free to tell it.
 /// Where the limit ends a statement that writes, SQLite takes back the whole transaction.
 @safe package final class StatementLimit {
   private let steps: Int64
   private let valueLength: Int32
+  private let end: ContinuousClock.Instant?
   private var taken: Int64 = 0
 
   /// Whether it has ended a statement.
   package private(set) var isExceeded = false
 
   /// How many steps SQLite takes between two looks at the limit.
-  private static let interval: Int32 = 1_000_000
+  private let interval: Int32
 
   /// A limit for one piece of work.
   ///
@@ -24,6 +27,17 @@ internal import GRDBSQLite
   package init(steps: Int64, valueLength: Int64) {
     self.steps = steps
     self.valueLength = Int32(clamping: valueLength)
+    end = nil
+    interval = 1_000_000
+  }
+
+  /// A limit of time for one piece of work, from now on.
+  package init(time: Duration) {
+    steps = .max
+    valueLength = .max
+    end = .now + time
+    // Some microseconds of work, against which a look at the clock does not count.
+    interval = 1_000
   }
 
   /// Does the work under the limit; afterwards the connection is as it was.
@@ -35,7 +49,7 @@ internal import GRDBSQLite
     let before = unsafe sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, -1)
     _ = unsafe sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, min(before, valueLength))
     unsafe sqlite3_progress_handler(
-      connection, Self.interval,
+      connection, interval,
       { context in
         guard let context = unsafe context else { return 0 }
         return unsafe Unmanaged<StatementLimit>.fromOpaque(context).takeUnretainedValue().count() ? 1 : 0
@@ -49,8 +63,9 @@ internal import GRDBSQLite
 
   /// Counts on, and returns whether that is too much.
   private func count() -> Bool {
-    taken += Int64(Self.interval)
+    taken += Int64(interval)
     if taken > steps { isExceeded = true }
+    if let end, .now >= end { isExceeded = true }
     return isExceeded
   }
 }

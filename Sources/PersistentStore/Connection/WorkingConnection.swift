@@ -3,7 +3,7 @@ package import GRDB
 internal import StoreFiles
 package import SystemPackage
 
-/// A connection of SQLite's to a file that is being made, or that nobody else changes: what migration and salvage work with.
+/// A connection of SQLite's to a file that is being made, or that no other process changes: what migration and salvage work with.
 ///
 /// Memory is bounded: a cache of a few megabytes, temporary trees in files, nothing mapped. Nothing is durable until the file
 /// is pushed to the disk as a whole, because an unfinished one is thrown away. Errors come as they are; see
@@ -17,7 +17,7 @@ package struct WorkingConnection: Sendable {
     /// Read and write a file that is there.
     case write = "mode=rw"
 
-    /// Read a file that nobody changes meanwhile: no locks, no log, nothing written beside it.
+    /// Read a file that does not change meanwhile: no locks, no log, nothing written beside it.
     case immutable = "mode=ro&immutable=1"
   }
 
@@ -30,7 +30,7 @@ package struct WorkingConnection: Sendable {
   /// Opens a file.
   ///
   /// - Parameters:
-  ///   - label: who works with it, for whoever debugs it.
+  ///   - label: who works with it, for debugging.
   ///   - cacheKilobytes: the size of the cache of pages.
   ///   - isCancelled: asked twice a second while SQLite works, on another thread; where it says so, the statement ends
   ///     with SQLite's `SQLITE_INTERRUPT`.

@@ -6,7 +6,7 @@ internal import SystemPackage
 
 /// The creation of an empty store, as the bytes of its file.
 ///
-/// Everything happens in memory; whoever writes the bytes to a file decides how. The file opens in WAL mode and has Core
+/// Everything happens in memory; the caller writes the bytes to a file and decides how. The file opens in WAL mode and has Core
 /// Data's parameters (format section 3.1): pages of 4,096 bytes, incremental auto-vacuum, UTF-8. The same input gives the
 /// same bytes.
 public struct StoreCreation: Sendable {

@@ -4,7 +4,7 @@ internal import ManagedObjectModel
 internal import PersistentStore
 internal import StoreFiles
 
-/// A value that somebody typed, as a store would hold it.
+/// A value that a user typed, as a store would hold it.
 enum QueryValue {
   /// The value; of one that stands for a span, such as a day, where it begins and where the next one does.
   struct Bounds {

@@ -25,7 +25,7 @@ public final class RowStream: Sendable {
   /// How many batches are read ahead.
   private static let capacity = 4
 
-  /// Begins the reading; nothing is read for a stream that nobody takes anything from.
+  /// Begins the reading; nothing is read for a stream that nothing is taken from.
   private typealias Beginning = @Sendable (RowStream) throws(RecordBrowsingError) -> Void
 
   private let state = Mutex(State())
@@ -65,7 +65,7 @@ public final class RowStream: Sendable {
     }
   }
 
-  /// Ends the reading; whoever waits for rows gets none.
+  /// Ends the reading; a caller that waits for rows gets none.
   public func cancel() {
     state.withLock { $0.isCancelled = true }
     free.signal()

@@ -7,7 +7,7 @@ package enum StoreSide: Sendable {
   /// they are known.
   case evidence(StoreFileSet, sha256: [String])
 
-  /// A sound file that nobody writes to, such as a salvaged store.
+  /// A sound file that no process writes to, such as a salvaged store.
   case file(StoreFileSet)
 
   /// A store that an app may be using: a copy of it as of one commit.

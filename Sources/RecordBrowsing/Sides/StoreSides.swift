@@ -11,7 +11,7 @@ package import SystemPackage
 
 /// The sides of stores that are being looked at: each is made once, and kept open while it is used.
 ///
-/// What has to be read from damaged bytes, copied or unpacked first is made in the background, into a private cache; whoever
+/// What has to be read from damaged bytes, copied or unpacked first is made in the background, into a private cache; the caller that
 /// asks meanwhile is told how far it is.
 package final class StoreSides: Sendable {
   /// What becomes of a question for a side.

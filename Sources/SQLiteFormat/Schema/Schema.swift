@@ -46,7 +46,7 @@ extension Database {
       if entry.rootPage == 1 || entry.rootPage > highestPage {
         malformed.note(.schemaRootInvalid, page: row.page, cell: row.cell, found: Int64(entry.rootPage))
       } else if entry.rootPage != 0, !roots.insert(entry.rootPage) {
-        // One tree cannot be two tables; whoever reads all tables must not read it thousands of times.
+        // One tree cannot be two tables; a caller that reads all tables must not read it thousands of times.
         malformed.note(.schemaRootInvalid, page: row.page, cell: row.cell, found: Int64(entry.rootPage))
         entry.rootPage = 0
       }

@@ -30,7 +30,7 @@ final class NewPages {
   /// The bytes of a write.
   private static let runLength = 1 << 19
 
-  /// Opens a database that SQLite made and that nobody uses.
+  /// Opens a database that SQLite made and that no process uses.
   init(_ path: FilePath, pageSize: Int, hasPointerMaps: Bool, in fileSystem: FileSystem) throws(FileError) {
     self.path = path
     self.fileSystem = fileSystem

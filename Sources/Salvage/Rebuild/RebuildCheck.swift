@@ -8,7 +8,7 @@ internal import SystemPackage
 
 /// The checks that a rebuilt store must pass before it gets its name.
 enum RebuildCheck {
-  /// Checks a finished file that nobody writes to, and pushes it to the disk meanwhile.
+  /// Checks a finished file that no process writes to, and pushes it to the disk meanwhile.
   ///
   /// - Parameter layout: that of the store's version; nil for plain stores.
   /// - Throws: `salvage-verification-failed`, or the error of reading it.

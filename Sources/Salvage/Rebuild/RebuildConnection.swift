@@ -12,7 +12,7 @@ struct RebuildConnection {
   /// Opens a file.
   ///
   /// - Parameters:
-  ///   - isNew: whether it is to be made, and written; else it is only read and nobody changes it meanwhile.
+  ///   - isNew: whether it is to be made, and written; else it is only read and does not change meanwhile.
   ///   - referenceDate: what `NSCoreDataNow` says, in seconds since 2001-01-01T00:00:00Z.
   ///   - isCancelled: asked now and then, on another thread, whether the work is to end.
   init(

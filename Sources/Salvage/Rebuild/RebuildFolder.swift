@@ -41,7 +41,7 @@ struct RebuildFolder {
           throw FileError(.alreadyExists, operation: "make the folder", path: path)
         }
         let lock = try FolderLock(path, in: fileSystem)
-        // Whoever had the lock may have removed the folder; then the lock is on nothing.
+        // The process that had the lock may have removed the folder; then the lock is on nothing.
         let after = try fileSystem.status(of: path, followingLinks: false)?.identity
         if before?.identity == after { return lock }
       } catch {

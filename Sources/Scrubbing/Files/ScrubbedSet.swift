@@ -2,7 +2,7 @@ internal import SQLiteFormat
 internal import StoreFiles
 internal import SystemPackage
 
-/// The files of the result: as many bytes as the store's, and where nobody wrote, zeros.
+/// The files of the result: as many bytes as the store's, and where nothing was written, zeros.
 final class ScrubbedSet {
   let files: StoreFileSet
   private let fileSystem: FileSystem

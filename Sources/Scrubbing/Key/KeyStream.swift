@@ -1,6 +1,6 @@
 /// Pseudorandom numbers that follow from a seed under a key.
 ///
-/// The keyed function gives the beginning, and SplitMix64 (Steele, Lea and Flood, 2014) goes on from there: whoever sees the
+/// The keyed function gives the beginning, and SplitMix64 (Steele, Lea and Flood, 2014) goes on from there: a reader who sees the
 /// numbers can go back to the beginning, which says nothing of the seed without the key.
 struct KeyStream {
   private var state: UInt64

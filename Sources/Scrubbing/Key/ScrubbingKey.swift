@@ -3,7 +3,7 @@ public import StoreFiles
 
 /// The secret that pseudonyms follow from.
 ///
-/// The same key gives the same pseudonyms, so that two scrubbed copies of a store can be compared; whoever has it can test
+/// The same key gives the same pseudonyms, so that two scrubbed copies of a store can be compared; its holder can test
 /// guesses, so that it stays with the owner of the store and never goes into a bundle.
 public struct ScrubbingKey: Sendable {
   /// The number of bytes of a key.

@@ -1,6 +1,6 @@
 /// What each byte of a page is, so that structure wins over values and nothing is written twice.
 struct PageMask {
-  /// Nobody has claimed the byte.
+  /// The byte is unclaimed.
   static let free: UInt8 = 0
 
   /// It is structure, or stays for other reasons.
@@ -65,7 +65,7 @@ struct PageMask {
     }
   }
 
-  /// Takes over marks from another one, where nobody has claimed the bytes.
+  /// Takes over marks from another one, where the bytes are unclaimed.
   mutating func mark(from other: PageMask, _ range: Range<Int>, at place: Int) {
     let others = other.marks.span
     var marks = marks.mutableSpan

@@ -18,7 +18,7 @@ extension ScrubRun {
   /// The most bytes of one value that are held at once; pages behind them are dealt with one by one.
   static let longestPayload = 16 << 20
 
-  /// Appends the rest of a payload, as far as its chain is whole and nobody else's, and says where it is from.
+  /// Appends the rest of a payload, as far as its chain is whole and of no other payload, and says where it is from.
   func follow(_ first: UInt32, from image: PageImage, length: Int) throws(FileError) -> [Piece] {
     var pieces: [Piece] = []
     let perPage = usableSize - 4
@@ -93,7 +93,7 @@ extension ScrubRun {
 
   /// Writes what was written for the same content elsewhere; false where there is none of it.
   ///
-  /// - Parameter used: how many bytes of the page are somebody's.
+  /// - Parameter used: how many bytes of the page are claimed.
   func copyWritten(_ image: PageImage, _ bytes: [UInt8], present: Int, used: Int) throws(FileError) -> Bool {
     guard let outputs, case .main(let number) = image, Int(number) < overflowEnds.count else { return false }
     overflowEnds[Int(number)] = UInt16(clamping: used)

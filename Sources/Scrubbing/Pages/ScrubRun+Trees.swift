@@ -15,7 +15,7 @@ extension ScrubRun {
     var rowidRange: Range<Int>
   }
 
-  /// Deals with a page of a tree, whoever's it is.
+  /// Deals with a page of a tree, whichever it is.
   func treePage(
     _ image: PageImage, _ bytes: [UInt8], present: Int, kind: PageKind, start: Int
   ) throws(FileError) {
@@ -243,7 +243,7 @@ extension ScrubRun {
       let tree = tree ?? survey.remains(bytes.span, in: min(start + 8, usableSize)..<usableSize)?.tree
     else { return }
     func take(_ remain: StoreSurvey.Remain) {
-      // It may reach into what overwrote it; then only the bytes that nobody has are its.
+      // It may reach into what overwrote it; then only the unclaimed bytes are its.
       guard !taken.contains(where: { $0.contains(remain.range.lowerBound) }) else { return }
       treat(remain, bytes, &page, tree: tree, isOfSchema: standing != .left)
       taken.append(remain.range)
@@ -297,7 +297,7 @@ extension ScrubRun {
     }
   }
 
-  /// Puts the values of the record in `payload` into its place on the page, where nobody has claimed the byte: cells of
+  /// Puts the values of the record in `payload` into its place on the page, where the byte is unclaimed: cells of
   /// damaged pages can overlap, and one that is too long holds others' values as they were.
   private func copyValues(to page: inout [UInt8], _ range: Range<Int>, at place: Int) {
     // Taken out of the object, which would be asked for leave at every byte.

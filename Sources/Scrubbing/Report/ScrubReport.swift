@@ -70,7 +70,7 @@ public struct ScrubReport: Sendable, Hashable, Codable {
     /// Pages that hold no values: pointer maps, lists of free pages, zeros.
     public var structural: Int64 = 0
 
-    /// Pages that hold noise now, because nobody could read them.
+    /// Pages that hold noise now, because they could not be read.
     public var noise: Int64 = 0
 
     /// None of any.

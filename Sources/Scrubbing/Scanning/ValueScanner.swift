@@ -145,7 +145,7 @@ public struct ValueScanner: Sendable {
           search(unpacked, in: path, &findings)
         }
       } catch {
-        // What cannot be unpacked was looked through as it is; nobody else can unpack it either.
+        // What cannot be unpacked was looked through as it is; other programs cannot unpack it either.
         return
       }
     }

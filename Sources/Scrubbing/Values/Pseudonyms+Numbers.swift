@@ -17,7 +17,7 @@ extension Pseudonyms {
     if rule.kind == .key, rule.domain < 0 || domains.keeps(long: rule.domain) { return .kept }
     if rule.kind == .date, !ranksDates, !DateShift.isStuck(Double(number)) {
       let shifted = dates(number)
-      // A date of a row that nobody found before was not asked whether it fits.
+      // A date of a row that was not found before was not asked whether it fits.
       if shifted != number, NumberRegion.width(shifted) <= range.count {
         Self.write(shifted, &bytes, range)
         return .shifted

@@ -3,7 +3,7 @@ public import StoreFiles
 public import SupportBundle
 public import SystemPackage
 
-/// What would be sent, as it is shown before anybody agrees to it.
+/// What would be sent, as it is shown before the user agrees to it.
 public struct BundlePreview: Sendable, Hashable {
   /// The file.
   public var path: FilePath
@@ -23,7 +23,7 @@ public struct BundlePreview: Sendable, Hashable {
   /// Its name, as the receiver is told it.
   public var name: String { path.lastComponent.map { printable($0.string) } ?? "bundle" }
 
-  /// Whether anybody on the way who gets hold of it could read records of the user's.
+  /// Whether a third party on the way could read records of the user's.
   public var showsRecords: Bool { !isEncrypted && (level == .full || level == .damagedPages) }
 
   /// Looks at a bundle and sums it up.

@@ -29,7 +29,7 @@ struct HeldEntry: ~Copyable {
     entry = changed
   }
 
-  /// Waits a moment: whoever only looks, or settles, has the lock for no longer.
+  /// Waits a moment: a process that only looks, or settles, has the lock for no longer.
   private static func lock(_ id: String, of outbox: Outbox) throws -> FolderLock {
     do throws(FileError) {
       return try FolderLock(outbox.folder(of: id), patience: 200, in: outbox.fileSystem)

@@ -37,7 +37,7 @@ extension Outbox {
 
   /// Ends an entry that nothing more happens to: notes the receipt, and lets the bundle go.
   ///
-  /// Where a receipt cannot be noted because somebody works on the quarantined store, the bundle stays, and so it is done another time.
+  /// Where a receipt cannot be noted because another process works on the quarantined store, the bundle stays, and so it is done another time.
   ///
   /// - Returns: the quarantined stores whose receipts have it.
   func finish(_ held: inout HeldEntry) throws -> [String] {

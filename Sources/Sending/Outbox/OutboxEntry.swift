@@ -18,10 +18,10 @@ public struct OutboxEntry: Sendable, Hashable, Codable {
     /// The receiver has it.
     case sent
 
-    /// The receiver refused it, or the bundle was altered; it is not sent again unless somebody asks.
+    /// The receiver refused it, or the bundle was altered; it is not sent again unless the user asks.
     case failed
 
-    /// Somebody took it back.
+    /// The user took it back.
     case cancelled
   }
 
@@ -88,7 +88,7 @@ public struct OutboxEntry: Sendable, Hashable, Codable {
   /// How often sending it was tried in vain.
   public var tries: Int
 
-  /// Before when it is not tried again unless somebody asks, in RFC 3339; nil for at any time.
+  /// Before when it is not tried again unless the user asks, in RFC 3339; nil for at any time.
   public var nextTry: String?
 
   /// The code of the error that ended the last try; nil for none.
@@ -128,7 +128,7 @@ public struct OutboxEntry: Sendable, Hashable, Codable {
     case receipt
   }
 
-  /// The entry for a bundle that has not been announced to anybody.
+  /// The entry for a bundle that has not been announced to a receiver.
   init(
     id: String, to receiver: ReceiverAddress, by method: Method, name: String, bytes: Int64, sha256: String,
     level: BundleLevel?, isEncrypted: Bool, tokenFile: FilePath?, at date: Timestamp

@@ -1,7 +1,7 @@
 public import Foundation
 public import StoreFiles
 
-/// The address of a receiver, or of something at one: `https` to anybody, `http` only to this very machine.
+/// The address of a receiver, or of something at one: `https` to any host, `http` only to this very machine.
 public struct ReceiverAddress: Sendable, Hashable {
   /// The address, absolute.
   public let url: URL
@@ -12,7 +12,7 @@ public struct ReceiverAddress: Sendable, Hashable {
   /// The most bytes of an address.
   public static let lengthLimit = 4096
 
-  /// An address as somebody writes it.
+  /// An address as a user writes it.
   ///
   /// - Throws: `send-request` where it is none, has a user's name, a password or a fragment in it, or is plain `http` to
   ///   another machine.
@@ -30,7 +30,7 @@ public struct ReceiverAddress: Sendable, Hashable {
     self.origin = origin
   }
 
-  /// What a receiver at this address means by a `Location` of its own; nil where it leads to anybody else, or is none.
+  /// What a receiver at this address means by a `Location` of its own; nil where it leads to another host, or is none.
   public func resolving(_ location: String) -> ReceiverAddress? {
     guard let address = Self.parse(location, relativeTo: url), Self.origin(of: address) == origin else { return nil }
     return ReceiverAddress(address, origin: origin)

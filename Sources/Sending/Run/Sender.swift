@@ -74,7 +74,7 @@ public struct Sender: Sendable {
       return finish(&run.held, outcome)
     } catch {
       let told = SendingError.told(error, operation: "send the bundle", path: run.bundlePath)
-      // The first error is the one that counts; an entry that still says "sending" waits as soon as nobody holds it.
+      // The first error is the one that counts; an entry that still says "sending" waits as soon as no process holds it.
       try? run.held.update { entry in
         entry.state = told.isEnvironmental || told.kind == .cancelled || told.kind == .file ? .waiting : .failed
         if told.kind != .cancelled { entry.lastError = told.code }

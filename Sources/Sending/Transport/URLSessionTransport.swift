@@ -9,7 +9,7 @@ internal import SystemPackage
 /// Requests over the network, by Foundation's `URLSession`.
 ///
 /// One session for as long as this value lives: no cookies, no cache, certificates always verified, no redirection followed. A
-/// request is never cut off once its body is on the way: whoever wants to stop does so between parts.
+/// request is never cut off once its body is on the way: a caller that wants to stop does so between parts.
 public final class URLSessionTransport: UploadTransport {
   private let session: URLSession
   private let flights: TransportFlights

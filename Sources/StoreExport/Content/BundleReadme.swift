@@ -59,7 +59,7 @@ enum BundleReadme {
       How to look at it
       =================
 
-      A bundle whose name ends in .age is encrypted. Whoever has the secret key opens it with
+      A bundle whose name ends in .age is encrypted. The holder of the secret key opens it with
 
         age -d -i KEY -o BUNDLE.tar.gz BUNDLE.tar.gz.age
 

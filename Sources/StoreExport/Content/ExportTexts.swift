@@ -103,7 +103,7 @@ struct ExportTexts {
 }
 
 extension Receipt {
-  /// The receipt without what somebody wrote by hand as a reason, which can be anything.
+  /// The receipt without what a user wrote by hand as a reason, which can be anything.
   fileprivate var withoutOwnersWords: Receipt {
     guard reason.code == "by-request" else { return self }
     var receipt = self

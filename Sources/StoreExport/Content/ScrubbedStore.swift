@@ -49,7 +49,7 @@ struct ScrubbedStore: Sendable {
     items.append(
       BundleItem(
         "scrub.json", .bytes(Array(try encoder.encode(result.report)) + [10]),
-        words: "what was replaced, and what was overwritten because nobody could read it"))
+        words: "what was replaced, and what was overwritten because it could not be read"))
     self.items = items
   }
 

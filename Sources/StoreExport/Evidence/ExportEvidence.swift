@@ -37,7 +37,7 @@ struct ExportEvidence: Sendable {
     self.remarks = remarks
   }
 
-  /// The files of a store that nobody writes to.
+  /// The files of a store that no process writes to.
   init(resting files: StoreFileSet, in fileSystem: FileSystem) throws(FileError) {
     let (external, remarks) = try Self.external(of: files, in: fileSystem)
     self.init(

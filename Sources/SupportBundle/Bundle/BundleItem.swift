@@ -17,7 +17,7 @@ public struct BundleItem: Sendable {
   /// Its bytes.
   public var content: Content
 
-  /// What it is, for whoever is to agree to it.
+  /// What it is, for the user who is to agree to it.
   public var words: String
 
   /// A file of a bundle.

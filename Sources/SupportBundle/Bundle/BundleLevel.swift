@@ -12,7 +12,7 @@ public enum BundleLevel: String, Sendable, Hashable, Codable, CaseIterable {
   /// Everything, byte for byte.
   case full
 
-  /// What it means, for whoever is to agree to it.
+  /// What it means, for the user who is to agree to it.
   public var words: String {
     switch self {
     case .facts: "only numbers, names of tables and columns, and what is damaged; none of your data"

@@ -75,7 +75,7 @@ public struct BundleReader: Sendable {
         let sum = digest.hexadecimal
         return try bag.checked(path, sha256: sum, bytes: file.count, isEncrypted: isEncrypted)
       } catch {
-        // The first error is the one that counts; a folder that is left is hidden from nobody and holds nothing unchecked
+        // The first error is the one that counts; a folder that is left is not hidden and holds nothing unchecked
         // that anything reads.
         try? fileSystem.removeTree(folder)
         throw error

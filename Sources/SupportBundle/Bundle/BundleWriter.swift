@@ -39,7 +39,7 @@ public struct BundleWriter: Sendable {
   /// A writer.
   ///
   /// - Parameters:
-  ///   - recipients: who alone can open the bundle; nobody in particular if empty.
+  ///   - recipients: who alone can open the bundle; not encrypted if empty.
   ///   - isArmored: whether an encrypted bundle is written as text.
   public init(
     to recipients: [AgeRecipient] = [], armored isArmored: Bool = false, surroundings: Surroundings = .machine

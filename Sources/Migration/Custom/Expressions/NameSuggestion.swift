@@ -1,6 +1,6 @@
 internal import StoreFiles
 
-/// What somebody may have meant who wrote a name that is not there.
+/// What the author may have meant by a name that is not there.
 enum NameSuggestion {
   /// The name that differs in the fewest letters, if few enough; letters count without regard to case.
   static func nearest(to name: String, among names: some Sequence<String>) -> String? {

@@ -65,7 +65,7 @@ extension MappingFileBuilder {
   /// What is lost of each entity of the source: what no mapping that reads it makes use of.
   func remainingLosses() throws(MigrationError) -> [MigrationLoss] {
     let used = try usedProperties()
-    // What a policy reads nobody can tell.
+    // What a policy reads cannot be known.
     let custom = Set(mappings.filter { $0.kind == .custom }.compactMap(\.sourceEntityName))
       .subtracting(mappings.filter(\.needsPolicy).compactMap(\.sourceEntityName))
     var result: Set<MigrationLoss> = []

@@ -43,7 +43,7 @@ public struct MigrationPolicies: Sendable {
     throw MigrationError(
       .policyMissing, operation: "prepare the mapping",
       detail: "\(CustomStepCheck.place(mapping, nil)) is carried out by the policy class \"\(printable(name))\", "
-        + "which nobody has registered",
+        + "which is not registered",
       hint: "Register it before the migration starts. "
         + NameSuggestion.hint(for: name, among: classNames, "registered classes"),
       entityName: mapping.destinationEntityName ?? mapping.sourceEntityName)

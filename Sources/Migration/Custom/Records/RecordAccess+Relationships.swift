@@ -116,7 +116,7 @@ extension RecordAccess {
     case .attribute: return
     case .toOne:
       if case .toOne = found.inverse?.storage {
-        // One to one: whoever had either of them has nobody now.
+        // One to one: the record that had either of them has none now.
         try cutPartner(of: own, found.storage, other.entityName, found.inverse?.storage)
         if let inverse = found.inverse { try cutPartner(of: other, inverse.storage, own.entityName, found.storage) }
         if let inverse = found.inverse { try set(other, inverse.storage, own, nil) }
