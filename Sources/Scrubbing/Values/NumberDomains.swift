@@ -78,6 +78,8 @@ struct NumberDomains: Sendable {
     guard domain >= 0 else { return }
     if !isCopy { domains[domain].count += 1 }
     guard !domains[domain].isKey, let number = Int32(exactly: number) else { return }
+    // Without an order it only counts whether there are few.
+    if !domains[domain].isOrdered, domains[domain].small.count > Self.fewValues { return }
     guard domains[domain].small.count < Self.limit else {
       if domains[domain].isOrdered, !domains[domain].small.contains(number) { leftOut += 1 }
       return

@@ -46,6 +46,11 @@ extension Pseudonyms {
     case .keep, .own, .word, .key, .metadata: return .kept
     case .replace, .date, .drop: break
     }
+    if rule.kind == .drop, !rule.isOrdered {
+      let filling = NumberRegion.shortRegion(of: number).lowerBound
+      Self.write(filling, &bytes, range)
+      return .dropped
+    }
     let pseudonym = domains.pseudonym(short: number, rule.domain, function)
     guard pseudonym != number else { return .kept }
     Self.write(pseudonym, &bytes, range)
