@@ -515,7 +515,9 @@ def make(name, encoding, folder, seed):
 def compare(path, scrubbed, folder, v, kind):
     """What the scrubbed store is that the original is not."""
     faults = []
-    for words, look in (("integrity_check", check), ("salvage", salvage)):
+    # What a salvage carves out of pages without headers rests on content alone, which is not the same twice.
+    looks = (("integrity_check", check),) if kind == "page headers zeroed" else (("integrity_check", check), ("salvage", salvage))
+    for words, look in looks:
         before, after = look(path, folder), look(scrubbed, folder)
         if before != after:
             pair = next(((a, b) for a, b in zip(before, after) if a != b), (before, after)) if isinstance(before, list) and isinstance(after, list) else (before, after)

@@ -205,16 +205,37 @@ package struct StoreSurvey {
     return deletedRecords.map(Self.remain)
   }
 
-  /// The rows of the table that finds most in a range, and that table.
-  package func remains(_ bytes: Span<UInt8>, in range: Range<Int>) -> (tree: Int, remains: [Remain])? {
+  /// The rows of the table that finds most in a range of a page, and that table.
+  package func remains(
+    _ bytes: Span<UInt8>, in range: Range<Int>, page: UInt32
+  ) -> (tree: Int, remains: [Remain])? {
     var best: (tree: Int, remains: [Remain])?
     // Rows of the schema come last, as those of any table with as many columns look like them.
-    for tree in Array(trees.indices.dropFirst()) + [0] {
-      let found = remains(bytes, in: range, tree: tree)
+    for tree in [owner(ofPage: page)].compactMap(\.self) + Array(trees.indices.dropFirst()) + [0] {
+      let found = carved(bytes, in: range, tree: tree)
       let covered = found.reduce(0) { $0 + $1.range.count }
       if covered > best?.remains.reduce(0, { $0 + $1.range.count }) ?? 0 { best = (tree, found) }
     }
     return best
+  }
+
+  /// The cells of a table that lie side by side in a range, as a salvage carves them, and the rows that are found between them.
+  private func carved(_ bytes: Span<UInt8>, in range: Range<Int>, tree: Int) -> [Remain] {
+    guard tree < crawl.trees.count, crawl.trees[tree].hasRowids else { return [] }
+    let cells = Carving.cells(
+      bytes, in: range, kind: .tableLeaf, shape: crawl.trees[tree].shape, geometry: crawl.reader.geometry, covered: [],
+      encoding: encoding)
+    var found: [Remain] = []
+    var offset = range.lowerBound
+    for cell in cells where cell.offset >= offset {
+      found += remains(bytes, in: offset..<cell.offset, tree: tree)
+      let record = Array(copying: bytes.extracting(cell.payload..<(cell.payload + cell.local)))
+      found.append(
+        Remain(range: cell.offset..<cell.end, payload: cell.payload, record: record, length: cell.length))
+      offset = cell.end
+    }
+    if offset < range.upperBound { found += remains(bytes, in: offset..<range.upperBound, tree: tree) }
+    return found
   }
 
   private func scan(_ tree: Int) -> FreeSpaceScan? {

@@ -240,7 +240,7 @@ extension ScrubRun {
     var taken = covered
     let gaps = Self.gaps(bytes.span, between: covered, before: usableSize)
     guard !gaps.isEmpty,
-      let tree = tree ?? survey.remains(bytes.span, in: min(start + 8, usableSize)..<usableSize)?.tree
+      let tree = tree ?? survey.remains(bytes.span, in: min(start + 8, usableSize)..<usableSize, page: 0)?.tree
     else { return }
     func take(_ remain: StoreSurvey.Remain) {
       // It may reach into what overwrote it; then only the unclaimed bytes are its.
