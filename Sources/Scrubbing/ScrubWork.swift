@@ -215,7 +215,8 @@ struct ScrubWork {
     report.keptMatches = tally.keptMatches
     report.chanceMatches = run.chances.values.reduce(0) { $0 + Int64($1.count) }
     report.unwatchedValues = pseudonyms.watched.unwatched
-    report.unorderedValues = pseudonyms.orderedTexts.leftOut + pseudonyms.orderedNumbers.leftOut
+    report.unorderedValues =
+      pseudonyms.orderedTexts.leftOut + pseudonyms.orderedNumbers.leftOut
       + pseudonyms.domains.leftOut
     report.tightValues = pseudonyms.orderedTexts.unclean + pseudonyms.tightNumbers
     report.changedPlaces = run.changedPlaces

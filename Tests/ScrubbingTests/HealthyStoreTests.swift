@@ -183,7 +183,8 @@ struct HealthyStoreTests {
       try db.execute(sql: "CREATE TABLE t (id INTEGER PRIMARY KEY, at TIMESTAMP); CREATE INDEX i ON t (at)")
       for index in 0..<2000 {
         let second = 500_000_000 + index * 40_000
-        try db.execute(sql: "INSERT INTO t (at) VALUES (?), (?), (?)", arguments: [second, Double(second) + 0.75, second + 1])
+        try db.execute(
+          sql: "INSERT INTO t (at) VALUES (?), (?), (?)", arguments: [second, Double(second) + 0.75, second + 1])
       }
     }
     try queue.close()

@@ -89,7 +89,7 @@ struct MetadataTests {
     #expect(result.scanner.scan(Array("NSStoreType _NSAutoVacuumLevel".utf8), named: "x").isEmpty)
   }
 
-  @Test("Entries are Core Data's own by their whole names, and the store's identifier is another one, alike in both places")
+  @Test("Entries are Core Data's own by their whole names, and the store's identifier is another one in both places")
   func names() throws {
     let identifier = "6E4C5A52-0F3B-4A6C-9D7A-2B1C5D8E9F00"
     let list = try PropertyList.dictionary([

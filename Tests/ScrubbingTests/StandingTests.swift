@@ -32,7 +32,8 @@ struct StandingTests {
 
   /// Five hundred rows of a table, from 1 on.
   static func rows(into table: String, _ values: String) -> String {
-    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) INSERT INTO \(table) SELECT \(values) FROM n"
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) "
+      + "INSERT INTO \(table) SELECT \(values) FROM n"
   }
 
   @Test(
@@ -41,7 +42,8 @@ struct StandingTests {
   func deleted(_ end: String) throws {
     let scene = try Self.scene([
       "CREATE TABLE a (id INTEGER PRIMARY KEY AUTOINCREMENT)", "INSERT INTO a VALUES (1)",
-      "CREATE TABLE contacts (name TEXT, age INT)", Self.rows(into: "contacts", "'Canary' || i || '@example.org', 20 + i"),
+      "CREATE TABLE contacts (name TEXT, age INT)",
+      Self.rows(into: "contacts", "'Canary' || i || '@example.org', 20 + i"),
       end,
     ])
     let original = try Self.bytes(of: scene)
@@ -60,7 +62,8 @@ struct StandingTests {
   func likeSchema() throws {
     let scene = try Self.scene([
       "CREATE TABLE things (type TEXT, name TEXT, other TEXT, page INTEGER, sql TEXT)",
-      Self.rows(into: "things", "'table', 'Canary' || i || 'x', 'Second' || i || 'x', i, 'CREATE of Canary' || i || 'x'"),
+      Self.rows(
+        into: "things", "'table', 'Canary' || i || 'x', 'Second' || i || 'x', i, 'CREATE of Canary' || i || 'x'"),
       "DELETE FROM things WHERE rowid % 2",
     ])
     let (scrubbed, _) = try scene.scrubbed()
@@ -131,14 +134,16 @@ struct StandingTests {
   func numbered() throws {
     let scene = try Self.scene([
       "CREATE TABLE t (id INTEGER PRIMARY KEY, word TEXT)",
-      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 90000) INSERT INTO t SELECT i * 12, 'x' FROM n",
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 90000) "
+        + "INSERT INTO t SELECT i * 12, 'x' FROM n",
     ])
     let (scrubbed, _) = try scene.scrubbed()
     let keys: [[Int64]] = try [scene, scrubbed].map { try Self.column($0, "SELECT id FROM t ORDER BY id") }
     #expect(keys[0] == keys[1])
   }
 
-  @Test("Text that is not in the database's encoding is replaced byte by byte, indexed or not", arguments: [false, true])
+  @Test(
+    "Text that is not in the database's encoding is replaced byte by byte, indexed or not", arguments: [false, true])
   func otherEncoding(_ isIndexed: Bool) throws {
     let words = ["привет", "секретно", "Иванов", "Москва", "улица"]
     var statements = ["CREATE TABLE t (a TEXT)"] + (isIndexed ? ["CREATE INDEX i ON t (a)"] : [])

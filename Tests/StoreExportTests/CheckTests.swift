@@ -59,7 +59,8 @@ struct CheckTests {
     var check = try check(["page", "the first page", "1048576", 1_048_576, "Anna Smith"])
     let own = "  \"bytes\" : 1048576,\n  \"words\" : \"the first page is damaged\"\n"
     #expect(check.leaks(in: Array(own.utf8), named: "salvage.json") != nil)
-    check.know(Array("  \"words\" : \"the first page is damaged\",\n  \"bytes\" : 1048576\n".utf8), named: "salvage.json")
+    let known = "  \"words\" : \"the first page is damaged\",\n  \"bytes\" : 1048576\n"
+    check.know(Array(known.utf8), named: "salvage.json")
     #expect(check.leaks(in: Array(own.utf8), named: "salvage.json") == nil)
     // In another text, or in another line, it is one.
     #expect(check.leaks(in: Array(own.utf8), named: "log.txt") != nil)
@@ -83,7 +84,12 @@ struct CheckTests {
     let queue = try DatabaseQueue(path: scene.store.string)
     try queue.writeWithoutTransaction { database in
       try database.execute(sql: "CREATE TABLE words (word TEXT, number INTEGER)")
-      for word in ["name", "value", "level", "page", "Damaged pages", "healthy", "examination", "Linux", "3.40.1", "SQLite", "rowid", "words"] {
+      let words = [
+        "name", "value", "level", "page", "Damaged pages", "healthy", "examination", "Linux", "3.40.1", "SQLite",
+        "rowid",
+        "words",
+      ]
+      for word in words {
         for number in [4096, 8192, 1_048_576, 20_261_121] {
           try database.execute(sql: "INSERT INTO words VALUES (?, ?)", arguments: [word, number])
         }

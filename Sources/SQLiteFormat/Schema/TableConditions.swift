@@ -34,7 +34,8 @@ package struct TableConditions: Sendable, Hashable {
       } else if token.isWord("references"), let table = reader.next()?.name {
         let columns = Self.names(reader.takeParenthesized())
         for (place, name) in referring.enumerated() {
-          targets[name.lowercased()] = Target(table: table, column: columns.indices.contains(place) ? columns[place] : nil)
+          let column = columns.indices.contains(place) ? columns[place] : nil
+          targets[name.lowercased()] = Target(table: table, column: column)
         }
       } else if token.isWord("check") || token.isWord("as") {
         for token in reader.takeParenthesized() ?? [] {

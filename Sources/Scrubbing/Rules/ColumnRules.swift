@@ -72,7 +72,7 @@ struct ColumnRules {
   }
 
   private static func unknown(_ unknown: String) -> ScrubbingError {
-     ScrubbingError(.unknownColumn, detail: "there is no attribute \"\(printable(unknown))\"")
+    ScrubbingError(.unknownColumn, detail: "there is no attribute \"\(printable(unknown))\"")
   }
 
   private static func words(of survey: StoreSurvey) -> [String] {

@@ -190,7 +190,8 @@ struct NumberDomains: Sendable {
       }
       if low < originals.count, originals[low] == key { return Int64(replaced[low]) }
     }
-    var stream = KeyStream(function, seed: UInt64(bitPattern: number) ^ UInt64(bitPattern: Int64(domain)) << 40 ^ 0x73_686f)
+    let seed = UInt64(bitPattern: number) ^ UInt64(bitPattern: Int64(domain)) << 40 ^ 0x73_686f
+    var stream = KeyStream(function, seed: seed)
     let other = region.lowerBound + Int64(stream.below64(UInt64(region.count - 1)))
     // Any but the number itself.
     return other >= number ? other + 1 : other

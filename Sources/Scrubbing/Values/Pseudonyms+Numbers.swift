@@ -96,7 +96,8 @@ extension Pseudonyms {
   }
 
   func replaceReal(_ bytes: inout [UInt8], _ range: Range<Int>, _ rule: FieldRule) -> Outcome {
-    guard rule.kind != .keep, rule.kind != .own, let stored = bytes.span.signedInteger(at: range.lowerBound, length: range.count),
+    guard rule.kind != .keep, rule.kind != .own,
+      let stored = bytes.span.signedInteger(at: range.lowerBound, length: range.count),
       range.count == 8
     else { return .kept }
     let number = Double(bitPattern: UInt64(bitPattern: stored))

@@ -20,7 +20,8 @@ extension Pseudonyms {
       replaceIdentifierText(&bytes, range)
       return
     }
-    if encoding == .utf8, from == 0, range.count <= Self.longestWhole, !TextCoding.isValid(bytes.span, range, encoding) {
+    if encoding == .utf8, from == 0, range.count <= Self.longestWhole, !TextCoding.isValid(bytes.span, range, encoding)
+    {
       replaceBytes(&bytes, range, seed: seed)
     } else if range.count <= Self.longestWhole * unit {
       var stream = KeyStream(function, seed: seed)
@@ -69,7 +70,9 @@ extension Pseudonyms {
   private func replaceInvalid(_ bytes: inout [UInt8], _ range: Range<Int>, _ stream: inout KeyStream) {
     if encoding != .utf8, range.count == 2 {
       // The lower ten bits of the unit.
-      let (high, low) = encoding == .utf16BigEndian ? (range.lowerBound, range.lowerBound + 1)
+      let (high, low) =
+        encoding == .utf16BigEndian
+        ? (range.lowerBound, range.lowerBound + 1)
         : (range.lowerBound + 1, range.lowerBound)
       bytes[high] = bytes[high] & 0xfc | UInt8(stream.below(4))
       bytes[low] = UInt8(stream.below(256))
