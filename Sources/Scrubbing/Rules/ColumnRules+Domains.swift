@@ -66,12 +66,22 @@ extension ColumnRules {
     let isOwn =
       survey.layout?.table(named: definition.name) != nil || definition.column(named: "Z_ENT") != nil
       || name.hasPrefix("Z_") || name.hasPrefix("SQLITE_") || name.hasPrefix("ANSCK")
-      || ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"].contains(name)
+      || ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"].contains(name) || Self.isShadow(name, survey)
     if isOwn { return FieldRule(kind: .own) }
     let alias = definition.rowidAlias.map { definition.columns[$0].name } ?? "rowid"
     if wanted.keeping.contains("\(definition.name).\(alias)") { return FieldRule(kind: .keep) }
     domains.append(NumberDomains.Domain(isOrdered: true, isKey: true))
     return FieldRule(kind: .key, isOrdered: true, domain: domains.count - 1)
+  }
+
+  /// Whether a table holds the structure of a virtual one, whose module numbers its rows.
+  private static func isShadow(_ name: String, _ survey: StoreSurvey) -> Bool {
+    survey.entries.contains { entry in
+      entry.tableDefinition?.isVirtual == true
+        && ["DATA", "SEGDIR", "SEGMENTS", "STAT", "NODE", "CONFIG"].contains {
+          name == "\(entry.name.uppercased())_\($0)"
+        }
+    }
   }
 
   /// Whether a column of integers is a key that the app chooses, or leads to one, by its declaration or its name.

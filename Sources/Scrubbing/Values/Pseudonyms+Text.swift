@@ -49,6 +49,8 @@ extension Pseudonyms {
           bytes[index] = 0x41 &+ UInt8(truncatingIfNeeded: (stream.next16() &* 26) >> 16)
         } else if byte >= 0x30, byte <= 0x39 {
           bytes[index] = 0x30 &+ UInt8(truncatingIfNeeded: (stream.next16() &* 10) >> 16)
+        } else if byte < 0x20 {
+          bytes[index] = Self.ofClass(byte, &stream)
         }
         index &+= 1
         continue
@@ -87,6 +89,9 @@ extension Pseudonyms {
     case 0x30...0x39: 0x30...0x39
     case 0x41...0x5a: 0x41...0x5a
     case 0x61...0x7a: 0x61...0x7a
+    // Control characters are what text in UTF-16 seems to be where the encoding is not known.
+    case 0x01...0x08: 0x01...0x08
+    case 0x0e...0x1f: 0x0e...0x1f
     case 0..<0x80: nil
     case 0x80...0xbf: 0x80...0xbf
     case 0xc0...0xdf: 0xc0...0xdf
@@ -111,6 +116,8 @@ extension Pseudonyms {
     case 0x30...0x39: 0x30...0x39
     case 0x41...0x5a: 0x41...0x5a
     case 0x61...0x7a: 0x61...0x7a
+    case 0x01...0x08: 0x01...0x08
+    case 0x0e...0x1f: 0x0e...0x1f
     case 0..<0x80: nil
     default: CharacterBlock.block(of: scalar)
     }
@@ -122,7 +129,7 @@ extension Pseudonyms {
     let end = range.upperBound
     let isNarrow = encoding == .utf8
     func isWord(_ bytes: Span<UInt8>, _ place: Int) -> Bool {
-      if isNarrow { return bytes[place] >= 0x80 || Self.isAlphanumeric(bytes[place]) }
+      if isNarrow { return Self.byteClass(bytes[place]) != nil }
       guard place &+ 1 < end else { return false }
       let isLittle = encoding == .utf16LittleEndian
       let (low, high) = isLittle ? (bytes[place], bytes[place &+ 1]) : (bytes[place &+ 1], bytes[place])
