@@ -128,7 +128,7 @@ let package = Package(
     floor(
       "SupportBundle",
       knows: ["AgeEncryption", "Archives", "StoreFiles", systemPackage]),
-    floor("Damage", knows: ["StoreFiles", "SQLiteFormat", systemPackage]),
+    floor("Damage", knows: ["StoreFiles", "SQLiteFormat", "ManagedObjectModel", grdb, systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
       "Scrubbing",

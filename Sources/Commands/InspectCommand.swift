@@ -1,5 +1,6 @@
-public import ArgumentParser
-public import Lazaret
+import ArgumentParser
+import Lazaret
+import Migration
 
 /// `lazaret inspect`: looks at a store and says what can be done with it.
 struct InspectCommand: ParsableCommand {
@@ -10,7 +11,9 @@ struct InspectCommand: ParsableCommand {
     discussion: """
       Touches nothing: no byte of the store changes, and no file appears beside it.
 
-      Exits with 2 for a damaged store, with 3 for one that cannot be had now or is encrypted.
+      A repairable store has sound pages, but lacks something of its own model; what it lacks is listed.
+
+      Exits with 2 for a damaged or a repairable store, and where --check data finds something, with 3 for one that cannot be had now or is encrypted.
 
       EXAMPLE
         lazaret inspect Stores/App.sqlite --model App.xcdatamodeld
@@ -31,9 +34,9 @@ struct InspectCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "How closely to look: at every page (full), or at some first (quick), and at all where these are damaged.",
+      "How closely to look: at some pages first (quick), at every page (full), or at references, constraints and mandatory values of a Core Data store too (data).",
       valueName: "depth"))
-  var check: Examination.Depth = .full
+  var check: InspectCheck = .full
 
   @Flag(inversion: .prefixedNo, help: "Count the records of each entity.")
   var counts = true
@@ -44,25 +47,64 @@ struct InspectCommand: ParsableCommand {
     try report(json: output.json) {
       let model = try versionOrder.loadAppModel(model.map(\.path), fitting: store.path)
       let line = ProgressLine()
-      let options = Examiner.Options(depth: check, countsRecords: counts) { done, total in
+      let options = Examiner.Options(depth: check == .quick ? .quick : .full, countsRecords: counts) { done, total in
         line.show("Checking", Int64(done), of: Int64(total))
         return true
       }
       let examination = try Examiner().examine(store.path, model: model, options: options)
+      let data = try check == .data ? Self.checkData(of: examination) : nil
       line.clear()
       Terminal.standardOutput.write(
         output.json
-          ? JSONText.pretty(ExaminationJSON(examination: examination, path: store.path))
-          : ExaminationText(examination: examination, path: store.path).text)
+          ? JSONText.pretty(
+            InspectionJSON(
+              examination: ExaminationJSON(examination: examination, path: store.path),
+              data: data.map { DataCheckJSON($0) }))
+          : ExaminationText(examination: examination, path: store.path, data: data).text)
       switch examination.verdict {
       case .unavailable:
         let isFolder = examination.reason.code == FileError.Kind.isDirectory.rawValue
         throw isFolder ? ExitStatus.usage : ExitStatus.unavailable
-      case .damaged: throw ExitStatus.doubtful
+      case .damaged, .repairable: throw ExitStatus.doubtful
       case .compatible, .outdated, .incompatible, .missing: break
       }
+      if data?.isClean == false { throw ExitStatus.doubtful }
     }
+  }
+
+  /// Checks the records of a store whose pages are sound against its own model; nil where that cannot be done.
+  private static func checkData(of examination: Examination) throws -> DataCheck? {
+    guard examination.kind == .coreData, examination.verdict != .damaged, let files = examination.files,
+      let model = examination.storeModel, examination.drift != nil
+    else { return nil }
+    return try DataCheck(of: files, layout: try StoreLayout(model))
   }
 }
 
-extension Examination.Depth: ExpressibleByArgument {}
+/// How closely `inspect` looks.
+enum InspectCheck: String, CaseIterable, ExpressibleByArgument {
+  /// At some pages, and at all where these are damaged.
+  case quick
+
+  /// At every page.
+  case full
+
+  /// At every page and at what the records refer to.
+  case data
+}
+
+/// An examination, and what contradicts its model in the records where that was checked.
+private struct InspectionJSON: Encodable {
+  let examination: ExaminationJSON
+  let data: DataCheckJSON?
+
+  private enum Key: String, CodingKey {
+    case data
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    try examination.encode(to: encoder)
+    var values = encoder.container(keyedBy: Key.self)
+    try values.encodeIfPresent(data, forKey: .data)
+  }
+}

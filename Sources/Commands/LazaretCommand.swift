@@ -14,9 +14,9 @@ public struct LazaretCommand: ParsableCommand {
       """,
     version: LibraryVersion.current,
     subcommands: [
-      OpenCommand.self, InspectCommand.self, PlanCommand.self, MigrateCommand.self, SalvageCommand.self,
-      KitCommand.self, QuarantineCommand.self, BackupCommand.self, ModelCommand.self, ExportCommand.self,
-      BundleCommand.self, KeyCommand.self, SendCommand.self, OutboxCommand.self, InboxCommand.self,
+      OpenCommand.self, InspectCommand.self, PlanCommand.self, MigrateCommand.self, RepairCommand.self,
+      SalvageCommand.self, KitCommand.self, QuarantineCommand.self, BackupCommand.self, ModelCommand.self,
+      ExportCommand.self, BundleCommand.self, KeyCommand.self, SendCommand.self, OutboxCommand.self, InboxCommand.self,
       DamageCommand.self, ServeCommand.self, DemoCommand.self, InboxWorkerCommand.self,
     ])
 

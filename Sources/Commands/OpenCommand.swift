@@ -9,7 +9,8 @@ struct OpenCommand: ParsableCommand {
     abstract: "Opens a store as an app would: creates, opens, migrates, or quarantines and salvages it.",
     usage: "lazaret open <store> --model <model> [<options>]",
     discussion: """
-      A sound store is opened. One of an earlier version of the model is migrated on a copy, in one step where that can be \
+      A sound store is opened. One that lacks something of its own model (columns, tables, indexes, bookkeeping) is \
+      repaired on a copy first. One of an earlier version of the model is migrated on a copy, in one step where that can be \
       inferred; the original is kept in Backups/ of the home. A damaged or incompatible one is moved, whole and unchanged, into Incompatible/ beside it, \
       with a receipt, and salvaged there: a clean store of every record that is still in its bytes is made beside it, verified, \
       and a copy of it takes the store's place. Where nothing comes out an empty store does. A store that cannot be had now \
@@ -55,6 +56,13 @@ struct OpenCommand: ParsableCommand {
   var migrationRemedy: OpeningPolicy.Remedy = .refuse
 
   @Option(
+    name: .customLong("on-repairable"),
+    help: ArgumentHelp(
+      "What to do with a sound store that lacks something of its own model: repair it, keep it as it is, quarantine and salvage it, or refuse.",
+      valueName: "rule"))
+  var repairRule: OpeningPolicy.RepairRule = .repair
+
+  @Option(
     help: ArgumentHelp(
       "How closely to look first: at every page (full), or at some (quick), and at all where these are damaged.",
       valueName: "depth"))
@@ -77,6 +85,7 @@ struct OpenCommand: ParsableCommand {
       var policy = OpeningPolicy(
         whenDamaged: remedy, whenIncompatible: remedy, whenMigrationFails: migrationRemedy,
         whenMigrationLoses: way.lossRemedy, depth: check)
+      policy.whenRepairable = repairRule
       policy.whenForeign = foreign.replaceForeign ? .asDamaged : .refuse
       let home = home.of(store: store.path)
       home.tell(json: output.json)
@@ -137,6 +146,7 @@ struct OpeningText {
       if let receipt = event.receipt { lines += "    receipt: \(printable(receipt.text))\n" }
       if let report = event.report { lines += "    report: \(printable(report.text))\n" }
       if let undo = event.undo { lines += "    undo it with: \(undo)\n" }
+      if let repair = event.repair { lines += Self.text(repair) }
       if let migration = event.migration { lines += Self.text(migration) }
       if index == last, let salvage = event.salvage {
         let stored = opening.quarantinedPath.map { shellQuoted($0) } ?? "ID"
@@ -153,6 +163,10 @@ struct OpeningText {
     }
     lines += "\n  The store is open: \(printable(opening.store.path.string))\n"
     text = lines
+  }
+
+  private static func text(_ repair: RepairAccount) -> String {
+    (repair.changes.map(\.text) + repair.leftOut.map(\.text)).map { "    \($0)\n" }.joined()
   }
 
   private static func text(_ migration: OpeningMigration) -> String {

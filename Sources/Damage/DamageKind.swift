@@ -33,6 +33,7 @@ public struct DamageKind: Sendable, Hashable, CustomStringConvertible {
     case logForeign = "wal-foreign"
     case journalMissing = "journal-missing"
     case journalHeader = "journal-header"
+    case drift
   }
 
   /// What follows the colon.
@@ -115,6 +116,8 @@ extension DamageKind.Name {
     case .prefix, .embedded: .number(usual: 10000, 1...1e9, unit: "bytes, up to 1000000000")
     case .header: .words(["zero", "rand"])
     case .firstPage: .words(["zero", "rand", "stale"])
+    case .drift:
+      .words(["column", "table", "index", "trigger", "key-row", "key-maximum", "entity-number", "model-cache"])
     default: .nothing
     }
   }
@@ -162,6 +165,7 @@ extension DamageKind.Name {
     case .logForeign: "the log is one of another database: sound, with pages that are none of the store's"
     case .journalMissing: "the rollback journal is gone"
     case .journalHeader: "the first sector of the rollback journal is zeroed"
+    case .drift: "every page is sound, but one thing of the schema or the bookkeeping is gone or wrong; Core Data only"
     }
   }
 }

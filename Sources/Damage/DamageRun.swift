@@ -15,8 +15,8 @@ struct DamageRun {
 
   /// The bytes of a page; those of the store before any damage.
   let pageSize: Int
-  let pageCount: UInt32
-  private let database: Survey
+  private(set) var pageCount: UInt32
+  private var database: Survey
 
   init(on files: StoreFileSet, in fileSystem: FileSystem) throws {
     self.files = files
@@ -67,8 +67,18 @@ struct DamageRun {
     case .embedded: try surround(Int(kind.number), behind: 65536, kind)
     case .logMissing, .journalMissing: try remove(kind)
     case .logFrame, .logHeader, .logTail, .logForeign: try spoilLog(kind)
+    case .drift: try drift(kind)
     case .journalHeader: try write(zeros(min(512, Int(try size(of: .journal)))), at: 0, kind, part: .journal)
     }
+  }
+
+  /// Takes something from the schema or the bookkeeping; later kinds find the pages as they are then.
+  private mutating func drift(_ kind: DamageKind) throws {
+    guard base == 0 else { throw DamageError.nothing(kind, main, "other bytes stand before the database already") }
+    try SchemaDrift(kind: kind, files: files).apply(drawing: &generator)
+    database = try Survey(files, in: fileSystem)
+    pageCount = database.pageCount
+    try note(kind, .main, 0, try size(of: .main), nil)
   }
 
   /// Every kind draws from numbers of its own, so that one more kind changes nothing about the others.

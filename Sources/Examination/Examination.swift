@@ -46,8 +46,18 @@ public struct Examination: Sendable {
   /// The model the store was written with: the app's version, or the one cached in the store.
   public var storeModel: ManagedObjectModel?
 
+  /// What it lacks of the model that its own metadata names; nil where that model is not at hand, or could not be
+  /// compared.
+  public var drift: StoreDrift?
+
   /// Why the store is newer than the app, where it is; told of a damaged one too.
   public var newer: VerdictReason?
+
+  /// What the drift was compared by; kept until the records are counted, which tells more of them.
+  var outline: StoreOutline?
+
+  /// The entity numbers that were met when records were counted, by table.
+  var countedNumbers: [String: Set<Int64>] = [:]
 
   /// The metadata of a Core Data store.
   public var metadata: StoreMetadata?
@@ -62,6 +72,11 @@ public struct Examination: Sendable {
 extension Examination {
   /// Whether the file is plainly of another kind than a store, such as a text or a picture, with no page of one in it.
   public var isForeignFile: Bool { verdict == .damaged && health.notes.contains { $0.code == "not-sqlite" } }
+
+  /// Whether an app can work with it as it is: nothing is missing that a record needs.
+  package var isUsableAsIs: Bool {
+    verdict == .compatible || verdict == .repairable && drift?.concernsRecords == false
+  }
 
   /// Whether the file is encrypted or random, so that only its bytes can be kept.
   public var isEncryptedOrRandom: Bool { reason.code == VerdictReason.encryptedOrRandom.code }

@@ -25,6 +25,7 @@ package struct ExaminationJSON: Encodable {
     case versionIdentifiers
     case storeUUID
     case entities
+    case drift
     case health
   }
 
@@ -40,6 +41,7 @@ package struct ExaminationJSON: Encodable {
     try values.encodeIfPresent(examination.metadata?.versionIdentifiers, forKey: .versionIdentifiers)
     try values.encodeIfPresent(examination.metadata?.uuid, forKey: .storeUUID)
     try values.encode(examination.entities.map { EntityJSON($0) }, forKey: .entities)
+    try values.encodeIfPresent(examination.drift.map { DriftJSON($0) }, forKey: .drift)
     try values.encode(HealthJSON(examination.health), forKey: .health)
   }
 }

@@ -66,7 +66,7 @@ extension Examiner {
         .damage("metadata-damaged", "The store's metadata cannot be read: \(error.detail).", sqlite: nil))
       return
     }
-    judgeCoreData(schema, into: &examination, model: model)
+    try judgeCoreData(database, schema, into: &examination, model: model)
   }
 
   /// The longest metadata or model cache that is read, in bytes; the largest real ones are far below.

@@ -22,6 +22,7 @@ extension Examiner {
     _ database: Database, _ schema: Schema, into examination: inout Examination, _ options: Options
   ) throws(FormatError) {
     try count(database, schema, into: &examination)
+    noteEntityNumbers(&examination)
     guard examination.health.isDamaged, examination.health.integrity == nil else { return }
     var options = options
     options.countsRecords = false
@@ -33,6 +34,11 @@ extension Examiner {
   ) throws(FormatError) {
     var counted: [String: [Int64?: Int]?] = [:]
     examination.entities = []
+    defer {
+      for (table, rows) in counted {
+        if let rows { examination.countedNumbers[table] = Set(rows.keys.compactMap(\.self)) }
+      }
+    }
     for counting in Self.countings(of: schema, examination) {
       var entity = Examination.EntityCount(name: counting.name, table: counting.table)
       if let table = schema.table(named: counting.table), table.rootPage > 0 {
@@ -43,7 +49,7 @@ extension Examiner {
         if let rows = counted[table.name] ?? nil {
           entity.rows = counting.number.map { Int64(rows[Int64($0)] ?? 0) } ?? Int64(rows.values.reduce(0, +))
         }
-      } else if examination.reason.code == VerdictReason.tablesMissingCode, schema.table(named: counting.table) == nil {
+      } else if examination.drift != nil, schema.table(named: counting.table) == nil {
         // Everything else of the schema could be read, and the table is not in it.
         entity.rows = 0
       }

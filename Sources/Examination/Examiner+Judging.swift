@@ -5,7 +5,9 @@ import StoreFiles
 
 extension Examiner {
   /// Compares a Core Data store with the app's model, by version hashes first.
-  func judgeCoreData(_ schema: Schema, into examination: inout Examination, model: AppModel?) {
+  func judgeCoreData(
+    _ database: Database, _ schema: Schema, into examination: inout Examination, model: AppModel?
+  ) throws(FormatError) {
     guard let metadata = examination.metadata else { return }
     let hashes = metadata.versionHashes
     guard !hashes.isEmpty else {
@@ -13,7 +15,8 @@ extension Examiner {
         .damage("metadata-damaged", "The store's metadata does not say which model it was written with.", sqlite: nil))
       return
     }
-    if let cached = examination.storeModel, cached.versionHashes() != hashes {
+    let cached = examination.storeModel
+    if let cached, cached.versionHashes() != hashes {
       examination.storeModel = nil
       examination.health.notes.append(
         HealthNote("model-cache-stale", .warning, "the model that the store carries is not the one its metadata names"))
@@ -22,7 +25,7 @@ extension Examiner {
       if case .sqlite = model {
         judgePlain(schema, into: &examination, model: model)
       } else if examination.verdict != .damaged {
-        checkTables(schema, &examination)
+        try compare(database, schema, cached: cached, &examination)
         examination.accept(.looksSound)
       }
       return
@@ -33,7 +36,7 @@ extension Examiner {
       examination.modelVersion = version.name
       examination.storeModel = version.model
     }
-    checkTables(schema, &examination)
+    try compare(database, schema, cached: cached, &examination)
     if bundle.current.versionHashes == hashes {
       examination.accept(.isCurrent(version?.name ?? bundle.current.name, current: bundle.current.name))
     } else if let version {
@@ -93,29 +96,6 @@ extension Examiner {
 
   private static func changed(_ hashes: [String: VersionHash], _ current: ModelVersion) -> [String] {
     Set(hashes.keys).union(current.versionHashes.keys).filter { hashes[$0] != current.versionHashes[$0] }.sorted()
-  }
-
-  /// The tables of the store's own model must be there with all their columns.
-  private func checkTables(_ schema: Schema, _ examination: inout Examination) {
-    guard let model = examination.storeModel, let layout = Self.layout(of: model) else { return }
-    var missing: [String] = []
-    for table in layout.tables {
-      guard let entry = schema.table(named: table.name), let definition = entry.tableDefinition else {
-        missing.append(table.name)
-        continue
-      }
-      missing += table.columns.map(\.name).filter { definition.column(named: $0) == nil }.map { "\(table.name).\($0)" }
-    }
-    missing += layout.joinTables.map(\.name).filter { schema.table(named: $0) == nil }
-    guard !missing.isEmpty else { return }
-    examination.health.notes.append(
-      HealthNote(
-        VerdictReason.tablesMissingCode, .damage, "tables or columns of its model are missing", count: missing.count))
-    examination.condemn(
-      .damage(
-        VerdictReason.tablesMissingCode,
-        "The store's metadata names a model whose tables or columns are not all there: \(Examination.list(missing)).",
-        sqlite: 1))
   }
 
   /// Compares a plain SQLite store with the app's schema: every table and column of the schema must be there.
@@ -200,7 +180,11 @@ extension Examination {
   }
 
   /// Finds nothing wrong, unless something has been found wrong.
-  mutating func accept(_ reason: VerdictReason) { give(.compatible, reason) }
+  ///
+  /// What lacks something of its own model is repairable instead.
+  mutating func accept(_ reason: VerdictReason) {
+    if let drift, !drift.isEmpty { give(.repairable, .repairable(drift)) } else { give(.compatible, reason) }
+  }
 
   /// The first names of a list, and how many more there are.
   static func list(_ names: [String], showing most: Int = 5) -> String {

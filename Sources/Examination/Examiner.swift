@@ -203,13 +203,19 @@ public struct Examiner: Sendable {
         examination.health.countPages(of: database)
       }
     }
+    if let foreign = try ForeignJournal(of: database) {
+      examination.condemn(.damage("foreign-journal", foreign.words))
+      database = try Database(main: bytes.main, writeAheadLog: bytes.log, pageSize: database.pageSize)
+      examination.health.countPages(of: database)
+    }
     if let reason = examination.physicalReason(database, fileBytes: bytes.main.count) {
       examination.condemn(reason)
       // What can still be read is reported all the same.
     }
     let schema = try readContent(database, into: &examination, model: model)
-    // No verdict rests on a glance once damage was seen.
-    if options.depth == .full || examination.health.isDamaged || examination.verdict == .damaged {
+    // No verdict rests on a glance once damage was seen, or something is missing that a damaged page may have held.
+    let isIncomplete = examination.drift?.isEmpty == false
+    if options.depth == .full || isIncomplete || examination.health.isDamaged || examination.verdict == .damaged {
       try checkPages(of: database, schema, into: &examination, options)
     }
     if options.countsRecords { try count(database, schema, into: &examination, options) }

@@ -3,6 +3,10 @@ public enum Verdict: String, Sendable, Hashable, Codable {
   /// It opens with the app's model as it is.
   case compatible
 
+  /// Every page is sound, but it lacks something of the model that its own metadata names, or its bookkeeping is wrong;
+  /// that can be made good on a copy.
+  case repairable
+
   /// It was written with an earlier model, from which it can be migrated.
   case outdated
 

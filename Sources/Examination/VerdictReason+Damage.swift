@@ -5,7 +5,8 @@ extension VerdictReason {
   private static let salvageHint =
     "Open it with the app's model to have it quarantined and replaced; nothing of it is thrown away."
 
-  /// The code for a store that lacks tables or columns of the model that its metadata names.
+  /// The code in receipts of earlier versions for a store that lacked tables or columns of the model that its metadata
+  /// names.
   package static let tablesMissingCode = "tables-missing"
 
   static let missing = VerdictReason(

@@ -27,7 +27,7 @@ extension Examination {
   package var fit: Int {
     switch verdict {
     case .compatible where health.notes.contains { $0.code == "lacks-tables" }: 3
-    case .compatible: 5
+    case .compatible, .repairable: 5
     case .outdated: 4
     // A version of the model was found, but the store is newer, or damaged.
     case .unavailable, .damaged, .incompatible, .missing:

@@ -6,6 +6,9 @@ public enum LazaretErrorKind: String, FailureKind {
   /// The migration failed for a reason in the store, and the policy is to refuse.
   case migrationFailed = "migration-failed"
 
+  /// The store lacks something of its own model, and the policy is to refuse.
+  case repairable = "store-repairable"
+
   /// The store cannot be had now; nothing is wrong with it.
   case unavailable = "store-unavailable"
 
@@ -56,6 +59,7 @@ public enum LazaretErrorKind: String, FailureKind {
   public var usualHint: String {
     switch self {
     case .foreignFile: "Check that it is the right file; it is as it was."
+    case .repairable: "Repair it with lazaret repair and the app's model; the store is as it was."
     case .migrationFailed, .damaged, .incompatible: "The store is as it was; inspect it."
     case .unavailable, .cancelled: "The store is as it was; open it again at any time."
     case .creationFailed: "Nothing was moved. Please report this, with the model."

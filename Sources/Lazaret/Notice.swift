@@ -12,7 +12,7 @@ public struct Notice: Sendable, Hashable, Codable {
   /// The key to translate title and message by: `lazaret.notice.damaged`, `.incompatible`, `.migration`, `.leftovers` or
   /// `.set-aside` where an empty store is in the place, `.salvage-later` where the records can be recovered yet, `.salvaged`,
   /// `.salvaged-with-losses` or `.salvaged-nothing` where what was salvaged is; `.migrated-without` where the app's version
-  /// has no place for some records.
+  /// has no place for some records; `.repaired` where parts of the file were missing and were added.
   public var key: String
 
   /// The heading of an alert.
@@ -40,7 +40,9 @@ public struct Notice: Sendable, Hashable, Codable {
   /// - Parameter report: that of a migration whose failure had the store quarantined, in this run or by another process.
   static func about(_ events: [OpeningEvent], report: FilePath?) -> Notice? {
     // The store's owner is told of its quarantine also where it was an interrupted run's, or another process's.
-    guard let reason = events.last(where: { $0.reason != nil })?.reason else { return leftOut(by: events) }
+    guard let reason = events.last(where: { $0.reason != nil })?.reason else {
+      return leftOut(by: events) ?? repaired(by: events)
+    }
     let salvage = events.last { $0.salvage != nil }?.salvage
     let records = events.last { $0.records != nil }?.records
     var notice = setAside(reason, salvage, records: records, report: report.map { PathText($0) })
@@ -116,6 +118,22 @@ public struct Notice: Sendable, Hashable, Codable {
       message:
         "This version of the app has no place for \(counted(rows, "record")) of the file with your data. They were not deleted: the old file was kept as it was, and stays until the app releases it.",
       actions: usualActions)
+  }
+
+  /// The key of the notice that parts of the file were added, and nothing was lost.
+  static let repairedKey = "lazaret.notice.repaired"
+
+  /// The notice for a store that was repaired; nil where none was.
+  private static func repaired(by events: [OpeningEvent]) -> Notice? {
+    guard let repair = events.lazy.compactMap(\.repair).first else { return nil }
+    return Notice(
+      key: repairedKey, title: "Your data was repaired",
+      message:
+        "Parts of the file with your data were missing and were added (\(repair.words)). Nothing was removed, and the old file was kept as it was.",
+      actions: [
+        Action(key: "lazaret.action.continue", title: "Continue"),
+        Action(key: "lazaret.action.contact-support", title: "Contact Support"),
+      ])
   }
 
   /// What was wrong, in a sentence.

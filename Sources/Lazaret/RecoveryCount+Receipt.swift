@@ -60,7 +60,7 @@ extension Receipt {
   var soundRecords: Int64? {
     let codes = [
       "other-model", "unknown-version", "not-core-data", "other-schema", VerdictReason.notMigratableCode,
-      VerdictReason.tablesMissingCode,
+      VerdictReason.tablesMissingCode, VerdictReason.repairableCode,
     ]
     guard codes.contains(reason.code) || reason.code == VerdictReason.migrationFailedCode, let entities else {
       return nil

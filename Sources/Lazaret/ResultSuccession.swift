@@ -73,6 +73,6 @@ struct ResultSuccession {
     if examination.verdict == .unavailable, !examination.isNewerThanApp {
       throw LazaretError(.unavailable, examination, path: files.store.main)
     }
-    return examination.verdict == .compatible
+    return examination.isUsableAsIs
   }
 }

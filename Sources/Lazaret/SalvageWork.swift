@@ -163,7 +163,7 @@ struct SalvageWork {
       throw FileError(.changed, operation: "verify the salvaged store", path: made.main)
     }
     let version = examination.modelVersion
-    guard examination.verdict == .compatible else {
+    guard examination.isUsableAsIs else {
       return Usability(
         version: version, isUsable: false,
         failure: .init(

@@ -91,7 +91,7 @@ private struct Copies {
     options.output = target
     options.mappings = mappings
     let result = try Migrator(bundle, surroundings: surroundings).migrate(store, options: options)
-    if !result.steps.isEmpty { return result.store }
+    if !result.isNothing { return result.store }
     let fileSystem = surroundings.fileSystem
     let (source, copy) = (try StoreFileSet.locate(store, in: fileSystem), StoreFileSet(main: target))
     for member in try source.members(in: fileSystem) {

@@ -79,7 +79,12 @@ struct CommandTests {
         model: bundle.versions[0].model, uuid: "00000000-0000-4000-8000-000000000000", modelCache: nil)
       let path = try desk.folder.write(try creation.bytes(), to: "Stores/App.sqlite")
       let store = try PersistentStore(opening: path)
-      try store.write { try $0.execute(sql: "INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, 1, 'Ada')") }
+      try store.write {
+        try $0.execute(
+          sql:
+            "INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, 1, 'Ada'); UPDATE Z_PRIMARYKEY SET Z_MAX = 1 WHERE Z_NAME = 'Car'"
+        )
+      }
       try store.close()
     }
     try fill()

@@ -42,6 +42,7 @@ struct ContractTests {
     try output("model", "hashes", desk.model)
     try output("plan", try desk.makeOldStore(), "--model", desk.model)
     try output("plan", try desk.makeOldStore(), "--model", try desk.makeRefusedModel())
+    try output("repair", try desk.makeOldStore(), "--model", desk.model, "--dry-run")
     try output("migrate", try desk.makeOldStore(), "--model", desk.model)
     let original = try desk.noteRemovedRecords(of: "Stores/Old.sqlite")
     try output("backup", "list")

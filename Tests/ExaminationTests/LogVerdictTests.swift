@@ -20,6 +20,32 @@ struct LogVerdictTests {
       "DELETE FROM t WHERE rowid % 2")
   }
 
+  /// A statement that adds rows of texts of a length.
+  static func filling(rows: Int, length: Int, from first: Int = 1) -> String {
+    """
+    WITH RECURSIVE n(i) AS (SELECT \(first) UNION ALL SELECT i + 1 FROM n WHERE i < \(first + rows - 1))
+    INSERT INTO t SELECT i, substr('\(Specimen.secret)-' || i || hex(zeroblob(\(length))), 1, \(length)) FROM n
+    """
+  }
+
+  /// A plain store with a log that changes a few rows of its table and leaves the others where they are.
+  static func logged(rows: Int, length: Int) throws -> Specimen {
+    try .plain(
+      "PRAGMA journal_mode = WAL", "PRAGMA wal_autocheckpoint = 0", "CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT)",
+      filling(rows: rows, length: length), "PRAGMA wal_checkpoint(TRUNCATE)",
+      "UPDATE t SET a = substr('x' || a, 1, \(length)) WHERE id % 200 = 0")
+  }
+
+  /// A plain store after some transactions that change one row.
+  static func settled(rows: Int, from first: Int, transactions: Int) throws -> Specimen {
+    var specimen = try Specimen.plain(
+      "CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT)", filling(rows: rows, length: 60, from: first))
+    for _ in 0..<transactions {
+      specimen = try specimen.running("UPDATE t SET a = substr('x' || a, 1, 60) WHERE id = \(first)")
+    }
+    return specimen
+  }
+
   static let cases: [VerdictCase] = [
     VerdictCase("all rows in the log", .compatible, "current-version") {
       try Specimen.sound(cars: 0).running(Specimen.insert(20))
@@ -79,6 +105,45 @@ struct LogVerdictTests {
       }
       late.log = early.log
       return late
+    },
+    VerdictCase(
+      "the log of another store with the same tables", .damaged, "foreign-wal", coreData: 259, sqlite: 11,
+      mentions: ["do not fit"], model: nil
+    ) {
+      var specimen = try logged(rows: 900, length: 60)
+      specimen.log = try logged(rows: 1200, length: 90).log
+      return specimen
+    },
+    VerdictCase("the store's own log of the same kind", .compatible, "no-model-given", model: nil) {
+      try logged(rows: 900, length: 60)
+    },
+    VerdictCase(
+      "a log from before that lacks the first page", .damaged, "foreign-wal", coreData: 259, sqlite: 11,
+      mentions: ["older"], model: nil
+    ) {
+      let early = try logged(rows: 900, length: 60)
+      var late = try early.running(
+        "PRAGMA wal_checkpoint(TRUNCATE)", filling(rows: 600, length: 60, from: 901), "PRAGMA wal_checkpoint(TRUNCATE)")
+      late.log = early.log
+      return late
+    },
+    VerdictCase(
+      "another store's hot journal, of another number of transactions", .damaged, "foreign-journal", coreData: 259,
+      sqlite: 11, mentions: ["number of transactions"], notes: ["journal-hot"], model: nil
+    ) {
+      var specimen = try settled(rows: 900, from: 1001, transactions: 6)
+      specimen.journal = try settled(rows: 900, from: 5001, transactions: 1)
+        .running("PRAGMA cache_size = 2", "BEGIN", filling(rows: 900, length: 60, from: 9001)).journal
+      return specimen
+    },
+    VerdictCase(
+      "another store's hot journal, without the first page", .damaged, "foreign-journal", coreData: 259, sqlite: 11,
+      mentions: ["do not fit"], notes: ["journal-hot"], model: nil
+    ) {
+      var specimen = try settled(rows: 900, from: 1001, transactions: 1)
+      specimen.journal = try settled(rows: 900, from: 5001, transactions: 1)
+        .running("PRAGMA cache_size = 2", "BEGIN", "UPDATE t SET a = substr('y' || a, 1, 60)").journal
+      return specimen
     },
     VerdictCase("a damaged root beside the store's own log", .damaged, "roots-damaged", coreData: 259, sqlite: 11) {
       let specimen = try Specimen.sound(cars: 20).running("CREATE TABLE extra(a)")

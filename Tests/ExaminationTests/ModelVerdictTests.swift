@@ -58,7 +58,9 @@ struct ModelVerdictTests {
       try Specimen.sound().running(
         "UPDATE Z_MODELCACHE SET Z_CONTENT = zeroblob(900)", "PRAGMA wal_checkpoint(TRUNCATE)")
     },
-    VerdictCase("another version's cache", .compatible, "current-version", notes: ["model-cache-stale"]) {
+    VerdictCase(
+      "another version's cache", .repairable, "repairable", mentions: ["Z_MODELCACHE"], notes: ["model-cache-stale"]
+    ) {
       try .store(Models.third, cached: Models.second)
     },
     VerdictCase(
@@ -104,17 +106,14 @@ struct ModelVerdictTests {
       }
       return specimen
     },
-    VerdictCase("a table missing", .damaged, "tables-missing", coreData: 259, sqlite: 1, mentions: ["ZCAR"]) {
+    VerdictCase("a table missing", .repairable, "repairable", sqlite: 1, mentions: ["ZCAR"]) {
       try Specimen.sound().running("DROP TABLE ZCAR", "PRAGMA wal_checkpoint(TRUNCATE)")
     },
-    VerdictCase(
-      "a column missing", .damaged, "tables-missing", coreData: 259, sqlite: 1, mentions: ["ZCAR.ZDOORS"]
-    ) {
+    VerdictCase("a column missing", .repairable, "repairable", sqlite: 1, mentions: ["ZDOORS", "ZCAR"]) {
       try Specimen.sound().running("ALTER TABLE ZCAR DROP COLUMN ZDOORS", "PRAGMA wal_checkpoint(TRUNCATE)")
     },
     VerdictCase(
-      "a table missing, no model", .damaged, "tables-missing", coreData: 259, sqlite: 1, mentions: ["ZPERSON"],
-      model: nil
+      "a table missing, no model", .repairable, "repairable", sqlite: 1, mentions: ["ZPERSON"], model: nil
     ) { try Specimen.sound().running("DROP TABLE ZPERSON", "PRAGMA wal_checkpoint(TRUNCATE)") },
   ]
 

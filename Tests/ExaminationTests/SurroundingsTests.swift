@@ -99,6 +99,7 @@ struct SurroundingsTests {
         db.execute("BEGIN IMMEDIATE")
         for k in range(i % 7 + 1):
             db.execute("INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (?, 1, 1, hex(zeroblob(?)))", (i * 10 + k, i % 900))
+        db.execute("UPDATE Z_PRIMARYKEY SET Z_MAX = max(Z_MAX, ?) WHERE Z_NAME = 'Car'", (i * 10 + 10,))
         db.execute("DELETE FROM ZCAR WHERE Z_PK < ? AND Z_PK > 900", ((i - 40) * 10,))
         db.execute("ROLLBACK" if i % 5 == 0 else "COMMIT")
     """

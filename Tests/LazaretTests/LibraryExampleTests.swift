@@ -38,7 +38,12 @@ struct LibraryExampleTests {
     #expect(try backUp(scene.store(), home: scene.home) != nil)
     #expect(try backUp(scene.store(), home: scene.home) == nil)
     let store = try PersistentStore(opening: scene.store())
-    try store.write { try $0.execute(sql: "INSERT INTO ZCAR (Z_ENT, Z_OPT) VALUES (1, 1)") }
+    try store.write {
+      try $0.execute(
+        sql:
+          "INSERT INTO ZCAR (Z_ENT, Z_OPT) VALUES (1, 1); "
+          + "UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1")
+    }
     try store.close()
     #expect(try !bringBack(scene.store(), home: scene.home, losingAtMost: 0))
     #expect(try bringBack(scene.store(), home: scene.home, losingAtMost: 1))

@@ -134,7 +134,12 @@ struct QuarantineSalvageTests {
     let error = #expect(throws: FileError.self) { try quarantines(scene).install(stored.files.main) }
     #expect(error?.isEnvironmental == true)
     #expect(try scene.scene.quarantined().map(\.id) == [stored.id])
-    try opening.store.write { try $0.execute(sql: "INSERT INTO ZCAR (Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, 'here')") }
+    try opening.store.write {
+      try $0.execute(
+        sql:
+          "INSERT INTO ZCAR (Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, 'here'); "
+          + "UPDATE Z_PRIMARYKEY SET Z_MAX = 1")
+    }
     try opening.store.close()
     _ = try quarantines(scene).install(stored.files.main)
     let again = try scene.coordinator().open(scene.scene.store())

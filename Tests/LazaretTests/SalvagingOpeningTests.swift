@@ -22,7 +22,10 @@ struct SalvagingOpeningTests {
     #expect(names == SalvagingScene.allNames())
     // The app goes on with it.
     try opening.store.write { database in
-      try database.execute(sql: "INSERT INTO ZCAR (Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, 'new')")
+      try database.execute(
+        sql:
+          "INSERT INTO ZCAR (Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, 'new'); "
+          + "UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1")
     }
     try opening.store.close()
     try scene.scene.expectQuarantined(scene.before, in: try scene.scene.quarantined())
@@ -128,7 +131,12 @@ struct SalvagingOpeningTests {
     #expect(opening.events.map(\.kind) == [.quarantine, .create])
     #expect(opening.notice?.key == "lazaret.notice.salvage-later")
     #expect(opening.salvage?.state == .pending)
-    try opening.store.write { try $0.execute(sql: "INSERT INTO ZCAR (Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, 'since')") }
+    try opening.store.write {
+      try $0.execute(
+        sql:
+          "INSERT INTO ZCAR (Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, 'since'); "
+          + "UPDATE Z_PRIMARYKEY SET Z_MAX = 1")
+    }
     try opening.store.close()
     let quarantines = Quarantines(home: scene.scene.home, surroundings: .still())
     let stored = try #require(try quarantines.stores().first)

@@ -10,7 +10,12 @@ struct ScheduledBackupTests {
   private func add(_ count: Int, to scene: Scene) throws {
     let store = try PersistentStore(opening: scene.store())
     try store.write { database in
-      for _ in 0..<count { try database.execute(sql: "INSERT INTO ZCAR (Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, 'x')") }
+      for _ in 0..<count {
+        try database.execute(
+          sql:
+            "INSERT INTO ZCAR (Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, 'x'); "
+            + "UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1")
+      }
     }
     try store.close()
   }

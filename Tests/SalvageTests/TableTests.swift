@@ -83,6 +83,79 @@ struct TableTests {
     }
   }
 
+  // MARK: Dropped tables
+
+  @Test("Rows of two dropped tables with the same columns are found, each under its table's name")
+  func droppedTables() throws {
+    let names = ["one", "two"]
+    let outcome = try salvage(raw: true, deleted: true) { database in
+      try database.execute(
+        sql: "CREATE TABLE kept (id INTEGER PRIMARY KEY, note TEXT); INSERT INTO kept VALUES (1, 'here')")
+      for name in names {
+        try database.execute(
+          sql: "CREATE TABLE \(name) (id INT NOT NULL, name TEXT NOT NULL, surname TEXT NULL, a INT NULL, b FLOAT NULL)"
+        )
+        for number in 1...10 {
+          try database.execute(
+            sql: "INSERT INTO \(name) VALUES (?, ?, ?, ?, ?)",
+            arguments: [
+              50_000 + number, "Name \(number)", "Surname \(number) of \(name)", number * 1_000_003,
+              Double(number) + 0.25,
+            ])
+        }
+      }
+      // What was never written to the file leaves nothing there.
+      try database.execute(sql: "COMMIT; BEGIN; DROP TABLE one; DROP TABLE two")
+    }
+    for name in names {
+      let surnames = try outcome.out.read { database in
+        try String.fetchAll(database, sql: "SELECT surname FROM lazaret_deleted_\(name) ORDER BY id")
+      }
+      #expect(surnames == (1...10).map { "Surname \($0) of \(name)" })
+    }
+  }
+
+  // MARK: Declarations that convert
+
+  @Test("Values that SQLite converts are set aside as they stood, and the new store passes its check")
+  func convertedValues() throws {
+    let outcome = try salvage { database in
+      try database.execute(
+        sql:
+          "CREATE TABLE t (id INTEGER PRIMARY KEY, a BLOB, b BLOB); CREATE TABLE u (id INTEGER PRIMARY KEY, a INTEGER)")
+      try database.execute(sql: "INSERT INTO u VALUES (1, 7), (2, 'seven')")
+      for number in 1...200 {
+        let isOdd = number % 2 == 1
+        try database.execute(
+          sql: "INSERT INTO t VALUES (?, ?, ?)",
+          arguments: [
+            number, isOdd ? number.databaseValue : "00\(number)".databaseValue,
+            isOdd ? "text \(number)".databaseValue : number.databaseValue,
+          ])
+      }
+      try redeclare(database, "t", "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b VARCHAR)")
+    }
+    try outcome.out.read { database throws in
+      #expect(try String.fetchAll(database, sql: "PRAGMA integrity_check") == ["ok"])
+      let whole = "SELECT count(*) FROM t WHERE a = id AND typeof(a) = 'integer' AND typeof(b) = 'text'"
+      #expect(try Int.fetchOne(database, sql: whole) == 200)
+      #expect(try Int.fetchOne(database, sql: "SELECT count(*) FROM u") == 2)
+    }
+    let aside = try DatabaseQueue(path: outcome.folder.appending("Out.sqlite-set-aside").string)
+    try aside.read { database in
+      let rows = try Row.fetchAll(database, sql: "SELECT lazaret_key, a, b FROM lazaret_converted_t ORDER BY 1")
+      let values = rows.map { row in [row[0], row[1], row[2]] as [DatabaseValue] }
+      let expected = (1...100).map { half in
+        [(2 * half).databaseValue, "00\(2 * half)".databaseValue, (2 * half).databaseValue]
+      }
+      #expect(values == expected)
+      #expect(try !database.tableExists("lazaret_converted_u"))
+    }
+    #expect(
+      outcome.report.remarks.contains { $0.contains("t has values of another kind") && $0.contains("200 of them") })
+    #expect(outcome.report.isComplete, "\(outcome.report.remarks)")
+  }
+
   // MARK: Declarations that are refused
 
   @Test("A declaration that SQLite refuses costs neither its table nor others a row, and SQLite's words are told")

@@ -100,13 +100,17 @@ extension BackupManifest {
       /// The note of the records that are only in an original, as the migration wrote it: `.only-here.json`.
       case originalOnlyHere = "original-only-here"
 
+      /// What a repair of records took out of an original's successor: `.sqlite-set-aside`.
+      case originalSetAside = "original-set-aside"
+
       /// Whether it is a packed file of evidence, kept byte for byte.
       public var isEvidence: Bool { part != nil && !isOriginal }
 
       /// Whether it is a part of an original, which lies there as it was, or the note beside it.
       public var isOriginal: Bool {
         switch self {
-        case .originalMain, .originalLog, .originalSharedMemory, .originalJournal, .originalSupport, .originalOnlyHere:
+        case .originalMain, .originalLog, .originalSharedMemory, .originalJournal, .originalSupport, .originalOnlyHere,
+          .originalSetAside:
           true
         default: false
         }
@@ -120,7 +124,7 @@ extension BackupManifest {
         case .evidenceSharedMemory, .originalSharedMemory: .sharedMemory
         case .evidenceJournal, .originalJournal: .journal
         case .originalSupport: .externalData
-        case .database, .delta, .pageHashes, .recoveryKit, .externalData, .originalOnlyHere: nil
+        case .database, .delta, .pageHashes, .recoveryKit, .externalData, .originalOnlyHere, .originalSetAside: nil
         }
       }
 
@@ -141,6 +145,7 @@ extension BackupManifest {
         case .originalJournal: ".sqlite-journal"
         case .originalSupport: ".support"
         case .originalOnlyHere: OnlyHereNote.suffix
+        case .originalSetAside: ".sqlite-set-aside"
         }
       }
     }

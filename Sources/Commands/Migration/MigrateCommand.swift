@@ -77,12 +77,14 @@ struct MigrationJSON: Encodable {
   var resumedSteps: Int
   var metrics: MigrationMetrics?
   var steps: [StepAccount]
+  var repair: RepairAccount?
 
   init(_ result: Migrator.Result) {
     store = PathText(result.store)
     backup = result.backup.map { PathText($0) }
     resumedSteps = result.resumedSteps
     steps = result.steps
+    repair = result.repair
     metrics = result.metrics
   }
 }

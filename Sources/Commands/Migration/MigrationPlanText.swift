@@ -9,6 +9,10 @@ struct MigrationPlanText {
 
   var text: String {
     var lines = "\(printable(plan.store.text)): \(verdict)\n"
+    if let repair = plan.repair {
+      lines += "\n  Repaired first, because it lacks something of its own model:\n"
+      for text in repair.changes.map(\.text) + repair.leftOut.map(\.text) { lines += "    \(text)\n" }
+    }
     for (number, step) in zip(1..., plan.steps) { lines += "\n" + text(of: step, number) }
     for refusal in plan.refusals {
       lines += "\n  Refused: \(Self.place(refusal))\(printable(refusal.detail))\n"
@@ -47,7 +51,7 @@ struct MigrationPlanText {
   private var verdict: String {
     let way = "\(printable(plan.from ?? "a model of its own")) → \(printable(plan.to))"
     guard plan.refusals.isEmpty else { return "\(way), which cannot be done" }
-    guard plan.isNeeded else { return "of version \(printable(plan.to)) already" }
+    guard !plan.steps.isEmpty else { return "of version \(printable(plan.to)) already" }
     return "\(way) in \(counted(Int64(plan.steps.count), "step")), \(counted(Int64(plan.rows), "record"))"
       + ", \(readableSize(plan.bytes))" + outcome
   }
@@ -106,7 +110,14 @@ struct MigrationText {
 
   init(_ result: Migrator.Result) {
     var lines = "\(printable(result.store.string)): "
+    if let repair = result.repair {
+      lines += repair.isNothing ? "" : "repaired (\(repair.words) added)\(result.steps.isEmpty ? "" : ", ")"
+    }
     guard !result.steps.isEmpty else {
+      if result.repair != nil {
+        text = lines + "\n" + (result.backup.map { "\n  The original: \(printable($0.string))\n" } ?? "")
+        return
+      }
       let outcome =
         result.backup == nil
         ? "of that version already; there was nothing to migrate" : "an interrupted migration was finished"

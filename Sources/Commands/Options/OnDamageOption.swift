@@ -14,3 +14,7 @@ extension OpeningPolicy.Remedy: ExpressibleByArgument {
   /// What help and error messages list.
   public static var allValueStrings: [String] { ["salvage", "later", "replace", "refuse"] }
 }
+
+extension OpeningPolicy.RepairRule: ExpressibleByArgument {}
+
+extension Examination.Depth: ExpressibleByArgument {}

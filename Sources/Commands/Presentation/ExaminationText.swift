@@ -1,9 +1,13 @@
 import Lazaret
+import Migration
 
 /// An examination in words, for a terminal.
 struct ExaminationText {
   let examination: Examination
   let path: FilePath
+
+  /// What contradicts the model in the records; nil where that was not checked.
+  var data: DataCheck?
 
   var text: String {
     var lines = "\(printable(path.string)): \(examination.verdict.rawValue)\n"
@@ -16,6 +20,7 @@ struct ExaminationText {
       lines += "\n"
       for note in notes { lines += "  \(note.severity.rawValue): \(Self.line(note))\n" }
     }
+    lines += missing
     lines += "\n  \(examination.reason.hint)\n"
     return lines
   }
@@ -47,6 +52,25 @@ struct ExaminationText {
     if let version = health.writtenBySQLite { facts.append("written by SQLite \(version)") }
     return facts.joined(separator: " · ")
   }
+
+  /// What the store lacks of its own model, and what its records contradict of it, a line each.
+  private var missing: String {
+    var lines = ""
+    let differences = examination.drift?.differences ?? []
+    if !differences.isEmpty {
+      lines += "\n"
+      for difference in differences.prefix(Self.listLimit) { lines += "  \(difference.code): \(difference.words)\n" }
+      if differences.count > Self.listLimit { lines += "  and \(differences.count - Self.listLimit) more\n" }
+    }
+    guard let data else { return lines }
+    lines += "\n"
+    if data.isClean { lines += "  The records have no reference, constraint or mandatory value against the model.\n" }
+    for finding in data.findings.prefix(Self.listLimit) { lines += "  \(finding.kind.rawValue): \(finding.words)\n" }
+    return lines
+  }
+
+  /// The most lines of a list.
+  private static let listLimit = 100
 
   private var entities: String {
     var table = TextTable(

@@ -4,9 +4,10 @@ extension ProgressLine {
   /// Shows how far an opening or a salvage is.
   func show(_ progress: OpeningProgress) {
     if let step = progress.step {
-      show(
-        "Migrating \(printable(step)) (\(progress.completed + 1) of \(progress.total))", progress.completed,
-        of: progress.total)
+      let words =
+        progress.phase == .repairing
+        ? "Repairing" : "Migrating \(printable(step)) (\(progress.completed + 1) of \(progress.total))"
+      show(words, progress.completed, of: progress.total)
       return
     }
     var words: String
@@ -15,7 +16,7 @@ extension ProgressLine {
     case .salvaging: words = "Salvaging"
     case .installing: words = "Installing"
     case .examining where progress.total > 0: words = "Checking"
-    case .examining, .creating, .migrating, .opening: return
+    case .examining, .creating, .repairing, .migrating, .opening: return
     }
     if let seconds = progress.secondsLeft { words += ", \(timeLeft(seconds)) left" }
     show(words, progress.completed, of: progress.total)

@@ -14,6 +14,11 @@ struct SalvageText {
     if report.unplacedRows > 0 {
       lines += "  \(counted(report.unplacedRows, "row")) that fit no table: lazaret_lost_and_found\n"
     }
+    if report.unplacedEntries > 0 {
+      lines +=
+        "  \(counted(report.unplacedEntries, "entry", "entries")) of indexes that no root leads to, which are no rows: "
+        + "lazaret_lost_and_found\n"
+    }
     for remark in report.remarks { lines += "  Note: \(remark)\n" }
     if let kit = report.kit {
       lines +=

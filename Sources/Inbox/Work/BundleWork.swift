@@ -184,7 +184,7 @@ package struct BundleWork: Sendable {
     let examiner = Examiner(fileSystem: fileSystem)
     let model = try models.first { model in
       let verdict = try examiner.examine(path, model: model, options: .init(countsRecords: false)).verdict
-      return verdict == .compatible || verdict == .outdated
+      return [.compatible, .repairable, .outdated].contains(verdict)
     }
     _ = try Quarantines(home: home, surroundings: surroundings).salvage(path, model: model ?? models.first)
   }

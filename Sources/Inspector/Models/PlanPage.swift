@@ -107,7 +107,18 @@ struct PlanPage: InspectorPage {
           "<p><strong>Nothing would be lost.</strong> \(Words.counted(plan.rows, "record")) in \(Words.counted(plan.steps.count, "step")).</p>"
         )
         : .note(.warn, "<p><strong>Something would be lost.</strong> It says what in the steps below.</p>")
-    return of + verdict + drawing(plan) + plan.steps.reduce(into: HTML.empty) { $0 += details($1) }
+    return of + verdict + repairs(plan) + drawing(plan) + plan.steps.reduce(into: HTML.empty) { $0 += details($1) }
+  }
+
+  /// What is made good of what the store lacks of its own model.
+  private func repairs(_ plan: MigrationPlan) -> HTML {
+    guard let repair = plan.repair else { return .empty }
+    let items = (repair.changes.map(\.text) + repair.leftOut.map(\.text)).map { text -> HTML in
+      "<li>\(sentence(text))</li>"
+    }
+    return .note(
+      .warn,
+      "<p><strong>It is repaired first</strong>, because it lacks something of its own model.</p><ul>\(items)</ul>")
   }
 
   /// The versions on the way, with arrows between them.

@@ -16,6 +16,7 @@ struct SalvageAccount: Sendable {
       ("total", .integer(report.count.total)), ("percent", .integer(Int64(report.count.percent))),
       ("words", .string(report.count.words)),
       ("referencesCut", .integer(report.referencesCut)), ("unplacedRows", .integer(report.unplacedRows)),
+      ("unplacedEntries", .integer(report.unplacedEntries)),
       ("entities", .array(report.entities.map { JSONText(encoding: $0) })),
       ("causes", .array(report.causes.map { JSONText(encoding: $0) })),
       ("remarks", .array(report.remarks.map { .string(printable($0)) })),

@@ -48,6 +48,7 @@ struct StoreSummary: Sendable {
     case .live:
       switch examination?.value?.verdict {
       case .compatible: ("sound", .good)
+      case .repairable: ("repairable", .warn)
       case .outdated: ("older version", .warn)
       case .incompatible: ("incompatible", .warn)
       case .damaged: ("damaged", .bad)

@@ -91,6 +91,7 @@ extension Judgement {
       case .damaged: examination.isForeignFile ? .foreignFile : isOfNewerApp ? .unavailable : .damaged
       case .incompatible: .incompatible
       case .outdated: .migrationFailed
+      case .repairable: migrationError == nil ? .repairable : .migrationFailed
       case .compatible, .missing, .unavailable: .unavailable
       }
     if let migrationError { return LazaretError(kind, migrationError, path: path, examination: examination) }

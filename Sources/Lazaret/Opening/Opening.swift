@@ -25,7 +25,7 @@ public struct Opening: Sendable {
   /// a migration has left behind.
   public var isWithLosses: Bool {
     if !losses.isEmpty { return true }
-    guard notice != nil else { return false }
+    guard let notice, notice.key != Notice.repairedKey else { return false }
     guard let salvage else { return true }
     return !(salvage.isInstalled && salvage.isComplete)
   }

@@ -62,19 +62,32 @@ extension OpeningEvent {
     return event
   }
 
-  /// A store was migrated, and its original kept.
+  /// A store was repaired or migrated, or both, and its original kept.
   static func migrated(_ result: Migrator.Result, at date: Timestamp) -> [OpeningEvent] {
-    let migration = OpeningMigration(result)
     var events: [OpeningEvent] = []
     if let backup = result.backup {
       events.append(
         OpeningEvent(
           .backup, at: date, path: backup,
-          words: "The store as it was before the migration was kept, complete and unchanged."))
+          words: "The store as it was before \(result.steps.isEmpty ? "the repair" : "the migration") was kept, "
+            + "complete and unchanged."))
     }
+    if let repair = result.repair { events.append(repaired(repair, result.store, at: date)) }
+    guard !result.steps.isEmpty || result.repair == nil else { return events }
+    let migration = OpeningMigration(result)
     events.append(
       OpeningEvent(.migration, at: date, path: result.store, words: migration.words, migration: migration))
     return events
+  }
+
+  /// What a store lacked of its own model was added.
+  private static func repaired(_ repair: RepairAccount, _ store: FilePath, at date: Timestamp) -> OpeningEvent {
+    var words = "The store lacked parts of its own model; what was missing was added: \(repair.words)."
+    let rest = repair.leftOut.count { $0.kind.isWantedByModel }
+    if rest > 0 { words += " \(counted(rest, "part")) could not be added." }
+    var event = OpeningEvent(.repair, at: date, path: store, words: words)
+    event.repair = repair
+    return event
   }
 
   /// Whether another event tells of the same thing, though maybe of another moment.

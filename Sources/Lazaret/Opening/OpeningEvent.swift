@@ -6,8 +6,11 @@ public struct OpeningEvent: Sendable, Hashable, Codable {
     /// taken back, or the store that was here before was found in quarantine.
     case recovery
 
-    /// The store as it was before its migration was kept.
+    /// The store as it was before its repair or migration was kept.
     case backup
+
+    /// What the store lacked of its own model was added.
+    case repair
 
     /// The store was migrated to the app's version.
     case migration
@@ -46,6 +49,9 @@ public struct OpeningEvent: Sendable, Hashable, Codable {
 
   /// For a quarantine: the receipt.
   public var receipt: PathText?
+
+  /// For a repair: what was added, and what was left as it is.
+  public var repair: RepairAccount?
 
   /// For a migration: what it did and what was lost.
   public var migration: OpeningMigration?

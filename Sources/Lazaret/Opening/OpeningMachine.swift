@@ -22,6 +22,9 @@ enum OpeningStep {
   /// Leave a sound store as it is.
   case keep(Judgement)
 
+  /// Make good what a sound store lacks of its own model.
+  case repair(Judgement)
+
   /// Migrate an outdated store.
   case migrate(Judgement)
 
@@ -94,6 +97,7 @@ struct OpeningMachine {
       case .look: transition = try look()
       case .judge(let judgement): transition = Transition(to: try judge(judgement))
       case .keep(let judgement): transition = try keep(judgement)
+      case .repair(let judgement): transition = try repair(judgement)
       case .migrate(let judgement): transition = try migrate(judgement)
       case .fill(let judgement): transition = try fill(judgement)
       case .makeRoom(let judgement): transition = try makeRoom(judgement)
@@ -131,16 +135,19 @@ struct OpeningMachine {
     return Transition(to: .judge(Judgement(of: place, seen: examination)))
   }
 
-  /// Leads to `keep`, `migrate`, `fill` or `makeRoom`.
+  /// Leads to `keep`, `repair`, `migrate`, `fill` or `makeRoom`.
   ///
   /// - Throws: `LazaretError` where the store stays as it is.
   private func judge(_ judgement: Judgement) throws(LazaretError) -> OpeningStep {
     switch judgement.examination.verdict {
     case .compatible: return .keep(judgement)
+    case .repairable where judgement.migrationError == nil && policy.whenRepairable == .keep: return .keep(judgement)
+    case .repairable where judgement.migrationError == nil && policy.whenRepairable == .repair:
+      return .repair(judgement)
     case .outdated where judgement.migrationError == nil: return .migrate(judgement)
     case .missing where judgement.examination.health.files.isEmpty: return .fill(judgement)
     case .damaged where judgement.isOfNewerApp: throw judgement.refusal(at: path)
-    case .missing, .outdated, .incompatible, .damaged:
+    case .missing, .repairable, .outdated, .incompatible, .damaged:
       guard policy.remedy(for: judgement) != .refuse else { throw judgement.refusal(at: path) }
       return .makeRoom(judgement)
     case .unavailable: throw judgement.refusal(at: path)
@@ -169,6 +176,12 @@ struct OpeningMachine {
     let untold = try quarantine(of: judgement.place).untold()
     earlierRuns.removeLeftovers(of: judgement.place)
     return Transition(to: .open(judgement, .found), telling: untold)
+  }
+
+  /// Leads to `open`, or to `judge` where the repair fails for a reason in the store.
+  private func repair(_ judgement: Judgement) throws -> Transition {
+    // It is the first step of a migration, and here the only one.
+    try migrate(judgement)
   }
 
   /// Leads to `open`, or to `judge` where the migration fails for a reason in the store or in the models.

@@ -8,6 +8,8 @@ extension OpeningPolicy {
     case .damaged: whenDamaged
     case .incompatible: whenIncompatible
     case .outdated: whenMigrationFails
+    case .repairable where judgement.migrationError == nil: whenRepairable == .quarantine ? .salvage : .refuse
+    case .repairable: whenMigrationFails
     case .compatible, .missing, .unavailable: .emptyStore
     }
   }
@@ -30,7 +32,7 @@ extension OpeningPolicy {
     of stored: QuarantinedStore, at path: FilePath, home: FilePath?
   ) throws(LazaretError) -> Bool {
     let remedies = [whenDamaged, whenIncompatible, whenMigrationFails]
-    if remedies.contains(.salvage) { return true }
+    if remedies.contains(.salvage) || whenRepairable == .quarantine { return true }
     guard remedies.allSatisfy({ $0 == .refuse }) else { return false }
     throw LazaretError(
       .salvagePending, path: path,

@@ -20,6 +20,27 @@ public struct OpeningPolicy: Sendable, Hashable {
     case refuse
   }
 
+  /// What is done with a sound store that lacks something of the model that its own metadata names.
+  public enum RepairRule: String, Sendable, Hashable, CaseIterable {
+    /// Add what is missing on a copy, verify that, and put it into the store's place; the original is kept.
+    case repair
+
+    /// Open it as it is.
+    case keep
+
+    /// Quarantine it and salvage it, as a damaged store.
+    case quarantine
+
+    /// Leave it where it is, and throw.
+    case refuse
+  }
+
+  /// What is done with a sound store that lacks something of its own model; by default it is repaired.
+  ///
+  /// A store of an earlier version is repaired to that version before it is migrated, on the same copy, unless this says `keep`.
+  /// What cannot be made good without guessing is a failed migration: ``whenMigrationFails`` decides.
+  public var whenRepairable: RepairRule = .repair
+
   /// What is done with a sound store whose migration would delete what the app's version still has; see ``LossRemedy``.
   ///
   /// Refused, the store stays in its place and opening throws, whatever the other rules say: it is never quarantined or

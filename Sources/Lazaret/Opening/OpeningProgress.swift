@@ -13,6 +13,9 @@ public struct OpeningProgress: Sendable, Hashable {
     /// A new store is being made, before anything is moved.
     case creating
 
+    /// What the store lacks of its own model is being added on a copy.
+    case repairing
+
     /// The store is being migrated: `completed` of `total` steps are done, and `step` is the one that begins.
     case migrating
 

@@ -35,6 +35,10 @@ struct StoreMigration {
   ///
   /// - Throws: `LazaretError` where the surroundings are at fault or it was cancelled; finished steps are kept.
   func run() throws -> Outcome {
+    // What cannot be looked at is told by the repair itself.
+    if examination.verdict == .repairable, (try? migrator.hasSomethingToRepair(place.main)) == false {
+      return .notNeeded([])
+    }
     let backup = try backUp()
     var migrator = migrator
     let (examiner, place) = (examiner, place)
@@ -42,13 +46,15 @@ struct StoreMigration {
       let now = try examiner.examine(place, countsRecords: false)
       // A store that cannot be looked at just now has not been migrated by another process for that.
       if now.verdict == .unavailable { throw LazaretError(.unavailable, now, path: place.main) }
-      return now.verdict == .outdated
+      return now.verdict == .outdated || now.verdict == .repairable
     }
     var retries = max(0, coordinator.policy.migrationRetries)
     while true {
       do throws(MigrationError) {
-        let result = try migrator.migrate(place.main, options: options)
-        guard !result.steps.isEmpty, let original = result.backup else { return .notNeeded(backup) }
+        let result =
+          examination.verdict == .repairable
+          ? try migrator.repair(place.main, options: options) : try migrator.migrate(place.main, options: options)
+        guard !result.isNothing, let original = result.backup else { return .notNeeded(backup) }
         return .migrated(from: original, backup + OpeningEvent.migrated(result, at: surroundings.now()))
       } catch {
         if error.kind == .cancelled { throw LazaretError.cancelled(path) }
@@ -60,6 +66,9 @@ struct StoreMigration {
     }
   }
 
+  /// What is done to the store, in a word.
+  private var change: String { examination.verdict == .repairable ? "repaired" : "migrated" }
+
   /// Takes a packed backup of the store, where the home's policy wants one.
   private func backUp() throws -> [OpeningEvent] {
     let backups = Backups(home: coordinator.home ?? place.folder, surroundings: surroundings)
@@ -70,7 +79,7 @@ struct StoreMigration {
       return [
         OpeningEvent(
           .backup, at: surroundings.now(), path: backups.place(of: place.main).path,
-          words: "A backup of the store was taken before the migration, and proven.", id: backup.id.description)
+          words: "A backup of the store was taken before it was \(change), and proven.", id: backup.id.description)
       ]
     } catch let error as BackupError {
       // An app that wants a backup first does not want to do without because the disk is full.
@@ -87,10 +96,12 @@ struct StoreMigration {
     options.home = coordinator.home ?? coordinator.migration.home
     options.isRecorded = true
     options.whenMigrationLoses = coordinator.policy.whenMigrationLoses
+    options.repair = coordinator.policy.whenRepairable == .keep ? .nothing : .structure
     let (own, observer) = (coordinator.migration.progress, observer)
+    let phase: OpeningProgress.Phase = examination.verdict == .repairable ? .repairing : .migrating
     options.progress = { step, number, count in
       observer.progress(
-        OpeningProgress(phase: .migrating, completed: Int64(number - 1), total: Int64(count), step: step))
+        OpeningProgress(phase: phase, completed: Int64(number - 1), total: Int64(count), step: step))
       return !observer.isCancelled() && own(step, number, count)
     }
     return options

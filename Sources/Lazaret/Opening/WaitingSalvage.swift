@@ -103,7 +103,7 @@ struct WaitingSalvage {
     let examination = try Examiner(fileSystem: fileSystem).examine(
       files.store.main, model: work.model, options: .init(countsRecords: false))
     if examination.verdict == .unavailable { throw LazaretError(.unavailable, examination, path: files.store.main) }
-    return examination.verdict == .compatible
+    return examination.isUsableAsIs
   }
 
   /// What is found out about a result that waits for a newer version of the app; nil where it does not, or no longer.

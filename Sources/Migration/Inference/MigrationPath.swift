@@ -74,6 +74,14 @@ public struct MigrationPath: Sendable, Hashable {
   /// The custom mappings that were given and that no step uses, with the reason, in the order of their names.
   public let unused: [UnusedMapping]
 
+  /// No way at all: the store stays at its version.
+  init(stayingAt name: String) {
+    steps = []
+    destinationName = name
+    detours = []
+    unused = []
+  }
+
   /// Finds the way.
   ///
   /// A custom mapping or a stage on the way is always taken (of several from one version the one to the next version, else

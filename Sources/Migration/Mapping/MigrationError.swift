@@ -60,7 +60,10 @@ public enum MigrationErrorKind: String, FailureKind, CaseIterable {
   /// The migrated records are not unique where they must be.
   case constraintViolation = "migration-constraint-violation"
 
-  /// The migrated store did not pass its checks.
+  /// What the store lacks of its own model cannot be made good without guessing.
+  case repairRefused = "repair-refused"
+
+  /// The migrated or repaired store did not pass its checks.
   case verificationFailed = "migration-verification-failed"
   case cancelled = "migration-cancelled"
   case sqlite = "migration-sqlite"
@@ -123,6 +126,7 @@ public enum MigrationErrorKind: String, FailureKind, CaseIterable {
     case .stageHandlerFailed: "Correct the handler of the stage; the store is as it was."
     case .dataViolation: "Correct the records, or give the attribute a default; the store is as it was."
     case .constraintViolation: "Remove the duplicates, or leave the constraint out; the store is as it was."
+    case .repairRefused: "Open the store with the app's model to have it salvaged; it is left as it is."
     case .verificationFailed: "Report it; the store is as it was."
     case .cancelled: "Start the migration again; finished steps are not repeated."
     case .sqlite: "Check the disk and the permissions; the store is as it was."
@@ -147,7 +151,7 @@ extension MigrationError {
     case .sourceDamaged: 259
     case .backwards: 134506
     case .policyMissing, .policyFailed, .expressionUnsupported, .stageHandlerFailed: 134170
-    case .dataViolation, .verificationFailed: 134110
+    case .dataViolation, .verificationFailed, .repairRefused: 134110
     case .constraintViolation: 134111
     case .cancelled: 134120
     case .sqlite: 134180

@@ -173,6 +173,9 @@ public struct MigrationPlan: Sendable, Hashable, Codable {
   /// The version it would become one of.
   public var to: String
 
+  /// What the store lacks of its own model and is made good first; nil where it lacks nothing.
+  public var repair: RepairAccount?
+
   /// The steps, in order; empty where it is of that version already, or where there is no way.
   public var steps: [Step]
 
@@ -204,7 +207,7 @@ public struct MigrationPlan: Sendable, Hashable, Codable {
   public var isInterrupted: Bool
 
   /// Whether there is anything to do.
-  public var isNeeded: Bool { !steps.isEmpty }
+  public var isNeeded: Bool { !steps.isEmpty || repair != nil }
 
   /// Whether it would come to its end: there is a way, nothing to fail on, and enough space.
   public var isPossible: Bool { refusals.isEmpty && failures.isEmpty && freeBytes >= neededBytes }

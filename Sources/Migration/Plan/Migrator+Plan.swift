@@ -26,11 +26,12 @@ extension Migrator {
       let bytes = files.reduce(Int64(0)) { $0 + $1.status.size }
       let occupied = files.reduce(Int64(0)) { $0 + $1.status.occupiedSize }
       let view = StoreView(of: original, surroundings: surroundings)
-      var plan = try view.read { database in try self.plan(of: database, options) }
+      var plan = try self.plan(of: view, options)
       plan.store = PathText(path)
       plan.bytes = bytes
       plan.neededBytes = Self.neededSpace(
-        plan.steps, occupied, isCopied: members.contains { $0.part != .main && $0.status.size > 0 })
+        plan.steps, occupied,
+        isCopied: plan.repair != nil || members.contains { $0.part != .main && $0.status.size > 0 })
       plan.freeBytes = try fileSystem.freeSpace(at: folder.path.folder)
       plan.isInterrupted = try fileSystem.status(of: folder.journalPath, followingLinks: false) != nil
       return plan
@@ -38,6 +39,37 @@ extension Migrator {
       var error = MigrationError(database: error, path: path)
       if error.path == nil { error.path = path }
       throw error
+    }
+  }
+
+  /// The plan for a store; one that lacks something of its own model is repaired on a private copy first, as its migration
+  /// does.
+  private func plan(of view: StoreView, _ options: Options) throws -> MigrationPlan {
+    let (plan, step) = try view.read { database -> (MigrationPlan?, RepairStep?) in
+      let facts = try StoreFacts(database)
+      // Where there is no way, nothing is repaired for it.
+      guard let step = try repairStep(facts, database, options).step, try possiblePath(from: facts, options) != nil
+      else { return (try self.plan(of: database, options), nil) }
+      return (nil, step)
+    }
+    if let plan { return plan }
+    return try view.onCopy { file in
+      let account = try step?.run(on: file, aside: file.sibling(suffix: "-set-aside")).account
+      let connection = try StepConnection(file, .immutable)
+      var plan = try connection.read { try self.plan(of: $0, options) }
+      try connection.close()
+      plan.repair = account
+      return plan
+    }
+  }
+
+  /// The way of a store; nil where there is none, which the plan says.
+  private func possiblePath(from facts: StoreFacts, _ options: Options) throws(MigrationError) -> MigrationPath? {
+    do throws(MigrationError) {
+      return try way(from: facts, options)
+    } catch {
+      guard error.kind == .notInferable || error.kind == .wouldLose else { throw error }
+      return nil
     }
   }
 

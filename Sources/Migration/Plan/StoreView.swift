@@ -30,9 +30,37 @@ struct StoreView {
       // What was read while another process wrote may be neither the old nor the new.
       if isUnchanged { return try result.get() }
     }
-    throw FileError(
+    throw busy
+  }
+
+  private var busy: FileError {
+    FileError(
       .changed, operation: "look at the store", path: original.main, detail: "another process keeps writing to it",
       hint: "Quit the app that uses it, then look again.")
+  }
+
+  /// Works on a private copy of the store as it is at one moment, with its log in its main file; the copy is thrown away.
+  ///
+  /// - Throws: what `read` throws.
+  func onCopy<Value>(_ body: (FilePath) throws -> Value) throws -> Value {
+    for _ in 0..<4 {
+      let before = MigrationJournal.members(try members())
+      let lock = try SharedStoreLock(on: original, in: surroundings.fileSystem)
+      let copy = try PrivateCopy(of: original, surroundings: surroundings)
+      let isUnchanged = MigrationJournal.members(try members()) == before
+      _ = consume lock
+      guard isUnchanged else { continue }
+      let connection = try StepConnection(copy.files.main, .write)
+      try connection.run { database in
+        try database.bringLogIntoMainFile()
+        try database.execute(sql: "PRAGMA journal_mode = DELETE")
+      }
+      try connection.close()
+      let value = try body(copy.files.main)
+      _ = consume copy
+      return value
+    }
+    throw busy
   }
 
   private func members() throws(FileError) -> [StoreFileSet.Member] {

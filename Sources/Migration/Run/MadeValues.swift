@@ -5,6 +5,11 @@ struct MadeValues: Codable, Sendable, Hashable {
 
   private static func name(_ entity: String, _ path: PropertyPath) -> String { "\(entity).\(path)" }
 
+  /// Notes an attribute whose values were put in.
+  mutating func add(_ entity: String, _ path: PropertyPath) {
+    names = Set(names).union([Self.name(entity, path)]).sorted()
+  }
+
   /// Whether all values of an attribute were put in.
   func contains(_ entity: String, _ path: PropertyPath) -> Bool { names.contains(Self.name(entity, path)) }
 

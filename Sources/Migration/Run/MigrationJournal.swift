@@ -1,3 +1,4 @@
+internal import ManagedObjectModel
 internal import StoreFiles
 
 /// What a migration has done so far, in `journal.json` of its working folder.
@@ -57,6 +58,16 @@ struct MigrationJournal: Codable, Sendable {
     /// How often a step with code of the app has been begun; nil for other steps.
     var attempts: Int?
     var account: StepAccount?
+
+    /// Whether it is a repair of the store to its own model; nil for a migration.
+    var isRepair: Bool?
+
+    /// The step in words.
+    var name: String {
+      let before = source.isEmpty ? nil : source
+      return isRepair == true
+        ? MigrationStep.repairName(of: before) : MigrationStep.name(from: before, to: destination)
+    }
   }
 
   /// What is being done.
@@ -141,5 +152,15 @@ struct MigrationJournal: Codable, Sendable {
   /// Seconds since 2001-01-01T00:00:00Z when the migration began.
   var referenceDate: Double {
     Timestamp(begun)?.secondsSinceReferenceDate ?? 0
+  }
+}
+
+extension MigrationJournal.Step {
+  /// The repair of a store to its own model.
+  init(repairOf version: String?, _ model: ManagedObjectModel) {
+    let checksum = ManagedObjectModel.versionChecksum(of: model.versionHashes())
+    self.init(
+      source: version ?? "", destination: version ?? "", sourceChecksum: checksum, destinationChecksum: checksum,
+      isRepair: true)
   }
 }

@@ -53,7 +53,7 @@ final class MigrationTrace: Sendable {
       if state.from?.isEmpty == true { state.from = nil }
       state.to = journal.steps.last?.destination
       state.steps = journal.steps.map { step in
-        let name = MigrationStep.name(from: step.source.isEmpty ? nil : step.source, to: step.destination)
+        let name = step.name
         return MigrationReport.Step(
           name: name, mapping: mappings[name] ?? nil, state: step.file == nil ? .waiting : .finished,
           account: step.account)
@@ -63,7 +63,7 @@ final class MigrationTrace: Sendable {
       "migration planned",
       metadata: [
         "steps": "\(journal.steps.count)", "finished": "\(journal.finished)",
-        "way": "\(path.steps.map(\.name).joined(separator: ", "))",
+        "way": "\(journal.steps.map(\.name).joined(separator: ", "))",
       ])
   }
 
@@ -73,13 +73,18 @@ final class MigrationTrace: Sendable {
 
   /// Notes that a step begins.
   func begin(_ step: MigrationStep, number: Int) {
+    begin(named: step.name, number: number)
+    guard logger.logLevel <= .debug else { return }
+    for mapping in step.mapping.entityMappings { log(mapping) }
+  }
+
+  /// Notes that a step of that name begins.
+  func begin(named name: String, number: Int) {
     state.withLock { state in
       state.stepBegun = .now
       if state.steps.indices.contains(number - 1) { state.steps[number - 1].state = .begun }
     }
-    logger.info("step begins", metadata: ["step": "\(printable(step.name))", "number": "\(number)"])
-    guard logger.logLevel <= .debug else { return }
-    for mapping in step.mapping.entityMappings { log(mapping) }
+    logger.info("step begins", metadata: ["step": "\(printable(name))", "number": "\(number)"])
   }
 
   private func log(_ mapping: EntityMapping) {
@@ -104,7 +109,7 @@ final class MigrationTrace: Sendable {
   }
 
   /// Notes that a step has ended well.
-  func finish(_ step: MigrationStep, number: Int, _ account: StepAccount) {
+  func finish(named name: String, number: Int, _ account: StepAccount) {
     let seconds = state.withLock { state in
       let seconds = state.stepBegun.map(Self.seconds)
       if state.steps.indices.contains(number - 1) {
@@ -117,7 +122,7 @@ final class MigrationTrace: Sendable {
     logger.info(
       "step finished",
       metadata: [
-        "step": "\(printable(step.name))", "way": "\(account.way.rawValue)", "rows": "\(account.rows)",
+        "step": "\(printable(name))", "way": "\(account.way.rawValue)", "rows": "\(account.rows)",
         "seconds": "\(seconds)",
       ])
     guard logger.logLevel <= .debug else { return }
@@ -167,5 +172,5 @@ final class MigrationTrace: Sendable {
 
 extension StepAccount {
   /// The records of all entities of the destination.
-  public var rows: Int { entities.reduce(0) { $0 + $1.rows } }
+  public var rows: Int { repair?.rows ?? entities.reduce(0) { $0 + $1.rows } }
 }

@@ -77,6 +77,7 @@ extension Migrator {
       do {
         try copyUnchanged(original, to: place, journal)
         try adoptAccess(of: original, folder.step(journal.steps.count))
+        try placeAside(journal, folder, beside: place.main, like: original)
         try fileSystem.install(folder.step(journal.steps.count), at: place.main, replacing: false)
       } catch {
         // There was nothing of that name. The first error is the one to report.
@@ -90,7 +91,7 @@ extension Migrator {
     } catch {
       throw MigrationError(database: error, path: place.main)
     }
-    return Result(store: place.main, backup: nil, steps: journal.steps.compactMap(\.account), resumedSteps: resumed)
+    return Result(store: place.main, backup: nil, accounts: journal.steps.compactMap(\.account), resumed: resumed)
   }
 
   /// Copies the external files that belong to the records as they were read.

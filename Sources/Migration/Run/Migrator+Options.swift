@@ -16,6 +16,12 @@ extension Migrator {
     /// What becomes of a migration that would delete what the version it leads to still has.
     public var whenMigrationLoses = LossRemedy.refuse
 
+    /// How much of what the store lacks of its own model is made good before it is migrated.
+    public var repair = RepairScope.structure
+
+    /// Whether it is only repaired, and stays at its version.
+    var onlyRepairs = false
+
     /// Whether names decide where renaming identifiers disagree: for salvages, which keep what is there.
     package var matchesNames = false
 
@@ -64,13 +70,36 @@ extension Migrator {
     /// The original, whole, where it was replaced.
     public var backup: FilePath?
 
-    /// What each step did; empty where nothing had to be done.
+    /// What each step did; empty where the store was of the version already.
     public var steps: [StepAccount]
+
+    /// What was made good of what the store lacked of its own model; nil where it lacked nothing.
+    public var repair: RepairAccount?
 
     /// How many of the steps an earlier run had finished.
     public var resumedSteps: Int
 
     /// What it cost; nil where nothing had to be done.
     public var metrics: MigrationMetrics?
+
+    /// The file with what a repair of records has taken out: beside the original, or the result where that is elsewhere.
+    public var setAside: FilePath? {
+      guard repair?.setsAside == true else { return nil }
+      return (backup ?? store).sibling(suffix: RepairAccount.asideSuffix)
+    }
+
+    /// Whether there was nothing to do.
+    public var isNothing: Bool { steps.isEmpty && repair == nil }
+
+    /// - Parameters:
+    ///   - accounts: what each step did, a repair first.
+    ///   - resumed: how many of them an earlier run had finished.
+    init(store: FilePath, backup: FilePath?, accounts: [StepAccount], resumed: Int) {
+      self.store = store
+      self.backup = backup
+      steps = accounts.filter { $0.repair == nil }
+      repair = accounts.lazy.compactMap(\.repair).first
+      resumedSteps = max(0, resumed - (accounts.count - steps.count))
+    }
   }
 }

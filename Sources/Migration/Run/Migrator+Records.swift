@@ -17,7 +17,7 @@ extension Migrator {
     }
     switch outcome {
     case .success(var result):
-      guard !result.steps.isEmpty else { return result }
+      guard !result.isNothing else { return result }
       let metrics = metrics(of: result, path, trace, bytesBefore)
       result.metrics = metrics
       logger.notice("migrated", metadata: ["metrics": "\(metrics.words)"])
@@ -48,8 +48,10 @@ extension Migrator {
   ) -> MigrationMetrics {
     MigrationMetrics(
       date: surroundings.now().rfc3339, store: path.lastComponent?.string ?? "", from: trace.from,
-      to: trace.to ?? bundle.current.name, steps: result.steps.count, resumedSteps: result.resumedSteps,
-      seconds: trace.seconds, rows: result.steps.last?.rows ?? 0, peakMemory: MigrationMetrics.processPeakMemory(),
+      to: trace.to ?? bundle.current.name, steps: result.steps.count + (result.repair == nil ? 0 : 1),
+      resumedSteps: result.resumedSteps,
+      seconds: trace.seconds, rows: result.steps.last?.rows ?? result.repair?.rows ?? 0,
+      peakMemory: MigrationMetrics.processPeakMemory(),
       bytesBefore: bytesBefore, bytesAfter: size(of: result.store))
   }
 

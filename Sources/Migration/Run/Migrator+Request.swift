@@ -7,6 +7,7 @@ extension Migrator {
   /// The code of policies and handlers is not part of it, only which there are.
   func request(_ options: Options) -> String {
     var parts = bundle.versions.map { "\($0.name) \($0.checksum) \(Self.unhashed($0.model))" }
+    parts.append("repair \(options.repair.rawValue) \(options.onlyRepairs)")
     parts.append("names \(options.matchesNames)")
     parts += ["to \(options.version ?? bundle.current.name)", "direct \(options.isDirect)"]
     parts += options.via.map { "via \($0)" } + ["losses \(options.whenMigrationLoses.rawValue)"]

@@ -91,6 +91,7 @@ extension Migrator {
     try move(saved, to: original, folder)
     // Its records are in its place again.
     try fileSystem.unlink(OnlyHereNote.path(beside: saved.main))
+    try fileSystem.unlink(saved.main.sibling(suffix: RepairAccount.asideSuffix))
     return true
   }
 

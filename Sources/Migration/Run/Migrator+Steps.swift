@@ -11,6 +11,17 @@ extension Migrator {
   /// bytes as an undisturbed one.
   func carryOut(_ work: Work, _ folder: WorkingFolder, _ options: Options) throws(MigrationError) -> MigrationJournal {
     var run = StepRun(journal: work.journal, source: work.source, folder: folder, options: options)
+    if let repair = work.repair {
+      do throws(MigrationError) {
+        try carryOut(repair, &run)
+        // Only now all tables are there whose records may be lost.
+        try refuseLosses(work.path, run.source.path, options)
+      } catch {
+        let reason = error.recognizingFullDisk { try? fileSystem.freeSpace(at: run.folder.path) }
+        try? folder.removeUnfinished(run.number)
+        throw told(reason, run)
+      }
+    }
     var remaining = work.path.steps[...]
     while let step = remaining.first {
       do throws(MigrationError) {
@@ -85,7 +96,7 @@ extension Migrator {
   }
 
   /// Names the finished file after the last of its steps, and writes down that they are done.
-  private func record(
+  func record(
     _ accounts: [StepAccount], of steps: ArraySlice<MigrationStep>, _ run: inout StepRun
   ) throws(MigrationError) {
     let (first, last) = (run.number, run.number + accounts.count - 1)
@@ -102,7 +113,7 @@ extension Migrator {
     run.journal.made = run.made.following(steps.prefix(accounts.count))
     try folder.write(run.journal)
     for (index, pair) in zip(steps, accounts).enumerated() {
-      MigrationTrace.current?.finish(pair.0, number: first + index, pair.1)
+      MigrationTrace.current?.finish(named: pair.0.name, number: first + index, pair.1)
     }
     try filing { () throws(FileError) in try folder.removeUnfinished(first) }
     if run.source.original == nil {
@@ -261,7 +272,7 @@ extension Migrator {
   ///
   /// A copy is as large as its source. A rebuild can be, and sorts its indexes in files beside that; a quarter of the store
   /// is more than all indexes of any store that was measured need at once.
-  private func requireSpace(for run: StepRun, _ way: MigrationWay) throws(MigrationError) {
+  func requireSpace(for run: StepRun, _ way: MigrationWay) throws(MigrationError) {
     let (source, folder) = (run.source.path, run.folder.path)
     let whole = wholeSpace(run)
     try filing { () throws(FileError) in

@@ -78,8 +78,8 @@ extension Migrator {
     }
     guard let backup else { return nil }
     return Result(
-      store: original.main, backup: backup, steps: journal.steps.compactMap(\.account),
-      resumedSteps: journal.steps.count)
+      store: original.main, backup: backup, accounts: journal.steps.compactMap(\.account),
+      resumed: journal.steps.count)
   }
 
   /// The set that a path stands for, there or not; nil where not even its folder is there.
@@ -124,7 +124,7 @@ extension Migrator {
       throw MigrationError(changed(original))
     }
     return Result(
-      store: original.main, backup: backup, steps: journal.steps.compactMap(\.account), resumedSteps: resumed)
+      store: original.main, backup: backup, accounts: journal.steps.compactMap(\.account), resumed: resumed)
   }
 
   /// The new store may be read and written by those who may read and write the old one.
@@ -278,6 +278,7 @@ extension Migrator {
     try fileSystem.makeDirectory(saved.folder)
     if try isSameFolder(saved.folder, original.folder) {
       try writeNote(journal, of: original, for: saved)
+      try placeAside(journal, folder, beside: saved.main, like: original)
       try move(original, to: saved, folder)
     } else {
       let backups = try FolderLock(saved.folder, patience: 60_000, in: fileSystem)
@@ -288,6 +289,7 @@ extension Migrator {
         try folder.write(journal)
       }
       try writeNote(journal, of: original, for: saved)
+      try placeAside(journal, folder, beside: saved.main, like: original)
       try move(original, to: saved, folder)
       _ = consume backups
     }
@@ -306,6 +308,20 @@ extension Migrator {
       status.permissions = .init(rawValue: 0o600)
       try fileSystem.adoptAccess(of: status, to: path)
     }
+  }
+
+  /// Puts what a repair of records has set aside beside the original, before that arrives there.
+  ///
+  /// It stays in the working folder as well, until that goes: a run that is killed in between does it again.
+  func placeAside(
+    _ journal: MigrationJournal, _ folder: WorkingFolder, beside file: FilePath, like original: StoreFileSet
+  ) throws(FileError) {
+    guard journal.steps.first?.account?.repair?.setsAside == true else { return }
+    let path = file.sibling(suffix: RepairAccount.asideSuffix)
+    try fileSystem.duplicate(folder.asidePath, to: path)
+    try adoptAccess(of: original, path)
+    try fileSystem.synchronizeFile(path)
+    try fileSystem.synchronizeDirectory(path.folder)
   }
 
   private func isSameFolder(_ one: FilePath, _ other: FilePath) throws(FileError) -> Bool {

@@ -25,6 +25,11 @@ extension Migrator {
   /// The version is found by the hashes in the metadata; where the bundle lacks it, the store's own model is taken.
   func way(from facts: StoreFacts, _ options: Options) throws(MigrationError) -> MigrationPath {
     let source = try source(facts)
+    if options.onlyRepairs {
+      // A newer store is repaired by the app that made it.
+      if case .model(let model) = source { try refuseForeign(model, Options()) }
+      return MigrationPath(stayingAt: version(of: facts)?.name ?? "")
+    }
     if case .model(let model) = source { try refuseForeign(model, options) }
     var choice = MigrationPath.Options(
       isDirect: options.isDirect, via: options.via, mappings: options.mappings, stages: options.stages,
@@ -35,8 +40,21 @@ extension Migrator {
     return path
   }
 
+  /// The steps that lead from a file to the wanted version, and the repair that it needs first.
+  func wayAndRepair(
+    _ file: FilePath, _ options: Options
+  ) throws(MigrationError) -> (path: MigrationPath, repair: RepairStep?) {
+    let connection = try StepConnection(file, .immutable)
+    let found = try connection.read { database in
+      let facts = try StoreFacts(database)
+      return (try way(from: facts, options), try repairStep(facts, database, options).step)
+    }
+    try connection.close()
+    return found
+  }
+
   /// The model that a store was written with: a version of the bundle, or the one that it carries.
-  private func source(_ facts: StoreFacts) throws(MigrationError) -> MigrationPath.Source {
+  func source(_ facts: StoreFacts) throws(MigrationError) -> MigrationPath.Source {
     let hashes = facts.metadata.versionHashes
     let carried = facts.model.flatMap { $0.versionHashes() == hashes ? $0 : nil }
     if let known = version(of: facts) {

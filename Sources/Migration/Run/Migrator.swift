@@ -52,7 +52,7 @@ public struct Migrator: Sendable {
     if options.output == nil, let finished = try finishInterruptedSwap(path) {
       // What an earlier run had done but for its end is this run's result, unless there is more to do.
       let result = try begin(path, options)
-      return result.steps.isEmpty ? finished : result
+      return result.isNothing ? finished : result
     }
     return try begin(path, options)
   }
@@ -98,7 +98,7 @@ public struct Migrator: Sendable {
     if options.output == nil, let done = try finishedByAnother(original, folder) { return done }
     guard try isNeeded() else {
       try filing { () throws(FileError) in try folder.remove() }
-      return Result(store: original.main, backup: nil, steps: [], resumedSteps: 0)
+      return Result(store: original.main, backup: nil, accounts: [], resumed: 0)
     }
     let work = try prepared(original, folder, options)
     guard !work.journal.steps.isEmpty else {
@@ -114,7 +114,7 @@ public struct Migrator: Sendable {
         return try deliver(original, to: place, folder, work.journal, resumed: 0)
       }
       try filing { () throws(FileError) in try folder.remove() }
-      return Result(store: original.main, backup: nil, steps: [], resumedSteps: 0)
+      return Result(store: original.main, backup: nil, accounts: [], resumed: 0)
     }
     MigrationTrace.current?.plan(work.journal, work.path)
     let journal = try finished(work, folder, options)
@@ -183,6 +183,9 @@ public struct Migrator: Sendable {
 
   struct Work {
     var path: MigrationPath
+
+    /// The repair that comes before the steps; nil where the store lacks nothing, or an earlier run has finished it.
+    var repair: RepairStep?
     var journal: MigrationJournal
     var source: StepSource
   }
@@ -208,7 +211,7 @@ public struct Migrator: Sendable {
       let file = try lastFile(journal, folder)
     {
       if let path = try rest(of: journal, file, options) {
-        return Work(path: path, journal: journal, source: StepSource(path: file))
+        return Work(path: path, repair: nil, journal: journal, source: StepSource(path: file))
       }
     }
     try filing { () throws(FileError) in try folder.clear() }
@@ -216,21 +219,24 @@ public struct Migrator: Sendable {
     let isWhole = members.allSatisfy { $0.part == .main || $0.size == 0 }
     if !isWhole { try copy(original, folder, members) }
     let source = isWhole ? StepSource(path: original.main, original: original) : StepSource(path: folder.step(0))
-    let path = try reading(source, members) { () throws(MigrationError) in
-      let path = try way(from: try storeFacts(source.path), options)
-      try refuseLosses(path, source.path, options)
-      return path
+    let (path, repair) = try reading(source, members) { () throws(MigrationError) in
+      let (path, repair) = try wayAndRepair(source.path, options)
+      // Of a store that lacks tables, records are counted when it has been repaired.
+      if repair == nil { try refuseLosses(path, source.path, options) }
+      return (path, repair)
     }
+    let repairs = repair.map { [MigrationJournal.Step(repairOf: $0.version, $0.entry.layout.model)] } ?? []
     let journal = MigrationJournal(
       request: request(options), store: PathText(original.main), members: members, begun: surroundings.now().rfc3339,
-      steps: path.steps.map { step in
-        MigrationJournal.Step(
-          source: step.sourceName ?? "", destination: step.destinationName,
-          sourceChecksum: ManagedObjectModel.versionChecksum(of: step.mapping.sourceHashes),
-          destinationChecksum: ManagedObjectModel.versionChecksum(of: step.mapping.destinationHashes))
-      })
+      steps: repairs
+        + path.steps.map { step in
+          MigrationJournal.Step(
+            source: step.sourceName ?? "", destination: step.destinationName,
+            sourceChecksum: ManagedObjectModel.versionChecksum(of: step.mapping.sourceHashes),
+            destinationChecksum: ManagedObjectModel.versionChecksum(of: step.mapping.destinationHashes))
+        })
     try folder.write(journal)
-    return Work(path: path, journal: journal, source: source)
+    return Work(path: path, repair: repair, journal: journal, source: source)
   }
 
   /// Reads the source of a step, and makes sure that no process wrote to it meanwhile where it is the store itself.

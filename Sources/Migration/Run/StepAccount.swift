@@ -35,6 +35,9 @@ public struct StepAccount: Sendable, Hashable, Codable {
 
   /// What else was left behind: indexes and triggers of the app that no longer fit, by name.
   public var leftBehind: [String] = []
+
+  /// What was made good, where the step is a repair of the store to its own model.
+  public var repair: RepairAccount?
 }
 
 /// How a step is carried out.
@@ -44,4 +47,7 @@ public enum MigrationWay: String, Sendable, Hashable, Codable {
 
   /// A new store is filled from the old one.
   case rebuild
+
+  /// What the store lacks of its own model is added in a copy of it.
+  case repair
 }

@@ -26,7 +26,8 @@ extension Migrator {
 extension Migrator.StoreFacts {
   /// Reads what a store says of itself; a model cache that cannot be read counts as none.
   init(_ database: Database) throws {
-    guard try database.tableExists("Z_METADATA"), try database.tableExists("Z_PRIMARYKEY"),
+    // Without Z_PRIMARYKEY it can be repaired.
+    guard try database.tableExists("Z_METADATA"),
       let row = try Row.fetchOne(database, sql: "SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 1")
     else {
       throw MigrationError(

@@ -72,6 +72,7 @@ extension StoreRebuild {
 
   /// Computes the derived attributes whose values could not be kept.
   func computeDerivedValues(_ database: Database) throws {
+    let derived = DerivedValues(layout: layout.destination, side: layout.destinationSide)
     for entity in layout.destination.entities {
       for property in layout.destinationSide.properties[entity.name] ?? []
       where property.declaringEntityName == entity.name && property.attribute?.isDerived == true {
@@ -83,57 +84,12 @@ extension StoreRebuild {
         guard !numbers.isEmpty, let text = property.attribute?.derivationExpression,
           property.attribute?.filteringPredicate == nil, let expression = DerivationExpression(text),
           case .attribute(let columns) = layout.destination.storage(of: property.key), let column = columns.first,
-          let value = derivedValue(expression, entity)
+          let value = derived.sql(of: expression, entity)
         else { continue }
         try database.execute(
           sql: "UPDATE main.\(SQLText.identifier(entity.tableName)) AS o SET \(column.sqlName) = \(value) "
             + "WHERE o.Z_ENT IN \(numbers.sqlList)")
       }
-    }
-  }
-
-  /// The value of a derived attribute over the record `o`; nil for expressions that are not known.
-  private func derivedValue(_ expression: DerivationExpression, _ entity: EntityLayout) -> String? {
-    switch expression {
-    case .now: return "NSCoreDataNow()"
-    case .keyPath(let path): return pathValue(path, entity)
-    case .function("lowercase", let path): return pathValue(path, entity).map { "LOWER(\($0))" }
-    case .function("uppercase", let path): return pathValue(path, entity).map { "UPPER(\($0))" }
-    case .function("count", let path) where path.count == 1:
-      switch layout.destination.storage(of: path[0], in: entity.name) {
-      case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
-        return
-          "(SELECT count(*) FROM main.\(SQLText.identifier(table)) AS p WHERE p.\(SQLText.identifier(column)) = o.Z_PK)"
-      default: return nil
-      }
-    case .function("sum", let path) where path.count == 2:
-      guard case .toManyByColumn(let table, let key, _) = layout.destination.storage(of: path[0], in: entity.name),
-        let target = layout.destinationSide.properties[entity.name]?.first(where: { $0.path == PropertyPath(path[0]) })?
-          .relationship?.destinationEntityName,
-        case .attribute(let columns) = layout.destination.storage(of: path[1], in: target), let column = columns.first
-      else { return nil }
-      return "(SELECT ifnull(sum(p.\(column.sqlName)), 0) FROM main.\(SQLText.identifier(table)) AS p "
-        + "WHERE p.\(SQLText.identifier(key)) = o.Z_PK)"
-    case .function: return nil
-    }
-  }
-
-  private func pathValue(_ path: [String], _ entity: EntityLayout) -> String? {
-    guard let first = path.first, let storage = layout.destination.storage(of: first, in: entity.name) else {
-      return nil
-    }
-    switch storage {
-    case .attribute(let columns) where path.count == 1: return columns.first.map { "o.\($0.sqlName)" }
-    case .toOne(let key, _, _) where path.count == 2:
-      guard
-        let target = layout.destinationSide.properties[entity.name]?.first(where: { $0.path == PropertyPath(first) })?
-          .relationship?.destinationEntityName,
-        let table = layout.destination.entity(named: target)?.tableName,
-        case .attribute(let columns) = layout.destination.storage(of: path[1], in: target), let column = columns.first
-      else { return nil }
-      return
-        "(SELECT p.\(column.sqlName) FROM main.\(SQLText.identifier(table)) AS p WHERE p.Z_PK = o.\(SQLText.identifier(key)))"
-    default: return nil
     }
   }
 }

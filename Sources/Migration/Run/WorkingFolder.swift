@@ -24,6 +24,9 @@ struct WorkingFolder {
   /// Where a step is carried out.
   func unfinished(_ number: Int) -> FilePath { path.appending("step-\(number).sqlite.unfinished") }
 
+  /// What a repair of records takes out.
+  var asidePath: FilePath { path.appending("step-aside.sqlite") }
+
   /// The copy that a stage changes before a step.
   func prepared(_ number: Int) -> FilePath { path.appending("step-\(number).prepared.unfinished") }
 
@@ -117,6 +120,11 @@ struct WorkingFolder {
       try fileSystem.unlink(path.appending("step-\(number).sqlite.unfinished" + suffix))
       try fileSystem.unlink(path.appending("step-\(number).prepared.unfinished" + suffix))
     }
+  }
+
+  /// Removes what a repair of records has set aside.
+  func removeAside() throws(FileError) {
+    for suffix in ["", "-wal", "-shm", "-journal"] { try fileSystem.unlink(asidePath.sibling(suffix: suffix)) }
   }
 
   /// Removes everything in the folder, the journal last, where no store is just being replaced.

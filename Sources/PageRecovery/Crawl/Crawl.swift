@@ -35,6 +35,12 @@ struct Crawl {
   /// What the indexes of tables have of their rows, as far as that had to be found out.
   var indexedValues: [Int: [IndexedValues]] = [:]
 
+  /// The leaves of tables some of whose keys are not between those that their parent allows.
+  var outsideSpan = PageSet()
+
+  /// What speaks against rows of whole pages.
+  var contradictions = Contradictions()
+
   /// What the pointer maps say; nil until that is asked for.
   var pointerMaps: PointerMaps?
 
@@ -141,6 +147,9 @@ struct Crawl {
       if isThorough, try !hasRows(page, of: tree) { break }
       map.claim(page, .tree, owner: tree)
       trees[tree].leaves.append(page)
+      if hasRowids, map.fieldCount(page) > 0, map.firstKey(page) <= low && low != .min || map.lastKey(page) > high {
+        _ = outsideSpan.insert(page)
+      }
       return
     case .tableInterior where hasRowids, .indexInterior where !hasRowids:
       let node = try InnerPage(page, reader)

@@ -37,7 +37,8 @@ struct TreeSearch {
   private func run(_ kits: [RecoveryKit]) throws(SalvageError) -> FoundTrees {
     var use = EvidenceUse(offset: options.offset)
     let foreign = try options.ignoresLog ? nil : foreignLog()
-    let isForeign = foreign?.isCertain == true
+    // Whether the trees fit is told again below, by all that there is of them.
+    let isForeign = foreign.map { $0.isCertain && $0 != .trees } ?? false
     if options.ignoresLog || isForeign { use.log = .none }
     var found = try walk(use, kits)
     if found.reader.overlay?.source == .journal, try isForeignJournal(&found, kits) {

@@ -32,7 +32,8 @@ struct DonorRows {
     self.kit = kit
     let evidence = try Evidence(donor.path, in: fileSystem)
     do throws(FormatError) {
-      database = try Database(main: evidence.main, writeAheadLog: evidence.log, rollbackJournal: evidence.journal)
+      database = try Database.withOwnParts(
+        main: evidence.main, writeAheadLog: evidence.log, rollbackJournal: evidence.journal)
       schema = try database.schema()
     } catch {
       throw Self.unusable(donor, error)

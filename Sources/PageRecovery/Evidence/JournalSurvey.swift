@@ -58,18 +58,14 @@ struct JournalSurvey {
   /// shows: the file has that very counter until the transaction ends, and the next one from then on.
   static func isContradicted(_ reader: PageReader, _ evidence: Evidence) throws(SalvageError) -> Bool {
     guard let journal = evidence.journal, let overlay = reader.overlay, overlay.source == .journal,
-      let main = DatabaseHeader(try evidence.main.piece(at: reader.layout.base, length: DatabaseHeader.length)),
-      main.hasMagic, main.hasUsualFractions, main.isPageCountValid
+      let main = DatabaseHeader(try evidence.main.piece(at: reader.layout.base, length: DatabaseHeader.length))
     else { return false }
-    guard let image = overlay.images[1] else {
-      // Without an image of the first page the number of pages on it is that of before.
-      guard let count = overlay.pageCount, count > 0 else { return false }
-      return main.pageCount != count
+    var old: DatabaseHeader?
+    if let image = overlay.images[1] {
+      old = DatabaseHeader(try journal.piece(at: image.offset, length: DatabaseHeader.length))
+      if old == nil { return false }
     }
-    guard let old = DatabaseHeader(try journal.piece(at: image.offset, length: DatabaseHeader.length)), old.hasMagic,
-      old.isPageCountValid
-    else { return false }
-    return main.changeCounter != old.changeCounter && main.changeCounter != old.changeCounter &+ 1
+    return ForeignJournal.isContradicted(by: main, old: old, pageCount: overlay.pageCount)
   }
 
   private func headerless(

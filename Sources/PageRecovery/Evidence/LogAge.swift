@@ -31,9 +31,7 @@ struct LogAge {
     if let main, let image = overlay.images[1],
       let own = DatabaseHeader(try log.piece(at: image.offset, length: DatabaseHeader.length)), own.hasMagic
     {
-      // The counters may wrap, so their difference is taken as a signed number.
-      if Int32(bitPattern: own.changeCounter &- main.changeCounter) < 0 { return true }
-      if Int32(bitPattern: own.schemaCookie &- main.schemaCookie) < 0 { return true }
+      if EarlierImages.isEarlier(own, than: main) { return true }
     }
     if try endsBefore(main) { return true }
     for entry in entries where isSame(entry.name, "Z_PRIMARYKEY") && entry.rootPage > 1 {
@@ -46,8 +44,10 @@ struct LogAge {
   ///
   /// Of its own log only one says so that made the file shorter: it has nearly all pages, or the file has pointer maps.
   private func endsBefore(_ main: DatabaseHeader?) throws(SalvageError) -> Bool {
-    guard let end = overlay.pageCount, end > 1, reader.layout.header?.isAutoVacuum == false,
-      overlay.images.keys.count(where: { $0 <= end }) < Int(end) - 1
+    guard let end = overlay.pageCount,
+      !EarlierImages.mayHaveShortened(
+        end: end, images: overlay.images.keys.count(where: { $0 <= end }),
+        isAutoVacuum: reader.layout.header?.isAutoVacuum ?? true)
     else { return false }
     let stated = main.flatMap { $0.isPageCountValid ? $0.pageCount : nil }
     if let stated, stated <= end { return false }
@@ -82,38 +82,15 @@ struct LogAge {
   /// Whether the highest keys that the log has of Core Data's entities are lower than those of the file, and none is higher.
   private func hasLowerKeys(_ page: UInt32) throws(SalvageError) -> Bool {
     guard overlay.images[page] != nil, page <= reader.layout.pageCount else { return false }
+    if let end = overlay.pageCount, overlay.images.keys.count(where: { $0 <= end }) >= Int(end) - 1 {
+      // A log that has all pages of its database is the whole of it, as where the store was made anew.
+      return false
+    }
     var bytes = reader.makeBuffer()
-    guard try reader.readPlace(page, into: &bytes) else { return false }
-    let newer = highestKeys(bytes)
-    guard try reader.readMain(page, into: &bytes) else { return false }
-    let older = highestKeys(bytes)
-    var isLower = false
-    for (entity, key) in newer {
-      guard let known = older[entity], known.name == key.name else { continue }
-      if key.highest > known.highest { return false }
-      if key.highest < known.highest { isLower = true }
-    }
-    return isLower
-  }
-
-  /// The name and the highest key of each entity on a leaf of `Z_PRIMARYKEY`.
-  private func highestKeys(_ bytes: [UInt8]) -> [Int64: (name: String, highest: Int64)] {
-    guard bytes[0] == PageKind.tableLeaf.rawValue,
-      PageSurvey.isPossible(bytes.span, .tableLeaf, 0, reader.usableSize)
-    else { return [:] }
-    var keys: [Int64: (name: String, highest: Int64)] = [:]
-    let count = bytes.span.uint16(at: 3) ?? 0
-    for index in 0..<count {
-      guard let offset = bytes.span.uint16(at: PageKind.tableLeaf.headerLength + 2 * index),
-        let cell = LeafCell(bytes.span, kind: .tableLeaf, at: offset, index: index, geometry: reader.geometry),
-        cell.overflow == 0,
-        let record = Record(
-          payload: bytes[cell.payload..<(cell.payload + cell.local)], encoding: reader.layout.encoding)
-      else { continue }
-      let values = record.values
-      guard values.count > 3, let name = values[1].string, case .integer(let highest) = values[3] else { continue }
-      keys[cell.rowid] = (name, highest)
-    }
-    return keys
+    guard try reader.readPlace(page, into: &bytes),
+      let newer = BTreePage(bytes, number: page, geometry: reader.geometry), try reader.readMain(page, into: &bytes),
+      let older = BTreePage(bytes, number: page, geometry: reader.geometry)
+    else { return false }
+    return EarlierImages.hasLowerKeys(newer, than: older, reader.layout.encoding)
   }
 }

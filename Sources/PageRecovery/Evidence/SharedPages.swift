@@ -8,11 +8,8 @@ internal import StoreFiles
 /// page of the one leads to a page of the other, SQLite wrote both for one tree, and the keys below it lie between those
 /// above. And a row that was changed has mostly one of its longer values as before.
 struct SharedPages {
-  /// Pages of trees that lie in one file and have the keys that a page in the other says.
-  private(set) var fittingLinks = 0
-
-  /// Pages of trees that lie in one file and have other keys, or another kind, than a page in the other says.
-  private(set) var contradictingLinks = 0
+  /// The places at which a tree goes from one file to the other.
+  private(set) var links = CrossingLinks()
 
   /// Pages that are of one kind of tree in both, and have records of one length or of one row.
   private(set) var alikePages = 0
@@ -43,14 +40,14 @@ struct SharedPages {
   private static let commonTables = ["Z_PRIMARYKEY", "Z_MODELCACHE"]
 
   /// Whether the trees of the file and those of the log or journal are not the same ones.
-  var hasOtherTrees: Bool { contradictingLinks > fittingLinks }
+  var hasOtherTrees: Bool { links.areContradicted }
 
   /// Whether most of the pages in both are of other trees.
   var hasOtherPages: Bool { unlikePages > alikePages }
 
   /// Whether the rows of the file and those of the log or journal have nothing to do with each other.
   var hasOtherRows: Bool {
-    unrelatedRows >= Self.rowMinimum && relatedRows * 8 <= unrelatedRows && contradictingLinks >= fittingLinks
+    unrelatedRows >= Self.rowMinimum && relatedRows * 8 <= unrelatedRows && links.contradicting >= links.fitting
   }
 
   /// Compares a walked store's file with its log or journal.
@@ -87,10 +84,8 @@ struct SharedPages {
         switch map.look(child) {
         case .tableLeaf, .tableInterior:
           guard map.fieldCount(child) > 0 || map.look(child) == .tableInterior else { continue }
-          let isWithin =
-            low.map { map.firstKey(child) > $0 } ?? true && high.map { map.lastKey(child) <= $0 } ?? true
-          if isWithin { fittingLinks += 1 } else { contradictingLinks += 1 }
-        case .indexLeaf, .indexInterior: contradictingLinks += 1
+          links.add((map.firstKey(child), map.lastKey(child)), above: low, upTo: high)
+        case .indexLeaf, .indexInterior: links.addIndexPage()
         default: break
         }
       }

@@ -59,6 +59,9 @@ struct PageMap {
   /// The number of fields of the first record of a page; 0 where it cannot be told, 255 for that many and more.
   private var fieldCounts: [UInt8]
 
+  /// The number of cells of a b-tree page, as its header has it.
+  private var cellCounts: [UInt16]
+
   /// Whether two overflow pages lead where the other one should: they have changed places.
   var hasCrossedLinks = false
 
@@ -74,6 +77,7 @@ struct PageMap {
     owners = [UInt16](repeating: Self.noOwner, count: count)
     keys = PageKeys(count: count)
     fieldCounts = [UInt8](repeating: 0, count: count)
+    cellCounts = [UInt16](repeating: 0, count: count)
   }
 
   /// The highest page number.
@@ -111,6 +115,10 @@ struct PageMap {
   mutating func setFieldCount(_ page: UInt32, _ count: Int) { fieldCounts[Int(page)] = UInt8(clamping: count) }
 
   func fieldCount(_ page: UInt32) -> Int { Int(fieldCounts[Int(page)]) }
+
+  mutating func setCellCount(_ page: UInt32, _ count: Int) { cellCounts[Int(page)] = UInt16(clamping: count) }
+
+  func cellCount(_ page: UInt32) -> Int { Int(cellCounts[Int(page)]) }
 
   mutating func setKeys(_ page: UInt32, first low: Int64, last high: Int64) {
     keys.set(Int(page), first: low, last: high)

@@ -104,6 +104,7 @@ enum PageSurvey {
   ) {
     let count = bytes.uint16(at: start + 3) ?? 0
     guard count > 0 else { return }
+    map.setCellCount(page, count)
     let pointers = start + kind.headerLength
     if kind != .tableInterior {
       // Where the first cell is hit, the next good one is taken.

@@ -62,6 +62,7 @@ extension CauseSearch {
         }
       }
     }
+    groups.contradicting += crawl.contradictions.stale
     tell(groups)
   }
 
@@ -124,7 +125,8 @@ extension CauseSearch {
       " rows that do not fit the table that leads to them; the reason is not known.")
     add(
       .contradictingPages, .possible, groups.contradicting, ("is whole but contradicts", "are whole but contradict"),
-      " the rest: as where a transaction was cut off and its journal or log was deleted.")
+      " the rest: as where a transaction was cut off and its journal or log was deleted, or where pages of another time "
+        + "or store came in their places.")
   }
 
   /// Adds what is wrong with pages, where there are any; in words that go on behind their number and a verb of it.

@@ -18,6 +18,12 @@ public enum DoubtReason: String, Sendable, Hashable, Codable, CaseIterable {
   /// A transaction that did not end wrote to its table, and the journal that would undo it is gone.
   case unfinishedTransaction = "unfinished-transaction"
 
+  /// An index, the highest key that was given, or another page of its table contradicts it or others of its page.
+  case contradicted
+
+  /// Its page stands in the place of another one, and nothing confirms that it belongs to the store as it was last.
+  case misplacedPage = "misplaced-page"
+
   /// Its text is not valid in the store's encoding.
   case invalidText = "invalid-text"
 
@@ -48,6 +54,8 @@ public enum DoubtReason: String, Sendable, Hashable, Codable, CaseIterable {
     case .journalPage: "they are from a rollback journal whose header is destroyed"
     case .contradictedLog: "they are from a log or journal that may be of another time or another store"
     case .unfinishedTransaction: "a transaction that did not end may have changed them and its journal is gone"
+    case .contradicted: "an index, a counter or another page says otherwise, as of pages of another time or store"
+    case .misplacedPage: "their page stands in the place of another one and may be of another time or store"
     case .invalidText: "their text is not valid in the store's encoding"
     case .unusualValue: "a value of theirs is of another kind than its column"
     case .longValue: "a part of a long value of theirs is lost or doubtful"

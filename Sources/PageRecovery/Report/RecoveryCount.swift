@@ -15,6 +15,9 @@ public struct RecoveryCount: Sendable, Hashable {
   /// Records that were there and were not found.
   public private(set) var lost: Int64 = 0
 
+  /// Rows that were found and fit no table, which are none of the above.
+  public internal(set) var unplaced: Int64 = 0
+
   /// What the number of lost records stands on; empty where none is lost, or a salvage did not note it.
   public private(set) var lostBases: Set<SalvageReport.Entity.Basis> = []
 
@@ -91,7 +94,11 @@ extension RecoveryCount {
       default: return "All \(grouped(recovered)) records were recovered"
       }
     }
-    guard total > 0 else { return "No records were recovered" }
+    guard total > 0 else {
+      guard unplaced > 0 else { return "No records were recovered" }
+      return "No records were recovered in tables of their own, and \(counted(unplaced, "row")) "
+        + "\(unplaced == 1 ? "fits" : "fit") no table that is known"
+    }
     let line = "Recovered \(grouped(recovered)) of \(roughly)\(counted(total, "record")) (\(percentWords))"
     return [line, doubtWords].compactMap(\.self).joined(separator: ", ")
   }

@@ -13,6 +13,7 @@ extension SalvageReport: Codable {
     case summary
     case entities
     case unplacedRows
+    case unplacedEntries
     case remarks
     case causes
     case pages
@@ -69,6 +70,7 @@ extension SalvageReport: Codable {
     isCoreData = try values.decode(Bool.self, forKey: .coreData)
     entities = try values.decode([Entity].self, forKey: .entities)
     unplacedRows = try values.decode(Int64.self, forKey: .unplacedRows)
+    unplacedEntries = try values.decodeIfPresent(Int64.self, forKey: .unplacedEntries) ?? 0
     remarks = try values.decode([String].self, forKey: .remarks)
     causes = try values.decode([DamageCause].self, forKey: .causes)
     pages = try values.decode(PageStates.self, forKey: .pages)
@@ -88,6 +90,7 @@ extension SalvageReport: Codable {
     try values.encode(Summary(self), forKey: .summary)
     try values.encode(entities, forKey: .entities)
     try values.encode(unplacedRows, forKey: .unplacedRows)
+    try values.encode(unplacedEntries, forKey: .unplacedEntries)
     try values.encode(remarks, forKey: .remarks)
     try values.encode(causes, forKey: .causes)
     try values.encode(pages, forKey: .pages)

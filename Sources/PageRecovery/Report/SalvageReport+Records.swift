@@ -9,7 +9,11 @@ extension SalvageReport {
   public var ownTables: [Entity] { isCoreData ? entities.filter(\.isCoreDatasOwn) : [] }
 
   /// The numbers of the records, which every text, list and page takes from here.
-  public var count: RecoveryCount { RecoveryCount(records, isComplete: isComplete) }
+  public var count: RecoveryCount {
+    var count = RecoveryCount(records, isComplete: isComplete)
+    count.unplaced = max(0, unplacedRows)
+    return count
+  }
 
   /// Whether any row is doubtful, Core Data's own included.
   package var hasDoubts: Bool { entities.contains { $0.doubtful > 0 } }

@@ -9,6 +9,7 @@ extension SalvageReport {
     isCoreData = list.isCoreData
     pages = PageStates(outcome)
     unplacedRows = outcome.unplacedRows
+    unplacedEntries = outcome.unplacedEntries
     remarks = outcome.reader.overlay?.remarks ?? []
     let layout = outcome.reader.layout
     if layout.isGuessed {
@@ -18,7 +19,7 @@ extension SalvageReport {
     if !isSchemaWhole { remarks.append("the list of tables is damaged") }
     isComplete =
       !entities.contains { $0.hasLosses || $0.doubtful > 0 || $0.keptApart > 0 || $0.fromBackup > 0 }
-      && unplacedRows == 0 && isSchemaWhole
+      && unplacedRows == 0 && unplacedEntries == 0 && isSchemaWhole
     var search = CauseSearch(
       outcome, evidence: evidence, isLogForeign: isLogForeign, isJournalForeign: isJournalForeign)
     causes = try search.run()

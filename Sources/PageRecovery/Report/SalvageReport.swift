@@ -113,6 +113,10 @@ public struct SalvageReport: Sendable, Hashable {
   /// Rows that fit no table.
   public var unplacedRows: Int64
 
+  /// Entries of indexes in `lazaret_lost_and_found`, which are no rows; those of a table without rowids that nothing tells of
+  /// look alike.
+  public var unplacedEntries: Int64 = 0
+
   /// What is remarkable about the files, in words.
   public var remarks: [String]
 

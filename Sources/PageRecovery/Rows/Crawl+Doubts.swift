@@ -13,7 +13,7 @@ extension Crawl {
       if reader.isOverlayContradicted { return .contradictedLog }
       return reader.overlay?.source == .journal ? .journalPage : .logFrame
     }
-    return map.fate(page) == .damaged ? .foundByContent : nil
+    return map.fate(page) == .damaged ? .foundByContent : contradictions.pages[page]
   }
 }
 

@@ -164,15 +164,31 @@ struct DeletedRows {
     switch context.crawl.map.look(page) {
     case .tableLeaf where context.crawl.map.fieldCount(page) > 0:
       guard let choice = try context.crawl.choice(for: page, &buffer, where: { tables.trees[$0].definition != nil }),
-        choice.isDecisive, hasDeleted(choice.tree)
+        let tree = try table(of: page, choice, &buffer), hasDeleted(tree)
       else { return }
-      try cells(of: page, tree: choice.tree, buffer.span, body)
-      try freeSpace(of: page, tree: choice.tree, buffer.span, body)
+      try cells(of: page, tree: tree, buffer.span, body)
+      try freeSpace(of: page, tree: tree, buffer.span, body)
     case .linked where context.crawl.map.fate(page) == .free, .tableLeaf, .broken, .unknown:
       guard try reader.readPlace(page, into: &buffer) else { return }
       try remains(on: page, buffer.span, body)
     default: return
     }
+  }
+
+  /// The table that was dropped and whose definition names a page as its root; nil where there is none, or several.
+  private func droppedTree(of page: UInt32) -> Int? {
+    let named = tables.trees.indices.filter { tables.trees[$0].isDropped && tables.trees[$0].droppedRoot == page }
+    return named.count == 1 ? named.first : nil
+  }
+
+  /// The table that the rows of a page are most like or, where they are as like to those of several, the dropped one whose
+  /// root the page was; nil where nothing decides.
+  private func table(of page: UInt32, _ choice: Crawl.Choice, _ buffer: inout [UInt8]) throws(SalvageError) -> Int? {
+    if choice.isDecisive { return choice.tree }
+    guard let dropped = droppedTree(of: page),
+      let own = try context.crawl.choice(for: page, &buffer, where: { $0 == dropped }), own.score >= choice.score
+    else { return nil }
+    return dropped
   }
 
   /// The rows of a leaf that is free.
@@ -193,12 +209,15 @@ struct DeletedRows {
   /// A table's root loses its pointers when the table is dropped. The beginning of a trunk page of the freelist is
   /// overwritten; what lies behind may be old cells.
   private func remains(on page: UInt32, _ bytes: Span<UInt8>, _ body: Body) throws(SalvageError) {
+    let dropped = droppedTree(of: page)
     var best: (tree: Int, deletedRecords: [FreeSpaceScan.DeletedRecord])?
     for tree in tables.trees.indices
     where hasDeleted(tree) && tables.trees[tree].hasRowids && tables.trees[tree].shape.fields.count >= 4 {
       var deletedRecords: [FreeSpaceScan.DeletedRecord] = []
       scanner(tree).search(bytes, in: 8..<reader.usableSize, into: &deletedRecords)
-      if deletedRecords.count > best?.deletedRecords.count ?? 0 { best = (tree, deletedRecords) }
+      let isMore = deletedRecords.count > best?.deletedRecords.count ?? 0
+      let isDropped = tree == dropped && !deletedRecords.isEmpty && deletedRecords.count == best?.deletedRecords.count
+      if isMore || isDropped { best = (tree, deletedRecords) }
     }
     guard let best else { return }
     for deleted in best.deletedRecords { try give(deleted, tree: best.tree, page: page, .remains, body) }

@@ -11,10 +11,12 @@ struct IndexedRows {
   private var tables: RowTables { context.tables }
   private var trees: [Tree] { context.tables.trees }
 
-  /// Looks at the indexes of every table that lost rows.
+  /// Looks at the indexes of every table that lost rows, or has fewer than an index of it has entries.
   func run() throws(SalvageError) {
     for table in trees.indices where trees[table].kind == .table && tables.live[table] != nil {
-      guard !trees[table].isComplete || tables.tallies[table].destroyed > 0, let definition = trees[table].definition
+      guard
+        !trees[table].isComplete || tables.tallies[table].destroyed > 0
+          || context.crawl.contradictions.lackingTables.contains(table), let definition = trees[table].definition
       else { continue }
       if let (index, count) = try rebuild(table, definition), count > 0 || tables.tallies[table].recovered == 0 {
         try account(of: table, by: index, count)

@@ -84,6 +84,12 @@ struct PageReading {
     /// Those of them that are doubtful where not all of the page's are.
     var doubtful: [FoundRow] = []
 
+    /// Why all of them are doubtful; nil where some are not, or for different reasons.
+    var commonDoubt: DoubtReason? {
+      guard doubtful.count == rows, let reason = doubtful.first?.doubtReason else { return nil }
+      return doubtful.allSatisfy { $0.doubtReason == reason } ? reason : nil
+    }
+
     mutating func add(_ row: FoundRow, isSingled: Bool) {
       rows += 1
       first = min(first, row.cell.rowid)
@@ -151,6 +157,7 @@ struct PageReading {
     let areBelieved =
       context.isSound && pageDoubt == nil && scan.isWholeWithStrangers && !scan.isDamaged
       && !scan.isOutOfOrder
+    let contradicted = pageDoubt == nil ? context.crawl.contradictions.rows[page] : nil
     var taken = Taken()
     for cell in scan.cells {
       var row = FoundRow(tree: index, page: page, cell: cell, doubtReason: pageDoubt)
@@ -162,9 +169,11 @@ struct PageReading {
       }
       let isConfused = columns?.concerns(cell, bytes, encoding: reader.layout.encoding) ?? false
       if isConfused { row.doubtReason = .columnOrder }
+      if let contradicted, contradicted.contains(cell.rowid) { row.doubtReason = .contradicted }
+      let isSingled = pageDoubt == nil && row.doubtReason != nil
       guard try write(row, bytes, &payload) else { continue }
-      taken.add(row, isSingled: isConfused)
-      if !suspects.isEmpty, !row.cell.isUnusual, !isConfused { flippable.note(suspects, of: row) }
+      taken.add(row, isSingled: isSingled)
+      if !suspects.isEmpty, !row.cell.isUnusual, !isSingled { flippable.note(suspects, of: row) }
     }
     let kept = context.keep(scan.misfits, of: page)
     tables.tallies[index].destroyed += Int64(max(0, scan.badPointers - kept - scan.carved) + scan.tornCells)
@@ -178,7 +187,7 @@ struct PageReading {
     _ taken: Taken, page: UInt32, tree index: Int, _ pageDoubt: DoubtReason?
   ) throws(SalvageError) {
     guard taken.rows > 0 else { return }
-    let doubt = pageDoubt ?? (taken.doubtful.count == taken.rows ? .columnOrder : nil)
+    let doubt = pageDoubt ?? taken.commonDoubt
     if let doubt { tables.tallies[index].doubts[doubt, default: 0] += Int64(taken.rows) }
     let tree = tables.trees[index]
     let fate = context.crawl.map.fate(page)
@@ -191,7 +200,9 @@ struct PageReading {
         reason: doubt?.words(ofTable: tree)
           ?? (isByContent ? "no root leads to it; it fits this table and a gap in it" : nil)))
     guard doubt == nil else { return }
-    for row in taken.doubtful { try tables.noteDoubt(.columnOrder, of: row) }
+    for row in taken.doubtful {
+      if let reason = row.doubtReason { try tables.noteDoubt(reason, of: row) }
+    }
   }
 
   private static func foundBy(_ fate: PageMap.Fate) -> String {

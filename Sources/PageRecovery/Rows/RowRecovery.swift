@@ -26,7 +26,8 @@ struct RowRecovery {
     let remarks = try uncommitted.settleBehindEnd(goBehindEnd: goBehindEnd)
     let unplaced = try UnplacedRows(context: context).write()
     return RowOutcome(
-      crawl: context.crawl, tables: context.tables, wounds: wounds, unplacedRows: unplaced, remarks: remarks)
+      crawl: context.crawl, tables: context.tables, wounds: wounds, unplacedRows: unplaced.rows,
+      unplacedEntries: unplaced.entries, remarks: remarks)
   }
 
   /// Runs the last phase: writes deleted rows and those that were never committed.
@@ -38,13 +39,15 @@ struct RowRecovery {
   /// Runs only the phases that decide whose the overflow pages are.
   func claims(progress: (Int) throws(SalvageError) -> Void) throws(SalvageError) -> RowOutcome {
     let (wounds, _) = try live(progress: progress)
-    return RowOutcome(crawl: context.crawl, tables: context.tables, wounds: wounds, unplacedRows: 0, remarks: [])
+    return RowOutcome(
+      crawl: context.crawl, tables: context.tables, wounds: wounds, unplacedRows: 0, unplacedEntries: 0, remarks: [])
   }
 
   /// The first two phases: live rows, those with long values last.
   private func live(
     progress: (Int) throws(SalvageError) -> Void
   ) throws(SalvageError) -> (wounds: PageWounds, goBehindEnd: Bool) {
+    context.crawl.contradictions = try ContradictionSearch.run(context, progress: progress)
     var reading = PageReading(context)
     try reading.run(progress: progress)
     var settlement = ChainSettlement(context, reading.longRows)
@@ -67,6 +70,9 @@ struct RowOutcome {
 
   /// Rows that fit no table.
   let unplacedRows: Int64
+
+  /// Entries of indexes that no root leads to, or rows of tables without rowids that nothing tells of.
+  let unplacedEntries: Int64
 
   /// What is to be said of the files, in words for the report; each means that something may be missing.
   let remarks: [String]

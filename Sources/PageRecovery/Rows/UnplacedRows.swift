@@ -3,8 +3,20 @@ internal import SQLiteFormat
 /// The fifth phase: writes the rows of pages that no table can be told for, and those that cannot be rows of the table whose
 /// page they are on, into `lazaret_lost_and_found`, whose columns are those of SQLite's own table of that kind.
 ///
-/// In: those pages and rows. Out: how many rows they are.
+/// Pages without rowids that fit no table are those of indexes, whose entries are no rows: they are written too, since a table
+/// without rowids that nothing tells of looks alike, and counted by themselves.
+///
+/// In: those pages and rows. Out: how many rows and how many entries they are.
 struct UnplacedRows {
+  /// How many records were written.
+  struct Count {
+    /// Rows of tables.
+    var rows: Int64 = 0
+
+    /// Entries of indexes.
+    var entries: Int64 = 0
+  }
+
   /// The most fields that the table has.
   private static let maximumFields = 500
 
@@ -16,29 +28,31 @@ struct UnplacedRows {
   let context: RowContext
 
   /// Writes them; returns how many there are.
-  func write() throws(SalvageError) -> Int64 {
+  func write() throws(SalvageError) -> Count {
     let pages = context.crawl.unplaced
-    guard !pages.isEmpty || !context.misfits.isEmpty else { return 0 }
+    guard !pages.isEmpty || !context.misfits.isEmpty else { return Count() }
     var width = 1
     for page in pages { width = max(width, min(Self.maximumFields, context.crawl.map.fieldCount(page))) }
     for misfit in context.misfits { width = max(width, min(Self.maximumFields, misfit.fields)) }
     let insertion = try makeTable(width: width)
-    var count: Int64 = 0
-    try forEachRow(on: pages, width: width) { cell, page, kind, payload throws(SalvageError) in
+    var count = Count()
+    try forEachRow(on: pages, width: width) { cell, page, kind, isEntry, payload throws(SalvageError) in
       try insertion.insert(payload.span, from: 0, length: payload.count, firstParameter: 4, fields: width) { bound in
         insertion.bind(Int64(page), at: 1)
         insertion.bind(Int64(bound), at: 2)
         if kind == .tableLeaf { insertion.bind(cell.rowid, at: 3) } else { insertion.bindNull(at: 3) }
         if bound < width { for field in bound..<width { insertion.bindNull(at: 4 + field) } }
       }
-      count += 1
+      if isEntry { count.entries += 1 } else { count.rows += 1 }
     }
     return count
   }
 
   /// Reads the rows of pages, then those that cannot be rows of their page's table.
+  ///
+  /// - Parameter body: takes the cell, its page and the kind of that, whether it is an entry of an index, and the record.
   private func forEachRow(
-    on pages: [UInt32], width: Int, _ body: (LeafCell, UInt32, PageKind, [UInt8]) throws(SalvageError) -> Void
+    on pages: [UInt32], width: Int, _ body: (LeafCell, UInt32, PageKind, Bool, [UInt8]) throws(SalvageError) -> Void
   ) throws(SalvageError) {
     let any = RecordShape(
       fields: [RecordShape.Field](repeating: .init(allowed: .any, usual: .any), count: width), minimumFields: 1)
@@ -53,8 +67,11 @@ struct UnplacedRows {
       scan.read(
         buffer.span, start: 0, kind: kind, shape: any, geometry: context.reader.geometry, carves: false,
         admission: .all)
-      try note(page, scan, candidates)
-      for cell in scan.cells + scan.misfits.map(\.cell) { try body(cell, page, kind, payload(of: cell, buffer)) }
+      let isIndex = kind != .tableLeaf && candidates.isEmpty
+      try note(page, scan, candidates, isIndex: isIndex)
+      for cell in scan.cells + scan.misfits.map(\.cell) {
+        try body(cell, page, kind, isIndex, payload(of: cell, buffer))
+      }
     }
     var current: UInt32 = 0
     for misfit in context.misfits {
@@ -65,7 +82,8 @@ struct UnplacedRows {
       let owner = context.crawl.map.owner(misfit.page)
       let hasRowids = owner.map { context.tables.trees[$0].hasRowids } ?? true
       try body(
-        misfit.cell, misfit.page, context.kind(of: misfit.page, hasRowids: hasRowids), payload(of: misfit.cell, buffer))
+        misfit.cell, misfit.page, context.kind(of: misfit.page, hasRowids: hasRowids), false,
+        payload(of: misfit.cell, buffer))
     }
   }
 
@@ -80,7 +98,9 @@ struct UnplacedRows {
   /// Notes where the rows of a page are, and which tables they fit.
   ///
   /// - Parameter candidates: those tables, by their places in the list of trees.
-  private func note(_ page: UInt32, _ scan: LeafScan, _ candidates: [Int]) throws(SalvageError) {
+  private func note(
+    _ page: UInt32, _ scan: LeafScan, _ candidates: [Int], isIndex: Bool
+  ) throws(SalvageError) {
     guard let first = scan.cells.map(\.rowid).min(), let last = scan.cells.map(\.rowid).max() else { return }
     let names = candidates.map { context.crawl.trees[$0].name }
     let list =
@@ -90,9 +110,11 @@ struct UnplacedRows {
       EvidenceNotes.PageNote(
         page: page, source: context.tables.source(of: page), foundBy: "content", keys: first...last,
         rows: scan.cells.count, certainty: .doubtful, doubt: nil,
-        reason: names.isEmpty
-          ? "no root leads to it, and it fits no table that is known"
-          : "no root leads to it, and nothing tells which table it is of; it fits \(list)"))
+        reason: isIndex
+          ? "no root leads to it; it is like the page of an index, or of a table without rowids that nothing tells of"
+          : names.isEmpty
+            ? "no root leads to it, and it fits no table that is known"
+            : "no root leads to it, and nothing tells which table it is of; it fits \(list)"))
   }
 
   /// Makes the table; returns the statement that writes a row.

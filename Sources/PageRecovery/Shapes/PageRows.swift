@@ -33,13 +33,17 @@ struct PageRows {
     guard start + 8 < buffer.count, buffer[start] == kind.rawValue, let count = buffer.span.uint16(at: start + 3) else {
       return
     }
+    // No byte of a sound page belongs to two cells; without this bound a page could keep a reader busy for long.
+    var room = reader.usableSize
     for index in stride(from: 0, to: count, by: max(1, step)) {
       guard let offset = buffer.span.uint16(at: start + 8 + 2 * index),
         let cell = LeafCell(buffer.span, kind: kind, at: offset, index: index, geometry: reader.geometry),
+        room >= cell.end - cell.offset,
         let record = Record(
           payload: buffer[cell.payload..<(cell.payload + cell.local)], payloadLength: cell.length,
           encoding: reader.layout.encoding), record.isWellFormed
       else { continue }
+      room -= cell.end - cell.offset
       body(cell.rowid, record)
     }
   }

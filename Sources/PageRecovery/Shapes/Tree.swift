@@ -42,6 +42,9 @@ struct Tree {
   /// Whether it was dropped: only a deleted row of the schema tells of it, and only deleted rows can be its.
   var isDropped = false
 
+  /// The root that the definition of a table that was dropped names; 0 where there is none.
+  var droppedRoot: UInt32 = 0
+
   /// Whether it belongs to SQLite or to the salvage itself and is not part of the result.
   var isInternal = false
 

@@ -74,6 +74,7 @@ struct TreeList {
       guard trees.count > count else { continue }
       trees[count].isDropped = true
       trees[count].isWalked = true
+      trees[count].droppedRoot = trees[count].root
       trees[count].root = 0
     }
   }

@@ -32,3 +32,29 @@ extension Database {
     return nil
   }
 }
+
+extension Database {
+  /// The row with the highest rowid, found by descending along the right edge; nil where the table is empty or damage is in
+  /// the way.
+  ///
+  /// Of its record no more than `payloadLimit` bytes are read.
+  public func lastRow(root: UInt32, payloadLimit: Int = Cell.maximumPayloadLength) throws(FormatError) -> Row? {
+    var number = root
+    for _ in 0..<BTreeWalk.maximumDepth {
+      guard let page = try bTreePage(number), page.kind.isTable else { return nil }
+      guard page.kind.isLeaf else {
+        guard page.rightMostChild > 1 else { return nil }
+        number = page.rightMostChild
+        continue
+      }
+      guard page.cellCount > 0, let cell = page.cell(at: page.cellCount - 1) else { return nil }
+      var walk = BTreeWalk(gatheringFrom: self, root: root)
+      let payload = try walk.payload(of: cell, on: page, limit: payloadLimit)
+      guard let record = Record(payload: payload, payloadLength: cell.payloadLength, encoding: encoding) else {
+        return nil
+      }
+      return Row(rowid: cell.rowid, record: record, page: page.number, cell: page.cellCount - 1)
+    }
+    return nil
+  }
+}

@@ -20,6 +20,9 @@ public enum ForeignLog: Sendable, Hashable {
   /// With it applied the schema is damaged, or tables do not begin where it says; without it all is as it should be.
   case roots
 
+  /// Pages of the file and pages in it lead to each other, and have other keys than that says.
+  case trees
+
   /// What shows that a database's log is another's; nil where nothing does.
   ///
   /// - Parameter database: the file with its log.
@@ -44,6 +47,8 @@ public enum ForeignLog: Sendable, Hashable {
       "The write-ahead log beside the store belongs to another store: it has another identifier in it."
     case .roots:
       "The write-ahead log beside the store belongs to another database: with it the tables of the store are not where its schema says, and without it they are."
+    case .trees:
+      "The write-ahead log beside the store belongs to another database: the pages in it and those of the store do not fit each other."
     }
   }
 
@@ -53,7 +58,36 @@ public enum ForeignLog: Sendable, Hashable {
     // What shows another database goes before what an earlier log of the same one would show too.
     let sign = try contradiction(in: database)
     if let sign, sign != .roots { return sign }
-    return database.findings.contains(.logBehindDatabase) ? .older : sign
+    if try isOlder(database) { return .older }
+    if let sign { return sign }
+    return try CrossingLinks(database, database.schema()).areContradicted ? .trees : nil
+  }
+
+  /// Whether the log ends with an earlier transaction than the file.
+  private static func isOlder(_ database: Database) throws(FormatError) -> Bool {
+    if database.findings.contains(.logBehindDatabase) { return true }
+    guard let log = database.writeAheadLog, let header = database.header,
+      let main = DatabaseHeader(try database.main.read(at: 0, length: DatabaseHeader.length)), main.hasMagic,
+      main.hasUsualFractions
+    else { return false }
+    if log.frames[1] != nil, header.hasMagic, EarlierImages.isEarlier(header, than: main) { return true }
+    let end = log.pageCount
+    let count = log.frames.keys.count { $0 <= end }
+    // A log that has all pages of its database is the whole of it, as where the store was made anew.
+    guard count < Int(end) - 1 else { return false }
+    let filePages = UInt32(clamping: database.main.count / Int64(database.pageSize))
+    if main.isPageCountValid, main.pageCount > end, main.pageCount <= filePages,
+      !EarlierImages.mayHaveShortened(end: end, images: count, isAutoVacuum: header.isAutoVacuum)
+    {
+      return true
+    }
+    guard let root = try database.schema().table(named: "Z_PRIMARYKEY")?.rootPage, root > 1, root <= filePages,
+      log.frames[root] != nil, let newer = try database.bTreePage(root)
+    else { return false }
+    let offset = Int64(root - 1) * Int64(database.pageSize)
+    let bytes = try database.main.read(at: offset, length: database.pageSize)
+    guard let older = BTreePage(bytes, number: root, geometry: database.geometry) else { return false }
+    return EarlierImages.hasLowerKeys(newer, than: older, database.encoding)
   }
 
   /// What in the file by itself contradicts what it is with its log.

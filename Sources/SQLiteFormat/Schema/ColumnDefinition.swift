@@ -30,6 +30,9 @@ public struct ColumnDefinition: Sendable, Hashable {
   /// The default, where it is a plain literal; text is in UTF-8.
   public var defaultValue: Value?
 
+  /// Whether it has a default, be it one that cannot be read here.
+  public var hasDefault = false
+
   /// How it is generated, where it is.
   public var generation: Generation?
 

@@ -53,6 +53,7 @@ extension TableDefinition {
       } else if token.isWord("collate") {
         column.collation = reader.next()?.name
       } else if token.isWord("default") {
+        column.hasDefault = true
         column.defaultValue = reader.takeLiteral()
       } else if token.isWord("as") {
         _ = reader.takeParenthesized()

@@ -67,7 +67,8 @@ public struct TableDefinition: Sendable, Hashable {
     return values
   }
 
-  private func defaultValue(ofColumn index: Int, encoding: TextEncoding) -> Value {
+  /// The value that a column has in records that were written before it was added.
+  package func defaultValue(ofColumn index: Int, encoding: TextEncoding) -> Value {
     let value = columns[index].affinity.applied(to: columns[index].defaultValue ?? .null)
     guard case .text(let text) = value else { return value }
     return .text(EncodedText(text.string, encoding: encoding))

@@ -48,7 +48,7 @@ struct PlainAssembly {
       try tell(Int64(index + 1), Int64(names.count))
     }
     try plain.makeRest(statements, virtual: found.entries.filter { $0.kind == .table })
-    remarks += plain.remarks
+    remarks += plain.remarks + plain.conversions
     lacksDeclarations = !plain.remarks.isEmpty
     if let header = found.header, header.hasMagic {
       try database.execute(sql: "PRAGMA main.user_version = \(header.userVersion)")

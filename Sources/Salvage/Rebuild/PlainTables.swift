@@ -26,6 +26,9 @@ struct PlainTables {
   /// What could not be made again, in words; each means that something of the store is missing.
   private(set) var remarks: [String] = []
 
+  /// The tables of which SQLite converted values, in words; nothing of the store is missing for that.
+  private(set) var conversions: [String] = []
+
   init(_ database: GRDB.Database, _ raw: RawTables, _ doubtful: DoubtfulRows?, _ store: NewStore?, _ found: RawSalvage)
     throws
   {
@@ -72,7 +75,10 @@ struct PlainTables {
       if reason == nil {
         reason = try declarations.attempt(rows: nil) { repairs = try keepRefused(of: source, in: name, &aside) }
       }
-      if reason == nil { return repairs + (try finish(name, indexes)) }
+      if reason == nil {
+        try keepConverted(of: source, in: name, &aside)
+        return repairs + (try finish(name, indexes))
+      }
     }
     if let reason {
       remarks.append(
@@ -173,6 +179,24 @@ struct PlainTables {
     let own = try String.fetchAll(
       database, sql: "SELECT name FROM pragma_table_xinfo(?, 'main') WHERE hidden = 0", arguments: [name])
     return own.filter { source.column($0) != nil }
+  }
+
+  /// Keeps the values beside the new store that a table's declaration converted.
+  private mutating func keepConverted(
+    of source: RawTables.Table, in name: String, _ aside: inout SetAsideRows
+  ) throws {
+    let isStrict = try Bool.fetchOne(
+      database, sql: "SELECT strict FROM pragma_table_list WHERE schema = 'main' AND lower(name) = ?",
+      arguments: [name.lowercased()])
+    // What a STRICT table would convert cannot stand in it, and its columns for anything convert nothing.
+    guard isStrict != true else { return }
+    let types = try Row.fetchAll(
+      database, sql: "SELECT name, type FROM pragma_table_xinfo(?, 'main') WHERE hidden = 0", arguments: [name]
+    ).compactMap { row -> (source: String, type: String)? in
+      let (name, type): (String, String) = (row[0], row[1])
+      return source.column(name).map { ($0, type) }
+    }
+    if let words = try ConvertedValues(of: source, into: types).keep(in: &aside, database) { conversions.append(words) }
   }
 
   /// Copies the rows, certain ones first.

@@ -5,7 +5,7 @@ internal import PersistentStore
 /// The rows that cannot be part of the rebuilt store, kept in a database of their own, attached as `aside`.
 ///
 /// `lazaret_set_aside_T` has rows of `T` as they were found, each with the reason; `lazaret_references_cut` has the
-/// references that led nowhere; and the tables of rows that the raw salvage kept apart are taken over with their evidence.
+/// references that led nowhere; `lazaret_converted_T` has the values that SQLite converted, as they stood; and the tables of rows that the raw salvage kept apart are taken over with their evidence.
 struct SetAsideRows {
   private let database: Database
   private var made: Set<String> = []
@@ -18,6 +18,14 @@ struct SetAsideRows {
 
   init(_ database: Database) { self.database = database }
 
+  /// The columns of a row in a selection that gives a new table no types for them, so that SQLite converts no value.
+  private static func unconverted(_ columns: [String], of row: String) -> String {
+    columns.map { column in
+      let name = SQLText.quotedIdentifier(column)
+      return "+\(row).\(name) AS \(name)"
+    }.joined(separator: ", ")
+  }
+
   /// Copies rows of a raw table.
   ///
   /// - Parameter condition: which ones, as SQL over the row `r`.
@@ -28,7 +36,7 @@ struct SetAsideRows {
     schemas[table.name.lowercased()] = first
     let suffix = first == table.schema ? "" : "_as_found"
     let name = "aside.\(SQLText.quotedIdentifier("lazaret_set_aside_\(table.name)\(suffix)"))"
-    let columns = table.columns.map { "r.\(SQLText.quotedIdentifier($0.name))" }.joined(separator: ", ")
+    let columns = Self.unconverted(table.columns.map(\.name), of: "r")
     let key = table.rowid.map { "r.\($0)" } ?? "NULL"
     let selection =
       "SELECT '\(reason.rawValue)' AS lazaret_reason, \(key) AS lazaret_key, \(columns) FROM \(table.sql) AS r"
@@ -50,10 +58,19 @@ struct SetAsideRows {
     let name = "aside.\(SQLText.quotedIdentifier("lazaret_columns_\(table.name)"))"
     let key = table.rowid ?? "NULL"
     try database.execute(
-      sql: "CREATE TABLE \(name) AS SELECT \(key) AS lazaret_key, \(list.joined(separator: ", ")) "
-        + "FROM \(table.sql) WHERE \(isAny)")
+      sql: "CREATE TABLE \(name) AS SELECT \(key) AS lazaret_key, \(Self.unconverted(columns, of: "r")) "
+        + "FROM \(table.sql) AS r WHERE \(isAny)")
     isUsed = true
     return true
+  }
+
+  /// Keeps values of a table as they stood where the new store has what SQLite made of them.
+  ///
+  /// - Parameter selection: the key of each row, as `lazaret_key`, and the values.
+  mutating func keepValues(of table: RawTables.Table, _ selection: String) throws {
+    let name = "aside.\(SQLText.quotedIdentifier("lazaret_converted_\(table.name)"))"
+    try database.execute(sql: "CREATE TABLE \(name) AS \(selection)")
+    isUsed = true
   }
 
   /// Notes references that led nowhere.
@@ -77,7 +94,8 @@ struct SetAsideRows {
       else { continue }
       isUsed = true
       try database.execute(
-        sql: "CREATE TABLE aside.\(SQLText.quotedIdentifier(table.name)) AS SELECT * FROM \(table.sql)")
+        sql: "CREATE TABLE aside.\(SQLText.quotedIdentifier(table.name)) AS "
+          + "SELECT \(Self.unconverted(table.columns.map(\.name), of: "r")) FROM \(table.sql) AS r")
     }
     guard isUsed, raw["lazaret_evidence"] != nil else { return }
     try database.execute(sql: "CREATE TABLE aside.lazaret_evidence AS SELECT * FROM raw.lazaret_evidence")

@@ -48,7 +48,7 @@ extension StoreAssembly {
     }
     try plain.makeRest(
       foreign, virtual: found.entries.filter { $0.kind == .table && !own.contains($0.name.lowercased()) })
-    remarks += plain.remarks
+    remarks += plain.remarks + plain.conversions
     if !plain.remarks.isEmpty { lacksDeclarations = true }
   }
 

@@ -137,7 +137,12 @@ struct StoreAssembly {
       taken == 0 && found.names.isAsLaidOut(table.name)
       && source.columns.map { $0.name.uppercased() } == table.columns.map { $0.name.uppercased() }
       && source.columns.map { $0.type.uppercased() } == table.columns.map(\.type.rawValue)
-    if isSame {
+    let types = table.columns.map { column in
+      (source: source.column(found.names.column(column.name, of: table.name)) ?? "", type: column.type.rawValue)
+    }
+    let converted = try ConvertedValues(of: source, into: types).keep(in: &aside, database)
+    if let converted { remarks.append(converted) }
+    if isSame, converted == nil {
       // SQLite copies whole records where both tables have the same shape.
       try database.execute(sql: "INSERT OR IGNORE INTO \(target) SELECT * FROM \(source.sql)")
       return

@@ -200,7 +200,7 @@ struct StoreReconstruction {
     }
     do throws(MigrationError) {
       let result = try Migrator(bundle, surroundings: surroundings).migrate(folder.store, options: migration)
-      guard result.store != folder.store, !result.steps.isEmpty else { return folder.store }
+      guard result.store != folder.store, !result.isNothing else { return folder.store }
       report.rebuild?.migratedTo = bundle.current.name
       report.rebuild?.steps = result.steps.map(\.step)
       if result.steps.contains(where: { !$0.losses.isEmpty || !$0.leftBehind.isEmpty }) { report.isComplete = false }

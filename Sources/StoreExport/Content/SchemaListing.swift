@@ -17,7 +17,7 @@ struct SchemaListing {
     var lines = ["-- The statements of the store's schema, as far as they could be read. It holds no records."]
     var count = 0
     do {
-      let database = try Database(
+      let database = try Database.withOwnParts(
         main: fileSystem.open(files.main), writeAheadLog: Self.part(.wal, of: files, in: fileSystem),
         rollbackJournal: Self.part(.journal, of: files, in: fileSystem))
       let schema = try database.schema()

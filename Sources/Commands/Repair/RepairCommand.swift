@@ -1,0 +1,167 @@
+import ArgumentParser
+import Lazaret
+import Migration
+
+/// `lazaret repair`: makes good what a store lacks of its own model.
+struct RepairCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "repair",
+    abstract: "Adds what a sound store lacks of its own version of the model, on a copy, verified.",
+    usage: "lazaret repair <store> --model <model> [--data] [--dry-run] [<options>]",
+    discussion: """
+      Adds missing columns, tables, join tables, indexes, triggers and rows of Z_PRIMARYKEY, raises Z_MAX to the largest \
+      key, and replaces a cached model of another version. No value that is there changes, and nothing of the app's goes. \
+      A unique index whose records collide is left out and told. The store stays at its version.
+
+      With --data records and references are put right as well; restoring the original undoes it.
+
+      The original is not touched until the repaired copy has passed every check; then it is moved, whole, into Backups/ \
+      under the home folder. A repair that was interrupted is begun again.
+
+      EXAMPLES
+        lazaret repair Stores/App.sqlite --model App.xcdatamodeld --dry-run
+        lazaret repair Stores/App.sqlite --model App.xcdatamodeld
+
+      EXIT CODES
+        0   done, or nothing to do
+        1   failed, refused, or damaged; the store is as it was
+        2   done, but something could not be added, or was set aside; the output says what
+        3   the store is unavailable: locked, forbidden, no space, newer than the app
+        64  the command line was wrong
+      """)
+
+  @Argument(help: "The store's main file.")
+  var store: PathArgument
+
+  @Option(help: "The app's model: .xcdatamodeld, .xcdatamodel, .momd or .mom.")
+  var model: PathArgument
+
+  @OptionGroup var versionOrder: VersionOrderOptions
+
+  @Flag(
+    help:
+      "Put records and references right too: dangling references and pairs, one-sided relationships, duplicates, mandatory values. What is taken out lies in a file beside the original."
+  )
+  var data = false
+
+  @Flag(help: "Say what would be done, by doing it to a private copy, and touch nothing.")
+  var dryRun = false
+
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var presentation: OutputOptions
+  @OptionGroup var log: LogOptions
+
+  func validate() throws {
+    guard model.path.extension?.lowercased() == "sql" else { return }
+    throw ValidationError(
+      "A plain SQLite store is not repaired: its app's migrator owns the schema. "
+        + "lazaret inspect \(shellQuoted(store.path)) --model \(shellQuoted(model.path)) lists what it lacks.")
+  }
+
+  func run() throws {
+    try report(json: presentation.json) {
+      try refuseNoStore(at: store.path, to: "repair the store")
+      let migrator = Migrator(try versionOrder.load(model.path), logger: log.logger(json: presentation.json))
+      var options = Migrator.Options()
+      options.repair = data ? .data : .structure
+      let home = home.of(store: store.path)
+      options.home = home.path
+      options.isRecorded = true
+      home.tell(json: presentation.json)
+      let line = ProgressLine()
+      options.progress = { step, number, count in
+        line.show("Step \(number) of \(count): \(printable(step))", Int64(number - 1), of: Int64(count))
+        return true
+      }
+      let outcome: RepairOutcome
+      if dryRun {
+        outcome = RepairOutcome(store.path, dryRun: try migrator.planRepair(store.path, options: options))
+      } else {
+        outcome = RepairOutcome(store.path, try migrator.repair(store.path, options: options))
+      }
+      line.clear()
+      Terminal.standardOutput.write(
+        presentation.json ? JSONText.pretty(home.told(outcome)) : RepairText(outcome).text)
+      if outcome.leavesSomething { throw ExitStatus.doubtful }
+    }
+  }
+}
+
+/// A repair, or a dry run of one, as `repair --json` prints it.
+struct RepairOutcome: Encodable {
+  var store: PathText
+  var version: String?
+
+  /// Whether it was only said what would be done.
+  var dryRun: Bool
+
+  /// The original, whole, where it was replaced.
+  var backup: PathText?
+
+  /// What a repair of records has taken out; missing where nothing was.
+  var setAside: PathText?
+  var rows: Int
+  var setAsideRows: Int
+  var changedValues: Int
+  var changes: [RepairAccount.Change]
+  var leftOut: [RepairAccount.Remainder]
+  var metrics: MigrationMetrics?
+
+  init(_ path: FilePath, dryRun account: RepairAccount) {
+    self.init(path, account, dryRun: true)
+  }
+
+  init(_ path: FilePath, _ result: Migrator.Result) {
+    self.init(path, result.repair, dryRun: false)
+    store = PathText(result.store)
+    backup = result.backup.map { PathText($0) }
+    setAside = result.setAside.map { PathText($0) }
+    metrics = result.metrics
+  }
+
+  private init(_ path: FilePath, _ account: RepairAccount?, dryRun: Bool) {
+    store = PathText(path)
+    version = account?.version
+    self.dryRun = dryRun
+    rows = account?.rows ?? 0
+    setAsideRows = account?.setAsideRows ?? 0
+    changedValues = account?.changedValues ?? 0
+    changes = account?.changes ?? []
+    leftOut = account?.leftOut ?? []
+  }
+
+  /// Whether records were set aside, or the model wants something that could not be added.
+  var leavesSomething: Bool { setAsideRows > 0 || leftOut.contains { $0.kind.isWantedByModel } }
+}
+
+/// A repair in words, for a terminal.
+struct RepairText {
+  let text: String
+
+  init(_ outcome: RepairOutcome) {
+    var lines = "\(printable(outcome.store.text)): "
+    if outcome.changes.isEmpty {
+      lines += outcome.leftOut.isEmpty ? "lacks nothing of its model; there is nothing to repair\n" : "nothing to add\n"
+    } else {
+      let version = outcome.version.map { "of version \(printable($0))" } ?? "of a model of its own"
+      let made = outcome.dryRun ? "would be repaired" : "repaired"
+      lines += "\(version), \(counted(Int64(outcome.rows), "record")); \(made)\n\n"
+      for change in outcome.changes { lines += "  \(change.text)\n" }
+    }
+    if !outcome.leftOut.isEmpty {
+      lines += "\n  \(outcome.dryRun ? "Would stay" : "Stays") as it is:\n"
+      for remainder in outcome.leftOut {
+        var line = "    \(remainder.text)"
+        if !remainder.examples.isEmpty {
+          let more = remainder.rows.map { $0 > remainder.examples.count } == true
+          line += " (\(remainder.examples.map { "\($0)" }.joined(separator: ", "))\(more ? " …" : ""))"
+        }
+        lines += line + "\n"
+      }
+    }
+    if let backup = outcome.backup { lines += "\n  The original: \(printable(backup.text))\n" }
+    if let aside = outcome.setAside { lines += "  What was taken out: \(printable(aside.text))\n" }
+    if outcome.dryRun { lines += "\n  Nothing was touched.\n" }
+    text = lines
+  }
+}

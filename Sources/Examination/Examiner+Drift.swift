@@ -1,0 +1,146 @@
+import ManagedObjectModel
+import PersistentStore
+import SQLiteFormat
+import StoreFiles
+
+extension Examiner {
+  /// Compares the store with the model that its metadata names: schema and bookkeeping, and of each table its first and
+  /// last row.
+  ///
+  /// Where the list of tables is damaged, nothing is said: what is missing may be there.
+  ///
+  /// - Parameter cached: the model that the store carries, whether or not it is the one that its metadata names.
+  func compare(
+    _ database: Database, _ schema: Schema, cached: ManagedObjectModel?, _ examination: inout Examination
+  ) throws(FormatError) {
+    guard !schema.findings.hasDamage, let model = examination.storeModel, let layout = Self.layout(of: model),
+      let hashes = examination.metadata?.versionHashes
+    else { return }
+    var outline = Self.outline(of: schema, layout)
+    if let cached { outline.cachedModel = .model(cached.versionHashes()) }
+    outline.keyRows = try keyRows(database, schema, &examination.health)
+    for table in layout.tables { try readEnds(of: table.name, database, schema, &outline, &examination.health) }
+    examination.outline = outline
+    examination.take(StoreDrift(of: outline, to: layout, hashes: hashes))
+  }
+
+  /// Adds the entity numbers that the count has met, which a glance at a table's ends does not.
+  func noteEntityNumbers(_ examination: inout Examination) {
+    guard var outline = examination.outline, let model = examination.storeModel, let layout = Self.layout(of: model),
+      let hashes = examination.metadata?.versionHashes, !examination.countedNumbers.isEmpty
+    else { return }
+    for (table, numbers) in examination.countedNumbers {
+      outline.entityNumbers[StoreOutline.key(table), default: []].formUnion(numbers)
+    }
+    let drift = StoreDrift(of: outline, to: layout, hashes: hashes)
+    guard drift != examination.drift else { return }
+    examination.take(drift)
+    if examination.verdict == .compatible || examination.verdict == .repairable {
+      examination.give(.repairable, .repairable(drift))
+    }
+  }
+
+  // MARK: What is there
+
+  /// The schema, as far as it concerns the tables of a layout.
+  private static func outline(of schema: Schema, _ layout: StoreLayout) -> StoreOutline {
+    let expected = Set((layout.tables.map(\.name) + layout.joinTables.map(\.name)).map(StoreOutline.key))
+    var outline = StoreOutline()
+    for entry in schema.entries {
+      switch entry.kind {
+      case .table: add(entry, isExpected: expected.contains(StoreOutline.key(entry.name)), to: &outline)
+      case .index:
+        guard expected.contains(StoreOutline.key(entry.tableName)), let index = entry.indexDefinition else { continue }
+        outline.indexes.append(
+          .init(
+            name: entry.name, tableName: entry.tableName, isUnique: index.isUnique, isPartial: index.isPartial,
+            columns: index.columns.map(\.name)))
+      case .trigger: outline.triggers.append(entry.name)
+      case .view: outline.views.append(entry.name)
+      }
+    }
+    return outline
+  }
+
+  /// Adds a table, with its columns and the indexes of its keys where these matter.
+  private static func add(_ entry: SchemaEntry, isExpected: Bool, to outline: inout StoreOutline) {
+    guard isExpected, let definition = entry.tableDefinition else {
+      let isVirtual = entry.rootPage == 0 && entry.sql?.uppercased().hasPrefix("CREATE VIRTUAL") == true
+      outline.tables.append(.init(name: entry.name, columns: [], isVirtual: isVirtual))
+      return
+    }
+    let columns = definition.columns.map { column in
+      StoreOutline.Column(
+        name: column.name, declaredType: column.declaredType,
+        isMandatory: column.isNotNull && !column.hasDefault && column.generation == nil && !column.isPrimaryKey)
+    }
+    outline.tables.append(.init(name: entry.name, columns: columns, isVirtual: definition.isVirtual))
+    let keys = definition.rowidAlias == nil && !definition.primaryKey.isEmpty ? [definition.primaryKey] : []
+    for (place, key) in (keys + definition.uniqueConstraints).enumerated() {
+      outline.indexes.append(
+        .init(
+          name: "sqlite_autoindex_\(entry.name)_\(place + 1)", tableName: entry.name, isUnique: true,
+          isPartial: false, columns: key))
+    }
+  }
+
+  /// The most rows of `Z_PRIMARYKEY` that are read; a model has far fewer entities.
+  private static let keyRowLimit = 65536
+
+  /// The rows of `Z_PRIMARYKEY`; nil where they cannot be read to their end.
+  private func keyRows(
+    _ database: Database, _ schema: Schema, _ health: inout Health
+  ) throws(FormatError) -> [StoreOutline.KeyRow]? {
+    guard let table = schema.table(named: "Z_PRIMARYKEY"), table.rootPage > 0, let definition = table.tableDefinition,
+      let number = definition.column(named: "Z_ENT"), let name = definition.column(named: "Z_NAME"),
+      let parent = definition.column(named: "Z_SUPER"), let maximum = definition.column(named: "Z_MAX")
+    else { return nil }
+    var rows = try database.rows(root: table.rootPage, payloadLimit: 1 << 16)
+    var result: [StoreOutline.KeyRow] = []
+    while let row = try rows.next() {
+      guard result.count < Self.keyRowLimit else { return nil }
+      let values = definition.values(of: row)
+      guard let entity = values[number].integer else { continue }
+      result.append(
+        .init(
+          number: entity, name: values[name].string, parentNumber: values[parent].integer,
+          maximum: values[maximum].integer))
+    }
+    health.add(rows.findings)
+    return rows.findings.hasDamage ? nil : result
+  }
+
+  /// Reads the highest primary key of a table, and the entity numbers of its first and last row.
+  private func readEnds(
+    of name: String, _ database: Database, _ schema: Schema, _ outline: inout StoreOutline, _ health: inout Health
+  ) throws(FormatError) {
+    guard let table = schema.table(named: name), table.rootPage > 0, let definition = table.tableDefinition,
+      let key = definition.column(named: "Z_PK"), definition.rowidAlias == key
+    else { return }
+    var rows = try database.rows(root: table.rootPage, payloadLimit: 512)
+    let first = try rows.next()
+    health.add(rows.findings)
+    let last = try database.lastRow(root: table.rootPage, payloadLimit: 512)
+    outline.highestKeys[StoreOutline.key(name)] = last?.rowid
+    guard let column = definition.column(named: "Z_ENT") else { return }
+    let numbers = [first, last].compactMap { row in row.flatMap { definition.values(of: $0)[column].integer } }
+    outline.entityNumbers[StoreOutline.key(name)] = Set(numbers)
+  }
+}
+
+extension Examination {
+  /// Takes down what the store lacks of its own model, with notes of it.
+  fileprivate mutating func take(_ drift: StoreDrift) {
+    self.drift = drift
+    health.notes.removeAll { $0.code == "lacks-model-parts" || $0.code == "mandatory-column" }
+    if !drift.isEmpty {
+      health.notes.append(
+        HealthNote(
+          "lacks-model-parts", .warning, "it is not as its own model wants it: \(drift.summary(showing: 50))",
+          count: drift.differences.count))
+    }
+    let mandatory = drift.remarks.filter { $0.code == "mandatory-column" }
+    guard let first = mandatory.first else { return }
+    health.notes.append(HealthNote("mandatory-column", .warning, first.words, count: mandatory.count))
+  }
+}

@@ -1,0 +1,28 @@
+import PersistentStore
+import StoreFiles
+
+extension VerdictReason {
+  /// The code for a sound store that lacks something of the model that its metadata names.
+  package static let repairableCode = "repairable"
+
+  /// What the store lacks of its own model, and that it can be made good.
+  static func repairable(_ drift: StoreDrift) -> VerdictReason {
+    VerdictReason(
+      repairableCode,
+      words: "The store's pages are sound, but it is not as its own model wants it: \(drift.summary(showing: 5)).",
+      hint:
+        "Repair it with lazaret repair and the app's model: what is missing is added on a copy, and the original is kept.",
+      sqlite: drift.concernsRecords ? 1 : nil)
+  }
+}
+
+extension StoreDrift {
+  /// The first differences in words, and how many more there are.
+  func summary(showing most: Int) -> String {
+    // Names in a store can be very long.
+    let shown = differences.prefix(most).map { difference in
+      difference.words.count > 200 ? difference.words.prefix(199) + "…" : difference.words
+    }.joined(separator: "; ")
+    return differences.count > most ? "\(shown); and \(grouped(differences.count - most)) more" : shown
+  }
+}

@@ -1,0 +1,340 @@
+internal import GRDB
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import StoreFiles
+
+/// The repair of records and references that break the model's rules.
+///
+/// Everything that it takes out of a table is noted first, in a database of its own, attached as `aside`: records and pairs
+/// in `lazaret_set_aside_T`, with the reason and their key, and every value that changes in `lazaret_values_changed`, with
+/// table, column, row, and what it was before and is now.
+extension RepairRun {
+  /// Puts records and references right; what a model without a default lacks is only told.
+  mutating func repairRecords() throws {
+    guard account.scope == .data else { return }
+    try setDuplicatesAside()
+    try cutDanglingReferences()
+    try removeDanglingPairs()
+    try joinOneSidedRelationships()
+    try giveMandatoryValues()
+    if account.setAsideRows > 0 || account.changedValues > 0 { try renewDerivedValues() }
+  }
+
+  /// Makes the tables that everything taken out goes to.
+  func prepareAside() throws {
+    guard account.scope == .data else { return }
+    try database.execute(
+      sql: """
+        CREATE TABLE aside.lazaret_values_changed ("table" TEXT, "column" TEXT, "row" INTEGER, "before", "after");
+        CREATE INDEX aside.lazaret_by_row ON lazaret_values_changed ("table", "column", "row")
+        """)
+  }
+
+  // MARK: Taking out
+
+  /// Gives a column of some rows another value, and notes both.
+  ///
+  /// - Parameters:
+  ///   - value: the new value, as SQL over the row `o`.
+  ///   - condition: which rows, as SQL over the row `o`.
+  /// - Returns: how many rows.
+  private mutating func change(
+    _ column: String, of table: String, to value: String, where condition: String
+  ) throws -> Int {
+    let (name, key) = (SQLText.identifier(table), SQLText.identifier(column))
+    let rows = "\(condition) AND o.\(key) IS NOT (\(value))"
+    try database.execute(
+      sql: "INSERT INTO aside.lazaret_values_changed SELECT ?, ?, o.Z_PK, o.\(key), (\(value)) FROM main.\(name) AS o "
+        + "WHERE \(rows)", arguments: [table, column])
+    // What is looked up while rows change must not see the change: the noted values are taken.
+    try database.execute(
+      sql: "UPDATE main.\(name) AS o SET \(key) = (SELECT c.\"after\" FROM aside.lazaret_values_changed AS c "
+        + "WHERE c.\"table\" = ? AND c.\"column\" = ? AND c.\"row\" = o.Z_PK ORDER BY c.rowid DESC LIMIT 1) WHERE \(rows)",
+      arguments: [table, column])
+    let changed = database.changesCount
+    account.changedValues += changed
+    return changed
+  }
+
+  /// Takes rows out of a table, and keeps them.
+  private mutating func setAside(
+    _ table: String, _ reason: RepairAccount.Kind, where condition: String
+  ) throws -> Int {
+    let (name, kept) = (SQLText.identifier(table), SQLText.quotedIdentifier("lazaret_set_aside_\(table)"))
+    let rows = "SELECT '\(reason.rawValue)' AS lazaret_reason, o.rowid AS lazaret_key, o.* FROM main.\(name) AS o"
+    if try !Bool.fetchOne(
+      database, sql: "SELECT count(*) > 0 FROM aside.sqlite_master WHERE name = ?",
+      arguments: ["lazaret_set_aside_\(table)"]
+    ).orFalse {
+      try database.execute(sql: "CREATE TABLE aside.\(kept) AS \(rows) WHERE 0")
+    }
+    try database.execute(sql: "INSERT INTO aside.\(kept) \(rows) WHERE \(condition)")
+    try database.execute(
+      sql: "DELETE FROM main.\(name) WHERE rowid IN (SELECT lazaret_key FROM aside.\(kept))")
+    let removed = database.changesCount
+    account.setAsideRows += removed
+    return removed
+  }
+
+  // MARK: Duplicates
+
+  /// Of records that must be unique and are not, the one with the lowest key stays.
+  private mutating func setDuplicatesAside() throws {
+    for index in layout.indexes {
+      guard case .uniqueness(let entity, let properties) = index.purpose, layout.table(named: index.tableName) != nil
+      else { continue }
+      let removed = try setAside(index.tableName, .duplicate, where: isDuplicate(index))
+      guard removed > 0 else { continue }
+      note(
+        .duplicate, in: index.tableName, index.name, rows: removed,
+        "\(counted(removed, "record")) of \(printable(entity)) are set aside: others have the same "
+          + properties.map(printable).joined(separator: ", "))
+    }
+  }
+
+  /// That another row with a lower key has the same values.
+  private func isDuplicate(_ index: IndexLayout) -> String {
+    let columns = index.columns.map { SQLText.identifier($0.name) }
+    let list = columns.joined(separator: ", ")
+    let conditions = columns.map { "\($0) IS NOT NULL" } + [index.condition.map { "(\($0))" }].compactMap(\.self)
+    let place = "FROM main.\(SQLText.identifier(index.tableName)) WHERE \(conditions.joined(separator: " AND "))"
+    // One pass over the table, whatever indexes there are.
+    return "o.Z_PK IN (SELECT Z_PK \(place)) AND o.Z_PK NOT IN (SELECT min(Z_PK) \(place) GROUP BY \(list))"
+  }
+
+  // MARK: References
+
+  /// A reference of a table: its column, the columns that go with it, and the table that it leads to.
+  private struct Reference {
+    let table: String
+    let key: PropertyKey
+    let column: String
+    let companions: [String]
+    let target: String
+  }
+
+  private var references: [Reference] {
+    layout.tables.flatMap { table in
+      table.columns.compactMap { column -> Reference? in
+        switch (column.role, column.role.property.flatMap { layout.storage(of: $0) }) {
+        case (.toOne(let key), .toOne(_, let entity, let order)):
+          let name = layout.model.entities[key.entityName]?.properties[key.name]?.relationship?.destinationEntityName
+          return name.flatMap { layout.entity(named: $0) }.map {
+            Reference(
+              table: table.name, key: key, column: column.name, companions: [entity, order].compactMap(\.self),
+              target: $0.tableName)
+          }
+        case (.owner(let key), .toManyByColumn(_, _, let order)):
+          return layout.entity(named: key.entityName).map {
+            Reference(
+              table: table.name, key: key, column: column.name, companions: [order].compactMap(\.self),
+              target: $0.tableName)
+          }
+        default: return nil
+        }
+      }
+    }
+  }
+
+  private mutating func cutDanglingReferences() throws {
+    for reference in references {
+      let column = "o.\(SQLText.identifier(reference.column))"
+      let cut = try self.cut(
+        reference,
+        where: "\(column) IS NOT NULL AND NOT EXISTS "
+          + "(SELECT 1 FROM main.\(SQLText.identifier(reference.target)) AS q WHERE q.Z_PK = \(column))")
+      guard cut > 0 else { continue }
+      note(
+        .danglingReference, in: reference.table, reference.column, rows: cut,
+        "\(counted(cut, "reference")) of \(printable(reference.key.description)) that lead to no record are cut")
+    }
+  }
+
+  private mutating func cut(_ reference: Reference, where condition: String) throws -> Int {
+    // What goes with the reference first: the condition is about the reference itself.
+    for companion in reference.companions {
+      _ = try change(companion, of: reference.table, to: "NULL", where: condition)
+    }
+    return try change(reference.column, of: reference.table, to: "NULL", where: condition)
+  }
+
+  private mutating func removeDanglingPairs() throws {
+    for join in layout.joinTables {
+      guard let own = layout.entity(named: join.relationship.entityName)?.tableName,
+        let other = layout.entity(named: join.inverse.entityName)?.tableName
+      else { continue }
+      let leads = [(join.sourceColumn, own), (join.destinationColumn, other)].map { column, table in
+        "EXISTS (SELECT 1 FROM main.\(SQLText.identifier(table)) AS q WHERE q.Z_PK = o.\(SQLText.identifier(column)))"
+      }
+      let removed = try setAside(join.name, .danglingPair, where: "NOT (\(leads.joined(separator: " AND ")))")
+      guard removed > 0 else { continue }
+      note(
+        .danglingPair, in: join.name, join.name, rows: removed,
+        "\(counted(removed, "pair")) of \(printable(join.relationship.description)) that lead to no record are set aside"
+      )
+    }
+  }
+
+  /// Where one of two records leads to the other and that leads nowhere, it leads back; where it leads elsewhere, the one is
+  /// cut.
+  private mutating func joinOneSidedRelationships() throws {
+    let pairs = references.compactMap { one -> (Reference, Reference)? in
+      guard let relationship = layout.model.entities[one.key.entityName]?.properties[one.key.name]?.relationship,
+        let inverse = side.inverse(of: relationship),
+        let other = references.first(where: { $0.key == inverse.key && $0.target == one.table })
+      else { return nil }
+      return (one, other)
+    }
+    var joined: [String: Int] = [:]
+    for (one, other) in pairs {
+      // A companion of the filled side would have to be made up.
+      guard other.companions.isEmpty else { continue }
+      let source =
+        "(SELECT min(q.Z_PK) FROM main.\(SQLText.identifier(one.table)) AS q "
+        + "WHERE q.\(SQLText.identifier(one.column)) = o.Z_PK)"
+      joined[other.column + "." + other.table, default: 0] += try change(
+        other.column, of: other.table, to: source,
+        where: "o.\(SQLText.identifier(other.column)) IS NULL AND \(source) IS NOT NULL")
+    }
+    for (one, other) in pairs {
+      let column = "o.\(SQLText.identifier(one.column))"
+      let cut = try self.cut(
+        one,
+        where: "\(column) IS NOT NULL AND NOT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(other.table)) AS q "
+          + "WHERE q.Z_PK = \(column) AND q.\(SQLText.identifier(other.column)) = o.Z_PK)")
+      let total = cut + (joined[one.column + "." + one.table] ?? 0)
+      guard total > 0 else { continue }
+      note(
+        .oneSidedRelationship, in: one.table, one.column, rows: total,
+        "\(counted(total, "reference")) of \(printable(one.key.description)) that only one of two records had are put right"
+      )
+    }
+  }
+
+  // MARK: Values
+
+  /// Gives mandatory attributes without a value the default of the model, and tells those that have none.
+  private mutating func giveMandatoryValues() throws {
+    for table in layout.tables {
+      for column in table.columns where hadColumn(column.name, in: table.name) {
+        guard let (path, key) = path(of: column) else { continue }
+        for (entity, property) in holders(of: path, key) {
+          guard !property.isOptional, let attribute = property.attribute, !attribute.isDerived else { continue }
+          try giveMandatoryValue(column, of: table, entity, property, attribute)
+        }
+      }
+    }
+  }
+
+  private mutating func giveMandatoryValue(
+    _ column: ColumnLayout, of table: TableLayout, _ entity: EntityLayout, _ property: StoredProperty,
+    _ attribute: Attribute
+  ) throws {
+    let condition = "o.Z_ENT = \(entity.number) AND o.\(column.sqlName) IS NULL"
+    let words = "\(printable(entity.name)).\(printable(property.path.description))"
+    let literal = attribute.defaultValue?.literal(isMarked: property.isMarked) ?? "NULL"
+    if literal != "NULL" {
+      let changed = try change(column.name, of: table.name, to: literal, where: condition)
+      guard changed > 0 else { return }
+      note(
+        .missingValue, in: table.name, column.name, rows: changed,
+        "\(counted(changed, "record")) without the mandatory \(words) get its default")
+      return
+    }
+    let place = "FROM main.\(SQLText.identifier(table.name)) AS o WHERE \(condition)"
+    let rows = try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0
+    guard rows > 0 else { return }
+    leaveOut(
+      .missingValue, in: table.name, column.name, rows: rows,
+      examples: try Int64.fetchAll(database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10"),
+      "\(words) is mandatory and has no default: \(counted(rows, "record")) have no value")
+  }
+
+  /// Computes derived attributes anew, since triggers did not run while records changed.
+  private mutating func renewDerivedValues() throws {
+    let derived = DerivedValues(layout: layout, side: side)
+    for table in layout.tables {
+      for column in table.columns where hadColumn(column.name, in: table.name) {
+        guard case .attribute(let key, _) = column.role, let entity = layout.entity(named: key.entityName),
+          let attribute = layout.model.entities[key.entityName]?.properties[key.name]?.attribute, attribute.isDerived,
+          attribute.filteringPredicate == nil, let text = attribute.derivationExpression,
+          let expression = DerivationExpression(text), expression != .now,
+          let value = derived.sql(of: expression, entity)
+        else { continue }
+        _ = try change(
+          column.name, of: table.name, to: value, where: "o.Z_ENT IN \(Array(entity.numbers).sqlList)")
+      }
+    }
+  }
+
+  // MARK: Looking
+
+  /// Whether any record or reference breaks a rule that a repair of records puts right; nothing is changed.
+  func hasRecordsToRepair() throws -> Bool {
+    guard account.scope == .data else { return false }
+    var conditions: [(table: String, condition: String)] = []
+    for index in layout.indexes {
+      guard case .uniqueness = index.purpose, layout.table(named: index.tableName) != nil else { continue }
+      conditions.append((index.tableName, isDuplicate(index)))
+    }
+    for reference in references {
+      let column = "o.\(SQLText.identifier(reference.column))"
+      let target = SQLText.identifier(reference.target)
+      conditions.append(
+        (
+          reference.table,
+          "\(column) IS NOT NULL AND NOT EXISTS (SELECT 1 FROM main.\(target) AS q WHERE q.Z_PK = \(column))"
+        ))
+      guard
+        let relationship = layout.model.entities[reference.key.entityName]?.properties[reference.key.name]?
+          .relationship,
+        let inverse = side.inverse(of: relationship),
+        let other = references.first(where: { $0.key == inverse.key && $0.target == reference.table })
+      else { continue }
+      conditions.append(
+        (
+          reference.table,
+          "\(column) IS NOT NULL AND NOT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(other.table)) AS q "
+            + "WHERE q.Z_PK = \(column) AND q.\(SQLText.identifier(other.column)) = o.Z_PK)"
+        ))
+    }
+    conditions += pairConditions + mandatoryConditions
+    for (table, condition) in conditions {
+      let found = try Bool.fetchOne(
+        database, sql: "SELECT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(table)) AS o WHERE \(condition))")
+      if found == true { return true }
+    }
+    return false
+  }
+
+  private var pairConditions: [(table: String, condition: String)] {
+    layout.joinTables.compactMap { join in
+      guard let own = layout.entity(named: join.relationship.entityName)?.tableName,
+        let other = layout.entity(named: join.inverse.entityName)?.tableName
+      else { return nil }
+      let leads = [(join.sourceColumn, own), (join.destinationColumn, other)].map { column, table in
+        "EXISTS (SELECT 1 FROM main.\(SQLText.identifier(table)) AS q WHERE q.Z_PK = o.\(SQLText.identifier(column)))"
+      }
+      return (join.name, "NOT (\(leads.joined(separator: " AND ")))")
+    }
+  }
+
+  private var mandatoryConditions: [(table: String, condition: String)] {
+    layout.tables.flatMap { table in
+      table.columns.flatMap { column -> [(table: String, condition: String)] in
+        guard let (path, key) = path(of: column) else { return [] }
+        return holders(of: path, key).compactMap { entity, property in
+          guard !property.isOptional, let attribute = property.attribute, !attribute.isDerived,
+            (attribute.defaultValue?.literal(isMarked: property.isMarked) ?? "NULL") != "NULL"
+          else { return nil }
+          return (table.name, "o.Z_ENT = \(entity.number) AND o.\(column.sqlName) IS NULL")
+        }
+      }
+    }
+  }
+}
+
+extension Bool? {
+  /// Whether it is true.
+  fileprivate var orFalse: Bool { self ?? false }
+}

@@ -1,0 +1,218 @@
+internal import Foundation
+internal import GRDB
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import StoreFiles
+
+extension RepairRun {
+  /// A row of `Z_PRIMARYKEY`.
+  struct KeyRow {
+    var name: String?
+    var parent: Int64?
+    var highest: Int64
+  }
+
+  // MARK: Numbers
+
+  /// Finds the hierarchies whose records bear other numbers than the model's.
+  ///
+  /// Where `Z_PRIMARYKEY` and the model disagree, the records decide: if all their numbers are the model's, the bookkeeping
+  /// alone is wrong; if all are those of `Z_PRIMARYKEY`, they get the model's.
+  ///
+  /// - Throws: `repair-refused` where neither is so, or where history or mirroring would have to follow.
+  mutating func resolveNumbers() throws {
+    let tables = Set(
+      drift.differences.compactMap { difference in
+        switch difference {
+        case .otherEntityNumber(let entity, _): entity.tableName
+        case .otherNumbersInRows(let table, _): table
+        default: nil
+        }
+      })
+    guard !tables.isEmpty else { return }
+    let rows = try keyRows()
+    for root in layout.entities
+    where root.isRoot && tables.contains(root.tableName) && foundTable(root.tableName) != nil {
+      let renumbering = try renumbering(of: root, rows)
+      if !renumbering.isEmpty { renumberings[root.tableName] = renumbering }
+    }
+    guard !renumberings.isEmpty else { return }
+    let list = renumberings.keys.sorted().map(printable).joined(separator: ", ")
+    let obstacle =
+      found.tables.keys.contains { StoreRebuild.isMirroring($0) }
+      ? "the store is mirrored to CloudKit" : found.tables["ACHANGE"] != nil ? "the store has persistent history" : nil
+    if let obstacle {
+      throw Self.refused(
+        "the records of \(list) have other entity numbers than the model, and \(obstacle), whose tables name entities "
+          + "by number",
+        hint: "Switch it off and remove its tables in a copy of the store, then repair that; this store is as it was.")
+    }
+  }
+
+  /// The new number of each number in the records of a hierarchy; empty where they are the model's.
+  private func renumbering(of root: EntityLayout, _ rows: [Int64: KeyRow]) throws -> [Int: Int] {
+    guard hadColumn("Z_ENT", in: root.tableName) else { return [:] }
+    let table = SQLText.identifier(root.tableName)
+    let values = try DatabaseValue.fetchAll(database, sql: "SELECT DISTINCT Z_ENT FROM \(table)")
+    let numbers = try values.map { value in
+      guard case .int64(let number) = value.storage else {
+        throw Self.refused("records of table \(printable(root.tableName)) have no entity number")
+      }
+      return Int(number)
+    }
+    var known: [Int: Int] = [:]
+    for entity in layout.entities where entity.rootName == root.name {
+      let own = rows.filter { isName($0.value.name, of: entity) }.keys
+      guard own.count < 2 else {
+        throw Self.refused("Z_PRIMARYKEY has several rows of entity \(printable(entity.name))")
+      }
+      if let number = own.first.flatMap({ Int(exactly: $0) }) { known[number] = entity.number }
+    }
+    let isModel = numbers.allSatisfy { root.numbers.contains($0) }
+    let isKnown = numbers.allSatisfy { known[$0] != nil }
+    if isKnown, numbers.allSatisfy({ known[$0] == $0 }) { return [:] }
+    switch (isModel, isKnown) {
+    case (true, false): return [:]
+    case (false, true): return known.filter { numbers.contains($0.key) && $0.key != $0.value }
+    case (true, true):
+      throw Self.refused(
+        "the numbers of entities in table \(printable(root.tableName)) are those of the model as well as of Z_PRIMARYKEY, "
+          + "and these differ, so that the entity of each record cannot be told")
+    case (false, false):
+      throw Self.refused(
+        "records of table \(printable(root.tableName)) have entity numbers that neither the model nor Z_PRIMARYKEY has")
+    }
+  }
+
+  /// Gives records, and the references that name an entity by number, the model's numbers.
+  mutating func renumberRecords() throws {
+    for (name, numbers) in renumberings.sorted(by: { $0.key < $1.key }) {
+      let changed = try renumber("Z_ENT", of: name, numbers)
+      note(
+        .entityNumbers, in: name, layout.table(named: name)?.rootEntityName ?? name, rows: changed,
+        "\(counted(changed, "record")) of table \(printable(name)) get the entity numbers of the model")
+      for table in layout.tables where foundTable(table.name) != nil {
+        for column in table.columns where hadColumn(column.name, in: table.name) {
+          guard case .toOneEntity(let key) = column.role,
+            let target = layout.model.entities[key.entityName]?.properties[key.name]?.relationship,
+            layout.entity(named: target.destinationEntityName)?.tableName == name
+          else { continue }
+          _ = try renumber(column.name, of: table.name, numbers)
+        }
+      }
+    }
+  }
+
+  private func renumber(_ column: String, of table: String, _ numbers: [Int: Int]) throws -> Int {
+    let name = SQLText.identifier(column)
+    let cases = numbers.sorted { $0.key < $1.key }.map { "WHEN \($0.key) THEN \($0.value)" }
+    try database.execute(
+      sql: "UPDATE \(SQLText.identifier(table)) SET \(name) = CASE \(name) \(cases.joined(separator: " ")) END "
+        + "WHERE \(name) IN \(numbers.keys.sorted().sqlList)")
+    return database.changesCount
+  }
+
+  // MARK: Z_PRIMARYKEY
+
+  /// The rows of `Z_PRIMARYKEY` by number; none where it is not there.
+  private func keyRows() throws -> [Int64: KeyRow] {
+    guard found.tables["Z_PRIMARYKEY"] != nil else { return [:] }
+    var result: [Int64: KeyRow] = [:]
+    let rows = try Row.fetchCursor(database, sql: "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY")
+    while let row = try rows.next() {
+      let values = Array(row.databaseValues)
+      guard case .int64(let number) = values[0].storage else { continue }
+      result[number] = KeyRow(
+        name: String.fromDatabaseValue(values[1]), parent: Int64.fromDatabaseValue(values[2]),
+        highest: Int64.fromDatabaseValue(values[3]) ?? 0)
+    }
+    return result
+  }
+
+  /// Whether a row's name is an entity's, or the one it was renamed from: Core Data leaves that in its row.
+  private func isName(_ name: String?, of entity: EntityLayout) -> Bool {
+    if name == entity.name { return true }
+    guard let name, layout.entity(named: name) == nil else { return false }
+    return layout.model.entities[entity.name]?.renamingIdentifier == name
+  }
+
+  /// Makes the rows of entities that are missing or wrong as the model has them; all others stay.
+  mutating func completePrimaryKeys() throws {
+    let rows = try keyRows()
+    var wrong: [(entity: EntityLayout, isMissing: Bool)] = []
+    for difference in drift.differences {
+      switch difference {
+      case .missingKeyRow(let entity, _): wrong.append((entity, true))
+      case .otherEntityNumber(let entity, _), .otherParentNumber(let entity, _), .otherEntityName(let entity, _):
+        wrong.append((entity, false))
+      default: continue
+      }
+    }
+    // All that is wrong goes first: rows may have each other's numbers.
+    for (entity, _) in wrong {
+      for (number, row) in rows where number == entity.number || isOwn(row, number, of: entity) {
+        try database.execute(sql: "DELETE FROM Z_PRIMARYKEY WHERE Z_ENT = ?", arguments: [number])
+      }
+    }
+    for (entity, isMissing) in wrong { try insert(entity, isMissing: isMissing, rows) }
+    let names = Set(wrong.map(\.entity.name))
+    for case .lowKeyMaximum(let root, _, _) in drift.differences where !names.contains(root.name) {
+      let highest = try highestKey(of: root, rows)
+      try database.execute(
+        sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?", arguments: [highest, root.number])
+      note(
+        .highestKey, in: "Z_PRIMARYKEY", root.name,
+        "the highest primary key of \(printable(root.name)) in Z_PRIMARYKEY becomes \(highest)")
+    }
+  }
+
+  private func isOwn(_ row: KeyRow, _ number: Int64, of entity: EntityLayout) -> Bool {
+    number < StoreRebuild.firstReservedNumber && isName(row.name, of: entity)
+  }
+
+  private mutating func insert(_ entity: EntityLayout, isMissing: Bool, _ rows: [Int64: KeyRow]) throws {
+    let highest = try highestKey(of: entity, rows)
+    try database.execute(
+      sql: "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, ?)",
+      arguments: [entity.number, entity.name, entity.parentNumber, highest])
+    note(
+      .primaryKeyRow, in: "Z_PRIMARYKEY", entity.name,
+      "the row of \(printable(entity.name)) in Z_PRIMARYKEY is \(isMissing ? "added" : "made as the model has it")"
+        + (entity.isRoot ? ", with the highest primary key \(highest)" : ""))
+  }
+
+  /// The highest primary key that a hierarchy has given out, as far as that is known.
+  private func highestKey(of entity: EntityLayout, _ rows: [Int64: KeyRow]) throws -> Int64 {
+    var highest: Int64 = 0
+    for (number, row) in rows
+    where isOwn(row, number, of: entity)
+      || (number == entity.number && !layout.entities.contains { isName(row.name, of: $0) })
+    {
+      highest = max(highest, row.highest)
+    }
+    guard entity.isRoot else { return highest }
+    let table = SQLText.identifier(entity.tableName)
+    highest = max(highest, try Int64.fetchOne(database, sql: "SELECT max(Z_PK) FROM \(table)") ?? 0)
+    // The history knows of records that are deleted: their keys are not given again.
+    if ["ZENTITY", "ZENTITYPK"].allSatisfy({ hadColumn($0, in: "ACHANGE") }) {
+      let noted = try Int64.fetchOne(
+        database, sql: "SELECT max(ZENTITYPK) FROM ACHANGE WHERE ZENTITY BETWEEN ? AND ?",
+        arguments: [entity.numbers.lowerBound, entity.numbers.upperBound])
+      highest = max(highest, noted ?? 0)
+    }
+    return highest
+  }
+
+  // MARK: Z_MODELCACHE
+
+  /// Puts the store's own model into the place of another one.
+  mutating func replaceModelCache() throws {
+    guard drift.differences.contains(.otherModelCached) else { return }
+    let bytes = Data(try layout.model.modelCache())
+    try database.execute(sql: "DELETE FROM Z_MODELCACHE")
+    try database.execute(sql: "INSERT INTO Z_MODELCACHE (Z_CONTENT) VALUES (?)", arguments: [bytes])
+    note(
+      .modelCache, in: "Z_MODELCACHE", account.versionName,
+      "the model that the store carries is replaced by that of its version")
+  }
+}

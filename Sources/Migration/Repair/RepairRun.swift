@@ -1,0 +1,202 @@
+internal import GRDB
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import StoreFiles
+
+/// The repair of a copy of a store, in one transaction on one connection: what the model promises and the copy lacks is
+/// added, whatever else is there stays.
+///
+/// `ALTER TABLE … ADD COLUMN` puts columns last; Core Data addresses columns by name (format section 3.5), and a store that it
+/// migrated in place has them last as well.
+struct RepairRun {
+  let database: Database
+  let layout: StoreLayout
+  let side: InferenceSide
+
+  /// The schema of the copy before the repair.
+  let found: SQLSchema
+
+  /// What it lacks.
+  let drift: StoreDrift
+
+  /// The records whose columns were added, by table: they get values together, because each is written anew.
+  var fillings: [Filling] = []
+
+  /// What has been done so far.
+  var account: RepairAccount
+
+  /// The old and the new number of entities whose records have other numbers than the model's, by table.
+  var renumberings: [String: [Int: Int]] = [:]
+
+  /// Attributes that got values, so that losing these again is nobody's loss.
+  var made = MadeValues()
+
+  /// Values for the records of some entities of a table.
+  struct Filling: Hashable {
+    let table: String
+    let column: String
+
+    /// An expression over the table's own columns.
+    let expression: String
+
+    /// The numbers of the entities; nil for all records.
+    let numbers: [Int]?
+  }
+
+  init(_ database: Database, _ entry: LayoutCache.Entry, version: String?, scope: RepairScope) throws {
+    self.database = database
+    layout = entry.layout
+    side = entry.side
+    found = try SQLSchema(database)
+    drift = try StoreDrift(in: database, of: entry.layout)
+    account = RepairAccount(version: version, scope: scope)
+  }
+
+  /// Repairs the copy, altogether or not at all; nothing is pushed to the disk.
+  ///
+  /// - Throws: `repair-refused` for what cannot be made good without guessing, or what SQLite reports.
+  mutating func run() throws {
+    try database.execute(sql: "BEGIN")
+    do {
+      // No code of the app's runs while its rows get values; triggers come back as they were.
+      let triggers = try dropTriggers()
+      try resolveNumbers()
+      try renumberRecords()
+      try addTables()
+      try addColumns()
+      try fillColumns()
+      try completePrimaryKeys()
+      try replaceModelCache()
+      try prepareAside()
+      try repairRecords()
+      try addIndexes()
+      try computeDerivedValues()
+      try restore(triggers)
+      try addTriggers()
+      tellRemarks()
+      try countRows()
+      try database.execute(sql: "COMMIT")
+    } catch {
+      // The first error is the one to report; the copy is thrown away.
+      try? database.execute(sql: "ROLLBACK")
+      throw error
+    }
+  }
+
+  /// Notes a change.
+  mutating func note(
+    _ kind: RepairAccount.Kind, in table: String, _ name: String, rows: Int? = nil, _ text: String
+  ) {
+    account.changes.append(.init(kind: kind, table: table, name: name, rows: rows, text: text))
+  }
+
+  /// Notes what stays as it is.
+  mutating func leaveOut(
+    _ kind: RepairAccount.Kind, in table: String, _ name: String, rows: Int? = nil, examples: [Int64] = [],
+    _ text: String
+  ) {
+    account.leftOut.append(.init(kind: kind, table: table, name: name, rows: rows, examples: examples, text: text))
+  }
+
+  /// The error for what cannot be repaired without guessing.
+  static func refused(_ detail: String, hint: String? = nil) -> MigrationError {
+    MigrationError(.repairRefused, operation: "repair the store", detail: detail, hint: hint)
+  }
+
+  /// A table of the copy, without regard to the case of letters.
+  func foundTable(_ name: String) -> SQLTable? {
+    if let table = found.tables[name] { return table }
+    return found.tables.values.first { $0.name.uppercased() == name.uppercased() }
+  }
+
+  /// Whether the copy had a column.
+  func hadColumn(_ column: String, in table: String) -> Bool {
+    foundTable(table)?.columns.contains { $0.name.uppercased() == column.uppercased() } == true
+  }
+
+  /// The number of records of a table.
+  func rows(of table: String) throws -> Int {
+    try Int.fetchOne(database, sql: "SELECT count(*) FROM \(SQLText.identifier(table))") ?? 0
+  }
+
+  mutating func countRows() throws {
+    account.rows = try layout.tables.reduce(0) { $0 + (try rows(of: $1.name)) }
+  }
+
+  // MARK: Tables
+
+  /// Adds the tables of hierarchies, of many-to-many relationships and of the bookkeeping.
+  private mutating func addTables() throws {
+    for difference in drift.differences {
+      let (kind, name): (RepairAccount.Kind, String)
+      switch difference {
+      case .missingTable(let table): (kind, name) = (.table, table.name)
+      case .missingJoinTable(let table): (kind, name) = (.joinTable, table.name)
+      case .missingBookkeepingTable(let table, _): (kind, name) = (.table, table)
+      default: continue
+      }
+      guard let statement = difference.statement else { continue }
+      try refuseTaken(name)
+      try database.execute(sql: statement)
+      let words = kind == .joinTable ? "join table" : "table"
+      note(kind, in: name, name, "\(words) \(printable(name)) is added, empty")
+    }
+  }
+
+  /// Refuses where something else has the name of a table: tables, views and indexes share their names.
+  private func refuseTaken(_ name: String) throws {
+    guard
+      let kind = try String.fetchOne(
+        database, sql: "SELECT type FROM sqlite_master WHERE upper(name) = upper(?) AND type <> 'trigger'",
+        arguments: [name])
+    else { return }
+    throw Self.refused(
+      "table \(printable(name)) is missing, and \(kind == "index" ? "an index" : "a \(printable(kind))") has its name",
+      hint: "Drop what has the name of the table, then run the same command again.")
+  }
+
+  // MARK: Triggers
+
+  private func dropTriggers() throws -> [String: String] {
+    for name in found.triggers.keys.sorted() {
+      try database.execute(sql: "DROP TRIGGER \(SQLText.quotedIdentifier(name))")
+    }
+    return found.triggers
+  }
+
+  /// Makes the triggers again that were there, word by word.
+  private func restore(_ triggers: [String: String]) throws {
+    for (name, statement) in triggers.sorted(by: { $0.key < $1.key }) {
+      do {
+        // One statement alone: a file may hold more in the place of one.
+        try database.makeStatement(sql: statement).execute()
+      } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR || error.resultCode == .SQLITE_MISUSE {
+        throw Self.refused(
+          "trigger \(printable(name)) of the app's cannot be made again",
+          hint: "Drop the trigger before the repair and make it again afterwards.")
+      }
+    }
+  }
+
+  private mutating func addTriggers() throws {
+    for case .missingTrigger(let trigger) in drift.differences {
+      try database.execute(sql: trigger.statement)
+      note(
+        .trigger, in: trigger.tableName, trigger.name,
+        "trigger \(printable(trigger.name)) of table \(printable(trigger.tableName)) is added")
+    }
+  }
+
+  // MARK: What is only told
+
+  /// Tells what no repair changes, such as columns of the app's that keep the framework from inserting.
+  mutating func tellRemarks() {
+    for remark in drift.remarks {
+      switch remark {
+      case .mandatoryColumn(let table, let column): leaveOut(.appColumn, in: table, column, remark.words)
+      case .otherType(let table, let column, _, _): leaveOut(.column, in: table, column, remark.words)
+      case .otherObject(let name, _): leaveOut(.otherObject, in: name, name, remark.words)
+      }
+    }
+  }
+}

@@ -1,0 +1,178 @@
+internal import StoreFiles
+
+/// What a store lacks of the model that its own metadata names, or has other than that model wants it.
+///
+/// Every difference can be made good without touching a value, unless it says otherwise; remarks cannot, and are told.
+public struct StoreDrift: Sendable, Hashable {
+  /// What has to be made good, in the order in which that can be done: tables, columns, indexes, triggers, bookkeeping.
+  public var differences: [Difference]
+
+  /// What is told beside it and changed by no repair.
+  public var remarks: [Remark]
+
+  /// A drift of these differences and remarks.
+  public init(differences: [Difference] = [], remarks: [Remark] = []) {
+    self.differences = differences
+    self.remarks = remarks
+  }
+
+  /// Whether the store has everything that its model wants.
+  public var isEmpty: Bool { differences.isEmpty }
+
+  /// Whether a table or column is missing, so that records of the model would not fit in.
+  public var concernsRecords: Bool {
+    differences.contains { difference in
+      switch difference {
+      case .missingTable, .missingJoinTable, .missingBookkeepingTable, .missingColumn, .missingJoinColumn: true
+      default: false
+      }
+    }
+  }
+}
+
+extension StoreDrift {
+  /// One thing that a store lacks or has wrong.
+  public enum Difference: Sendable, Hashable {
+    /// The table of a hierarchy of entities is not there.
+    case missingTable(TableLayout)
+
+    /// A join table is not there.
+    case missingJoinTable(JoinTableLayout)
+
+    /// One of the tables every Core Data store has is not there; the statement creates it.
+    case missingBookkeepingTable(name: String, statement: String)
+
+    /// A column of an entity's table is not there.
+    case missingColumn(table: String, column: ColumnLayout)
+
+    /// A column of a join table is not there; all of them are integers.
+    case missingJoinColumn(table: String, column: String, isKey: Bool)
+
+    /// No index does what this one would do.
+    case missingIndex(IndexLayout)
+
+    /// An R-tree index is not there.
+    case missingSpatialIndex(SpatialIndexLayout)
+
+    /// A trigger is not there.
+    case missingTrigger(TriggerLayout)
+
+    /// `Z_PRIMARYKEY` has no row of an entity; the highest key is that of its table, 0 for sub-entities.
+    case missingKeyRow(EntityLayout, highestKey: Int64)
+
+    /// The row of an entity in `Z_PRIMARYKEY` has another number than the model gives it.
+    case otherEntityNumber(EntityLayout, found: Int64)
+
+    /// The row of an entity in `Z_PRIMARYKEY` names another parent than the model.
+    case otherParentNumber(EntityLayout, found: Int64?)
+
+    /// The row of an entity's number in `Z_PRIMARYKEY` has a name that no entity of the model has; nil where it has none.
+    case otherEntityName(EntityLayout, found: String?)
+
+    /// `Z_MAX` is below the highest primary key of the hierarchy's table, so that the next insert would collide.
+    case lowKeyMaximum(EntityLayout, noted: Int64?, highestKey: Int64)
+
+    /// Rows of a hierarchy's table have numbers of entities that are not of that hierarchy in the model, ascending.
+    case otherNumbersInRows(table: String, numbers: [Int64])
+
+    /// The model in `Z_MODELCACHE` is not the one that the metadata names.
+    case otherModelCached
+  }
+
+  /// Something noteworthy that no repair changes.
+  public enum Remark: Sendable, Hashable {
+    /// A column that the model has not refuses NULL and has no default, so that the framework cannot insert a row.
+    case mandatoryColumn(table: String, column: String)
+
+    /// A column is declared with another type than the model's.
+    case otherType(table: String, column: String, expected: String, found: String)
+
+    /// Under the name of an expected object there is one that does something else.
+    case otherObject(name: String, kind: String)
+  }
+}
+
+extension StoreDrift.Difference {
+  /// A stable word for programs; part of the command line's contract.
+  public var code: String {
+    switch self {
+    case .missingTable, .missingBookkeepingTable: "missing-table"
+    case .missingJoinTable: "missing-join-table"
+    case .missingColumn, .missingJoinColumn: "missing-column"
+    case .missingIndex(let index): index.isUnique ? "missing-unique-index" : "missing-index"
+    case .missingSpatialIndex: "missing-spatial-index"
+    case .missingTrigger: "missing-trigger"
+    case .missingKeyRow: "missing-key-row"
+    case .otherParentNumber, .otherEntityName: "wrong-key-row"
+    case .otherEntityNumber, .otherNumbersInRows: "other-entity-number"
+    case .lowKeyMaximum: "low-key-maximum"
+    case .otherModelCached: "other-model-cached"
+    }
+  }
+
+  /// The table, join table or index that is concerned; nil where the bookkeeping alone is.
+  public var objectName: String? {
+    switch self {
+    case .missingTable(let table): table.name
+    case .missingJoinTable(let table): table.name
+    case .missingBookkeepingTable(let name, _): name
+    case .missingColumn(let table, let column): "\(table).\(column.name)"
+    case .missingJoinColumn(let table, let column, _): "\(table).\(column)"
+    case .missingIndex(let index): index.name
+    case .missingSpatialIndex(let index): index.name
+    case .missingTrigger(let trigger): trigger.name
+    case .otherNumbersInRows(let table, _): table
+    case .missingKeyRow, .otherEntityNumber, .otherParentNumber, .otherEntityName, .lowKeyMaximum, .otherModelCached:
+      nil
+    }
+  }
+
+  /// The entity that is concerned, where there is one.
+  public var entityName: String? {
+    switch self {
+    case .missingTable(let table): table.rootEntityName
+    case .missingJoinTable(let table): table.relationship.entityName
+    case .missingColumn(_, let column): column.role.property?.entityName
+    case .missingSpatialIndex(let index): index.entityName
+    case .missingTrigger(let trigger): trigger.derivedAttribute?.entityName
+    case .missingKeyRow(let entity, _), .otherEntityNumber(let entity, _), .otherParentNumber(let entity, _),
+      .otherEntityName(let entity, _), .lowKeyMaximum(let entity, _, _):
+      entity.name
+    case .missingIndex(let index): index.purpose.entityName
+    case .missingBookkeepingTable, .missingJoinColumn, .otherNumbersInRows, .otherModelCached: nil
+    }
+  }
+
+  /// The statement that makes it good, where one statement does and no row is concerned.
+  ///
+  /// A column that is added has NULL in every row, as one that a migration adds without a default.
+  public var statement: String? {
+    switch self {
+    case .missingTable(let table): table.statement
+    case .missingJoinTable(let table): table.statement
+    case .missingBookkeepingTable(_, let statement): statement
+    case .missingColumn(let table, let column):
+      column.role == .primaryKey
+        ? nil : "ALTER TABLE \(SQLText.identifier(table)) ADD COLUMN \(column.sqlName) \(column.type.rawValue)"
+    case .missingJoinColumn(let table, let column, let isKey):
+      isKey ? nil : "ALTER TABLE \(SQLText.identifier(table)) ADD COLUMN \(SQLText.identifier(column)) INTEGER"
+    case .missingIndex(let index): index.statement
+    case .missingSpatialIndex(let index): index.statement
+    case .missingTrigger(let trigger): trigger.statement
+    case .missingKeyRow, .otherEntityNumber, .otherParentNumber, .otherEntityName, .lowKeyMaximum,
+      .otherNumbersInRows, .otherModelCached:
+      nil
+    }
+  }
+}
+
+extension IndexLayout.Purpose {
+  /// The entity whose declaration asks for the index; nil for those that follow from the layout.
+  fileprivate var entityName: String? {
+    switch self {
+    case .toOne(let key): key.entityName
+    case .entityNumber, .joinTable: nil
+    case .fetch(let entityName, _), .uniqueness(let entityName, _): entityName
+    }
+  }
+}

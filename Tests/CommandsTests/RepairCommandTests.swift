@@ -1,0 +1,95 @@
+import Foundation
+import GRDB
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+/// `lazaret repair` as its users run it.
+struct RepairCommandTests {
+  /// A store of the current version with two records, changed by SQL.
+  private func makeStore(_ desk: Desk, _ statements: String...) throws -> String {
+    try desk.makeStore()
+    try change(
+      desk.store,
+      [
+        "INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZNAME, ZCOLOR) VALUES (1, 1, 1, 'one', 'red'), (7, 1, 1, 'two', NULL)",
+        "UPDATE Z_PRIMARYKEY SET Z_MAX = 7",
+      ] + statements)
+    return desk.store
+  }
+
+  private func change(_ store: String, _ statements: [String]) throws {
+    let queue = try DatabaseQueue(path: store)
+    try queue.writeWithoutTransaction { database in
+      for statement in statements { try database.execute(sql: statement) }
+      try database.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+    }
+    try queue.close()
+  }
+
+  private func rows(_ sql: String, _ store: String) throws -> [String] {
+    let queue = try DatabaseQueue(path: store)
+    defer { try? queue.close() }
+    return try queue.read { try String.fetchAll($0, sql: sql) }
+  }
+
+  private func object(_ output: String) throws -> [String: Any] { try #require(try json(output) as? [String: Any]) }
+
+  @Test func aDryRunSaysWhatTheRepairDoes() throws {
+    let desk = try Desk()
+    let store = try makeStore(
+      desk, "ALTER TABLE ZCAR DROP COLUMN ZCOLOR", "DROP INDEX Z_Car_UNIQUE_name", "DELETE FROM Z_PRIMARYKEY")
+    let before = try FolderContents(of: desk.folder.path)
+    let dry = try desk.lazaret("repair", store, "--model", desk.model, "--dry-run", "--json")
+    #expect(dry.status == 0, "\(dry.errors)")
+    #expect(try FolderContents(of: desk.folder.path) == before)
+    let wet = try desk.lazaret("repair", store, "--model", desk.model, "--json")
+    #expect(wet.status == 0, "\(wet.errors)")
+    let (plan, outcome) = (try object(dry.output), try object(wet.output))
+    #expect(plan["dryRun"] as? Bool == true && outcome["dryRun"] as? Bool == false)
+    let changes = try #require(outcome["changes"] as? [[String: Any]])
+    #expect(changes.compactMap { $0["kind"] as? String } == ["column", "primary-key-row", "unique-index"])
+    #expect(changes as NSArray == (plan["changes"] as? [[String: Any]] ?? []) as NSArray)
+    #expect(outcome["version"] as? String == "V2" && outcome["rows"] as? Int == 2)
+    #expect(try rows("SELECT Z_PK || ZNAME || ifnull(ZCOLOR, '-') FROM ZCAR ORDER BY 1", store) == ["1one-", "7two-"])
+    #expect(try rows("SELECT Z_ENT || Z_NAME || Z_MAX FROM Z_PRIMARYKEY", store) == ["1Car7"])
+    let backup = try #require(outcome["backup"] as? String)
+    #expect(try rows("SELECT Z_PK || ZNAME FROM ZCAR ORDER BY 1", backup) == ["1one", "7two"])
+    let inspected = try object(try desk.lazaret("inspect", store, "--model", desk.model, "--json").output)
+    #expect(inspected["verdict"] as? String == "compatible")
+  }
+
+  @Test func aStoreThatLacksNothingIsLeftAlone() throws {
+    let desk = try Desk()
+    let store = try makeStore(desk)
+    let before = try FolderContents(of: desk.folder.path)
+    let result = try desk.lazaret("repair", store, "--model", desk.model)
+    #expect(result.status == 0 && result.output.contains("there is nothing to repair"), "\(result.output)")
+    #expect(try FolderContents(of: desk.folder.path) == before)
+  }
+
+  @Test func anIndexThatCannotBeAddedIsTheExitCode() throws {
+    let desk = try Desk()
+    let store = try makeStore(
+      desk, "DROP INDEX Z_Car_UNIQUE_name", "UPDATE ZCAR SET ZNAME = 'same'", "DELETE FROM Z_PRIMARYKEY")
+    let result = try desk.lazaret("repair", store, "--model", desk.model)
+    #expect(result.status == 2, "\(result.errors)")
+    #expect(
+      result.output.contains("is left out: 2 records have values that others have too (1, 7)"), "\(result.output)")
+    #expect(try rows("SELECT Z_PK || ZNAME FROM ZCAR ORDER BY 1", store) == ["1same", "7same"])
+  }
+
+  @Test func whatIsNotRepairedIsToldWithTheWayOut() throws {
+    let desk = try Desk()
+    let plain = try desk.lazaret("repair", try makeStore(desk), "--model", desk.folder.appending("Cars.sql").string)
+    #expect(plain.status == 64 && plain.errors.contains("lists what it lacks"), "\(plain.errors)")
+    let missing = try desk.lazaret("repair", "Stores/None.sqlite", "--model", desk.model)
+    #expect(missing.status == 1 && missing.errors.contains("[file-not-found]"), "\(missing.errors)")
+    try change(desk.store, ["UPDATE ZCAR SET Z_ENT = 77"])
+    let refused = try desk.lazaret("repair", desk.store, "--model", desk.model, "--json")
+    #expect(refused.status == 1)
+    let error = try #require(try object(refused.errors)["error"] as? [String: Any])
+    #expect(error["code"] as? String == "repair-refused")
+  }
+}

@@ -1,0 +1,102 @@
+import Examination
+import PersistentStore
+import SQLiteFormat
+import TestSupport
+import Testing
+
+/// Stores with sound pages that lack something of the model that their metadata names.
+struct DriftVerdictTests {
+  /// Something that is taken from a sound store by SQL, and the codes of what is missing then.
+  struct Loss: Sendable, CustomTestStringConvertible {
+    var name: String
+    var codes: [String]
+    var statement: String
+    var testDescription: String { name }
+  }
+
+  static let losses = [
+    Loss(name: "a column", codes: ["missing-column"], statement: "ALTER TABLE ZCAR DROP COLUMN ZDOORS"),
+    Loss(name: "a table", codes: ["missing-table"], statement: "DROP TABLE ZPERSON"),
+    Loss(
+      name: "a row of Z_PRIMARYKEY", codes: ["missing-key-row"],
+      statement: "DELETE FROM Z_PRIMARYKEY WHERE Z_NAME = 'Car'"),
+    Loss(
+      name: "the highest key", codes: ["low-key-maximum"],
+      statement: "UPDATE Z_PRIMARYKEY SET Z_MAX = 11 WHERE Z_NAME = 'Car'"),
+    Loss(
+      name: "a parent", codes: ["wrong-key-row"],
+      statement: "UPDATE Z_PRIMARYKEY SET Z_SUPER = 1 WHERE Z_NAME = 'Person'"),
+    Loss(
+      name: "the name of an entity", codes: ["wrong-key-row"],
+      statement: "UPDATE Z_PRIMARYKEY SET Z_NAME = 'Boat' WHERE Z_NAME = 'Person'"),
+    Loss(
+      name: "a number in Z_PRIMARYKEY", codes: ["other-entity-number"],
+      statement: "UPDATE Z_PRIMARYKEY SET Z_ENT = 9 WHERE Z_NAME = 'Person'"),
+    Loss(
+      name: "the numbers of the last rows", codes: ["other-entity-number"],
+      statement: "UPDATE ZCAR SET Z_ENT = 7 WHERE Z_PK > 9"),
+  ]
+
+  @Test("What is missing is named, and nothing else", arguments: losses)
+  func named(_ loss: Loss) throws {
+    let folder = try TemporaryFolder()
+    let path = try Specimen.sound().running(loss.statement, "PRAGMA wal_checkpoint(TRUNCATE)").place(in: folder)
+    for model in [Models.bundle(), nil] {
+      for depth in Examination.Depth.allCases {
+        let examination = try examiner().look(path, model, depth, counting: false)
+        #expect(examination.verdict == .repairable)
+        #expect(examination.reason.code == "repairable")
+        #expect(examination.drift?.differences.map(\.code) == loss.codes)
+        #expect(examination.health.integrity?.isSound == true)
+        #expect(!examination.reason.words.contains(Specimen.secret))
+      }
+    }
+  }
+
+  @Test("A number that only a row in the middle has is found by counting")
+  func middle() throws {
+    let folder = try TemporaryFolder()
+    let path = try Specimen.sound().running(
+      "UPDATE ZCAR SET Z_ENT = 7 WHERE Z_PK = 6", "PRAGMA wal_checkpoint(TRUNCATE)"
+    ).place(in: folder)
+    #expect(try examiner().look(path, Models.bundle(), .quick, counting: false).verdict == .compatible)
+    let counted = try examiner().look(path, Models.bundle(), .quick, counting: true)
+    #expect(counted.verdict == .repairable)
+    #expect(counted.drift?.differences.map(\.code) == ["other-entity-number"])
+  }
+
+  @Test("An outdated store stays outdated, and what it lacks is told beside")
+  func outdated() throws {
+    let folder = try TemporaryFolder()
+    let path = try Specimen.store(Models.second, cached: nil).running(
+      "ALTER TABLE ZCAR DROP COLUMN ZDOORS", "PRAGMA wal_checkpoint(TRUNCATE)"
+    ).place(in: folder)
+    let examination = try examiner().look(path, Models.bundle(), .quick, counting: false)
+    #expect(examination.verdict == .outdated)
+    #expect(examination.drift?.differences.map(\.code) == ["missing-column"])
+  }
+
+  @Test("A damaged store stays damaged")
+  func damaged() throws {
+    let folder = try TemporaryFolder()
+    let path = try Specimen.sound(cars: 400).losingLeaf(of: "ZCAR").running(
+      "DROP TABLE ZPERSON", "PRAGMA wal_checkpoint(TRUNCATE)"
+    ).place(in: folder)
+    #expect(try examiner().look(path, Models.bundle(), .quick, counting: false).verdict == .damaged)
+  }
+
+  @Test("More than the model has is no drift, but a column that refuses NULL is told")
+  func surplus() throws {
+    let folder = try TemporaryFolder()
+    let path = try Specimen.sound(cars: 0).running(
+      "CREATE TABLE own(a)", "CREATE INDEX own_index ON ZCAR(ZNAME)",
+      "ALTER TABLE ZPERSON ADD COLUMN ZOWN VARCHAR NOT NULL DEFAULT (lower('A'))",
+      "DROP TABLE ZCAR",
+      "CREATE TABLE ZCAR (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZDOORS INTEGER, ZNAME VARCHAR, ZX INT NOT NULL)",
+      "PRAGMA wal_checkpoint(TRUNCATE)"
+    ).place(in: folder)
+    let examination = try examiner().look(path, Models.bundle(), .quick, counting: false)
+    #expect(examination.verdict == .compatible)
+    #expect(examination.drift?.remarks.map(\.code) == ["mandatory-column"])
+  }
+}

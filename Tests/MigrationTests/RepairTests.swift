@@ -1,0 +1,354 @@
+import GRDB
+import ManagedObjectModel
+import Migration
+import PersistentStore
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+/// Stores that lack something of their own model: it is added, and nothing that is there is lost.
+struct RepairTests {
+  static let current = model(
+    entity(
+      "Vehicle", attribute("maker", optional: false), attribute("plate"), attribute("photo", .binary, external: true),
+      toOne("owner", "Person", inverse: "vehicles"), toMany("tags", "Tag", inverse: "vehicles"), abstract: true),
+    entity("Car", attribute("doors", .integer16, default: .integer(4)), parent: "Vehicle"),
+    entity("Bike", attribute("hasSidecar", .boolean), parent: "Vehicle"),
+    entity(
+      "Person", attribute("email"), attribute("name", optional: false), toMany("vehicles", "Vehicle", inverse: "owner"),
+      unique: [["email"]]),
+    entity("Tag", attribute("label"), toMany("vehicles", "Vehicle", inverse: "tags")))
+
+  /// The entities' numbers: Person 1, Tag 2, Vehicle 3, Bike 4, Car 5.
+  static func scene(_ more: String...) throws -> MigrationScene {
+    let join = try #require(try StoreLayout(current).joinTables.first)
+    let pairs = join.relationship.entityName == "Tag" ? "(1, 2), (1, 7)" : "(2, 1), (7, 1)"
+    let scene = try MigrationScene(
+      current,
+      """
+      INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZEMAIL, ZNAME) VALUES (1, 1, 2, 'a@example.org', 'Ann'),
+      (2, 1, 1, NULL, 'Bob'), (9, 1, 1, 'c@example.org', 'Cid')
+      """,
+      """
+      INSERT INTO ZVEHICLE (Z_PK, Z_ENT, Z_OPT, ZMAKER, ZPLATE, ZPHOTO, ZOWNER, ZDOORS, ZHASSIDECAR) VALUES
+      (2, 5, 1, 'Fiat', 'X 1', x'0102', 1, 3, NULL), (5, 5, 4, 'Opel', NULL, NULL, NULL, 5, NULL),
+      (7, 4, 1, 'Ural', 'X 3', NULL, 9, NULL, 1)
+      """,
+      "INSERT INTO ZTAG (Z_PK, Z_ENT, Z_OPT, ZLABEL) VALUES (1, 2, 1, 'old')",
+      "INSERT INTO \(join.name) (\(join.sourceColumn), \(join.destinationColumn)) VALUES \(pairs)")
+    try change(scene, more)
+    return scene
+  }
+
+  static func change(_ scene: MigrationScene, _ statements: [String]) throws {
+    let store = try PersistentStore(opening: scene.store)
+    try store.write { database in for statement in statements { try database.execute(sql: statement) } }
+    try store.close()
+  }
+
+  /// What a store holds, table by table, as SQLite tells it; columns and tables that a drift takes away are left out.
+  private static func contents(
+    _ path: FilePath, without columns: Set<String> = [], tables left: Set<String> = []
+  ) throws -> [String: [String]] {
+    let queue = try DatabaseQueue(path: path.string)
+    defer { try? queue.close() }
+    return try queue.read { database in
+      var result: [String: [String]] = [:]
+      let tables = try String.fetchAll(
+        database,
+        sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN ('Z_PRIMARYKEY', 'Z_MODELCACHE')")
+      for table in tables where !left.contains(table) {
+        let names = try String.fetchAll(database, sql: "SELECT name FROM pragma_table_info('\(table)') ORDER BY name")
+          .filter { !columns.contains("\(table).\($0)") }
+        let list = names.map { "quote(\"\($0)\")" }.joined(separator: " || '|' || ")
+        result[table] = try String.fetchAll(database, sql: "SELECT \(list) FROM \"\(table)\" ORDER BY 1")
+      }
+      return result
+    }
+  }
+
+  /// The names of everything in a schema, and the columns of its tables.
+  private static func objects(_ path: FilePath) throws -> Set<String> {
+    let queue = try DatabaseQueue(path: path.string)
+    defer { try? queue.close() }
+    return try queue.read { database in
+      Set(
+        try String.fetchAll(
+          database,
+          sql: """
+            SELECT type || ' ' || name FROM sqlite_master WHERE name NOT LIKE 'sqlite%' UNION ALL
+            SELECT 'column ' || m.name || '.' || c.name || ' ' || c.type FROM sqlite_master AS m, pragma_table_info(m.name)
+            AS c WHERE m.type = 'table'
+            """))
+    }
+  }
+
+  private static func single<Value: DatabaseValueConvertible>(_ sql: String, in path: FilePath) throws -> Value? {
+    let queue = try DatabaseQueue(path: path.string)
+    defer { try? queue.close() }
+    return try queue.read { try Value.fetchOne($0, sql: sql) }
+  }
+
+  struct Drift: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let statements: [String]
+    var columns: Set<String> = []
+    var tables: Set<String> = []
+
+    /// The kinds of what is added.
+    let kinds: [RepairAccount.Kind]
+  }
+
+  static let joinName: String = (try? StoreLayout(current).joinTables.first?.name) ?? ""
+
+  static let drifts = [
+    Drift(
+      testDescription: "one column", statements: ["ALTER TABLE ZVEHICLE DROP COLUMN ZPLATE"],
+      columns: ["ZVEHICLE.ZPLATE"], kinds: [.column]),
+    Drift(
+      testDescription: "columns of several tables",
+      statements: [
+        "ALTER TABLE ZVEHICLE DROP COLUMN ZHASSIDECAR", "ALTER TABLE ZVEHICLE DROP COLUMN ZMAKER",
+        "ALTER TABLE ZTAG DROP COLUMN ZLABEL",
+      ], columns: ["ZVEHICLE.ZHASSIDECAR", "ZVEHICLE.ZMAKER", "ZTAG.ZLABEL"], kinds: [.column, .column, .column]),
+    Drift(
+      testDescription: "a column with a default", statements: ["ALTER TABLE ZVEHICLE DROP COLUMN ZDOORS"],
+      columns: ["ZVEHICLE.ZDOORS"], kinds: [.column]),
+    Drift(
+      testDescription: "a reference and its index",
+      statements: ["DROP INDEX ZVEHICLE_ZOWNER_INDEX", "ALTER TABLE ZVEHICLE DROP COLUMN ZOWNER"],
+      columns: ["ZVEHICLE.ZOWNER"], kinds: [.column, .index]),
+    Drift(testDescription: "a table", statements: ["DROP TABLE ZTAG"], tables: ["ZTAG"], kinds: [.table]),
+    Drift(
+      testDescription: "a join table", statements: ["DROP TABLE \(joinName)"], tables: [joinName],
+      kinds: [.joinTable, .index]),
+    Drift(
+      testDescription: "a unique index", statements: ["DROP INDEX Z_Person_UNIQUE_email"], kinds: [.uniqueIndex]),
+    Drift(
+      testDescription: "a key row", statements: ["DELETE FROM Z_PRIMARYKEY WHERE Z_NAME = 'Person'"],
+      kinds: [.primaryKeyRow]),
+    Drift(
+      testDescription: "the key row of a sub-entity", statements: ["DELETE FROM Z_PRIMARYKEY WHERE Z_NAME = 'Car'"],
+      kinds: [.primaryKeyRow]),
+    Drift(
+      testDescription: "all key rows", statements: ["DELETE FROM Z_PRIMARYKEY"],
+      kinds: Array(repeating: .primaryKeyRow, count: 5)),
+    Drift(
+      testDescription: "a low maximum", statements: ["UPDATE Z_PRIMARYKEY SET Z_MAX = 3 WHERE Z_NAME = 'Person'"],
+      kinds: [.highestKey]),
+    Drift(
+      testDescription: "a wrong number in Z_PRIMARYKEY alone",
+      statements: ["UPDATE Z_PRIMARYKEY SET Z_ENT = 40 WHERE Z_NAME = 'Tag'"], kinds: [.primaryKeyRow]),
+    Drift(
+      testDescription: "a wrong parent", statements: ["UPDATE Z_PRIMARYKEY SET Z_SUPER = 1 WHERE Z_NAME = 'Car'"],
+      kinds: [.primaryKeyRow]),
+    Drift(
+      testDescription: "the whole of Z_PRIMARYKEY", statements: ["DROP TABLE Z_PRIMARYKEY"],
+      kinds: [.table] + Array(repeating: .primaryKeyRow, count: 5)),
+  ]
+
+  @Test(arguments: drifts)
+  func whatIsMissingIsAddedAndNothingIsLost(drift: Drift) throws {
+    let (scene, fresh) = (try Self.scene(), try Self.scene())
+    try Self.change(scene, drift.statements)
+    let before = try Self.contents(scene.store, without: drift.columns, tables: drift.tables)
+    let metadata: String? = try Self.single("SELECT hex(Z_PLIST) || Z_UUID FROM Z_METADATA", in: scene.store)
+    let untouched = try FolderContents(of: scene.folder.path)
+    let migrator = Migrator(try bundle(Self.current), surroundings: .still())
+    let plan = try migrator.planRepair(scene.store)
+    #expect(try FolderContents(of: scene.folder.path) == untouched)
+    let result = try migrator.repair(scene.store)
+    #expect(result.repair == plan && result.steps.isEmpty)
+    #expect(
+      plan.changes.map(\.kind).sorted { $0.rawValue < $1.rawValue } == drift.kinds.sorted { $0.rawValue < $1.rawValue })
+    // No row and no value is lost, and the original is kept as it was.
+    #expect(try Self.contents(scene.store, without: drift.columns, tables: drift.tables) == before)
+    let backup = try #require(result.backup)
+    #expect(try Self.contents(backup) == before)
+    // Everything of a fresh store is there.
+    #expect(try Self.objects(scene.store).isSuperset(of: try Self.objects(fresh.store)))
+    let check: String? = try Self.single("PRAGMA integrity_check", in: scene.store)
+    #expect(check == "ok")
+    #expect(try Self.single("SELECT hex(Z_PLIST) || Z_UUID FROM Z_METADATA", in: scene.store) == metadata)
+    #expect(
+      try scene.rows("SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY ORDER BY 1")
+        == fresh.rows("SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY ORDER BY 1"))
+    // Once is enough.
+    let again = try migrator.repair(scene.store)
+    #expect(again.isNothing && again.backup == nil)
+  }
+
+  @Test func aNewColumnHasWhatALightweightMigrationGives() throws {
+    let scene = try Self.scene("ALTER TABLE ZVEHICLE DROP COLUMN ZDOORS", "ALTER TABLE ZVEHICLE DROP COLUMN ZMAKER")
+    let result = try Migrator(try bundle(Self.current), surroundings: .still()).repair(scene.store)
+    #expect(
+      try scene.rows("SELECT Z_PK, ZDOORS, ZMAKER, ZPLATE FROM ZVEHICLE ORDER BY 1")
+        == ["2|4|NULL|X 1", "5|4|NULL|NULL", "7|NULL|NULL|X 3"])
+    // What is mandatory and has no default is told.
+    let left = try #require(result.repair?.leftOut.first)
+    #expect(left.kind == .missingValue && left.rows == 3 && left.examples == [2, 5, 7])
+    #expect(result.repair?.changes.first { $0.name == "ZDOORS" }?.rows == 2)
+  }
+
+  @Test func aUniqueIndexWhoseRecordsCollideIsLeftOut() throws {
+    let scene = try Self.scene(
+      "DROP INDEX Z_Person_UNIQUE_email", "UPDATE ZPERSON SET ZEMAIL = 'a@example.org' WHERE Z_PK = 9",
+      "ALTER TABLE ZTAG DROP COLUMN ZLABEL")
+    let migrator = Migrator(try bundle(Self.current), surroundings: .still())
+    let result = try migrator.repair(scene.store)
+    #expect(result.repair?.changes.map(\.kind) == [.column])
+    let left = try #require(result.repair?.leftOut.first)
+    #expect(left.kind == .uniqueIndex && left.rows == 2 && left.examples == [1, 9])
+    #expect(
+      try scene.rows("SELECT Z_PK, ZEMAIL FROM ZPERSON ORDER BY 1") == ["1|a@example.org", "2|NULL", "9|a@example.org"])
+    // Nothing else is missing: the store stays, and the same is told.
+    let before = try FileSystem().contents(of: scene.store, limit: 1 << 24)
+    #expect(try migrator.planRepair(scene.store).leftOut == result.repair?.leftOut)
+    #expect(try migrator.repair(scene.store).isNothing)
+    #expect(try FileSystem().contents(of: scene.store, limit: 1 << 24) == before)
+  }
+
+  @Test func whatTheAppAddedStays() throws {
+    let scene = try Self.scene(
+      "CREATE TABLE own (k INTEGER PRIMARY KEY, v TEXT COLLATE NOCASE)", "INSERT INTO own VALUES (3, 'Ä'), (8, x'00')",
+      "CREATE TABLE pairs (a, b, PRIMARY KEY (a, b)) WITHOUT ROWID", "INSERT INTO pairs VALUES (1, 'x'), (1, 2.0)",
+      "ALTER TABLE ZPERSON ADD COLUMN nickname TEXT NOT NULL DEFAULT 'none'", "CREATE INDEX fast ON ZPERSON (ZNAME)",
+      "CREATE VIEW people AS SELECT ZNAME FROM ZPERSON",
+      "CREATE TRIGGER noted AFTER UPDATE ON ZVEHICLE BEGIN INSERT INTO own (v) VALUES ('changed'); END",
+      "ALTER TABLE ZVEHICLE DROP COLUMN ZDOORS")
+    let before = try Self.contents(scene.store, without: ["ZVEHICLE.ZDOORS"])
+    let objects = try Self.objects(scene.store)
+    _ = try Migrator(try bundle(Self.current), surroundings: .still()).repair(scene.store)
+    // The trigger has not run while the doors were counted.
+    #expect(try Self.contents(scene.store, without: ["ZVEHICLE.ZDOORS"]) == before)
+    #expect(try Self.objects(scene.store).isSuperset(of: objects))
+  }
+
+  @Test func aColumnThatKeepsTheFrameworkFromInsertingIsTold() throws {
+    let scene = try Self.scene(
+      "CREATE TABLE made (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, own INTEGER NOT NULL)",
+      "INSERT INTO made SELECT Z_PK, Z_ENT, Z_OPT, 1 FROM ZTAG", "DROP TABLE ZTAG", "ALTER TABLE made RENAME TO ZTAG")
+    let result = try Migrator(try bundle(Self.current), surroundings: .still()).repair(scene.store)
+    #expect(result.repair?.changes.map(\.name) == ["ZLABEL"])
+    #expect(result.repair?.leftOut.map(\.kind) == [.appColumn])
+    #expect(try scene.rows("SELECT Z_PK, own, ZLABEL FROM ZTAG") == ["1|1|NULL"])
+  }
+
+  // MARK: Numbers
+
+  @Test func recordsWithTheNumbersOfZPrimaryKeyGetTheModels() throws {
+    let scene = try Self.scene(
+      "UPDATE Z_PRIMARYKEY SET Z_ENT = Z_ENT + 100, Z_SUPER = CASE Z_SUPER WHEN 0 THEN 0 ELSE Z_SUPER + 100 END",
+      "UPDATE ZPERSON SET Z_ENT = Z_ENT + 100", "UPDATE ZTAG SET Z_ENT = Z_ENT + 100",
+      "UPDATE ZVEHICLE SET Z_ENT = Z_ENT + 100")
+    let result = try Migrator(try bundle(Self.current), surroundings: .still()).repair(scene.store)
+    #expect(result.repair?.changes.filter { $0.kind == .entityNumbers }.map(\.rows) == [3, 1, 3])
+    #expect(
+      try scene.rows("SELECT Z_PK, Z_ENT, ZMAKER FROM ZVEHICLE ORDER BY 1") == ["2|5|Fiat", "5|5|Opel", "7|4|Ural"])
+    #expect(
+      try scene.rows("SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY ORDER BY 1") == [
+        "1|Person|0|9", "2|Tag|0|1", "3|Vehicle|0|7", "4|Bike|3|0", "5|Car|3|0",
+      ])
+  }
+
+  @Test(arguments: [
+    "CREATE TABLE ACHANGE (Z_PK INTEGER PRIMARY KEY, ZENTITY INTEGER, ZENTITYPK INTEGER)",
+    "CREATE TABLE ANSCKEVENT (a)",
+  ])
+  func renumberingUnderHistoryOrMirroringIsRefused(table: String) throws {
+    let scene = try Self.scene(
+      table, "UPDATE Z_PRIMARYKEY SET Z_ENT = 102 WHERE Z_NAME = 'Tag'", "UPDATE ZTAG SET Z_ENT = 102")
+    let before = try FolderContents(of: scene.folder.path)
+    let error = #expect(throws: MigrationError.self) {
+      try Migrator(try bundle(Self.current), surroundings: .still()).repair(scene.store)
+    }
+    #expect(error?.code == "repair-refused" && error?.detail.contains("ZTAG") == true, "\(error?.detail ?? "")")
+    #expect(try FolderContents(of: scene.folder.path) == before)
+  }
+
+  @Test func numbersThatNothingKnowsAreRefused() throws {
+    let scene = try Self.scene("UPDATE ZTAG SET Z_ENT = 77")
+    let error = #expect(throws: MigrationError.self) {
+      try Migrator(try bundle(Self.current), surroundings: .still()).repair(scene.store)
+    }
+    #expect(error?.code == "repair-refused")
+  }
+
+  // MARK: On the way to another version
+
+  @Test func anOutdatedStoreIsRepairedBeforeItIsMigrated() throws {
+    let scene = try Self.scene(
+      "ALTER TABLE ZVEHICLE DROP COLUMN ZPLATE", "DELETE FROM Z_PRIMARYKEY WHERE Z_NAME = 'Person'")
+    var next = Self.current
+    next = ManagedObjectModel(
+      entities: next.entities.values.map { $0 } + [entity("Trailer", attribute("load", .integer32))])
+    let versions = try bundle(Self.current, next)
+    let result = try scene.migrate(versions)
+    #expect(result.steps.map(\.step) == ["V1 → V2"])
+    #expect(result.repair?.changes.map(\.kind) == [.column, .primaryKeyRow] && result.repair?.version == "V1")
+    #expect(
+      try scene.rows("SELECT Z_PK, ZMAKER, ZPLATE, ZDOORS FROM ZVEHICLE ORDER BY 1")
+        == ["2|Fiat|NULL|3", "5|Opel|NULL|5", "7|Ural|NULL|NULL"])
+    #expect(try scene.rows("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_NAME = 'Person'") == ["9"])
+    // One original, that of before both.
+    let backups = RealMaterial.allFiles(below: scene.folder.appending("Backups")).filter {
+      $0.string.hasSuffix(".sqlite")
+    }
+    #expect(backups == [result.backup].compactMap(\.self))
+  }
+
+  @Test func aDamagedStoreIsNotRepaired() throws {
+    let scene = try Self.scene("ALTER TABLE ZTAG DROP COLUMN ZLABEL")
+    var bytes = try FileSystem().contents(of: scene.store, limit: 1 << 24)
+    let root: Int = try #require(
+      try Self.single("SELECT rootpage FROM sqlite_master WHERE name = 'ZPERSON'", in: scene.store))
+    for index in (root - 1) * 4096..<(root - 1) * 4096 + 64 { bytes[index] = 0xAA }
+    try FileSystem().writeAtomically(bytes, to: scene.store, replacing: true)
+    for suffix in ["-wal", "-shm"] { try FileSystem().unlink(scene.folder.appending("App.sqlite\(suffix)")) }
+    let error = #expect(throws: MigrationError.self) {
+      try Migrator(try bundle(Self.current), surroundings: .still()).repair(scene.store)
+    }
+    #expect(error?.kind == .sourceDamaged, "\(error?.detail ?? "")")
+    #expect(try FileSystem().contents(of: scene.store, limit: 1 << 24) == bytes)
+  }
+
+  // MARK: Interrupted
+
+  @Test(arguments: [Errno?.none, .noSpace, .ioError])
+  func anyWriteOfARepairMayBeTheLast(errno: Errno?) throws {
+    func make() throws -> MigrationScene {
+      let scene = try Self.scene("ALTER TABLE ZVEHICLE DROP COLUMN ZDOORS", "DROP INDEX Z_Person_UNIQUE_email")
+      try scene.folder.write("outside", to: ".App_SUPPORT/_EXTERNAL_DATA/file")
+      return scene
+    }
+    func repair(_ scene: MigrationScene, _ surroundings: Surroundings = .still()) throws {
+      _ = try Migrator(try bundle(Self.current), surroundings: surroundings).repair(scene.store)
+    }
+    let rehearsal = Trouble(.death, atStep: 0)
+    let whole = try make()
+    let original = try FileSystem().contents(of: whole.store, limit: 1 << 24)
+    try repair(whole, .still(fileSystem: rehearsal.fileSystem))
+    let bytes = try FileSystem().contents(of: whole.store, limit: 1 << 24)
+    #expect(bytes != original && rehearsal.steps > 20)
+    let isLong = environment("LAZARET_MUTATIONS") != nil
+    let start = isLong ? 1 : [1, 2, 3][errno == nil ? 0 : errno == .noSpace ? 1 : 2]
+    for step in stride(from: start, through: rehearsal.steps, by: isLong ? 1 : 3) {
+      let scene = try make()
+      let trouble = Trouble(errno.map { .failure($0) } ?? .death, atStep: step)
+      do {
+        try repair(scene, .still(fileSystem: trouble.fileSystem))
+      } catch let error as MigrationError {
+        #expect(error.isEnvironmental, "step \(step): \(error)")
+      }
+      try repair(scene)
+      #expect(try FileSystem().contents(of: scene.store, limit: 1 << 24) == bytes, "step \(step)")
+      let external = scene.folder.appending(".App_SUPPORT/_EXTERNAL_DATA/file")
+      #expect(try FileSystem().contents(of: external, limit: 100) == Array("outside".utf8), "step \(step)")
+      let backups = RealMaterial.allFiles(below: scene.folder.appending("Backups")).filter {
+        $0.string.hasSuffix(".sqlite")
+      }
+      #expect(try backups.map { try FileSystem().contents(of: $0, limit: 1 << 24) } == [original], "step \(step)")
+    }
+  }
+}
