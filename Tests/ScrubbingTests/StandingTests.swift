@@ -15,7 +15,7 @@ struct StandingTests {
     let path = folder.appending("Store.sqlite")
     let queue = try DatabaseQueue(path: path.string)
     try queue.writeWithoutTransaction { db in
-      try db.execute(sql: "PRAGMA encoding = '\(encoding)'; PRAGMA secure_delete = 0")
+      try db.execute(sql: "PRAGMA foreign_keys = OFF; PRAGMA encoding = '\(encoding)'; PRAGMA secure_delete = 0")
       for statement in statements { try db.execute(sql: statement) }
     }
     try queue.close()
