@@ -19,6 +19,15 @@ extension ScrubRun {
     return .numbered
   }
 
+  /// The tree whose root leads to a page of a sound store, whatever its few rows look like.
+  func reachedTree(_ image: PageImage) -> Int? {
+    let number = images.page(of: image)
+    guard !survey.isDamaged, let tree = survey.owner(ofPage: number), standing(of: image, tree: tree) == .reached else {
+      return nil
+    }
+    return tree
+  }
+
   // MARK: Rows of the schema
 
   /// The tree whose rules hold for the record in `payload`: rows of the schema tell themselves, and nothing else stays on

@@ -24,7 +24,7 @@ extension ScrubRun {
     swap(&page, &output)
     page.withReplacedContent(bytes)
     let number = images.page(of: image)
-    let tree = survey.owner(of: bytes.span, page: number, kind: kind, start: start)
+    let tree = reachedTree(image) ?? survey.owner(of: bytes.span, page: number, kind: kind, start: start)
     if start > 0 { mask.mark(0..<start, PageMask.kept) }
     let standing = standing(of: image, tree: tree)
     let count = markStructure(bytes.span, kind: kind, start: start)
