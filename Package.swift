@@ -67,9 +67,11 @@ let package = Package(
     .systemLibrary(
       name: "CMicrohttpd", providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
     .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"]), .brew(["libdeflate"])]),
+    .systemLibrary(name: "CLinux"),
+    .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     floor("Failures", knows: [systemPackage]),
     floor("HTTPServer", knows: ["CMicrohttpd", "Failures"]),
-    floor("StoreFiles", knows: ["Failures", systemPackage, crypto]),
+    floor("StoreFiles", knows: ["CLinux", "Failures", systemPackage, crypto]),
     floor("TusProtocol", knows: ["StoreFiles"]),
     floor("AgeEncryption", knows: ["Failures", crypto]),
     floor("Archives", knows: ["CZlib", "CDeflate", "Failures"]),
@@ -78,7 +80,9 @@ let package = Package(
     floor("ManagedObjectModel", knows: ["CZlib", "StoreFiles", "PropertyLists", crypto, systemPackage]),
     floor(
       "PersistentStore",
-      knows: ["StoreFiles", "PropertyLists", "ManagedObjectModel", grdb, grdbSQLite, crypto, systemPackage]),
+      knows: [
+        "CSQLite", "StoreFiles", "PropertyLists", "ManagedObjectModel", grdb, grdbSQLite, crypto, systemPackage,
+      ]),
     floor(
       "Examination",
       knows: [
@@ -128,7 +132,9 @@ let package = Package(
     floor(
       "SupportBundle",
       knows: ["AgeEncryption", "Archives", "StoreFiles", systemPackage]),
-    floor("Damage", knows: ["StoreFiles", "SQLiteFormat", "ManagedObjectModel", grdb, systemPackage]),
+    floor(
+      "Damage",
+      knows: ["StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
     floor(
       "Scrubbing",
@@ -160,7 +166,7 @@ let package = Package(
       knows: [
         "AgeEncryption", "Archives", "StoreFiles", "ManagedObjectModel", "PersistentStore", "Examination",
         "PageRecovery",
-        "Quarantine", "SupportBundle", "TusProtocol", "Lazaret", "HTTPServer", grdb, crypto, systemPackage,
+        "Quarantine", "SupportBundle", "TusProtocol", "Lazaret", "HTTPServer", "CLinux", grdb, crypto, systemPackage,
       ]),
     floor(
       "Inspector",
@@ -200,7 +206,7 @@ let package = Package(
       swiftSettings: settings),
     tests(of: "Failures"),
     tests(of: "HTTPServer", needs: ["Failures"]),
-    tests(of: "StoreFiles"),
+    tests(of: "StoreFiles", needs: ["CLinux"]),
     tests(of: "PropertyLists"),
     tests(of: "SQLiteFormat", needs: [grdb]),
     tests(of: "ManagedObjectModel", needs: ["PropertyLists", grdb]),

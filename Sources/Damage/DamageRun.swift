@@ -209,7 +209,7 @@ struct DamageRun {
   private mutating func surround(_ before: Int, behind: Int, _ kind: DamageKind) throws {
     let unfinished = main.hiddenSibling(suffix: ".unfinished")
     let source = try fileSystem.open(main)
-    let target = try fileSystem.create(unfinished, permissions: source.status.permissions)
+    let target = try fileSystem.create(unfinished, permissions: .ownerReadWrite)
     try writeNoise(before, to: target)
     var done: Int64 = 0
     while done < source.count {

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import GRDB
 internal import ManagedObjectModel
+internal import PersistentStore
 internal import StoreFiles
 internal import SystemPackage
 
@@ -18,18 +19,16 @@ struct SchemaDrift {
   func apply(drawing generator: inout SeededGenerator) throws {
     var drawn = generator
     do {
-      var configuration = Configuration()
-      configuration.label = "Lazaret.Damage"
-      configuration.foreignKeysEnabled = false
-      configuration.prepareDatabase { database in
+      let queue = try EvidenceConnection.open(files.main, .copy, label: "Lazaret.Damage") { database in
         // What a statement changes may be named in triggers that call functions only the framework has.
-        try database.execute(sql: "PRAGMA legacy_alter_table = ON; PRAGMA trusted_schema = OFF")
+        try database.execute(sql: "PRAGMA legacy_alter_table = ON")
       }
-      let queue = try DatabaseQueue(path: files.main.string, configuration: configuration)
       try queue.writeWithoutTransaction { database in
-        try database.inTransaction {
-          try change(database, drawing: &drawn)
-          return .commit
+        try EvidenceConnection.limit(for: [files.main]).apply(to: database) {
+          try database.inTransaction {
+            try change(database, drawing: &drawn)
+            return .commit
+          }
         }
         try database.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
       }

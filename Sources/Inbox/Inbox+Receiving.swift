@@ -88,26 +88,29 @@ extension Inbox {
       try fileSystem.unlink(folders.uploads.appending(name))
     }
     for name in try fileSystem.entries(of: folders.work) { try fileSystem.removeTree(folders.work.appending(name)) }
+    let known = try records.bundleIDs()
     for name in try fileSystem.entries(of: folders.bundles) {
-      guard InboxFolders.isID(name.string), try records.bundle(name.string) == nil else { continue }
+      guard InboxFolders.isID(name.string), known[name.string] == nil else { continue }
       try fileSystem.removeTree(folders.bundles.appending(name))
+    }
+    // Of an earlier version, which did not count it.
+    for (id, isNoted) in known where !isNoted {
+      _ = try records.place(try placedBytes(of: id), of: id, totalBytes: nil)
     }
     try queueWaiting()
   }
 
   /// Sees to it that every bundle that waits has a job; where the key is at hand now, the encrypted ones too.
   func queueWaiting() throws {
-    let waiting = try records.bundles(words: "", group: nil, state: .received, limit: .max)
-    let encrypted = hasIdentity ? try records.bundles(words: "", group: nil, state: .encrypted, limit: .max) : []
-    for bundle in waiting { try queue.add(.open, for: bundle.id, at: surroundings.now()) }
-    for var bundle in encrypted {
+    let now = surroundings.now()
+    try queue.add(.open, forEach: try records.bundleIDs(in: .received), at: now)
+    for id in hasIdentity ? try records.bundleIDs(in: .encrypted) : [] {
+      guard var bundle = try records.bundle(id) else { continue }
       bundle.state = .received
       try records.save(bundle)
-      try queue.restart(.open, of: bundle.id, at: surroundings.now())
+      try queue.restart(.open, of: id, at: now)
     }
-    for bundle in try records.bundles(words: "", group: nil, state: .quarantined, limit: .max) {
-      try queue.add(.salvage, for: bundle.id, at: surroundings.now())
-    }
+    try queue.add(.salvage, forEach: try records.bundleIDs(in: .quarantined), at: now)
   }
 
   /// Ends the uploads that nothing more came of in time.
@@ -117,5 +120,44 @@ extension Inbox {
       try records.drop(upload.id)
       try fileSystem.unlink(folders.upload(upload.id))
     }
+    try records.pruneUploads(at: surroundings.now())
+  }
+
+  // MARK: Room
+
+  /// The least bytes that a file or a folder counts: what a file system takes for one.
+  static let leastBytes: Int64 = 4096
+
+  /// How many bytes are placed of a bundle besides the file that was received: what it unpacked to, and what was
+  /// salvaged of it.
+  func placedBytes(of bundle: String) throws(FileError) -> Int64 {
+    let folder = folders.bundle(bundle)
+    guard try fileSystem.status(of: folder, followingLinks: false)?.kind == .directory else { return 0 }
+    let received = [folders.received(bundle, encrypted: true), folders.received(bundle, encrypted: false)]
+    return try bytes(below: folder, leavingOut: received)
+  }
+
+  /// How many bytes a worker has in use for a bundle: what is placed, and what it works with.
+  func workingBytes(of bundle: String) throws(FileError) -> Int64 {
+    try placedBytes(of: bundle) + bytes(below: folders.work.appending(bundle), leavingOut: [])
+  }
+
+  private func bytes(below folder: FilePath, leavingOut paths: [FilePath]) throws(FileError) -> Int64 {
+    guard try fileSystem.status(of: folder, followingLinks: false)?.kind == .directory else { return 0 }
+    let content = try fileSystem.descendants(of: folder)
+    let files = content.files.filter { !paths.contains($0.path) }.reduce(Int64(0)) { sum, file in
+      sum + max(Self.leastBytes, (file.status.size + Self.leastBytes - 1) / Self.leastBytes * Self.leastBytes)
+    }
+    return files + Int64(content.folders.count) * Self.leastBytes
+  }
+
+  /// Takes away everything of a bundle but the file that was received.
+  func removePlaced(of bundle: String) throws {
+    let received = [folders.received(bundle, encrypted: true), folders.received(bundle, encrypted: false)]
+    for name in try fileSystem.entries(of: folders.bundle(bundle)) {
+      let path = folders.bundle(bundle).appending(name)
+      if !received.contains(path) { try fileSystem.removeTree(path) }
+    }
+    _ = try records.place(0, of: bundle, totalBytes: nil)
   }
 }

@@ -42,6 +42,9 @@ package enum InboxErrorKind: String, FailureKind {
   /// A worker could not be started, or was told what makes no sense.
   case worker = "worker-failed"
 
+  /// What a bundle unpacks to, or what is salvaged of it, is more than the sender's quota or the inbox leaves.
+  case room = "sender-quota"
+
   /// A job was begun as often as it may be.
   case tries = "worker-tries"
 
@@ -74,6 +77,7 @@ package enum InboxErrorKind: String, FailureKind {
     case .memory, .time, .fileSize: "Open the bundle as it was received on a machine of its own."
     case .crashed: "Keep the bundle as it was received, and report this."
     case .worker: "Please report this."
+    case .room: "Discard bundles of this sender, or give it a token with a larger quota; then try again."
     case .tries: "Begin it again."
     }
   }

@@ -21,6 +21,9 @@ package struct InboxFolders: Sendable, Hashable {
   /// What workers are told, and what they answer.
   package var work: FilePath { root.appending("Work") }
 
+  /// What the workers of a bundle are told, answer and keep for a while.
+  package func work(_ id: String) -> FilePath { work.appending(id) }
+
   /// The file of an upload.
   package func upload(_ id: String) -> FilePath { uploads.appending(id) }
 

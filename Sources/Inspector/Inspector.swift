@@ -54,12 +54,13 @@ package final class Inspector: Sendable {
       hasInbox: options.inbox != nil, now: surroundings.now)
     var routes = InspectorRoutes(gate)
     let parts = InspectorParts(
-      home: options.home, surroundings: surroundings, models: options.models, catalogue: catalogue, work: work,
+      home: options.home, surroundings: surroundings, models: options.models, catalogue: catalogue, sessions: sessions,
+      work: work,
       receiver: options.receiver,
       sender: Sender(
         of: Outbox(home: options.home, surroundings: surroundings), over: options.transport ?? URLSessionTransport()),
       inbox: options.inbox)
-    routes.addDoor(sessions)
+    routes.addDoor(sessions, work)
     routes.addFiles(files)
     routes.addStores(parts)
     routes.addRecords(parts)

@@ -1,3 +1,4 @@
+internal import HTTPServer
 package import Inbox
 package import Lazaret
 
@@ -14,6 +15,9 @@ package struct InspectorParts: Sendable {
 
   /// The stores of the home; the only way from an address to a file.
   package let catalogue: StoreCatalogue
+
+  /// Who may look.
+  let sessions: Sessions
 
   /// What is running.
   package let work: RunningWork

@@ -89,8 +89,8 @@ extension Backups {
   ) throws -> QuarantinedStore? {
     let lock = try FolderLock(store.folder, in: fileSystem)
     // Who may read and write the new store is who may read and write the old one.
-    if let status = try fileSystem.status(of: store.main), status.kind == .regular {
-      try fileSystem.adoptAccess(of: status, to: folder.store.main)
+    if let access = try fileSystem.access(to: store.main), access.status.kind == .regular {
+      try fileSystem.adoptAccess(of: access.usable, to: folder.store.main)
     }
     try folder.markReady(id)
     var quarantined: QuarantinedStore?

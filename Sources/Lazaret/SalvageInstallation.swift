@@ -37,8 +37,9 @@ struct SalvageInstallation {
         throw FileError(.changed, operation: "install the salvaged store", path: files.store.main)
       }
     }
-    if let status = try fileSystem.status(of: files.store.main) {
-      try fileSystem.adoptAccess(of: status, to: staged.path)
+    // Who may read and write it is who may read and write the store that it stands in for.
+    if let access = try fileSystem.access(to: stored.files.main) {
+      try fileSystem.adoptAccess(of: access.usable, to: staged.path)
     }
     guard try fileSystem.freeSpace(at: place.folder) >= Self.reserve else {
       throw FileError(.noSpace, operation: "install the salvaged store", path: place.folder)

@@ -254,10 +254,10 @@ extension SalvageModel {
 }
 
 extension FileStatus {
-  /// The same for a file that its owner may write, and that is no program.
+  /// The same for a file that is its owner's alone.
   var `private`: FileStatus {
     var status = self
-    status.permissions = permissions.intersection(.init(rawValue: 0o666)).union(.ownerReadWrite)
+    status.permissions = .ownerReadWrite
     return status
   }
 }

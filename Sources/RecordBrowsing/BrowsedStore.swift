@@ -12,6 +12,9 @@ public import SystemPackage
 public final class BrowsedStore: Sendable {
   /// The limits of what is asked.
   public struct Limits: Sendable {
+    /// How long reading the lists of tables and columns may take.
+    public var opening: Duration = .seconds(30)
+
     /// How long a page of records may take.
     public var page: Duration = .seconds(5)
 
@@ -69,28 +72,23 @@ public final class BrowsedStore: Sendable {
       let layout = try model.map { try StoreLayout($0) }
       var queues: [DatabaseQueue] = []
       for _ in 0..<max(1, connections) { queues.append(try Self.connect(path)) }
-      let list = try queues[0].read { database in
+      pool = ReaderPool(queues)
+      let list = try pool.read(limit: limits.opening) { database in
         try CollectionList(
           database, layout: layout, provenance: hasProvenance ? TableProvenance.all(database) : [:])
       }
       collections = list.collections
       entityNames = list.entityNames
-      pool = ReaderPool(queues)
     } catch {
       throw Self.error(error, path)
     }
   }
 
-  /// A connection that can change nothing and makes nothing beside the file.
-  static func connect(_ path: FilePath) throws -> DatabaseQueue {
-    var configuration = Configuration()
-    configuration.readonly = true
-    configuration.foreignKeysEnabled = false
-    configuration.label = "Lazaret.RecordBrowsing"
-    let address = PersistentStore.address(of: path, isReadOnly: true) + "&immutable=1"
-    let queue = try DatabaseQueue(path: address, configuration: configuration)
-    try queue.inDatabase { try $0.execute(sql: "PRAGMA trusted_schema = OFF; PRAGMA cache_size = -2000") }
-    return queue
+  /// A connection that can change nothing, makes nothing beside the file, and runs nothing that its schema declares.
+  ///
+  /// - Parameter others: the files that it attaches.
+  static func connect(_ path: FilePath, attaching others: [FilePath] = []) throws -> DatabaseQueue {
+    try EvidenceConnection.open(path, .unchanging, label: "Lazaret.RecordBrowsing", attaching: others)
   }
 
   /// The collection of that name.
@@ -145,6 +143,10 @@ public final class BrowsedStore: Sendable {
     if let error = error as? DatabaseError {
       if error.resultCode == .SQLITE_INTERRUPT {
         return RecordBrowsingError(.timeLimit, path: path, detail: "the answer took longer than allowed")
+      }
+      if error.resultCode == .SQLITE_TOOBIG {
+        // No value of the file is longer than the limit, so that this tells nothing of damage.
+        return RecordBrowsingError(.tooLarge, path: path, detail: "a value that was computed is longer than the store")
       }
       return RecordBrowsingError(
         .store, path: path, detail: "SQLite reported code \(error.extendedResultCode.rawValue)")

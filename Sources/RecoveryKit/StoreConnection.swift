@@ -40,13 +40,8 @@ extension RecoveryKit {
   private static func reading<Value>(
     _ store: FilePath, _ operation: String, _ body: (ConnectionBytes, ConnectionBytes?) throws -> Value
   ) throws(RecoveryKitError) -> Value {
-    // The connection may write, and does not: one that may not would leave log and index behind if it closed last.
-    var configuration = Configuration()
-    configuration.label = "Lazaret.RecoveryKit"
-    configuration.busyMode = .timeout(1)
     do {
-      let queue = try DatabaseQueue(
-        path: PersistentStore.address(of: store, isReadOnly: false), configuration: configuration)
+      let queue = try EvidenceConnection.open(store, .inUse, label: "Lazaret.RecoveryKit")
       let value = try queue.read { database in
         // The first look at a page is what begins the transaction.
         _ = try Int.fetchOne(database, sql: "SELECT count(*) FROM sqlite_master")

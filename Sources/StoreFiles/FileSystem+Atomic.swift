@@ -6,9 +6,11 @@ extension FileSystem {
   /// Written beside its place under a hidden name, pushed to the disk, renamed, and the folder pushed to the disk. Two
   /// processes must not write the same name at once: hold the folder's lock.
   ///
-  /// - Parameter replacing: whether a file of that name is replaced; if not, one that is there is an error.
+  /// - Parameters:
+  ///   - replacing: whether a file of that name is replaced; if not, one that is there is an error.
+  ///   - permissions: who may do what with it; its owner alone if not given.
   public func writeAtomically(
-    _ bytes: [UInt8], to path: FilePath, replacing: Bool, permissions: FilePermissions = .init(rawValue: 0o644)
+    _ bytes: [UInt8], to path: FilePath, replacing: Bool, permissions: FilePermissions = .ownerReadWrite
   ) throws(FileError) {
     let unfinished = path.hiddenSibling(suffix: ".unfinished")
     // What a killed process left may be a second name of a finished file: it is removed, never written into.

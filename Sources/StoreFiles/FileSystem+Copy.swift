@@ -3,7 +3,8 @@ package import SystemPackage
 extension FileSystem {
   /// Copies a file's content under a new name, pushes it to the disk, and reads it back to compare.
   ///
-  /// Blocks are shared with the original where the file system can.
+  /// Blocks are shared with the original where the file system can. The copy is its owner's alone; see
+  /// ``adoptAccess(of:to:)-(FilePath,_)``.
   ///
   /// - Parameter progress: called with the bytes copied so far; what it throws ends the copying.
   /// - Returns: the digest that original and copy have in common.
@@ -13,7 +14,7 @@ extension FileSystem {
     let original = try open(source)
     // What a killed process left may be a second name of a finished file: it is removed, never written into.
     try unlink(destination)
-    let copy = try create(destination, permissions: original.status.permissions.union(.ownerReadWrite))
+    let copy = try create(destination, permissions: .ownerReadWrite)
     let target = copy.descriptor
     let isShared = try perform(.write, destination, "copy the file") { () throws(Errno) in
       SystemCalls.shareBlocks(from: original.descriptor, to: target)
@@ -93,29 +94,6 @@ extension FileSystem {
       }
       try errno { try descriptor.close() }
     }
-  }
-
-  /// Gives a file the permissions of another, and its owner and group where this user may.
-  package func adoptAccess(of model: FileStatus, to path: FilePath) throws(FileError) {
-    try perform(.write, path, "set the owner of the file") { () throws(Errno) in
-      do throws(Errno) {
-        try SystemCalls.setOwner(model.owner, group: model.group, of: path)
-      } catch .notPermitted {
-        // Only the superuser may give files away; the permissions still follow.
-      } catch .permissionDenied {}
-    }
-    try perform(.write, path, "set the permissions of the file") { () throws(Errno) in
-      try SystemCalls.setPermissions(model.permissions, of: path)
-    }
-  }
-
-  /// Gives a folder the permissions, the owner and the group of another, where they differ; not where that is missing.
-  package func adoptAccess(ofFolder model: FilePath, to path: FilePath) throws(FileError) {
-    guard let wanted = try status(of: model), let now = try status(of: path, followingLinks: false),
-      now.kind == .directory
-    else { return }
-    if (wanted.permissions, wanted.owner, wanted.group) == (now.permissions, now.owner, now.group) { return }
-    try adoptAccess(of: wanted, to: path)
   }
 
   /// The number of the user with whose rights this process acts.

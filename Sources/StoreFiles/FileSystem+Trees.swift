@@ -14,7 +14,7 @@ extension FileSystem {
     for file in content.files where file.status.kind == .regular {
       let copy = target.appending(file.relative)
       _ = try self.copy(file.path, to: copy)
-      try adoptAccess(of: file.status, to: copy)
+      try adoptAccess(of: file.path, to: copy)
     }
     for folder in content.folders.reversed() {
       try adoptAccess(ofFolder: source.appending(folder), to: target.appending(folder))

@@ -133,7 +133,9 @@ extension FileSystem {
   }
 
   /// Makes a folder, and those above it that are missing; no error where it is there.
-  public func makeDirectory(_ path: FilePath, permissions: FilePermissions = .init(rawValue: 0o777)) throws(FileError) {
+  ///
+  /// They are their owner's alone unless told otherwise.
+  public func makeDirectory(_ path: FilePath, permissions: FilePermissions = .ownerReadWriteExecute) throws(FileError) {
     if let status = try status(of: path), status.kind == .directory { return }
     let parent = path.removingLastComponent()
     if !parent.isEmpty, parent != path { try makeDirectory(parent, permissions: permissions) }

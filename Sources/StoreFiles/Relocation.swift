@@ -175,6 +175,7 @@ extension Relocation {
       let unfinished = try steps[index].destination.existing("copy the store").hiddenSibling(suffix: ".arriving")
       steps[index].sha256 = try fileSystem.copy(source, to: unfinished) { try progress(done + $0, total) }.hexadecimal
       done += steps[index].bytes
+      try fileSystem.adoptAccess(of: source, to: unfinished)
       guard let status = try fileSystem.status(of: unfinished) else {
         throw FileError(.changed, operation: "copy the store", path: unfinished)
       }
@@ -267,6 +268,7 @@ extension Relocation {
       guard error.meansLinksAreUnsupported else { throw error }
       do {
         _ = try fileSystem.copy(file, to: source)
+        try fileSystem.adoptAccess(of: file, to: source)
       } catch {
         throw FileError(.changed, operation: "take the move back", path: source)
       }

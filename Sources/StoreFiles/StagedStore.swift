@@ -19,7 +19,7 @@ package struct StagedStore: ~Copyable {
   ///
   /// - Parameter permissions: those of the store it stands in for, so that only those can read it who could read that one.
   package init(
-    _ bytes: [UInt8], for target: StoreFileSet, permissions: FilePermissions = .init(rawValue: 0o644),
+    _ bytes: [UInt8], for target: StoreFileSet, permissions: FilePermissions = .ownerReadWrite,
     in fileSystem: FileSystem
   ) throws(FileError) {
     self.target = target

@@ -71,6 +71,7 @@ struct Desk {
     let queue = try DatabaseQueue(path: path.string)
     try queue.writeWithoutTransaction { database in
       try database.execute(sql: "INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, 1, 'one')")
+      try database.execute(sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = 1")
     }
     try queue.close()
     return path.string

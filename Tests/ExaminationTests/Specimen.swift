@@ -89,9 +89,11 @@ extension Specimen {
 
   static func insert(_ cars: Int, from first: Int = 1) -> String {
     """
+    SAVEPOINT saving;
     WITH RECURSIVE n(i) AS (SELECT \(first) UNION ALL SELECT i + 1 FROM n WHERE i < \(first + cars - 1))
     INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZNAME) SELECT i, 1, 1, '\(secret)-' || i || hex(zeroblob(60)) FROM n;
-    UPDATE Z_PRIMARYKEY SET Z_MAX = max(Z_MAX, \(first + cars - 1)) WHERE Z_NAME = 'Car'
+    UPDATE Z_PRIMARYKEY SET Z_MAX = max(Z_MAX, \(first + cars - 1)) WHERE Z_NAME = 'Car';
+    RELEASE saving
     """
   }
 }

@@ -1,3 +1,4 @@
+import Dispatch
 import Failures
 import HTTPServer
 import Synchronization
@@ -140,6 +141,51 @@ struct ServerTests {
     #expect(try server.exchange(Self.get("/", server.port)).body == "here")
     #expect(ContinuousClock.now - start < .seconds(2))
     #expect(idle.count == 200)
+  }
+
+  @Test func aClientWithManyIdleConnectionsLosesTheOldestAndLocksNoOtherOut() throws {
+    var options = ServerOptions()
+    options.addressLimit = 8
+    let server = try Server(options) { _ in .text("here") }
+    let idle = try (0..<30).map { _ in try RawConnection(port: server.port) }
+    #expect(try server.exchange(Self.get("/", server.port)).body == "here")
+    #expect(idle[0].isClosed(withinMilliseconds: 5000))
+    #expect(!idle[29].isClosed(withinMilliseconds: 100))
+    let ended = idle.count { $0.isClosed(withinMilliseconds: 10) }
+    #expect(ended >= 22)
+  }
+
+  @Test func aConnectionThatIsBeingAnsweredIsNotEndedForANewOne() throws {
+    var options = ServerOptions()
+    options.connectionLimit = 4
+    let (begun, goesOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let server = try Server(options) { request in
+      if request.target.path == "/slow" {
+        begun.signal()
+        goesOn.wait()
+      }
+      return .text("here")
+    }
+    let slow = try RawConnection(port: server.port)
+    slow.send(Self.get("/slow", server.port))
+    begun.wait()
+    let idle = try (0..<20).map { _ in try RawConnection(port: server.port) }
+    #expect(try server.exchange(Self.get("/", server.port)).body == "here")
+    goesOn.signal()
+    #expect(slow.receiveAll().hasSuffix("here"))
+    #expect(idle.count == 20)
+  }
+
+  @Test func idleConnectionsGoSoonerWhereManyAreOpen() throws {
+    var options = ServerOptions()
+    options.connectionLimit = 8
+    options.pressedHeaderSeconds = 1
+    options.idleSeconds = 30
+    options.headerSeconds = 30
+    let server = try Server(options) { _ in .text("here") }
+    let idle = try (0..<6).map { _ in try RawConnection(port: server.port) }
+    let ended = idle.count { $0.isClosed(withinMilliseconds: 4000) }
+    #expect(ended >= 2)
   }
 
   @Test func slowHeadersAndBodiesAreCutOff() throws {

@@ -1,4 +1,5 @@
 import HTTPServer
+import Synchronization
 import Testing
 
 /// What needs no connection: addresses, routes, texts, forms, sessions.
@@ -120,6 +121,49 @@ struct ValueTests {
     request.headers.set("Cookie", "lazaret=" + link.text)
     #expect(throws: Refusal.self) { try sessions.session(of: request) }
     #expect(session.cookie != session.form && session.cookie.text.count == 64)
+  }
+
+  @Test func linksAndSessionsEnd() throws {
+    let start = ContinuousClock.now
+    let passed = Mutex(Duration.zero)
+    let sessions = Sessions(
+      cookieName: "lazaret", lifetimes: .init(link: .seconds(60), idle: .seconds(600), session: .seconds(1500)),
+      now: { start + passed.withLock { $0 } })
+    func wait(_ seconds: Int) { passed.withLock { $0 += .seconds(seconds) } }
+    func open() throws -> Request {
+      let response = try sessions.open(link: sessions.makeLink().text, to: RequestTarget("/"))
+      let cookie = String(try #require(response.headers["Set-Cookie"]).prefix { $0 != ";" })
+      return try Request(.get, "/", headers: ["Cookie": cookie])
+    }
+    let link = sessions.makeLink()
+    wait(61)
+    #expect(throws: Refusal.self) { try sessions.open(link: link.text, to: RequestTarget("/")) }
+    let used = try open()
+    let unused = try open()
+    for _ in 0..<2 {
+      wait(500)
+      _ = try sessions.session(of: used)
+    }
+    #expect(throws: Refusal.self) { try sessions.session(of: unused) }
+    wait(501)
+    // However much it is used.
+    #expect(throws: Refusal.self) { try sessions.session(of: used) }
+  }
+
+  @Test func whoLogsOutHasNoSession() throws {
+    let sessions = Sessions(cookieName: "lazaret")
+    func open() throws -> Request {
+      let response = try sessions.open(link: sessions.makeLink().text, to: RequestTarget("/"))
+      let cookie = String(try #require(response.headers["Set-Cookie"]).prefix { $0 != ";" })
+      return try Request(.get, "/", headers: ["Cookie": cookie])
+    }
+    let (one, other) = (try open(), try open())
+    let response = try sessions.close(one, answering: .text("out"))
+    #expect(response.headers["Set-Cookie"]?.hasPrefix("lazaret=; ") == true)
+    #expect(response.headers["Set-Cookie"]?.contains("Max-Age=0") == true)
+    #expect(throws: Refusal.self) { try sessions.session(of: one) }
+    #expect(throws: Refusal.self) { try sessions.close(one, answering: .text("out")) }
+    _ = try sessions.session(of: other)
   }
 
   @Test(arguments: [

@@ -8,7 +8,7 @@ import Testing
 @Suite("The queue of the inbox")
 struct JobQueueTests {
   private func queue(_ folder: TemporaryFolder) throws -> SQLiteJobQueue {
-    SQLiteJobQueue(try InboxDatabase(folder.appending("records.sqlite")), maximumAttempts: 3)
+    SQLiteJobQueue(try InboxDatabase(folder.appending("records.sqlite")), maximumAttempts: 3, maximumInterruptions: 3)
   }
 
   private func time(_ seconds: Int64) -> Timestamp { Timestamp(secondsSince1970: 1_000_000 + seconds) }
@@ -56,6 +56,44 @@ struct JobQueueTests {
     #expect(job.state == .failed && job.code == "worker-tries")
     try queue.restart(.open, of: "a", at: time(2000))
     #expect(try queue.lease(by: "me", for: 10, at: time(2000))?.attempts == 1)
+  }
+
+  @Test func aServerThatIsKilledOrEndedTakesNoTriesFromAJob() throws {
+    let queue = try queue(try TemporaryFolder())
+    let reason = InboxBundle.Failure(code: "locked", words: "Another worker is at it still.")
+    try queue.add(.salvage, for: "a", at: time(0))
+    var now: Int64 = 0
+    for _ in 0..<2 {
+      _ = try #require(try queue.lease(by: "dead", for: 60, at: time(now)))
+      try queue.release(owner: "dead", at: time(now + 1))
+      now += 2
+    }
+    for _ in 0..<20 {
+      let job = try #require(try queue.lease(by: "me", for: 60, at: time(now)))
+      #expect(try queue.end(job, .putBack(reason), at: time(now)))
+      now += 1
+    }
+    // All three tries are left.
+    for number in 1...3 {
+      let job = try #require(try queue.lease(by: "me", for: 60, at: time(now)), "\(number)")
+      #expect(try queue.end(job, .tryAgain(reason), at: time(now)))
+      now += 1000
+    }
+    #expect(try queue.jobs(of: "a").first?.state == .failed)
+    #expect(try queue.lease(by: "me", for: 60, at: time(now)) == nil)
+  }
+
+  @Test func aJobThatIsPutBackForEverFails() throws {
+    let queue = try queue(try TemporaryFolder())
+    let reason = InboxBundle.Failure(code: "locked", words: "Another worker is at it still.")
+    try queue.add(.open, for: "a", at: time(0))
+    var now: Int64 = 0
+    while let job = try queue.lease(by: "me", for: 60, at: time(now)), now < 1_000_000 {
+      #expect(try queue.end(job, .putBack(reason), at: time(now)))
+      now += 1000
+    }
+    #expect(now < 1_000_000)
+    #expect(try queue.jobs(of: "a").first?.state == .failed)
   }
 
   @Test func anotherTryWaitsLongerEachTime() throws {

@@ -1,18 +1,19 @@
 """Whether whole stores are called drifted: the rule of the comparison, written apart, over stores that others wrote.
 
-drift.py LAZARET REAL  – for each Core Data or SwiftData store under REAL that carries its model, makes an empty store of that model
-and lists what the real one lacks of it by tables, columns, indexes (by what they cover), triggers and rows of Z_PRIMARYKEY. None of
-the stores is drifted, so every line is a false alarm; where `inspect` says otherwise than this rule, that is told too.
+For each real Core Data or SwiftData store that carries its model, an empty store of that model is made, and what the real one lacks
+of it is listed by tables, columns, indexes (by what they cover), triggers and rows of Z_PRIMARYKEY. None of the stores is drifted, so
+every line is a false alarm; where `inspect` says otherwise than this rule, that is told too.
 """
 
-import json
 import shutil
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import zlib
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "support"))
+from tool import lazaret, leave_skipped, real_material
 
 
 def connect(path):
@@ -81,9 +82,9 @@ def lacks(fresh, real):
     return result
 
 
-def main(lazaret, real):
+def main(real):
     wrong = compared = 0
-    for path in sorted(p for p in Path(real).rglob("*") if p.is_file() and not p.name.endswith(("-wal", "-shm"))):
+    for path in sorted(p for p in real.rglob("*") if p.is_file() and not p.name.endswith(("-wal", "-shm"))):
         with path.open("rb") as file:
             if file.read(15) != b"SQLite format 3" or "damaged" in path.parts:
                 continue
@@ -103,11 +104,11 @@ def main(lazaret, real):
                 continue
             model, fresh = Path(folder, "Own.mom"), Path(folder, "fresh.sqlite")
             model.write_bytes(zlib.decompress(row[0], -15))
-            subprocess.run(
-                [lazaret, "open", fresh, "--model", model, "--home", folder], check=True, stdout=subprocess.DEVNULL)
+            made = lazaret("open", fresh, "--model", model, "--home", folder)
+            if made.code:
+                sys.exit(str(made))
             found = lacks(fresh, copy)
-            told = json.loads(
-                subprocess.run([lazaret, "inspect", path, "--json"], capture_output=True, text=True).stdout)
+            told = lazaret("inspect", path, "--json").data
             compared += 1
             if found or told["verdict"] == "repairable":
                 wrong += 1
@@ -117,6 +118,7 @@ def main(lazaret, real):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit(__doc__)
-    sys.exit(main(*sys.argv[1:]))
+    material = real_material()
+    if material is None:
+        leave_skipped("there are no real stores here")
+    sys.exit(main(material))

@@ -246,6 +246,38 @@ struct BrowsedStoreTests {
     #expect(try browsed.page(of: person, RecordQuery()).rows.count == 100)
   }
 
+  @Test("Columns that an expression of the store computes are left out and named, and those in the file are shown")
+  func computedColumns() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.appending("Plain.sqlite")
+    let queue = try DatabaseQueue(path: path.string)
+    try queue.writeWithoutTransaction { database in
+      try database.execute(
+        sql: """
+          CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, g TEXT AS (lower(a)), s TEXT AS (upper(a)) STORED);
+          CREATE TABLE "Z_METADATA" (Z_VERSION INTEGER, Z_UUID TEXT, Z_PLIST BLOB AS (lower(Z_UUID)));
+          CREATE VIEW v AS SELECT hex(zeroblob(140000000)) AS a;
+          CREATE VIRTUAL TABLE f USING fts5(a);
+          INSERT INTO t (a) VALUES ('one'), ('two'); INSERT INTO "Z_METADATA" (Z_UUID) VALUES ('x');
+          PRAGMA writable_schema = ON;
+          UPDATE sqlite_master SET sql = replace(sql, 'lower(a)', 'hex(zeroblob(140000000))');
+          UPDATE sqlite_master SET sql = replace(sql, 'lower(Z_UUID)', 'zeroblob(900000000)');
+          PRAGMA writable_schema = OFF
+          """)
+    }
+    try queue.close()
+    let browsed = try BrowsedStore(path, model: nil)
+    #expect(browsed.collections.map(\.name) == ["Z_METADATA", "t"])
+    let table = try browsed.collection("t")
+    #expect(table.columns.map(\.name) == ["id", "a", "s"])
+    #expect(table.computedColumns == ["g"])
+    let page = try browsed.page(of: table, RecordQuery())
+    #expect(page.rows.map { $0.values.map(\.text) } == [["1", "one", "ONE"], ["2", "two", "TWO"]])
+    let metadata = try browsed.collection("Z_METADATA")
+    #expect(metadata.computedColumns == ["Z_PLIST"])
+    #expect(try browsed.page(of: metadata, RecordQuery()).rows.count == 1)
+  }
+
   @Test("Every real store can be looked at, whole", .enabled(if: RealMaterial.isAvailable))
   func real() throws {
     var seen = 0

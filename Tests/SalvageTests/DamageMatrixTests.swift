@@ -16,7 +16,7 @@ struct DamageMatrixTests {
 
   static var kinds: [String] {
     let own = DamageKind.Name.allCases.filter {
-      !ofLogs.contains($0) && !ofJournals.contains($0) && ![.emptied, .pointerMaps, .overflow].contains($0)
+      !ofLogs.contains($0) && !ofJournals.contains($0) && ![.emptied, .pointerMaps, .overflow, .drift].contains($0)
     }
     return own.flatMap { name -> [String] in
       switch name {

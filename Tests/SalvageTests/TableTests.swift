@@ -213,6 +213,39 @@ struct TableTests {
     #expect(!outcome.report.isComplete)
   }
 
+  @Test(
+    "Checks that make long values, or take long in a single call, are left out and told, and cost no row",
+    .timeLimit(.minutes(3)),
+    arguments: [
+      "CHECK (length(hex(zeroblob(140000000))) > 0)",
+      "CHECK (instr(zeroblob(100000000), zeroblob(50000000) || x'01') IS NOT 1)",
+      "CHECK (hex(zeroblob(30000)) NOT LIKE '\(String(repeating: "%0_", count: 8000))1')",
+    ])
+  func hostileCheck(check: String) throws {
+    let outcome = try salvage { database in
+      try database.execute(
+        sql: """
+          CREATE TABLE good (id INTEGER PRIMARY KEY, a TEXT CHECK (a LIKE 'row %'));
+          CREATE INDEX goods ON good (lower(a)) WHERE instr(a, '1') > 0;
+          CREATE TABLE bad (id INTEGER PRIMARY KEY, a TEXT)
+          """)
+      try fill(database, "good", count: 100)
+      try fill(database, "bad", count: 100)
+      try redeclare(database, "bad", "CREATE TABLE bad (id INTEGER PRIMARY KEY, a TEXT, \(check))")
+    }
+    for table in ["good", "bad"] {
+      let (before, after) = try outcome.rows(table)
+      #expect(before.count == 100)
+      #expect(after == before, "\(table)")
+    }
+    let (declared, made) = try outcome.declarations("good")
+    #expect(made == declared)
+    #expect(try outcome.declarations("bad").after?.contains("CHECK") == false)
+    #expect(outcome.remark(on: "bad") != nil)
+    #expect(outcome.remark(on: "goods") == nil)
+    #expect(!outcome.report.isComplete)
+  }
+
   @Test("Types that are no words come back", arguments: [false, true])
   func oddTypes(raw: Bool) throws {
     let outcome = try salvage(raw: raw) { database in

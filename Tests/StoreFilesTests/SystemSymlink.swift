@@ -1,5 +1,9 @@
 import SystemPackage
 
+#if os(Linux)
+  import CLinux
+#endif
+
 #if canImport(Glibc)
   import Glibc
 #else
@@ -14,4 +18,15 @@ func systemSymlink(_ target: UnsafePointer<CChar>, _ path: UnsafePointer<CChar>)
 /// `mkfifo(2)`, under a name of its own.
 func makeNamedPipe(_ path: FilePath) -> CInt {
   unsafe path.withPlatformString { unsafe mkfifo($0, 0o600) }
+}
+
+/// Gives a file an extended attribute; false where its file system, or the system, has none.
+func setAttribute(_ name: String, _ value: [UInt8], of path: FilePath) -> Bool {
+  #if os(Linux)
+    unsafe path.withPlatformString { file in
+      unsafe value.withUnsafeBytes { unsafe setxattr(file, name, $0.baseAddress, $0.count, 0) } == 0
+    }
+  #else
+    false
+  #endif
 }

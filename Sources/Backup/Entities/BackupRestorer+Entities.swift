@@ -42,7 +42,7 @@ extension BackupRestorer {
     model: ManagedObjectModel?
   ) throws(BackupError) -> ExtractionReport {
     do {
-      let backup = try PersistentStore(opening: store.main, options: .init(isReadOnly: true))
+      let backup = try PersistentStore(opening: store.main, options: .evidence)
       let cache = try backup.modelCache()
       let metadata = try backup.metadata()
       try backup.close()
@@ -62,18 +62,13 @@ extension BackupRestorer {
           "its model has no entity \"\(printable(name))\"",
           hint: "It has: \(layout.entities.map { printable($0.name) }.joined(separator: ", ")).")
       }
-      var configuration = Configuration()
-      configuration.foreignKeysEnabled = false
-      configuration.label = "Lazaret.Backup"
-      configuration.prepareDatabase { database in
-        for function in CoreDataFunctions.all(now: { 0 }) { database.add(function: function) }
-        try database.execute(
-          sql: "PRAGMA cache_size = -8192; PRAGMA temp_store = 1; PRAGMA mmap_size = 0; PRAGMA trusted_schema = 0")
-      }
       var fresh = metadata
       fresh.uuid = surroundings.makeUUID().description
-      let address = String(PersistentStore.address(of: file, isReadOnly: false).dropLast("mode=rw".count)) + "mode=rwc"
-      let queue = try DatabaseQueue(path: address, configuration: configuration)
+      let queue = try EvidenceConnection.open(
+        file, .new, label: "Lazaret.Backup", cacheKilobytes: 8192, attaching: [store.main]
+      ) { database in
+        for function in CoreDataFunctions.all(now: { 0 }) { database.add(function: function) }
+      }
       let done = try queue.writeWithoutTransaction { database -> EntityExtraction in
         try database.execute(
           sql: """
@@ -81,13 +76,14 @@ extension BackupRestorer {
             PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF
             """)
         try database.execute(
-          sql: "ATTACH DATABASE ? AS backup",
-          arguments: [PersistentStore.address(of: store.main, isReadOnly: true) + "&immutable=1"])
+          sql: "ATTACH DATABASE ? AS backup", arguments: [EvidenceConnection.address(store.main, .unchanging)])
         var work: EntityExtraction?
         try database.inTransaction {
-          var extraction = try EntityExtraction(database, layout: layout, selection: selection)
-          try extraction.run(metadata: fresh)
-          work = extraction
+          work = try EvidenceConnection.limit(for: [store.main]).apply(to: database) {
+            var extraction = try EntityExtraction(database, layout: layout, selection: selection)
+            try extraction.run(metadata: fresh)
+            return extraction
+          }
           return .commit
         }
         try database.execute(sql: "DETACH DATABASE backup")
@@ -142,7 +138,7 @@ extension BackupRestorer {
 
   /// The names of files that values of a store lead to: a marker, the name, and a zero (format section 3.7).
   private func referencedNames(_ file: FilePath) throws -> Set<String> {
-    let queue = try DatabaseQueue(path: PersistentStore.address(of: file, isReadOnly: true) + "&immutable=1")
+    let queue = try EvidenceConnection.open(file, .unchanging, label: "Lazaret.Backup")
     let names = try queue.unsafeRead { database -> Set<String> in
       let store = try ComparedStore(database, schema: "main")
       var names: Set<String> = []

@@ -116,7 +116,7 @@ private final class OpenItem {
   init(_ path: FilePath, in fileSystem: FileSystem) throws(BackupError) {
     do throws(FileError) {
       try fileSystem.makeDirectory(path.folder)
-      file = try fileSystem.create(path, permissions: .init(rawValue: 0o644))
+      file = try fileSystem.create(path, permissions: .ownerReadWrite)
     } catch {
       throw BackupError(error)
     }

@@ -14,27 +14,26 @@ extension RestorePreview {
   ///   - state: what the present store is.
   package init(backup: FilePath, present other: FilePath?, state: Present) throws(BackupError) {
     do {
-      var configuration = Configuration()
-      configuration.foreignKeysEnabled = false
-      configuration.label = "Lazaret.Backup"
-      configuration.prepareDatabase { database in
+      let files = [backup] + [other].compactMap(\.self)
+      // With nothing at present there is a second, empty database in memory.
+      let queue = try EvidenceConnection.open(
+        attaching: other == nil ? files + files : files, label: "Lazaret.Backup", cacheKilobytes: 8192
+      ) { database in
         for function in CoreDataFunctions.all(now: { 0 }) { database.add(function: function) }
-        try database.execute(
-          sql: "PRAGMA cache_size = -8192; PRAGMA temp_store = 1; PRAGMA mmap_size = 0; PRAGMA trusted_schema = 0")
       }
-      let queue = try DatabaseQueue(configuration: configuration)
       let difference = try queue.writeWithoutTransaction { database in
         try database.execute(
           sql: "ATTACH DATABASE ? AS backup",
-          arguments: [PersistentStore.address(of: backup, isReadOnly: true) + "&immutable=1"])
-        let address =
-          other.map { PersistentStore.address(of: $0, isReadOnly: true) + "&immutable=1" } ?? ":memory:"
+          arguments: [EvidenceConnection.address(backup, .unchanging)])
+        let address = other.map { EvidenceConnection.address($0, .unchanging) } ?? ":memory:"
         try database.execute(sql: "ATTACH DATABASE ? AS present", arguments: [address])
-        var difference = StoreDifference(
-          database, backup: try ComparedStore(database, schema: "backup"),
-          present: try ComparedStore(database, schema: "present"))
-        try difference.run()
-        return difference
+        return try EvidenceConnection.limit(for: files).apply(to: database) {
+          var difference = StoreDifference(
+            database, backup: try ComparedStore(database, schema: "backup"),
+            present: try ComparedStore(database, schema: "present"))
+          try difference.run()
+          return difference
+        }
       }
       try queue.close()
       self.init(
@@ -54,6 +53,12 @@ extension BackupError {
     }
     if case .file(let error) = DatabaseFailure(error, operation: operation, path: path) {
       self.init(error)
+      return
+    }
+    if case .interrupted = DatabaseFailure(error, operation: operation, path: path) {
+      self.init(
+        .store, operation: operation, path: path, detail: "it takes far longer than a store of its size should",
+        hint: "Look at the store with: lazaret inspect")
       return
     }
     let code = (error as? DatabaseError)?.extendedResultCode.rawValue ?? 1

@@ -11,14 +11,40 @@ struct InboxWorkerCommand: ParsableCommand {
   @Argument(help: "The file with the order.")
   var order: PathArgument
 
+  @Flag(help: "Do nothing but try what a worker cannot do; the order is a folder.")
+  var isTrial = false
+
+  private struct Trial: Encodable {
+    var reached: [String]
+    var missing: [String]
+    var done: [String: Bool]
+  }
+
+  /// Isolates this process as a worker is, tries to get out, and tells what came of it.
+  private func tryIsolation() throws {
+    let folder = order.path
+    let isolation = WorkIsolation.apply(readable: [], writable: [])
+    let trial = Trial(
+      reached: isolation.reached.map(\.rawValue).sorted(), missing: isolation.missing.map(\.rawValue),
+      done: WorkIsolation.trials(outside: folder))
+    Terminal.standardOutput.write(JSONText.line(trial))
+  }
+
   func run() throws {
     try report(json: true) {
+      if isTrial { return try tryIsolation() }
       let fileSystem = FileSystem()
       let bytes = try fileSystem.contents(of: order.path, limit: 1 << 20)
       let order = try JSONDecoder().decode(WorkOrder.self, from: Data(bytes))
       try order.resources.apply()
+      guard let writable = order.writable, let temporary = order.temporary else { throw ExitStatus.failed }
+      for folder in writable + [temporary] { try fileSystem.makeDirectory(folder) }
+      unsafe setenv("TMPDIR", temporary.string, 1)
+      // Before any other thread begins.
+      let isolation = WorkIsolation.apply(readable: order.readable, writable: writable)
       Self.endWithItsMaster()
-      let result = BundleWork(order).run()
+      var result = BundleWork(order).run()
+      result.isolation = isolation
       guard let path = order.result.path else { throw ExitStatus.failed }
       try fileSystem.writeAtomically(
         [UInt8](try JSONEncoder().encode(result)), to: path, replacing: true, permissions: .ownerReadWrite)

@@ -26,7 +26,9 @@ struct ModelSealCommand: ParsableCommand {
       let sealed = try MappingFile(contentsOf: mapping.path).sealed(in: bundle)
       // A file that does not fit the versions is not worth sealing.
       let model = try sealed.mappingModel(in: bundle)
-      try FileSystem().writeAtomically(Array(sealed.text.utf8), to: mapping.path, replacing: true)
+      let permissions = try FileSystem().status(of: mapping.path)?.permissions ?? .ownerReadWrite
+      try FileSystem().writeAtomically(
+        Array(sealed.text.utf8), to: mapping.path, replacing: true, permissions: permissions)
       let result = SealJSON(
         mapping: PathText(mapping.path), source: model.sourceChecksum, destination: model.destinationChecksum)
       Terminal.standardOutput.write(

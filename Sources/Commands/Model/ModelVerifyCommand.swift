@@ -75,7 +75,8 @@ struct ModelVerifyCommand: ParsableCommand {
       line.clear()
       if let junit {
         try FileSystem().writeAtomically(
-          Array(JUnitReport(found, allowing: allowed).xml.utf8), to: junit.path, replacing: true)
+          Array(JUnitReport(found, allowing: allowed).xml.utf8), to: junit.path, replacing: true,
+          permissions: .init(rawValue: 0o644))
       }
       Terminal.standardOutput.write(output.json ? JSONText.pretty(found) : VerificationListing(found).text)
       switch found.outcome {

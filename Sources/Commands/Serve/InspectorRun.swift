@@ -12,13 +12,16 @@ struct InspectorRun {
   private let opensBrowser: Bool
   private let json: Bool
   private let uploads: TusServer?
+  private let notIsolated: [WorkIsolation.Measure]?
   private let start: (Inspector) throws -> RequestTarget
 
   /// - Parameters:
   ///   - uploads: what answers the senders of bundles; nil where none are received.
+  ///   - notIsolated: what the processes that open bundles cannot be kept from here; nil where none are received.
   ///   - start: the page that the link leads to.
   init(
     _ options: InspectorOptions, _ listening: ListeningPlace, opensBrowser: Bool, json: Bool, uploads: TusServer? = nil,
+    notIsolated: [WorkIsolation.Measure]? = nil,
     start: @escaping (Inspector) throws -> RequestTarget = { _ in .to("stores") }
   ) {
     self.options = options
@@ -26,6 +29,7 @@ struct InspectorRun {
     self.opensBrowser = opensBrowser
     self.json = json
     self.uploads = uploads
+    self.notIsolated = notIsolated
     self.start = start
   }
 
@@ -33,6 +37,9 @@ struct InspectorRun {
     var url: String
     var port: UInt16
     var home: PathText
+
+    /// What the processes that open bundles cannot be kept from here; nil where none are received.
+    var workersNotIsolated: [String]?
   }
 
   /// Serves; returns after Ctrl-C.
@@ -59,15 +66,33 @@ struct InspectorRun {
     running.stop()
   }
 
+  private static func words(_ measures: [WorkIsolation.Measure]) -> String {
+    measures.map { measure in
+      switch measure {
+      case .privileges: "getting more rights"
+      case .network: "the network of this machine"
+      case .files: "files that are none of their job's"
+      case .calls: "sockets and other programs"
+      }
+    }.joined(separator: ", ")
+  }
+
   private func announce(_ token: Token, port: UInt16) {
     let link = "\(listening.origin(at: port))/open/\(token.text)"
     if json {
       Terminal.standardOutput.write(
-        JSONText.line(Announcement(url: link, port: port, home: PathText(options.home))))
+        JSONText.line(
+          Announcement(
+            url: link, port: port, home: PathText(options.home), workersNotIsolated: notIsolated?.map(\.rawValue))))
     } else {
       if !listening.isLoopback, listening.tls == nil {
         Terminal.standardError.write(
           "lazaret: this is not encrypted: a third party on the way can read every record, and the link.\n")
+      }
+      if let notIsolated, !notIsolated.isEmpty {
+        Terminal.standardError.write(
+          "lazaret: this system does not keep the processes that open bundles from: \(Self.words(notIsolated)). "
+            + "Receive bundles only from senders that you trust, or serve on a Linux with Landlock and seccomp.\n")
       }
       Terminal.standardOutput.write(
         """

@@ -14,7 +14,9 @@ struct ReceivingOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The most bytes of one bundle.", valueName: "size"))
   var maxBundle = ByteCount(4 << 30)
 
-  @Option(help: ArgumentHelp("The most bytes of all bundles, as they were received.", valueName: "size"))
+  @Option(
+    help: ArgumentHelp(
+      "The most bytes of all bundles, with what they unpack to and what is salvaged of them.", valueName: "size"))
   var quota = ByteCount(100 << 30)
 
   @Option(help: ArgumentHelp("How many bundles are opened or salvaged at a time, 1 to 16.", valueName: "number"))

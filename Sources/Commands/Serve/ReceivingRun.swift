@@ -61,6 +61,37 @@ struct ReceivingRun: ~Copyable {
     return lock
   }
 
+  /// What workers cannot be kept from on this system, as one of them found by trying.
+  static func notIsolated() throws -> [WorkIsolation.Measure] {
+    guard let executable = PublicFolder.executable(FileSystem()) else { return WorkIsolation.Measure.allCases }
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: executable.string)
+    process.arguments = ["inbox-worker", "--is-trial", NSTemporaryDirectory()]
+    process.environment = ["SWIFT_BACKTRACE": "enable=no", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"].merging(
+      ProcessInfo.processInfo.environment.filter { $0.key == "LD_LIBRARY_PATH" }
+    ) { $1 }
+    let output = Pipe()
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    let bytes = try output.fileHandleForReading.readToEnd() ?? Data()
+    process.waitUntilExit()
+    struct Trial: Decodable {
+      var missing: [String]
+      var done: [String: Bool]
+    }
+    // One that could not even tell was kept from nothing that is known.
+    guard let trial = try? JSONDecoder().decode(Trial.self, from: bytes) else { return WorkIsolation.Measure.allCases }
+    var missing = Set(trial.missing.compactMap { WorkIsolation.Measure(rawValue: $0) })
+    // What could be done counts, whatever the kernel said.
+    if ["socket", "socket6", "local", "program"].contains(where: { trial.done[$0] != false }) {
+      missing.insert(.calls)
+    }
+    if ["read", "list", "write"].contains(where: { trial.done[$0] != false }) { missing.insert(.files) }
+    return WorkIsolation.Measure.allCases.filter(missing.contains)
+  }
+
   /// What a worker may use; the environment can say less or more, in MiB and seconds.
   private static var resources: WorkLimits {
     var limits = WorkLimits()

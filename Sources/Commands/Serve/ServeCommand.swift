@@ -70,7 +70,8 @@ struct ServeCommand: ParsableCommand {
       options.inbox = running.inbox
       let result = Result {
         try InspectorRun(
-          options, listening.place, opensBrowser: !noBrowser, json: output.json, uploads: running.uploads
+          options, listening.place, opensBrowser: !noBrowser, json: output.json, uploads: running.uploads,
+          notIsolated: ReceivingRun.notIsolated()
         ) { _ in .to("inbox") }.run()
       }
       running.stop()

@@ -1,5 +1,11 @@
 internal import CMicrohttpd
 
+#if canImport(Glibc)
+  internal import Glibc
+#else
+  internal import Darwin
+#endif
+
 // What libmicrohttpd calls, on its own threads: global functions, because a closure could inherit an actor and trap.
 
 /// The context of the server.
@@ -16,15 +22,31 @@ func httpNotified(
 ) {
   guard let context = unsafe context(own) else { return }
   guard code == .CONNECTION_NOTIFY_STARTED else { return unsafe context.close(key(connection)) }
-  unsafe context.open(key(connection), socket: lazaret_mhd_socket(connection))
+  unsafe context.open(
+    key(connection), socket: lazaret_mhd_socket(connection), client: lazaret_mhd_client(connection))
 }
 
 /// The line of a request has been read; what is returned stays with the request.
 func httpBegan(
-  _: UnsafeMutableRawPointer?, _ target: UnsafePointer<CChar>?, _: OpaquePointer?
+  _ own: UnsafeMutableRawPointer?, _ target: UnsafePointer<CChar>?, _ connection: OpaquePointer?
 ) -> UnsafeMutableRawPointer? {
+  unsafe context(own)?.begin(key(connection), on: currentThread)
   let text = unsafe target.map { unsafe String(cString: $0) } ?? ""
   return unsafe Unmanaged.passRetained(Exchange(target: text)).toOpaque()
+}
+
+/// What tells the calling thread from every other that lives.
+private var currentThread: UInt {
+  #if canImport(Glibc)
+    UInt(pthread_self())
+  #else
+    UInt(bitPattern: pthread_self())
+  #endif
+}
+
+/// The library is about to refuse a request by itself.
+func httpRefused(_ own: UnsafeMutableRawPointer?, _ status: UInt32) {
+  unsafe context(own)?.refuse(Status(rawValue: Int(status)), on: currentThread)
 }
 
 /// A request is over, answered or not.
@@ -38,7 +60,7 @@ func httpCompleted(
   }
   guard let context = unsafe context(own) else { return }
   unsafe lazaret_mhd_set_timeout(connection, UInt32(context.options.idleSeconds))
-  unsafe context.expect(key(connection), within: context.options.headerSeconds)
+  unsafe context.expect(key(connection), within: context.options.headerSeconds, isRequest: true)
 }
 
 /// One header field of a request.

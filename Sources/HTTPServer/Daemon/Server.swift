@@ -18,6 +18,7 @@ internal import Failures
   private let daemon: OpaquePointer
   private let context: Unmanaged<DaemonContext>
   private let texts: [CText]
+  private let log: LogTarget
 
   /// Starts a server that answers by routes.
   package init(_ options: ServerOptions = ServerOptions(), router: Router) throws(ServerError) {
@@ -43,12 +44,13 @@ internal import Failures
   ) throws(ServerError) {
     let shared = DaemonContext(options, intake: intake, handler: handler)
     let context = unsafe Unmanaged.passRetained(shared)
+    let log = unsafe LogTarget(context.toOpaque())
     let texts = options.tls.map { [CText($0.key), CText($0.certificate)] } ?? []
     guard let address = SocketAddress(options.address, port: options.port) else {
       unsafe context.release()
       throw ServerError(.address, detail: "the address is not a numeric one")
     }
-    guard let daemon = unsafe Self.start(options, address, context.toOpaque(), texts) else {
+    guard let daemon = unsafe Self.start(options, address, context.toOpaque(), texts, log) else {
       unsafe context.release()
       throw ServerError(.notStarted, detail: "nothing can listen at port \(options.port) of this address")
     }
@@ -57,6 +59,7 @@ internal import Failures
     unsafe self.daemon = daemon
     unsafe self.context = context
     self.texts = texts
+    self.log = log
     shared.rules = RequestRules(
       hosts: RequestRules.loopbackHosts(port: port).union(options.hosts.map { $0.lowercased() }),
       bodyLimit: options.bodyLimit, acceptsUnnamedOrigin: options.acceptsUnnamedOrigin)
@@ -76,10 +79,11 @@ internal import Failures
   /// `MHD_start_daemon` takes any number of arguments, which Swift can only pass as a list.
   private static func start(
     _ options: ServerOptions, _ address: SocketAddress, _ context: UnsafeMutableRawPointer,
-    _ texts: [CText]
+    _ texts: [CText], _ log: LogTarget
   ) -> OpaquePointer? {
     var flags =
       MHD_USE_THREAD_PER_CONNECTION.rawValue | MHD_USE_INTERNAL_POLLING_THREAD.rawValue | MHD_USE_POLL.rawValue
+      | MHD_USE_ERROR_LOG.rawValue
     if address.isIPv6 { flags |= MHD_USE_IPv6.rawValue }
     let completed: MHD_RequestCompletedCallback = unsafe httpCompleted
     let notified: MHD_NotifyConnectionCallback = unsafe httpNotified
@@ -89,8 +93,10 @@ internal import Failures
     let own = Int(bitPattern: context)
     return unsafe address.withPointer { place in
       var arguments: [any CVarArg] = unsafe [
+        MHD_OPTION.EXTERNAL_LOGGER.rawValue, lazaret_mhd_logger(), Int(bitPattern: log.pointer),
         MHD_OPTION.SOCK_ADDR.rawValue, Int(bitPattern: place),
-        MHD_OPTION.CONNECTION_LIMIT.rawValue, UInt32(options.connectionLimit),
+        // A few more than are borne: which one ends for a new one is decided where that is known.
+        MHD_OPTION.CONNECTION_LIMIT.rawValue, UInt32(options.connectionLimit + 64),
         MHD_OPTION.CONNECTION_TIMEOUT.rawValue, UInt32(options.idleSeconds),
         MHD_OPTION.CONNECTION_MEMORY_LIMIT.rawValue, options.headerLimit,
         MHD_OPTION.THREAD_STACK_SIZE.rawValue, 2 << 20,
@@ -112,6 +118,18 @@ internal import Failures
       }
     }
   }
+}
+
+/// Who is told of the library's own refusals, for as long as it may tell.
+@safe private final class LogTarget {
+  let pointer: UnsafeMutablePointer<lazaret_mhd_log_target>
+
+  init(_ own: UnsafeMutableRawPointer) {
+    unsafe pointer = .allocate(capacity: 1)
+    unsafe pointer.initialize(to: lazaret_mhd_log_target(own: own, refused: httpRefused))
+  }
+
+  deinit { unsafe pointer.deallocate() }
 }
 
 /// A text as C has it, for as long as the library may look at it.

@@ -31,13 +31,21 @@ package struct ServerOptions: Sendable {
   package var tls: TLS?
 
   /// The most connections at a time; each has a thread, so that a slow one holds up no other.
+  ///
+  /// One more ends the connection that has been waiting longest for its client, of the address that has most.
   package var connectionLimit = 512
+
+  /// The most connections of one address at a time; of IPv6 addresses, of one network (/64).
+  package var addressLimit = 64
 
   /// After how many seconds without a byte a connection is closed.
   package var idleSeconds = 10
 
   /// Within how many seconds the header of a request must be there, however it trickles in.
-  package var headerSeconds = 15
+  package var headerSeconds = 10
+
+  /// Within how many seconds the header must be there while more than half of the connections are taken.
+  package var pressedHeaderSeconds = 2
 
   /// Within how many seconds the body must be there; of one that is streamed, the next 64 KiB.
   package var bodySeconds = 60

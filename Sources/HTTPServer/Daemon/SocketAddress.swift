@@ -1,3 +1,6 @@
+// The structures of addresses are taken for those of whichever of the two is loaded first.
+internal import CMicrohttpd
+
 #if canImport(Glibc)
   internal import Glibc
 #else

@@ -67,6 +67,16 @@ package struct Response: Sendable {
   }
 }
 
+extension Response {
+  /// The response as it is on the wire, with the length of its body; only for one whose body is in memory.
+  var wholeBytes: [UInt8] {
+    let body = bytes ?? []
+    var text = "HTTP/1.1 \(status.rawValue) \(status.reason)\r\n"
+    for field in headers.fields where field.isLegal { text += "\(field.name): \(field.safeValue)\r\n" }
+    return Array((text + "Content-Length: \(body.count)\r\n\r\n").utf8) + body
+  }
+}
+
 extension HeaderFields: ExpressibleByDictionaryLiteral {
   /// Fields from a literal.
   package init(dictionaryLiteral elements: (String, String)...) {

@@ -14,11 +14,39 @@ package final class Sessions: Sendable {
   private struct Link {
     var token: Token
     var target: RequestTarget?
+    var made: ContinuousClock.Instant
+  }
+
+  private struct Known {
+    var session: Session
+    var begun: ContinuousClock.Instant
+    var used: ContinuousClock.Instant
   }
 
   private struct State {
     var links: [Link] = []
-    var sessions: [Session] = []
+    var sessions: [Known] = []
+  }
+
+  /// How long links and sessions are good for.
+  package struct Lifetimes: Sendable {
+    /// A link that is not used.
+    package var link: Duration
+
+    /// A session in which nothing is asked for.
+    package var idle: Duration
+
+    /// A session, whatever is asked for in it.
+    package var session: Duration
+
+    /// Lifetimes.
+    package init(
+      link: Duration = .seconds(3600), idle: Duration = .seconds(12 * 3600), session: Duration = .seconds(7 * 86_400)
+    ) {
+      self.link = link
+      self.idle = idle
+      self.session = session
+    }
   }
 
   /// The most browsers that are known at a time; the oldest is forgotten.
@@ -28,16 +56,24 @@ package final class Sessions: Sendable {
   private let cookieName: String
   private let isSecure: Bool
   private let makeToken: @Sendable () -> Token
+  private let lifetimes: Lifetimes
+  private let now: @Sendable () -> ContinuousClock.Instant
 
   /// Sessions.
   ///
   /// - Parameters:
   ///   - cookieName: tells servers at different ports of one host apart, because cookies do not.
   ///   - isSecure: whether the server speaks TLS.
+  ///   - lifetimes: how long links and sessions are good for.
+  ///   - now: the clock by which they end.
   ///   - makeToken: where tokens come from; the system's generator if not given.
   package init(
-    cookieName: String, isSecure: Bool = false, makeToken: @escaping @Sendable () -> Token = { Token.random() }
+    cookieName: String, isSecure: Bool = false, lifetimes: Lifetimes = Lifetimes(),
+    now: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
+    makeToken: @escaping @Sendable () -> Token = { Token.random() }
   ) {
+    self.lifetimes = lifetimes
+    self.now = now
     self.cookieName = cookieName
     self.isSecure = isSecure
     self.makeToken = makeToken
@@ -48,9 +84,11 @@ package final class Sessions: Sendable {
   /// - Parameter target: where it leads; where ``open(link:to:)`` says if nil.
   package func makeLink(to target: RequestTarget? = nil) -> Token {
     let token = makeToken()
+    let now = now()
     state.withLock { state in
+      end(&state, at: now)
       if state.links.count >= Self.capacity { state.links.removeFirst() }
-      state.links.append(Link(token: token, target: target))
+      state.links.append(Link(token: token, target: target, made: now))
     }
     return token
   }
@@ -58,16 +96,20 @@ package final class Sessions: Sendable {
   /// Uses up a link: the response sends the browser on, with its cookie.
   ///
   /// - Parameter target: where a link leads that was made without an address.
-  /// - Throws: ``Refusal`` 403 where the link was used before, or never was one.
+  /// - Throws: ``Refusal`` 403 where the link was used before, is too old, or never was one.
   package func open(link: String, to target: RequestTarget) throws(Refusal) -> Response {
     let session = Session(cookie: makeToken(), form: makeToken())
+    let now = now()
     let known = state.withLock { state -> Link? in
+      end(&state, at: now)
       guard let index = state.links.firstIndex(where: { $0.token.matches(link) }) else { return nil }
       if state.sessions.count >= Self.capacity { state.sessions.removeFirst() }
-      state.sessions.append(session)
+      state.sessions.append(Known(session: session, begun: now, used: now))
       return state.links.remove(at: index)
     }
-    guard let known else { throw Refusal(.forbidden, "the link was used already; start again for a new one") }
+    guard let known else {
+      throw Refusal(.forbidden, "the link was used already, or is too old; start again for a new one")
+    }
     return Response.redirect(to: known.target ?? target).setting(
       Cookie(cookieName, session.cookie.text, isSecure: isSecure))
   }
@@ -77,10 +119,33 @@ package final class Sessions: Sendable {
   /// - Throws: ``Refusal`` 401 where it has none.
   package func session(of request: Request) throws(Refusal) -> Session {
     let cookie = request.cookies[cookieName]
-    guard let session = state.withLock({ state in state.sessions.first { $0.cookie.matches(cookie) } }) else {
-      throw Refusal(.unauthorized, "open the link that the server printed")
+    let now = now()
+    let session = state.withLock { state -> Session? in
+      end(&state, at: now)
+      guard let index = state.sessions.firstIndex(where: { $0.session.cookie.matches(cookie) }) else { return nil }
+      state.sessions[index].used = now
+      return state.sessions[index].session
     }
+    guard let session else { throw Refusal(.unauthorized, "open the link that the server printed") }
     return session
+  }
+
+  /// Ends the session of a request, and takes its cookie from the browser.
+  ///
+  /// - Parameter response: what is answered.
+  /// - Throws: ``Refusal`` 401 where it has none.
+  package func close(_ request: Request, answering response: Response) throws(Refusal) -> Response {
+    let session = try session(of: request)
+    state.withLock { state in state.sessions.removeAll { $0.session == session } }
+    var cookie = Cookie(cookieName, "", isSecure: isSecure)
+    cookie.maximumAge = 0
+    return response.setting(cookie)
+  }
+
+  /// Forgets what is too old.
+  private func end(_ state: inout State, at now: ContinuousClock.Instant) {
+    state.links.removeAll { $0.made + lifetimes.link <= now }
+    state.sessions.removeAll { $0.used + lifetimes.idle <= now || $0.begun + lifetimes.session <= now }
   }
 
   /// Checks that an action comes from a form or a script of this server's own pages.

@@ -41,6 +41,12 @@ package struct InboxJob: Sendable, Hashable {
   /// How often it was begun.
   package var attempts: Int
 
+  /// How many of those do not count, because it was put back.
+  package var excused = 0
+
+  /// How many of those ended without a word: the process that worked at it was killed, mostly with the server.
+  package var interrupted = 0
+
   /// Before when it is not begun, in seconds since 1970.
   package var notBefore: Int64
 
@@ -67,6 +73,9 @@ package enum InboxJobOutcome: Sendable, Hashable {
 
   /// It is not worth another try.
   case failed(InboxBundle.Failure)
+
+  /// It could not be begun for what has nothing to do with it: it waits its turn again, and the attempt does not count.
+  case putBack(InboxBundle.Failure)
 
   /// It may go better later: it is tried again after a growing pause, as often as the queue allows.
   case tryAgain(InboxBundle.Failure)

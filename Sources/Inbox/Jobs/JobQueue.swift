@@ -8,9 +8,12 @@ package protocol JobQueue: Sendable {
   /// Adds a job; nothing is done where the bundle has one of that kind.
   func add(_ kind: InboxJob.Kind, for bundle: String, at date: Timestamp) throws(InboxError)
 
+  /// Adds a job for each of these bundles that has none of that kind.
+  func add(_ kind: InboxJob.Kind, forEach bundles: [String], at date: Timestamp) throws(InboxError)
+
   /// Takes the job that has waited longest, and counts the attempt.
   ///
-  /// A job whose lease has ended as often as it may be begun has failed, with the code `worker-tries`.
+  /// A job whose lease has ended too often without a word has failed, with the code `worker-tries`.
   ///
   /// - Parameters:
   ///   - owner: who takes it.
@@ -24,7 +27,7 @@ package protocol JobQueue: Sendable {
   /// Notes what came of a job; false where the lease was lost meanwhile, and nothing is noted.
   func end(_ job: InboxJob, _ outcome: InboxJobOutcome, at date: Timestamp) throws(InboxError) -> Bool
 
-  /// Ends the leases of an owner that is known to be no more; the attempts count.
+  /// Ends the leases of an owner that is known to be no more; that is an end without a word.
   func release(owner: String, at date: Timestamp) throws(InboxError)
 
   /// Begins a job anew, with all its tries; one that runs is left alone.

@@ -3,27 +3,44 @@ package import StoreFiles
 
 /// The queue of an inbox in its database file.
 package struct SQLiteJobQueue: JobQueue {
-  /// How often a job is begun.
+  /// How often a job is begun that ends with an error each time.
   package var maximumAttempts: Int
+
+  /// How often a job is begun that ends without a word each time: more often, since a server may be killed for reasons
+  /// of its own.
+  package var maximumInterruptions: Int
+
+  /// How often a job is put back before that counts as an attempt.
+  private static let maximumExcused = 200
 
   let database: InboxDatabase
 
   /// The queue in a file.
-  package init(_ database: InboxDatabase, maximumAttempts: Int = 4) {
+  package init(_ database: InboxDatabase, maximumAttempts: Int = 4, maximumInterruptions: Int = 8) {
     self.database = database
     self.maximumAttempts = maximumAttempts
+    self.maximumInterruptions = maximumInterruptions
   }
 
   /// How many seconds pass before another attempt: longer each time.
   private static func pause(after attempts: Int) -> Int64 { min(900, 5 << min(Int64(max(0, attempts - 1)), 10)) }
 
+  /// How many seconds pass before a job that was put back is begun again.
+  private static let pauseOfExcused: Int64 = 1
+
   package func add(_ kind: InboxJob.Kind, for bundle: String, at date: Timestamp) throws(InboxError) {
+    try add(kind, forEach: [bundle], at: date)
+  }
+
+  package func add(_ kind: InboxJob.Kind, forEach bundles: [String], at date: Timestamp) throws(InboxError) {
+    guard !bundles.isEmpty else { return }
     try database.write("add a job") { database in
-      try database.execute(
+      let statement = try database.makeStatement(
         sql: """
           INSERT OR IGNORE INTO jobs (kind, bundle, state, attempts, not_before, lease_ends, date)
             VALUES (?, ?, 'waiting', 0, 0, 0, ?)
-          """, arguments: [kind.rawValue, bundle, date.rfc3339])
+          """)
+      for bundle in bundles { try statement.execute(arguments: [kind.rawValue, bundle, date.rfc3339]) }
     }
   }
 
@@ -33,11 +50,11 @@ package struct SQLiteJobQueue: JobQueue {
       try database.execute(
         sql: """
           UPDATE jobs SET state = 'failed', code = coalesce(code, ?), words = coalesce(words, ?), date = ?, owner = NULL
-            WHERE state = 'running' AND lease_ends < ? AND attempts >= ?
+            WHERE state = 'running' AND lease_ends < ? AND interrupted + 1 >= ?
           """,
         arguments: [
           InboxError.Kind.tries.rawValue, "The process that worked at it died each time.", date.rfc3339, now,
-          maximumAttempts,
+          maximumInterruptions,
         ])
       let row = try Row.fetchOne(
         database,
@@ -46,14 +63,17 @@ package struct SQLiteJobQueue: JobQueue {
             ORDER BY not_before, id LIMIT 1
           """, arguments: [now])
       guard var job = row.flatMap(Self.job) else { return nil }
+      if job.state == .running { job.interrupted += 1 }
       job.state = .running
       job.attempts += 1
       job.owner = owner
       job.leaseEnds = now + seconds
       job.date = date.rfc3339
       try database.execute(
-        sql: "UPDATE jobs SET state = 'running', attempts = ?, owner = ?, lease_ends = ?, date = ? WHERE id = ?",
-        arguments: [job.attempts, owner, job.leaseEnds, job.date, job.id])
+        sql: """
+          UPDATE jobs SET state = 'running', attempts = ?, interrupted = ?, owner = ?, lease_ends = ?, date = ? WHERE id = ?
+          """,
+        arguments: [job.attempts, job.interrupted, owner, job.leaseEnds, job.date, job.id])
       return job
     }
   }
@@ -74,22 +94,30 @@ package struct SQLiteJobQueue: JobQueue {
     _ job: InboxJob, _ outcome: InboxJobOutcome, at date: Timestamp
   ) throws(InboxError) -> Bool {
     var (state, failure, notBefore) = (InboxJob.State.done, InboxBundle.Failure?.none, Int64(0))
+    var excused = job.excused
+    // Attempts that ended with an error of their own.
+    let counted = job.attempts - job.excused - job.interrupted
     switch outcome {
     case .done: break
     case .failed(let reason): (state, failure) = (.failed, reason)
-    case .tryAgain(let reason):
-      state = job.attempts < maximumAttempts ? .waiting : .failed
+    case .putBack(let reason) where excused < Self.maximumExcused:
+      (state, failure) = (.waiting, reason)
+      excused += 1
+      notBefore = date.secondsSince1970 + Self.pauseOfExcused
+    case .putBack(let reason), .tryAgain(let reason):
+      state = counted < maximumAttempts ? .waiting : .failed
       failure = reason
-      notBefore = date.secondsSince1970 + Self.pause(after: job.attempts)
+      notBefore = date.secondsSince1970 + Self.pause(after: counted)
     }
-    return try database.write("end a job") { [state, failure, notBefore] database in
+    return try database.write("end a job") { [state, failure, notBefore, excused] database in
       try database.execute(
         sql: """
-          UPDATE jobs SET state = ?, code = ?, words = ?, not_before = ?, lease_ends = 0, date = ?, owner = NULL
+          UPDATE jobs SET state = ?, code = ?, words = ?, not_before = ?, excused = ?, lease_ends = 0, date = ?, owner = NULL
             WHERE \(Self.isOurs)
           """,
         arguments: [
-          state.rawValue, failure?.code, failure?.words, notBefore, date.rfc3339, job.id, job.owner, job.attempts,
+          state.rawValue, failure?.code, failure?.words, notBefore, excused, date.rfc3339, job.id, job.owner,
+          job.attempts,
         ])
       return database.changesCount > 0
     }
@@ -108,7 +136,8 @@ package struct SQLiteJobQueue: JobQueue {
       try database.execute(
         sql: """
           INSERT INTO jobs (kind, bundle, state, attempts, not_before, lease_ends, date) VALUES (?, ?, 'waiting', 0, 0, 0, ?)
-            ON CONFLICT (bundle, kind) DO UPDATE SET state = 'waiting', attempts = 0, not_before = 0, lease_ends = 0,
+            ON CONFLICT (bundle, kind) DO UPDATE SET state = 'waiting', attempts = 0, excused = 0,
+              interrupted = 0, not_before = 0, lease_ends = 0,
               code = NULL, words = NULL, owner = NULL, date = excluded.date WHERE state <> 'running'
           """, arguments: [kind.rawValue, bundle, date.rfc3339])
     }
@@ -141,6 +170,8 @@ package struct SQLiteJobQueue: JobQueue {
     }
     return InboxJob(
       id: row["id"], kind: kind, bundle: row["bundle"], state: state, attempts: row["attempts"],
+      excused: row["excused"],
+      interrupted: row["interrupted"],
       notBefore: row["not_before"], leaseEnds: row["lease_ends"], owner: row["owner"], code: row["code"],
       words: row["words"], date: row["date"])
   }

@@ -22,6 +22,8 @@ package final class InboxDatabase: Sendable {
       try database.execute(sql: "PRAGMA trusted_schema = OFF")
     }
     do {
+      // SQLite would make it readable by other users, and its log like it.
+      if try FileSystem().status(of: path) == nil { try FileSystem().create(path).commit() }
       let queue = try DatabaseQueue(path: path.string, configuration: configuration)
       try queue.writeWithoutTransaction { database in
         _ = try String.fetchOne(database, sql: "PRAGMA journal_mode = WAL")
@@ -67,6 +69,17 @@ package final class InboxDatabase: Sendable {
             UNIQUE (bundle, kind)
           ) STRICT;
           CREATE INDEX jobs_by_state ON jobs (state, not_before);
+          """)
+    }
+    // What a bundle unpacked to and what was salvaged of it; how often a job was begun to no fault of its own.
+    migrator.registerMigration("2") { database in
+      try database.execute(
+        sql: """
+          ALTER TABLE bundles ADD COLUMN placed INTEGER;
+          CREATE INDEX bundles_by_sender ON bundles (sender, bytes, placed);
+          CREATE INDEX uploads_by_end ON uploads (state, expires);
+          ALTER TABLE jobs ADD COLUMN excused INTEGER NOT NULL DEFAULT 0;
+          ALTER TABLE jobs ADD COLUMN interrupted INTEGER NOT NULL DEFAULT 0;
           """)
     }
     return migrator

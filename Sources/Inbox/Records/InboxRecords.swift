@@ -23,7 +23,7 @@ package protocol InboxRecords: Sendable {
   /// - Throws: `no-such-sender`.
   func revokeSender(_ name: String, at date: Timestamp) throws(InboxError)
 
-  /// How many bytes are kept or announced of each sender, by name.
+  /// How many bytes are kept or announced of each sender, by name: what was received, and what was placed of it.
   func usage() throws(InboxError) -> [String: Int64]
 
   // MARK: Uploads
@@ -48,12 +48,35 @@ package protocol InboxRecords: Sendable {
   /// - Returns: the bundle; an earlier one where the same sender has sent the same file before.
   func finish(_ id: String, as bundle: InboxBundle) throws(InboxError) -> InboxBundle
 
+  /// Forgets the uploads that have been over for long, and the oldest of a sender who has very many.
+  func pruneUploads(at date: Timestamp) throws(InboxError)
+
+  // MARK: Room
+
+  /// How many more bytes a sender's quota and the inbox leave; 0 or less where they are full.
+  func room(of sender: String, totalBytes: Int64) throws(InboxError) -> Int64
+
+  /// Notes how many bytes are placed of a bundle besides the file that was received, if quota and inbox leave them.
+  ///
+  /// - Parameter totalBytes: the most bytes of the inbox; nil where it is noted in any case.
+  /// - Returns: false where they do not, and nothing was noted.
+  func place(_ bytes: Int64, of bundle: String, totalBytes: Int64?) throws(InboxError) -> Bool
+
+  /// How many bytes are placed of a bundle; nil where that was never noted.
+  func placed(of bundle: String) throws(InboxError) -> Int64?
+
   // MARK: Bundles
+
+  /// The identifiers of all bundles, and whether it was noted what is placed of each.
+  func bundleIDs() throws(InboxError) -> [String: Bool]
+
+  /// The identifiers of the bundles that are so far, in the order in which they arrived.
+  func bundleIDs(in state: InboxBundle.State) throws(InboxError) -> [String]
 
   /// A bundle; nil where there is none.
   func bundle(_ id: String) throws(InboxError) -> InboxBundle?
 
-  /// Bundles, newest first.
+  /// Bundles, newest first, without their files and without the account of their salvage.
   ///
   /// - Parameters:
   ///   - words: only those that have this text in them, whatever the case of its letters; all if empty.

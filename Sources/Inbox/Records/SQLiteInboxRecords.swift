@@ -66,10 +66,11 @@ package struct SQLiteInboxRecords: InboxRecords {
     }
   }
 
-  /// What counts against quotas: bundles as they arrived, and the whole length of uploads that are not over.
+  /// What counts against quotas: bundles as they arrived and what was placed of them, and the whole length of uploads
+  /// that are not over.
   private static let used = """
     SELECT sender, sum(bytes) AS bytes FROM (
-      SELECT sender, bytes FROM bundles UNION ALL SELECT sender, length FROM uploads WHERE state = 'open'
+      SELECT sender, bytes + coalesce(placed, 0) AS bytes FROM bundles UNION ALL SELECT sender, length FROM uploads WHERE state = 'open'
     ) GROUP BY sender
     """
 
@@ -92,12 +93,9 @@ package struct SQLiteInboxRecords: InboxRecords {
       if let sum = upload.sha256,
         let bundle = try String.fetchOne(
           database, sql: "SELECT id FROM bundles WHERE sender = ? AND sha256 = ? AND bytes = ?",
-          arguments: [upload.sender, sum, upload.length]),
-        let known = try String.fetchOne(
-          database, sql: "SELECT content FROM uploads WHERE bundle = ? AND sender = ? ORDER BY rowid LIMIT 1",
-          arguments: [bundle, upload.sender])
+          arguments: [upload.sender, sum, upload.length])
       {
-        return .known(try InboxDatabase.value(InboxUpload.self, known))
+        return .known(try Self.known(upload, bundle, database))
       }
       let open =
         try Int.fetchOne(
@@ -115,6 +113,83 @@ package struct SQLiteInboxRecords: InboxRecords {
           upload.id, upload.sender, upload.length, upload.sha256, upload.expires, try InboxDatabase.text(upload),
         ])
       return .begun
+    }
+  }
+
+  /// The upload that became a bundle; where that was forgotten meanwhile, the one that is announced takes its place.
+  private static func known(_ upload: InboxUpload, _ bundle: String, _ database: Database) throws -> InboxUpload {
+    if let known = try String.fetchOne(
+      database, sql: "SELECT content FROM uploads WHERE bundle = ? AND sender = ? ORDER BY rowid LIMIT 1",
+      arguments: [bundle, upload.sender])
+    {
+      return try InboxDatabase.value(InboxUpload.self, known)
+    }
+    var upload = upload
+    upload.state = .finished
+    upload.offset = upload.length
+    upload.bundle = bundle
+    try database.execute(
+      sql: """
+        INSERT INTO uploads (id, sender, length, position, sha256, state, bundle, expires, content)
+          VALUES (?, ?, ?, ?, ?, 'finished', ?, ?, ?)
+        """,
+      arguments: [
+        upload.id, upload.sender, upload.length, upload.length, upload.sha256, bundle, upload.expires,
+        try InboxDatabase.text(upload),
+      ])
+    return upload
+  }
+
+  package func pruneUploads(at date: Timestamp) throws(InboxError) {
+    try database.write("forget old uploads") { database in
+      try database.execute(
+        sql: "DELETE FROM uploads WHERE state <> 'open' AND expires <= ?", arguments: [date.secondsSince1970])
+      try database.execute(
+        sql: """
+          DELETE FROM uploads WHERE rowid IN (
+            SELECT rowid FROM (
+              SELECT rowid, row_number() OVER (PARTITION BY sender ORDER BY rowid DESC) AS place FROM uploads
+                WHERE state <> 'open'
+            ) WHERE place > ?)
+          """, arguments: [Self.maximumEndedUploads])
+    }
+  }
+
+  /// The most uploads that are over and not forgotten, of one sender.
+  static let maximumEndedUploads = 1000
+
+  // MARK: Room
+
+  package func room(of sender: String, totalBytes: Int64) throws(InboxError) -> Int64 {
+    try database.read("look for room") { try Self.room(of: sender, totalBytes: totalBytes, $0) }
+  }
+
+  private static func room(of sender: String, totalBytes: Int64, _ database: Database) throws -> Int64 {
+    let quota = try Int64.fetchOne(database, sql: "SELECT quota FROM senders WHERE name = ?", arguments: [sender]) ?? 0
+    let usage = try usage(database)
+    return min(quota - usage[sender, default: 0], totalBytes - usage.values.reduce(0, +))
+  }
+
+  package func place(_ bytes: Int64, of bundle: String, totalBytes: Int64?) throws(InboxError) -> Bool {
+    try database.write("note what is placed") { database in
+      guard
+        let row = try Row.fetchOne(
+          database, sql: "SELECT sender, coalesce(placed, 0) AS placed FROM bundles WHERE id = ?", arguments: [bundle])
+      else { return true }
+      let before: Int64 = row["placed"]
+      if let totalBytes, bytes > before {
+        guard bytes - before <= (try Self.room(of: row["sender"], totalBytes: totalBytes, database)) else {
+          return false
+        }
+      }
+      try database.execute(sql: "UPDATE bundles SET placed = ? WHERE id = ?", arguments: [bytes, bundle])
+      return true
+    }
+  }
+
+  package func placed(of bundle: String) throws(InboxError) -> Int64? {
+    try database.read("look what is placed") { database in
+      try Int64.fetchOne(database, sql: "SELECT placed FROM bundles WHERE id = ?", arguments: [bundle])
     }
   }
 
@@ -188,6 +263,20 @@ package struct SQLiteInboxRecords: InboxRecords {
 
   // MARK: Bundles
 
+  package func bundleIDs() throws(InboxError) -> [String: Bool] {
+    try database.read("list the bundles") { database in
+      try Row.fetchAll(database, sql: "SELECT id, placed IS NOT NULL AS known FROM bundles")
+        .reduce(into: [:]) { known, row in known[row["id"]] = row["known"] }
+    }
+  }
+
+  package func bundleIDs(in state: InboxBundle.State) throws(InboxError) -> [String] {
+    try database.read("list the bundles") { database in
+      try String.fetchAll(
+        database, sql: "SELECT id FROM bundles WHERE state = ? ORDER BY date, id", arguments: [state.rawValue])
+    }
+  }
+
   package func bundle(_ id: String) throws(InboxError) -> InboxBundle? {
     try database.read("look for the bundle") { database in
       try String.fetchOne(database, sql: "SELECT content FROM bundles WHERE id = ?", arguments: [id])
@@ -202,7 +291,8 @@ package struct SQLiteInboxRecords: InboxRecords {
       try String.fetchAll(
         database,
         sql: """
-          SELECT content FROM bundles WHERE (?1 = '' OR instr(words, ?1) > 0) AND (?2 IS NULL OR damage = ?2)
+          SELECT json_set(json_remove(content, '$.account'), '$.files', json('[]')) FROM bundles
+            WHERE (?1 = '' OR instr(words, ?1) > 0) AND (?2 IS NULL OR damage = ?2)
             AND (?3 IS NULL OR state = ?3) ORDER BY date DESC, id DESC LIMIT ?4
           """,
         arguments: [words.lowercased(), group, state?.rawValue, limit]

@@ -30,7 +30,7 @@ package struct BundleWork: Sendable {
       }
       let folder = InboxFolders(home: home).bundle(order.bundle)
       // One worker at a time: one that is given up may not be dead yet. The folder's own lock is taken by the quarantine.
-      let guarded = InboxFolders(home: home).work.appending(order.bundle)
+      let guarded = InboxFolders(home: home).work(order.bundle)
       try fileSystem.makeDirectory(guarded, permissions: .ownerReadWriteExecute)
       let lock = try FolderLock(guarded, in: fileSystem)
       let result = try work(home, folder)
@@ -45,7 +45,7 @@ package struct BundleWork: Sendable {
     switch order.kind {
     case .open: return WorkResult(opened: try open(home))
     case .salvage:
-      try salvage(home, folder)
+      try salvage(folder)
       return WorkResult()
     }
   }
@@ -73,7 +73,7 @@ package struct BundleWork: Sendable {
       files: bundle.files.prefix(InboxBundle.maximumFiles).map { .init(name: $0.name, bytes: $0.bytes) },
       fileCount: bundle.files.count, facts: facts, account: try account(in: data))
     if let main = storePath(bundle, facts, data) {
-      opened.quarantineID = try place(main, facts, home, folder)
+      opened.quarantineID = try place(main, facts, folder)
     }
     return opened
   }
@@ -138,7 +138,7 @@ package struct BundleWork: Sendable {
   }
 
   /// Moves the store of the bag into quarantine beside it, with a receipt of our own.
-  private func place(_ main: FilePath, _ facts: BundleFacts?, _ home: FilePath, _ folder: FilePath) throws -> String {
+  private func place(_ main: FilePath, _ facts: BundleFacts?, _ folder: FilePath) throws -> String {
     let store = StoreFileSet(main: main)
     let place = StoreFileSet(main: folder.appending(plainName(main)))
     for member in try store.members(in: fileSystem) {
@@ -147,7 +147,8 @@ package struct BundleWork: Sendable {
     try fileSystem.synchronizeDirectory(folder)
     let words =
       facts.map { "The sender's app found it \($0.verdict) (\($0.reason))." } ?? "It was sent without a verdict."
-    let quarantines = Quarantines(home: home, surroundings: surroundings)
+    // The home's own catalogue is out of a worker's reach: the server adds to it.
+    let quarantines = Quarantines(home: folder, surroundings: surroundings)
     let stored = try quarantines.add(
       place.main, reason: printable(words), appVersion: facts?.versions.app)
     let quarantine = QuarantineFolder(
@@ -175,7 +176,7 @@ package struct BundleWork: Sendable {
 
   // MARK: Salvaging
 
-  private func salvage(_ home: FilePath, _ folder: FilePath) throws {
+  private func salvage(_ folder: FilePath) throws {
     guard let id = order.quarantineID else {
       throw InboxError(.worker, operation: "salvage the store", detail: "the order names no store")
     }
@@ -186,6 +187,7 @@ package struct BundleWork: Sendable {
       let verdict = try examiner.examine(path, model: model, options: .init(countsRecords: false)).verdict
       return [.compatible, .repairable, .outdated].contains(verdict)
     }
-    _ = try Quarantines(home: home, surroundings: surroundings).salvage(path, model: model ?? models.first)
+    // No kit and no backup of the home is taken for one of a store that was sent.
+    _ = try Quarantines(home: folder, surroundings: surroundings).salvage(path, model: model ?? models.first)
   }
 }

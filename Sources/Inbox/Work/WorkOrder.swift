@@ -1,6 +1,6 @@
 internal import Archives
 package import StoreFiles
-internal import SystemPackage
+package import SystemPackage
 
 /// What a worker is told: one job, and where everything is.
 ///
@@ -73,6 +73,20 @@ package struct WorkOrder: Sendable, Hashable, Codable {
     self.resources = resources
     self.result = result
   }
+
+  /// What a worker of this order may read: the models, and the key where the bundle is encrypted.
+  package var readable: [FilePath] { (models + [identity].compactMap(\.self)).compactMap(\.path) }
+
+  /// The folders in which a worker of this order may do everything: the bundle's, and the one that it works in; nil
+  /// where the order makes no sense.
+  package var writable: [FilePath]? {
+    guard let home = home.path, InboxFolders.isID(bundle) else { return nil }
+    let folders = InboxFolders(home: home)
+    return [folders.bundle(bundle), folders.work(bundle)]
+  }
+
+  /// Where a worker of this order keeps what is for a while only.
+  package var temporary: FilePath? { writable?.last?.appending("tmp") }
 
   /// How much is unpacked.
   var unpacking: UnpackingLimits {

@@ -32,6 +32,18 @@ package struct WorkResult: Sendable, Hashable, Codable {
 
     /// The name of its store in quarantine; nil where it has none.
     package var quarantineID: String?
+
+    /// Whether it keeps to the limits that a worker keeps to which nothing has taken over: no long texts, no path for a name.
+    var isPlausible: Bool {
+      let texts = [level, app, store, quarantineID].compactMap(\.self)
+      let isName = quarantineID.map { name in
+        !name.isEmpty && name.utf8.allSatisfy { (48...57).contains($0) || $0 == UInt8(ascii: "-") }
+      }
+      return texts.allSatisfy { $0.utf8.count <= 1 << 20 } && isName != false
+        && files.count <= InboxBundle.maximumFiles && files.allSatisfy { $0.name.utf8.count <= 4096 && $0.bytes >= 0 }
+        && (account?.entities.count ?? 0) <= BundleAccount.maximumEntities
+        && (account?.runs.count ?? 0) <= BundleAccount.maximumRuns
+    }
   }
 
   /// Why it failed.
@@ -75,6 +87,9 @@ package struct WorkResult: Sendable, Hashable, Codable {
 
   /// Why it failed; nil where it did not.
   package var failure: Failure?
+
+  /// What the worker could not do besides its job; nil where it does not tell.
+  package var isolation: WorkIsolation?
 
   /// A result.
   package init(opened: Opened? = nil, failure: Failure? = nil) {

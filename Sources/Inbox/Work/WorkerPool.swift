@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import Foundation
+internal import Quarantine
 internal import StoreFiles
 internal import SupportBundle
 internal import Synchronization
@@ -135,63 +136,125 @@ package final class WorkerPool: Sendable {
     }
     inbox.changes.tell()
     let outcome: InboxJobOutcome
-    do throws(InboxError) {
-      var beaten = ContinuousClock.now
-      let result = try runner.run(order(job, bundle)) {
-        guard beaten.duration(to: .now) > .seconds(options.leaseSeconds) / 4 else { return }
-        beaten = .now
-        // A lease that could not be gone on with is lost, which the end of the job shows.
-        _ = try? queue.extend(job, for: options.leaseSeconds, at: now)
-      } isCancelled: { [self] in
-        isStopping.load(ordering: .relaxed)
-      }
-      guard let result else {
-        _ = try queue.end(
-          job, .tryAgain(.init(code: "cancelled", words: "The inbox was ended meanwhile.")), at: now)
-        return
-      }
-      outcome = try self.outcome(result, of: job, bundle)
-    } catch {
+    do {
+      outcome = try attempt(job, bundle)
+    } catch let error as any ReportableError {
       let failure = InboxBundle.Failure(code: error.code, words: printable(error.detail) + ".")
       outcome = error.isEnvironmental ? .tryAgain(failure) : worth(job, failure)
     }
     guard try queue.end(job, outcome, at: now) else { return }
     // The lock of this job is not held any more; where that cannot be removed, the next start does it.
-    try? inbox.surroundings.fileSystem.removeTree(inbox.folders.work.appending(job.bundle))
-    if case .failed(let failure) = outcome, job.kind == .open { try refuse(job.bundle, failure) }
-    if case .tryAgain(let failure) = outcome, job.kind == .open,
-      try queue.jobs(of: job.bundle).contains(where: { $0.id == job.id && $0.state == .failed })
-    {
+    try? inbox.surroundings.fileSystem.removeTree(inbox.folders.work(job.bundle))
+    switch outcome {
+    case .failed(let failure) where job.kind == .open || failure.code == InboxError.Kind.room.rawValue:
       try refuse(job.bundle, failure)
+    case .tryAgain(let failure) where job.kind == .open, .putBack(let failure) where job.kind == .open:
+      if try queue.jobs(of: job.bundle).contains(where: { $0.id == job.id && $0.state == .failed }) {
+        try refuse(job.bundle, failure)
+      }
+    default: break
     }
     inbox.changes.tell()
   }
+
+  /// Has a job done once, and says what came of it.
+  private func attempt(_ job: InboxJob, _ bundle: InboxBundle) throws -> InboxJobOutcome {
+    let placed = try inbox.records.placed(of: bundle.id) ?? 0
+    // What opening it placed before is placed anew.
+    let room =
+      try inbox.records.room(of: bundle.sender, totalBytes: inbox.limits.totalBytes)
+      + (job.kind == .open ? placed : 0)
+    guard room >= Self.leastRoom else { return .failed(Self.noRoom) }
+    try inbox.surroundings.fileSystem.makeDirectory(inbox.folders.work(bundle.id))
+    let order = order(job, bundle, room)
+    let watch = RoomWatch(inbox, bundle.id, room: room, before: try inbox.workingBytes(of: bundle.id))
+    let result: WorkResult?
+    do throws(InboxError) {
+      result = try run(job, order, watch)
+    } catch {
+      return try settled(of: bundle) ? failed(error, job, order) : .failed(Self.noRoom)
+    }
+    guard try settled(of: bundle), !watch.isOver else { return .failed(Self.noRoom) }
+    guard let result else {
+      return .putBack(.init(code: "cancelled", words: "The inbox was ended meanwhile."))
+    }
+    return try outcome(result, of: job, bundle, order)
+  }
+
+  private func run(_ job: InboxJob, _ order: WorkOrder, _ watch: RoomWatch) throws(InboxError) -> WorkResult? {
+    var beaten = ContinuousClock.now
+    return try runner.run(order) {
+      guard beaten.duration(to: .now) > .seconds(options.leaseSeconds) / 4 else { return }
+      beaten = .now
+      // A lease that could not be gone on with is lost, which the end of the job shows.
+      _ = try? queue.extend(job, for: options.leaseSeconds, at: now)
+    } isCancelled: { [self] in
+      isStopping.load(ordering: .relaxed) || watch.isOver
+    }
+  }
+
+  /// What an error of the runner's means for a job.
+  private func failed(_ error: InboxError, _ job: InboxJob, _ order: WorkOrder) -> InboxJobOutcome {
+    if error.kind == .fileSize, order.resources.fileBytes < options.resources.fileBytes { return .failed(Self.noRoom) }
+    let failure = InboxBundle.Failure(code: error.code, words: printable(error.detail) + ".")
+    return error.isEnvironmental ? .tryAgain(failure) : worth(job, failure)
+  }
+
+  /// Counts what is placed of a bundle now; false where quota or inbox do not leave it, and then all of it is gone.
+  private func settled(of bundle: InboxBundle) throws -> Bool {
+    let placed = try inbox.placedBytes(of: bundle.id)
+    if try inbox.records.place(placed, of: bundle.id, totalBytes: inbox.limits.totalBytes) { return true }
+    try inbox.removePlaced(of: bundle.id)
+    return false
+  }
+
+  /// Less room than this is none: no bundle unpacks to less.
+  private static let leastRoom: Int64 = 64 << 10
+
+  private static let noRoom = InboxBundle.Failure(
+    code: InboxError.Kind.room.rawValue,
+    words: "What it unpacks to, or what is salvaged of it, is more than the sender's quota or the inbox leaves.")
 
   /// What kills a worker does so again, mostly: one more try, in case it was the machine.
   private func worth(_ job: InboxJob, _ failure: InboxBundle.Failure) -> InboxJobOutcome {
     job.attempts < 2 ? .tryAgain(failure) : .failed(failure)
   }
 
-  private func order(_ job: InboxJob, _ bundle: InboxBundle) -> WorkOrder {
-    WorkOrder(
+  private func order(_ job: InboxJob, _ bundle: InboxBundle, _ room: Int64) -> WorkOrder {
+    var resources = options.resources
+    resources.fileBytes = min(resources.fileBytes, UInt64(RoomWatch.working(room)))
+    return WorkOrder(
       kind: job.kind, home: PathText(inbox.home), bundle: bundle.id, sender: bundle.sender, date: bundle.date,
       isEncrypted: bundle.isEncrypted, identity: bundle.isEncrypted ? options.identity.map { PathText($0) } : nil,
       models: options.models.map { PathText($0) }, versionOrder: options.versionOrder,
-      quarantineID: bundle.quarantineID, unpackedBytes: options.unpackedBytes, unpackedRatio: options.unpackedRatio,
-      unpackedEntries: options.unpackedEntries, resources: options.resources,
-      result: PathText(inbox.folders.work.appending("\(job.id).json")))
+      quarantineID: bundle.quarantineID, unpackedBytes: min(options.unpackedBytes, room),
+      unpackedRatio: options.unpackedRatio, unpackedEntries: entries(room), resources: resources,
+      result: PathText(inbox.folders.work(bundle.id).appending("\(job.id).json")))
   }
 
+  /// Whether a bundle was refused because less is left than every bundle may unpack to.
+  private func isForLackOfRoom(_ failure: WorkResult.Failure, _ order: WorkOrder) -> Bool {
+    guard failure.code == "archive-too-large" else { return false }
+    return order.unpackedBytes < options.unpackedBytes && failure.words.contains("\(order.unpackedBytes) bytes")
+      || order.unpackedEntries < options.unpackedEntries && failure.words.contains("\(order.unpackedEntries) files")
+  }
+
+  /// How many files and folders fit into so much room, each with what a file system takes for one.
+  private func entries(_ room: Int64) -> Int { Int(min(Int64(options.unpackedEntries), room / Inbox.leastBytes)) }
+
   private func outcome(
-    _ result: WorkResult, of job: InboxJob, _ bundle: InboxBundle
-  ) throws(InboxError) -> InboxJobOutcome {
+    _ result: WorkResult, of job: InboxJob, _ bundle: InboxBundle, _ order: WorkOrder
+  ) throws -> InboxJobOutcome {
     if let failure = result.failure {
+      if isForLackOfRoom(failure, order) { return .failed(Self.noRoom) }
       let told = InboxBundle.Failure(
         code: String(failure.code.prefix(100)), words: String(printable(failure.words).prefix(600)))
+      // Another worker, one of a server that was killed, is at it still.
+      if failure.code == FileError.Kind.locked.rawValue { return .putBack(told) }
       return failure.isEnvironmental ? .tryAgain(told) : .failed(told)
     }
     guard job.kind == .open else { return .done }
-    guard let opened = result.opened else {
+    guard let opened = result.opened, opened.isPlausible else {
       return .failed(.init(code: InboxError.Kind.worker.rawValue, words: "The worker's result makes no sense."))
     }
     var bundle = bundle
@@ -213,7 +276,13 @@ package final class WorkerPool: Sendable {
           bundle: bundle.id, store: Self.mark(of: bundle), fingerprint: fingerprint,
           appVersion: bundle.facts?.versions.app, date: bundle.date))
     }
-    if bundle.quarantineID != nil { try queue.add(.salvage, for: bundle.id, at: now) }
+    if bundle.quarantineID != nil {
+      let folder = inbox.folders.bundle(bundle.id).appending(QuarantineFolder.name)
+      try QuarantineCatalogue(home: inbox.home, surroundings: inbox.surroundings)
+        .add(QuarantineFolder(folder, surroundings: inbox.surroundings))
+      // It is another store than the one that may have been salvaged of it before.
+      try queue.restart(.salvage, of: bundle.id, at: now)
+    }
     return .done
   }
 
@@ -229,6 +298,9 @@ package final class WorkerPool: Sendable {
     guard var bundle = try inbox.records.bundle(id) else { return }
     bundle.state = .refused
     bundle.failure = failure
+    bundle.quarantineID = nil
     try inbox.records.save(bundle)
+    // Of a bundle that was refused nothing stays but itself.
+    try inbox.removePlaced(of: id)
   }
 }

@@ -1,4 +1,5 @@
 import HTTPServer
+import Inbox
 import Lazaret
 
 /// The stores of a home: those in quarantine, the live ones beside them, and the backups.
@@ -24,7 +25,7 @@ package struct StoreCatalogue: Sendable {
   package func store(_ id: StoreID) throws -> ListedStore {
     let candidates: [ListedStore] =
       switch id.text.first {
-      case "q": try quarantined()
+      case "q": try quarantined(in: folders().all.filter { id.isOf($0.path) })
       case "l": try live()
       case "b": try backups()
       default: []
@@ -35,10 +36,32 @@ package struct StoreCatalogue: Sendable {
     return store
   }
 
-  /// The quarantined stores, newest first.
+  /// The most stores of an inbox, the newest, that lists have; the inbox itself shows them all.
+  private static let maximumOfInbox = 200
+
+  /// The quarantined stores, newest first; of those that arrived in the inbox the newest.
   package func quarantined() throws -> [ListedStore] {
-    let catalogue = QuarantineCatalogue(home: home, surroundings: surroundings)
-    return try catalogue.folders().flatMap { folder in
+    let folders = try folders()
+    return try quarantined(in: folders.others + folders.ofInbox.suffix(Self.maximumOfInbox))
+  }
+
+  /// The quarantined stores of one folder.
+  func quarantined(in folder: FilePath) throws -> [ListedStore] {
+    guard try fileSystem.status(of: folder)?.kind == .directory else { return [] }
+    return try quarantined(in: [QuarantineFolder(try fileSystem.realPath(folder), surroundings: surroundings)])
+  }
+
+  /// The folders with quarantined stores: those that bundles of the inbox arrived in, in the order in which they did, and
+  /// all others.
+  private func folders() throws -> (ofInbox: [QuarantineFolder], others: [QuarantineFolder], all: [QuarantineFolder]) {
+    let all = try QuarantineCatalogue(home: home, surroundings: surroundings).folders()
+    let inbox = InboxFolders(home: try fileSystem.realPath(home)).bundles
+    let isOfInbox = { (folder: QuarantineFolder) in folder.path.starts(with: inbox) }
+    return (all.filter(isOfInbox), all.filter { !isOfInbox($0) }, all)
+  }
+
+  private func quarantined(in folders: [QuarantineFolder]) throws -> [ListedStore] {
+    try folders.flatMap { folder in
       try folder.stores().map { try listed($0, in: folder) }
     }.sorted { ($0.date ?? .init(secondsSince1970: 0)) > ($1.date ?? .init(secondsSince1970: 0)) }
   }
@@ -56,7 +79,8 @@ package struct StoreCatalogue: Sendable {
   /// The live stores: in the home, in its folder `Stores`, and beside each quarantine.
   package func live() throws -> [ListedStore] {
     var folders: [FilePath] = []
-    let quarantines = try QuarantineCatalogue(home: home, surroundings: surroundings).folders().map(\.path.folder)
+    // Beside what arrived in the inbox there is no app's store.
+    let quarantines = try self.folders().others.map(\.path.folder)
     for folder in [home, home.appending("Stores")] + quarantines {
       guard try fileSystem.status(of: folder)?.kind == .directory else { continue }
       let real = try fileSystem.realPath(folder)

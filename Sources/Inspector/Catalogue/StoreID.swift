@@ -17,6 +17,11 @@ package struct StoreID: Sendable, Hashable, CustomStringConvertible {
     text = "\(kind)-\(Self.plain(name))-\(FileDigest(of: Array(folder.string.utf8)).hexadecimal.prefix(8))"
   }
 
+  /// Whether it can be that of a store in a folder, whatever its name.
+  func isOf(_ folder: FilePath) -> Bool {
+    text.hasSuffix("-\(FileDigest(of: Array(folder.string.utf8)).hexadecimal.prefix(8))")
+  }
+
   package var description: String { text }
 
   /// A name with everything replaced that an address would have to encode; at most 64 characters of it.

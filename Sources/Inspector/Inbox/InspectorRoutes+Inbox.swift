@@ -92,8 +92,9 @@ enum InboxStore {
   /// The store as the catalogue knows it; nil where the bundle has none, or it was released or discarded since.
   static func listed(of bundle: InboxBundle, _ inbox: Inbox, _ parts: InspectorParts) throws -> ListedStore? {
     guard let name = bundle.quarantineID else { return nil }
-    let path = inbox.folders.bundle(bundle.id).appending(QuarantineFolder.name).appending("\(name).sqlite")
-    return try parts.catalogue.quarantined().first { store in
+    let folder = inbox.folders.bundle(bundle.id).appending(QuarantineFolder.name)
+    let path = folder.appending("\(name).sqlite")
+    return try parts.catalogue.quarantined(in: folder).first { store in
       guard let main = store.files?.main else { return false }
       return main == path || main.folder.folder.lastComponent == path.folder.folder.lastComponent
     }

@@ -70,7 +70,7 @@ struct Layout {
     let mode: HTML = frame.allowsActions ? .empty : "<span>Looking only: no actions are offered</span>"
     return """
       <span>Lazaret \(LibraryVersion.current)</span><span>Home: <code>\(frame.home)</code></span>\(mode)\
-      <a href="\(frame.target.twin)">This page as JSON</a>
+      <a href="\(frame.target.twin)">This page as JSON</a><a href="\(RequestTarget.to("session"))">Log out</a>
       """
   }
 

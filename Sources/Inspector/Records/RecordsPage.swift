@@ -48,6 +48,9 @@ struct RecordsPage: InspectorPage {
               states[state].map { JSONText.Member(state.rawValue, .integer($0)) }
             })))
     }
+    if !collection.computedColumns.isEmpty {
+      members.append(.init("computedColumns", .array(collection.computedColumns.map { .string($0) })))
+    }
     members.append(.init("facets", .array(page.facets.map(Self.facet))))
     members.append(.init("next", page.next.map { .string($0) } ?? .null))
     if let next = nextTarget { members.append(.init("nextPath", .string(next.twin.path + next.twin.query.text))) }
@@ -87,10 +90,20 @@ struct RecordsPage: InspectorPage {
       facets.isEmpty
       ? "\(list)\(pager)" : "<div class=\"columns counted\"><div>\(list)\(pager)</div>\(facets.html)</div>"
     return """
-      <div class="head"><div><h1>\(title)</h1><p class="soft">\(summary)</p>\(place.notes(frame))</div>\(exports)</div>
+      <div class="head"><div><h1>\(title)</h1><p class="soft">\(summary)</p>\(place.notes(frame))\(computed)</div>\(exports)</div>
       \(place.tabs { place.records(collection.name, on: $0) })
       \(RecordFilters(page: self).html)
       \(whole)
+      """
+  }
+
+  /// The columns that are not shown, since an expression of the store would run for them.
+  private var computed: HTML {
+    guard !collection.computedColumns.isEmpty else { return .empty }
+    let names = collection.computedColumns.prefix(20).joined(separator: ", ")
+    return """
+      <p class="soft">Not shown, because the store computes them by expressions, which do not run here: \(names)\
+      \(collection.computedColumns.count > 20 ? ", and others" : "").</p>
       """
   }
 

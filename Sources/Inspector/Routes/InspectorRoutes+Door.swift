@@ -1,8 +1,8 @@
 import HTTPServer
 
 extension InspectorRoutes {
-  /// The way in: the link that is printed, and the first page.
-  mutating func addDoor(_ sessions: Sessions) {
+  /// The way in and out: the link that is printed, the first page, and the end of a session.
+  mutating func addDoor(_ sessions: Sessions, _ work: RunningWork) {
     open("/open/{link}", about: "Turns a one-time link into a session.", type: "text/html", .identifier) {
       request, link in
       // A link is used up by opening it, and not by looking whether it is there.
@@ -14,6 +14,11 @@ extension InspectorRoutes {
     other("/", about: "Leads to the list of stores.", type: "text/html") { _ in .redirect(to: .to("stores")) }
     page("/session", about: "The token that the forms of this session have.") { request in
       SessionPage(token: try sessions.session(of: request).form.text)
+    }
+    leave("/session/end", about: "Ends this session: its cookie is good for nothing any more.") { request in
+      work.endEvents(of: try sessions.session(of: request))
+      return try sessions.close(
+        request, answering: .text("You are logged out. A new link is printed at the next start.\n"))
     }
   }
 }
@@ -32,6 +37,8 @@ struct SessionPage: InspectorPage {
     <p>Scripts that perform actions send this token in the header field <code>X-CSRF-Token</code>, or as the field \
     <code>csrf</code> of a form. It is only good together with the cookie of this session.</p>
     <pre tabindex="0">\(token)</pre>
+    <form method="post" action="\(RequestTarget.to("session", "end"))">\
+    <input type="hidden" name="csrf" value="\(token)"><button>Log out</button></form>
     """
   }
 }

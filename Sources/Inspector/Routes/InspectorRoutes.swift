@@ -100,6 +100,19 @@ package struct InspectorRoutes: Sendable {
     }
   }
 
+  /// Adds an action that is no change of anything but the session itself: offered where no other action is, too.
+  mutating func leave(
+    _ pattern: String, about: String, perform: @escaping @Sendable (Request) throws -> Response
+  ) {
+    documented.append(
+      DocumentedRoute(method: .post, pattern: pattern, about: about, kind: .other, fields: [], type: "text/plain"))
+    let gate = gate
+    pages.add(.post, pattern) { request in
+      try gate.sessions.checkAction(request, form: try FormData(request))
+      return try perform(request)
+    }
+  }
+
   /// Adds what is answered without a session: the way in, and the page's own files.
   mutating func open<each Value: Sendable>(
     _ pattern: String, about: String, type: String, _ parameters: repeat PathParameter<each Value>,

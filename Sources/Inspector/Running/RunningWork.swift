@@ -14,6 +14,9 @@ package final class RunningWork: Sendable {
   private struct State {
     var entries: [Entry] = []
     var listeners: [EventChannel] = []
+
+    /// Whose the listeners are, by the channel.
+    var owners: [ObjectIdentifier: Sessions.Session] = [:]
     var number = 0
     var isStopping = false
   }
@@ -24,6 +27,9 @@ package final class RunningWork: Sendable {
 
   /// The most browsers that are told of events; of more, the first is left to ask again.
   private static let maximumListeners = 64
+
+  /// The most of them in one session.
+  static let maximumListenersOfSession = 16
 
   private let state = Mutex(State())
   private let threads = DispatchGroup()
@@ -119,12 +125,31 @@ package final class RunningWork: Sendable {
 
   // MARK: Events
 
-  /// The events of everything that is running, for one browser: `progress` and `done`.
-  package func events() -> Response {
+  /// How many pages are told of events.
+  var listenerCount: Int { state.withLock { state in state.listeners.count { !$0.isClosed } } }
+
+  /// Ends the events of a session that is over.
+  package func endEvents(of session: Sessions.Session) {
+    let channels = state.withLock { state in
+      state.listeners.filter { state.owners[ObjectIdentifier($0)] == session }
+    }
+    for channel in channels { channel.close() }
+  }
+
+  /// The events of everything that is running, for one page of a session: `progress` and `done`.
+  package func events(for session: Sessions.Session? = nil) -> Response {
     let channel = EventChannel()
     let running = state.withLock { state in
       state.listeners.removeAll(where: \.isClosed)
       state.listeners.append(channel)
+      let open = Set(state.listeners.map { ObjectIdentifier($0) })
+      state.owners = state.owners.filter { open.contains($0.key) }
+      state.owners[ObjectIdentifier(channel)] = session
+      let own = session == nil ? [] : state.listeners.filter { state.owners[ObjectIdentifier($0)] == session }
+      if own.count > Self.maximumListenersOfSession, let first = own.first {
+        state.listeners.removeAll { $0 === first }
+        first.close()
+      }
       if state.listeners.count > Self.maximumListeners { state.listeners.removeFirst().close() }
       return state.entries.map(\.job).filter(\.isRunning)
     }

@@ -29,8 +29,8 @@ extension InspectorRoutes {
     }
     other(
       "/events", about: "How far running work is, as it happens (server-sent events).", type: "text/event-stream"
-    ) { _ in
-      parts.work.events()
+    ) { request in
+      parts.work.events(for: try parts.sessions.session(of: request))
     }
   }
 }

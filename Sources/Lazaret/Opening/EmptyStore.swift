@@ -32,10 +32,10 @@ struct EmptyStore {
   ///
   /// The caller holds the folder's lock.
   ///
-  /// - Parameter permissions: those of the store that it stands in for; nil where there is none.
-  func stage(at place: StoreFileSet, permissions: FilePermissions? = nil) throws -> StagedStore {
-    let permissions = permissions?.intersection(.init(rawValue: 0o666)) ?? .init(rawValue: 0o644)
-    let staged = try StagedStore(bytes, for: place, permissions: permissions, in: fileSystem)
+  /// - Parameter access: that of the store that it stands in for; nil where there is none, and it is its owner's alone.
+  func stage(at place: StoreFileSet, access: FileAccess? = nil) throws -> StagedStore {
+    let staged = try StagedStore(bytes, for: place, in: fileSystem)
+    if let access { try fileSystem.adoptAccess(of: access.usable, to: staged.path) }
     try verify(staged.path)
     // Journal, receipt and SQLite's own files have to fit too; a disk too full for them is met before anything is
     // moved.
@@ -58,8 +58,8 @@ struct EmptyStore {
   /// Puts it into an empty place.
   ///
   /// The caller holds the folder's lock.
-  func create(at place: StoreFileSet, permissions: FilePermissions? = nil) throws -> OpeningEvent {
-    try install(try stage(at: place, permissions: permissions))
+  func create(at place: StoreFileSet, access: FileAccess? = nil) throws -> OpeningEvent {
+    try install(try stage(at: place, access: access))
   }
 
   /// Walks over every page of it before anything makes room for it.

@@ -243,7 +243,8 @@ struct OpeningMachine {
       try WaitingSalvage.requireSpace(for: place, coordinator.model, in: fileSystem)
     }
     // Complete, verified and on the disk before anything is moved: a disk too full for it is met first.
-    let staged = try empty.stage(at: place, permissions: main?.status.permissions)
+    let access = try main.flatMap { try fileSystem.access(to: $0.path) }
+    let staged = try empty.stage(at: place, access: access)
     var facts = QuarantineCase(now.examination, appVersion: coordinator.appVersion)
     facts.salvage = salvage
     let stored = try quarantine.add(because: facts) { done, total in

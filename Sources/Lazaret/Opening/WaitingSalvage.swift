@@ -156,8 +156,8 @@ struct WaitingSalvage {
     try folder.endSalvage(of: work.id)
     let lock = try FolderLock(place.folder, in: fileSystem)
     guard try place.members(in: fileSystem).isEmpty else { return nil }
-    let evidence = try fileSystem.status(of: folder.store(named: work.id).files.main)
-    let created = try empty.create(at: place, permissions: evidence?.permissions)
+    let evidence = try fileSystem.access(to: folder.store(named: work.id).files.main)
+    let created = try empty.create(at: place, access: evidence)
     _ = consume lock
     return [.salvaged(try quarantine.stopWaiting(work.id), at: surroundings.now()), created]
   }

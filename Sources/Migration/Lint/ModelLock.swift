@@ -115,7 +115,8 @@ public struct ModelLock: Sendable, Hashable, Codable {
         .lockInvalid, operation: "write the lock file", path: path, detail: "the hashes cannot be written as JSON")
     }
     do throws(FileError) {
-      try fileSystem.writeAtomically(bytes, to: path, replacing: true)
+      // It describes models and no records, and lies among the sources of an app.
+      try fileSystem.writeAtomically(bytes, to: path, replacing: true, permissions: .init(rawValue: 0o644))
     } catch {
       throw MigrationError(error)
     }

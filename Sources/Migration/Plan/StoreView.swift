@@ -50,7 +50,7 @@ struct StoreView {
       let isUnchanged = MigrationJournal.members(try members()) == before
       _ = consume lock
       guard isUnchanged else { continue }
-      let connection = try StepConnection(copy.files.main, .write)
+      let connection = try StepConnection(copy.files.main, .copy)
       try connection.run { database in
         try database.bringLogIntoMainFile()
         try database.execute(sql: "PRAGMA journal_mode = DELETE")
@@ -69,7 +69,7 @@ struct StoreView {
 
   private func readCopy<Value>(_ body: (Database) throws -> Value) throws -> Value {
     let copy = try PrivateCopy(of: original, surroundings: surroundings)
-    return try Self.read(copy.files.main, .write, body)
+    return try Self.read(copy.files.main, .copy, body)
   }
 
   private static func read<Value>(

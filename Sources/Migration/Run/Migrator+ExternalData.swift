@@ -43,7 +43,7 @@ extension Migrator {
     if try hasLinked(file.path, destination) { return }
     let unfinished = destination.hiddenSibling(suffix: ".unfinished")
     _ = try fileSystem.copy(file.path, to: unfinished)
-    try fileSystem.adoptAccess(of: file.status, to: unfinished)
+    try fileSystem.adoptAccess(of: file.path, to: unfinished)
     try fileSystem.install(unfinished, at: destination, replacing: false)
   }
 
@@ -76,7 +76,11 @@ extension Migrator {
     do {
       do {
         try copyUnchanged(original, to: place, journal)
-        try adoptAccess(of: original, folder.step(journal.steps.count))
+        // It stands in for no file: it is its owner's alone. The superuser writes it for the owner.
+        if var status = try fileSystem.status(of: original.main) {
+          status.permissions = .ownerReadWrite
+          try fileSystem.adoptAccess(of: status, to: folder.step(journal.steps.count))
+        }
         try placeAside(journal, folder, beside: place.main, like: original)
         try fileSystem.install(folder.step(journal.steps.count), at: place.main, replacing: false)
       } catch {

@@ -129,8 +129,7 @@ extension Migrator {
 
   /// The new store may be read and written by those who may read and write the old one.
   func adoptAccess(of original: StoreFileSet, _ file: FilePath) throws(FileError) {
-    guard let status = try fileSystem.status(of: original.main) else { return }
-    try fileSystem.adoptAccess(of: status, to: file)
+    try fileSystem.adoptAccess(of: original.main, to: file)
   }
 
   func checkUnchanged(_ original: StoreFileSet, _ journal: MigrationJournal) throws(FileError) {
@@ -160,7 +159,7 @@ extension Migrator {
     }
     try fileSystem.makeDirectory(backups)
     if FileSystem.effectiveUser == 0, var model = try fileSystem.status(of: original.folder) {
-      model.permissions = model.permissions.intersection(.init(rawValue: 0o775)).union(.init(rawValue: 0o700))
+      model.permissions = .ownerReadWriteExecute
       for folder in missing { try fileSystem.adoptAccess(of: model, to: folder) }
     }
     return try fileSystem.realPath(backups)

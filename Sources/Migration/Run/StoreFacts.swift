@@ -26,8 +26,8 @@ extension Migrator {
 extension Migrator.StoreFacts {
   /// Reads what a store says of itself; a model cache that cannot be read counts as none.
   init(_ database: Database) throws {
-    // Without Z_PRIMARYKEY it can be repaired.
-    guard try database.tableExists("Z_METADATA"),
+    // Without Z_PRIMARYKEY it can be repaired; what a hostile store computes instead of holding it is not asked for.
+    guard try database.hasStored(["Z_UUID", "Z_PLIST"], in: "Z_METADATA"),
       let row = try Row.fetchOne(database, sql: "SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 1")
     else {
       throw MigrationError(
@@ -38,7 +38,7 @@ extension Migrator.StoreFacts {
     metadata = try StoreMetadata(
       uuid: String.fromDatabaseValue(uuid) ?? "", propertyList: [UInt8](Data.fromDatabaseValue(list) ?? Data()))
     model = nil
-    if try database.tableExists("Z_MODELCACHE"),
+    if try database.hasStored(["Z_CONTENT"], in: "Z_MODELCACHE"),
       let value = try DatabaseValue.fetchOne(database, sql: "SELECT Z_CONTENT FROM Z_MODELCACHE LIMIT 1"),
       let bytes = Data.fromDatabaseValue(value)
     {

@@ -24,6 +24,12 @@ package import SystemPackage
       case .utf16LittleEndian: UInt8(SQLITE_UTF16LE)
       case .utf16BigEndian: UInt8(SQLITE_UTF16BE)
       }
+    // SQLite would make it readable by other users; an empty file is a database without tables.
+    do throws(FileError) {
+      if !path.isEmpty, try FileSystem().status(of: path) == nil { try FileSystem().create(path).commit() }
+    } catch {
+      throw SalvageError(error)
+    }
     var opened: OpaquePointer?
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
     let code = unsafe path.withPlatformString { unsafe sqlite3_open_v2($0, &opened, flags, nil) }

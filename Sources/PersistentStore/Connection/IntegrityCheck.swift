@@ -20,6 +20,43 @@ package enum IntegrityCheck {
     return first
   }
 
+  /// What SQLite found in a store that is evidence, as far as it can look without evaluating what the schema declares.
+  package struct EvidenceLines: Sendable {
+    /// The lines that SQLite gives, `ok` alone where it found nothing.
+    package var lines: [String]
+
+    /// The tables that were not checked, because the check would evaluate expressions of theirs; where there are any, the
+    /// list of free pages was not checked either.
+    package var unchecked: [String]
+  }
+
+  /// Checks a database of an ``EvidenceConnection``.
+  ///
+  /// - Parameter limit: the most lines.
+  /// - Throws: `DatabaseError` as ``lines(of:table:limit:)``; `SQLITE_INTERRUPT` where it takes longer than a store of that
+  ///   size should.
+  package static func evidenceLines(of database: Database, limit: Int = 100) throws -> EvidenceLines {
+    let pages = try Int64.fetchOne(database, sql: "PRAGMA page_count") ?? 0
+    let time = StatementLimit(time: .seconds(30) + .milliseconds(min(pages, 1 << 30)))
+    return try time.apply(to: database) {
+      let foreign = try ForeignExpressions.tables(of: database)
+      let tables = try String.fetchAll(
+        database,
+        sql: "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'shadow') ORDER BY name")
+      guard !foreign.isEmpty || tables.count > mostTables else {
+        return EvidenceLines(lines: try lines(of: database, limit: limit), unchecked: [])
+      }
+      var found: [String] = []
+      for table in tables where !foreign.contains(table) && found.count < limit {
+        found += try lines(of: database, table: table, limit: limit - found.count).filter { !sound.contains($0) }
+      }
+      return EvidenceLines(lines: found.isEmpty ? sound : found, unchecked: foreign.sorted())
+    }
+  }
+
+  /// How many tables one statement checks: beyond them it would have more operations than a statement may.
+  private static let mostTables = 2000
+
   private static let sound = ["ok"]
 
   private static func ask(_ database: Database, _ table: String?, _ limit: Int) throws -> [String] {

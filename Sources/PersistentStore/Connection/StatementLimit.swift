@@ -1,7 +1,7 @@
 package import GRDB
 internal import GRDBSQLite
 
-/// A bound on what statements may take: steps and the length of values where a store's own declarations give their
+/// A bound on what statements may take: steps, memory and the length of values where a store's own declarations give their
 /// expressions, time where a person waits for the answer.
 ///
 /// SQLite counts the steps of its virtual machine, so that the same statement ends at the same place on every machine.
@@ -11,10 +11,22 @@ internal import GRDBSQLite
   private let steps: Int64
   private let valueLength: Int32
   private let end: ContinuousClock.Instant?
+  private let isCancelled: (() -> Bool)?
   private var taken: Int64 = 0
 
   /// Whether it has ended a statement.
   package private(set) var isExceeded = false
+
+  /// The longest pattern, in bytes, where the length of values is limited.
+  private static let longestPattern: Int32 = 200
+
+  /// The bytes of a value of which SQLite makes a hundred without harm.
+  private static let shortValue: Int64 = 64 << 10
+
+  /// How much SQLite may hold more than at the beginning where the length of values is limited: an expression can have
+  /// thousands of values at a time.
+  private static let mostMemory: Int64 = 128 << 20
+  private var memory: Int64 = 0
 
   /// How many steps SQLite takes between two looks at the limit.
   private let interval: Int32
@@ -28,16 +40,26 @@ internal import GRDBSQLite
     self.steps = steps
     self.valueLength = Int32(clamping: valueLength)
     end = nil
+    isCancelled = nil
     interval = 1_000_000
   }
 
   /// A limit of time for one piece of work, from now on.
-  package init(time: Duration) {
-    steps = .max
-    valueLength = .max
+  ///
+  /// - Parameters:
+  ///   - steps: the most steps besides.
+  ///   - valueLength: the most bytes of a value besides.
+  ///   - isCancelled: asked now and then, between steps, whether the work is to end.
+  package init(
+    time: Duration, steps: Int64 = .max, valueLength: Int64 = .max, isCancelled: (() -> Bool)? = nil
+  ) {
+    self.steps = steps
+    self.valueLength = Int32(clamping: valueLength)
+    self.isCancelled = isCancelled
     end = .now + time
-    // Some microseconds of work, against which a look at the clock does not count.
-    interval = 1_000
+    // Some microseconds of work, against which a look at the clock does not count; fewer steps where one may call a
+    // function of a long value.
+    interval = valueLength == .max ? 1_000 : valueLength > Self.shortValue ? 10 : 100
   }
 
   /// Does the work under the limit; afterwards the connection is as it was.
@@ -47,7 +69,13 @@ internal import GRDBSQLite
   package func apply<Value>(to database: Database, _ work: () throws -> Value) throws -> Value {
     guard let connection = unsafe database.sqliteConnection else { return try work() }
     let before = unsafe sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, -1)
+    memory = sqlite3_memory_used()
+    let pattern = unsafe sqlite3_limit(connection, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, -1)
     _ = unsafe sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, min(before, valueLength))
+    if valueLength < .max {
+      // A value is matched in as many steps as it and the pattern have bytes, multiplied.
+      _ = unsafe sqlite3_limit(connection, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, min(pattern, Self.longestPattern))
+    }
     unsafe sqlite3_progress_handler(
       connection, interval,
       { context in
@@ -57,6 +85,7 @@ internal import GRDBSQLite
     defer {
       unsafe sqlite3_progress_handler(connection, 0, nil, nil)
       _ = unsafe sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, before)
+      _ = unsafe sqlite3_limit(connection, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, pattern)
     }
     return try work()
   }
@@ -66,6 +95,7 @@ internal import GRDBSQLite
     taken += Int64(interval)
     if taken > steps { isExceeded = true }
     if let end, .now >= end { isExceeded = true }
-    return isExceeded
+    if valueLength < .max, sqlite3_memory_used() - memory > Self.mostMemory { isExceeded = true }
+    return isExceeded || isCancelled?() == true
   }
 }

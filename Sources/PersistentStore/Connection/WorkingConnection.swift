@@ -10,15 +10,30 @@ package import SystemPackage
 /// ``DatabaseFailure``.
 package struct WorkingConnection: Sendable {
   /// How a file is opened.
-  package enum Mode: String, Sendable {
+  package enum Mode: Sendable {
     /// Read and write, made where it is missing.
-    case create = "mode=rwc"
+    case create
 
     /// Read and write a file that is there.
-    case write = "mode=rw"
+    case write
 
-    /// Read a file that does not change meanwhile: no locks, no log, nothing written beside it.
-    case immutable = "mode=ro&immutable=1"
+    /// Read a private copy of evidence, with what is in its log; see ``EvidenceConnection``.
+    case copy
+
+    /// Read a file that does not change meanwhile: no locks, no log, nothing written beside it; see ``EvidenceConnection``.
+    case immutable
+
+    /// Whether it is only read, and what its schema declares does not run.
+    fileprivate var isEvidence: Bool { self == .immutable || self == .copy }
+
+    fileprivate var parameters: String {
+      switch self {
+      case .create: "mode=rwc"
+      case .write: "mode=rw"
+      case .copy: EvidenceConnection.Access.copy.parameters
+      case .immutable: EvidenceConnection.Access.unchanging.parameters
+      }
+    }
   }
 
   private let queue: DatabaseQueue
@@ -40,9 +55,13 @@ package struct WorkingConnection: Sendable {
     isCancelled: (@Sendable () -> Bool)? = nil, prepare: @escaping @Sendable (Database) throws -> Void = { _ in }
   ) throws {
     self.isCancelled = isCancelled
+    if mode.isEvidence {
+      queue = try EvidenceConnection.open(
+        path, mode == .copy ? .copy : .unchanging, label: label, cacheKilobytes: cacheKilobytes, prepare: prepare)
+      return
+    }
     var configuration = Configuration()
     configuration.foreignKeysEnabled = false
-    configuration.readonly = mode == .immutable
     // What fails leaves its transaction open, and the file is thrown away with it.
     configuration.allowsUnsafeTransactions = true
     configuration.label = label
@@ -53,28 +72,14 @@ package struct WorkingConnection: Sendable {
           "PRAGMA cache_size = -\(cacheKilobytes); PRAGMA temp_store = 1; PRAGMA mmap_size = 0; PRAGMA trusted_schema = 0"
       )
     }
+    // SQLite would make it readable by other users, and its log and journal like it.
+    if mode == .create, try FileSystem().status(of: path) == nil { try FileSystem().create(path).commit() }
     queue = try DatabaseQueue(path: Self.address(path, mode), configuration: configuration)
   }
 
   /// The address of a file as SQLite's URI, whatever bytes its name holds.
   package static func address(_ path: FilePath, _ mode: Mode) -> String {
-    var address = path.isAbsolute ? "file://" : "file:"
-    for (index, component) in path.components.enumerated() {
-      if index > 0 || path.isAbsolute { address += "/" }
-      for byte in component.platformBytes { address += escaped(byte) }
-    }
-    return address + "?" + mode.rawValue
-  }
-
-  private static func escaped(_ byte: UInt8) -> String {
-    switch byte {
-    case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
-      return String(Unicode.Scalar(byte))
-    default:
-      let digits = String(byte, radix: 16, uppercase: true)
-      return digits.utf8.count == 1 ? "%0" + digits : "%" + digits
-    }
+    PersistentStore.escaped(path) + "?" + mode.parameters
   }
 
   /// Runs statements outside any transaction.

@@ -29,6 +29,9 @@ public struct SQLTable: Sendable, Hashable {
 
   /// The statement that created it, as the database holds it.
   public var statement: String
+
+  /// The columns whose values are in the file: reading them evaluates no expression of the schema.
+  package var storedColumns: [SQLColumn] { columns.filter { !$0.isComputed } }
 }
 
 /// A column of a table.
@@ -44,6 +47,9 @@ public struct SQLColumn: Sendable, Hashable {
 
   /// Its place in the primary key from 1; 0 where it is not in it.
   public var primaryKeyPosition: Int
+
+  /// Whether SQLite computes it whenever it is read: a virtual generated column, of which the file holds no values.
+  public var isComputed: Bool
 }
 
 /// An index of a table.
@@ -68,8 +74,8 @@ extension SQLSchema {
   /// Reads the schema of an open database.
   public init(_ database: Database) throws {
     self.init(tables: [:], indexes: [:], triggers: [:], views: [:])
-    let shadows = try Set(
-      String.fetchAll(database, sql: "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'shadow'"))
+    let shadows = try Self.names(of: "shadow", in: database)
+    let virtual = try Self.names(of: "virtual", in: database)
     let entries = try Row.fetchCursor(
       database, sql: "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite@_%' ESCAPE '@'")
     while let entry = try entries.next() {
@@ -78,8 +84,7 @@ extension SQLSchema {
       switch Self.text(entry, 0) {
       case "table":
         tables[name] = SQLTable(
-          name: name, columns: [], isVirtual: statement.uppercased().hasPrefix("CREATE VIRTUAL"),
-          statement: statement)
+          name: name, columns: [], isVirtual: virtual.contains(name), statement: statement)
       case "trigger": triggers[name] = statement
       case "view": views[name] = statement
       default: break
@@ -89,11 +94,18 @@ extension SQLSchema {
     indexes = try Self.indexes(of: database).filter { tables[$0.value.tableName] != nil }
   }
 
+  /// The names of tables of a kind, as SQLite itself tells them apart.
+  private static func names(of kind: String, in database: Database) throws -> Set<String> {
+    try Set(
+      String.fetchAll(
+        database, sql: "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = ?", arguments: [kind]))
+  }
+
   private mutating func readColumns(_ database: Database) throws {
     let columns = try Row.fetchCursor(
       database,
       sql: """
-        SELECT m.name, c.name, c.type, c."notnull", c.pk FROM sqlite_master AS m, pragma_table_xinfo(m.name) AS c
+        SELECT m.name, c.name, c.type, c."notnull", c.pk, c.hidden FROM sqlite_master AS m, pragma_table_xinfo(m.name) AS c
         WHERE m.type = 'table' ORDER BY m.name, c.cid
         """)
     while let row = try columns.next() {
@@ -101,7 +113,7 @@ extension SQLSchema {
       tables[table]?.columns.append(
         SQLColumn(
           name: name, declaredType: Self.text(row, 2) ?? "", isNotNull: Self.integer(row, 3) != 0,
-          primaryKeyPosition: Int(Self.integer(row, 4))))
+          primaryKeyPosition: Int(Self.integer(row, 4)), isComputed: Self.integer(row, 5) == 2))
     }
   }
 

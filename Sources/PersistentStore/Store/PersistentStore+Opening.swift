@@ -12,6 +12,11 @@ extension PersistentStore {
   /// Every byte that is not plain is escaped, so that any name works: with question marks, with line breaks, and with
   /// bytes that are not UTF-8.
   package static func address(of path: FilePath, isReadOnly: Bool) -> String {
+    escaped(path) + (isReadOnly ? "?mode=ro" : "?mode=rw")
+  }
+
+  /// The path as an SQLite URI without parameters.
+  static func escaped(_ path: FilePath) -> String {
     var address = path.isAbsolute ? "file://" : "file:"
     for byte in bytes(of: path) {
       switch byte {
@@ -24,7 +29,7 @@ extension PersistentStore {
         address += digits.count == 1 ? "%0" + digits : "%" + digits
       }
     }
-    return address + (isReadOnly ? "?mode=ro" : "?mode=rw")
+    return address
   }
 
   private static func bytes(of path: FilePath) -> [UInt8] {

@@ -42,6 +42,17 @@ public final class PersistentStore: Sendable {
     /// Seconds since 2001-01-01T00:00:00Z, for derived attributes that hold the time of the last save.
     public var now: @Sendable () -> Double
 
+    /// Whether it is a private copy of evidence, of which nothing that its schema declares may run; it is only read, and
+    /// without the log.
+    package var isEvidence = false
+
+    /// For a private copy of evidence, or a restored backup that is only looked at.
+    package static var evidence: Options {
+      var options = Options(isReadOnly: true)
+      options.isEvidence = true
+      return options
+    }
+
     /// Opens for reading and writing unless told otherwise.
     public init(
       isReadOnly: Bool = false, busyTimeout: Duration = .seconds(5),
@@ -66,8 +77,11 @@ public final class PersistentStore: Sendable {
     self.path = path
     self.model = model
     do {
-      let queue = try DatabaseQueue(
-        path: Self.address(of: path, isReadOnly: options.isReadOnly), configuration: Self.configuration(options))
+      let queue =
+        options.isEvidence
+        ? try EvidenceConnection.open(path, .unchanging, label: "Lazaret.PersistentStore")
+        : try DatabaseQueue(
+          path: Self.address(of: path, isReadOnly: options.isReadOnly), configuration: Self.configuration(options))
       let names = try queue.unsafeRead { database in
         try Set(
           String.fetchAll(

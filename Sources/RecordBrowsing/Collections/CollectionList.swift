@@ -3,6 +3,8 @@ internal import ManagedObjectModel
 internal import PersistentStore
 
 /// The collections of a store: the entities of its model, then the tables that are no entity's.
+///
+/// Columns that SQLite would compute by an expression of the store are left out, and named.
 struct CollectionList {
   private(set) var collections: [RecordCollection] = []
 
@@ -17,11 +19,12 @@ struct CollectionList {
       for entity in layout.entities {
         entityNames[entity.number] = entity.name
         guard let table = layout.table(of: entity.name), let real = Self.table(table.name, in: schema),
-          Set(["Z_PK", "Z_ENT"]).isSubset(of: real.columns.map { $0.name.uppercased() })
+          Set(["Z_PK", "Z_ENT"]).isSubset(of: real.storedColumns.map { $0.name.uppercased() })
         else { continue }
         taken.insert(real.name)
         var collection = Self.collection(entity, table, real, layout, schema)
         collection.provenance = provenance[real.name]
+        collection.computedColumns = real.columns.filter(\.isComputed).map(\.name)
         for index in collection.toMany.indices where collection.toMany[index].destinationSQL == "Z_PK" {
           let table = provenance.first { SQLText.identifier($0.key) == collection.toMany[index].table }
           collection.toMany[index].liveSQL = table.flatMap { $0.value.condition(nil, key: "Z_PK") }
@@ -37,9 +40,10 @@ struct CollectionList {
       // Core Data's own tables hold no records of the user's; what a salvage notes is told in other places.
       let isBookkeeping = layout != nil && StoreLayout.bookkeepingTableNames.contains(table.name.uppercased())
       let isNote = table.name == "lazaret_evidence" || !provenance.isEmpty && table.name.hasPrefix("lazaret_browsed_")
-      guard !isBookkeeping, !isNote, !table.isVirtual, !table.columns.isEmpty else { continue }
+      guard !isBookkeeping, !isNote, !table.isVirtual, !table.storedColumns.isEmpty else { continue }
       guard var plain = Self.collection(table, isWithoutRowid: withoutRowid.contains(table.name)) else { continue }
       plain.provenance = provenance[table.name]
+      plain.computedColumns = table.columns.filter(\.isComputed).map(\.name)
       collections.append(plain)
     }
   }
@@ -54,7 +58,7 @@ struct CollectionList {
     _ entity: EntityLayout, _ table: TableLayout, _ real: SQLTable, _ layout: StoreLayout, _ schema: SQLSchema
   ) -> RecordCollection {
     let lineage = Set(layout.lineage(of: entity.name))
-    let present = Set(real.columns.map { $0.name.uppercased() })
+    let present = Set(real.storedColumns.map { $0.name.uppercased() })
     var columns = [RecordColumn(name: "Z_PK", kind: .key, sql: "Z_PK")]
     if entity.hasSubentities { columns.append(RecordColumn(name: "Z_ENT", kind: .entity, sql: "Z_ENT")) }
     for column in table.columns where present.contains(column.name.uppercased()) {
@@ -131,7 +135,7 @@ struct CollectionList {
   }
 
   private static func column(_ name: String, of table: SQLTable) -> String? {
-    table.columns.first { $0.name.uppercased() == name.uppercased() }.map { SQLText.identifier($0.name) }
+    table.storedColumns.first { $0.name.uppercased() == name.uppercased() }.map { SQLText.identifier($0.name) }
   }
 
   // MARK: Plain tables
@@ -150,7 +154,7 @@ struct CollectionList {
     let alias =
       !isWithoutRowid && primaryKey.count == 1 && primaryKey[0].declaredType.uppercased() == "INTEGER"
       ? primaryKey[0].name : nil
-    let columns = table.columns.map { column in
+    let columns = table.storedColumns.map { column in
       RecordColumn(
         name: column.name, kind: column.name == alias ? .key : .stored(declaredType: column.declaredType),
         sql: SQLText.quotedIdentifier(column.name))

@@ -41,6 +41,10 @@ public struct RecordCollection: Sendable, Hashable {
   /// The relationships to any number of records, by name.
   public var toMany: [ToMany]
 
+  /// The names of columns that are left out: SQLite would compute their values by expressions of the store, which do not
+  /// run here.
+  public var computedColumns: [String] = []
+
   /// The table, as it stands in SQL.
   package var tableSQL: String
 

@@ -32,11 +32,11 @@ public final class SideComparison: Sendable {
     self.second = second
     self.limit = limit
     do {
-      let queue = try BrowsedStore.connect(first.path)
+      let queue = try BrowsedStore.connect(first.path, attaching: [second.path])
       try queue.inDatabase { database in
         try database.execute(
           sql: "ATTACH DATABASE ? AS other",
-          arguments: [PersistentStore.address(of: second.path, isReadOnly: true) + "&immutable=1"])
+          arguments: [EvidenceConnection.address(second.path, .unchanging)])
       }
       pool = ReaderPool([queue])
     } catch {

@@ -8,13 +8,12 @@ internal import SystemPackage
 enum StoredModel {
   /// Reads it; nil for plain databases, and where nothing tells.
   static func find(in path: FilePath, among models: [ModelBundle]) throws -> ManagedObjectModel? {
-    let queue = try BrowsedStore.connect(path)
-    let (uuid, list, cache) = try queue.read { database in
+    let (uuid, list, cache) = try read(path) { database in
       let metadata =
-        try database.tableExists("Z_METADATA")
+        try database.hasStored(["Z_UUID", "Z_PLIST"], in: "Z_METADATA")
         ? Row.fetchOne(database, sql: "SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 1") : nil
       let cached =
-        try database.tableExists("Z_MODELCACHE")
+        try database.hasStored(["Z_CONTENT"], in: "Z_MODELCACHE")
         ? DatabaseValue.fetchOne(database, sql: "SELECT Z_CONTENT FROM Z_MODELCACHE LIMIT 1") : nil
       let uuid: DatabaseValue? = metadata?[0]
       let list: DatabaseValue? = metadata?[1]
@@ -23,7 +22,6 @@ enum StoredModel {
         cached.flatMap { Data.fromDatabaseValue($0) }
       )
     }
-    try queue.close()
     // A cache that does not unpack to a model is none; the tables are then shown as they are.
     let cached = cache.flatMap { try? ManagedObjectModel(modelCache: [UInt8]($0)) }
     if let list {
@@ -44,12 +42,17 @@ enum StoredModel {
 
   /// The model that a file of found rows was arranged by.
   static func noted(in path: FilePath) throws -> ManagedObjectModel? {
-    let queue = try BrowsedStore.connect(path)
-    let bytes = try queue.read { database in
+    let bytes = try read(path) { database in
       try database.tableExists(TableProvenance.model)
         ? Data.fetchOne(database, sql: "SELECT content FROM \(TableProvenance.model)") : nil
     }
-    try queue.close()
     return try bytes.map { try ManagedObjectModel(modelCache: [UInt8]($0)) }
+  }
+
+  private static func read<Value>(_ path: FilePath, _ body: (Database) throws -> Value) throws -> Value {
+    let pool = ReaderPool([try BrowsedStore.connect(path)])
+    let value = try pool.read(limit: BrowsedStore.Limits().opening, body)
+    try pool.close()
+    return value
   }
 }

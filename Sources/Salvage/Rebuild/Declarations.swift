@@ -35,12 +35,29 @@ struct Declarations {
       return words.contains { ["CHECK", "AS"].contains($0) }
         || sql.uppercased().filter { !$0.isWhitespace }.contains("DEFAULT(")
     }
+
+    /// Whether it may search values for others, which takes as many steps as both have bytes, multiplied, within a single
+    /// call of a function.
+    var searchesValues: Bool {
+      // Without a second argument, `trim` looks for spaces alone.
+      let text = sql.uppercased().replacing(/TRIM\s*\(\s*["`\[]?\w+["`\]]?\s*\)/, with: "")
+      let words = text.split { !($0.isLetter || $0.isNumber || $0 == "_") }
+      return words.contains { ["INSTR", "REPLACE", "TRIM", "LTRIM", "RTRIM"].contains($0) }
+    }
   }
 
   let database: GRDB.Database
 
   /// The bytes of the rows that are put in; no value of theirs is longer.
   private let contentLength: Int64
+
+  /// The time that is left for evaluating expressions of the schema, those of all statements together.
+  private let budget: Budget
+
+  private final class Budget {
+    var left: Duration
+    init(_ left: Duration) { self.left = left }
+  }
 
   init(_ database: GRDB.Database) throws {
     self.database = database
@@ -50,6 +67,7 @@ struct Declarations {
         arguments: [schema, schema])
       return sum + (size?[0] as Int64? ?? 0)
     }
+    budget = Budget(.milliseconds(Self.leastMilliseconds + min(contentLength, 1 << 50) / Self.bytesPerMillisecond))
   }
 
   /// Carries out a statement that makes something; returns what SQLite says against it, nil where it is made.
@@ -70,29 +88,65 @@ struct Declarations {
     } catch let error as DatabaseError where !ResultCodeCause(error.extendedResultCode).isEnvironmental {
       return error.message.map { printable($0) } ?? "SQLite reported code \(error.resultCode.rawValue)"
     }
-    return try attempt(rows: statement.hasExpressions && statement.kind != "table" ? rows : nil) {
+    return try attempt(
+      rows: statement.hasExpressions && statement.kind != "table" ? rows : nil, of: [statement]
+    ) {
       try prepared.execute()
     }
   }
 
   /// Does work that evaluates expressions of the schema; returns what is to be said against it, nil where it is done.
   ///
-  /// Values of rows may have caused an error, so that SQLite's own words are not repeated.
+  /// Values of rows may have caused an error, so that SQLite's own words are not repeated. Values are short at first: a
+  /// function that searches one in another takes as long as both are together long, and nothing can end it before. Where
+  /// rows hold longer ones, the work is done once more, but not with such a function.
   ///
-  /// - Parameter rows: how many rows expressions are evaluated for; nil where there are none, and no limit is needed.
-  func attempt(rows: Int64?, _ work: () throws -> Void) throws -> String? {
+  /// - Parameters:
+  ///   - rows: how many rows expressions are evaluated for; nil where there are none, and no limit is needed.
+  ///   - statements: those whose expressions are evaluated.
+  func attempt(rows: Int64?, of statements: [Statement] = [], _ work: () throws -> Void) throws -> String? {
     guard let rows else { return try refusal(work) }
+    let first = try limited(rows, Self.shortLength, work)
+    guard first == Self.tooLong else { return first }
+    guard !statements.contains(where: \.searchesValues) else { return "it takes too long for values as long as these" }
+    return try limited(rows, max(Self.leastLength, 2 * contentLength), work)
+  }
+
+  private func limited(_ rows: Int64, _ length: Int64, _ work: () throws -> Void) throws -> String? {
+    guard budget.left > .zero else { return Self.tooSlow }
+    let start = ContinuousClock.now
+    defer { budget.left -= start.duration(to: .now) }
     // An end by the limit takes the transaction back; what was done before stays.
     try database.execute(sql: "COMMIT; BEGIN")
+    // What is left is for others too.
     let limit = StatementLimit(
-      steps: Self.leastSteps + Self.stepsPerRow * max(0, min(rows, Self.mostRows)),
-      valueLength: max(Self.leastLength, 2 * contentLength))
+      time: budget.left / 2, steps: Self.leastSteps + Self.stepsPerRow * max(0, min(rows, Self.mostRows)),
+      valueLength: length)
     do {
-      return try limit.apply(to: database) { try refusal(work) }
+      let reason = try limit.apply(to: database) { try refusal(work) }
+      // A value that is too long leaves the rows before it.
+      if reason != nil { try database.execute(sql: "ROLLBACK; BEGIN") }
+      return reason
     } catch let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT && limit.isExceeded {
       if !database.isInsideTransaction { try database.execute(sql: "BEGIN") }
-      return "it takes too long"
+      return Self.tooSlow
     }
+  }
+
+  /// Lets the module of a virtual table look at what it finds, which may be columns and views of the schema.
+  func answer(_ sql: String) throws -> VirtualTables.Answer {
+    var answer = VirtualTables.Answer.done(nil)
+    let refusal = try limited(contentLength / Self.shortestRow, max(Self.leastLength, 2 * contentLength)) {
+      do {
+        let row = try Row.fetchOne(database, sql: sql)
+        answer = .done(
+          row.flatMap { String.fromDatabaseValue($0[0]) ?? Int64.fromDatabaseValue($0[0]).map { "\($0)" } })
+      } catch let error as DatabaseError where error.resultCode != .SQLITE_TOOBIG {
+        guard ResultCodeCause(error.extendedResultCode) == .content else { throw error }
+        answer = .refused(error.message.map { printable($0) } ?? "SQLite reported code \(error.resultCode.rawValue)")
+      }
+    }
+    return refusal.map { .refused($0) } ?? answer
   }
 
   private func refusal(_ work: () throws -> Void) throws -> String? {
@@ -101,7 +155,7 @@ struct Declarations {
       return nil
     } catch let error as DatabaseError where ResultCodeCause(error.extendedResultCode) == .content {
       return error.resultCode == .SQLITE_TOOBIG
-        ? "a value of it is too long" : "SQLite reported code \(error.extendedResultCode.rawValue)"
+        ? Self.tooLong : "SQLite reported code \(error.extendedResultCode.rawValue)"
     }
   }
 
@@ -113,6 +167,21 @@ struct Declarations {
 
   private static let mostRows: Int64 = 1 << 40
 
+  /// The bytes that a row of an index of words takes at the least.
+  private static let shortestRow: Int64 = 64
+
+  /// The time that all statements together may take besides what their rows need.
+  private static let leastMilliseconds: Int64 = 6_000
+
+  /// How many bytes of rows are read, evaluated and written in a millisecond at the least: 1 MB a second.
+  private static let bytesPerMillisecond: Int64 = 1_000
+
+  /// The bytes of a value that is searched for, and in, without delay.
+  private static let shortLength: Int64 = 64 << 10
+
   /// The bytes that every value may have.
-  private static let leastLength: Int64 = 64 << 20
+  private static let leastLength: Int64 = 1 << 20
+
+  private static let tooLong = "a value of it is too long"
+  private static let tooSlow = "it takes too long"
 }

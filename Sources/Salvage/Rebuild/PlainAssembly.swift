@@ -43,8 +43,11 @@ struct PlainAssembly {
       found.report.hasDoubts
       ? try DoubtfulRows(database, raw, made: Set(store?.tables.keys.map(\.self) ?? [])) : nil
     var plain = try PlainTables(database, raw, doubtful, store, found)
+    let byTable = Dictionary(grouping: statements.filter { ["table", "index"].contains($0.kind) }) { statement in
+      (statement.kind == "table" ? statement.name : statement.table).lowercased()
+    }
     for (index, name) in names.enumerated() {
-      account.setAside += try plain.make([name], by: statements, &aside)
+      account.setAside += try plain.make([name], by: byTable[name.lowercased()] ?? [], &aside)
       try tell(Int64(index + 1), Int64(names.count))
     }
     try plain.makeRest(statements, virtual: found.entries.filter { $0.kind == .table })

@@ -48,11 +48,14 @@ struct PlainTables {
     _ names: [String], by statements: [Statement], _ aside: inout SetAsideRows
   ) throws -> [SalvageReport.Rebuild.Repair] {
     var repairs: [SalvageReport.Rebuild.Repair] = []
+    let tables = Dictionary(
+      statements.filter { $0.kind == "table" }.map { ($0.name.lowercased(), $0) },
+      uniquingKeysWith: { first, _ in first })
+    let indexes = Dictionary(grouping: statements.filter { $0.kind == "index" }) { $0.table.lowercased() }
     for name in names {
-      let statement = statements.first { $0.kind == "table" && isSame($0.name, name) }
+      let statement = tables[name.lowercased()]
       guard statement?.isVirtual != true else { continue }
-      let indexes = statements.filter { $0.kind == "index" && isSame($0.table, name) }
-      repairs += try make(name, by: statement, indexes, &aside)
+      repairs += try make(name, by: statement, indexes[name.lowercased()] ?? [], &aside)
     }
     return repairs
   }
@@ -69,8 +72,10 @@ struct PlainTables {
       guard let source else { return try finish(name, indexes) }
       var repairs: [SalvageReport.Rebuild.Repair] = []
       let rows = try count(source)
-      let isChecked = ([statement].compactMap(\.self) + unique).contains(where: \.hasExpressions)
-      reason = try declarations.attempt(rows: isChecked ? rows : nil) { try copy(source, into: name) }
+      let evaluated = ([statement].compactMap(\.self) + unique).filter(\.hasExpressions)
+      reason = try declarations.attempt(rows: evaluated.isEmpty ? nil : rows, of: evaluated) {
+        try copy(source, into: name)
+      }
       // No expression of the schema is evaluated for what was refused.
       if reason == nil {
         reason = try declarations.attempt(rows: nil) { repairs = try keepRefused(of: source, in: name, &aside) }
@@ -95,10 +100,12 @@ struct PlainTables {
     return []
   }
 
+  /// Whether a table of that name is there; views come after all tables.
+  ///
+  /// The list of tables is not searched, since it may be long.
   private func isMade(_ name: String) throws -> Bool {
     try Bool.fetchOne(
-      database, sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND lower(name) = ?)",
-      arguments: [name.lowercased()]) == true
+      database, sql: "SELECT EXISTS (SELECT 1 FROM pragma_table_xinfo(?, 'main'))", arguments: [name]) == true
   }
 
   private func count(_ table: RawTables.Table) throws -> Int64 {
@@ -124,21 +131,12 @@ struct PlainTables {
   /// - Parameter entries: the schema's entries of the virtual tables.
   mutating func makeRest(_ statements: [Statement], virtual entries: [SchemaEntry]) throws {
     var virtual = VirtualTables(in: entries, mayRebuild: true)
-    try virtual.make { sql throws(any Error) in try answer(sql) }
+    try virtual.make { sql throws(any Error) in try declarations.answer(sql) }
     remarks += virtual.remarks
     for statement in statements where statement.kind == "view" || statement.kind == "trigger" {
       if let reason = try declarations.make(statement) {
         remarks.append("the \(statement.kind) \(printable(statement.name)) could not be made again (\(reason))")
       }
-    }
-  }
-
-  private func answer(_ sql: String) throws -> VirtualTables.Answer {
-    do {
-      let row = try Row.fetchOne(database, sql: sql)
-      return .done(row.flatMap { String.fromDatabaseValue($0[0]) ?? Int64.fromDatabaseValue($0[0]).map { "\($0)" } })
-    } catch let error as DatabaseError where ResultCodeCause(error.extendedResultCode) == .content {
-      return .refused(error.message.map { printable($0) } ?? "SQLite reported code \(error.resultCode.rawValue)")
     }
   }
 

@@ -1,5 +1,6 @@
 internal import Examination
 internal import GRDB
+internal import PersistentStore
 internal import SQLiteFormat
 internal import StoreFiles
 internal import SystemPackage
@@ -50,27 +51,27 @@ struct OpeningLog {
 
   // MARK: Opening
 
-  /// Opens a private copy by SQLite, as an app does, and has SQLite check it.
+  /// Opens a private copy by SQLite, and has SQLite check it without running what its schema declares.
   ///
   /// - Parameter copy: files that may be changed.
   mutating func open(_ copy: StoreFileSet) {
-    var configuration = Configuration()
-    configuration.foreignKeysEnabled = false
-    configuration.busyMode = .immediateError
-    configuration.publicStatementArguments = false
     do {
-      let queue = try DatabaseQueue(path: copy.main.string, configuration: configuration)
+      let queue = try EvidenceConnection.open(copy.main, .copy, label: "Lazaret.StoreExport")
       add("info", "open", "SQLite opened a copy")
       try queue.writeWithoutTransaction { database in
-        // What the schema of a hostile store names is not run.
-        try database.execute(sql: "PRAGMA trusted_schema = OFF")
         let mode = try String.fetchOne(database, sql: "PRAGMA journal_mode") ?? "unknown"
         add("debug", "open", "journal mode \(Self.word(mode))")
         let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM sqlite_schema") ?? 0
         add("debug", "open", "\(count) entries in the schema")
-        for line in try String.fetchAll(database, sql: "PRAGMA integrity_check(100)") { addCheck(line) }
+        let check = try IntegrityCheck.evidenceLines(of: database)
+        for line in check.lines { addCheck(line) }
+        if !check.unchecked.isEmpty {
+          add("info", "check", "\(check.unchecked.count) tables were not checked: their expressions are not run")
+        }
       }
       try queue.close()
+    } catch let error as DatabaseError where [.SQLITE_TOOBIG, .SQLITE_INTERRUPT].contains(error.resultCode) {
+      add("info", "check", "it was not checked to its end: an expression of the schema takes too much")
     } catch let error as DatabaseError {
       add("error", "open", "SQLite result code \(error.extendedResultCode.rawValue): \(Self.words(of: error))")
     } catch {

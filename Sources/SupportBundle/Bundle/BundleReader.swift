@@ -93,6 +93,9 @@ public struct BundleReader: Sendable {
     private var root: String?
     private var current: Current?
     private var bag: UnpackedBag
+    private var made: Set<String> = []
+    private var files = 0
+    private let entries: Int
 
     private struct Current: ~Copyable {
       var name: String
@@ -106,6 +109,21 @@ public struct BundleReader: Sendable {
       self.folder = folder
       self.fileSystem = fileSystem
       bag = UnpackedBag(folder: folder, fileSystem: fileSystem)
+      entries = limits.entries
+    }
+
+    /// Counts a file with the folders that it needs, before any of them is made.
+    private mutating func count(_ parts: ArraySlice<String>) throws {
+      files += 1
+      var folder = ""
+      for part in parts.dropLast() {
+        folder += part + "/"
+        made.insert(folder)
+        guard files + made.count <= entries else { break }
+      }
+      guard files + made.count <= entries else {
+        throw ArchiveError(.tooLarge, "it has more than \(entries) files and folders")
+      }
     }
 
     mutating func add(_ bytes: ArraySlice<UInt8>) throws {
@@ -131,6 +149,7 @@ public struct BundleReader: Sendable {
           throw ArchiveError(.name, "a file lies outside of the bag's folder")
         }
         guard !entry.isFolder else { return }
+        try count(parts)
         var path = folder
         for part in parts.dropLast() { path.append(part) }
         if parts.count > 1 { try fileSystem.makeDirectory(path, permissions: .ownerReadWriteExecute) }

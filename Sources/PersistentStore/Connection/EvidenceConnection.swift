@@ -1,0 +1,156 @@
+internal import CSQLite
+package import GRDB
+internal import GRDBSQLite
+internal import StoreFiles
+package import SystemPackage
+
+/// The one place where SQLite is let at a file that others made: evidence, a copy of it, a backup, what was received, what is
+/// browsed or checked.
+///
+/// What the file's schema declares does not run: its triggers and views are off, its functions are SQLite's harmless ones,
+/// checks are not evaluated, and nothing can be written into the schema. Limits bound what is left. The store that the app
+/// opens is not opened like this: derived attributes are triggers.
+package enum EvidenceConnection {
+  /// What stands at the path, and what SQLite may do to it.
+  package enum Access: Sendable {
+    /// A file that does not change meanwhile: it is read without locks, and nothing is made beside it.
+    case unchanging
+
+    /// A private copy: SQLite may bring its log in, or undo its journal.
+    case copy
+
+    /// A store in use: it is only read, with its locks; a connection that may not write would leave files behind.
+    case inUse
+
+    /// A new file, for what is taken out of others that are attached.
+    case new
+
+    /// The parameters of SQLite's URI.
+    package var parameters: String {
+      switch self {
+      case .unchanging: "mode=ro&immutable=1"
+      case .copy, .inUse: "mode=rw"
+      case .new: "mode=rwc"
+      }
+    }
+  }
+
+  /// Opens a file.
+  ///
+  /// - Parameters:
+  ///   - path: the main file; a log beside it is read unless it is `unchanging`.
+  ///   - label: who works with it, for debugging.
+  ///   - cacheKilobytes: the size of the cache of pages.
+  ///   - others: the files that the connection attaches.
+  ///   - prepare: done with the connection besides, such as adding functions.
+  package static func open(
+    _ path: FilePath, _ access: Access, label: String, cacheKilobytes: Int = 2000, attaching others: [FilePath] = [],
+    prepare: @escaping @Sendable (Database) throws -> Void = { _ in }
+  ) throws -> DatabaseQueue {
+    let bytes = content(of: [path] + others)
+    var configuration = configuration(label, cacheKilobytes, others.count, bytes, prepare)
+    configuration.readonly = access == .unchanging
+    if access == .inUse { configuration.busyMode = .timeout(1) }
+    return try DatabaseQueue(path: address(path, access), configuration: configuration)
+  }
+
+  /// Opens a connection to nothing but the files that it attaches, by ``address(_:_:)``.
+  package static func open(
+    attaching others: [FilePath], label: String, cacheKilobytes: Int = 2000,
+    prepare: @escaping @Sendable (Database) throws -> Void = { _ in }
+  ) throws -> DatabaseQueue {
+    try DatabaseQueue(
+      configuration: configuration(label, cacheKilobytes, others.count, content(of: others), prepare))
+  }
+
+  /// The address of a file as SQLite's URI, whatever bytes its name holds.
+  package static func address(_ path: FilePath, _ access: Access) -> String {
+    PersistentStore.escaped(path) + "?" + access.parameters
+  }
+
+  private static func configuration(
+    _ label: String, _ cacheKilobytes: Int, _ attached: Int, _ bytes: Int64,
+    _ prepare: @escaping @Sendable (Database) throws -> Void
+  ) -> Configuration {
+    var configuration = Configuration()
+    configuration.foreignKeysEnabled = false
+    // What fails leaves its transaction open, and the connection is closed with it.
+    configuration.allowsUnsafeTransactions = true
+    configuration.label = label
+    configuration.prepareDatabase { database in
+      try harden(database, holding: bytes, attached: attached)
+      try prepare(database)
+      try database.execute(
+        sql: "PRAGMA cache_size = -\(cacheKilobytes); PRAGMA temp_store = 1; PRAGMA mmap_size = 0")
+    }
+    return configuration
+  }
+
+  /// The bytes of files with what may lie in their logs.
+  ///
+  /// What cannot be looked at counts as nothing here: opening it says why.
+  package static func content(of files: [FilePath]) -> Int64 {
+    files.reduce(0) { sum, file in
+      let sizes = [file, file.sibling(suffix: "-wal")].map { (try? FileSystem().status(of: $0))??.size ?? 0 }
+      return sizes.reduce(sum) { $0.addingReportingOverflow(max(0, $1)).overflow ? .max : $0 + max(0, $1) }
+    }
+  }
+
+  /// The limit of a piece of work with files: half a minute, and a second for each MB that they hold.
+  ///
+  /// Whatever SQLite does with whole tables is done by then, unless the files were made to take longer.
+  package static func limit(
+    for files: [FilePath], isCancelled: (() -> Bool)? = nil
+  ) -> StatementLimit {
+    StatementLimit(
+      time: .seconds(30) + .milliseconds(min(content(of: files), 1 << 50) / 1000), isCancelled: isCancelled)
+  }
+
+  // MARK: Settings
+
+  /// Sets a connection so that the schema of its files does nothing, and bounds what statements take.
+  ///
+  /// - Parameters:
+  ///   - bytes: how many bytes the files hold; no value of theirs is longer.
+  ///   - attached: how many files are attached.
+  /// - Throws: `SQLITE_ERROR` where this SQLite lacks a setting.
+  package static func harden(_ database: Database, holding bytes: Int64, attached: Int = 0) throws {
+    guard let connection = unsafe database.sqliteConnection else { throw DatabaseError(resultCode: .SQLITE_MISUSE) }
+    for (setting, value) in settings {
+      guard unsafe lazaret_sqlite_set(UnsafeMutableRawPointer(connection), setting, value) == SQLITE_OK else {
+        throw DatabaseError(resultCode: .SQLITE_ERROR, message: "this SQLite lacks the setting \(setting)")
+      }
+    }
+    let length = longestValue(in: bytes)
+    for (limit, value) in limits + [
+      (SQLITE_LIMIT_LENGTH, length), (SQLITE_LIMIT_SQL_LENGTH, max(length, 8 << 20)),
+      (SQLITE_LIMIT_ATTACHED, Int32(clamping: attached)),
+    ] {
+      // A limit can only be lowered below what this SQLite, or the app, has for all connections.
+      let before = unsafe sqlite3_limit(connection, limit, -1)
+      _ = unsafe sqlite3_limit(connection, limit, min(before, value))
+    }
+    try database.execute(
+      sql: "PRAGMA trusted_schema = 0; PRAGMA cell_size_check = 1; PRAGMA ignore_check_constraints = 1")
+  }
+
+  /// The most bytes that a value may have on the way: twice as many as the files hold, since digits of bytes are two, and
+  /// rows are sorted with their keys; so it is above every value that is there.
+  package static func longestValue(in bytes: Int64) -> Int32 {
+    bytes < 1 << 30 ? Int32(clamping: 2 * max(0, bytes) + (1 << 20)) : .max
+  }
+
+  /// `sqlite3_db_config`: what is on and off (https://sqlite.org/security.html).
+  private static let settings: [(Int32, Int32)] = [
+    (SQLITE_DBCONFIG_DEFENSIVE, 1), (SQLITE_DBCONFIG_ENABLE_TRIGGER, 0), (SQLITE_DBCONFIG_ENABLE_VIEW, 0),
+    (SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0), (SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0),
+    (SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0),
+  ]
+
+  /// `sqlite3_limit`: SQLite's own default of the depth, since a schema that the app could read must be readable here;
+  /// enough operations for a statement about thousands of tables, of which 120 MB are the most.
+  private static let limits: [(Int32, Int32)] = [
+    (SQLITE_LIMIT_EXPR_DEPTH, 1000), (SQLITE_LIMIT_VDBE_OP, 5_000_000), (SQLITE_LIMIT_TRIGGER_DEPTH, 1),
+    (SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 10_000), (SQLITE_LIMIT_WORKER_THREADS, 0),
+  ]
+}
