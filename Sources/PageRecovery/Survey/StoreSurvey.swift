@@ -79,6 +79,9 @@ package struct StoreSurvey {
   private let crawl: Crawl
   private let apart: Set<CellPlace>
 
+  /// The indexes that lead to pages whose rows look more like another's.
+  private let leading: [UInt32: Int]
+
   init(
     crawl: Crawl, layout: StoreLayout?, entries: [SchemaEntry], metadata: StoreMetadata?, isDamaged: Bool,
     apart: Set<CellPlace>
@@ -86,6 +89,11 @@ package struct StoreSurvey {
     self.crawl = crawl
     self.isDamaged = isDamaged
     self.apart = apart
+    var leading: [UInt32: Int] = [:]
+    for (tree, facts) in crawl.trees.enumerated() where !facts.hasRowids && !facts.isDropped {
+      for gap in facts.gaps where gap.page > 0 { leading[gap.page] = tree }
+    }
+    self.leading = leading
     self.layout = layout
     self.entries = entries
     self.metadata = metadata
@@ -187,6 +195,12 @@ package struct StoreSurvey {
     }
     if page == 1, kind.isTable, start > 0 { return 0 }
     guard kind != .tableInterior else { return nil }
+    // SQLite compares what is on a page with the table of the index that leads there, whatever it looks like.
+    if !kind.isTable, let tree = leading[page],
+      PageScore.score(bytes, start: start, crawl.trees[tree].shape, geometry: crawl.reader.geometry) != nil
+    {
+      return tree
+    }
     return crawl.choice(of: bytes, start: start, hasRowids: kind.isTable) { $0 != 0 }?.tree
       ?? crawl.choice(of: bytes, start: start, hasRowids: kind.isTable) { _ in true }?.tree ?? known
   }
