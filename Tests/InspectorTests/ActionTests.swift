@@ -39,7 +39,9 @@ struct ActionTests {
     let id = try browser.id("quarantined", "App.sqlite")
     #expect(try browser.post("/stores/\(id)/discard", [("understood", "yes")]).status == .forbidden)
     for (address, response) in try browser.crawl(from: "/stores", limit: 100) {
-      #expect(!response.text.contains("method=\"post\""), "\(address)")
+      // To log out is no action on a store.
+      let actions = response.text.replacing("method=\"post\" action=\"/session/end\"", with: "")
+      #expect(!actions.contains("method=\"post\""), "\(address)")
     }
   }
 

@@ -55,8 +55,10 @@ package struct StoreCatalogue: Sendable {
   /// all others.
   private func folders() throws -> (ofInbox: [QuarantineFolder], others: [QuarantineFolder], all: [QuarantineFolder]) {
     let all = try QuarantineCatalogue(home: home, surroundings: surroundings).folders()
-    let inbox = InboxFolders(home: try fileSystem.realPath(home)).bundles
-    let isOfInbox = { (folder: QuarantineFolder) in folder.path.starts(with: inbox) }
+    // A home that is not there yet has no inbox.
+    let isThere = try fileSystem.status(of: home) != nil
+    let inbox = isThere ? InboxFolders(home: try fileSystem.realPath(home)).bundles : nil
+    let isOfInbox = { (folder: QuarantineFolder) in inbox.map { folder.path.starts(with: $0) } ?? false }
     return (all.filter(isOfInbox), all.filter { !isOfInbox($0) }, all)
   }
 

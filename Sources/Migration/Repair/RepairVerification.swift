@@ -26,7 +26,7 @@ struct RepairVerification {
   ///   - source: what it is a copy of.
   /// - Throws: `migration-verification-failed`.
   func check(_ target: FilePath, against source: FilePath) throws(MigrationError) {
-    let connection = try StepConnection(target, .immutable)
+    let connection = try StepConnection(target, .immutable, attaching: [source] + (aside.map { [$0] } ?? []))
     try connection.read { database in
       try database.execute(
         sql: "ATTACH DATABASE ? AS old", arguments: [WorkingConnection.address(source, .immutable)])

@@ -46,16 +46,23 @@ extension Migrator {
   /// Removes what a run has left beside a store that needs no migration any more; not where another process is at it.
   package func removeLeftovers(_ place: StoreFileSet) throws(FileError) {
     let folder = WorkingFolder(for: place, in: fileSystem)
-    guard try fileSystem.status(of: folder.path, followingLinks: false)?.kind == .directory else { return }
-    let lock = try FolderLock(folder.path, patience: 0, in: fileSystem)
+    guard let lock = try lockIfThere(folder, patience: 0) else { return }
     if try folder.journal().map({ $0.phase == .stepping }) ?? true { try folder.remove() }
     _ = consume lock
   }
 
-  /// The lock of the working folder; nil where another process has finished and removed it meanwhile.
-  private func lockIfThere(_ folder: WorkingFolder) throws(FileError) -> FolderLock? {
+  /// The lock of the working folder; nil where there is none, or another process has finished and removed it meanwhile.
+  ///
+  /// A third process may have made a new folder by then, which is not this one's to remove: the lock would be on nothing.
+  private func lockIfThere(_ folder: WorkingFolder, patience: Int = 10_000) throws(FileError) -> FolderLock? {
+    guard let before = try fileSystem.status(of: folder.path, followingLinks: false), before.kind == .directory else {
+      return nil
+    }
     do throws(FileError) {
-      return try FolderLock(folder.path, in: fileSystem)
+      let lock = try FolderLock(folder.path, patience: patience, in: fileSystem)
+      let after = try fileSystem.status(of: folder.path, followingLinks: false)
+      guard after?.identity == before.identity else { return nil }
+      return lock
     } catch {
       guard error.kind == .notFound else { throw error }
       return nil

@@ -15,13 +15,15 @@ struct StepConnection {
   /// - Parameters:
   ///   - referenceDate: what `NSCoreDataNow` says, in seconds since 2001-01-01T00:00:00Z.
   ///   - cacheKilobytes: the size of the cache of pages.
+  ///   - others: the files that a connection to evidence attaches.
   init(
-    _ path: FilePath, _ mode: WorkingConnection.Mode, referenceDate: Double = 0, cacheKilobytes: Int = 4096
+    _ path: FilePath, _ mode: WorkingConnection.Mode, referenceDate: Double = 0, cacheKilobytes: Int = 4096,
+    attaching others: [FilePath] = []
   ) throws(MigrationError) {
     self.path = path
     do {
       connection = try WorkingConnection(
-        path, mode, label: "Lazaret.Migration", cacheKilobytes: cacheKilobytes,
+        path, mode, label: "Lazaret.Migration", cacheKilobytes: cacheKilobytes, attaching: others,
         isCancelled: MigrationTrace.current?.isCancelled
       ) { database in
         MigrationTrace.current?.watch(database)

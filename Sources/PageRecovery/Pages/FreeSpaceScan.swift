@@ -178,7 +178,7 @@ struct FreeSpaceScan {
     if first.usual.contains(.real) { types.append([7]) }
     if first.usual.contains(.null) { types.append([0]) }
     if !first.usual.isDisjoint(with: [.text, .blob]) {
-      // The rest of the header tells how long the other fields are; what is left of the range is the first one's.
+      // The rest of the header tells how long the other fields are; what is left of the cell is the first one's.
       var offset = range.lowerBound + 4
       var others = 0
       for _ in 1..<max(1, shape.fields.count) {
@@ -187,13 +187,28 @@ struct FreeSpaceScan {
         else { return types }
         others += width
       }
-      let rest = range.upperBound - offset - others
-      for slack in 0...3 where rest - slack >= 0 && rest - slack < 58 {
-        if first.usual.contains(.text) { types.append([UInt8(13 + 2 * (rest - slack))]) }
-        if first.usual.contains(.blob) { types.append([UInt8(12 + 2 * (rest - slack))]) }
+      for end in possibleEnds(bytes, in: range) {
+        let rest = end - offset - others
+        for slack in 0...3 where rest - slack >= 0 && rest - slack < 58 {
+          if first.usual.contains(.text) { types.append([UInt8(13 + 2 * (rest - slack))]) }
+          if first.usual.contains(.blob) { types.append([UInt8(12 + 2 * (rest - slack))]) }
+        }
       }
     }
     return types
+  }
+
+  /// Where a cell at the beginning of a range may end: at the end of the range, or where a cell begins that was freed before
+  /// it, as the header of a free block tells that reaches from there to the end of the range.
+  private func possibleEnds(_ bytes: Span<UInt8>, in range: Range<Int>) -> [Int] {
+    var ends = [range.upperBound]
+    guard range.count > 9 else { return ends }
+    for place in (range.lowerBound + 5)...(range.upperBound - 4)
+    where bytes.uint16(at: place + 2) == range.upperBound - place {
+      ends.append(place)
+      if ends.count == 8 { break }
+    }
+    return ends
   }
 
   private func wholeCell(_ bytes: Span<UInt8>, at offset: Int, before end: Int) -> (DeletedRecord, Int)? {

@@ -47,17 +47,19 @@ package struct WorkingConnection: Sendable {
   /// - Parameters:
   ///   - label: who works with it, for debugging.
   ///   - cacheKilobytes: the size of the cache of pages.
+  ///   - others: the files that a connection to evidence attaches.
   ///   - isCancelled: asked twice a second while SQLite works, on another thread; where it says so, the statement ends
   ///     with SQLite's `SQLITE_INTERRUPT`.
   ///   - prepare: done with the connection before anything else, such as adding functions.
   package init(
-    _ path: FilePath, _ mode: Mode, label: String, cacheKilobytes: Int,
+    _ path: FilePath, _ mode: Mode, label: String, cacheKilobytes: Int, attaching others: [FilePath] = [],
     isCancelled: (@Sendable () -> Bool)? = nil, prepare: @escaping @Sendable (Database) throws -> Void = { _ in }
   ) throws {
     self.isCancelled = isCancelled
     if mode.isEvidence {
       queue = try EvidenceConnection.open(
-        path, mode == .copy ? .copy : .unchanging, label: label, cacheKilobytes: cacheKilobytes, prepare: prepare)
+        path, mode == .copy ? .copy : .unchanging, label: label, cacheKilobytes: cacheKilobytes,
+        attaching: others, prepare: prepare)
       return
     }
     var configuration = Configuration()
