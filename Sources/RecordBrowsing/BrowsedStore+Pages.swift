@@ -152,7 +152,12 @@ struct PageStatement {
   let entityPosition: Int?
 
   private let keyCount: Int
-  private let isSorted: Bool
+
+  /// The place of what the records are sorted by, besides their key.
+  private let sortPosition: Int?
+
+  /// The most columns that a result of SQLite has, as many as a table (https://sqlite.org/limits.html).
+  private static let mostColumns = 2000
 
   /// - Parameter isLimited: whether only a page is read; else all records behind the token.
   init(
@@ -165,7 +170,6 @@ struct PageStatement {
       // Sorting by the key is what a page does anyway.
       if key != [column.sql] || query.isDescending { sort = column.sql }
     }
-    isSorted = sort != nil
     keyCount = key.count
     let place = try query.next.map { token throws(RecordBrowsingError) in
       try PageToken(token, count: key.count + (sort == nil ? 0 : 1)).values
@@ -178,22 +182,29 @@ struct PageStatement {
       parts.append(text)
       arguments += more
     }
+    let needed =
+      key.count + 2 + columns.count { $0.mayHoldBytes } + columns.count { $0.entitySQL != nil } + columns.count
+    // Of a table so wide, values are read whole, which tells their lengths, and nothing is read twice.
+    let isWide = needed > Self.mostColumns
+    let shownSort = isWide ? columns.firstIndex { $0.sql == sort } : nil
     var selected = key
-    if let sort { selected.append(sort) }
+    if let sort, shownSort == nil { selected.append(sort) }
     var entityPosition: Int?
     if collection.isEntity {
       entityPosition = selected.count
       selected.append("Z_ENT")
     }
     self.entityPosition = entityPosition
-    firstColumn = selected.count
+    let firstColumn = selected.count
+    self.firstColumn = firstColumn
+    sortPosition = sort == nil ? nil : shownSort.map { firstColumn + $0 } ?? key.count
     selected += columns.map { column in
-      column.mayHoldBytes
+      column.mayHoldBytes && !isWide
         ? "CASE typeof(\(column.sql)) WHEN 'blob' THEN substr(\(column.sql), 1, \(Self.bytesRead)) ELSE \(column.sql) END"
         : column.sql
     }
     var lengthColumns: [Int: Int] = [:]
-    for (index, column) in columns.enumerated() where column.mayHoldBytes {
+    for (index, column) in columns.enumerated() where column.mayHoldBytes && !isWide {
       lengthColumns[index] = selected.count
       selected.append("CASE typeof(\(column.sql)) WHEN 'blob' THEN length(\(column.sql)) END")
     }
@@ -241,6 +252,6 @@ struct PageStatement {
 
   /// What the token of the page behind this row holds.
   func position(_ row: Row) -> [DatabaseValue] {
-    isSorted ? [row[keyCount]] + key(row) : key(row)
+    (sortPosition.map { [row[$0]] } ?? []) + key(row)
   }
 }

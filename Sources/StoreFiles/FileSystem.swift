@@ -145,6 +145,16 @@ extension FileSystem {
     try synchronizeDirectory(parent.isEmpty ? "." : parent)
   }
 
+  /// Makes a folder for its owner alone in one that is there; returns whether nothing was there before.
+  package func makeNewDirectory(_ path: FilePath) throws(FileError) -> Bool {
+    try perform(.makeDirectory, path, "make the folder") { () throws(Errno) in
+      do throws(Errno) {
+        try SystemCalls.makeDirectory(path, permissions: .ownerReadWriteExecute)
+        return true
+      } catch .fileExists { return false }
+    }
+  }
+
   /// Removes an empty folder; no error where there is none.
   public func removeDirectory(_ path: FilePath) throws(FileError) {
     try perform(.removeDirectory, path, "remove the folder") { () throws(Errno) in

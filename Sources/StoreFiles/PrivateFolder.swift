@@ -22,7 +22,6 @@ package final class PrivateFolder: Sendable {
   ) throws(FileError) {
     fileSystem = surroundings.fileSystem
     let root = temporary ?? FilePath(NSTemporaryDirectory())
-    path = root.appending("lazaret-\(surroundings.makeUUID())")
     let free = try fileSystem.freeSpace(at: root)
     guard free >= bytes else {
       throw FileError(
@@ -30,8 +29,22 @@ package final class PrivateFolder: Sendable {
         hint: "Free \(bytes - free) bytes there, or set TMPDIR to a folder on another disk.",
         details: .init(neededBytes: bytes))
     }
-    try fileSystem.makeDirectory(path, permissions: .ownerReadWriteExecute)
+    try fileSystem.makeDirectory(root)
+    var path = root.appending("lazaret-\(surroundings.makeUUID())")
+    // What is there already is another's, whatever its name.
+    var attempts = 1
+    while try !fileSystem.makeNewDirectory(path) {
+      guard attempts < Self.maximumAttempts else {
+        throw FileError(.alreadyExists, operation: operation, path: path, detail: "every name that was tried is taken")
+      }
+      attempts += 1
+      path = root.appending("lazaret-\(surroundings.makeUUID())")
+    }
+    self.path = path
   }
+
+  /// How many names are tried at most.
+  private static let maximumAttempts = 1000
 
   deinit {
     // What cannot be removed lies among the temporary files and harms nothing.

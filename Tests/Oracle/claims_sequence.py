@@ -258,7 +258,8 @@ class Sequence:
             if self.damaged.is_damaged is False:
                 self.back_up()
             return None
-        if did == "open" and self.damaged.is_damaged is False and "open" in self.should:
+        is_repaired = bool(told.event("repair"))
+        if did == "open" and self.damaged.is_damaged is False and "open" in self.should and not is_repaired:
             left = self.store.read_bytes()
             self.claim(
                 "open-changes-bytes", left == as_sqlite_leaves_it(self.damaged.files), told, "other bytes than SQLite leaves",
@@ -281,9 +282,13 @@ class Sequence:
             return
         self.check_rows(told, found, None)
         self.claim("open-exit", told.code == 0, told, f"exit {told.code}", "nothing is lost: exit 0")
-        self.claim("open-notice", "notice" not in told.data, told, str(told.data.get("notice"))[:80], "there is nothing to tell")
+        is_repaired, notice = bool(told.event("repair")), told.data.get("notice") or {}
+        right = notice.get("key") == "lazaret.notice.repaired" if is_repaired else not notice
+        self.claim("open-notice", right, told, str(notice)[:80], "what was added is told, and else nothing")
+        self.claim(
+            "repair-of-drift", not is_repaired or self.damaged.is_drifted, told, "it was repaired", "the store lacks nothing")
         kept = told.event("backup").get("path")
-        if did == "migrate":
+        if did == "migrate" or is_repaired:
             is_kept = kept and digest(read(kept)) == digest(self.damaged.files)
             self.claim(
                 "original-kept", is_kept or kept and "-wal" in self.damaged.files, told, f"backup {kept}",

@@ -213,41 +213,86 @@ extension RepairRun {
 
   // MARK: Values
 
-  /// Gives mandatory attributes without a value the default of the model, and tells those that have none.
-  private mutating func giveMandatoryValues() throws {
-    for table in layout.tables {
-      for column in table.columns where hadColumn(column.name, in: table.name) {
-        guard let (path, key) = path(of: column) else { continue }
-        for (entity, property) in holders(of: path, key) {
-          guard !property.isOptional, let attribute = property.attribute, !attribute.isDerived else { continue }
-          try giveMandatoryValue(column, of: table, entity, property, attribute)
+  /// A mandatory attribute of an entity, and the column that it is in.
+  private struct MandatoryAttribute {
+    let column: ColumnLayout
+    let table: TableLayout
+    let entity: EntityLayout
+    let property: StoredProperty
+
+    /// The default of the model, as SQL; nil where it has none, or where no other record may have the same value.
+    let literal: String?
+
+    /// Why it gets no value, in words.
+    let obstacle: String
+
+    /// Which rows have no value, as SQL over the row `o`.
+    var condition: String { "o.Z_ENT = \(entity.number) AND o.\(column.sqlName) IS NULL" }
+
+    /// The attribute in words.
+    var words: String { "\(printable(entity.name)).\(printable(property.path.description))" }
+  }
+
+  private var mandatoryAttributes: [MandatoryAttribute] {
+    layout.tables.flatMap { table in
+      table.columns.flatMap { column -> [MandatoryAttribute] in
+        guard hadColumn(column.name, in: table.name), let (path, key) = path(of: column) else { return [] }
+        return holders(of: path, key).compactMap { entity, property in
+          guard !property.isOptional, let attribute = property.attribute, !attribute.isDerived else { return nil }
+          let literal = attribute.defaultValue?.literal(isMarked: property.isMarked) ?? "NULL"
+          let isUnique = mustBeUnique(column.name, in: table.name)
+          return MandatoryAttribute(
+            column: column, table: table, entity: entity, property: property,
+            literal: literal == "NULL" || isUnique ? nil : literal,
+            obstacle: literal == "NULL" ? "has no default" : "must be unique, which its default is not")
         }
       }
     }
   }
 
-  private mutating func giveMandatoryValue(
-    _ column: ColumnLayout, of table: TableLayout, _ entity: EntityLayout, _ property: StoredProperty,
-    _ attribute: Attribute
-  ) throws {
-    let condition = "o.Z_ENT = \(entity.number) AND o.\(column.sqlName) IS NULL"
-    let words = "\(printable(entity.name)).\(printable(property.path.description))"
-    let literal = attribute.defaultValue?.literal(isMarked: property.isMarked) ?? "NULL"
-    if literal != "NULL" {
-      let changed = try change(column.name, of: table.name, to: literal, where: condition)
-      guard changed > 0 else { return }
-      note(
-        .missingValue, in: table.name, column.name, rows: changed,
-        "\(counted(changed, "record")) without the mandatory \(words) get its default")
-      return
+  /// Whether a constraint of the model's, or a unique index of the app's, is about a column: a default would break it.
+  private func mustBeUnique(_ column: String, in table: String) -> Bool {
+    let isOfModel = layout.indexes.contains { index in
+      index.isUnique && index.tableName == table && index.columns.contains { $0.name == column }
     }
-    let place = "FROM main.\(SQLText.identifier(table.name)) AS o WHERE \(condition)"
+    return isOfModel
+      || found.indexes.values.contains { index in
+        index.isUnique && index.tableName.uppercased() == table.uppercased()
+          && index.columns.contains { $0.uppercased() == column.uppercased() }
+      }
+  }
+
+  /// Gives mandatory attributes without a value the default of the model, and tells those that have none.
+  private mutating func giveMandatoryValues() throws {
+    for attribute in mandatoryAttributes {
+      guard let literal = attribute.literal else {
+        try tellMissingValue(attribute)
+        continue
+      }
+      let changed = try change(
+        attribute.column.name, of: attribute.table.name, to: literal, where: attribute.condition)
+      guard changed > 0 else { continue }
+      note(
+        .missingValue, in: attribute.table.name, attribute.column.name, rows: changed,
+        "\(counted(changed, "record")) without the mandatory \(attribute.words) get its default")
+    }
+  }
+
+  /// Tells the mandatory attributes without a value and a default, where records are repaired; nothing is changed.
+  mutating func tellMissingValues() throws {
+    guard account.scope == .data else { return }
+    for attribute in mandatoryAttributes where attribute.literal == nil { try tellMissingValue(attribute) }
+  }
+
+  private mutating func tellMissingValue(_ attribute: MandatoryAttribute) throws {
+    let (table, column) = (attribute.table.name, attribute.column.name)
+    let place = "FROM main.\(SQLText.identifier(table)) AS o WHERE \(attribute.condition)"
     let rows = try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0
     guard rows > 0 else { return }
     leaveOut(
-      .missingValue, in: table.name, column.name, rows: rows,
+      .missingValue, in: table, column, rows: rows,
       examples: try Int64.fetchAll(database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10"),
-      "\(words) is mandatory and has no default: \(counted(rows, "record")) have no value")
+      "\(attribute.words) is mandatory and \(attribute.obstacle): \(counted(rows, "record")) have no value")
   }
 
   /// Computes derived attributes anew, since triggers did not run while records changed.
@@ -320,17 +365,7 @@ extension RepairRun {
   }
 
   private var mandatoryConditions: [(table: String, condition: String)] {
-    layout.tables.flatMap { table in
-      table.columns.flatMap { column -> [(table: String, condition: String)] in
-        guard let (path, key) = path(of: column) else { return [] }
-        return holders(of: path, key).compactMap { entity, property in
-          guard !property.isOptional, let attribute = property.attribute, !attribute.isDerived,
-            (attribute.defaultValue?.literal(isMarked: property.isMarked) ?? "NULL") != "NULL"
-          else { return nil }
-          return (table.name, "o.Z_ENT = \(entity.number) AND o.\(column.sqlName) IS NULL")
-        }
-      }
-    }
+    mandatoryAttributes.filter { $0.literal != nil }.map { ($0.table.name, $0.condition) }
   }
 }
 

@@ -46,7 +46,9 @@ extension RepairRun {
       leaveOutColliding(index, rows, examples)
     }
     tellRemarks()
-    return try !hasRecordsToRepair()
+    guard try !hasRecordsToRepair() else { return false }
+    try tellMissingValues()
+    return true
   }
 
   private func kind(of index: IndexLayout) -> RepairAccount.Kind { index.isUnique ? .uniqueIndex : .index }

@@ -73,7 +73,7 @@ extension Migrator {
     /// What each step did; empty where the store was of the version already.
     public var steps: [StepAccount]
 
-    /// What was made good of what the store lacked of its own model; nil where it lacked nothing.
+    /// What was made good of what the store lacked of its own model, and what stays as it is; nil without a repair.
     public var repair: RepairAccount?
 
     /// How many of the steps an earlier run had finished.
@@ -89,7 +89,7 @@ extension Migrator {
     }
 
     /// Whether there was nothing to do.
-    public var isNothing: Bool { steps.isEmpty && repair == nil }
+    public var isNothing: Bool { steps.isEmpty && repair?.isNothing != false }
 
     /// - Parameters:
     ///   - accounts: what each step did, a repair first.

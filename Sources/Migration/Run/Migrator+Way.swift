@@ -43,11 +43,12 @@ extension Migrator {
   /// The steps that lead from a file to the wanted version, and the repair that it needs first.
   func wayAndRepair(
     _ file: FilePath, _ options: Options
-  ) throws(MigrationError) -> (path: MigrationPath, repair: RepairStep?) {
+  ) throws(MigrationError) -> (path: MigrationPath, repair: RepairStep?, nothing: RepairAccount) {
     let connection = try StepConnection(file, .immutable)
     let found = try connection.read { database in
       let facts = try StoreFacts(database)
-      return (try way(from: facts, options), try repairStep(facts, database, options).step)
+      let repair = try repairStep(facts, database, options)
+      return (path: try way(from: facts, options), repair: repair.step, nothing: repair.nothing)
     }
     try connection.close()
     return found

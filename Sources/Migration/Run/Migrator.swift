@@ -114,7 +114,9 @@ public struct Migrator: Sendable {
         return try deliver(original, to: place, folder, work.journal, resumed: 0)
       }
       try filing { () throws(FileError) in try folder.remove() }
-      return Result(store: original.main, backup: nil, accounts: [], resumed: 0)
+      var result = Result(store: original.main, backup: nil, accounts: [], resumed: 0)
+      result.repair = work.nothing
+      return result
     }
     MigrationTrace.current?.plan(work.journal, work.path)
     let journal = try finished(work, folder, options)
@@ -186,6 +188,9 @@ public struct Migrator: Sendable {
 
     /// The repair that comes before the steps; nil where the store lacks nothing, or an earlier run has finished it.
     var repair: RepairStep?
+
+    /// What a repair that has nothing to add says of what stays as it is; nil where more than a repair was asked for.
+    var nothing: RepairAccount?
     var journal: MigrationJournal
     var source: StepSource
   }
@@ -211,7 +216,7 @@ public struct Migrator: Sendable {
       let file = try lastFile(journal, folder)
     {
       if let path = try rest(of: journal, file, options) {
-        return Work(path: path, repair: nil, journal: journal, source: StepSource(path: file))
+        return Work(path: path, repair: nil, nothing: nil, journal: journal, source: StepSource(path: file))
       }
     }
     try filing { () throws(FileError) in try folder.clear() }
@@ -219,11 +224,11 @@ public struct Migrator: Sendable {
     let isWhole = members.allSatisfy { $0.part == .main || $0.size == 0 }
     if !isWhole { try copy(original, folder, members) }
     let source = isWhole ? StepSource(path: original.main, original: original) : StepSource(path: folder.step(0))
-    let (path, repair) = try reading(source, members) { () throws(MigrationError) in
-      let (path, repair) = try wayAndRepair(source.path, options)
+    let (path, repair, nothing) = try reading(source, members) { () throws(MigrationError) in
+      let (path, repair, nothing) = try wayAndRepair(source.path, options)
       // Of a store that lacks tables, records are counted when it has been repaired.
       if repair == nil { try refuseLosses(path, source.path, options) }
-      return (path, repair)
+      return (path, repair, nothing)
     }
     let repairs = repair.map { [MigrationJournal.Step(repairOf: $0.version, $0.entry.layout.model)] } ?? []
     let journal = MigrationJournal(
@@ -236,7 +241,8 @@ public struct Migrator: Sendable {
             destinationChecksum: ManagedObjectModel.versionChecksum(of: step.mapping.destinationHashes))
         })
     try folder.write(journal)
-    return Work(path: path, repair: repair, journal: journal, source: source)
+    return Work(
+      path: path, repair: repair, nothing: options.onlyRepairs ? nothing : nil, journal: journal, source: source)
   }
 
   /// Reads the source of a step, and makes sure that no process wrote to it meanwhile where it is the store itself.

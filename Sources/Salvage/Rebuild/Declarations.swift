@@ -44,6 +44,19 @@ struct Declarations {
       let words = text.split { !($0.isLetter || $0.isNumber || $0 == "_") }
       return words.contains { ["INSTR", "REPLACE", "TRIM", "LTRIM", "RTRIM"].contains($0) }
     }
+
+    /// The most values that its expressions may hold at a time: what is in parentheses, or joined from two.
+    ///
+    /// SQLite keeps what the calls of functions with constants gave, all of them, and nothing ends a statement between
+    /// two of them. The length of a type is no value.
+    var valueCount: Int64 {
+      let lengths = sql.matches(of: /([A-Za-z]+) ?\(\d+(?:, ?\d+)?\)/).count {
+        !["ZEROBLOB", "RANDOMBLOB"].contains($0.output.1.uppercased())
+      }
+      let bytes = sql.utf8
+      let joined = zip(bytes, bytes.dropFirst()).count { $0 == ($1 == UInt8(ascii: "|") ? $1 : UInt8(ascii: "-")) }
+      return Int64(bytes.count { $0 == UInt8(ascii: "(") } - lengths + joined)
+    }
   }
 
   let database: GRDB.Database
@@ -99,17 +112,22 @@ struct Declarations {
   ///
   /// Values of rows may have caused an error, so that SQLite's own words are not repeated. Values are short at first: a
   /// function that searches one in another takes as long as both are together long, and nothing can end it before. Where
-  /// rows hold longer ones, the work is done once more, but not with such a function.
+  /// rows hold longer ones, the work is done once more, but not with such a function. The more values the expressions may
+  /// hold at a time, the shorter each may be.
   ///
   /// - Parameters:
   ///   - rows: how many rows expressions are evaluated for; nil where there are none, and no limit is needed.
   ///   - statements: those whose expressions are evaluated.
   func attempt(rows: Int64?, of statements: [Statement] = [], _ work: () throws -> Void) throws -> String? {
     guard let rows else { return try refusal(work) }
-    let first = try limited(rows, Self.shortLength, work)
+    let count = max(1, statements.reduce(0) { $0 + $1.valueCount })
+    let longest = max(Self.leastMemory, Self.memoryFactor * min(contentLength, 1 << 50)) / count
+    let short = min(Self.shortLength, longest)
+    let first = try limited(rows, short, work)
     guard first == Self.tooLong else { return first }
     guard !statements.contains(where: \.searchesValues) else { return "it takes too long for values as long as these" }
-    return try limited(rows, max(Self.leastLength, 2 * contentLength), work)
+    guard longest > short else { return Self.tooManyValues }
+    return try limited(rows, min(longest, max(Self.leastLength, 2 * contentLength)), work)
   }
 
   private func limited(_ rows: Int64, _ length: Int64, _ work: () throws -> Void) throws -> String? {
@@ -182,6 +200,13 @@ struct Declarations {
   /// The bytes that every value may have.
   private static let leastLength: Int64 = 1 << 20
 
+  /// What the values of a statement's expressions may take together at the least, in bytes.
+  private static let leastMemory: Int64 = 256 << 20
+
+  /// How many times the bytes of the rows they may take together, where that is more.
+  private static let memoryFactor: Int64 = 8
+
+  private static let tooManyValues = "its expressions hold too many values"
   private static let tooLong = "a value of it is too long"
   private static let tooSlow = "it takes too long"
 }

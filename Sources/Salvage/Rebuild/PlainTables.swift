@@ -184,8 +184,7 @@ struct PlainTables {
     of source: RawTables.Table, in name: String, _ aside: inout SetAsideRows
   ) throws {
     let isStrict = try Bool.fetchOne(
-      database, sql: "SELECT strict FROM pragma_table_list WHERE schema = 'main' AND lower(name) = ?",
-      arguments: [name.lowercased()])
+      database, sql: "SELECT strict FROM pragma_table_list(?) WHERE schema = 'main'", arguments: [name])
     // What a STRICT table would convert cannot stand in it, and its columns for anything convert nothing.
     guard isStrict != true else { return }
     let types = try Row.fetchAll(
