@@ -191,6 +191,41 @@ struct StandingTests {
     #expect(order == order.sorted())
   }
 
+  @Test("Reals of one magnitude below and above zero keep their order")
+  func signs() throws {
+    let scene = try Self.scene([
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, x REAL)", "CREATE INDEX byX ON t (x)",
+      Self.rows(into: "t", "i, (i / 2 + 0.25) * CASE WHEN i % 2 THEN 1 ELSE -1 END"),
+    ])
+    let (scrubbed, _) = try scene.scrubbed()
+    #expect(try scrubbed.integrityCheck() == ["ok"])
+    let orders: [[Int]] = try [scene, scrubbed].map { try Self.column($0, "SELECT id FROM t NOT INDEXED ORDER BY x") }
+    #expect(orders[0] == orders[1])
+  }
+
+  @Test("A page of an index is replaced as the index that leads to it, also where it looks more like a damaged one's")
+  func ledTo() throws {
+    let scene = try Self.scene([
+      "PRAGMA page_size = 1024", "CREATE TABLE t (id INTEGER PRIMARY KEY, h REAL, m)",
+      "CREATE INDEX byH ON t (h)", "CREATE INDEX byM ON t (m)",
+      Self.rows(into: "t", "i, i + 0.5, CASE WHEN i % 2 THEN i * 5 ELSE i * 5 + 0.25 END"),
+    ])
+    let roots: [Int] = try Self.column(scene, "SELECT rootpage FROM sqlite_schema WHERE name = 'byH'")
+    var bytes = try scene.files()["main"] ?? []
+    let root = (try #require(roots.first) - 1) * 1024
+    #expect(bytes[root] == 2, "an inner page")
+    // The last leaf has the rows that SQLite compares last.
+    let leaf = (bytes[(root + 8)..<(root + 12)].reduce(0) { $0 << 8 | Int($1) } - 1) * 1024
+    for index in leaf..<(leaf + 1024) { bytes[index] = 0 }
+    try FileSystem().writeAtomically(bytes, to: scene.store, replacing: true)
+    let (scrubbed, _) = try scene.scrubbed()
+    #expect(try scrubbed.integrityCheck() == scene.integrityCheck())
+    #expect(scrubbed.salvage() == scene.salvage())
+    let question = "SELECT count(*) FROM t a NOT INDEXED WHERE a.id < 300 AND EXISTS "
+      + "(SELECT 1 FROM t b INDEXED BY byM WHERE b.m = a.m AND b.id = a.id)"
+    #expect(try Self.column(scrubbed, question) == [299])
+  }
+
   @Test("Values in files have other names, to which the references lead")
   func files() throws {
     let name = "6E4C5A52-0F3B-4A6C-9D7A-2B1C5D8E9F00"

@@ -79,20 +79,16 @@ package struct StoreSurvey {
   private let crawl: Crawl
   private let apart: Set<CellPlace>
 
-  /// The indexes that lead to pages whose rows look more like another's.
+  /// The indexes that lead to pages which were not taken for theirs, by those pages.
   private let leading: [UInt32: Int]
 
   init(
-    crawl: Crawl, layout: StoreLayout?, entries: [SchemaEntry], metadata: StoreMetadata?, isDamaged: Bool,
+    crawl: Crawl, leading: [UInt32: Int], layout: StoreLayout?, entries: [SchemaEntry], metadata: StoreMetadata?, isDamaged: Bool,
     apart: Set<CellPlace>
   ) {
     self.crawl = crawl
     self.isDamaged = isDamaged
     self.apart = apart
-    var leading: [UInt32: Int] = [:]
-    for (tree, facts) in crawl.trees.enumerated() where !facts.hasRowids && !facts.isDropped {
-      for gap in facts.gaps where gap.page > 0 { leading[gap.page] = tree }
-    }
     self.leading = leading
     self.layout = layout
     self.entries = entries
@@ -161,7 +157,7 @@ package struct StoreSurvey {
 
   /// The tree that a page belongs to by its number; nil where that is not known.
   package func owner(ofPage page: UInt32) -> Int? {
-    crawl.map.owner(page).flatMap { $0 < trees.count ? $0 : nil }
+    leading[page] ?? crawl.map.owner(page).flatMap { $0 < trees.count ? $0 : nil }
   }
 
   /// Where in the file the page is that belongs at the place of another one.
@@ -181,6 +177,12 @@ package struct StoreSurvey {
   ///
   /// - Parameter start: where the page's header begins.
   package func owner(of bytes: Span<UInt8>, page: UInt32, kind: PageKind, start: Int) -> Int? {
+    // SQLite compares what is on a page with the table of the index that leads there, whatever it looks like.
+    if !kind.isTable, let tree = leading[page],
+      PageScore.score(bytes, start: start, crawl.trees[tree].shape, geometry: crawl.reader.geometry) != nil
+    {
+      return tree
+    }
     var known: Int?
     if let owner = crawl.map.owner(page), owner < trees.count {
       if kind == .tableInterior { return owner }
@@ -195,12 +197,6 @@ package struct StoreSurvey {
     }
     if page == 1, kind.isTable, start > 0 { return 0 }
     guard kind != .tableInterior else { return nil }
-    // SQLite compares what is on a page with the table of the index that leads there, whatever it looks like.
-    if !kind.isTable, let tree = leading[page],
-      PageScore.score(bytes, start: start, crawl.trees[tree].shape, geometry: crawl.reader.geometry) != nil
-    {
-      return tree
-    }
     return crawl.choice(of: bytes, start: start, hasRowids: kind.isTable) { $0 != 0 }?.tree
       ?? crawl.choice(of: bytes, start: start, hasRowids: kind.isTable) { _ in true }?.tree ?? known
   }
