@@ -221,7 +221,8 @@ struct StandingTests {
     let (scrubbed, _) = try scene.scrubbed()
     #expect(try scrubbed.integrityCheck() == scene.integrityCheck())
     #expect(scrubbed.salvage() == scene.salvage())
-    let question = "SELECT count(*) FROM t a NOT INDEXED WHERE a.id < 300 AND EXISTS "
+    let question =
+      "SELECT count(*) FROM t a NOT INDEXED WHERE a.id < 300 AND EXISTS "
       + "(SELECT 1 FROM t b INDEXED BY byM WHERE b.m = a.m AND b.id = a.id)"
     #expect(try Self.column(scrubbed, question) == [299])
   }

@@ -83,7 +83,8 @@ package struct StoreSurvey {
   private let leading: [UInt32: Int]
 
   init(
-    crawl: Crawl, leading: [UInt32: Int], layout: StoreLayout?, entries: [SchemaEntry], metadata: StoreMetadata?, isDamaged: Bool,
+    crawl: Crawl, leading: [UInt32: Int], layout: StoreLayout?, entries: [SchemaEntry], metadata: StoreMetadata?,
+    isDamaged: Bool,
     apart: Set<CellPlace>
   ) {
     self.crawl = crawl
@@ -220,11 +221,15 @@ package struct StoreSurvey {
     _ bytes: Span<UInt8>, in range: Range<Int>, page: UInt32
   ) -> (tree: Int, remains: [Remain])? {
     var best: (tree: Int, remains: [Remain])?
+    var end = range.upperBound
+    while end > range.lowerBound, bytes[end - 1] == 0 { end -= 1 }
     // Rows of the schema come last, as those of any table with as many columns look like them.
     for tree in [owner(ofPage: page)].compactMap(\.self) + Array(trees.indices.dropFirst()) + [0] {
       let found = carved(bytes, in: range, tree: tree)
       let covered = found.reduce(0) { $0 + $1.range.count }
       if covered > best?.remains.reduce(0, { $0 + $1.range.count }) ?? 0 { best = (tree, found) }
+      // No other table has much more of it: what is left are the pointers of what was a page.
+      if covered * 8 >= (end - range.lowerBound) * 7 { break }
     }
     return best
   }

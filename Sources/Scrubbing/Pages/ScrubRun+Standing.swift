@@ -111,7 +111,9 @@ extension ScrubRun {
     if Varint.read(page.span, at: &offset, before: end) == Int64(remain.length) {
       let start = offset
       if let number = Varint.read(page.span, at: &offset, before: end), offset == end {
-        rowid(number, start..<end, &page, tree: tree, .left)
+        // What overlaps with a cell is that one's.
+        let isFree = (start..<end).allSatisfy { mask[$0] == PageMask.free }
+        if isFree || !isReplacing { rowid(number, start..<end, &page, tree: tree, .left) }
         return
       }
     }
