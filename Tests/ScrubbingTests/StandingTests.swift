@@ -130,6 +130,33 @@ struct StandingTests {
     #expect(try kept.integrityCheck() == ["ok"])
   }
 
+  @Test("References hold in both directions: keys that refer to a column, columns that refer to keys, reals, text")
+  func joined() throws {
+    let scene = try Self.scene([
+      "CREATE TABLE plain (no INTEGER, share REAL, code TEXT, PAID INTEGER)",
+      "CREATE TABLE keyed (id INTEGER PRIMARY KEY REFERENCES plain (no), share REAL REFERENCES plain (share), "
+        + "code TEXT REFERENCES plain (code))",
+      "CREATE INDEX byShare ON plain (share)", "CREATE INDEX byCode ON plain (code)",
+      "CREATE TABLE kept (id INTEGER PRIMARY KEY)", "CREATE TABLE same (id INTEGER PRIMARY KEY REFERENCES kept (id))",
+      Self.rows(into: "plain", "5000000 + i, i + 0.25, 'code of ' || i, 100 + i"),
+      Self.rows(into: "keyed", "5000000 + i, i + 0.25, 'code of ' || i"),
+      Self.rows(into: "kept", "491511230000 + i * 977"), Self.rows(into: "same", "491511230000 + i * 977"),
+    ])
+    for keeping in [[], ["kept.id"]] as [Set<String>] {
+      let (scrubbed, _) = try scene.scrubbed(rules: ScrubRules(keeping: keeping))
+      #expect(try scrubbed.integrityCheck() == ["ok"])
+      for sql in [
+        "SELECT count(*) FROM keyed k JOIN plain p ON p.no = k.id AND p.share = k.share AND p.code = k.code",
+        "SELECT count(*) FROM same JOIN kept USING (id)",
+      ] {
+        #expect(try Self.column(scrubbed, sql) == [500], "\(sql) \(keeping)")
+      }
+      // A column is no key because its name ends like one.
+      let paid: [[Int]] = try [scene, scrubbed].map { try Self.column($0, "SELECT PAID FROM plain ORDER BY rowid") }
+      #expect(zip(paid[0], paid[1]).filter { $0 == $1 }.count < 50)
+    }
+  }
+
   @Test("Numbers of rows that SQLite gave stay")
   func numbered() throws {
     let scene = try Self.scene([
