@@ -4,9 +4,9 @@ extension Crawl {
   /// How many entries of a page are looked for among the rows.
   private static let entrySample = 16
 
-  /// The pages without rowids that a tree leads to and that were not taken for its, because they look more like another's.
+  /// The pages without rowids that a tree leads to and that were not taken for its, as they look more like another's.
   ///
-  /// SQLite reads them as those of the tree that leads to them. Of two indexes the page is the one's whose table has the
+  /// SQLite reads them as those of the tree that leads to them. Of two indexes it is the one's whose table has the
   /// rows of its entries; likeness alone does not tell, as an index of a column without a type holds anything.
   func pagesLedTo() throws(SalvageError) -> [UInt32: Int] {
     var leading: [UInt32: Int] = [:]
