@@ -123,7 +123,7 @@ struct PrivacyTests {
       try database.execute(sql: "CREATE TABLE people (phone INTEGER PRIMARY KEY, name TEXT)")
       for number in 0..<6 {
         try database.execute(
-          sql: "INSERT INTO people VALUES (?, 'somebody')", arguments: [4_917_512_345_670 + Int64(number)])
+          sql: "INSERT INTO people VALUES (?, 'Anna Smith')", arguments: [4_917_512_345_670 + Int64(number)])
       }
     }
     try queue.close()
