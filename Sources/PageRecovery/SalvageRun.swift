@@ -130,8 +130,9 @@ package struct SalvageRun {
       apart = tables.apartChains ?? []
       crawl = outcome.crawl
     }
+    let leading = try crawl.pagesLedTo()
     return StoreSurvey(
-      crawl: crawl, layout: found.expected?.layout, entries: found.definitions.entries,
+      crawl: crawl, leading: leading, layout: found.expected?.layout, entries: found.definitions.entries,
       metadata: found.identity.metadata, isDamaged: isDamaged, apart: apart)
   }
 }
