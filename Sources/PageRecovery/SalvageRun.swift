@@ -130,10 +130,9 @@ package struct SalvageRun {
       apart = tables.apartChains ?? []
       crawl = outcome.crawl
     }
-    let leading = try crawl.pagesLedTo()
     return StoreSurvey(
-      crawl: crawl, leading: leading, layout: found.expected?.layout, entries: found.definitions.entries,
-      metadata: found.identity.metadata, isDamaged: isDamaged, apart: apart)
+      crawl: crawl, layout: found.expected?.layout, entries: found.definitions.entries,
+      metadata: found.identity.metadata, modelPage: found.identity.modelPage, isDamaged: isDamaged, apart: apart)
   }
 }
 

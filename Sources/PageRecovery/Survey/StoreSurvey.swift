@@ -76,23 +76,30 @@ package struct StoreSurvey {
   /// The store's metadata; nil where they are lost.
   package let metadata: StoreMetadata?
 
+  /// The page with the model that the store carries; nil where none could be read.
+  package let modelPage: UInt32?
+
   /// Whether anything is known to be wrong with the pages: then copies and strangers are looked out for.
   package let isDamaged: Bool
 
   private let crawl: Crawl
   private let apart: Set<CellPlace>
 
-  /// The indexes that lead to pages which were not taken for theirs, by those pages.
+  /// The indexes that lead to pages whose rows look more like another's.
   private let leading: [UInt32: Int]
 
   init(
-    crawl: Crawl, leading: [UInt32: Int], layout: StoreLayout?, entries: [SchemaEntry], metadata: StoreMetadata?,
-    isDamaged: Bool,
-    apart: Set<CellPlace>
+    crawl: Crawl, layout: StoreLayout?, entries: [SchemaEntry], metadata: StoreMetadata?, modelPage: UInt32?,
+    isDamaged: Bool, apart: Set<CellPlace>
   ) {
     self.crawl = crawl
     self.isDamaged = isDamaged
     self.apart = apart
+    self.modelPage = modelPage
+    var leading: [UInt32: Int] = [:]
+    for (tree, facts) in crawl.trees.enumerated() where !facts.hasRowids && !facts.isDropped {
+      for gap in facts.gaps where gap.page > 0 { leading[gap.page] = tree }
+    }
     self.leading = leading
     self.layout = layout
     self.entries = entries
@@ -161,7 +168,7 @@ package struct StoreSurvey {
 
   /// The tree that a page belongs to by its number; nil where that is not known.
   package func owner(ofPage page: UInt32) -> Int? {
-    leading[page] ?? crawl.map.owner(page).flatMap { $0 < trees.count ? $0 : nil }
+    crawl.map.owner(page).flatMap { $0 < trees.count ? $0 : nil }
   }
 
   /// Where in the file the page is that belongs at the place of another one.
@@ -181,12 +188,6 @@ package struct StoreSurvey {
   ///
   /// - Parameter start: where the page's header begins.
   package func owner(of bytes: Span<UInt8>, page: UInt32, kind: PageKind, start: Int) -> Int? {
-    // SQLite compares what is on a page with the table of the index that leads there, whatever it looks like.
-    if !kind.isTable, let tree = leading[page],
-      PageScore.score(bytes, start: start, crawl.trees[tree].shape, geometry: crawl.reader.geometry) != nil
-    {
-      return tree
-    }
     var known: Int?
     if let owner = crawl.map.owner(page), owner < trees.count {
       if kind == .tableInterior { return owner }
@@ -201,6 +202,12 @@ package struct StoreSurvey {
     }
     if page == 1, kind.isTable, start > 0 { return 0 }
     guard kind != .tableInterior else { return nil }
+    // SQLite compares what is on a page with the table of the index that leads there, whatever it looks like.
+    if !kind.isTable, let tree = leading[page],
+      PageScore.score(bytes, start: start, crawl.trees[tree].shape, geometry: crawl.reader.geometry) != nil
+    {
+      return tree
+    }
     return crawl.choice(of: bytes, start: start, hasRowids: kind.isTable) { $0 != 0 }?.tree
       ?? crawl.choice(of: bytes, start: start, hasRowids: kind.isTable) { _ in true }?.tree ?? known
   }

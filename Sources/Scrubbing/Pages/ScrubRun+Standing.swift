@@ -14,6 +14,8 @@ extension ScrubRun {
       case .log: .wal
       case .journal: .journal
       }
+    // A model that could be read as one is the app's, and no value.
+    if survey.modelPage == number, survey.trees[tree].name == "Z_MODELCACHE" { return .reached }
     if survey.isReached(number, part, at: images.offset(of: image)) { return .reached }
     if case .main = image { return survey.standing(of: number) == .live ? .numbered : .left }
     return .numbered
