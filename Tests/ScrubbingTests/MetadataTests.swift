@@ -66,6 +66,25 @@ struct MetadataTests {
     Data(bytes).range(of: Data(needle)) != nil
   }
 
+  @Test("Where a bit of the metadata is flipped no value of an app's stays")
+  func flipped() throws {
+    let list = try PropertyList.dictionary(Self.own.merging(Self.others) { first, _ in first }).binaryBytes()
+    var random = SeededGenerator(seed: 4)
+    var looked = 0
+    for _ in 0..<150 {
+      var damaged = list
+      let place = Int.random(in: 8..<damaged.count, using: &random)
+      damaged[place] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+      let (scrubbed, _) = try Self.scene(damaged).scrubbed()
+      let result = try Self.list(of: scrubbed)
+      for needle in Self.needles where Self.isIn(needle, damaged) {
+        looked += 1
+        #expect(!Self.isIn(needle, result), "byte \(place)")
+      }
+    }
+    #expect(looked > 1000)
+  }
+
   @Test("Core Data's entries stay, an app's are replaced, and are looked for")
   func replaced() throws {
     let original = try PropertyList.dictionary(Self.own.merging(Self.others) { first, _ in first }).binaryBytes()

@@ -38,10 +38,10 @@ extension ScrubRun {
   /// - Parameter isRoot: whether it is on page 1, whose rows are the schema's also where a statement of theirs is damaged.
   func rowTree(_ tree: Int?, _ standing: RowStanding, isRoot: Bool = false) -> Int? {
     let other = tree == 0 ? nil : tree
-    guard fields.codes.count == 5, let kind = text(0, limit: 8), ["table", "index", "view", "trigger"].contains(kind)
-    else { return other }
+    guard fields.codes.count == 5, let kind = text(0, limit: 8) else { return other }
     let isOwn = tree == 0 && standing != .left
     if isOwn, isRoot, standing == .reached { return 0 }
+    guard ["table", "index", "view", "trigger"].contains(kind) else { return other }
     if fields.codes[4] == 0 {
       return kind == "index" && isOwn && text(1, limit: 17) == "sqlite_autoindex_" ? 0 : other
     }
