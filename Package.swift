@@ -136,10 +136,11 @@ let package = Package(
       "Damage",
       knows: ["StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
+    floor("ScrubbingCheck", knows: ["CZlib", "StoreFiles", systemPackage]),
     floor(
       "Scrubbing",
       knows: [
-        "Archives", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
+        "Archives", "ScrubbingCheck", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
         "PageRecovery",
         crypto,
         systemPackage,

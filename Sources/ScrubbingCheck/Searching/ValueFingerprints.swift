@@ -1,0 +1,233 @@
+/// The original's values as fingerprints, in bounded memory: of each value of eight bytes and more its first 24, of long ones pieces
+/// of 24 bytes besides.
+///
+/// Where there are more than find room, those are held whose fingerprints end in zeros, half of them, then a quarter: what leaks
+/// by a wrong rule leaks many times.
+struct ValueFingerprints {
+  /// The longest piece that is compared.
+  static let longest = 24
+
+  /// The longest piece in UTF-16.
+  static let longestWide = 36
+
+  /// Of how many pieces there is room, at eight bytes each and as many again.
+  static let room = 6_000_000
+
+  /// What a value tells at least, so that finding it says something.
+  static let leastOfValue = 416
+
+  private var table: [UInt64]
+  private var count = 0
+
+  /// By the first eight bytes, the lengths of pieces that begin with them, from 8 on, as bits.
+  private(set) var lengths: [UInt32]
+  private let shift: UInt64
+
+  /// The bits of a fingerprint that are zero in all that are held.
+  private var sampling: UInt64 = 0
+
+  /// What a piece that is no whole value has to tell.
+  let bound: Int
+
+  /// Nothing yet.
+  ///
+  /// - Parameter bytes: how many bytes the original and the result have.
+  init(bytes: Int64) {
+    let bits = max(12, min(22, Int64.bitWidth - (bytes / 32).leadingZeroBitCount))
+    lengths = [UInt32](repeating: 0, count: 1 << bits)
+    shift = UInt64(64 - bits)
+    table = [UInt64](repeating: 0, count: 1 << 12)
+    bound = Information.bound(places: bytes, pieces: min(bytes / 8, Int64(Self.room)))
+  }
+
+  /// How many pieces are held of all: 1 of 1, 2, 4….
+  var share: UInt64 { sampling + 1 }
+
+  // MARK: Hashes
+
+  /// Eight bytes, the first one lowest.
+  @inline(__always)
+  static func word(_ bytes: Span<UInt8>, _ offset: Int) -> UInt64 {
+    var word: UInt64 = 0
+    for index in 0..<8 { word |= UInt64(bytes[offset &+ index]) << UInt64(8 &* index) }
+    return word
+  }
+
+  /// The place in ``lengths`` of what begins with eight bytes.
+  @inline(__always)
+  func place(_ word: UInt64) -> Int { Int(truncatingIfNeeded: (word &* 0x9e37_79b9_7f4a_7c15) >> shift) }
+
+  /// The fingerprint of a piece; never zero.
+  @inline(__always)
+  static func fingerprint(_ bytes: Span<UInt8>, _ offset: Int, _ length: Int) -> UInt64 {
+    var hash = UInt64(truncatingIfNeeded: length) &* 0xff51_afd7_ed55_8ccd
+    for index in offset..<(offset &+ length) {
+      hash = (hash ^ UInt64(bytes[index])) &* 0x0000_0100_0000_01b3
+    }
+    hash ^= hash >> 32
+    hash = hash &* 0xc4ce_b9fe_1a85_ec53
+    hash ^= hash >> 29
+    return hash == 0 ? 1 : hash
+  }
+
+  // MARK: Set
+
+  private func slot(_ key: UInt64) -> Int {
+    let mask = table.count &- 1
+    var index = Int(truncatingIfNeeded: key >> 20) & mask
+    while table[index] != 0, table[index] != key { index = (index &+ 1) & mask }
+    return index
+  }
+
+  /// Whether a fingerprint is held.
+  func contains(_ key: UInt64) -> Bool { table[slot(key)] == key }
+
+  private mutating func insert(_ key: UInt64) -> Bool {
+    guard key & sampling == 0 else { return false }
+    let place = slot(key)
+    guard table[place] == 0 else { return true }
+    if count >= Self.room {
+      sampling = sampling << 1 | 1
+      rebuild(table.count)
+      return insert(key)
+    }
+    table[place] = key
+    count += 1
+    if count * 10 >= table.count * 7, table.count < 1 << 23 { rebuild(table.count * 2) }
+    return true
+  }
+
+  private mutating func rebuild(_ size: Int) {
+    let old = table
+    table = [UInt64](repeating: 0, count: size)
+    count = 0
+    for key in old where key != 0 && key & sampling == 0 {
+      table[slot(key)] = key
+      count += 1
+    }
+  }
+
+  /// Holds a piece.
+  private mutating func hold(_ bytes: Span<UInt8>, _ offset: Int, _ length: Int) {
+    guard insert(Self.fingerprint(bytes, offset, length)) else { return }
+    lengths[place(Self.word(bytes, offset))] |= 1 << UInt32(length - 8)
+  }
+
+  // MARK: Values
+
+  /// What text tells, by its bytes in UTF-8.
+  static func bits(ofText bytes: Span<UInt8>, _ range: Range<Int>) -> Int {
+    var bits = 0
+    for index in range {
+      let byte = bytes[index]
+      if byte < 0x80 {
+        bits &+= Int(Information.text[Int(byte)])
+      } else if byte >= 0xc3, byte < 0xee || byte == 0xf0, byte != 0xcc {
+        let next = index &+ 1 < range.upperBound ? bytes[index &+ 1] : 0
+        // Marks, spaces and punctuation stay.
+        if byte == 0xe2 && next <= 0x83 || byte == 0xe3 && next == 0x80 { continue }
+        bits &+= Information.character
+      }
+    }
+    return bits
+  }
+
+  /// Holds text in UTF-8: its beginning, pieces of what follows, and where it is more than ASCII both orders of UTF-16.
+  mutating func insert(text bytes: Span<UInt8>, _ range: Range<Int>) {
+    if range.count >= 8 {
+      let length = min(range.count, Self.longest)
+      let first = range.lowerBound..<(range.lowerBound + length)
+      let bits = Self.bits(ofText: bytes, first)
+      if bits >= (length == range.count ? Self.leastOfValue : bound) { hold(bytes, first.lowerBound, length) }
+      insertPieces(bytes, range, isText: true)
+    }
+    guard range.count >= 4, range.count <= 4096, range.contains(where: { bytes[$0] >= 0x80 }) else { return }
+    insertWide(String(decoding: range.map { bytes[$0] }, as: UTF8.self))
+  }
+
+  /// Holds both orders of text in UTF-16.
+  private mutating func insertWide(_ text: String) {
+    let units = Array(text.utf16)
+    let length = min(2 * units.count, Self.longestWide)
+    guard length >= 8 else { return }
+    let beginning = String(decoding: units.prefix(length / 2), as: UTF16.self)
+    let bits = Information.ofText(beginning, onceEach: false).bits
+    guard bits >= (length == 2 * units.count ? Self.leastOfValue : bound) else { return }
+    var little: [UInt8] = []
+    var big: [UInt8] = []
+    for unit in units.prefix(length / 2) {
+      little += [UInt8(truncatingIfNeeded: unit), UInt8(unit >> 8)]
+      big += [UInt8(unit >> 8), UInt8(truncatingIfNeeded: unit)]
+    }
+    hold(little.span, 0, length)
+    hold(big.span, 0, length)
+  }
+
+  /// Holds bytes that are no text.
+  mutating func insert(blob bytes: Span<UInt8>, _ range: Range<Int>) {
+    var start = range.lowerBound + PageComparison.signature(bytes, range)
+    while start < range.upperBound, bytes[start] == 0 { start += 1 }
+    guard range.upperBound - start >= 8 else { return }
+    let length = min(range.upperBound - start, Self.longest)
+    if Self.isTelling(bytes, start..<(start + length)) { hold(bytes, start, length) }
+    insertPieces(bytes, start..<range.upperBound, isText: false)
+  }
+
+  /// Holds pieces of a stretch of a long value, from one place of 64 bytes to the next.
+  mutating func insertPieces(_ bytes: Span<UInt8>, _ range: Range<Int>, isText: Bool, every distance: Int = 256) {
+    var next = range.lowerBound + distance
+    while next + Self.longest <= range.upperBound {
+      let piece = next..<(next + Self.longest)
+      if isText ? Self.bits(ofText: bytes, piece) >= bound : Self.isTelling(bytes, piece) {
+        hold(bytes, next, Self.longest)
+      }
+      next += distance
+    }
+  }
+
+  /// Whether bytes are not ones that structure is full of.
+  private static func isTelling(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+    var seen: Set<UInt8> = []
+    for index in range where bytes[index] > 0x0f && bytes[index] != 0xff { seen.insert(bytes[index]) }
+    return seen.count >= min(8, range.count - 3)
+  }
+
+  /// No longer holds what is found in bytes that stay.
+  mutating func remove(allIn bytes: Span<UInt8>) {
+    guard bytes.count >= 8 else { return }
+    for offset in 0...(bytes.count - 8) {
+      let word = Self.word(bytes, offset)
+      var wanted = lengths[place(word)]
+      while wanted != 0 {
+        let length = 8 + wanted.trailingZeroBitCount
+        wanted &= wanted &- 1
+        guard offset + length <= bytes.count else { break }
+        let key = Self.fingerprint(bytes, offset, length)
+        if contains(key) { exempt.insert(key) }
+      }
+    }
+  }
+
+  /// What may be found, because it also is in what stays.
+  private(set) var exempt: Set<UInt64> = []
+
+  /// The length of the piece that begins at a place; nil where none does.
+  @inline(__always)
+  func match(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ word: UInt64) -> Int? {
+    let wanted = lengths[place(word)]
+    return wanted == 0 ? nil : match(bytes, at: offset, before: end, lengths: wanted)
+  }
+
+  @inline(never)
+  private func match(_ bytes: Span<UInt8>, at offset: Int, before end: Int, lengths: UInt32) -> Int? {
+    var wanted = lengths
+    while wanted != 0 {
+      let length = 8 &+ wanted.trailingZeroBitCount
+      wanted &= wanted &- 1
+      guard offset &+ length <= end else { return nil }
+      let key = Self.fingerprint(bytes, offset, length)
+      if key & sampling == 0, contains(key), !exempt.contains(key) { return length }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,159 @@
+internal import StoreFiles
+internal import SystemPackage
+
+/// Reads the values of the original, for a search.
+struct ValueReading {
+  private var fingerprints: ValueFingerprints
+
+  /// How many rows there are on all pages of tables.
+  private(set) var rows: Int64 = 0
+
+  /// How many bytes were read.
+  private(set) var done: Int64 = 0
+
+  private let total: Int64
+  private let progress: ResultCheck.Progress
+  private let comparison: PageComparison?
+  private var page = CheckedPage()
+
+  /// Texts that stay; what is found in them is not looked for.
+  private var kept: [UInt8] = []
+  private static let mostKept = 8 << 20
+
+  init(_ store: inout CheckedStore, total: Int64, _ progress: @escaping ResultCheck.Progress) {
+    fingerprints = ValueFingerprints(bytes: total)
+    self.total = total
+    self.progress = progress
+    for name in store.names {
+      kept += Array(name.utf8)
+      kept.append(0)
+    }
+    let names = store.names
+    comparison = store.format.map { format in
+      PageComparison(format, places: total, rows: 0) { word in
+        names.contains(word.uppercased()) || names.contains("Z\(word.uppercased())")
+      }
+    }
+  }
+
+  /// Reads all values, and gives what looks for them; nil where it was ended.
+  mutating func search(
+    store: inout CheckedStore, external: FilePath, in fileSystem: FileSystem
+  ) throws(FileError) -> ValueSearch? {
+    for part in store.parts {
+      guard let format = store.format else { break }
+      var buffer = [UInt8](repeating: 0, count: format.pageSize)
+      for (number, image) in part.images.enumerated() {
+        let got = try part.source.read(at: image.offset, length: format.pageSize, into: &buffer)
+        for index in got..<max(got, format.pageSize) { buffer[index] = 0 }
+        page.read(buffer.span, start: CheckedStore.start(ofPage: image.page, buffer.span), format)
+        try take(image.page, buffer, format, &store)
+        done += Int64(format.pageSize)
+        if number % 1024 == 0, !progress(done, total) { return nil }
+      }
+    }
+    try readExternal(external, fileSystem)
+    let texts = kept
+    kept = []
+    fingerprints.remove(allIn: texts.span)
+    return ValueSearch(fingerprints, size: total)
+  }
+
+  private mutating func take(
+    _ number: Int, _ bytes: [UInt8], _ format: PageFormat, _ store: inout CheckedStore
+  ) throws(FileError) {
+    guard let comparison, !page.records.isEmpty else { return }
+    let tree = store.tree(ofPage: number)
+    for record in page.records {
+      if page.kind == 13 { rows += 1 }
+      let isKept = comparison.keeps(record, page, bytes.span, tree)
+      for place in record.fields {
+        let field = page.fields[place]
+        let rule = comparison.rule(of: field, tree)
+        if isKept || rule.isKept {
+          keep(bytes, field, format)
+        } else {
+          take(field, rule, bytes.span, format)
+        }
+      }
+      if record.overflow > 1 { try follow(record, isKept: isKept, tree, format, &store) }
+    }
+  }
+
+  private mutating func keep(_ bytes: [UInt8], _ field: CheckedPage.Field, _ format: PageFormat) {
+    guard field.type >= 12, kept.count + field.range.count < Self.mostKept else { return }
+    if field.type & 1 == 1, format.encoding != .utf8 {
+      kept += Array(format.encoding.text(bytes[field.range]).utf8)
+    } else {
+      kept += bytes[field.range]
+    }
+    kept.append(0)
+  }
+
+  private mutating func take(
+    _ field: CheckedPage.Field, _ rule: CheckedTree.Rule, _ bytes: Span<UInt8>, _ format: PageFormat
+  ) {
+    switch field.type {
+    case 4...6:
+      let number = Bytes.signed(bytes, field.range)
+      guard field.isWhole, number.magnitude >= 10_000_000, !rule.isKey else { return }
+      let digits = Array(String(number.magnitude).utf8)
+      fingerprints.insert(text: digits.span, 0..<digits.count)
+    case 13... where field.type & 1 == 1:
+      if format.encoding == .utf8 {
+        fingerprints.insert(text: bytes, field.range)
+      } else {
+        let text = Array(format.encoding.text(field.range.map { bytes[$0] }).utf8)
+        fingerprints.insert(text: text.span, 0..<text.count)
+      }
+    case 12...: fingerprints.insert(blob: bytes, field.range)
+    default: break
+    }
+  }
+
+  /// Follows the rest of a payload over its pages.
+  private mutating func follow(
+    _ record: CheckedPage.Record, isKept: Bool, _ tree: CheckedTree?, _ format: PageFormat, _ store: inout CheckedStore
+  ) throws(FileError) {
+    var next = record.overflow
+    var taken = record.local
+    var buffer = [UInt8](repeating: 0, count: format.pageSize)
+    while next > 1, taken < record.length {
+      let field = record.long.last { $0.start <= taken } ?? record.long.first
+      let isText = record.long.contains { $0.type & 1 == 1 && $0.start < taken + format.pageSize }
+      let place = record.count - record.long.count + (record.long.lastIndex { $0.start <= taken } ?? 0)
+      let rule = tree.map { $0.rules.indices.contains(place) ? $0.rules[place] : $0.other }
+      let use: CheckedStore.Use = isKept || rule?.isKept == true ? .kept : isText ? .text : .blob
+      guard store.note(use, ofPage: next), try store.read(page: next, into: &buffer) else { return }
+      let count = min(format.usableSize - 4, record.length - taken)
+      if use == .kept {
+        if kept.count + count < Self.mostKept { kept += buffer[4..<(4 + count)] }
+      } else if format.encoding == .utf8 || field.map({ $0.type & 1 == 0 }) == true {
+        fingerprints.insertPieces(
+          buffer.span, 4..<(4 + count), isText: field.map { $0.type & 1 == 1 } ?? false, every: 512)
+      }
+      taken += count
+      next = Bytes.four(buffer.span, 0) ?? 0
+    }
+  }
+
+  private mutating func readExternal(_ folder: FilePath, _ fileSystem: FileSystem) throws(FileError) {
+    guard try fileSystem.status(of: folder, followingLinks: false)?.kind == .directory else { return }
+    for file in try fileSystem.descendants(of: folder).files where file.status.kind == .regular {
+      let name = Array((file.relative.last?.string ?? "").utf8)
+      fingerprints.insert(text: name.span, 0..<name.count)
+      let source = try fileSystem.open(file.path)
+      var offset: Int64 = 0
+      while offset < source.count {
+        let bytes = try source.bytes(at: offset, length: 65536)
+        if bytes.isEmpty { break }
+        if offset == 0 {
+          fingerprints.insert(blob: bytes.span, 0..<bytes.count)
+        } else {
+          fingerprints.insertPieces(bytes.span, 0..<bytes.count, isText: false)
+        }
+        offset += Int64(bytes.count)
+      }
+    }
+  }
+}
