@@ -149,7 +149,7 @@ let package = Package(
       "StoreExport",
       knows: [
         "AgeEncryption", "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
-        "Examination", "RecoveryKit", "PageRecovery", "Scrubbing", "SupportBundle", "Quarantine", grdb, systemPackage,
+        "Examination", "RecoveryKit", "PageRecovery", "Scrubbing", "ScrubbingCheck", "SupportBundle", "Quarantine", grdb, systemPackage,
       ]),
     floor(
       "Sending",

@@ -327,13 +327,15 @@ struct ScrubWork {
     let begin = ContinuousClock.now
     let check = ResultCheck(
       of: store, keeping: wanted.keeping, dropping: wanted.dropping, names: result.names, in: fileSystem)
-    let findings: CheckFindings?
+    let outcome: ResultCheck.Outcome?
     do throws(FileError) {
-      findings = try check.run(on: target) { [progress] in progress(.check, $0, $1) }
+      outcome = try check.run(on: target) { [progress] in progress(.check, $0, $1) }
     } catch {
       throw ScrubbingError(error)
     }
-    guard let findings else { throw .cancelled() }
+    guard let outcome else { throw .cancelled() }
+    let findings = outcome.findings
+    result.search = outcome.search
     result.checkDuration += begin.duration(to: .now)
     result.checkedBytes = findings.bytes
     guard let first = findings.places.first else { return nil }

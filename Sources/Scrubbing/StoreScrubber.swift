@@ -1,5 +1,6 @@
 internal import Crypto
 public import PageRecovery
+package import ScrubbingCheck
 public import StoreFiles
 public import SystemPackage
 
@@ -41,6 +42,9 @@ public struct StoreScrubber: Sendable {
 
     /// How many numbers found no pseudonym that is none of the store's.
     var stuckNumbers: Int64
+
+    /// What the check looked for in the files, for a search in texts.
+    package internal(set) var search: ValueSearch?
 
     /// How long the check of what was written took, of all attempts.
     public internal(set) var checkDuration = Duration.zero

@@ -34,30 +34,30 @@ public struct ResultCheck: Sendable {
     self.fileSystem = fileSystem
   }
 
+  /// What a check found, and what looks for the same values in texts.
+  public struct Outcome: Sendable {
+    /// Where values were found.
+    public var findings: CheckFindings
+
+    /// What looks for values in other bytes.
+    package var search: ValueSearch
+  }
+
   /// Checks a result; nil where the check was ended.
   ///
   /// - Parameter result: the files, under the names of the original.
   public func run(
     on result: StoreFileSet, progress: @escaping Progress = { _, _ in true }
-  ) throws(FileError) -> CheckFindings? {
+  ) throws(FileError) -> Outcome? {
     var store = try CheckedStore(original, keeping: keeping, dropping: dropping, names: names, in: fileSystem)
     var total = try fileSystem.size(ofFilesBelow: result.path(of: .externalData))
     for part in store.parts { total += 2 * part.source.count }
     var reading = ValueReading(&store, total: total, progress)
-    guard
-      let search = try reading.search(
-        store: &store, external: original.path(of: .externalData), in: fileSystem)
-    else { return nil }
+    let external = original.path(of: .externalData)
+    guard let search = try reading.search(store: &store, external: external, in: fileSystem) else { return nil }
     var pass = ResultPass(store, search, rows: reading.rows, done: reading.done, total: total, progress)
-    return try pass.run(original, result, in: fileSystem) ? pass.findings : nil
-  }
-
-  /// What looks for the original's values in texts; nil where the reading was ended.
-  package func search(progress: @escaping Progress = { _, _ in true }) throws(FileError) -> ValueSearch? {
-    var store = try CheckedStore(original, keeping: keeping, dropping: dropping, names: names, in: fileSystem)
-    let total = store.parts.reduce(0) { $0 + $1.source.count }
-    var reading = ValueReading(&store, total: total, progress)
-    return try reading.search(store: &store, external: original.path(of: .externalData), in: fileSystem)
+    guard try pass.run(original, result, in: fileSystem) else { return nil }
+    return Outcome(findings: pass.findings, search: pass.search)
   }
 }
 

@@ -6,7 +6,7 @@ struct ResultPass {
   private(set) var findings = CheckFindings()
 
   private let store: CheckedStore
-  private var search: ValueSearch
+  private(set) var search: ValueSearch
   private let comparison: PageComparison
   private var done: Int64
   private let total: Int64
@@ -15,6 +15,10 @@ struct ResultPass {
 
   /// Pages that were compared and wait for the search, without what stays; behind the last bytes of those before.
   private var waiting: [UInt8] = []
+  private var carried = 0
+
+  /// A packed stream that goes on in the next piece.
+  private var stream: Inflating?
 
   private static let pieceLength = 1 << 20
   private static let overlap = 128
@@ -29,7 +33,10 @@ struct ResultPass {
     self.total = total
     self.progress = progress
     let names = store.names
-    comparison = PageComparison(store.format ?? PageFormat(pageSize: 65536), places: total, rows: rows) { word in
+    comparison = PageComparison(
+      store.format ?? PageFormat(pageSize: 65536), places: total, rows: rows,
+      hasOwnRowids: store.hasOwnRowids, isWithoutSchema: store.isWithoutSchema
+    ) { word in
       names.contains(word.uppercased()) || names.contains("Z\(word.uppercased())")
     }
   }
@@ -44,8 +51,9 @@ struct ResultPass {
       guard try fileSystem.status(of: path) != nil else { continue }
       let written = try fileSystem.open(path)
       let name = PathText(FilePath(path.lastComponent?.string ?? ""))
-      search.beginFile()
+      stream = nil
       waiting = []
+      carried = 0
       guard try compare(part, written, name) else { return false }
     }
     return try searchFiles(below: result.path(of: .externalData), fileSystem)
@@ -91,7 +99,10 @@ struct ResultPass {
         isSame = comparison.isSameStretch(before.span, after.span, from: 4, isText: use == .text)
       }
     } else if page.kind == 0 {
-      isSame = comparison.looseFinding(nil, before.span, after.span, isSchema: tree?.isSchema == true) != nil
+      isSame =
+        comparison.looseFinding(
+          nil, before.span, after.span, isSchema: tree?.isSchema == true,
+          isPointerMap: comparison.isPointerMap(image.page)) != nil
     } else {
       isSame =
         comparison.compare(page, before.span, after.span, tree) != nil
@@ -156,7 +167,7 @@ struct ResultPass {
 
   private mutating func searchRest(_ name: PathText) -> Bool {
     findings.bytes += Int64(waiting.count)
-    if let hit = search.first(in: waiting) {
+    if let hit = search.first(in: waiting, from: carried, stream: &stream) {
       let found = waitingImages.last { $0.start <= max(0, hit.lowerBound) }
       let number = found?.image?.page
       let tree = number.flatMap { store.tree(ofPage: $0) }
@@ -166,6 +177,7 @@ struct ResultPass {
           offset: found.map { $0.offset + Int64(max(0, hit.lowerBound - $0.start)) } ?? 0))
     }
     waiting = Array(waiting.suffix(Self.overlap))
+    carried = waiting.count
     waitingImages = []
     return true
   }
@@ -176,8 +188,9 @@ struct ResultPass {
       let written = try fileSystem.open(file.path)
       // The name of the file may be a value.
       let name = PathText(FilePath(folder.lastComponent?.string ?? ""))
-      search.beginFile()
+      stream = nil
       waiting = Array((file.relative.last?.string ?? "").utf8) + [0]
+      carried = waiting.count
       waitingImages = []
       var offset: Int64 = 0
       while offset < written.count {

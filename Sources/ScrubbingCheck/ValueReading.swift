@@ -28,9 +28,9 @@ struct ValueReading {
       kept += Array(name.utf8)
       kept.append(0)
     }
-    let names = store.names
+    let (names, isWithoutSchema) = (store.names, store.isWithoutSchema)
     comparison = store.format.map { format in
-      PageComparison(format, places: total, rows: 0) { word in
+      PageComparison(format, places: total, rows: 0, hasOwnRowids: false, isWithoutSchema: isWithoutSchema) { word in
         names.contains(word.uppercased()) || names.contains("Z\(word.uppercased())")
       }
     }
@@ -72,6 +72,8 @@ struct ValueReading {
         let rule = comparison.rule(of: field, tree)
         if isKept || rule.isKept {
           keep(bytes, field, format)
+        } else if field.type >= 12, field.type & 1 == 0, let values = comparison.metadata(field, rule, bytes.span) {
+          take(values, of: field, bytes)
         } else {
           take(field, rule, bytes.span, format)
         }
@@ -88,6 +90,16 @@ struct ValueReading {
       kept += bytes[field.range]
     }
     kept.append(0)
+  }
+
+  /// Takes an app's values out of Core Data's metadata; the rest stays.
+  private mutating func take(_ values: [Range<Int>], of field: CheckedPage.Field, _ bytes: [UInt8]) {
+    var rest = bytes
+    for range in values {
+      fingerprints.insert(text: bytes.span, range)
+      for index in range { rest[index] = 0 }
+    }
+    if kept.count + field.range.count < Self.mostKept { kept += rest[field.range] }
   }
 
   private mutating func take(

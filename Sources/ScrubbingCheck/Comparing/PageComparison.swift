@@ -21,6 +21,12 @@ struct PageComparison {
   /// The largest number that a key may have and stay.
   private let largestKey: Int64
 
+  /// Whether there are tables whose rows the software numbers, by other ways than one after the other.
+  private let hasOwnRowids: Bool
+
+  /// Whether no table is known.
+  private let isWithoutSchema: Bool
+
   /// Whether a word is a name of the schema.
   private let isName: (String) -> Bool
 
@@ -32,10 +38,15 @@ struct PageComparison {
   /// - Parameters:
   ///   - places: the bytes of the original.
   ///   - rows: the rows of the original.
-  init(_ format: PageFormat, places: Int64, rows: Int64, isName: @escaping (String) -> Bool) {
+  init(
+    _ format: PageFormat, places: Int64, rows: Int64, hasOwnRowids: Bool, isWithoutSchema: Bool,
+    isName: @escaping (String) -> Bool
+  ) {
     self.format = format
     encoding = format.encoding
     bound = Information.bound(places: places)
+    self.hasOwnRowids = hasOwnRowids
+    self.isWithoutSchema = isWithoutSchema
     largestKey = max(0, rows) &* 16
     self.isName = isName
   }
@@ -53,10 +64,32 @@ struct PageComparison {
         let field = page.fields[place]
         let rule = rule(of: field, tree)
         if rule.isKept || field.range.count < 4 { continue }
-        if isSame(field, rule, original, result) { return .value }
+        if field.type >= 12, field.type & 1 == 0, let metadata = metadata(field, rule, original) {
+          if isSame(metadata, original, result) { return .value }
+        } else if isSame(field, rule, original, result),
+          !field.range.contains(where: { page.marks[$0] == CheckedPage.structure })
+        {
+          // Where cells of a damaged page overlap, structure wins over values.
+          return .value
+        }
       }
     }
     return nil
+  }
+
+  /// The places of an app's values where a field is Core Data's metadata; nil where it is not.
+  func metadata(_ field: CheckedPage.Field, _ rule: CheckedTree.Rule, _ bytes: Span<UInt8>) -> [Range<Int>]? {
+    if field.isWhole, let reading = MetadataReading(bytes, field.range) { return reading.appValues }
+    // What is no binary list, or not wholly there, is noise or has none of an app's entries.
+    return rule.isMetadata ? [] : nil
+  }
+
+  private func isSame(_ values: [Range<Int>], _ original: Span<UInt8>, _ result: Span<UInt8>) -> Bool {
+    values.contains { range in
+      let bits = range.reduce(0) { $0 + Int(Information.text[Int(original[$1])]) }
+      let others = range.count { original[$0] >= 0x80 }
+      return bits + 40 * others >= 2 * Information.leastOfValue && isEqual(range, original, result)
+    }
   }
 
   /// The rule of a field.
@@ -70,19 +103,23 @@ struct PageComparison {
     _ record: CheckedPage.Record, _ page: CheckedPage, _ bytes: Span<UInt8>, _ tree: CheckedTree?
   ) -> Bool {
     if let tree, tree.isKept { return true }
+    // Where no schema is left, the model's own cache is a blob by itself.
+    if tree == nil, isWithoutSchema, record.count == 1 { return true }
     guard record.count == 5 || tree?.isSchema == true else { return false }
     func text(_ place: Int, _ limit: Int) -> String? {
       guard let field = record.fields.lazy.map({ page.fields[$0] }).first(where: { $0.place == place }),
         field.type >= 13, field.type & 1 == 1
       else { return nil }
-      let end = min(field.range.upperBound, field.range.lowerBound + limit)
-      return encoding.text((field.range.lowerBound..<end).map { bytes[$0] })
+      let end = min(field.range.upperBound, field.range.lowerBound + 2 * limit)
+      // Names and statements are ASCII, whatever the encoding.
+      let characters = (field.range.lowerBound..<end).map { bytes[$0] }.filter { $0 != 0 }
+      return String(decoding: characters.prefix(limit), as: UTF8.self)
     }
     guard let kind = text(0, 16), ["table", "index", "view", "trigger"].contains(kind) else { return false }
     if let sql = text(4, 16), sql.uppercased().hasPrefix("CREATE") {
       return tree?.isSchema == true || text(1, 2048).map(isName) == true
     }
-    return tree?.isSchema == true
+    return tree?.isSchema == true || text(1, 17) == "sqlite_autoindex_"
   }
 
   private func compareRowid(
@@ -91,7 +128,7 @@ struct PageComparison {
   ) -> Finding? {
     guard page.kind == 13, record.number > 1 << 22 || record.number < 0,
       record.number > largestKey || record.number < 0,
-      tree?.keepsRowids != true
+      !(tree?.keepsRowids ?? hasOwnRowids)
     else { return nil }
     guard record.rowid.count >= 4, isEqual(record.rowid, original, result) else { return nil }
     return .rowid
@@ -163,7 +200,7 @@ struct PageComparison {
     let text = encoding.text(field.range.map { original[$0] })
     let (bits, characters) = Information.ofText(text, onceEach: false)
     if rule.isDropped, text.allSatisfy({ "xX0".contains($0) || !($0.isLetter || $0.isNumber) }) { return false }
-    return characters >= 4 && bits >= Information.leastOfValue && !isName(text)
+    return characters >= 4 && bits >= Information.leastOfValue && !isName(text.filter { $0 != "\0" })
   }
 
   /// Whether a piece of text that is the same in both tells as much when its characters and words are looked at.
@@ -221,11 +258,14 @@ struct PageComparison {
 
   // MARK: Everything else
 
+  /// Whether a page is where databases with pointer maps have them; what is there stays, whatever it is.
+  func isPointerMap(_ page: Int) -> Bool { page >= 2 && (page - 2) % (format.usableSize / 5 + 1) == 0 }
+
   /// Compares what belongs to no row in use: free space, pages that nothing leads to, what is no page.
   ///
   /// - Parameter marks: what each byte is; nil where all of it is loose.
   func looseFinding(
-    _ marks: [UInt8]?, _ original: Span<UInt8>, _ result: Span<UInt8>, isSchema: Bool
+    _ marks: [UInt8]?, _ original: Span<UInt8>, _ result: Span<UInt8>, isSchema: Bool, isPointerMap: Bool = false
   ) -> Finding? {
     let end = min(original.count, result.count)
     var index = 0
@@ -242,15 +282,15 @@ struct PageComparison {
       {
         index &+= 1
       }
-      if index - start >= 8, isLeft(start..<index, original, isSchema) { return .loose }
+      if index - start >= 8, isLeft(start..<index, original, isSchema, isPointerMap) { return .loose }
     }
     return nil
   }
 
   /// Whether bytes that are the same in both are a piece of a value.
-  private func isLeft(_ range: Range<Int>, _ bytes: Span<UInt8>, _ isSchema: Bool) -> Bool {
+  private func isLeft(_ range: Range<Int>, _ bytes: Span<UInt8>, _ isSchema: Bool, _ isPointerMap: Bool) -> Bool {
     var (bits, most) = (0, 0)
-    var (high, distinct) = (0, Set<UInt8>())
+    var (high, counts, commonest) = (0, [Int](repeating: 0, count: 256), 0)
     for index in range {
       let byte = bytes[index]
       if byte >= 0x20 && byte < 0x7f || byte >= 0xc2 && byte <= 0xf4
@@ -264,12 +304,17 @@ struct PageComparison {
         bits = 0
       }
       if byte > 0x20 { high += 1 }
-      distinct.insert(byte)
+      counts[Int(byte)] += 1
+      commonest = max(commonest, counts[Int(byte)])
     }
-    let isNoise = range.count >= 24 && high * 4 >= range.count * 3 && distinct.count >= 16
-    guard most >= bound || isNoise && range.count * 4 >= 96 else { return false }
-    let text = encoding.text(range.map { bytes[$0] })
-    if isSchema, text.uppercased().contains("CREATE") { return false }
+    let isNoise =
+      range.count >= 24 && high * 4 >= range.count * 3 && counts.count { $0 > 0 } >= 16 && commonest * 4 <= range.count
+    guard most >= bound || isNoise else { return false }
+    // Characters of ASCII are read whatever the encoding, and wherever in one the bytes begin.
+    let characters = range.map { bytes[$0] }.filter { encoding == .utf8 || $0 != 0 }
+    let text = String(decoding: characters, as: UTF8.self)
+    // Rows of the schema stay where their statement makes what they name.
+    if isSchema && text.uppercased().contains("CREATE") || text.contains("CREATE ") { return false }
     if most >= bound, Information.ofText(text, onceEach: true, isName: isName).bits < bound, !isNoise { return false }
     return !isHeader(range, bytes)
   }

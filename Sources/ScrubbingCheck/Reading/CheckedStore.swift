@@ -73,7 +73,7 @@ struct CheckedStore {
       others.append((part, try fileSystem.open(files.path(of: part))))
     }
     let log = others.first { $0.0 == .wal }?.1
-    format = try PageFinding.format(of: main, log: log)
+    var format = try PageFinding.format(of: main, log: log)
     var parts = [Part(part: .main, source: main, images: [])]
     var count = 0
     if let format {
@@ -85,10 +85,14 @@ struct CheckedStore {
           ? try PageFinding.images(ofLog: source, format) : try PageFinding.images(ofJournal: source, format)
         parts.append(Part(part: part, source: source, images: images))
       }
-    } else {
+    }
+    if let found = format, try !PageFinding.hasHeader(main) {
+      format = PageFormat(pageSize: found.pageSize, encoding: try PageFinding.encoding(of: parts, found))
+    } else if format == nil {
       parts += others.map { Part(part: $0.0, source: $0.1, images: []) }
     }
     self.parts = parts
+    self.format = format
     let highest = min(parts.flatMap(\.images).reduce(count) { max($0, $1.page) }, count + 1 << 20)
     owners = [UInt16](repeating: 0, count: highest + 1)
     uses = [UInt8](repeating: 0, count: highest + 1)
@@ -112,6 +116,14 @@ struct CheckedStore {
     guard owners.indices.contains(page), owners[page] > 0 else { return nil }
     return trees[Int(owners[page]) - 1]
   }
+
+  /// Whether the software numbers the rows of any table in its own way.
+  var hasOwnRowids: Bool {
+    isWithoutSchema || trees.contains { $0.keepsRowids && !$0.isSchema && !$0.isIndex && !$0.isKept }
+  }
+
+  /// Whether no statement of the schema was found, so that no table is known.
+  var isWithoutSchema: Bool { trees.count == 1 }
 
   /// What a chain of overflow pages says of a page.
   func use(ofPage page: Int) -> Use {

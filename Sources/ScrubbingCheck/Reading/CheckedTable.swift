@@ -24,9 +24,12 @@ struct CheckedTable {
   /// Whether all of it stays: bookkeeping of SQLite and of Core Data.
   let isKept: Bool
 
+  /// Whether it is that of Core Data's metadata.
+  let isMetadata: Bool
+
   /// The tables that stay by the specification, in upper case.
   private static let kept: Set<String> = [
-    "Z_PRIMARYKEY", "Z_MODELCACHE", "Z_METADATA", "SQLITE_SEQUENCE", "SQLITE_STAT1",
+    "Z_PRIMARYKEY", "Z_MODELCACHE", "SQLITE_SEQUENCE", "SQLITE_STAT1",
   ]
 
   /// Reads the statement of a table.
@@ -34,6 +37,7 @@ struct CheckedTable {
     self.name = name
     let upper = name.uppercased()
     isKept = Self.kept.contains(upper)
+    isMetadata = upper == "Z_METADATA"
     let words = SchemaWords.tokens(of: sql)
     isWithoutRowid = words.suffix(8).contains { $0.uppercased() == "WITHOUT" }
     let isCoreData =

@@ -8,6 +8,9 @@ struct CheckedTree {
     /// Whether it is overwritten with filling.
     var isDropped = false
 
+    /// Whether it is the property list of the metadata, of which only what an app put there is replaced.
+    var isMetadata = false
+
     /// Whether its integers lead to rows.
     var isKey = false
   }
@@ -23,6 +26,9 @@ struct CheckedTree {
 
   /// Whether the numbers of its rows stay.
   private(set) var keepsRowids = false
+
+  /// Whether it is an index.
+  private(set) var isIndex = false
 
   /// Whether it is the schema's own.
   var isSchema: Bool { name == nil }
@@ -47,7 +53,8 @@ struct CheckedTree {
     rules = table.columns.map { column in
       Rule(
         isKept: other.isKept || Self.names(column.name, in: table, keeping),
-        isDropped: Self.names(column.name, in: table, dropping), isKey: column.isKey)
+        isDropped: Self.names(column.name, in: table, dropping),
+        isMetadata: table.isMetadata && column.name.uppercased() == "Z_PLIST", isKey: column.isKey)
     }
     if table.name.lowercased() == "sqlite_sequence" {
       rules = [Rule(isKept: true), Rule(isKept: !keeping.isEmpty, isKey: true)]
@@ -61,6 +68,7 @@ struct CheckedTree {
   /// An index, whose fields are copies of the table's columns.
   init(index name: String, columns: [String], of table: CheckedTable, keeping: Set<String>, dropping: Set<String>) {
     self.name = name
+    isIndex = true
     keepsRowids = true
     other.isKey = true
     rules = columns.map { column in

@@ -36,6 +36,36 @@ enum PageFinding {
     }
   }
 
+  /// Whether a header says what the encoding is.
+  static func hasHeader(_ main: any ByteSource) throws(FileError) -> Bool {
+    let header = try main.bytes(at: 0, length: 100)
+    return PageFormat(header: header.span) != nil && (1...3).contains(Bytes.four(header.span, 56) ?? 0)
+  }
+
+  /// The encoding: by the header that a log or a journal has, or else by where in the text of records zeros are.
+  static func encoding(of parts: [CheckedStore.Part], _ format: PageFormat) throws(FileError) -> CheckedEncoding {
+    var page = CheckedPage()
+    var votes = [0, 0, 0]
+    for part in parts {
+      for image in part.images.prefix(sampled) {
+        let bytes = try part.source.bytes(at: image.offset, length: format.pageSize)
+        if image.page == 1, let number = Bytes.four(bytes.span, 56), (1...3).contains(number),
+          PageFormat(header: bytes.span)?.pageSize == format.pageSize
+        {
+          return CheckedEncoding(number)
+        }
+        page.read(bytes.span, start: CheckedStore.start(ofPage: image.page, bytes.span), format)
+        for field in page.fields where field.type >= 13 && field.type & 1 == 1 && field.range.count >= 4 {
+          let zeros = field.range.filter { bytes[$0] == 0 }.map { ($0 - field.range.lowerBound) & 1 }
+          let place = zeros.count * 4 < field.range.count ? 0 : zeros.count { $0 == 1 } * 2 > zeros.count ? 1 : 2
+          votes[place] += 1
+        }
+      }
+    }
+    let most = votes.max() ?? 0
+    return votes[0] == most ? .utf8 : votes[1] == most ? .utf16LittleEndian : .utf16BigEndian
+  }
+
   private static func isTree(_ bytes: Span<UInt8>, pageSize: Int) -> Bool {
     guard bytes.count == 8, [2, 5, 10, 13].contains(bytes[0]), let cells = Bytes.two(bytes, 3),
       let content = Bytes.two(bytes, 5), let free = Bytes.two(bytes, 1)

@@ -1,13 +1,10 @@
 /// Looks for the original's values in bytes: as they are, in UTF-16, as hexadecimal digits, in base64, and packed by deflate.
-package struct ValueSearch {
+package struct ValueSearch: Sendable {
   /// What is looked for.
   var fingerprints: ValueFingerprints
 
   /// How much is unpacked of what one file holds at most, in bytes.
   private var unpackingLeft: Int
-
-  /// A stream that goes on in the next piece of a file.
-  private var open: Inflating?
 
   /// How much one stream is unpacked to.
   private static let mostOfStream = 64 << 20
@@ -20,19 +17,29 @@ package struct ValueSearch {
     unpackingLeft = Int(clamping: (256 << 20) + size)
   }
 
-  /// Begins with another file.
-  mutating func beginFile() { open = nil }
-
   /// Where the first value is, in any form; nil where there is none.
+  package mutating func first(in bytes: [UInt8]) -> Range<Int>? {
+    var stream: Inflating?
+    return first(in: bytes, from: 0, stream: &stream)
+  }
+
+  /// Where the first value is in a piece of a file.
   ///
-  /// - Parameter unpacks: whether streams are unpacked, which is done once.
-  package mutating func first(in bytes: [UInt8], unpacks: Bool = true) -> Range<Int>? {
-    if let stream = open, unpacks {
-      open = nil
-      if inflate(stream, bytes, from: 0) { return 0..<min(bytes.count, 8) }
+  /// - Parameters:
+  ///   - start: how many bytes were in the piece before.
+  ///   - stream: what goes on from the piece before, and then what goes on in the next.
+  mutating func first(in bytes: [UInt8], from start: Int, stream: inout Inflating?) -> Range<Int>? {
+    if let open = stream {
+      stream = nil
+      if inflate(open, bytes, from: start, &stream) { return 0..<min(bytes.count, 8) }
     }
-    if let hit = plain(bytes.span) { return hit }
-    return forms(bytes, unpacks: unpacks)
+    return plain(bytes.span) ?? forms(bytes) { search, start in search.unpack(bytes, from: start, &stream) }
+  }
+
+  /// Where the first value is in what was unpacked; what is packed twice is not unpacked twice.
+  private func firstUnpacked(in bytes: [UInt8]) -> Bool {
+    var search = self
+    return plain(bytes.span) != nil || search.forms(bytes) { _, _ in false } != nil
   }
 
   /// Where the first value is as it stands.
@@ -66,7 +73,9 @@ package struct ValueSearch {
     }
   }
 
-  private mutating func forms(_ bytes: [UInt8], unpacks: Bool) -> Range<Int>? {
+  private mutating func forms(
+    _ bytes: [UInt8], unpack: (inout ValueSearch, Int) -> Bool
+  ) -> Range<Int>? {
     let kinds = Self.kinds
     let end = bytes.count
     var (digits, base64, wideEnd) = (0, 0, 0)
@@ -81,7 +90,7 @@ package struct ValueSearch {
         if index &- base64 >= Self.leastOfBase64, isInBase64(bytes, base64..<index) { return base64..<index }
         base64 = index &+ 1
       }
-      if kind & Self.beginMark != 0, unpacks, unpack(bytes, from: index) { return index..<min(end, index + 8) }
+      if kind & Self.beginMark != 0, unpack(&self, index) { return index..<min(end, index + 8) }
       if byte != 0, index >= wideEnd, index &+ 16 <= end, bytes[index &+ 1] == 0, bytes[index &+ 2] != 0,
         bytes[index &+ 3] == 0, bytes[index &+ 5] == 0, bytes[index &+ 7] == 0
       {
@@ -162,31 +171,30 @@ package struct ValueSearch {
   // MARK: Packed values
 
   /// Whether a stream begins at a place, and a value is in what it unpacks to.
-  private mutating func unpack(_ bytes: [UInt8], from start: Int) -> Bool {
+  private mutating func unpack(_ bytes: [UInt8], from start: Int, _ open: inout Inflating?) -> Bool {
     guard start + 8 <= bytes.count, unpackingLeft > 0 else { return false }
-    let isGzip = bytes[start] == 0x1f
-    if isGzip {
+    if bytes[start] == 0x1f {
       guard bytes[start + 1] == 0x8b, bytes[start + 2] == 8, bytes[start + 3] & 0xe0 == 0 else { return false }
     } else {
-      let second = bytes[start + 1]
-      guard [0x01, 0x5e, 0x9c, 0xda].contains(second) else { return false }
+      guard [0x01, 0x5e, 0x9c, 0xda].contains(bytes[start + 1]) else { return false }
     }
     guard let stream = Inflating(limit: min(Self.mostOfStream, unpackingLeft)) else { return false }
-    return inflate(stream, bytes, from: start)
+    return inflate(stream, bytes, from: start, &open)
   }
 
-  private mutating func inflate(_ stream: Inflating, _ bytes: [UInt8], from start: Int) -> Bool {
+  private mutating func inflate(
+    _ stream: Inflating, _ bytes: [UInt8], from start: Int, _ open: inout Inflating?
+  ) -> Bool {
     var tail: [UInt8] = []
-    var found = false
+    var (found, left) = (false, unpackingLeft)
     let goesOn = stream.read(bytes, from: start) { output in
-      unpackingLeft -= output.count
+      left -= output.count
       let text = tail + output
-      // What is packed twice is not unpacked twice.
-      var inner = self
-      found = inner.first(in: text, unpacks: false) != nil
+      found = firstUnpacked(in: text)
       tail = Array(text.suffix(128))
-      return !found && unpackingLeft > 0
+      return !found && left > 0
     }
+    unpackingLeft = left
     if goesOn, !found { open = stream }
     return found
   }
