@@ -243,7 +243,7 @@ let package = Package(
     tests(
       of: "Scrubbing",
       needs: [
-        "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "PropertyLists", "Salvage", "SQLiteFormat",
+        "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "PropertyLists", "Salvage", "ScrubbingCheck", "SQLiteFormat",
         grdb,
       ]),
     tests(of: "AgeEncryption", needs: ["Failures", "StoreFiles"]),
@@ -263,7 +263,7 @@ let package = Package(
       of: "StoreExport",
       needs: [
         "AgeEncryption", "Damage", "Examination", "Lazaret", "LazaretTesting", "LazaretTool", "ManagedObjectModel",
-        "PersistentStore", "Salvage", "Scrubbing", "StoreFiles", "SupportBundle", grdb,
+        "PersistentStore", "Salvage", "Scrubbing", "ScrubbingCheck", "StoreFiles", "SupportBundle", grdb,
       ]),
     tests(
       of: "Sending",

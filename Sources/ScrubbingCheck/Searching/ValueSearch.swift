@@ -123,6 +123,10 @@ package struct ValueSearch: Sendable {
         text.append(0x80 | byte & 0x3f)
       }
     }
+    // In the other order the zero of the last character stands before it.
+    if range.upperBound < bytes.count, bytes[range.upperBound] != 0, bytes[range.upperBound] < 0x80 {
+      text.append(bytes[range.upperBound])
+    }
     return plain(text.span) != nil
   }
 
