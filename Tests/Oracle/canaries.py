@@ -430,17 +430,37 @@ def needles(v):
     return {needle: words for needle, words in found.items() if len(needle) >= 6}
 
 
-def search(blob, wanted):
-    """Those of the needles that are in the bytes: looked up by their first six."""
+def places(blob, wanted):
+    """Where which of the needles are in the bytes: looked up by their first six."""
     starts = {}
     for needle in wanted:
         starts.setdefault(needle[:6], []).append(needle)
-    hits = set()
     for offset in range(len(blob) - 5):
         for needle in starts.get(blob[offset:offset + 6], ()):
             if blob.startswith(needle, offset):
-                hits.add(needle)
-    return hits
+                yield offset, needle
+
+
+def search(blob, wanted):
+    """Those of the needles that are in the bytes."""
+    return {needle for _, needle in places(blob, wanted)}
+
+
+def left_in_place(sound, scrubbed, wanted, encoding):
+    """The values of which eight characters or bytes in a row, or all, are where they were before the damage.
+
+    What a flipped bit is in is no needle any more, nor what an overwritten page cut in two; the rest of it must be replaced all the same.
+    """
+    run = 8 if encoding == "UTF-8" else 16
+    left = set()
+    for offset, needle in places(sound, wanted):
+        same = 0
+        for before, after in zip(needle, scrubbed[offset:offset + len(needle)]):
+            same = same + 1 if before == after else 0
+            if same >= min(run, len(needle)):
+                left.add(needle)
+                break
+    return left
 
 
 # The comparison
@@ -448,8 +468,9 @@ def search(blob, wanted):
 def check(path, folder):
     """What SQLite's own check prints, on a copy: of the pages, and of the rows and indexes.
 
-    Where a cell begins within another one, the header of its record is made of that one's values, which are replaced, and SQLite ends at a
-    record that it cannot read. When that is depends on damaged bytes, so that then only what it says of the pages is the same.
+    Where a cell begins within another one, the header of its record is made of that one's values, which are replaced: whether SQLite can
+    read that record, and what it compares, depends on those bytes. What it says of the rows and indexes of such a table may differ then; what
+    it says of all pages, and of the rows and indexes of every other table, is the same.
     """
     copy = folder / "check"
     shutil.rmtree(copy, ignore_errors=True)
@@ -461,17 +482,31 @@ def check(path, folder):
     try:
         first = db.execute("SELECT integrity_check FROM pragma_integrity_check(1000) LIMIT 1").fetchone()[0]
         of_pages = [re.sub(r"Rowid -?[0-9]{7,}", "Rowid N", line) for line in first.split("\n")] if first.startswith("***") else []
-        if any("Multiple uses for byte" in line or "out of range" in line for line in of_pages):
-            return of_pages
-        try:
-            rows = [line for (text,) in db.execute("PRAGMA integrity_check(1000)") if not text.startswith("***") for line in text.split("\n")]
-            return of_pages + rows
-        except sqlite3.Error as error:
-            return of_pages + [str(error)]
+        if overlaps(of_pages):
+            names = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name")]
+            checks = [check_rows(db, "'" + name.replace("'", "''") + "'") for name in names]
+            return of_pages + [f"{name}: {line}" for name, lines in zip(names, checks) if not overlaps(lines) for line in lines]
+        return of_pages + [line for line in check_rows(db, "1000") if line not in of_pages]
     except sqlite3.Error as error:
         return [str(error)]
     finally:
         db.close()
+
+
+def overlaps(lines):
+    """Whether a check says that cells lie within each other."""
+    return any("Multiple uses for byte" in line or "out of range" in line for line in lines)
+
+
+def check_rows(db, argument):
+    """The lines of a check of the whole store, or of a table and its indexes, as far as it comes."""
+    lines = []
+    try:
+        for (text,) in db.execute(f"PRAGMA integrity_check({argument})"):
+            lines += [re.sub(r"Rowid -?[0-9]{7,}", "Rowid N", line) for line in text.split("\n")]
+    except sqlite3.Error as error:
+        lines.append(str(error))
+    return lines
 
 
 def salvage(path, folder):
@@ -483,6 +518,12 @@ def salvage(path, folder):
     if "entities" not in said:
         return said.get("error", {}).get("code", "no report")
     return sorted((one["name"], one["recovered"], one["doubtful"], one["deleted"], one["keptApart"], lost(one)) for one in said["entities"])
+
+
+def found(path, folder):
+    """About how many rows of each table a salvage finds, whatever it thinks of them."""
+    said = salvage(path, folder)
+    return said if isinstance(said, str) else [(name, Estimate(sum(counts))) for name, *counts, _ in said]
 
 
 class Estimate:
@@ -551,9 +592,9 @@ def make(name, encoding, folder, seed):
 def compare(path, scrubbed, folder, v, kind):
     """What the scrubbed store is that the original is not."""
     faults = []
-    # What a salvage carves out of pages without headers rests on content alone, which is not the same twice.
-    looks = (("integrity_check", check),) if kind == "page headers zeroed" else (("integrity_check", check), ("salvage", salvage))
-    for words, look in looks:
+    # What a salvage carves out of pages without headers rests on content alone, which is not the same twice: then only how much it finds.
+    how = found if kind == "page headers zeroed" else salvage
+    for words, look in (("integrity_check", check), ("salvage", how)):
         before, after = look(path, folder), look(scrubbed, folder)
         if before != after:
             pair = next(((a, b) for a, b in zip(before, after) if a != b), (before, after)) if isinstance(before, list) and isinstance(after, list) else (before, after)
@@ -582,7 +623,8 @@ def cell(name, encoding, kind, seed):
     with tempfile.TemporaryDirectory(prefix="lazaret-canaries-") as root:
         folder = Path(root)
         path, v = make(name, encoding, folder, seed)
-        data = bytearray(path.read_bytes())
+        sound = {suffix: Path(f"{path}{suffix}").read_bytes() for suffix in ("", "-wal", "-journal") if Path(f"{path}{suffix}").exists()}
+        data = bytearray(sound[""])
         KINDS[kind](data, random.Random(f"{name} {encoding} {kind} {seed}"))
         path.write_bytes(data)
         done = lazaret("export", path, "--level", "scrubbed", "--yes", "-o", folder / "b.tgz", "--home", folder / "home")
@@ -605,6 +647,9 @@ def cell(name, encoding, kind, seed):
             else:
                 faults.append(f"no bundle at the level {level}")
         scrubbed = next(one for one in unpacked.rglob("*.sqlite"))
+        left = {one for suffix, bytes_ in sound.items() if Path(f"{scrubbed}{suffix}").exists()
+                for one in left_in_place(bytes_, Path(f"{scrubbed}{suffix}").read_bytes(), wanted, encoding)}
+        faults += [f"{len(left)} values stay in part, such as {wanted[sorted(left)[0]]}"] if left else []
         return faults + compare(path, scrubbed, folder, v, kind)
 
 

@@ -99,7 +99,7 @@ struct StandingTests {
     let scene = try Self.scene([
       "CREATE TABLE people (phone INTEGER PRIMARY KEY, name TEXT)", "CREATE INDEX byName ON people (name)",
       "CREATE TABLE calls (id INTEGER PRIMARY KEY AUTOINCREMENT, phone INTEGER REFERENCES people)",
-      Self.rows(into: "people", "491511230000 + i * 977, 'somebody ' || i % 7"),
+      Self.rows(into: "people", "491511230000 + i * 977, 'a person ' || i % 7"),
       Self.rows(into: "calls", "5000000 + i * 31, 491511230000 + i * 977"),
       "DELETE FROM people WHERE phone % 11 = 0",
     ])
@@ -128,6 +128,33 @@ struct StandingTests {
     let (kept, _) = try scene.scrubbed(rules: ScrubRules(keeping: ["people.phone"]))
     #expect(try Self.column(kept, "SELECT phone FROM people ORDER BY phone") == originals)
     #expect(try kept.integrityCheck() == ["ok"])
+  }
+
+  @Test("References hold in both directions: keys that refer to a column, columns that refer to keys, reals, text")
+  func joined() throws {
+    let scene = try Self.scene([
+      "CREATE TABLE plain (no INTEGER, share REAL, code TEXT, PAID INTEGER)",
+      "CREATE TABLE keyed (id INTEGER PRIMARY KEY REFERENCES plain (no), share REAL REFERENCES plain (share), "
+        + "code TEXT REFERENCES plain (code))",
+      "CREATE INDEX byShare ON plain (share)", "CREATE INDEX byCode ON plain (code)",
+      "CREATE TABLE kept (id INTEGER PRIMARY KEY)", "CREATE TABLE same (id INTEGER PRIMARY KEY REFERENCES kept (id))",
+      Self.rows(into: "plain", "5000000 + i, i + 0.25, 'code of ' || i, 100 + i"),
+      Self.rows(into: "keyed", "5000000 + i, i + 0.25, 'code of ' || i"),
+      Self.rows(into: "kept", "491511230000 + i * 977"), Self.rows(into: "same", "491511230000 + i * 977"),
+    ])
+    for keeping in [[], ["kept.id"]] as [Set<String>] {
+      let (scrubbed, _) = try scene.scrubbed(rules: ScrubRules(keeping: keeping))
+      #expect(try scrubbed.integrityCheck() == ["ok"])
+      for sql in [
+        "SELECT count(*) FROM keyed k JOIN plain p ON p.no = k.id AND p.share = k.share AND p.code = k.code",
+        "SELECT count(*) FROM same JOIN kept USING (id)",
+      ] {
+        #expect(try Self.column(scrubbed, sql) == [500], "\(sql) \(keeping)")
+      }
+      // A column is no key because its name ends like one.
+      let paid: [[Int]] = try [scene, scrubbed].map { try Self.column($0, "SELECT PAID FROM plain ORDER BY rowid") }
+      #expect(zip(paid[0], paid[1]).filter { $0 == $1 }.count < 50)
+    }
   }
 
   @Test("Numbers of rows that SQLite gave stay")
@@ -189,6 +216,42 @@ struct StandingTests {
     }
     let order: [Double] = try Self.column(scrubbed, "SELECT salary FROM p ORDER BY id")
     #expect(order == order.sorted())
+  }
+
+  @Test("Reals of one magnitude below and above zero keep their order")
+  func signs() throws {
+    let scene = try Self.scene([
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, x REAL)", "CREATE INDEX byX ON t (x)",
+      Self.rows(into: "t", "i, (i / 2 + 0.25) * CASE WHEN i % 2 THEN 1 ELSE -1 END"),
+    ])
+    let (scrubbed, _) = try scene.scrubbed()
+    #expect(try scrubbed.integrityCheck() == ["ok"])
+    let orders: [[Int]] = try [scene, scrubbed].map { try Self.column($0, "SELECT id FROM t NOT INDEXED ORDER BY x") }
+    #expect(orders[0] == orders[1])
+  }
+
+  @Test("A page of an index is replaced as the index that leads to it, also where it looks more like a damaged one's")
+  func ledTo() throws {
+    let scene = try Self.scene([
+      "PRAGMA page_size = 1024", "CREATE TABLE t (id INTEGER PRIMARY KEY, h REAL, m)",
+      "CREATE INDEX byH ON t (h)", "CREATE INDEX byM ON t (m)",
+      Self.rows(into: "t", "i, i + 0.5, CASE WHEN i % 2 THEN i * 5 ELSE i * 5 + 0.25 END"),
+    ])
+    let roots: [Int] = try Self.column(scene, "SELECT rootpage FROM sqlite_schema WHERE name = 'byH'")
+    var bytes = try scene.files()["main"] ?? []
+    let root = (try #require(roots.first) - 1) * 1024
+    #expect(bytes[root] == 2, "an inner page")
+    // The last leaf has the rows that SQLite compares last.
+    let leaf = (bytes[(root + 8)..<(root + 12)].reduce(0) { $0 << 8 | Int($1) } - 1) * 1024
+    for index in leaf..<(leaf + 1024) { bytes[index] = 0 }
+    try FileSystem().writeAtomically(bytes, to: scene.store, replacing: true)
+    let (scrubbed, _) = try scene.scrubbed()
+    #expect(try scrubbed.integrityCheck() == scene.integrityCheck())
+    #expect(scrubbed.salvage() == scene.salvage())
+    let question =
+      "SELECT count(*) FROM t a NOT INDEXED WHERE a.id < 300 AND EXISTS "
+      + "(SELECT 1 FROM t b INDEXED BY byM WHERE b.m = a.m AND b.id = a.id)"
+    #expect(try Self.column(scrubbed, question) == [299])
   }
 
   @Test("Values in files have other names, to which the references lead")

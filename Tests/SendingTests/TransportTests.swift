@@ -8,11 +8,18 @@ import Testing
 
 /// The network itself, against a server of this machine.
 struct TransportTests {
+  /// How many seconds the server waits for its client, which is not what these tests are about.
+  private static let patience = 600
+
   private static func server(
     _ handler: @escaping @Sendable (Request) -> Response
   ) throws -> Server {
     var options = ServerOptions()
     options.bodyLimit = 64 << 20
+    // Foundation waits for threads of its pool, for longer on a busy machine than a server usually bears.
+    options.idleSeconds = patience
+    options.headerSeconds = patience
+    options.bodySeconds = patience
     return try Server(options, handler: handler)
   }
 

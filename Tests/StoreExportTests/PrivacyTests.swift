@@ -116,6 +116,55 @@ struct PrivacyTests {
     #expect(try !found(planted.needles(), in: all.folder, scene.system).isEmpty)
   }
 
+  @Test func noNumberOfARowIsInAnyTextAtAnyLevel() throws {
+    let scene = try ExportScene()
+    let queue = try DatabaseQueue(path: scene.store.string)
+    try queue.writeWithoutTransaction { database in
+      try database.execute(sql: "CREATE TABLE people (phone INTEGER PRIMARY KEY, name TEXT)")
+      for number in 0..<6 {
+        try database.execute(
+          sql: "INSERT INTO people VALUES (?, 'Anna Smith')", arguments: [4_917_512_345_670 + Int64(number)])
+      }
+    }
+    try queue.close()
+    // Two rows of the only page change places, so that their order is complained of.
+    var bytes = try scene.system.contents(of: scene.store, limit: 1 << 20)
+    let page = bytes.count / 2
+    #expect(bytes[page] == 13)
+    bytes.replaceSubrange(
+      (page + 8)..<(page + 12), with: [bytes[page + 10], bytes[page + 11], bytes[page + 8], bytes[page + 9]])
+    try scene.system.writeAtomically(bytes, to: scene.store, replacing: true)
+    let needles = (0..<6).map { Array("491751234567\($0)".utf8) }
+    for level in BundleLevel.allCases {
+      let (summary, received) = try scene.export(level)
+      let log = String(decoding: try scene.content("log.txt", of: received), as: UTF8.self)
+      #expect(log.contains("Rowid N out of order"), "\(level): \(log)")
+      let hits = try found(needles, in: received.folder, scene.system)
+      #expect(hits.isEmpty, "\(level): \(hits)")
+      try scene.system.unlink(try #require(summary.path.path))
+    }
+  }
+
+  @Test func aScrubbedBundleTellsOnlyTheMonthThatItWasMadeIn() throws {
+    let scene = try ExportScene.plain()
+    for (level, date) in [(BundleLevel.scrubbed, "2026-11-01T00:00:00Z"), (.facts, "2026-11-21T10:11:12Z")] {
+      let (summary, received) = try scene.export(level)
+      #expect(received.date == Timestamp(date))
+      let facts = try scene.json(BundleFacts.name, of: received)
+      #expect((facts["date"] as? String).flatMap { Timestamp($0) } == Timestamp(date))
+      let log = String(decoding: try scene.content("log.txt", of: received), as: UTF8.self)
+      #expect(log.hasPrefix(date), "\(log.prefix(40))")
+      if level == .scrubbed {
+        let day = Array("2026-11-21".utf8)
+        #expect(
+          try found(
+            [Array("2026-11-21T".utf8), day + [0x20]].map { Array($0.prefix(11)) }, in: received.folder, scene.system
+          ).isEmpty)
+      }
+      try scene.system.unlink(try #require(summary.path.path))
+    }
+  }
+
   @Test func noFolderOfTheUsersIsTold() throws {
     let scene = try ExportScene.plain()
     try scene.damage("zero:20")

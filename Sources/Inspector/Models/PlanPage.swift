@@ -24,11 +24,20 @@ struct PlanPage: InspectorPage {
       return
     }
     plan = PagePart {
+      if let problem = try Self.declarations(of: files, parts) { throw problem.refusal }
       let copy = try PrivateCopy(of: files, surroundings: parts.surroundings)
-      let plan = try Migrator(bundle).plan(copy.files.main)
+      let plan = try Migrator(bundle, logger: parts.logger).plan(copy.files.main)
       _ = consume copy
       return plan
     }
+  }
+
+  /// Why no copy of a drifted store, which its plan begins by repairing, is repaired here.
+  private static func declarations(of files: StoreFileSet, _ parts: InspectorParts) throws -> Problem? {
+    let found = parts.examined(files, countsRecords: true).examination.value
+    guard let found, let drift = found.drift, !drift.isEmpty, let model = found.storeModel else { return nil }
+    return try DeclaredExpressions.problem(
+      of: files, StoreLayout(model), in: parts.surroundings.fileSystem, command: "lazaret plan")
   }
 
   var title: String { "Migration of \(store.name)" }
@@ -98,6 +107,11 @@ struct PlanPage: InspectorPage {
         + .note(
           .good, "<p>It is of version <strong>\(printable(plan.to))</strong> already. There is nothing to migrate.</p>")
     }
+    guard !plan.steps.isEmpty else {
+      return of
+        + .note(.good, "<p>It is of version <strong>\(printable(plan.to))</strong> already, and is only repaired.</p>")
+        + repairs(plan)
+    }
     let verdict: HTML =
       !plan.failures.isEmpty
       ? .note(.bad, "<p><strong>It would fail.</strong> The store would stay as it is.</p>")
@@ -113,12 +127,17 @@ struct PlanPage: InspectorPage {
   /// What is made good of what the store lacks of its own model.
   private func repairs(_ plan: MigrationPlan) -> HTML {
     guard let repair = plan.repair else { return .empty }
-    let items = (repair.changes.map(\.text) + repair.leftOut.map(\.text)).map { text -> HTML in
-      "<li>\(sentence(text))</li>"
+    let link: HTML
+    if case .live = store.kind {
+      link = "<p><a href=\"\(RequestTarget.store(store.id, "repair"))\">The repair by itself</a></p>"
+    } else {
+      link = .empty
     }
+    let list = DriftList.list(repair.changes.map(\.text) + repair.leftOut.map(\.wordsWithKeys))
+    let first = plan.steps.isEmpty ? "" : " first"
     return .note(
       .warn,
-      "<p><strong>It is repaired first</strong>, because it lacks something of its own model.</p><ul>\(items)</ul>")
+      "<p><strong>It is repaired\(first)</strong>, because it lacks something of its own model.</p>\(list)\(link)")
   }
 
   /// The versions on the way, with arrows between them.

@@ -27,6 +27,9 @@ package struct StoreSurvey {
     /// For an index, the names of its columns; nil stands for an expression.
     package let indexedColumns: [String?]
 
+    /// For an index of a table without rowids, the columns of its key that each entry ends with.
+    package let keyColumns: [String]
+
     /// Whether it is only known from a deleted row of the schema.
     package let isDropped: Bool
   }
@@ -73,6 +76,9 @@ package struct StoreSurvey {
   /// The store's metadata; nil where they are lost.
   package let metadata: StoreMetadata?
 
+  /// The page with the model that the store carries; nil where none could be read.
+  package let modelPage: UInt32?
+
   /// Whether anything is known to be wrong with the pages: then copies and strangers are looked out for.
   package let isDamaged: Bool
 
@@ -83,12 +89,13 @@ package struct StoreSurvey {
   private let leading: [UInt32: Int]
 
   init(
-    crawl: Crawl, layout: StoreLayout?, entries: [SchemaEntry], metadata: StoreMetadata?, isDamaged: Bool,
-    apart: Set<CellPlace>
+    crawl: Crawl, layout: StoreLayout?, entries: [SchemaEntry], metadata: StoreMetadata?, modelPage: UInt32?,
+    isDamaged: Bool, apart: Set<CellPlace>
   ) {
     self.crawl = crawl
     self.isDamaged = isDamaged
     self.apart = apart
+    self.modelPage = modelPage
     var leading: [UInt32: Int] = [:]
     for (tree, facts) in crawl.trees.enumerated() where !facts.hasRowids && !facts.isDropped {
       for gap in facts.gaps where gap.page > 0 { leading[gap.page] = tree }
@@ -100,7 +107,7 @@ package struct StoreSurvey {
     trees = crawl.trees.map {
       TreeFacts(
         name: $0.name, isIndex: $0.kind == .index, definition: $0.definition, table: $0.table,
-        indexedColumns: $0.indexedColumns, isDropped: $0.isDropped)
+        indexedColumns: $0.indexedColumns, keyColumns: $0.keyColumns, isDropped: $0.isDropped)
     }
   }
 
@@ -224,11 +231,15 @@ package struct StoreSurvey {
     _ bytes: Span<UInt8>, in range: Range<Int>, page: UInt32
   ) -> (tree: Int, remains: [Remain])? {
     var best: (tree: Int, remains: [Remain])?
+    var end = range.upperBound
+    while end > range.lowerBound, bytes[end - 1] == 0 { end -= 1 }
     // Rows of the schema come last, as those of any table with as many columns look like them.
     for tree in [owner(ofPage: page)].compactMap(\.self) + Array(trees.indices.dropFirst()) + [0] {
       let found = carved(bytes, in: range, tree: tree)
       let covered = found.reduce(0) { $0 + $1.range.count }
       if covered > best?.remains.reduce(0, { $0 + $1.range.count }) ?? 0 { best = (tree, found) }
+      // No other table has much more of it: what is left are the pointers of what was a page.
+      if covered * 8 >= (end - range.lowerBound) * 7 { break }
     }
     return best
   }

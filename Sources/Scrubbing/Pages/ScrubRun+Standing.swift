@@ -14,6 +14,8 @@ extension ScrubRun {
       case .log: .wal
       case .journal: .journal
       }
+    // A model that could be read as one is the app's, and no value.
+    if survey.modelPage == number, survey.trees[tree].name == "Z_MODELCACHE" { return .reached }
     if survey.isReached(number, part, at: images.offset(of: image)) { return .reached }
     if case .main = image { return survey.standing(of: number) == .live ? .numbered : .left }
     return .numbered
@@ -111,7 +113,9 @@ extension ScrubRun {
     if Varint.read(page.span, at: &offset, before: end) == Int64(remain.length) {
       let start = offset
       if let number = Varint.read(page.span, at: &offset, before: end), offset == end {
-        rowid(number, start..<end, &page, tree: tree, .left)
+        // What overlaps with a cell is that one's.
+        let isFree = (start..<end).allSatisfy { mask[$0] == PageMask.free }
+        if isFree || !isReplacing { rowid(number, start..<end, &page, tree: tree, .left) }
         return
       }
     }

@@ -31,18 +31,10 @@ extension ScrubRun {
     let pointers = start + kind.headerLength
     var covered: [Range<Int>] = [0..<min(usableSize, pointers + 2 * count)]
     covered.reserveCapacity(count + 1)
-    if kind != .tableInterior {
-      // Structure first, so that no value is written over it where cells overlap.
-      var cells: [Cell] = []
-      cells.reserveCapacity(count)
-      for index in 0..<count {
-        // As SQLite reads it, which takes no more bits than a page has places.
-        guard let offset = bytes.span.uint16(at: pointers + 2 * index).map({ $0 & (pageSize - 1) }),
-          let cell = markCell(bytes.span, at: offset, before: pointers + 2 * count, kind: kind)
-        else { continue }
-        cells.append(cell)
-      }
-      for cell in cells {
+    if kind == .tableInterior {
+      covered += innerCells(bytes, &page, at: pointers, count: count, tree: tree, standing)
+    } else {
+      for cell in cells(bytes.span, at: pointers, count: count, kind: kind) {
         if kind == .tableLeaf {
           rowid(cell.rowid, cell.rowidRange, &page, tree: tree, standing)
           if standing == .reached, !isReplacing, let tree { pseudonyms.domains.noteRow(rules.rowids[tree].domain) }
@@ -51,21 +43,8 @@ extension ScrubRun {
           covered.append(cell.start..<cell.end)
         }
       }
-      if kind == .tableLeaf {
-        covered.sort { $0.lowerBound < $1.lowerBound }
-        remains(bytes, &page, covered, tree: tree, start: start, standing)
-      }
-    } else {
-      for index in 0..<count {
-        guard let offset = bytes.span.uint16(at: pointers + 2 * index).map({ $0 & (pageSize - 1) }), offset >= pointers,
-          offset + 4 < usableSize
-        else { continue }
-        var end = offset + 4
-        guard let key = Varint.read(bytes.span, at: &end, before: usableSize) else { continue }
-        mask.mark(offset..<end, PageMask.kept)
-        rowid(key, (offset + 4)..<end, &page, tree: tree, standing)
-        covered.append(offset..<end)
-      }
+    }
+    if kind.isTable {
       // What was a leaf when the table was small has rows of that time left, and page 1 those of the schema.
       covered.sort { $0.lowerBound < $1.lowerBound }
       remains(bytes, &page, covered, tree: tree, start: start, standing)
@@ -75,6 +54,38 @@ extension ScrubRun {
     if case .main(let number) = image { isSure = survey.standing(of: number) == .live }
     try finish(image, &page, present: present, isSure: isSure)
     output = page
+  }
+
+  /// Marks the structure of all cells before any value is written, so that none is written over it where cells overlap.
+  private func cells(_ bytes: Span<UInt8>, at pointers: Int, count: Int, kind: PageKind) -> [Cell] {
+    var cells: [Cell] = []
+    cells.reserveCapacity(count)
+    for index in 0..<count {
+      // As SQLite reads it, which takes no more bits than a page has places.
+      guard let offset = bytes.uint16(at: pointers + 2 * index).map({ $0 & (pageSize - 1) }),
+        let cell = markCell(bytes, at: offset, before: pointers + 2 * count, kind: kind)
+      else { continue }
+      cells.append(cell)
+    }
+    return cells
+  }
+
+  /// Deals with the cells of a table's inner page, which have the numbers of rows; gives their places.
+  private func innerCells(
+    _ bytes: [UInt8], _ page: inout [UInt8], at pointers: Int, count: Int, tree: Int?, _ standing: RowStanding
+  ) -> [Range<Int>] {
+    var places: [Range<Int>] = []
+    for index in 0..<count {
+      guard let offset = bytes.span.uint16(at: pointers + 2 * index).map({ $0 & (pageSize - 1) }), offset >= pointers,
+        offset + 4 < usableSize
+      else { continue }
+      var end = offset + 4
+      guard let key = Varint.read(bytes.span, at: &end, before: usableSize) else { continue }
+      mask.mark(offset..<end, PageMask.kept)
+      rowid(key, (offset + 4)..<end, &page, tree: tree, standing)
+      places.append(offset..<end)
+    }
+    return places
   }
 
   /// Marks the header, the pointers and the chain of free blocks; returns how many cells there can be.

@@ -33,6 +33,8 @@ extension ColumnRules {
     _ survey: StoreSurvey, _ wanted: ScrubRules, _ conditions: [String: TableConditions],
     _ indexWords: [String: Set<String>]
   ) {
+    let virtual = Set(
+      survey.entries.filter { $0.tableDefinition?.isVirtual == true }.map { $0.name.uppercased() })
     for (place, tree) in survey.trees.enumerated() {
       guard !tree.isIndex, let definition = tree.definition else {
         // The rows of the schema are numbered by SQLite.
@@ -54,19 +56,19 @@ extension ColumnRules {
         rules[place][field].domain = domains.count
         domains.append(domain)
       }
-      rowids.append(rowids(of: definition, survey, wanted))
+      rowids.append(rowids(of: definition, survey, virtual, wanted))
     }
   }
 
   /// What happens to the numbers of a table's rows: those of Core Data's tables and of SQLite's are the software's own.
   private mutating func rowids(
-    of definition: TableDefinition, _ survey: StoreSurvey, _ wanted: ScrubRules
+    of definition: TableDefinition, _ survey: StoreSurvey, _ virtual: Set<String>, _ wanted: ScrubRules
   ) -> FieldRule {
     let name = definition.name.uppercased()
     let isOwn =
       survey.layout?.table(named: definition.name) != nil || definition.column(named: "Z_ENT") != nil
       || name.hasPrefix("Z_") || name.hasPrefix("SQLITE_") || name.hasPrefix("ANSCK")
-      || ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"].contains(name) || Self.isShadow(name, survey)
+      || ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"].contains(name) || Self.isShadow(name, virtual)
     if isOwn { return FieldRule(kind: .own) }
     let alias = definition.rowidAlias.map { definition.columns[$0].name } ?? "rowid"
     if wanted.keeping.contains("\(definition.name).\(alias)") { return FieldRule(kind: .keep) }
@@ -75,20 +77,19 @@ extension ColumnRules {
   }
 
   /// Whether a table holds the structure of a virtual one, whose module numbers its rows.
-  private static func isShadow(_ name: String, _ survey: StoreSurvey) -> Bool {
-    survey.entries.contains { entry in
-      entry.tableDefinition?.isVirtual == true
-        && ["DATA", "SEGDIR", "SEGMENTS", "STAT", "NODE", "CONFIG"].contains {
-          name == "\(entry.name.uppercased())_\($0)"
-        }
+  private static func isShadow(_ name: String, _ virtual: Set<String>) -> Bool {
+    ["DATA", "SEGDIR", "SEGMENTS", "STAT", "NODE", "CONFIG"].contains {
+      name.hasSuffix("_\($0)") && virtual.contains(String(name.dropLast($0.count + 1)))
     }
   }
 
   /// Whether a column of integers is a key that the app chooses, or leads to one, by its declaration or its name.
   private static func isKey(_ column: ColumnDefinition) -> Bool {
     guard column.affinity == .integer else { return false }
-    return column.isPrimaryKey || column.name.lowercased() == "id" || column.name.lowercased().hasSuffix("_id")
-      || column.name.hasSuffix("Id") || column.name.hasSuffix("ID")
+    let name = column.name
+    // `userID` is one, `PAID` is not.
+    return column.isPrimaryKey || name.lowercased() == "id" || name.lowercased().hasSuffix("_id")
+      || (name.hasSuffix("Id") || name.hasSuffix("ID")) && name.dropLast(2).last?.isLowercase == true
   }
 
   /// Whether a column holds flags, by its type.
@@ -105,11 +106,6 @@ extension ColumnRules {
   /// Joins the groups of columns that refer to others with the groups of those.
   private mutating func joinReferences(_ survey: StoreSurvey, _ conditions: [String: TableConditions]) {
     var joined = Array(domains.indices)
-    func root(_ domain: Int) -> Int {
-      var domain = domain
-      while joined[domain] != domain { domain = joined[domain] }
-      return domain
-    }
     for (place, tree) in survey.trees.enumerated() {
       guard !tree.isIndex, let definition = tree.definition else { continue }
       for (name, target) in conditions[tree.name.lowercased()]?.targets ?? [:] {
@@ -120,18 +116,31 @@ extension ColumnRules {
         let own = isAlias ? rowids[place] : child.map { rules[place][$0] }
         guard let own, [.replace, .key].contains(own.kind) else { continue }
         if own.domain >= 0, rule.domain >= 0 {
-          let (first, second) = (root(own.domain), root(rule.domain))
+          let (first, second) = (Self.root(own.domain, joined), Self.root(rule.domain, joined))
           joined[max(first, second)] = min(first, second)
-        } else if let child, !isAlias, [.own, .keep].contains(rule.kind) {
+        } else if [.own, .keep].contains(rule.kind) {
           // What it refers to stays.
-          rules[place][child].kind = rule.kind == .keep ? .keep : .key
-          rules[place][child].domain = -1
-        }
-        if let child, !isAlias, rule.kind == .key, rules[place][child].kind == .replace {
-          rules[place][child].kind = .key
+          if isAlias { rowids[place] = FieldRule(kind: rule.kind) }
+          if let child, !isAlias {
+            rules[place][child].kind = rule.kind == .keep ? .keep : .key
+            rules[place][child].domain = -1
+          }
         }
       }
     }
+    takeOver(joined)
+  }
+
+  /// The first of the groups that a group was joined with.
+  private static func root(_ domain: Int, _ joined: [Int]) -> Int {
+    var domain = domain
+    while joined[domain] != domain { domain = joined[domain] }
+    return domain
+  }
+
+  /// Makes one group of those that were joined.
+  private mutating func takeOver(_ joined: [Int]) {
+    func root(_ domain: Int) -> Int { Self.root(domain, joined) }
     for domain in domains.indices where root(domain) != domain {
       let other = root(domain)
       domains[other].isFixed = domains[other].isFixed || domains[domain].isFixed
@@ -144,6 +153,8 @@ extension ColumnRules {
         // What refers to others is ordered as they are.
         if domain != rules[tree][field].domain || isShared(domain, joined) { rules[tree][field].isOrdered = true }
         rules[tree][field].domain = domain
+        // Where one of them leads to rows all are keys: either all of them stay or none.
+        if domains[domain].isKey, rules[tree][field].kind == .replace { rules[tree][field].kind = .key }
       }
       if rowids[tree].domain >= 0 { rowids[tree].domain = root(rowids[tree].domain) }
     }

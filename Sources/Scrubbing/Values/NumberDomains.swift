@@ -44,11 +44,11 @@ struct NumberDomains: Sendable {
     }
   }
 
-  /// The different integers of up to six digits that are held of each at most.
-  private static let limit = 1 << 20
+  /// The different integers of up to six digits that are held of each at most: all that there are.
+  private static let limit = 2_000_000
 
-  /// The runs of row numbers that are held of each at most.
-  private static let runLimit = 1 << 20
+  /// The runs of row numbers that are held of each at most: as many as have pseudonyms in their order.
+  private static let runLimit = OrderedNumbers.limit
 
   /// A column of few different values has at most so many.
   private static let fewValues = 12
@@ -169,11 +169,14 @@ struct NumberDomains: Sendable {
   /// Whether an integer of more than six digits stays.
   func keeps(long domain: Int) -> Bool { domain >= 0 && domains[domain].keepsLong }
 
-  /// The row numbers of more than six digits that are replaced.
-  func forEachReplacedKey(_ body: (Int64) -> Void) {
-    for domain in domains where domain.isKey && !domain.keepsLong {
-      for run in domain.long { for number in run { body(number) } }
+  /// Gives away the row numbers of more than six digits that are replaced, and forgets all of them.
+  mutating func takeReplacedKeys() -> [ClosedRange<Int64>] {
+    var keys: [ClosedRange<Int64>] = []
+    for place in domains.indices {
+      if domains[place].isKey, !domains[place].keepsLong { keys += domains[place].long }
+      domains[place].long = []
     }
+    return keys
   }
 
   /// The pseudonym of an integer of up to six digits; itself where it stays.

@@ -8,6 +8,7 @@ struct OrderedNumbers {
   static let limit = 4_000_000
 
   private var found = FingerprintSet()
+  private var foundReals = FingerprintSet()
   private var originals: [Int64] = []
   private var replaced: [Int64] = []
   private var reals: [Double] = []
@@ -20,7 +21,10 @@ struct OrderedNumbers {
   private(set) var leftOut: Int64 = 0
 
   /// The bytes that it takes.
-  var memory: Int { found.memory + (originals.capacity + replaced.capacity + reals.capacity + 2 * large.capacity) * 8 }
+  var memory: Int {
+    found.memory + foundReals.memory
+      + (originals.capacity + replaced.capacity + reals.capacity + 2 * large.capacity) * 8
+  }
 
   /// Adds an integer of more than six digits.
   mutating func insert(_ number: Int64) {
@@ -28,7 +32,7 @@ struct OrderedNumbers {
       leftOut += 1
       return
     }
-    if found.insert(UInt64(bitPattern: number) &* 2) { originals.append(number) }
+    if found.insert(UInt64(bitPattern: number)) { originals.append(number) }
   }
 
   /// Adds a real.
@@ -37,7 +41,7 @@ struct OrderedNumbers {
       leftOut += 1
       return
     }
-    guard found.insert(number.bitPattern | 1 << 63 ^ 0x5555) else { return }
+    guard foundReals.insert(number.bitPattern) else { return }
     guard let whole = Self.whole(number) else {
       large.append(number)
       return
@@ -67,7 +71,7 @@ struct OrderedNumbers {
   mutating func assign(
     _ function: KeyedFunction, isFree: (_ number: Int64, _ width: Int) -> Bool, isRealFree: (_ number: Double) -> Bool
   ) {
-    found = FingerprintSet()
+    (found, foundReals) = (FingerprintSet(), FingerprintSet())
     originals.sort()
     reals.sort()
     replaced.reserveCapacity(originals.count)

@@ -178,7 +178,7 @@ extension Pseudonyms {
 
   /// Watches for text of four characters and more of which something can change.
   func watch(text bytes: Span<UInt8>, _ range: Range<Int>) {
-    if encoding == .utf8, range.count >= 4, !TextCoding.isValid(bytes, range, encoding) {
+    if encoding == .utf8, range.count >= 4, !TextCoding.isValid(bytes, beginning(of: bytes, range), encoding) {
       // Text in another encoding than the database's, which is replaced byte by byte.
       if (range.contains { bytes[$0] >= 0x80 || Self.isAlphanumeric(bytes[$0]) }) {
         watched.insert(bytes, range, isText: false)
@@ -193,6 +193,15 @@ extension Pseudonyms {
     TextCoding.appendUTF8(bytes, range.lowerBound..<end, encoding, to: &text)
     watch(utf8: text.span, 0..<text.count)
     swap(&text, &canonical)
+  }
+
+  /// As much of a text in UTF-8 as is replaced as a whole, up to the last character that is all in it: long text is looked
+  /// at in many places, each time no further than this.
+  private func beginning(of bytes: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {
+    guard range.count > Self.longestWhole else { return range }
+    var end = range.lowerBound + Self.longestWhole
+    while end > range.lowerBound + Self.longestWhole - 4, bytes[end] & 0xc0 == 0x80 { end -= 1 }
+    return range.lowerBound..<end
   }
 
   /// The same, whatever the encoding of the database.

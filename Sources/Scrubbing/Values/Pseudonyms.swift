@@ -133,9 +133,11 @@ final class Pseudonyms {
     keptBytes = []
     watched.exemptAll(in: kept.span, 0..<kept.count)
     domains.decide(function)
-    domains.forEachReplacedKey { number in
-      orderedNumbers.insert(number)
-      watch(number)
+    for run in domains.takeReplacedKeys() {
+      for number in run {
+        orderedNumbers.insert(number)
+        watch(number)
+      }
     }
     let watched = watched
     dates.choose(function) { watched.contains(number: Self.bits(of: $0)) }

@@ -58,6 +58,10 @@ enum TextCoding {
   static func isValid(_ bytes: Span<UInt8>, _ range: Range<Int>, _ encoding: TextEncoding) -> Bool {
     var offset = range.lowerBound
     while offset < range.upperBound {
+      if encoding == .utf8, bytes[offset] < 0x80 {
+        offset &+= 1
+        continue
+      }
       let character = read(bytes, at: offset, before: range.upperBound, encoding)
       guard character.scalar != nil else { return false }
       offset += character.length

@@ -82,28 +82,9 @@ struct OpeningLog {
   /// One or more lines of `integrity_check`; those that are none of its known forms may hold anything.
   private mutating func addCheck(_ text: String) {
     for line in text.split(separator: "\n") {
-      add(line == "ok" ? "info" : "error", "check", Self.isKnown(line) ? Self.withoutKeys(line) : "another complaint")
+      let words = Self.isKnown(line) ? RowNumbers.removed(fromCheck: line) : "another complaint"
+      add(line == "ok" ? "info" : "error", "check", words)
     }
-  }
-
-  /// A line without the numbers of rows, which can be values of the user's where an app chooses them.
-  static func withoutKeys(_ line: some StringProtocol) -> String {
-    var result = ""
-    var digits = ""
-    func end() {
-      result += digits.count > 6 ? "N" : digits
-      digits = ""
-    }
-    for character in line {
-      if character.isASCII, character.isNumber {
-        digits.append(character)
-      } else {
-        end()
-        result.append(character)
-      }
-    }
-    end()
-    return result
   }
 
   private static let knownForms = [
