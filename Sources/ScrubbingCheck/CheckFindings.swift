@@ -58,4 +58,13 @@ public struct CheckFindings: Sendable, Hashable {
     count += 1
     if places.count < 100 { places.append(place) }
   }
+
+  /// Takes what was found elsewhere; a place that both have counts once.
+  mutating func take(_ other: CheckFindings) {
+    let known = Set(places)
+    let added = other.places.filter { !known.contains($0) }
+    count += other.count - (other.places.count - added.count)
+    places += added.prefix(max(0, 100 - places.count))
+    bytes += other.bytes
+  }
 }

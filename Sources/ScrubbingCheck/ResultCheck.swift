@@ -49,15 +49,30 @@ public struct ResultCheck: Sendable {
   public func run(
     on result: StoreFileSet, progress: @escaping Progress = { _, _ in true }
   ) throws(FileError) -> Outcome? {
-    var store = try CheckedStore(original, keeping: keeping, dropping: dropping, names: names, in: fileSystem)
-    var total = try fileSystem.size(ofFilesBelow: result.path(of: .externalData))
-    for part in store.parts { total += 2 * part.source.count }
-    var reading = ValueReading(&store, total: total, progress)
-    let external = original.path(of: .externalData)
-    guard let search = try reading.search(store: &store, external: external, in: fileSystem) else { return nil }
-    var pass = ResultPass(store, search, rows: reading.rows, done: reading.done, total: total, progress)
-    guard try pass.run(original, result, in: fileSystem) else { return nil }
-    return Outcome(findings: pass.findings, search: pass.search)
+    let store = try CheckedStore(original, keeping: keeping, dropping: dropping, names: names, in: fileSystem)
+    let pages = store.parts.reduce(0) { $0 + $1.source.count }
+    let total = try fileSystem.size(ofFilesBelow: result.path(of: .externalData)) + 2 * pages
+    let progress = CheckProgress(total: total, progress)
+    guard
+      let reading = try ValueReading.all(
+        of: store, external: original.path(of: .externalData), total: total, progress, in: fileSystem)
+    else { return nil }
+    let (read, rows) = (reading.store, reading.rows)
+    let search = reading.search(size: total)
+    let lists = Stretch.lists(of: read, overlap: 1)
+    let passes = try Halves.run(lists) { [fileSystem] (stretches) throws(FileError) -> CheckFindings? in
+      var pass = ResultPass(read, search, rows: rows, total: total, progress)
+      return try pass.run(stretches, result, in: fileSystem) ? pass.findings : nil
+    }
+    var last = ResultPass(read, search, rows: rows, total: total, progress)
+    guard try last.searchFiles(below: result.path(of: .externalData), fileSystem) else { return nil }
+    var findings = CheckFindings()
+    findings.sampling = Int(clamping: search.fingerprints.share)
+    for found in passes + [last.findings] {
+      guard let found else { return nil }
+      findings.take(found)
+    }
+    return Outcome(findings: findings, search: search)
   }
 }
 

@@ -6,11 +6,9 @@ struct ResultPass {
   private(set) var findings = CheckFindings()
 
   private let store: CheckedStore
-  private(set) var search: ValueSearch
+  private var search: ValueSearch
   private let comparison: PageComparison
-  private var done: Int64
-  private let total: Int64
-  private let progress: ResultCheck.Progress
+  private let progress: CheckProgress
   private var page = CheckedPage()
 
   /// Pages that were compared and wait for the search, without what stays; behind the last bytes of those before.
@@ -23,63 +21,56 @@ struct ResultPass {
   private static let pieceLength = 1 << 20
   private static let overlap = 128
 
-  init(
-    _ store: CheckedStore, _ search: ValueSearch, rows: Int64, done: Int64, total: Int64,
-    _ progress: @escaping ResultCheck.Progress
-  ) {
+  init(_ store: CheckedStore, _ search: ValueSearch, rows: Int64, total: Int64, _ progress: CheckProgress) {
     self.store = store
     self.search = search
-    self.done = done
-    self.total = total
     self.progress = progress
-    let names = store.names
     comparison = PageComparison(
       store.format ?? PageFormat(pageSize: 65536), places: total, rows: rows,
-      hasOwnRowids: store.hasOwnRowids, isWithoutSchema: store.isWithoutSchema
-    ) { word in
-      names.contains(word.uppercased()) || names.contains("Z\(word.uppercased())")
-    }
+      hasOwnRowids: store.hasOwnRowids, isWithoutSchema: store.isWithoutSchema, isName: store.isName)
   }
 
-  /// Goes through all files; false where it was ended.
+  /// Goes through stretches of files; false where it was ended.
   mutating func run(
-    _ original: StoreFileSet, _ result: StoreFileSet, in fileSystem: FileSystem
+    _ stretches: [Stretch], _ result: StoreFileSet, in fileSystem: FileSystem
   ) throws(FileError) -> Bool {
-    findings.sampling = Int(clamping: search.fingerprints.share)
-    for part in store.parts {
-      let path = result.path(of: part.part)
+    for stretch in stretches {
+      let path = result.path(of: store.parts[stretch.part].part)
       guard try fileSystem.status(of: path) != nil else { continue }
       let written = try fileSystem.open(path)
       let name = PathText(FilePath(path.lastComponent?.string ?? ""))
       stream = nil
       waiting = []
       carried = 0
-      guard try compare(part, written, name) else { return false }
+      guard try compare(stretch, written, name) else { return false }
     }
-    return try searchFiles(below: result.path(of: .externalData), fileSystem)
+    return true
   }
 
   // MARK: Pages
 
   private mutating func compare(
-    _ part: CheckedStore.Part, _ written: any ByteSource, _ name: PathText
+    _ stretch: Stretch, _ written: any ByteSource, _ name: PathText
   ) throws(FileError) -> Bool {
+    let part = store.parts[stretch.part]
     let size = store.format?.pageSize ?? 65536
     var before = [UInt8](repeating: 0, count: size)
     var after = [UInt8](repeating: 0, count: size)
     var end: Int64 = 0
-    for (number, image) in part.images.enumerated() {
+    for number in stretch.images {
+      let image = part.images[number]
       let got = try part.source.read(at: image.offset, length: size, into: &before)
       let gotAfter = try written.read(at: image.offset, length: size, into: &after)
       for index in got..<max(got, size) { before[index] = 0 }
       for index in gotAfter..<max(gotAfter, size) { after[index] = 0 }
       compare(image, before, &after, name)
       end = image.offset + Int64(size)
-      if try !searchWaiting(name, image, after) { return false }
-      done += Int64(size)
-      if number % 256 == 0, !progress(done, total) { return false }
+      searchWaiting(name, image, after)
+      if number % 256 == 0, !progress.add(256 * Int64(size)) { return false }
     }
-    return try compareRest(part, written, from: part.images.isEmpty ? 0 : end, name) && searchRest(name)
+    if stretch.hasRest, try !compareRest(part, written, from: part.images.isEmpty ? 0 : end, name) { return false }
+    searchRest(name)
+    return true
   }
 
   /// Compares an image, and takes what stays out of that of the result.
@@ -144,9 +135,8 @@ struct ResultPass {
       if comparison.looseFinding(nil, before.span, after.span, isSchema: false) != nil {
         findings.add(CheckFindings.Place(kind: .samePlace, file: name, offset: offset))
       }
-      if try !searchWaiting(name, nil, after, at: offset) { return false }
-      done += Int64(before.count)
-      if !progress(done, total) { return false }
+      searchWaiting(name, nil, after, at: offset)
+      if !progress.add(Int64(before.count)) { return false }
       offset += Int64(before.count)
     }
     return true
@@ -159,13 +149,13 @@ struct ResultPass {
 
   private mutating func searchWaiting(
     _ name: PathText, _ image: CheckedStore.Image?, _ bytes: [UInt8], at offset: Int64 = 0
-  ) throws(FileError) -> Bool {
+  ) {
     waitingImages.append((waiting.count, image, image?.offset ?? offset))
     waiting += bytes
-    return waiting.count < Self.pieceLength ? true : searchRest(name)
+    if waiting.count >= Self.pieceLength { searchRest(name) }
   }
 
-  private mutating func searchRest(_ name: PathText) -> Bool {
+  private mutating func searchRest(_ name: PathText) {
     findings.bytes += Int64(waiting.count)
     if let hit = search.first(in: waiting, from: carried, stream: &stream) {
       let found = waitingImages.last { $0.start <= max(0, hit.lowerBound) }
@@ -179,10 +169,10 @@ struct ResultPass {
     waiting = Array(waiting.suffix(Self.overlap))
     carried = waiting.count
     waitingImages = []
-    return true
   }
 
-  private mutating func searchFiles(below folder: FilePath, _ fileSystem: FileSystem) throws(FileError) -> Bool {
+  /// Searches the files of large values; false where it was ended.
+  mutating func searchFiles(below folder: FilePath, _ fileSystem: FileSystem) throws(FileError) -> Bool {
     guard try fileSystem.status(of: folder, followingLinks: false)?.kind == .directory else { return true }
     for file in try fileSystem.descendants(of: folder).files where file.status.kind == .regular {
       let written = try fileSystem.open(file.path)
@@ -196,12 +186,11 @@ struct ResultPass {
       while offset < written.count {
         let bytes = try written.bytes(at: offset, length: 65536)
         guard !bytes.isEmpty else { break }
-        _ = try searchWaiting(name, nil, bytes, at: offset)
-        done += Int64(bytes.count)
-        guard progress(done, total) else { return false }
+        searchWaiting(name, nil, bytes, at: offset)
+        guard progress.add(Int64(bytes.count)) else { return false }
         offset += Int64(bytes.count)
       }
-      _ = searchRest(name)
+      searchRest(name)
     }
     return true
   }

@@ -2,17 +2,15 @@ internal import StoreFiles
 internal import SystemPackage
 
 /// Reads the values of the original, for a search.
-struct ValueReading {
-  private var fingerprints: ValueFingerprints
+struct ValueReading: Sendable {
+  /// The store, with what the chains of overflow pages say of their pages.
+  private(set) var store: CheckedStore
 
   /// How many rows there are on all pages of tables.
   private(set) var rows: Int64 = 0
 
-  /// How many bytes were read.
-  private(set) var done: Int64 = 0
-
-  private let total: Int64
-  private let progress: ResultCheck.Progress
+  private var fingerprints: ValueFingerprints
+  private let progress: CheckProgress
   private let comparison: PageComparison?
   private var page = CheckedPage()
 
@@ -20,47 +18,72 @@ struct ValueReading {
   private var kept: [UInt8] = []
   private static let mostKept = 8 << 20
 
-  init(_ store: inout CheckedStore, total: Int64, _ progress: @escaping ResultCheck.Progress) {
-    fingerprints = ValueFingerprints(bytes: total)
-    self.total = total
+  /// A reading that begins, one of some that share the room for values.
+  private init(_ store: CheckedStore, total: Int64, readers: Int, _ progress: CheckProgress) {
+    self.store = store
+    fingerprints = ValueFingerprints(bytes: total, readers: readers)
     self.progress = progress
-    for name in store.names {
-      kept += Array(name.utf8)
-      kept.append(0)
-    }
-    let (names, isWithoutSchema) = (store.names, store.isWithoutSchema)
     comparison = store.format.map { format in
-      PageComparison(format, places: total, rows: 0, hasOwnRowids: false, isWithoutSchema: isWithoutSchema) { word in
-        names.contains(word.uppercased()) || names.contains("Z\(word.uppercased())")
-      }
+      PageComparison(
+        format, places: total, rows: 0, hasOwnRowids: false, isWithoutSchema: store.isWithoutSchema,
+        isName: store.isName)
     }
   }
 
-  /// Reads all values, and gives what looks for them; nil where it was ended.
-  mutating func search(
-    store: inout CheckedStore, external: FilePath, in fileSystem: FileSystem
-  ) throws(FileError) -> ValueSearch? {
-    for part in store.parts {
-      guard let format = store.format else { break }
-      var buffer = [UInt8](repeating: 0, count: format.pageSize)
-      for (number, image) in part.images.enumerated() {
-        let got = try part.source.read(at: image.offset, length: format.pageSize, into: &buffer)
-        for index in got..<max(got, format.pageSize) { buffer[index] = 0 }
-        page.read(buffer.span, start: CheckedStore.start(ofPage: image.page, buffer.span), format)
-        try take(image.page, buffer, format, &store)
-        done += Int64(format.pageSize)
-        if number % 1024 == 0, !progress(done, total) { return nil }
-      }
+  /// Reads all values of a store; nil where it was ended.
+  static func all(
+    of store: CheckedStore, external: FilePath, total: Int64, _ progress: CheckProgress, in fileSystem: FileSystem
+  ) throws(FileError) -> ValueReading? {
+    let lists = store.format == nil ? [] : Stretch.lists(of: store, overlap: 0)
+    let readings = try Halves.run(lists) { (stretches) throws(FileError) -> ValueReading? in
+      var reading = ValueReading(store, total: total, readers: lists.count, progress)
+      for stretch in stretches where try !reading.read(stretch) { return nil }
+      return reading
     }
-    try readExternal(external, fileSystem)
-    let texts = kept
-    kept = []
-    fingerprints.remove(allIn: texts.span)
-    return ValueSearch(fingerprints, size: total)
+    var all = ValueReading(store, total: total, readers: 1, progress)
+    for (number, reading) in readings.enumerated() {
+      guard let reading else { return nil }
+      if number == 0 { all = reading } else { all.take(reading) }
+    }
+    try all.readExternal(external, fileSystem)
+    return all
+  }
+
+  private mutating func take(_ other: ValueReading) {
+    store.takeUses(of: other.store)
+    rows += other.rows
+    fingerprints.take(other.fingerprints)
+    kept += other.kept
+  }
+
+  /// What looks for the values that were read, but for those that also are in what stays.
+  func search(size: Int64) -> ValueSearch {
+    var (wanted, texts) = (fingerprints, kept)
+    for name in store.names {
+      texts += Array(name.utf8)
+      texts.append(0)
+    }
+    wanted.remove(allIn: texts.span)
+    return ValueSearch(wanted, size: size)
+  }
+
+  private mutating func read(_ stretch: Stretch) throws(FileError) -> Bool {
+    guard let format = store.format else { return true }
+    let part = store.parts[stretch.part]
+    var buffer = [UInt8](repeating: 0, count: format.pageSize)
+    for number in stretch.images {
+      let image = part.images[number]
+      let got = try part.source.read(at: image.offset, length: format.pageSize, into: &buffer)
+      for index in got..<max(got, format.pageSize) { buffer[index] = 0 }
+      page.read(buffer.span, start: CheckedStore.start(ofPage: image.page, buffer.span), format)
+      try take(image.page, buffer, format)
+      if number % 1024 == 0, !progress.add(1024 * Int64(format.pageSize)) { return false }
+    }
+    return true
   }
 
   private mutating func take(
-    _ number: Int, _ bytes: [UInt8], _ format: PageFormat, _ store: inout CheckedStore
+    _ number: Int, _ bytes: [UInt8], _ format: PageFormat
   ) throws(FileError) {
     guard let comparison, !page.records.isEmpty else { return }
     let tree = store.tree(ofPage: number)
@@ -78,7 +101,7 @@ struct ValueReading {
           take(field, rule, bytes.span, format)
         }
       }
-      if record.overflow > 1 { try follow(record, isKept: isKept, tree, format, &store) }
+      if record.overflow > 1 { try follow(record, isKept: isKept, tree, format) }
     }
   }
 
@@ -125,7 +148,7 @@ struct ValueReading {
 
   /// Follows the rest of a payload over its pages.
   private mutating func follow(
-    _ record: CheckedPage.Record, isKept: Bool, _ tree: CheckedTree?, _ format: PageFormat, _ store: inout CheckedStore
+    _ record: CheckedPage.Record, isKept: Bool, _ tree: CheckedTree?, _ format: PageFormat
   ) throws(FileError) {
     var next = record.overflow
     var taken = record.local

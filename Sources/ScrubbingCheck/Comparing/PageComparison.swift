@@ -1,5 +1,5 @@
 /// Holds a page of the original against the same place of the result.
-struct PageComparison {
+struct PageComparison: Sendable {
   /// What was found to be the same.
   enum Finding {
     /// A value of a row.
@@ -28,7 +28,7 @@ struct PageComparison {
   private let isWithoutSchema: Bool
 
   /// Whether a word is a name of the schema.
-  private let isName: (String) -> Bool
+  private let isName: @Sendable (String) -> Bool
 
   /// The words that a table's records can have as many serial types of.
   private static let mostTypes = 128
@@ -40,7 +40,7 @@ struct PageComparison {
   ///   - rows: the rows of the original.
   init(
     _ format: PageFormat, places: Int64, rows: Int64, hasOwnRowids: Bool, isWithoutSchema: Bool,
-    isName: @escaping (String) -> Bool
+    isName: @escaping @Sendable (String) -> Bool
   ) {
     self.format = format
     encoding = format.encoding

@@ -1,7 +1,7 @@
 /// A page of a b-tree as the check reads it: which bytes are structure, and where the fields of records are.
-struct CheckedPage {
+struct CheckedPage: Sendable {
   /// A field of a record.
-  struct Field {
+  struct Field: Sendable {
     /// Its bytes on the page, as many as are on it.
     var range: Range<Int>
 
@@ -16,7 +16,7 @@ struct CheckedPage {
   }
 
   /// A cell with a record.
-  struct Record {
+  struct Record: Sendable {
     /// The fields, in ``CheckedPage/fields``.
     var fields: Range<Int>
 

@@ -2,9 +2,9 @@ internal import StoreFiles
 internal import SystemPackage
 
 /// The original as this check reads it: where page images are in its files, and which tree a page belongs to.
-struct CheckedStore {
+struct CheckedStore: Sendable {
   /// A page image in one of the files.
-  struct Image {
+  struct Image: Sendable {
     /// The page.
     var page: Int
 
@@ -13,7 +13,7 @@ struct CheckedStore {
   }
 
   /// A part of the store with page images, and what is none.
-  struct Part {
+  struct Part: Sendable {
     /// Which one.
     var part: StoreFileSet.Part
 
@@ -137,6 +137,13 @@ struct CheckedStore {
     }
     uses[page] = use.rawValue
     return true
+  }
+
+  /// Takes what another reader of the same store noted of chains.
+  mutating func takeUses(of other: CheckedStore) {
+    for page in uses.indices where uses[page] == 0 || other.uses[page] == Use.kept.rawValue {
+      uses[page] = other.uses[page]
+    }
   }
 
   /// Whether text is a name of the schema or of the model.

@@ -1,9 +1,8 @@
 /// The original's values as fingerprints, in bounded memory: of each value of eight bytes and more its first 24, of long ones pieces
 /// of 24 bytes besides.
 ///
-/// Where there are more than find room, those are held whose fingerprints end in zeros, half of them, then a quarter: what leaks
-/// by a wrong rule leaks many times.
-struct ValueFingerprints {
+/// Where there are more than find room, a half or a quarter of them is held: what leaks by a wrong rule leaks many times.
+struct ValueFingerprints: Sendable {
   /// The longest piece that is compared.
   static let longest = 24
 
@@ -16,32 +15,47 @@ struct ValueFingerprints {
   /// What a value tells at least, so that finding it says something.
   static let leastOfValue = 416
 
-  private var table: [UInt64]
-  private var count = 0
+  /// The fingerprints that are taken here, and those that were taken elsewhere.
+  private var held: FingerprintTable
+  private var others: [FingerprintTable] = []
 
-  /// By the first eight bytes, the lengths of pieces that begin with them, from 8 on, as bits.
-  private(set) var lengths: [UInt32]
+  /// Of the first eight bytes of pieces, by a hash of them, a bit: whether any piece begins so.
+  private var beginnings: [UInt64]
+
+  /// The lengths of pieces that begin with any of 32 such hashes, from 8 on, as bits.
+  private var lengths: [UInt32]
   private let shift: UInt64
-
-  /// The bits of a fingerprint that are zero in all that are held.
-  private var sampling: UInt64 = 0
 
   /// What a piece that is no whole value has to tell.
   let bound: Int
 
+  /// What may be found, because it also is in what stays.
+  private var exempt: Set<UInt64> = []
+
   /// Nothing yet.
   ///
-  /// - Parameter bytes: how many bytes the original and the result have.
-  init(bytes: Int64) {
-    let bits = max(12, min(22, Int64.bitWidth - (bytes / 32).leadingZeroBitCount))
-    lengths = [UInt32](repeating: 0, count: 1 << bits)
+  /// - Parameters:
+  ///   - bytes: how many bytes the original and the result have.
+  ///   - readers: how many such values share the room.
+  init(bytes: Int64, readers: Int = 1) {
+    let bits = max(12, min(26, Int64.bitWidth - bytes.leadingZeroBitCount))
+    beginnings = [UInt64](repeating: 0, count: 1 << (bits - 6))
+    lengths = [UInt32](repeating: 0, count: 1 << (bits - 5))
     shift = UInt64(64 - bits)
-    table = [UInt64](repeating: 0, count: 1 << 12)
+    held = FingerprintTable(room: Self.room / readers)
     bound = Information.bound(places: bytes, pieces: min(bytes / 8, Int64(Self.room)))
   }
 
   /// How many pieces are held of all: 1 of 1, 2, 4….
-  var share: UInt64 { sampling + 1 }
+  var share: UInt64 { others.reduce(held.sampling) { max($0, $1.sampling) } + 1 }
+
+  /// Takes what another one holds, which was made for as many bytes.
+  mutating func take(_ other: ValueFingerprints) {
+    for index in beginnings.indices { beginnings[index] |= other.beginnings[index] }
+    for index in lengths.indices { lengths[index] |= other.lengths[index] }
+    others.append(other.held)
+    others += other.others
+  }
 
   // MARK: Hashes
 
@@ -53,18 +67,30 @@ struct ValueFingerprints {
     return word
   }
 
-  /// The place in ``lengths`` of what begins with eight bytes.
+  /// The hash of eight bytes, which is a place in ``beginnings``.
   @inline(__always)
-  func place(_ word: UInt64) -> Int { Int(truncatingIfNeeded: (word &* 0x9e37_79b9_7f4a_7c15) >> shift) }
+  private func place(_ word: UInt64) -> Int {
+    Int(truncatingIfNeeded: (word &* 0x9e37_79b9_7f4a_7c15) >> shift)
+  }
 
-  /// The fingerprint of a piece; never zero.
+  /// The lengths of pieces that may begin with eight bytes, as bits.
+  @inline(__always)
+  private func lengths(of word: UInt64) -> UInt32 {
+    let place = place(word)
+    return beginnings[place >> 6] >> UInt64(place & 63) & 1 == 0 ? 0 : lengths[place >> 5]
+  }
+
+  /// The fingerprint of a piece of eight bytes and more; never zero.
   @inline(__always)
   static func fingerprint(_ bytes: Span<UInt8>, _ offset: Int, _ length: Int) -> UInt64 {
     var hash = UInt64(truncatingIfNeeded: length) &* 0xff51_afd7_ed55_8ccd
-    for index in offset..<(offset &+ length) {
-      hash = (hash ^ UInt64(bytes[index])) &* 0x0000_0100_0000_01b3
+    var taken = 0
+    while taken < length {
+      let word = word(bytes, offset &+ min(taken, length &- 8))
+      hash = (hash ^ word) &* 0x9fb2_1c65_1e98_df25
+      hash ^= hash >> 32
+      taken &+= 8
     }
-    hash ^= hash >> 32
     hash = hash &* 0xc4ce_b9fe_1a85_ec53
     hash ^= hash >> 29
     return hash == 0 ? 1 : hash
@@ -72,45 +98,15 @@ struct ValueFingerprints {
 
   // MARK: Set
 
-  private func slot(_ key: UInt64) -> Int {
-    let mask = table.count &- 1
-    var index = Int(truncatingIfNeeded: key >> 20) & mask
-    while table[index] != 0, table[index] != key { index = (index &+ 1) & mask }
-    return index
-  }
-
   /// Whether a fingerprint is held.
-  func contains(_ key: UInt64) -> Bool { table[slot(key)] == key }
-
-  private mutating func insert(_ key: UInt64) -> Bool {
-    guard key & sampling == 0 else { return false }
-    let place = slot(key)
-    guard table[place] == 0 else { return true }
-    if count >= Self.room {
-      sampling = sampling << 1 | 1
-      rebuild(table.count)
-      return insert(key)
-    }
-    table[place] = key
-    count += 1
-    if count * 10 >= table.count * 7, table.count < 1 << 23 { rebuild(table.count * 2) }
-    return true
-  }
-
-  private mutating func rebuild(_ size: Int) {
-    let old = table
-    table = [UInt64](repeating: 0, count: size)
-    count = 0
-    for key in old where key != 0 && key & sampling == 0 {
-      table[slot(key)] = key
-      count += 1
-    }
-  }
+  private func contains(_ key: UInt64) -> Bool { held.contains(key) || others.contains { $0.contains(key) } }
 
   /// Holds a piece.
   private mutating func hold(_ bytes: Span<UInt8>, _ offset: Int, _ length: Int) {
-    guard insert(Self.fingerprint(bytes, offset, length)) else { return }
-    lengths[place(Self.word(bytes, offset))] |= 1 << UInt32(length - 8)
+    guard held.insert(Self.fingerprint(bytes, offset, length)) else { return }
+    let place = place(Self.word(bytes, offset))
+    beginnings[place >> 6] |= 1 << UInt64(place & 63)
+    lengths[place >> 5] |= 1 << UInt32(length - 8)
   }
 
   // MARK: Values
@@ -197,7 +193,7 @@ struct ValueFingerprints {
     guard bytes.count >= 8 else { return }
     for offset in 0...(bytes.count - 8) {
       let word = Self.word(bytes, offset)
-      var wanted = lengths[place(word)]
+      var wanted = lengths(of: word)
       while wanted != 0 {
         let length = 8 + wanted.trailingZeroBitCount
         wanted &= wanted &- 1
@@ -208,13 +204,10 @@ struct ValueFingerprints {
     }
   }
 
-  /// What may be found, because it also is in what stays.
-  private(set) var exempt: Set<UInt64> = []
-
   /// The length of the piece that begins at a place; nil where none does.
   @inline(__always)
   func match(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ word: UInt64) -> Int? {
-    let wanted = lengths[place(word)]
+    let wanted = lengths(of: word)
     return wanted == 0 ? nil : match(bytes, at: offset, before: end, lengths: wanted)
   }
 
@@ -226,7 +219,7 @@ struct ValueFingerprints {
       wanted &= wanted &- 1
       guard offset &+ length <= end else { return nil }
       let key = Self.fingerprint(bytes, offset, length)
-      if key & sampling == 0, contains(key), !exempt.contains(key) { return length }
+      if contains(key), !exempt.contains(key) { return length }
     }
     return nil
   }
