@@ -4,8 +4,8 @@ internal import SystemPackage
 /// Checks a scrubbed store against the original, with a reader of its own and nothing of what made it.
 ///
 /// Both are compared at the same places, outside of what the specification says stays; then every file of the result is searched
-/// for the original's values. The original and the result are each read once in order and once more for what is packed or chained.
-/// Memory is bounded: some 100 MB for the values of a store of any size.
+/// for the original's values. The original is read twice and the result once, a large file in two halves at once.
+/// Memory is bounded: some 120 MB for the values of a store of any size.
 public struct ResultCheck: Sendable {
   /// Called with the bytes done and the bytes in all; false ends the check.
   public typealias Progress = @Sendable (_ done: Int64, _ total: Int64) -> Bool

@@ -75,7 +75,8 @@ struct ValueReading: Sendable {
       let image = part.images[number]
       let got = try part.source.read(at: image.offset, length: format.pageSize, into: &buffer)
       for index in got..<max(got, format.pageSize) { buffer[index] = 0 }
-      page.read(buffer.span, start: CheckedStore.start(ofPage: image.page, buffer.span), format)
+      page.read(
+        buffer.span, start: CheckedStore.start(ofPage: image.page, buffer.span), format, isMarking: false)
       try take(image.page, buffer, format)
       if number % 1024 == 0, !progress.add(1024 * Int64(format.pageSize)) { return false }
     }

@@ -196,4 +196,30 @@ struct ResultCheckTests {
     let outcome = try ResultCheck(of: store).run(on: store) { _, _ in false }
     #expect(outcome == nil)
   }
+
+  @Test("Values are found in both halves of a large file, and across the middle")
+  func halves() throws {
+    let scene = try StandingTests.scene([
+      "PRAGMA page_size = 512", "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT)",
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30000) INSERT INTO t "
+        + "SELECT i, printf('Quirinus %d %x %x %x', i * 7919, i * 2654435761, i * 40503 * 65537, i * 2246822519) FROM n",
+    ])
+    let (scrubbed, _) = try scene.scrubbed()
+    let honest = Array(try StandingTests.bytes(of: scrubbed))
+    let texts: [String] = try StandingTests.column(scene, "SELECT a FROM t WHERE id = 20000")
+    let value = Array(try #require(texts.first).utf8)
+    let pages = honest.count / 512
+    try #require(pages > 4096)
+    // The last of these places is on two pages.
+    for place in [nil, 100 * 512 + 200, pages * 3 / 4 * 512 + 200, pages / 2 * 512 - 12] as [Int?] {
+      var result = honest
+      if let place { result.replaceSubrange(place..<(place + value.count), with: value) }
+      let folder = try TemporaryFolder()
+      let path = try folder.write(result, to: "Store.sqlite")
+      let outcome = try ResultCheck(of: StoreFileSet(main: scene.store)).run(on: StoreFileSet(main: path))
+      let findings = try #require(outcome).findings
+      #expect(findings.places.compactMap(\.page) == (place.map { [$0 / 512 + 1] } ?? []))
+      #expect(findings.bytes >= Int64(honest.count))
+    }
+  }
 }

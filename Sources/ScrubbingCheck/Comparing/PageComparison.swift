@@ -267,17 +267,19 @@ struct PageComparison: Sendable {
   func looseFinding(
     _ marks: [UInt8]?, _ original: Span<UInt8>, _ result: Span<UInt8>, isSchema: Bool, isPointerMap: Bool = false
   ) -> Finding? {
-    let end = min(original.count, result.count)
+    let end = min(original.count, result.count, marks?.count ?? .max)
+    let marks = marks ?? []
+    let hasMarks = !marks.isEmpty
     var index = 0
     while index < end {
-      guard marks.map({ $0[index] == CheckedPage.loose }) ?? true, original[index] == result[index],
-        original[index] != 0, original[index] != 0xff
+      guard original[index] == result[index], original[index] != 0, original[index] != 0xff,
+        !hasMarks || marks[index] == CheckedPage.loose
       else {
         index &+= 1
         continue
       }
       let start = index
-      while index < end, marks.map({ $0[index] == CheckedPage.loose }) ?? true, original[index] == result[index],
+      while index < end, original[index] == result[index], !hasMarks || marks[index] == CheckedPage.loose,
         original[index] != 0 || encoding != .utf8 && index > start && original[index &- 1] != 0
       {
         index &+= 1

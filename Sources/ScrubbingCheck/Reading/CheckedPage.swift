@@ -69,14 +69,16 @@ struct CheckedPage: Sendable {
 
   /// Reads a page.
   ///
-  /// - Parameter start: where its header begins.
-  mutating func read(_ bytes: Span<UInt8>, start: Int, _ format: PageFormat) {
+  /// - Parameters:
+  ///   - start: where its header begins.
+  ///   - isMarking: whether ``marks`` are made, which take as long as all the rest.
+  mutating func read(_ bytes: Span<UInt8>, start: Int, _ format: PageFormat, isMarking: Bool = true) {
     fields.removeAll(keepingCapacity: true)
     records.removeAll(keepingCapacity: true)
     children.removeAll(keepingCapacity: true)
     cells.removeAll(keepingCapacity: true)
     marks.removeAll(keepingCapacity: true)
-    marks.append(contentsOf: repeatElement(Self.loose, count: bytes.count))
+    if isMarking { marks.append(contentsOf: repeatElement(Self.loose, count: bytes.count)) }
     kind = 0
     guard start + 12 <= bytes.count, bytes.count >= format.usableSize, [2, 5, 10, 13].contains(bytes[start]) else {
       return
@@ -101,8 +103,15 @@ struct CheckedPage: Sendable {
   private mutating func mark(_ range: Range<Int>, _ mark: UInt8) {
     let end = min(range.upperBound, marks.count)
     var index = max(0, range.lowerBound)
+    if mark == Self.structure {
+      while index < end {
+        marks[index] = mark
+        index &+= 1
+      }
+      return
+    }
     while index < end {
-      if marks[index] != Self.structure { marks[index] = mark }
+      if marks[index] == Self.loose { marks[index] = mark }
       index &+= 1
     }
   }

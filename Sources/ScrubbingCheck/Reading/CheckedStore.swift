@@ -191,7 +191,7 @@ struct CheckedStore: Sendable {
     var buffer = [UInt8](repeating: 0, count: format.pageSize)
     for number in try walk(1, owner: 1, &buffer, readsLeaves: true) {
       guard try read(page: number, into: &buffer) else { continue }
-      page.read(buffer.span, start: Self.start(ofPage: number, buffer.span), format)
+      page.read(buffer.span, start: Self.start(ofPage: number, buffer.span), format, isMarking: false)
       for record in page.records where record.count == 5 {
         if let entry = try entry(record, page, buffer, format) { entries.append(entry) }
       }
@@ -262,7 +262,7 @@ struct CheckedStore: Sendable {
       else { continue }
       owners[number] = owner
       found.append(number)
-      page.read(buffer.span, start: Self.start(ofPage: number, buffer.span), format)
+      page.read(buffer.span, start: Self.start(ofPage: number, buffer.span), format, isMarking: false)
       guard page.kind == 2 || page.kind == 5 else { continue }
       let children = page.children
       // All leaves of a tree are equally deep: where the first child is one, none needs to be read.

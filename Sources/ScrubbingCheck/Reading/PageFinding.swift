@@ -54,7 +54,8 @@ enum PageFinding {
         {
           return CheckedEncoding(number)
         }
-        page.read(bytes.span, start: CheckedStore.start(ofPage: image.page, bytes.span), format)
+        page.read(
+          bytes.span, start: CheckedStore.start(ofPage: image.page, bytes.span), format, isMarking: false)
         for field in page.fields where field.type >= 13 && field.type & 1 == 1 && field.range.count >= 4 {
           let zeros = field.range.filter { bytes[$0] == 0 }.map { ($0 - field.range.lowerBound) & 1 }
           let place = zeros.count * 4 < field.range.count ? 0 : zeros.count { $0 == 1 } * 2 > zeros.count ? 1 : 2

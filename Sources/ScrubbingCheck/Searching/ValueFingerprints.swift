@@ -19,12 +19,13 @@ struct ValueFingerprints: Sendable {
   private var held: FingerprintTable
   private var others: [FingerprintTable] = []
 
-  /// Of the first eight bytes of pieces, by a hash of them, a bit: whether any piece begins so.
+  /// Of the first eight bytes of pieces three bits in one place, by a hash of them: whether any piece may begin so. Few enough to be
+  /// looked up at every byte, 4 MB.
   private var beginnings: [UInt64]
-
-  /// The lengths of pieces that begin with any of 32 such hashes, from 8 on, as bits.
-  private var lengths: [UInt32]
   private let shift: UInt64
+
+  /// The lengths of pieces that begin with bytes of such a hash, from 8 on, as bits.
+  private var lengths: [UInt32]
 
   /// What a piece that is no whole value has to tell.
   let bound: Int
@@ -38,9 +39,9 @@ struct ValueFingerprints: Sendable {
   ///   - bytes: how many bytes the original and the result have.
   ///   - readers: how many such values share the room.
   init(bytes: Int64, readers: Int = 1) {
-    let bits = max(12, min(26, Int64.bitWidth - bytes.leadingZeroBitCount))
-    beginnings = [UInt64](repeating: 0, count: 1 << (bits - 6))
-    lengths = [UInt32](repeating: 0, count: 1 << (bits - 5))
+    let bits = max(7, min(19, Int64.bitWidth - (bytes / 64).leadingZeroBitCount))
+    beginnings = [UInt64](repeating: 0, count: 1 << bits)
+    lengths = [UInt32](repeating: 0, count: 8 << bits)
     shift = UInt64(64 - bits)
     held = FingerprintTable(room: Self.room / readers)
     bound = Information.bound(places: bytes, pieces: min(bytes / 8, Int64(Self.room)))
@@ -67,17 +68,26 @@ struct ValueFingerprints: Sendable {
     return word
   }
 
-  /// The hash of eight bytes, which is a place in ``beginnings``.
+  /// A hash of eight bytes; its first bits are a place in ``beginnings``, and with three more one in ``lengths``.
   @inline(__always)
-  private func place(_ word: UInt64) -> Int {
-    Int(truncatingIfNeeded: (word &* 0x9e37_79b9_7f4a_7c15) >> shift)
+  private static func hash(_ word: UInt64) -> UInt64 {
+    let product = word &* 0x9e37_79b9_7f4a_7c15
+    return product ^ product >> 32
+  }
+
+  /// The three bits of a hash.
+  @inline(__always)
+  private static func bits(_ hash: UInt64) -> UInt64 {
+    1 << (hash & 63) | 1 << (hash >> 6 & 63) | 1 << (hash >> 12 & 63)
   }
 
   /// The lengths of pieces that may begin with eight bytes, as bits.
   @inline(__always)
   private func lengths(of word: UInt64) -> UInt32 {
-    let place = place(word)
-    return beginnings[place >> 6] >> UInt64(place & 63) & 1 == 0 ? 0 : lengths[place >> 5]
+    let hash = Self.hash(word)
+    let bits = Self.bits(hash)
+    guard beginnings[Int(truncatingIfNeeded: hash >> shift)] & bits == bits else { return 0 }
+    return lengths[Int(truncatingIfNeeded: hash >> (shift &- 3))]
   }
 
   /// The fingerprint of a piece of eight bytes and more; never zero.
@@ -104,9 +114,9 @@ struct ValueFingerprints: Sendable {
   /// Holds a piece.
   private mutating func hold(_ bytes: Span<UInt8>, _ offset: Int, _ length: Int) {
     guard held.insert(Self.fingerprint(bytes, offset, length)) else { return }
-    let place = place(Self.word(bytes, offset))
-    beginnings[place >> 6] |= 1 << UInt64(place & 63)
-    lengths[place >> 5] |= 1 << UInt32(length - 8)
+    let hash = Self.hash(Self.word(bytes, offset))
+    beginnings[Int(truncatingIfNeeded: hash >> shift)] |= Self.bits(hash)
+    lengths[Int(truncatingIfNeeded: hash >> (shift - 3))] |= 1 << UInt32(length - 8)
   }
 
   // MARK: Values
