@@ -35,15 +35,17 @@ struct ValueReading: Sendable {
     of store: CheckedStore, external: FilePath, total: Int64, _ progress: CheckProgress, in fileSystem: FileSystem
   ) throws(FileError) -> ValueReading? {
     let lists = store.format == nil ? [] : Stretch.lists(of: store, overlap: 0)
-    let readings = try Halves.run(lists) { (stretches) throws(FileError) -> ValueReading? in
+    var readings = try Halves.run(lists) { (stretches) throws(FileError) -> ValueReading? in
       var reading = ValueReading(store, total: total, readers: lists.count, progress)
       for stretch in stretches where try !reading.read(stretch) { return nil }
       return reading
     }
-    var all = ValueReading(store, total: total, readers: 1, progress)
-    for (number, reading) in readings.enumerated() {
-      guard let reading else { return nil }
-      if number == 0 { all = reading } else { all.take(reading) }
+    // They are given up one by one, so that no table is copied.
+    guard var all = lists.isEmpty ? ValueReading(store, total: total, readers: 1, progress) : readings.removeFirst()
+    else { return nil }
+    while !readings.isEmpty {
+      guard let reading = readings.removeFirst() else { return nil }
+      all.take(reading)
     }
     try all.readExternal(external, fileSystem)
     return all

@@ -41,7 +41,7 @@ struct ValueFingerprints: Sendable {
   init(bytes: Int64, readers: Int = 1) {
     let bits = max(7, min(19, Int64.bitWidth - (bytes / 64).leadingZeroBitCount))
     beginnings = [UInt64](repeating: 0, count: 1 << bits)
-    lengths = [UInt32](repeating: 0, count: 8 << bits)
+    lengths = [UInt32](repeating: 0, count: 4 << bits)
     shift = UInt64(64 - bits)
     held = FingerprintTable(room: Self.room / readers)
     bound = Information.bound(places: bytes, pieces: min(bytes / 8, Int64(Self.room)))
@@ -68,7 +68,7 @@ struct ValueFingerprints: Sendable {
     return word
   }
 
-  /// A hash of eight bytes; its first bits are a place in ``beginnings``, and with three more one in ``lengths``.
+  /// A hash of eight bytes; its first bits are a place in ``beginnings``, and with two more one in ``lengths``.
   @inline(__always)
   private static func hash(_ word: UInt64) -> UInt64 {
     let product = word &* 0x9e37_79b9_7f4a_7c15
@@ -87,7 +87,7 @@ struct ValueFingerprints: Sendable {
     let hash = Self.hash(word)
     let bits = Self.bits(hash)
     guard beginnings[Int(truncatingIfNeeded: hash >> shift)] & bits == bits else { return 0 }
-    return lengths[Int(truncatingIfNeeded: hash >> (shift &- 3))]
+    return lengths[Int(truncatingIfNeeded: hash >> (shift &- 2))]
   }
 
   /// The fingerprint of a piece of eight bytes and more; never zero.
@@ -116,7 +116,7 @@ struct ValueFingerprints: Sendable {
     guard held.insert(Self.fingerprint(bytes, offset, length)) else { return }
     let hash = Self.hash(Self.word(bytes, offset))
     beginnings[Int(truncatingIfNeeded: hash >> shift)] |= Self.bits(hash)
-    lengths[Int(truncatingIfNeeded: hash >> (shift - 3))] |= 1 << UInt32(length - 8)
+    lengths[Int(truncatingIfNeeded: hash >> (shift - 2))] |= 1 << UInt32(length - 8)
   }
 
   // MARK: Values
