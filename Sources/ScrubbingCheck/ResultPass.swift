@@ -86,7 +86,7 @@ struct ResultPass {
     if page.kind == 0, use != .unknown {
       if use == .kept {
         for index in 4..<after.count { after[index] = 0 }
-      } else {
+      } else if use != .metadata {
         isSame = comparison.isSameStretch(before.span, after.span, from: 4, isText: use == .text)
       }
     } else if page.kind == 0 {

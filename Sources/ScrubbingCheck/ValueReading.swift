@@ -99,12 +99,14 @@ struct ValueReading: Sendable {
         if isKept || rule.isKept {
           keep(bytes, field, format)
         } else if field.type >= 12, field.type & 1 == 0, let values = comparison.metadata(field, rule, bytes.span) {
-          take(values, of: field, bytes)
+          if field.isWhole { take(values, of: field, bytes) }
         } else {
           take(field, rule, bytes.span, format)
         }
       }
-      if record.overflow > 1 { try follow(record, isKept: isKept, tree, format) }
+      guard record.overflow > 1 else { continue }
+      if !isKept, try takeMetadata(record, bytes, format) { continue }
+      try follow(record, isKept: isKept, tree, format)
     }
   }
 
@@ -148,6 +150,37 @@ struct ValueReading: Sendable {
     default: break
     }
   }
+
+  /// Takes an app's values out of Core Data's metadata that goes on over other pages; false where a record has none.
+  private mutating func takeMetadata(
+    _ record: CheckedPage.Record, _ bytes: [UInt8], _ format: PageFormat
+  ) throws(FileError) -> Bool {
+    guard record.long.count == 1, let field = record.long.first, field.type >= 12, field.type & 1 == 0,
+      let start = page.fields[record.fields].last?.range.lowerBound, record.length <= Self.longestMetadata,
+      bytes[start...].starts(with: "bplist00".utf8)
+    else { return false }
+    var list = Array(bytes[start..<min(bytes.count, start + record.local - field.start)])
+    var pages: [Int] = []
+    var next = record.overflow
+    var buffer = [UInt8](repeating: 0, count: format.pageSize)
+    let length = record.length - field.start
+    while next > 1, list.count < length, try store.read(page: next, into: &buffer) {
+      pages.append(next)
+      list += buffer[4..<min(format.usableSize, 4 + length - list.count)]
+      next = Bytes.four(buffer.span, 0) ?? 0
+    }
+    guard let reading = MetadataReading(list.span, 0..<list.count) else { return false }
+    for page in pages { _ = store.note(.metadata, ofPage: page) }
+    for range in reading.appValues {
+      fingerprints.insert(text: list.span, range)
+      for index in range { list[index] = 0 }
+    }
+    if kept.count + list.count < Self.mostKept { kept += list }
+    return true
+  }
+
+  /// The longest property list that is read over several pages.
+  private static let longestMetadata = 1 << 20
 
   /// Follows the rest of a payload over its pages.
   private mutating func follow(

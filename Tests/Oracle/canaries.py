@@ -489,6 +489,8 @@ def check(path, folder):
         return of_pages + [line for line in check_rows(db, "1000") if line not in of_pages]
     except sqlite3.Error as error:
         return [str(error)]
+    except UnicodeDecodeError:
+        return ["an error that quotes bytes of the store that are no text"]
     finally:
         db.close()
 

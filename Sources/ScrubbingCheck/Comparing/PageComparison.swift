@@ -126,7 +126,7 @@ struct PageComparison: Sendable {
     _ record: CheckedPage.Record, _ page: CheckedPage, _ original: Span<UInt8>, _ result: Span<UInt8>,
     _ tree: CheckedTree?
   ) -> Finding? {
-    guard page.kind == 13, record.number > 1 << 22 || record.number < 0,
+    guard page.kind == 13, record.number > 1 << 22 || record.number < -999_999,
       record.number > largestKey || record.number < 0,
       !(tree?.keepsRowids ?? hasOwnRowids)
     else { return nil }
@@ -323,7 +323,7 @@ struct PageComparison: Sendable {
 
   /// Whether bytes are the serial types of a row's record: behind them there is text where they say so.
   private func isHeader(_ range: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
-    for start in max(0, range.lowerBound - 16)...range.lowerBound {
+    for start in max(0, range.lowerBound - 16)...min(range.lowerBound + 20, range.upperBound) {
       var offset = start
       var types: [Int64] = []
       while types.count < Self.mostTypes, let type = Bytes.varint(bytes, &offset, before: bytes.count),
@@ -331,9 +331,23 @@ struct PageComparison: Sendable {
       {
         types.append(type)
         guard offset >= range.upperBound - 8 else { continue }
-        if explains(types, from: offset, bytes) { return true }
+        // What stands before the types, in the same piece, are the length of the payload, the row's number and that of the header.
+        if start <= range.lowerBound || isLength(offset - start, before: start, bytes),
+          explains(types, from: offset, bytes)
+        {
+          return true
+        }
         if offset > range.upperBound + 8 { break }
       }
+    }
+    return false
+  }
+
+  /// Whether the bytes before a place say that a header with so many bytes of serial types begins with them.
+  private func isLength(_ types: Int, before place: Int, _ bytes: Span<UInt8>) -> Bool {
+    for length in 1...2 where place >= length {
+      var offset = place - length
+      if Bytes.varint(bytes, &offset, before: place) == Int64(types + length), offset == place { return true }
     }
     return false
   }

@@ -30,6 +30,9 @@ struct CheckedStore: Sendable {
     case kept
     case text
     case blob
+
+    /// A piece of Core Data's metadata: what an app put there is searched for, but not compared at its place.
+    case metadata
   }
 
   /// The files.

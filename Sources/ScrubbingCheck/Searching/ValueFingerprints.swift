@@ -19,8 +19,9 @@ struct ValueFingerprints: Sendable {
   private var held: FingerprintTable
   private var others: [FingerprintTable] = []
 
-  /// Of the first eight bytes of pieces three bits in one place, by a hash of them: whether any piece may begin so. Few enough to be
-  /// looked up at every byte, 4 MB.
+  /// Of the first eight bytes of pieces three bits in one place, by a hash of them: whether any piece may begin so.
+  ///
+  /// 4 MB, few enough to be looked up at every byte.
   private var beginnings: [UInt64]
   private let shift: UInt64
 
