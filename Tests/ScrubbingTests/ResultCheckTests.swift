@@ -222,4 +222,13 @@ struct ResultCheckTests {
       #expect(findings.bytes >= Int64(honest.count))
     }
   }
+
+  @Test("Small negative numbers of rows, which stay, are no finding")
+  func smallNumbers() throws {
+    let scene = try StandingTests.scene([
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT)", StandingTests.rows(into: "t", "-i, 'value of ' || i"),
+    ])
+    let (scrubbed, _) = try scene.scrubbed()
+    #expect(try StandingTests.column(scrubbed, "SELECT id FROM t ORDER BY id DESC") == Array((1...500).map { -$0 }))
+  }
 }
