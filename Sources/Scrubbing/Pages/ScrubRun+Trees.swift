@@ -44,7 +44,7 @@ extension ScrubRun {
         }
       }
     }
-    if kind.isTable {
+    if kind.isTable || tree.map({ !survey.trees[$0].isIndex }) == true {
       // What was a leaf when the table was small has rows of that time left, and page 1 those of the schema.
       covered.sort { $0.lowerBound < $1.lowerBound }
       remains(bytes, &page, covered, tree: tree, start: start, standing)
@@ -165,10 +165,12 @@ extension ScrubRun {
     payload.removeAll(keepingCapacity: true)
     payload.append(contentsOf: bytes[cell.payload..<localEnd])
     var pieces: [Piece] = []
-    if cell.overflow != 0 { pieces = try follow(cell.overflow, from: image, length: cell.length) }
+    var leadsOn = false
+    if cell.overflow != 0 { (pieces, leadsOn) = try follow(cell.overflow, from: image, length: cell.length) }
     var isApart = false
+    // Rows whose the pages surely are go first.
     if !pieces.isEmpty, isDeferring, case .main(let number) = image,
-      survey.isApart(page: number, payload: cell.payload)
+      leadsOn || survey.isApart(page: number, payload: cell.payload)
     {
       isApart = true
       if deferred.last != image { deferred.append(image) }
@@ -176,7 +178,7 @@ extension ScrubRun {
     // Fields are counted from the beginning of the record from here on.
     _ = fields.read(payload.span, at: 0, before: payload.count, length: cell.length)
     let end = min(payload.count, cell.length)
-    let rowTree = rowTree(tree, standing)
+    let rowTree = rowTree(tree, standing, isRoot: images.page(of: image) == 1)
     treatFields(before: end, tree: rowTree, rowTree == 0 ? .reached : standing)
     if isReplacing { copyValues(to: &page, 0..<cell.local, at: cell.payload) }
     mask.mark(from: payloadMask, 0..<cell.local, at: cell.payload)
