@@ -5,6 +5,7 @@ internal import PageRecovery
 internal import PersistentStore
 internal import Quarantine
 internal import Scrubbing
+internal import ScrubbingCheck
 internal import StoreFiles
 internal import SupportBundle
 internal import SystemPackage
@@ -85,7 +86,7 @@ struct ExportWork: Sendable {
     items += texts.items(options.level)
     let scanner = try scrubbed?.scanner ?? factsScanner(evidence, analysis)
     if let scanner, options.level == .facts || options.level == .scrubbed {
-      items = try checked(items, by: scanner, analysis) { [scrubbed] in
+      items = try checked(items, by: scanner, scrubbed?.search, analysis) { [scrubbed] in
         let scrubbed = try scrubbed ?? ScrubbedStore(self, evidence, in: folder.path)
         return try knownTexts(from: scrubbed.files, in: folder, date: date)
       }
@@ -121,7 +122,8 @@ struct ExportWork: Sendable {
     let preview = ExportPreview(
       level: options.level, store: source.name, levels: levels,
       files: items.sorted { $0.name < $1.name }.map { .init(name: $0.name, bytes: $0.size, words: $0.words) },
-      scrub: scrubbed?.report, remarks: evidence.remarks + (analysis.failure.map { [$0] } ?? []))
+      scrub: scrubbed?.report, checkSeconds: scrubbed?.checkSeconds,
+      remarks: evidence.remarks + (analysis.failure.map { [$0] } ?? []))
     return PreparedExport(
       preview, items: items,
       subject: BundleWriter.Subject(app: options.app, store: source.name, date: date),
@@ -188,9 +190,10 @@ struct ExportWork: Sendable {
   ///
   /// - Parameter known: makes the texts of a scrubbed copy.
   private func checked(
-    _ items: [BundleItem], by scanner: ValueScanner, _ analysis: ExportAnalysis, known: () throws -> [BundleItem]
+    _ items: [BundleItem], by scanner: ValueScanner, _ search: ValueSearch?, _ analysis: ExportAnalysis,
+    known: () throws -> [BundleItem]
   ) throws -> [BundleItem] {
-    var check = ExportCheck(scanner, names: names(in: items, analysis))
+    var check = ExportCheck(scanner, search: search, names: names(in: items, analysis))
     var suspects: [(place: Int, bytes: [UInt8])] = []
     for (number, item) in items.enumerated() {
       guard progress(.checking, Int64(number), Int64(items.count)) else { throw StoreExporter.cancelled() }

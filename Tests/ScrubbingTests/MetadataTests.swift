@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PropertyLists
 import Scrubbing
+import ScrubbingCheck
 import StoreFiles
 import SystemPackage
 import TestSupport
@@ -83,6 +84,35 @@ struct MetadataTests {
       }
     }
     #expect(looked > 1000)
+  }
+
+  @Test("Metadata on several pages keeps Core Data's entries, which are no finding; an app's are found there")
+  func overPages() throws {
+    var random = SeededGenerator(seed: 6)
+    let hashes = (0..<300).map { number in
+      ("Entity\(number)", PropertyList.data((0..<32).map { _ in UInt8.random(in: 0...255, using: &random) }))
+    }
+    var own = Self.own
+    own["NSStoreModelVersionHashes"] = .dictionary(Dictionary(uniqueKeysWithValues: hashes))
+    let original = try PropertyList.dictionary(own.merging(Self.others) { first, _ in first }).binaryBytes()
+    #expect(original.count > 3 * 4096)
+    let scene = try Self.scene(original)
+    let (scrubbed, _) = try scene.scrubbed()
+    guard case .dictionary(let entries) = try PropertyList(try Self.list(of: scrubbed)) else {
+      Issue.record("the metadata is no dictionary any more")
+      return
+    }
+    for (name, value) in own { #expect(entries[name] == value, "\(name)") }
+    for (name, value) in Self.others { #expect(entries[name] != value, "\(name)") }
+
+    // One of the app's values, put on a page of the chain by hand.
+    var leaking = try scrubbed.files()["main"] ?? []
+    let value = Array("Wandergeselle Quokka".utf8)
+    leaking.replaceSubrange((leaking.count - 1000)..<(leaking.count - 1000 + value.count), with: value)
+    let folder = try TemporaryFolder()
+    let path = try folder.write(leaking, to: "Store.sqlite")
+    let outcome = try ResultCheck(of: StoreFileSet(main: scene.store)).run(on: StoreFileSet(main: path))
+    #expect(try #require(outcome).findings.count == 1)
   }
 
   @Test("Core Data's entries stay, an app's are replaced, and are looked for")

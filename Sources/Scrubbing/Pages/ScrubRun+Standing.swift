@@ -151,9 +151,9 @@ extension ScrubRun {
     return all
   }
 
-  /// Writes an integer over one of as many bytes.
+  /// Writes an integer over another one, whatever its length: a damaged one may be longer than it needs to be, and then groups of
+  /// zeros lead; of an integer that is longer than the place its lowest bits are written, as the other one must not stay.
   private static func write(varint number: Int64, _ page: inout [UInt8], _ range: Range<Int>) {
-    guard Varint.length(of: number) == range.count else { return }
     var rest = UInt64(bitPattern: number)
     for index in range.reversed() {
       if range.count == 9, index == range.upperBound - 1 {
