@@ -44,6 +44,9 @@ public enum BackupErrorKind: String, FailureKind {
   /// The backup was made after the store was quarantined, or of another generation of it.
   case otherGeneration = "backup-of-other-generation"
 
+  /// The backup is of another store than the one that is named.
+  case otherStore = "backup-of-other-store"
+
   /// The backup policy of a home is none, or says something that cannot be meant.
   case policyUnreadable = "backup-policy-unreadable"
 
@@ -72,6 +75,7 @@ public enum BackupErrorKind: String, FailureKind {
     case .request: "See: lazaret backup list"
     case .store: "Look at the store with: lazaret inspect"
     case .otherGeneration: "Use a backup from before, or name this one with --trust-backup."
+    case .otherStore: "Name the store that it is of, or restore it over this one with --other-store."
     case .policyUnreadable: "Correct the file, or move it away: the usual policy holds then."
     case .cancelled: "Run it again when there is time."
     case .file: "Check the path and its permissions."

@@ -20,7 +20,7 @@ extension Backups {
     _ store: FilePath, appVersion: String? = nil, modelVersion: String? = nil
   ) throws(BackupError) -> Scheduled {
     let policy = try BackupPolicy.load(home: home, in: surroundings.fileSystem)
-    let place = place(of: store)
+    let place = try claimPlace(of: store)
     let openings = try OpeningCounter(place: place).next(policy)
     // A backup that lacks something, or is evidence, is none that a store could go back to; what a migration kept is of
     // another version.

@@ -161,6 +161,85 @@ struct BackupCommandTests {
     #expect(!names.contains { $0.hasSuffix(".unfinished") })
   }
 
+  @Test func storesOfOneNameAreNeverMixed() throws {
+    let desk = try Desk()
+    let system = FileSystem()
+    var ids: [String: String] = [:]
+    for name in ["A/App.sqlite", "B/App.sqlite", "A/App.db"] {
+      let path = desk.folder.appending(name)
+      try system.makeDirectory(path.folder)
+      _ = try ChildProcess.run("sqlite3", [path.string, "CREATE TABLE t (x); INSERT INTO t VALUES ('\(name)')"])
+      let made = try desk.lazaret("backup", "create", path.string, "--json")
+      #expect(made.status == 0, "\(made.errors)")
+      let object = try #require(try JSONSerialization.jsonObject(with: Data(made.output.utf8)) as? [String: Any])
+      let backup = try #require(object["backup"] as? [String: Any])
+      #expect(backup["path"] as? String == name)
+      ids[name] = backup["folder"] as? String
+    }
+    #expect(Set(ids.values).count == 3)
+    let listed = try backups(try desk.lazaret("backup", "list", "--json").output)
+    #expect(Set(listed.compactMap { $0["path"] as? String }) == ["A/App.sqlite", "B/App.sqlite", "A/App.db"])
+    #expect(try desk.lazaret("backup", "list").output.contains("B/App.sqlite"))
+    // The newest of one store is never that of another, whichever was backed up last.
+    for name in ["A/App.sqlite", "B/App.sqlite", "A/App.db"] {
+      let to = "Restored-\(name.replacingOccurrences(of: "/", with: "-"))"
+      let path = desk.folder.appending(name).string
+      let restored = try desk.lazaret("backup", "restore", "--of", path, "--to", to)
+      #expect(restored.status == 0, "\(restored.errors)")
+      let found = try ChildProcess.run("sqlite3", [to, "SELECT x FROM t"], in: desk.folder.path)
+      #expect(found.output == "\(name)\n")
+    }
+  }
+
+  @Test func aBackupOfAnotherStoreNeedsAFlag() throws {
+    let desk = try Desk()
+    let (one, other) = (desk.folder.appending("One.sqlite").string, desk.folder.appending("Other.sqlite").string)
+    for path in [one, other] {
+      _ = try ChildProcess.run("sqlite3", [path, "CREATE TABLE t (x); INSERT INTO t VALUES ('\(path)')"])
+    }
+    _ = try desk.lazaret("backup", "create", one)
+    let id = try #require(try backups(try desk.lazaret("backup", "list", "--json").output).first?["id"] as? String)
+    _ = try desk.lazaret("backup", "create", other)
+    let refused = try desk.lazaret("backup", "restore", id, "--of", other)
+    #expect(refused.status == 1 && refused.errors.contains("backup-of-other-store"), "\(refused.errors)")
+    #expect(try ChildProcess.run("sqlite3", [other, "SELECT x FROM t"]).output == "\(other)\n")
+    let restored = try desk.lazaret("backup", "restore", id, "--of", other, "--other-store")
+    #expect(restored.status == 0, "\(restored.errors)")
+    #expect(try ChildProcess.run("sqlite3", [other, "SELECT x FROM t"]).output == "\(one)\n")
+  }
+
+  @Test func whatWasPassedOverIsTold() throws {
+    let desk = try Desk()
+    let store = desk.folder.appending("App.sqlite").string
+    _ = try ChildProcess.run("sqlite3", [store, "CREATE TABLE t (x); INSERT INTO t VALUES (1)"])
+    _ = try desk.lazaret("backup", "create", store)
+    let good = try #require(try backups(try desk.lazaret("backup", "list", "--json").output).first?["id"] as? String)
+    _ = try desk.lazaret("backup", "create", store, "--full")
+    let newer = try #require(try backups(try desk.lazaret("backup", "list", "--json").output).first?["id"] as? String)
+    #expect(newer != good)
+    try FileSystem().unlink(desk.folder.appending("Backups/App/\(newer).sqlite.gz"))
+    let restored = try desk.lazaret("backup", "restore", "--of", store, "--to", "New.sqlite")
+    #expect(restored.output.contains("Passed over \(newer): it is not whole"), "\(restored.output)\(restored.errors)")
+    let told = try desk.lazaret("backup", "restore", "--of", store, "--to", "Newer.sqlite", "--json")
+    let object = try #require(try JSONSerialization.jsonObject(with: Data(told.output.utf8)) as? [String: Any])
+    #expect(object["backup"] as? String == good)
+    let passed = try #require(object["passedOver"] as? [[String: Any]])
+    #expect(passed.map { $0["id"] as? String } == [newer] && passed.map { $0["code"] as? String } == ["broken"])
+  }
+
+  @Test func anUnusableFolderForTemporaryFilesIsNoObstacle() throws {
+    let desk = try Desk()
+    let store = desk.folder.appending("App.sqlite").string
+    _ = try ChildProcess.run("sqlite3", [store, "CREATE TABLE t (x); INSERT INTO t VALUES (1)"])
+    for verb in [["create", store], ["verify"], ["restore", "--preview"]] {
+      let result = try desk.lazaret(["backup"] + verb, environment: ["TMPDIR": "/nowhere/at/all"])
+      #expect(result.status == 0, "\(verb): \(result.errors)")
+    }
+    let left =
+      try FileSystem().entries(of: desk.folder.path) + FileSystem().entries(of: desk.folder.appending("Backups/App"))
+    #expect(!left.contains { $0.string.hasPrefix(".lazaret") })
+  }
+
   @Test func whatCannotBeDoneIsRefused() throws {
     let desk = try Desk()
     #expect(try desk.lazaret("backup", "create", "None.sqlite").status == 1)

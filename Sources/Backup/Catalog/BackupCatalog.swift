@@ -8,8 +8,11 @@ public struct BackupCatalog: Sendable {
   /// The part of the place.
   public let section: BackupSection
 
-  /// All backups, newest first, broken ones included.
+  /// All backups of the place's store, newest first, broken ones included.
   public let backups: [StoredBackup]
+
+  /// What lies in the same folder and is of another store, or not known to be of this one, newest first.
+  public let others: [StoredBackup]
 
   /// The objects that belong to no backup, by name; other software, or a migration, may have put them there.
   public let strays: [BackupObject]
@@ -38,9 +41,13 @@ public struct BackupCatalog: Sendable {
       if !own.isEmpty { found[id] = try Self.read(id, own, place, section) }
     }
     // What a migration keeps does not say of which store it is; the others of the place do.
-    let known = found.values.filter { $0.manifest.map { $0.kind != .original } ?? false }.max { $0.id < $1.id }
+    let owner = place.owner
+    let owned = { (backup: StoredBackup) in owner?.owns(backup.id, backup.manifest) ?? true }
+    let own = Set(found.values.filter(owned).map(\.id))
+    let known = found.values.filter { own.contains($0.id) && $0.manifest.map { $0.kind != .original } ?? false }
+      .max { $0.id < $1.id }
     if let store = known?.manifest?.store {
-      for id in found.keys where found[id]?.manifest?.kind == .original {
+      for id in own where found[id]?.manifest?.kind == .original {
         found[id]?.manifest?.store = .init(path: store.path, kind: store.kind)
       }
     }
@@ -51,7 +58,8 @@ public struct BackupCatalog: Sendable {
       }
     }
     byIdentifier = found
-    backups = found.values.sorted { $0.id > $1.id }
+    backups = found.values.filter { own.contains($0.id) }.sorted { $0.id > $1.id }
+    others = found.values.filter { !own.contains($0.id) }.sorted { $0.id > $1.id }
     self.strays = strays.sorted { $0.name < $1.name }
   }
 
@@ -67,6 +75,9 @@ public struct BackupCatalog: Sendable {
     }
     return backup
   }
+
+  /// Whether a backup in the folder is of another store, or not known to be of the place's.
+  public func isOther(_ id: BackupIdentifier) -> Bool { others.contains { $0.id == id } }
 
   /// The backups that restoring one reads, the full one first and itself last.
   ///
@@ -108,10 +119,11 @@ public struct BackupCatalog: Sendable {
   public func descendants(of id: BackupIdentifier) -> [StoredBackup] {
     var needed: Set<BackupIdentifier> = [id]
     // A child is newer than its parent, so that one pass from the oldest on finds all.
-    for backup in backups.reversed() {
+    let all = (backups + others).sorted { $0.id > $1.id }
+    for backup in all.reversed() {
       if let parent = backup.manifest?.parent, needed.contains(parent) { needed.insert(backup.id) }
     }
-    return backups.filter { $0.id != id && needed.contains($0.id) }
+    return all.filter { $0.id != id && needed.contains($0.id) }
   }
 
   // MARK: Reading

@@ -21,6 +21,7 @@ extension BackupJob {
       versions: .init(
         app: request.appVersion, library: LibraryVersion.current, sqlite: SQLiteLibrary.version,
         storeWrittenBySQLite: examination.health.writtenBySQLite, operatingSystem: LibraryVersion.operatingSystem))
+    manifest.store.relativePath = place.owner?.path
     manifest.tags = request.tags
     manifest.lineage = request.lineage
     if let metadata = examination.metadata {

@@ -136,7 +136,8 @@ struct BackupJob {
       guard manifest.depth < request.chainLimit else { return nil }
       // All of its ancestors have to be good, as far as is known.
       let chain = try catalog.chain(of: backup.id)
-      return chain.contains { $0.proof?.result == .failed } ? nil : backup
+      // None may be of another store, as chains of earlier versions can have them.
+      return chain.contains { $0.proof?.result == .failed || catalog.isOther($0.id) } ? nil : backup
     }
     return nil
   }

@@ -6,6 +6,9 @@ extension BackupManifest {
     /// Where it was.
     public var path: PathText
 
+    /// The same from the home on; nil in manifests of earlier versions, and where the place is of no home.
+    public var relativePath: PathText?
+
     /// `core-data`, `sqlite` or `unknown`.
     public var kind: String
 

@@ -6,6 +6,9 @@ public protocol BackupPlace: Sendable {
   /// Where it is, for people.
   var location: String { get }
 
+  /// The store whose backups are meant; nil where all that lies there is of one.
+  var owner: PlaceOwner? { get }
+
   /// The objects of a section, by name; what is still being written is not among them.
   func list(_ section: BackupSection) throws(BackupError) -> [BackupObject]
 
@@ -33,6 +36,11 @@ public protocol BackupPlace: Sendable {
 
   /// Takes the lock that a process holds while it changes the place; it is held as long as the value lives.
   func lock() throws(BackupError) -> any BackupPlaceLock
+}
+
+extension BackupPlace {
+  /// No store in particular.
+  public var owner: PlaceOwner? { nil }
 }
 
 /// A part of a place.

@@ -18,7 +18,8 @@ extension BackupProver {
     let folder: PrivateFolder
     do throws(FileError) {
       folder = try PrivateFolder(
-        in: temporary, needing: manifest.contentBytes, to: "restore the backup to prove it", surroundings)
+        in: temporary, or: (catalog.place as? FolderPlace)?.path, needing: manifest.contentBytes,
+        to: "restore the backup to prove it", surroundings)
     } catch {
       throw BackupError(error)
     }

@@ -29,15 +29,15 @@ public struct BackupProver: Sendable {
   }
 
   let surroundings: Surroundings
-  let temporary: FilePath
+  let temporary: FilePath?
 
   /// Proves with this machine's file system and clock.
   public init() { self.init(surroundings: .machine) }
 
-  /// - Parameter temporary: the folder to restore into; the system's own if nil.
+  /// - Parameter temporary: the folder to restore into; the system's own, or that of the backups, if nil.
   package init(surroundings: Surroundings, temporary: FilePath? = nil) {
     self.surroundings = surroundings
-    self.temporary = temporary ?? FilePath(NSTemporaryDirectory())
+    self.temporary = temporary
   }
 
   /// Proves a backup, and writes the result beside it.

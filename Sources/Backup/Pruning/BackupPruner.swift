@@ -44,7 +44,7 @@ public struct BackupPruner: Sendable {
     if !options.isRehearsal { try bin.finishInterrupted() }
     let catalog = try BackupCatalog(of: place)
     let now = surroundings.now()
-    let plan = RetentionPlan(catalog.backups.map { RetentionSnapshot($0) }, policy: policy, now: now)
+    let plan = RetentionPlan(of: catalog, policy: policy, now: now)
     var report = PruningReport(plan: plan)
     for decision in plan.dropped {
       let backup = try catalog.backup(decision.id)
@@ -105,7 +105,7 @@ public struct BackupPruner: Sendable {
     let kept = Set(report.plan.kept.map(\.id))
     let remaining = catalog.backups.filter { kept.contains($0.id) }
     let hasGood = remaining.contains(where: \.isProvenGood)
-    var needed = Set(remaining.flatMap(\.needs))
+    var needed = Set((remaining + catalog.others).flatMap(\.needs))
     // An earlier version of this software drops an original and leaves its note behind.
     let notes = Set(catalog.strays.compactMap { BackupCatalog.noteIdentifier(of: $0.name) })
     for backup in try bin.backups() {

@@ -47,4 +47,19 @@ public struct RetentionPlan: Sendable, Hashable {
     decisions = judgement.decisions
     isClockTrusted = judgement.isClockTrusted
   }
+
+  /// Judges the backups of a place's store; those of others in the same folder count for nothing, and keep what they need.
+  package init(of catalog: BackupCatalog, policy: RetentionPolicy, now: Timestamp) {
+    let others = catalog.others.map { backup in
+      var snapshot = RetentionSnapshot(backup)
+      snapshot.standing = .apart
+      return snapshot
+    }
+    let names = Set(others.map(\.identifier))
+    var judgement = RetentionJudgement(
+      catalog.backups.map { RetentionSnapshot($0) } + others, policy: policy, now: now)
+    judgement.judge()
+    decisions = judgement.decisions.filter { !names.contains($0.snapshot.identifier) }
+    isClockTrusted = judgement.isClockTrusted
+  }
 }

@@ -44,6 +44,7 @@ struct BackupCreateCommand: ParsableCommand {
 
   private struct Report: Encodable {
     var backup: BackupJSON
+    var movedFrom: PathText?
   }
 
   func run() throws {
@@ -62,13 +63,16 @@ struct BackupCreateCommand: ParsableCommand {
       let home = home.of(store: store.path)
       home.tell(json: output.json)
       let backups = Backups(home: home.path)
+      let before = try backups.place(of: store.path)
       let backup = try home.writing { try backups.create(store.path, request) }
       line.clear()
-      let place = backups.place(of: store.path)
+      let place = try backups.place(of: store.path)
       if output.json {
-        Terminal.standardOutput.write(JSONText.pretty(home.told(Report(backup: BackupJSON(backup, in: place)))))
+        Terminal.standardOutput.write(
+          JSONText.pretty(
+            home.told(Report(backup: BackupJSON(backup, in: place), movedFrom: before.owner?.movedFrom))))
       } else {
-        Terminal.standardOutput.write(text(backup, place))
+        Terminal.standardOutput.write(text(backup, place) + (before.movedWords ?? ""))
       }
       // Evidence that was asked for is no surprise.
       if let check = backup.manifest?.check, !check.isSound { throw ExitStatus.doubtful }

@@ -28,6 +28,9 @@ struct BackupJSON: Encodable {
 
   var id: String
   var store: String
+
+  /// The path of the store from the home on; missing where it is not known.
+  var path: PathText?
   var folder: PathText
   var state: String
   var date: String
@@ -53,6 +56,7 @@ struct BackupJSON: Encodable {
   init(_ backup: StoredBackup, in place: FolderPlace, of scope: EvidenceScope? = nil) {
     id = backup.id.description
     store = place.path.lastComponent?.string ?? ""
+    path = place.owner?.path
     folder = PathText(place.path)
     state = backup.state
     date = backup.id.date.rfc3339

@@ -73,8 +73,9 @@ struct BackupVerifyCommand: ParsableCommand {
       let home = try (of.map { self.home.of(store: $0.path) } ?? self.home.current()).existing(to: "verify the backups")
       home.tell(json: output.json)
       let backups = Backups(home: home.path)
+      let source = ChosenBackups(home: home, of: of?.path)
       var report = Report()
-      for (place, backup) in try chosen(backups, in: home) {
+      for (place, backup) in try chosen(backups, source) {
         if let deadline = options.deadline, ContinuousClock.now > deadline {
           report.notReached += 1
           continue
@@ -94,14 +95,17 @@ struct BackupVerifyCommand: ParsableCommand {
   }
 
   /// The backups to prove, those proven longest ago first.
-  private func chosen(_ backups: Backups, in home: ChosenHome) throws -> [(FolderPlace, StoredBackup)] {
-    let places = try of.map { [backups.place(of: $0.path)] } ?? backups.places()
+  private func chosen(_ backups: Backups, _ source: ChosenBackups) throws -> [(FolderPlace, StoredBackup)] {
+    let places = try source.places()
     var all: [(FolderPlace, StoredBackup)] = []
     for place in places { all += try BackupCatalog(of: place).backups.map { (place, $0) } }
     if let id = id.flatMap({ BackupIdentifier($0) }) {
       all = all.filter { $0.1.id == id }
       // Tells what is not there, or is there twice.
-      if all.isEmpty || all.count > 1 { _ = try home.finding(backup: id) { try backups.find(id) } }
+      if all.isEmpty || all.count > 1 {
+        let found = try source.home.finding(backup: id) { try backups.find(id) }
+        if all.isEmpty { throw BackupError.ofOtherStore(found.backup) }
+      }
     }
     let order = BackupProver.order(all.map(\.1))
     var rest = all
