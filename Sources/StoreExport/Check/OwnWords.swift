@@ -9,8 +9,8 @@ enum OwnWords {
     abcdef about above absent abstract accept accepted accepts access account accounts achange across action actions
     active added address affected affinity after again against ageerror agreeing agreement ahead aifc aiff alias
     aliasfield alike allbytes allocatedsize allow allowed allows allthere alone already alreadyexists alter altered
-    alternatives although ambiguous among analysing analysis analyze another ansck answer anystore anything apart
-    application applicationid appversion arch architecture archive archiveerror areallindexed arebelieved
+    alternative alternatives although ambiguous among analysing analysis analyze another ansck answer anystore anything
+    apart application applicationid appversion arch architecture archive archiveerror areallindexed arebelieved
     arecontradicted arena arglisttoolong argument array arrived arriving ascending ascii asdamaged asdeclared asfound
     aside asidetarget asked asks assembly atnumber atoldplace atransaction atransactionstring attach attempt attempts
     attoseconds attribute attributecolumns attributes auto autoincrement autoindex available avif away back backed
@@ -49,8 +49,8 @@ enum OwnWords {
     dirtytails discard discarding disk diskquotaexceeded disputed distance distances distinct dividers dividerstarts
     doctype document does done donor donorremarks doub double doubling doubt doubtful doubtfulcount doubtfulreasons
     doubtreason doubts doubtwords down download downloaded drift drop dropped droppedroot dropping duck duplicatevalues
-    each earlier earlierruns eighth elapsed elements else elsewhere embedded empty emptyindexes emptypages emptystore
-    encodedtext encoder encoding encodings encodingunknown encrypted encryption ended endeduncleanly ending
+    each earlier earlierpaths earlierruns eighth elapsed elements else elsewhere embedded empty emptyindexes emptypages
+    emptystore encodedtext encoder encoding encodings encodingunknown encrypted encryption ended endeduncleanly ending
     endofdatabase ends endsexactly enough entities entity entitycolumn entitycounts entityfields entityindexes
     entitylayout entityname entitynumber entitynumbers entries entry entrypage environmentalerror equal errno error
     escape estimate estimated evaluated event events every everything evidence evidencechanged evidencefault exact
@@ -117,35 +117,35 @@ enum OwnWords {
     keptmatches kernel keyname keyneeded keypath keyrows keys keystatement kind kindbyte kinds kitfolder kitremarks kits
     kitsource know known knownentities knownpages knows labels lack lacked lacking lackingtables lacks lacksdeclarations
     laidover large larger largereplaced largest largestrootpage largestrootwrong last lastframe lastkey lastkeys
-    lastoftransaction lastpage lastrowid lastusedpage later laterformat latest layout layouts lazakit lazaret
-    lazareterror lead leading leadingon leadingto leads leadsonto leaf leafbytes leafpayloadfraction learn least leave
-    leaves left leftchild leftcount leftout leftovers leftoverscode legacy length lengths lengthshift lengthsize lets
-    letter letters level levels library lies like likely limit limits line lineage lines lineseparator link linkcount
-    linked links linux list listed listing lists literal littleendian live local localend localpayload lock lockbytepage
-    lockbytes locked locking locks lockwholefile logbehinddatabase logbesideemptydatabase logcutoff logdone logframe
-    logframechecksumwrong logframedamaged logger logheader logheaderchecksumwrong logheaderdestroyed logheadertruncated
-    logindex logmagicwrong logmissingpages logpagesizediffers logpagesizeinvalid logpartialframe logstaleframes
-    loguncommittedframes logversionunknown long longcount longer longest longvalue look looked looking looks lookup
-    loser loss losses losswords lost lostbasis lostcellpointers lostisexact lostkeys lostkeysknown lostnumber lostpages
-    lostpointers lower lowercase lowercased lowest lowkeymaximum ltrim made magic magicmissing main maincount maindone
-    mainheader make makedirectory makeroom makes makesroomfor makeuuid malformed mandatory mandatorycolumn manifest
-    mantissa manual many mapped mapping mappingfile mappingmodel mappingmodelsource maps mark marked marks markup mask
-    master match matched matches matching material maximum maximumcolumns maximumcount maximumindexlocal maximumlocal
-    maximumpayloadfraction maximumtablelocal mayrebuild mean meaningless meanslinksareunsupported meant meanwhile
-    measure media meet member members memory memorybytes memorydatabase mended message metadata metrics microseconds
-    middle migratable migrate migrated migratedto migrates migrating migration migrationerror migrationfailed
-    migrationfailedcode migrationfailure migrationretries migrator mine minimumfields minimumlocal
-    minimumpayloadfraction misfits misplaced misplacedpage misplacedpages missed missing missingattributevalue
-    missingbookkeepingtable missingcolumn missingfiles missingindex missingjoincolumn missingjointable missingkeyrow
-    missingrelationship missingspatialindex missingtable missingtrigger missingvalue mixed mmap mode model modelbundle
-    modelcache modelchecksum models modelversion modified module moment moments month monthfrommarch mood more most
-    mostlyusual mount move moved movedcount moving mthd much multiple name named names namesake nametoolong nanoseconds
-    narrower natural need needed neededbytes needs needsrewriting neither never newer newest newmandatoryattribute
-    newmandatoryrelationship newstore next nextcell nextfour nextsuffixes nexttwo nfield nibbles ninstalling nocase node
-    nodes nofunction noise nolfs nolocks nomem nomemory nomodel nonce none nootherstore normal nospace
-    nosuchfileordirectory notadatabase notboolean notdirectory notdownloaded notdue note noted notedhashes notes
-    notfound nothing nothingfound nothingtoquarantine notice notmigratablecode notneeded notnoted notnull notpermitted
-    notregularfile notsalvaged notscrubbed notsupported notuuid noun nowhere nsautovacuumlevel
+    lastoftransaction lastpage lastpath lastrowid lastusedpage later laterformat latest layout layouts lazakit lazaret
+    lazareterror lead leading leadingon leadingto leads leadsonto leadsoutside leaf leafbytes leafpayloadfraction learn
+    least leave leaves left leftchild leftcount leftout leftovers leftoverscode legacy length lengths lengthshift
+    lengthsize lets letter letters level levels library lies like likely limit limits line lineage lines lineseparator
+    link linkcount linked links linux list listed listing lists literal littleendian live local localend localpayload
+    lock lockbytepage lockbytes locked locking locks lockwholefile logbehinddatabase logbesideemptydatabase logcutoff
+    logdone logframe logframechecksumwrong logframedamaged logger logheader logheaderchecksumwrong logheaderdestroyed
+    logheadertruncated logindex logmagicwrong logmissingpages logpagesizediffers logpagesizeinvalid logpartialframe
+    logstaleframes loguncommittedframes logversionunknown long longcount longer longest longvalue look looked looking
+    looks lookup loser loss losses losswords lost lostbasis lostcellpointers lostisexact lostkeys lostkeysknown
+    lostnumber lostpages lostpointers lower lowercase lowercased lowest lowkeymaximum ltrim made magic magicmissing main
+    maincount maindone mainheader make makedirectory makeroom makes makesroomfor makeuuid malformed mandatory
+    mandatorycolumn manifest manifestpaths mantissa manual many mapped mapping mappingfile mappingmodel
+    mappingmodelsource maps mark marked marks markup mask master match matched matches matching material maximum
+    maximumcolumns maximumcount maximumindexlocal maximumlocal maximumpayloadfraction maximumtablelocal mayrebuild mean
+    meaningless meanslinksareunsupported meant meanwhile measure media meet member members memory memorybytes
+    memorydatabase mended message metadata metrics microseconds middle migratable migrate migrated migratedto migrates
+    migrating migration migrationerror migrationfailed migrationfailedcode migrationfailure migrationretries migrator
+    mine minimumfields minimumlocal minimumpayloadfraction misfits misplaced misplacedpage misplacedpages missed missing
+    missingattributevalue missingbookkeepingtable missingcolumn missingfiles missingindex missingjoincolumn
+    missingjointable missingkeyrow missingrelationship missingspatialindex missingtable missingtrigger missingvalue
+    mixed mmap mode model modelbundle modelcache modelchecksum models modelversion modified module moment moments month
+    monthfrommarch mood more most mostlyusual mount move moved movedcount moving mthd much multiple name named names
+    namesake nametoolong nanoseconds narrower natural need needed neededbytes needs needsrewriting neither never newer
+    newest newmandatoryattribute newmandatoryrelationship newstore next nextcell nextfour nextsuffixes nexttwo nfield
+    nibbles ninstalling nocase node nodes nofunction noise nolfs nolocks nomem nomemory nomodel nonce none nootherstore
+    normal nospace nosuchfileordirectory notadatabase notboolean notdirectory notdownloaded notdue note noted
+    notedhashes notes notfound nothing nothingfound nothingtoquarantine notice notmigratablecode notneeded notnoted
+    notnull notpermitted notregularfile notsalvaged notscrubbed notsupported notuuid noun nowhere nsautovacuumlevel
     nscoredatadatriggerinsertupdatedaffectedobjectvalue nscoredatadatriggerupdatedaffectedobjectvalue nscoredatanow
     nscoredatatriggerupdateaffectedobjectvalue nsentityomitsubentitycolumnindex nspersistenceframeworkversion
     nspersistencemaximumframeworkversion nsstoremodelversionchecksumkey nsstoremodelversionhashes
@@ -165,13 +165,13 @@ enum OwnWords {
     pagemissing pageneverused pageoffsets pageoutofrange pages pagesbehindend pagesconfirmed pagesdone pagesize
     pagesizeinvalid pagesseen pagestates pageswithflippedbit pageusedtwice pair pairs paragraphseparator parameter
     parameters parent parentname parentnumber part partial partialindexmadewhole partialpage partition partlength partly
-    parts pass path paths pattern pause payload payloadfractionswrong payloadlength payloadlimit payloadmask
+    parts pass passedover path paths pattern pause payload payloadfractionswrong payloadlength payloadlimit payloadmask
     payloadtoolong pbzx peek pending percent percentwords perhaps perm permission permissiondenied permissions perpage
     persistentstore pgno phase picture piece pieces place placed placeholder placement placeof places placetaken plain
     plaincount plan platformbytes please plist plural pointer pointerarrayoffset pointermap pointermapentries
     pointermaps pointermapsdamaged pointermapwrong pointers pointersend policy position posix posixerror possible
     possibly power pragma pragmaname prefix prepared present presentcount preview previous previousend primary
-    primarykey primarykeyposition primarykeys printable prints private probable problems proc process processid
+    primarykey primarykeyposition primarykeys printable prints private probable probe problems proc process processid
     processors profile profiles program progress properties property propertykey propertylist propertynames propertypath
     protocol proved proven provenance pruning pseudonym pseudonyms purpose puts quarantine quarantinecase quarantined
     quarantinedpath quarantinedstore quarantinefolder quarantineid quarantines quarantining queue quick quit quote
