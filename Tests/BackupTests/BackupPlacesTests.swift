@@ -156,7 +156,10 @@ struct BackupPlacesTests {
     try scene.system.link(scene.path("App.sqlite"), to: scene.path("Second.sqlite"))
     for name in ["Link.sqlite", "Second.sqlite"] {
       #expect(try scene.find(name).path == scene.find("App.sqlite").path, "\(name)")
+      try scene.back(up: name, name.utf8.count)
+      #expect(try scene.find("App.sqlite").owner?.path == PathText("App.sqlite"), "\(name)")
     }
+    #expect(try BackupCatalog(of: scene.find("App.sqlite")).backups.count == 3)
     #expect(try scene.places().all().count == 1)
   }
 

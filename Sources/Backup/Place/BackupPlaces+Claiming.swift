@@ -16,7 +16,7 @@ extension BackupPlaces {
     guard asked.exists else { return try find(store) }
     let uuid = uuid(of: asked)
     let known = try folders()
-    if let folder = try notedFolder(asked, known), let note = folder.note, note == updated(note, asked, uuid),
+    if let folder = try notedFolder(asked, known), let note = folder.note, try note == updated(note, asked, uuid),
       known.allSatisfy({ $0.note?.arriving == nil }), let place = try noted(asked, known)
     {
       return place
@@ -25,7 +25,13 @@ extension BackupPlaces {
     let lock = try locked(root)
     try removeUnfinished()
     let place = try claimLocked(asked, uuid)
-    for folder in try folders() where folder.note?.arriving != nil { try settle(folder) }
+    for folder in try folders() where folder.note?.arriving != nil {
+      do throws(BackupError) {
+        try settle(folder)
+      } catch  where error.fileError?.kind == .locked {
+        // Another process is taking a backup there; what has to go from it goes the next time.
+      }
+    }
     _ = consume lock
     return place
   }
@@ -54,7 +60,7 @@ extension BackupPlaces {
     if known == nil, found == nil { found = try surveyed(asked, folders, isMoved: true) }
     if let place = known {
       guard let note = folders.first(where: { $0.path == place.path })?.note else { return place }
-      let new = updated(note, asked, uuid)
+      let new = try updated(note, asked, uuid)
       if new != note { try write(new, in: place.path) }
       return place
     }
@@ -67,12 +73,20 @@ extension BackupPlaces {
   }
 
   /// The note as it is to be now.
-  private func updated(_ note: StorePlaceNote, _ asked: Asked, _ uuid: String?) -> StorePlaceNote {
+  private func updated(
+    _ note: StorePlaceNote, _ asked: Asked, _ uuid: String?
+  ) throws(BackupError) -> StorePlaceNote {
     var note = note
     // A store that cannot be read now keeps the identifier that it had.
     if let uuid { note.uuid = uuid }
+    // Another name of the same file changes nothing.
+    let noted = note.path.path.map { PlaceOwner.whole($0, in: asked.home) }
+    let identity = try filing { () throws(FileError) in
+      guard let noted else { return FileIdentity?.none }
+      return try fileSystem.status(of: noted)?.identity
+    }
+    if note.path.path != asked.relative, identity != nil, identity == asked.identity { return note }
     if note.path.path != asked.relative {
-      // The other spelling of a name is kept as well.
       let earlier = (note.earlierPaths ?? []).filter { $0.path != asked.relative && $0.path != note.path.path }
       note.earlierPaths = earlier + [note.path]
       note.path = asked.relativeText
