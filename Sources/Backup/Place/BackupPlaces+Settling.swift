@@ -60,7 +60,7 @@ extension BackupPlaces {
   /// What other backups of the old folder need stays there too. The caller holds the lock of the folder with all folders.
   func settle(_ folder: Folder) throws(BackupError) {
     guard var note = folder.note, let arriving = note.arriving else { return }
-    if let name = FilePath.Component(arriving.from), root.appending(name) != folder.path {
+    if let name = FilePath.Component(arriving.from), name.kind == .regular, root.appending(name) != folder.path {
       let source = FolderPlace(root.appending(name), in: fileSystem)
       let isThere = try filing { () throws(FileError) in try fileSystem.status(of: source.path)?.kind == .directory }
       if isThere {
@@ -92,7 +92,12 @@ extension BackupPlaces {
         guard !needed.contains(id) else { continue }
         // The manifest first, so that what is half gone is never listed as whole.
         let manifest = "\(id)\(BackupManifest.suffix)"
-        let names = objects.filter { $0.isLinked && there[$0.name] == $0.bytes }.map(\.name)
+        // A proof that was made anew meanwhile goes as well.
+        let names = objects.filter { object in
+          guard object.isLinked else { return false }
+          let isProof = object.name == "\(id)\(BackupProof.suffix)" && there[manifest] != nil
+          return isProof || there[object.name] == object.bytes
+        }.map(\.name)
         for name in names.filter({ $0 == manifest }) + names.filter({ $0 != manifest }) {
           try source.delete(name, in: content.section)
         }
