@@ -35,7 +35,7 @@ public struct BackupCatalog: Sendable {
     for (id, objects) in groups {
       let (own, others) = Self.sorted(objects, of: id)
       strays += others
-      if !own.isEmpty { found[id] = try Self.read(id, own, place, section) }
+      if !own.isEmpty { found[id] = try Self.readUnlessGone(id, own, place, section) }
     }
     // What a migration keeps does not say of which store it is; the others of the place do.
     let known = found.values.filter { $0.manifest.map { $0.kind != .original } ?? false }.max { $0.id < $1.id }
@@ -125,7 +125,32 @@ public struct BackupCatalog: Sendable {
   }
 
   private static let suffixes =
-    BackupManifest.File.Role.allCases.map(\.suffix) + [BackupManifest.suffix, BackupProof.suffix]
+    BackupManifest.File.Role.allCases.map(\.suffix) + [BackupManifest.suffix, BackupProof.suffix, releaseSuffix]
+
+  /// What the name of the note has behind the identifier by which a person has released a backup that a fall of records
+  /// kept.
+  static let releaseSuffix = ".released.json"
+
+  /// Reads a backup; nil where a pruning, or a person, has taken it away since the place was listed.
+  private static func readUnlessGone(
+    _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection
+  ) throws(BackupError) -> StoredBackup? {
+    do throws(BackupError) {
+      return try read(id, objects, place, section)
+    } catch {
+      guard error.fileError?.kind == .notFound else { throw error }
+      // What is left of it is listed as it is now.
+      let names = Set(try place.list(section).map(\.name))
+      let left = objects.filter { names.contains($0.name) }
+      if left.isEmpty || left.count == objects.count { return nil }
+      do throws(BackupError) {
+        return try read(id, left, place, section)
+      } catch {
+        guard error.fileError?.kind == .notFound else { throw error }
+        return nil
+      }
+    }
+  }
 
   private static func read(
     _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection
@@ -134,6 +159,12 @@ public struct BackupCatalog: Sendable {
     let sizes = Dictionary(objects.map { ($0.name, $0.bytes) }, uniquingKeysWith: { first, _ in first })
     if let bytes = try content("\(id)\(BackupProof.suffix)", sizes, limit: 1 << 20, place, section) {
       backup.proof = BackupProof(json: bytes, of: id)
+      if backup.proof == nil {
+        backup.warnings.append(
+          .init(
+            code: .proofUnreadable, words: "its proof is not what was written, and counts as none",
+            file: "\(id)\(BackupProof.suffix)"))
+      }
     }
     if let manifest = try originalManifest(id, objects, place, section) {
       backup.manifest = manifest
@@ -149,25 +180,34 @@ public struct BackupCatalog: Sendable {
       guard
         let bytes = try content("\(id)\(BackupManifest.suffix)", sizes, limit: BackupManifest.limit, place, section)
       else {
-        backup.problems.append(.init(code: .manifestUnreadable, words: "its manifest is too large to be one"))
+        backup.problems.append(
+          .init(
+            code: .manifestUnreadable, words: "its manifest is too large to be one",
+            file: "\(id)\(BackupManifest.suffix)"))
         return backup
       }
       backup.manifest = try BackupManifest(json: bytes, of: id)
     } catch {
       guard error.kind == .manifestUnreadable || error.kind == .manifestTooNew else { throw error }
-      backup.problems.append(.init(code: .manifestUnreadable, words: "its manifest cannot be read: \(error.detail)"))
+      backup.problems.append(
+        .init(
+          code: .manifestUnreadable, words: "its manifest cannot be read: \(error.detail)",
+          file: "\(id)\(BackupManifest.suffix)"))
     }
     for file in backup.manifest?.files ?? [] {
-      if let size = sizes[file.name] {
-        guard size != file.bytes else { continue }
-        backup.problems.append(
-          .init(
-            code: .fileSizeWrong, words: "\(file.name) has \(size) bytes, and the manifest says \(file.bytes)"))
-      } else {
-        backup.problems.append(.init(code: .fileMissing, words: "\(file.name) is missing"))
-      }
+      guard let problem = problem(of: file, size: sizes[file.name]) else { continue }
+      if file.role.isHelper { backup.warnings.append(problem) } else { backup.problems.append(problem) }
     }
     return backup
+  }
+
+  /// What a file's name and size tell against it.
+  private static func problem(of file: BackupManifest.File, size: Int64?) -> StoredBackup.Problem? {
+    guard let size else { return .init(code: .fileMissing, words: "\(file.name) is missing", file: file.name) }
+    guard size != file.bytes else { return nil }
+    return .init(
+      code: .fileSizeWrong, words: "\(file.name) has \(size) bytes, and the manifest says \(file.bytes)",
+      file: file.name)
   }
 
   /// A small object; nil where it is not there or is larger than it can be.

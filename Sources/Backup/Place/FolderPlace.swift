@@ -32,14 +32,22 @@ public struct FolderPlace: BackupPlace {
     do throws(FileError) {
       guard try fileSystem.status(of: backups)?.kind == .directory else { return [] }
       var places: [FolderPlace] = []
-      for name in try fileSystem.entries(of: backups) where !name.string.hasPrefix(".") {
+      for name in try fileSystem.entries(of: backups) {
         let folder = backups.appending(name)
-        if try fileSystem.status(of: folder)?.kind == .directory { places.append(FolderPlace(folder, in: fileSystem)) }
+        guard try fileSystem.status(of: folder)?.kind == .directory else { continue }
+        // A store may have a hidden name, and its backups too; any other hidden folder is none of ours.
+        if try name.string.hasPrefix(".") && !holdsBackups(folder, in: fileSystem) { continue }
+        places.append(FolderPlace(folder, in: fileSystem))
       }
       return places
     } catch {
       throw BackupError(error)
     }
+  }
+
+  /// Whether a folder has a file with the name of a backup's.
+  private static func holdsBackups(_ folder: FilePath, in fileSystem: FileSystem) throws(FileError) -> Bool {
+    try fileSystem.entries(of: folder).contains { BackupCatalog.identifier(of: $0.string) != nil }
   }
 
   func folder(_ section: BackupSection) -> FilePath {
@@ -155,8 +163,9 @@ extension FolderPlace {
     }
   }
 
-  /// Removes hidden files whose names end in `.unfinished`.
+  /// Removes hidden files whose names end in `.unfinished`, and the files of backups whose manifests are among them.
   public func removeUnfinished() throws(BackupError) {
+    try removeHalfBackups()
     do throws(FileError) {
       for section in BackupSection.allCases {
         let folder = folder(section)
@@ -168,6 +177,26 @@ extension FolderPlace {
       }
     } catch {
       throw BackupError(error)
+    }
+  }
+
+  /// Removes the files of backups that a killed run was giving their names: the manifest is still hidden.
+  private func removeHalfBackups() throws(BackupError) {
+    let entries: [FilePath.Component]
+    do throws(FileError) {
+      guard try fileSystem.status(of: path)?.kind == .directory else { return }
+      entries = try fileSystem.entries(of: path)
+    } catch {
+      throw BackupError(error)
+    }
+    let suffix = BackupManifest.suffix + FolderUpload.suffix
+    for name in entries.map(\.string) where name.hasPrefix(".") && name.hasSuffix(suffix) {
+      guard let id = BackupIdentifier(String(name.dropFirst().dropLast(suffix.count))),
+        !entries.contains(where: { $0.string == "\(id)\(BackupManifest.suffix)" })
+      else { continue }
+      for role in BackupManifest.File.Role.allCases where !role.isOriginal {
+        try delete("\(id)\(role.suffix)", in: .kept)
+      }
     }
   }
 
