@@ -36,8 +36,9 @@ public struct FolderPlace: BackupPlace {
         let folder = backups.appending(name)
         guard try fileSystem.status(of: folder)?.kind == .directory else { continue }
         // A store may have a hidden name, and its backups too; any other hidden folder is none of ours.
-        if try name.string.hasPrefix(".") && !holdsBackups(folder, in: fileSystem) { continue }
-        places.append(FolderPlace(folder, in: fileSystem))
+        let isHidden = name.string.hasPrefix(".")
+        if !isHidden { places.append(FolderPlace(folder, in: fileSystem)) }
+        if isHidden, try holdsBackups(folder, in: fileSystem) { places.append(FolderPlace(folder, in: fileSystem)) }
       }
       return places
     } catch {
