@@ -51,7 +51,8 @@ extension RetentionSnapshot {
 extension StoredBackup {
   /// How far it was verified, where its proof succeeded.
   package var verification: RetentionSnapshot.Verification {
-    if let proof, proof.result == .proven, proof.depth >= .restored { return .whole }
+    // What was restored and checked once has the same store in it still, as a later look at its files says.
+    if let proof, proof.result == .proven, proof.lastRestored != nil { return .whole }
     switch manifest?.check.depth {
     case .whole: return .whole
     case .changed: return .changed
