@@ -405,7 +405,7 @@ def sound_stores_of_many_kinds_are_never_taken_for_damaged(folder, check):
         db.executescript(
             pragma + """
             CREATE TABLE a (x INTEGER PRIMARY KEY, r REAL, n NUMERIC, t TEXT, b, u TEXT UNIQUE, v INT DEFAULT 5,
-              UNIQUE (n, t), g AS (x + 1) VIRTUAL, s AS (x * 2) STORED);
+              g AS (x + 1) VIRTUAL, s AS (x * 2) STORED, UNIQUE (n, t));
             CREATE INDEX a_all ON a (r DESC, n, t COLLATE NOCASE, b); CREATE INDEX a_g ON a (g); CREATE INDEX a_s ON a (s);
             CREATE INDEX a_x ON a (x DESC); CREATE INDEX a_part ON a (r) WHERE n > 5; CREATE INDEX a_v ON a (v, u);
             CREATE INDEX a_rtrim ON a (t COLLATE RTRIM, x);

@@ -2,11 +2,39 @@
 struct EntryOrder {
   /// How the values of one column are ordered.
   struct Column {
-    /// Whether text is compared byte by byte; false where it cannot be compared here.
-    var isBinary: Bool
+    /// How text is compared; nil where it cannot be compared here.
+    var collation: Collation?
 
     /// Whether the order is descending.
     var isDescending = false
+  }
+
+  /// The collations that SQLite has by itself.
+  enum Collation {
+    /// Byte by byte.
+    case binary
+    /// Byte by byte, ASCII letters as lower-case ones.
+    case noCase
+    /// Byte by byte, without the spaces at the end.
+    case rightTrimmed
+
+    /// The collation of a name, binary without one; nil for one of the app's own.
+    ///
+    /// Of the encodings of text only UTF-8 is compared as it lies there by the latter two.
+    init?(_ name: String?, encoding: TextEncoding) {
+      guard let name, !isSameName(name, "binary") else {
+        self = .binary
+        return
+      }
+      guard encoding == .utf8 else { return nil }
+      if isSameName(name, "nocase") {
+        self = .noCase
+      } else if isSameName(name, "rtrim") {
+        self = .rightTrimmed
+      } else {
+        return nil
+      }
+    }
   }
 
   /// How two entries lie.
@@ -22,27 +50,18 @@ struct EntryOrder {
   /// The columns, without the rowid at the end.
   let columns: [Column]
 
-  private var first = RecordFields()
-  private var second = RecordFields()
-
-  init(_ columns: [Column]) { self.columns = columns }
-
-  /// How an entry lies behind another one.
-  mutating func relation(
-    _ bytes: Span<UInt8>, _ range: Range<Int>, to others: Span<UInt8>, _ otherRange: Range<Int>
+  /// How an entry lies behind another one, both wholly there.
+  func relation(
+    _ bytes: Span<UInt8>, _ first: borrowing RecordFields, to others: Span<UInt8>, _ second: borrowing RecordFields
   ) -> Relation {
-    let count = columns.count + 1
-    guard first.read(bytes, in: range, upTo: count), second.read(others, in: otherRange, upTo: count) else {
-      return .unknown
-    }
-    for index in 0..<count {
-      guard index < first.codes.count, index < second.codes.count else { return .unknown }
+    for index in 0...columns.count {
+      guard index < first.count, index < second.count else { return .unknown }
       let (code, other) = (first.codes[index], second.codes[index])
       let (start, otherStart) = (first.starts[index], second.starts[index])
-      guard start &+ (SerialType.length(of: code) ?? 0) <= range.upperBound,
-        otherStart &+ (SerialType.length(of: other) ?? 0) <= otherRange.upperBound,
+      guard
         let order = Self.compare(
-          code, bytes, start, other, others, otherStart, isBinary: index < columns.count ? columns[index].isBinary : true)
+          code, bytes, start, other, others, otherStart,
+          index < columns.count ? columns[index].collation : .binary)
       else { return .unknown }
       if order != 0 {
         let isAscending = (order < 0) != (index < columns.count && columns[index].isDescending)
@@ -55,7 +74,7 @@ struct EntryOrder {
   /// Below 0 where the first value comes before the second, 0 where they are the same; nil where that cannot be told.
   private static func compare(
     _ code: Int64, _ bytes: Span<UInt8>, _ start: Int, _ other: Int64, _ others: Span<UInt8>, _ otherStart: Int,
-    isBinary: Bool
+    _ collation: Collation?
   ) -> Int? {
     let (rank, otherRank) = (rank(of: code), Self.rank(of: other))
     if rank != otherRank { return rank < otherRank ? -1 : 1 }
@@ -63,10 +82,19 @@ struct EntryOrder {
     case 0: return 0
     case 1: return compareNumbers(number(code, bytes, start), number(other, others, otherStart))
     default:
-      if rank == 2, !isBinary { return nil }
-      let (count, otherCount) = (Int((code &- 12) >> 1), Int((other &- 12) >> 1))
-      for index in 0..<min(count, otherCount) where bytes[start &+ index] != others[otherStart &+ index] {
-        return bytes[start &+ index] < others[otherStart &+ index] ? -1 : 1
+      var (count, otherCount) = (Int((code &- 12) >> 1), Int((other &- 12) >> 1))
+      guard let collation = rank == 2 ? collation : .binary else { return nil }
+      if collation == .rightTrimmed {
+        while count > 0, bytes[start &+ count &- 1] == 0x20 { count -= 1 }
+        while otherCount > 0, others[otherStart &+ otherCount &- 1] == 0x20 { otherCount -= 1 }
+      }
+      for index in 0..<min(count, otherCount) {
+        var (byte, otherByte) = (bytes[start &+ index], others[otherStart &+ index])
+        // NOCASE ends at a zero byte, and takes no account of what follows.
+        if collation == .noCase, byte == 0 || otherByte == 0 { return nil }
+        if byte == otherByte { continue }
+        if collation == .noCase { (byte, otherByte) = (lowercased(byte), lowercased(otherByte)) }
+        if byte != otherByte { return byte < otherByte ? -1 : 1 }
       }
       return count == otherCount ? 0 : count < otherCount ? -1 : 1
     }

@@ -49,6 +49,9 @@ struct IndexComparison {
         plans.append(plan)
       } else {
         report.uncompared.append(index.name)
+        // The order of its entries can be told all the same.
+        let columns = index.indexDefinition?.columns.map { order(of: $0, in: definition) }
+        if let columns { _ = try addEntries(of: Plan(entry: index, candidates: [], order: columns)) }
       }
     }
     guard !plans.isEmpty else { return }
@@ -76,12 +79,11 @@ struct IndexComparison {
     var columns: [Int] = []
     var order: [EntryOrder.Column] = []
     for column in definition.columns {
-      guard let name = column.name, let place = table.column(named: name), isStored(place, in: table) else { return nil }
+      guard let name = column.name, let place = table.column(named: name), isStored(place, in: table) else {
+        return nil
+      }
       columns.append(place)
-      order.append(
-        .init(
-          isBinary: isBinary(column.collation ?? table.columns[place].collation),
-          isDescending: column.isDescending && honoursDescending))
+      order.append(self.order(of: column, in: table))
     }
     return columns.isEmpty ? nil : Plan(entry: index, candidates: [columns], order: order)
   }
@@ -101,7 +103,7 @@ struct IndexComparison {
     guard !lists.isEmpty, lists.count == all.count(where: { $0.sql == nil }) else { return nil }
     let statement = SQLTokenizer.tokens(of: entry.sql ?? "")
     let isPlain = lists.count == 1 && !statement.contains { $0.isWord("collate") || $0.isWord("desc") }
-    let order = isPlain ? lists[0].map { _ in EntryOrder.Column(isBinary: true) } : nil
+    let order = isPlain ? lists[0].map { _ in EntryOrder.Column(collation: .binary) } : nil
     return Plan(entry: index, candidates: lists, order: order)
   }
 
@@ -109,7 +111,15 @@ struct IndexComparison {
     table.columns[column].generation != .virtual
   }
 
-  private func isBinary(_ collation: String?) -> Bool { collation.map { isSameName($0, "binary") } ?? true }
+  /// How a column of an index is ordered; of the text that an expression gives the collation is not known.
+  private func order(of column: IndexedColumn, in table: TableDefinition) -> EntryOrder.Column {
+    let place = column.name.flatMap { table.column(named: $0) }
+    let isKnown = column.collation != nil || place != nil
+    let name = column.collation ?? place.flatMap { table.columns[$0].collation }
+    return .init(
+      collation: isKnown ? EntryOrder.Collation(name, encoding: database.encoding) : nil,
+      isDescending: column.isDescending && honoursDescending)
+  }
 
   /// Files of schema formats below 4 take no account of DESC.
   private var honoursDescending: Bool { (database.header?.schemaFormat ?? 4) >= 4 }
@@ -162,7 +172,7 @@ struct IndexComparison {
       for column in lists[place].columns {
         if column == table.rowidAlias {
           hash.add(rowid)
-        } else if let field = fieldOf[column], field < fields.codes.count {
+        } else if let field = fieldOf[column], field < fields.count {
           hash.add(fields.codes[field], bytes, at: fields.starts[field])
         } else if let value = defaultValue(ofColumn: column, in: table) {
           hash.add(value)
@@ -225,9 +235,11 @@ struct IndexComparison {
   private mutating func addEntries(of plan: Plan) throws(FormatError) -> Found {
     var found = Found()
     let root = plan.entry.rootPage
-    let fieldCount = (plan.candidates.map(\.count).max() ?? 0) + 2
-    var order = plan.order.map(EntryOrder.init)
-    var last: (page: BTreePage, cell: Cell)?
+    let fieldCount = max(plan.candidates.map(\.count).max() ?? 0, plan.order?.count ?? 0) + 2
+    let order = plan.order.map(EntryOrder.init)
+    var previous = RecordFields()
+    // The page of the entry before; nil where that is not wholly on it, or where there is none.
+    var last: BTreePage?
     var lastPage: UInt32 = 0
     var walk = try BTreeWalk(database: database, root: root, isTable: false)
     while let place = try walk.nextCell() {
@@ -237,18 +249,19 @@ struct IndexComparison {
       }
       guard let cell = place.page.cell(at: place.index) else { continue }
       let bytes = place.page.bytes
-      if let last, let relation = order?.relation(
-        last.page.bytes.span, last.cell.localPayload, to: bytes.span, cell.localPayload), relation == .wrong
-      {
-        report.findings.note(.indexOrder, page: place.page.number, cell: place.index, root: root)
-      }
-      if order != nil { last = (place.page, cell) }
       found.entries &+= 1
       let isHere =
         fields.read(bytes.span, in: cell.localPayload, upTo: fieldCount) && fields.end <= cell.localPayload.upperBound
       if isHere {
         add(bytes.span, to: &found)
+        guard let order else { continue }
+        if let last, order.relation(last.bytes.span, previous, to: bytes.span, fields) == .wrong {
+          report.findings.note(.indexOrder, page: place.page.number, cell: place.index, root: root)
+        }
+        last = place.page
+        swap(&previous, &fields)
       } else {
+        last = nil
         var gathering = BTreeWalk(gatheringFrom: database, root: root)
         let payload = Array(try gathering.payload(of: cell, on: place.page, limit: cell.payloadLength))
         guard fields.read(payload.span, in: 0..<payload.count, upTo: fieldCount), fields.end <= payload.count else {
@@ -263,10 +276,10 @@ struct IndexComparison {
 
   @inline(__always)
   private func add(_ bytes: Span<UInt8>, to found: inout Found) {
-    if found.columns < 0 { found.columns = fields.codes.count - 1 }
-    if fields.codes.count - 1 != found.columns { found.isUniform = false }
+    if found.columns < 0 { found.columns = fields.count - 1 }
+    if fields.count - 1 != found.columns { found.isUniform = false }
     var hash = EntryHash()
-    for field in fields.codes.indices { hash.add(fields.codes[field], bytes, at: fields.starts[field]) }
+    for field in 0..<fields.count { hash.add(fields.codes[field], bytes, at: fields.starts[field]) }
     found.sum &+= hash.value
   }
 }
