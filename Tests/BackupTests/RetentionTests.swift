@@ -256,5 +256,6 @@ struct RetentionTests {
     let history = [before, after, snapshot("newest", daysAgo: 0)]
     #expect(kept(history, lastOne).contains(before.identifier) == isKept)
     if isKept { #expect(reasons(before.identifier, history, lastOne) == ["before-fall"]) }
+    #expect(reasons("after", history, lastOne) == [isKept ? "shows-fall" : "no-rule"])
   }
 }

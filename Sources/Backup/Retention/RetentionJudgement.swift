@@ -128,6 +128,8 @@ struct RetentionJudgement {
       for (identifier, falls) in fallen {
         guard let last = places[identifier], !history[last].isReleased else { continue }
         keep(last, because: .beforeFall(entities: falls.map(\.name).sorted(), in: history[place].identifier))
+        // Without the one that shows the fall the next pruning would know nothing of it.
+        keep(place, because: .showsFall(since: identifier))
       }
     }
   }

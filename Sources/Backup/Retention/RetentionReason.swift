@@ -38,6 +38,9 @@ public enum RetentionReason: Sendable, Hashable {
   /// It is the last one of before entities lost more than half of their records, as another one shows.
   case beforeFall(entities: [String], in: String)
 
+  /// It shows that entities lost more than half of the records that another one has, which is kept because of it.
+  case showsFall(since: String)
+
   /// What it is cannot be told, so that rules do not touch it.
   case unknown
 
@@ -75,6 +78,7 @@ public enum RetentionReason: Sendable, Hashable {
     case .onlyHere: "only-here"
     case .beforeQuarantine: "before-quarantine"
     case .beforeFall: "before-fall"
+    case .showsFall: "shows-fall"
     case .unknown: "unknown"
     case .datedInTheFuture: "dated-in-the-future"
     case .datedBeforeParent: "dated-before-its-parent"
@@ -103,6 +107,7 @@ public enum RetentionReason: Sendable, Hashable {
     case .beforeFall(let entities, let later):
       "the last one before \(Self.list(entities)) lost more than half of the records, in \(later): kept for "
         + "\(RetentionJudgement.daysAfterFall) days, or until it is released"
+    case .showsFall(let earlier): "it shows what was lost after \(earlier), which is kept because of that"
     case .unknown: "its manifest cannot be read, so that rules do not touch it"
     case .datedInTheFuture: "dated in the future: a clock is or was wrong"
     case .datedBeforeParent: "dated before the backup it builds on: a clock was wrong"
