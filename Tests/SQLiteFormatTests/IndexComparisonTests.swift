@@ -1,6 +1,7 @@
 import GRDB
 import SQLiteFormat
 import StoreFiles
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -75,8 +75,12 @@ struct BackupJob {
     do throws(BackupError) {
       return try pack(content, snapshot, examination, parent, check, isWhole: isWhole)
     } catch {
-      guard check.isDamaged else { throw error }
-      return .damaged(try check.outcome().examination)
+      // What could not be read as a database may be owed to damage that the check has not come to yet.
+      guard check.isDamaged || error.kind == .store else { throw error }
+      check.compare(.whole)
+      let found = try check.outcome().examination
+      guard found.verdict == .damaged else { throw error }
+      return .damaged(found)
     }
   }
 
