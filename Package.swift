@@ -175,7 +175,7 @@ let package = Package(
         "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
         "Migration", "RecoveryKit", "PageRecovery", "Backup", "Quarantine", "Lazaret", "RecordBrowsing", "HTTPServer",
         grdb,
-        systemPackage,
+        systemPackage, logging,
       ]),
     floor(
       "Commands",

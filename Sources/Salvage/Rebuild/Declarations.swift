@@ -53,9 +53,8 @@ struct Declarations {
       let lengths = sql.matches(of: /([A-Za-z]+) ?\(\d+(?:, ?\d+)?\)/).count {
         !["ZEROBLOB", "RANDOMBLOB"].contains($0.output.1.uppercased())
       }
-      let bytes = sql.utf8
-      let joined = zip(bytes, bytes.dropFirst()).count { $0 == ($1 == UInt8(ascii: "|") ? $1 : UInt8(ascii: "-")) }
-      return Int64(bytes.count { $0 == UInt8(ascii: "(") } - lengths + joined)
+      let operators = sql.matches(of: /\|\||->/).count
+      return Int64(sql.utf8.count { $0 == UInt8(ascii: "(") } - lengths + operators)
     }
   }
 

@@ -24,20 +24,20 @@ enum OwnWords {
     cannotopen canonical cantopen capacity capitalizedfirst carriedrenames carries carving case cases cast catalog
     catalogs catalogue catalogueunreadable cause causes cell cellcount cellcounts cellend cellinvalid cellpointerinvalid
     cells cellsoverlap cellstart census certain certainty chain chains chancecount chancematches chanceplaces chances
-    change changecounter changed changedplaces changes changing char character characters check checked checker checking
-    checkinterval checkpoint checkpointsequence checksswaps checksum child children choice choices choose chosen chunk
-    circle civil claimed claims classes clause cleantails clob clock close closed cloud coalesce code codes codeunits
-    collate collation collected column columncount columnmatching columnnames columnorder columns columnsleftout comes
-    comm command commit commitsbehindbreak committed committedframes committedpagecount common commondoubt companions
-    compare compared comparison comparisons compatible compiled compiledmappingmodel complaint complete completed
-    component composite compositeleaf compressed concernsdata concernsrecords condition conditions confidence
-    configuration conflict conflicts connection connections constraint constraintleftout constraints contact container
-    contains content contentbytes contentlength contents contentstart contested context continuation continue contradict
-    contradicted contradictedlog contradicting contradictingpages contradictions contradicts control convert converted
-    coordinator copied copiedcount copies copy copying core coredata coredatacode correct corrected corruption could
-    count counted countednumbers counter counters counting countings counts countsrecords covered crawl create created
-    creates creating creation creationfailed cross crossdevice current currentmodel currentversionname cursor damage
-    damaged damagedmetadata damagedpages damagedtables dangling danglinglink data database databaseerror
+    change changecounter changed changedplaces changedvalues changes changing char character characters check checked
+    checker checking checkinterval checkpoint checkpointsequence checksswaps checksum child children choice choices
+    choose chosen chunk circle civil claimed claims classes clause cleantails clob clock close closed cloud coalesce
+    code codes codeunits collate collation collected column columncount columnmatching columnnames columnorder columns
+    columnsleftout comes comm command commit commitsbehindbreak committed committedframes committedpagecount common
+    commondoubt companions compare compared comparison comparisons compatible compiled compiledmappingmodel complaint
+    complete completed component composite compositeleaf compressed concernsdata concernsrecords condition conditions
+    confidence configuration conflict conflicts connection connections constraint constraintleftout constraints contact
+    container contains content contentbytes contentlength contents contentstart contested context continuation continue
+    contradict contradicted contradictedlog contradicting contradictingpages contradictions contradicts control convert
+    converted coordinator copied copiedcount copies copy copying core coredata coredatacode correct corrected corruption
+    could count counted countednumbers counter counters counting countings counts countsrecords covered crawl create
+    created creates creating creation creationfailed cross crossdevice current currentmodel currentversionname cursor
+    damage damaged damagedmetadata damagedpages damagedtables dangling danglinglink data database databaseerror
     databaseofversion databasepages databases databasevalue dataend date dates dateshifthasseconds datesranked
     datesshifted dayofera dayofyear days dbmoved dead debug debugging decided decides decimal decision declarations
     declared declaredtype decrement decrypt decrypted decrypting deep deeper default defaultcachesize defaulted defaults
@@ -48,20 +48,20 @@ enum OwnWords {
     differences different differently differing differs digest digests digit digits direct directory directorynotempty
     dirtytails discard discarding disk diskquotaexceeded disputed distance distances distinct dividers dividerstarts
     doctype document does done donor donorremarks doub double doubling doubt doubtful doubtfulcount doubtfulreasons
-    doubtreason doubts doubtwords down download downloaded drift drop dropped droppedroot dropping duck duplicatevalues
-    each earlier earlierruns eighth elapsed elements else elsewhere embedded empty emptyindexes emptypages emptystore
-    encodedtext encoder encoding encodings encodingunknown encrypted encryption ended endeduncleanly ending
-    endofdatabase ends endsexactly enough entities entity entitycolumn entitycounts entityfields entityindexes
-    entitylayout entityname entitynumber entitynumbers entries entry entrypage environmentalerror equal errno error
-    escape estimate estimated evaluated event events every everything evidence evidencechanged evidencefault exact
-    examination examine examined examiner examining examples exchange exclusive exemptcount exemptvalues exist exists
-    expansion expansionnotzero expected expectednames expectedtables expects explain export exported exporting exports
-    expression expressions extended extends external externalbytes externaldata externalize facts failed failing fails
-    failure failures false farthest fate fates feff fence fetch fetchedproperty fewer fffd field fieldcount fieldcounts
-    fieldof fields file fileerror fileerrorkind fileexists filekind filename filenametoolong filepages filepath files
-    filesystem filetoolarge filetoolong filetooshort fill filled filling film filter find finding findings finds
-    findsdeleted fingerprint finish finished first firstblob firstbytes firstfreeblock firstfreelisttrunk firstkey
-    firstkeys firstpage firstpositive firstserialtype fits fitsmodel fitting flac flags flaws flippable flipped
+    doubtreason doubts doubtwords down download downloaded drift drop dropped droppedroot dropping dryrun duck
+    duplicatevalues each earlier earlierruns eighth elapsed elements else elsewhere embedded empty emptyindexes
+    emptypages emptystore encodedtext encoder encoding encodings encodingunknown encrypted encryption ended
+    endeduncleanly ending endofdatabase ends endsexactly enough entities entity entitycolumn entitycounts entityfields
+    entityindexes entitylayout entityname entitynumber entitynumbers entries entry entrypage environmentalerror equal
+    errno error escape estimate estimated evaluated event events every everything evidence evidencechanged evidencefault
+    exact examination examine examined examiner examining examples exchange exclusive exemptcount exemptvalues exist
+    exists expansion expansionnotzero expected expectednames expectedtables expects explain export exported exporting
+    exports expression expressions extended extends external externalbytes externaldata externalize facts failed failing
+    fails failure failures false farthest fate fates feff fence fetch fetchedproperty fewer fffd field fieldcount
+    fieldcounts fieldof fields file fileerror fileerrorkind fileexists filekind filename filenametoolong filepages
+    filepath files filesystem filetoolarge filetoolong filetooshort fill filled filling film filter find finding
+    findings finds findsdeleted fingerprint finish finished first firstblob firstbytes firstfreeblock firstfreelisttrunk
+    firstkey firstkeys firstpage firstpositive firstserialtype fits fitsmodel fitting flac flags flaws flippable flipped
     flippedkind flips floa float folder folders followers follows forecast foreign foreignfile foreignjournal foreignlog
     foreignmodel foreignrun foreigntables foreseen form format formatversion former found foundby foundbycontent
     foundcolumns founddamage foundtables four fraction fractions fragment fragmentation fragmentcountwrong fragmented
@@ -120,33 +120,33 @@ enum OwnWords {
     laidover large larger largereplaced largest largestrootpage largestrootwrong last lastframe lastkey lastkeys
     lastoftransaction lastpage lastrowid lastusedpage later laterformat latest layout layouts lazakit lazaret
     lazareterror lead leading leadingon leadingto leads leadsonto leaf leafbytes leafpayloadfraction learn least leave
-    leaves left leftchild leftcount leftout leftovers leftoverscode legacy length lengths lengthshift lengthsize lets
-    letter letters level levels library lies like likely limit limits line lineage lines lineseparator link linkcount
-    linked links linux list listed listing lists literal littleendian live local localend localpayload lock lockbytepage
-    lockbytes locked locking locks lockwholefile logbehinddatabase logbesideemptydatabase logcutoff logdone logframe
-    logframechecksumwrong logframedamaged logger logheader logheaderchecksumwrong logheaderdestroyed logheadertruncated
-    logindex logmagicwrong logmissingpages logpagesizediffers logpagesizeinvalid logpartialframe logstaleframes
-    loguncommittedframes logversionunknown long longcount longer longest longvalue look looked looking looks lookup
-    loser loss losses losswords lost lostbasis lostcellpointers lostisexact lostkeys lostkeysknown lostnumber lostpages
-    lostpointers lower lowercase lowercased lowest lowkeymaximum ltrim made magic magicmissing main maincount maindone
-    mainheader make makedirectory makeroom makes makesroomfor makeuuid malformed mandatory mandatorycolumn manifest
-    mantissa manual many mapped mapping mappingfile mappingmodel mappingmodelsource maps mark marked marks markup mask
-    master match matched matches matching material maximum maximumcolumns maximumcount maximumindexlocal maximumlocal
-    maximumpayloadfraction maximumtablelocal mayrebuild mean meaningless meanslinksareunsupported meant meanwhile
-    measure media meet member members memory memorybytes memorydatabase mended message metadata metrics microseconds
-    middle migratable migrate migrated migratedto migrates migrating migration migrationerror migrationfailed
-    migrationfailedcode migrationfailure migrationretries migrator mine minimumfields minimumlocal
-    minimumpayloadfraction misfits misplaced misplacedpage misplacedpages missed missing missingattributevalue
-    missingbookkeepingtable missingcolumn missingfiles missingindex missingjoincolumn missingjointable missingkeyrow
-    missingrelationship missingspatialindex missingtable missingtrigger missingvalue mixed mmap mode model modelbundle
-    modelcache modelchecksum models modelversion modified module moment moments month monthfrommarch mood more most
-    mostlyusual mount move moved movedcount moving mthd much multiple name named names namesake nametoolong nanoseconds
-    narrower natural need needed neededbytes needs needsrewriting neither never newer newest newmandatoryattribute
-    newmandatoryrelationship newstore next nextcell nextfour nextsuffixes nexttwo nfield nibbles ninstalling nocase node
-    nodes nofunction noise nolfs nolocks nomem nomemory nomodel nonce none nootherstore normal nospace
-    nosuchfileordirectory notadatabase notboolean notdirectory notdownloaded notdue note noted notedhashes notes
-    notfound nothing nothingfound nothingtoquarantine notice notmigratablecode notneeded notnoted notnull notpermitted
-    notregularfile notsalvaged notscrubbed notsupported notuuid noun nowhere nsautovacuumlevel
+    leaves leavessomething left leftchild leftcount leftout leftovers leftoverscode legacy length lengths lengthshift
+    lengthsize lets letter letters level levels library lies like likely limit limits line lineage lines lineseparator
+    link linkcount linked links linux list listed listing lists literal littleendian live local localend localpayload
+    lock lockbytepage lockbytes locked locking locks lockwholefile logbehinddatabase logbesideemptydatabase logcutoff
+    logdone logframe logframechecksumwrong logframedamaged logger logheader logheaderchecksumwrong logheaderdestroyed
+    logheadertruncated logindex logmagicwrong logmissingpages logpagesizediffers logpagesizeinvalid logpartialframe
+    logstaleframes loguncommittedframes logversionunknown long longcount longer longest longvalue look looked looking
+    looks lookup loser loss losses losswords lost lostbasis lostcellpointers lostisexact lostkeys lostkeysknown
+    lostnumber lostpages lostpointers lower lowercase lowercased lowest lowkeymaximum ltrim made magic magicmissing main
+    maincount maindone mainheader make makedirectory makeroom makes makesroomfor makeuuid malformed mandatory
+    mandatorycolumn manifest mantissa manual many mapped mapping mappingfile mappingmodel mappingmodelsource maps mark
+    marked marks markup mask master match matched matches matching material maximum maximumcolumns maximumcount
+    maximumindexlocal maximumlocal maximumpayloadfraction maximumtablelocal mayrebuild mean meaningless
+    meanslinksareunsupported meant meanwhile measure media meet member members memory memorybytes memorydatabase mended
+    message metadata metrics microseconds middle migratable migrate migrated migratedto migrates migrating migration
+    migrationerror migrationfailed migrationfailedcode migrationfailure migrationretries migrator mine minimumfields
+    minimumlocal minimumpayloadfraction misfits misplaced misplacedpage misplacedpages missed missing
+    missingattributevalue missingbookkeepingtable missingcolumn missingfiles missingindex missingjoincolumn
+    missingjointable missingkeyrow missingrelationship missingspatialindex missingtable missingtrigger missingvalue
+    mixed mmap mode model modelbundle modelcache modelchecksum models modelversion modified module moment moments month
+    monthfrommarch mood more most mostlyusual mount move moved movedcount moving mthd much multiple name named names
+    namesake nametoolong nanoseconds narrower natural need needed neededbytes needs needsrewriting neither never newer
+    newest newmandatoryattribute newmandatoryrelationship newstore next nextcell nextfour nextsuffixes nexttwo nfield
+    nibbles ninstalling nocase node nodes nofunction noise nolfs nolocks nomem nomemory nomodel nonce none nootherstore
+    normal nospace nosuchfileordirectory notadatabase notboolean notdirectory notdownloaded notdue note noted
+    notedhashes notes notfound nothing nothingfound nothingtoquarantine notice notmigratablecode notneeded notnoted
+    notnull notpermitted notregularfile notsalvaged notscrubbed notsupported notuuid noun nowhere nsautovacuumlevel
     nscoredatadatriggerinsertupdatedaffectedobjectvalue nscoredatadatriggerupdatedaffectedobjectvalue nscoredatanow
     nscoredatatriggerupdateaffectedobjectvalue nsentityomitsubentitycolumnindex nspersistenceframeworkversion
     nspersistencemaximumframeworkversion nsstoremodelversionchecksumkey nsstoremodelversionhashes
@@ -154,8 +154,8 @@ enum OwnWords {
     null number numbering numbers numeric numericindexes object objectid objectname observer occupied occupiedsize
     oddends oddtexts ofanyclass ofentrypages offer offragments offset offsetsize ofleaves often oggs older once ones
     oneway onlostpages only onpages open opened opener opening openingevent openings opens operatingsystem operation
-    options order ordercolumn ordercolumns ordered orderedcolumns orderednumbers orderedtexts orders origin original
-    originalpagecount originalpath originals orphan other otherbyte othercount otherdatabase otherdatabases
+    operators options order ordercolumn ordercolumns ordered orderedcolumns orderednumbers orderedtexts orders origin
+    original originalpagecount originalpath originals orphan other otherbyte othercount otherdatabase otherdatabases
     otherentityname otherentitynumber othergeneration othermodelcached othernames othernumbers othernumbersinrows
     otherobject otherorder otherparentnumber otherrank others otherstart otherthankit othertype otherwise ours outcome
     outdated outline outofmemory outoforder outofrange output outputexists outputisstore outputs outside outsidemodel
@@ -200,10 +200,10 @@ enum OwnWords {
     seam search searchesvalues second secondgain seconds secondsleft secondssince secondssincereferencedate secret
     sector sectors sectorsize security seed seekdata seekhole seems seen segment select selection self selinux send
     sense sent sentences separator seqno sequence serialized serialtypes serious serve service setaside setasidefile
-    setasidepath setting settled settlement settlingtime several severalowners severity shadow shadows shape shapes
-    share shared sharedmemory shares shift shifted short shortcount shorter shortest should show shown shrink shut side
-    sign signatures signs silent since single size sizeinfile sizes sizeselsewhere sizing slack slot slots smaller
-    software some something sort sorted sorter sorting sound soundrecords source sourcecolumn sourceorder
+    setasidepath setasiderows setting settled settlement settlingtime several severalowners severity shadow shadows
+    shape shapes share shared sharedmemory shares shift shifted short shortcount shorter shortest should show shown
+    shrink shut side sign signatures signs silent since single size sizeinfile sizes sizeselsewhere sizing slack slot
+    slots smaller software some something sort sorted sorter sorting sound soundrecords source sourcecolumn sourceorder
     sourceordercolumn sources space span spatial spatialindexes spatialindexlayout special spellings splitatcommas
     sqlcipher sqlcolumn sqlite sqlitecode sqliteversion sqliteversionname sqlname sqlreference sqlsummand sqltarget
     sqltext stack stage staged stale stalefirstpage stalelog stand standard standings stands standsforcause start starts
@@ -241,9 +241,9 @@ enum OwnWords {
     wasreplaced watch watched watchedcodes watchedstarts watchedvalues wave wayround webp weights went were what when
     whendamaged whenforeign whenincompatible whenmigrationfails whenmigrationloses whenrepairable whensalvagefails where
     wherefilelacks whether which while whole wholes whose wide widecount width widths will window windowcount
-    windowstart winner with within without withoutrowid word words work working works worst would wounds writable write
-    writeaheadlog writer writes writeversion writeversionunknown writing written writtenbysqlite wrong wrote xinfo
-    yearofera yields your yourself zauthor zauthorts zbundleid zbundleidts zchangetype zcolumns zcontextname
+    windowstart winner with within without withoutrowid word words wordswithkeys work working works worst would wounds
+    writable write writeaheadlog writer writes writeversion writeversionunknown writing written writtenbysqlite wrong
+    wrote xinfo yearofera yields your yourself zauthor zauthorts zbundleid zbundleidts zchangetype zcolumns zcontextname
     zcontextnamets zentity zentitypk zero zeroblob zeroed zeroedpages zeroends zeros zname zone zprocessid zprocessidts
     zquerygen zstd ztimestamp ztombstone ztransactionid
     """
