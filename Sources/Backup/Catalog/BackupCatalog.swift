@@ -17,6 +17,9 @@ public struct BackupCatalog: Sendable {
   /// The objects that belong to no backup, by name; other software, or a migration, may have put them there.
   public let strays: [BackupObject]
 
+  /// All that lies in the folder, of whichever store.
+  var all: [StoredBackup] { backups + others }
+
   private let byIdentifier: [BackupIdentifier: StoredBackup]
 
   /// Reads a place: names, sizes, manifests and proofs.
@@ -38,7 +41,7 @@ public struct BackupCatalog: Sendable {
     for (id, objects) in groups {
       let (own, others) = Self.sorted(objects, of: id)
       strays += others
-      if !own.isEmpty { found[id] = try Self.read(id, own, place, section) }
+      if !own.isEmpty { found[id] = try Self.readUnlessGone(id, own, place, section) }
     }
     // What a migration keeps does not say of which store it is; the others of the place do.
     let owner = place.owner
@@ -119,7 +122,7 @@ public struct BackupCatalog: Sendable {
   public func descendants(of id: BackupIdentifier) -> [StoredBackup] {
     var needed: Set<BackupIdentifier> = [id]
     // A child is newer than its parent, so that one pass from the oldest on finds all.
-    let all = (backups + others).sorted { $0.id > $1.id }
+    let all = all.sorted { $0.id > $1.id }
     for backup in all.reversed() {
       if let parent = backup.manifest?.parent, needed.contains(parent) { needed.insert(backup.id) }
     }
@@ -137,7 +140,32 @@ public struct BackupCatalog: Sendable {
   }
 
   private static let suffixes =
-    BackupManifest.File.Role.allCases.map(\.suffix) + [BackupManifest.suffix, BackupProof.suffix]
+    BackupManifest.File.Role.allCases.map(\.suffix) + [BackupManifest.suffix, BackupProof.suffix, releaseSuffix]
+
+  /// What the name of the note has behind the identifier by which a person has released a backup that a fall of records
+  /// kept.
+  static let releaseSuffix = ".released.json"
+
+  /// Reads a backup; nil where a pruning, or a person, has taken it away since the place was listed.
+  private static func readUnlessGone(
+    _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection
+  ) throws(BackupError) -> StoredBackup? {
+    do throws(BackupError) {
+      return try read(id, objects, place, section)
+    } catch {
+      guard error.fileError?.kind == .notFound else { throw error }
+      // What is left of it is listed as it is now.
+      let names = Set(try place.list(section).map(\.name))
+      let left = objects.filter { names.contains($0.name) }
+      if left.isEmpty || left.count == objects.count { return nil }
+      do throws(BackupError) {
+        return try read(id, left, place, section)
+      } catch {
+        guard error.fileError?.kind == .notFound else { throw error }
+        return nil
+      }
+    }
+  }
 
   private static func read(
     _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection
@@ -146,6 +174,12 @@ public struct BackupCatalog: Sendable {
     let sizes = Dictionary(objects.map { ($0.name, $0.bytes) }, uniquingKeysWith: { first, _ in first })
     if let bytes = try content("\(id)\(BackupProof.suffix)", sizes, limit: 1 << 20, place, section) {
       backup.proof = BackupProof(json: bytes, of: id)
+      if backup.proof == nil {
+        backup.warnings.append(
+          .init(
+            code: .proofUnreadable, words: "its proof is not what was written, and counts as none",
+            file: "\(id)\(BackupProof.suffix)"))
+      }
     }
     if let manifest = try originalManifest(id, objects, place, section) {
       backup.manifest = manifest
@@ -161,25 +195,34 @@ public struct BackupCatalog: Sendable {
       guard
         let bytes = try content("\(id)\(BackupManifest.suffix)", sizes, limit: BackupManifest.limit, place, section)
       else {
-        backup.problems.append(.init(code: .manifestUnreadable, words: "its manifest is too large to be one"))
+        backup.problems.append(
+          .init(
+            code: .manifestUnreadable, words: "its manifest is too large to be one",
+            file: "\(id)\(BackupManifest.suffix)"))
         return backup
       }
       backup.manifest = try BackupManifest(json: bytes, of: id)
     } catch {
       guard error.kind == .manifestUnreadable || error.kind == .manifestTooNew else { throw error }
-      backup.problems.append(.init(code: .manifestUnreadable, words: "its manifest cannot be read: \(error.detail)"))
+      backup.problems.append(
+        .init(
+          code: .manifestUnreadable, words: "its manifest cannot be read: \(error.detail)",
+          file: "\(id)\(BackupManifest.suffix)"))
     }
     for file in backup.manifest?.files ?? [] {
-      if let size = sizes[file.name] {
-        guard size != file.bytes else { continue }
-        backup.problems.append(
-          .init(
-            code: .fileSizeWrong, words: "\(file.name) has \(size) bytes, and the manifest says \(file.bytes)"))
-      } else {
-        backup.problems.append(.init(code: .fileMissing, words: "\(file.name) is missing"))
-      }
+      guard let problem = problem(of: file, size: sizes[file.name]) else { continue }
+      if file.role.isHelper { backup.warnings.append(problem) } else { backup.problems.append(problem) }
     }
     return backup
+  }
+
+  /// What a file's name and size tell against it.
+  private static func problem(of file: BackupManifest.File, size: Int64?) -> StoredBackup.Problem? {
+    guard let size else { return .init(code: .fileMissing, words: "\(file.name) is missing", file: file.name) }
+    guard size != file.bytes else { return nil }
+    return .init(
+      code: .fileSizeWrong, words: "\(file.name) has \(size) bytes, and the manifest says \(file.bytes)",
+      file: file.name)
   }
 
   /// A small object; nil where it is not there or is larger than it can be.

@@ -18,6 +18,9 @@ public struct StoredBackup: Sendable, Hashable {
       /// A file has another length than the manifest says.
       case fileSizeWrong = "file-size-wrong"
 
+      /// The proof cannot be read, or is not what was written: it counts as none.
+      case proofUnreadable = "proof-unreadable"
+
       /// The parent is not there.
       case parentMissing = "parent-missing"
 
@@ -30,6 +33,9 @@ public struct StoredBackup: Sendable, Hashable {
 
     /// The problem in plain words, one sentence without a full stop.
     public var words: String
+
+    /// The file that it is in, where it is in one.
+    public var file: String?
   }
 
   /// What it is called.
@@ -52,6 +58,12 @@ public struct StoredBackup: Sendable, Hashable {
 
   /// Why it is not whole; empty for one that is.
   public var problems: [Problem]
+
+  /// What is wrong with files that restoring does not need: the hashes of pages, the recovery kit, the proof.
+  public var warnings: [Problem] = []
+
+  /// Whether a person has said that no fall of records keeps it any more.
+  public var isReleased: Bool { objects.contains { $0.name == "\(id)\(BackupCatalog.releaseSuffix)" } }
 
   /// Whether nothing is lacking, as far as names, sizes and manifests tell.
   public var isWhole: Bool { problems.isEmpty }

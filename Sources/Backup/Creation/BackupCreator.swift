@@ -48,6 +48,8 @@ public struct BackupCreator: Sendable {
     let lock = try place.lock()
     defer { withExtendedLifetime(lock) {} }
     try place.removeUnfinished()
+    // The backup is worth more than a tidy trash: what cannot be moved on now, the next pruning moves.
+    try? BackupTrash(of: place, surroundings: surroundings).finishInterrupted()
     let catalog = try BackupCatalog(of: place)
     let id = try freeIdentifier(catalog)
     let temporary =

@@ -35,3 +35,12 @@ extension BackupJob {
     return manifest
   }
 }
+
+extension BackupManifest {
+  /// Takes down what the check beside the packing found.
+  mutating func note(_ outcome: StoreCheck.Outcome) {
+    let counted = outcome.examination.entities
+    entities = counted.isEmpty ? nil : counted.map { .init(name: $0.name, table: $0.table, rows: $0.rows) }
+    check.uncompared = outcome.uncompared.isEmpty ? nil : Array(outcome.uncompared.sorted().prefix(1000))
+  }
+}

@@ -98,8 +98,11 @@ public struct BackupManifest: Sendable, Hashable, Codable {
   /// The records of each entity, or the rows of each table; nil where they could not be counted.
   public var entities: [EntityCount]?
 
-  /// What the look at the store found while it was backed up.
+  /// What the check of the store found while it was backed up.
   public var check: Check
+
+  /// The entities whose records suddenly became few, or none; nil where there are none.
+  public var falls: [Fall]?
 
   /// The versions of everything that had a part in it.
   public var versions: Versions

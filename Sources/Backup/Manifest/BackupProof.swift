@@ -82,12 +82,19 @@ public struct BackupProof: Sendable, Hashable, Codable {
   /// What was found where it was not proven.
   public var problems: [Problem]
 
+  /// What was found in files that restoring does not need, such as the hashes of pages; nil where nothing was.
+  public var warnings: [Problem]?
+
+  /// The SHA-256 of the text as it is without this key, in hexadecimal digits; nil in proofs of earlier versions.
+  public var digest: String?
+
   /// When it last was restored and found right, in RFC 3339; kept where a later look went less far.
   public var lastRestored: String?
 
   /// A result.
   public init(
     id: BackupIdentifier, date: Timestamp, result: Result, depth: Depth, problems: [Problem] = [],
+    warnings: [Problem] = [],
     lastRestored: String? = nil
   ) {
     self.id = id
@@ -95,6 +102,7 @@ public struct BackupProof: Sendable, Hashable, Codable {
     self.result = result
     self.depth = depth
     self.problems = problems
+    self.warnings = warnings.isEmpty ? nil : warnings
     self.lastRestored = result == .proven && depth >= .restored ? date.rfc3339 : lastRestored
   }
 
@@ -107,11 +115,23 @@ public struct BackupProof: Sendable, Hashable, Codable {
     guard let proof = try? JSONDecoder().decode(BackupProof.self, from: Data(bytes)),
       proof.format == "lazaret-backup-proof", proof.version == 1, proof.id == id
     else { return nil }
+    if proof.digest != nil {
+      // Each byte counts: what cannot be written as it is read is not what was written.
+      guard (try? proof.json()) == bytes else { return nil }
+    }
     self = proof
+    digest = nil
   }
 
-  /// The proof as the JSON text that is written, with a final newline.
+  /// The proof as the JSON text that is written, with its own digest and a final newline.
   package func json() throws(BackupError) -> [UInt8] {
+    var proof = self
+    proof.digest = nil
+    proof.digest = FileDigest(of: try proof.text()).hexadecimal
+    return try proof.text()
+  }
+
+  private func text() throws(BackupError) -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     do {

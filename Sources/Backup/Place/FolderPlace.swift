@@ -139,8 +139,9 @@ extension FolderPlace {
     }
   }
 
-  /// Removes hidden files whose names end in `.unfinished`.
+  /// Removes hidden files whose names end in `.unfinished`, and the files of backups whose manifests are among them.
   public func removeUnfinished() throws(BackupError) {
+    try removeHalfBackups()
     do throws(FileError) {
       for section in BackupSection.allCases {
         let folder = folder(section)
@@ -152,6 +153,26 @@ extension FolderPlace {
       }
     } catch {
       throw BackupError(error)
+    }
+  }
+
+  /// Removes the files of backups that a killed run was giving their names: the manifest is still hidden.
+  private func removeHalfBackups() throws(BackupError) {
+    let entries: [FilePath.Component]
+    do throws(FileError) {
+      guard try fileSystem.status(of: path)?.kind == .directory else { return }
+      entries = try fileSystem.entries(of: path)
+    } catch {
+      throw BackupError(error)
+    }
+    let suffix = BackupManifest.suffix + FolderUpload.suffix
+    for name in entries.map(\.string) where name.hasPrefix(".") && name.hasSuffix(suffix) {
+      guard let id = BackupIdentifier(String(name.dropFirst().dropLast(suffix.count))),
+        !entries.contains(where: { $0.string == "\(id)\(BackupManifest.suffix)" })
+      else { continue }
+      for role in BackupManifest.File.Role.allCases where !role.isOriginal {
+        try delete("\(id)\(role.suffix)", in: .kept)
+      }
     }
   }
 

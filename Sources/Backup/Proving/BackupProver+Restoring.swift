@@ -11,7 +11,7 @@ extension BackupProver {
   /// Restores a backup into a private folder, and says what is wrong with it.
   func restored(
     _ backup: StoredBackup, _ manifest: BackupManifest, in catalog: BackupCatalog, _ options: Options,
-    _ progress: @escaping BackupProgress
+    _ progress: @escaping BackupProgress, _ found: inout Found
   ) throws(BackupError) -> [BackupProof.Problem] {
     let extraction = try BackupExtraction(
       backup.id, in: catalog, fileSystem: surroundings.fileSystem, progress: progress)
@@ -34,6 +34,7 @@ extension BackupProver {
       let result = try extraction.writeDatabase(to: store)
       problems += Self.problems(result)
       if problems.isEmpty { problems += try check(store, manifest, progress) }
+      if problems.isEmpty { found.warnings = try mended(found.warnings, of: manifest, in: catalog.place, from: store) }
     }
     problems += Self.problems(try extraction.checkExternalData())
     if problems.isEmpty, options.depth == .migrated, manifest.kind != .evidence, let model = options.model {

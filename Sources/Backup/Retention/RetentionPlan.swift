@@ -5,7 +5,9 @@ public import StoreFiles
 /// The rules are restic's. Beyond them, and whatever they say:
 ///
 /// - Only proven backups count. One that is not proven is kept where a rule would keep it, and takes no proven one's place.
-/// - The last proven one and the newest of all are kept.
+/// - A proven one takes the place of no other one that was verified further.
+/// - The last proven one of each depth and the newest of all are kept.
+/// - The last one of before an entity lost more than half of its records is kept for thirty days, unless it is released.
 /// - What a kept delta cannot be restored without is kept.
 /// - The last good one of before the store was quarantined is kept for thirty days.
 /// - Nothing is dropped because of a clock: what is dated in the future, or before the backup it builds on, is kept and not
@@ -57,7 +59,7 @@ public struct RetentionPlan: Sendable, Hashable {
     }
     let names = Set(others.map(\.identifier))
     var judgement = RetentionJudgement(
-      catalog.backups.map { RetentionSnapshot($0) } + others, policy: policy, now: now)
+      RetentionSnapshot.history(of: catalog.backups) + others, policy: policy, now: now)
     judgement.judge()
     decisions = judgement.decisions.filter { !names.contains($0.snapshot.identifier) }
     isClockTrusted = judgement.isClockTrusted

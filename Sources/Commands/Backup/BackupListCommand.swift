@@ -7,9 +7,10 @@ struct BackupListCommand: ParsableCommand {
     commandName: "list", abstract: "Lists backups, newest first, with what is known of each.",
     discussion: """
       A backup that lacks a file, or whose parent is missing, is listed as broken. Exits with 2 where one is. What a \
-      migration has kept of a store is listed as an original. Where it holds records that the migration removed, the list \
-      says how many, and how to release it: pruning keeps it until then. Each store has backups of its own; the list gives \
-      its path in the home. One that moved within the home keeps its backups, and the list says so. Of a store that is named, the list says which \
+      migration has kept of a store is listed as an original. A file that restoring does not need is a warning. Where it \
+      holds records that the migration removed, the list says how many, and how to release it: pruning keeps it until \
+      then. Each store has backups of its own; the list gives its path in the home. One that moved within the home keeps \
+      its backups, and the list says so. Of a store that is named, the list says which \
       backups are of one that was at its place at another time, such as before a salvage.
 
       \(ExitStatus.help)
@@ -79,6 +80,16 @@ struct BackupListCommand: ParsableCommand {
     for (_, backup) in all where !backup.problems.isEmpty {
       text += "\(backup.id): " + backup.problems.map { printable($0.words) }.joined(separator: "; ") + "\n"
     }
+    for (_, backup) in all where !backup.warnings.isEmpty {
+      text += "\(backup.id): warning: " + backup.warnings.map { printable($0.words) }.joined(separator: "; ") + "\n"
+    }
+    for (place, backup) in all {
+      // Told until it is released, or has been in the list for as long as it is kept.
+      guard let last = backup.manifest?.falls?.first?.backup, Self.days(from: backup.id.date, to: now) < 30,
+        all.contains(where: { $0.place.path == place.path && $0.backup.id == last && !$0.backup.isReleased })
+      else { continue }
+      text += "\(backup.id): records became few\n" + FallText(backup, home).text
+    }
     for (_, backup) in all {
       guard let exclusion = scope.flatMap({ backup.exclusion(from: $0) }) else { continue }
       text += "\(backup.id): \(exclusion.words).\n"
@@ -91,6 +102,10 @@ struct BackupListCommand: ParsableCommand {
     if store != nil, let words = all.first?.place.movedWords { text += words }
     text += "\nHome: \(home.words)\n"
     Terminal.standardOutput.write(text)
+  }
+
+  private static func days(from date: Timestamp, to now: Timestamp) -> Int64 {
+    (now.secondsSince1970 &- date.secondsSince1970) / 86400
   }
 
   /// A time span in the largest unit that fits.
