@@ -214,10 +214,10 @@ struct CheckedBackupTests {
     for name in [".Hidden.sqlite", "App.sqlite"] {
       try scene.folder.write(try scene.bytes(scene.store), to: "Stores/\(name)")
       let store = scene.folder.appending("Stores/\(name)")
-      _ = try scene.creator().create(store, in: FolderPlace(home: home, store: store, in: FileSystem()))
+      _ = try scene.creator().create(store, in: FolderPlace(home.appending("Backups").appending(store.stem ?? "")))
     }
     try FileSystem().makeDirectory(home.appending("Backups/.other"))
-    let places = try FolderPlace.all(home: home, in: FileSystem())
+    let places = try BackupPlaces(home: home, surroundings: .still()).all()
     #expect(places.compactMap(\.path.lastComponent?.string).sorted() == [".Hidden", "App"])
   }
 }
