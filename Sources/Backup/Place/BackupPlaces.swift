@@ -59,7 +59,9 @@ public struct BackupPlaces: Sendable {
       if let owner { places.append(FolderPlace(folder.path, of: owner, in: fileSystem)) }
       let survey = try PlaceSurvey(folder.path, owner: owner, in: fileSystem)
       let views = try self.views(of: survey, folders, home, isNoted: owner != nil)
-      if views.isEmpty, owner == nil { places.append(FolderPlace(folder.path, in: fileSystem)) }
+      // A hidden folder in which nothing is of ours is none of ours.
+      let isOurs = !folder.name.hasPrefix(".") || !survey.groups.isEmpty
+      if views.isEmpty, owner == nil, isOurs { places.append(FolderPlace(folder.path, in: fileSystem)) }
       places += views
     }
     return places
