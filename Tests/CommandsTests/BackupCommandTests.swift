@@ -139,6 +139,59 @@ struct BackupCommandTests {
     #expect(evidence.output.contains("\"apart\"") && evidence.output.contains("\"evidence\""))
   }
 
+  @Test func aDamagedPageIsToldAndTheGoodBackupStays() throws {
+    let desk = try Desk()
+    let store = desk.folder.appending("Plain.sqlite").string
+    let script = """
+      CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT); CREATE INDEX i ON t (b);
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+      INSERT INTO t SELECT i, hex(zeroblob(40)) || i FROM n;
+      """
+    #expect(try ChildProcess.run("sqlite3", [store, script], in: desk.folder.path).status == 0)
+    #expect(try desk.lazaret("backup", "create", store, "--home", "Kept").status == 0)
+    var bytes = try FileSystem().contents(of: FilePath(store), limit: 1 << 28)
+    let leaf = try #require(stride(from: 4096, to: bytes.count, by: 4096).first { bytes[$0] == 13 })
+    for index in leaf..<(leaf + 4096) { bytes[index] = 0 }
+    try FileSystem().writeAtomically(bytes, to: FilePath(store), replacing: true)
+    let created = try desk.lazaret("backup", "create", store, "--home", "Kept")
+    #expect(created.status == 2 && created.output.contains("apart from the good backups"), "\(created.output)")
+    for _ in 0..<2 {
+      let pruned = try desk.lazaret("backup", "prune", "--keep-last", "1", "--trash-days", "0", "--home", "Kept")
+      #expect(pruned.status == 0, "\(pruned.output)\(pruned.errors)")
+    }
+    let restored = try desk.lazaret("backup", "restore", "--home", "Kept", "--to", "Good.sqlite")
+    #expect(restored.status == 0, "\(restored.output)\(restored.errors)")
+    let sound = try ChildProcess.run(
+      "sqlite3", ["Good.sqlite", "PRAGMA integrity_check; SELECT count(*) FROM t"], in: desk.folder.path)
+    #expect(sound.output == "ok\n2000\n")
+  }
+
+  @Test func aFallOfRecordsIsToldAndReleased() throws {
+    let desk = try Desk()
+    let store = desk.folder.appending("Plain.sqlite").string
+    func run(_ script: String) throws {
+      #expect(try ChildProcess.run("sqlite3", [store, script], in: desk.folder.path).status == 0)
+    }
+    try run("CREATE TABLE t (a INTEGER PRIMARY KEY); INSERT INTO t VALUES (1), (2), (3), (4), (5)")
+    #expect(try desk.lazaret("backup", "create", store, "--home", "Kept").status == 0)
+    let id = try #require(
+      try backups(try desk.lazaret("backup", "list", "--home", "Kept", "--json").output).first?["id"] as? String)
+    try run("DELETE FROM t WHERE a > 2")
+    let created = try desk.lazaret("backup", "create", store, "--home", "Kept")
+    #expect(created.status == 0)
+    #expect(created.output.contains("t has 2 records, and had 5 in \(id)."), "\(created.output)")
+    #expect(created.output.contains("lazaret backup release \(id)"), "\(created.output)")
+    #expect(
+      try desk.lazaret("backup", "list", "--home", "Kept").output.contains("t has 2 records, and had 5 in \(id)."))
+    let pruned = try desk.lazaret("backup", "prune", "--keep-last", "1", "--home", "Kept", "--json")
+    #expect(pruned.output.contains("\"before-fall\""), "\(pruned.output)")
+    let released = try desk.lazaret("backup", "release", id, "--home", "Kept")
+    #expect(released.status == 0 && released.output.contains("is released"), "\(released.output)\(released.errors)")
+    #expect(try !desk.lazaret("backup", "list", "--home", "Kept").output.contains("and had 5"))
+    let again = try desk.lazaret("backup", "prune", "--keep-last", "1", "--home", "Kept")
+    #expect(again.output.contains("1 dropped into the trash"), "\(again.output)")
+  }
+
   @Test func aKillAtAnyMomentLeavesWhatWasThere() throws {
     let desk = try Desk()
     let store = try desk.makeOldStore()

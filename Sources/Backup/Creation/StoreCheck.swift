@@ -6,8 +6,10 @@ import SQLiteFormat
 import StoreFiles
 import Synchronization
 
-/// The check of a store that is being backed up, on a thread of its own beside the packing: every page, the records of each
-/// entity, and the entries of indexes against the rows of their tables. The recovery kit is made on the same thread.
+/// The check of a store that is being backed up, on a thread of its own beside the packing.
+///
+/// It looks at every page, counts the records of each entity, and compares the entries of indexes with the rows of their
+/// tables. The recovery kit is made on the same thread.
 final class StoreCheck: Sendable {
   /// Which indexes are compared with the rows of their tables.
   enum Scope: Sendable {

@@ -240,38 +240,42 @@ struct IndexComparison {
     var previous = RecordFields()
     // The page of the entry before; nil where that is not wholly on it, or where there is none.
     var last: BTreePage?
-    var lastPage: UInt32 = 0
     var walk = try BTreeWalk(database: database, root: root, isTable: false)
-    while let place = try walk.nextCell() {
-      if place.page.number != lastPage {
-        try advance()
-        lastPage = place.page.number
-      }
-      guard let cell = place.page.cell(at: place.index) else { continue }
-      let bytes = place.page.bytes
-      found.entries &+= 1
-      let isHere =
-        fields.read(bytes.span, in: cell.localPayload, upTo: fieldCount) && fields.end <= cell.localPayload.upperBound
-      if isHere {
-        add(bytes.span, to: &found)
-        guard let order else { continue }
-        if let last, order.relation(last.bytes.span, previous, to: bytes.span, fields) == .wrong {
-          report.findings.note(.indexOrder, page: place.page.number, cell: place.index, root: root)
-        }
-        last = place.page
-        swap(&previous, &fields)
-      } else {
-        last = nil
-        var gathering = BTreeWalk(gatheringFrom: database, root: root)
-        let payload = Array(try gathering.payload(of: cell, on: place.page, limit: cell.payloadLength))
-        guard fields.read(payload.span, in: 0..<payload.count, upTo: fieldCount), fields.end <= payload.count else {
-          report.findings.note(.recordMalformed, page: place.page.number, cell: place.index, root: root)
+    while let (page, cells) = try walk.nextRun() {
+      try advance()
+      for index in cells {
+        guard let cell = page.cell(at: index) else { continue }
+        found.entries &+= 1
+        guard fields.read(page.bytes.span, in: cell.localPayload, upTo: fieldCount),
+          fields.end <= cell.localPayload.upperBound
+        else {
+          last = nil
+          try addLong(cell, index, on: page, root, fieldCount, to: &found)
           continue
         }
-        add(payload.span, to: &found)
+        add(page.bytes.span, to: &found)
+        guard let order else { continue }
+        if let last, order.relation(last.bytes.span, previous, to: page.bytes.span, fields) == .wrong {
+          report.findings.note(.indexOrder, page: page.number, cell: index, root: root)
+        }
+        if last?.number != page.number { last = page }
+        swap(&previous, &fields)
       }
     }
     return found
+  }
+
+  /// Adds an entry that goes on behind its page.
+  private mutating func addLong(
+    _ cell: Cell, _ index: Int, on page: BTreePage, _ root: UInt32, _ fieldCount: Int, to found: inout Found
+  ) throws(FormatError) {
+    var gathering = BTreeWalk(gatheringFrom: database, root: root)
+    let payload = Array(try gathering.payload(of: cell, on: page, limit: cell.payloadLength))
+    guard fields.read(payload.span, in: 0..<payload.count, upTo: fieldCount), fields.end <= payload.count else {
+      report.findings.note(.recordMalformed, page: page.number, cell: index, root: root)
+      return
+    }
+    add(payload.span, to: &found)
   }
 
   @inline(__always)
