@@ -17,6 +17,9 @@ public enum BackupErrorKind: String, FailureKind {
   /// A manifest is none, is damaged, or contradicts itself.
   case manifestUnreadable = "backup-manifest-unreadable"
 
+  /// A manifest is not what was written.
+  case manifestChanged = "backup-manifest-changed"
+
   /// A manifest is of a later version than this software knows.
   case manifestTooNew = "backup-manifest-too-new"
 
@@ -66,6 +69,7 @@ public enum BackupErrorKind: String, FailureKind {
     case .ambiguous: "Name the store with --of."
     case .nothingToBackUp: "Check the path."
     case .manifestUnreadable: "The files beside it are not affected: gunzip opens those that end in .gz."
+    case .manifestChanged: "Use another backup, or unpack its files with gunzip."
     case .manifestTooNew: "Use a newer version of this software."
     case .damaged: "Use another backup, or none."
     case .chainBroken: "Restore an earlier backup, or put the missing one back."

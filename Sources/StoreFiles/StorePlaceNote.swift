@@ -78,8 +78,10 @@ public struct StorePlaceNote: Sendable, Hashable, Codable {
   /// The largest note that is read, in bytes.
   package static let limit = 1 << 20
 
-  /// Reads a note; nil where it is none, or of a later version.
+  /// Reads a note; nil where it is none, is not what was written, or is of a later version.
   package init?(json bytes: [UInt8]) {
+    // Notes of earlier versions have no digest.
+    guard DigestedText.verdict(bytes) != .changed else { return nil }
     // What it says cannot be told then: the backups in the folder tell of which store they are.
     guard bytes.count <= Self.limit, let note = try? JSONDecoder().decode(StorePlaceNote.self, from: Data(bytes)),
       note.format == Self.formatName, note.version == Self.currentVersion, note.path.path != nil,
@@ -88,12 +90,12 @@ public struct StorePlaceNote: Sendable, Hashable, Codable {
     self = note
   }
 
-  /// The note as the JSON text that is written, with a final newline.
+  /// The note as the JSON text that is written, with its own digest and a final newline.
   package func json() throws(FileError) -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     do {
-      return [UInt8](try encoder.encode(self)) + [UInt8(ascii: "\n")]
+      return DigestedText.adding(to: [UInt8](try encoder.encode(self)) + [UInt8(ascii: "\n")])
     } catch {
       throw FileError(
         .other, operation: "note the store of the backups", path: nil, detail: "the note cannot be written as JSON",

@@ -263,14 +263,18 @@ struct BackupJob {
 
   /// Gives all files their names, the manifest last.
   ///
-  /// The manifest is on the disk before the first of them has its name: what a killed run leaves is known by it, and removed
-  /// by the next backup.
+  /// A copy of the manifest goes to the end of the file that has the database, or the pages that changed. The manifest is on
+  /// the disk before the first file has its name: what a killed run leaves is known by it, and removed by the next backup.
   private func commit(_ manifest: inout BackupManifest, _ uploads: [any BackupUpload]) throws(BackupError) {
     manifest.files.sort { $0.name < $1.name }
-    for upload in uploads { try upload.finish() }
+    manifest.chooseCarrier()
     let json = try manifest.json()
     // What is written is what can be read, or it is not written at all.
-    _ = try BackupManifest(json: json, of: id)
+    manifest = try BackupManifest(json: json, of: id)
+    if let name = manifest.carrier?.name, let upload = uploads.first(where: { $0.name == name }) {
+      try upload.append(ManifestCopy.members(of: json)[...])
+    }
+    for upload in uploads { try upload.finish() }
     let head = try place.begin("\(id)\(BackupManifest.suffix)")
     try head.append(json[...])
     try head.finish()

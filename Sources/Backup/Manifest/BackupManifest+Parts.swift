@@ -162,10 +162,10 @@ extension BackupManifest {
     /// Its name, in the folder of the manifest.
     public var name: String
 
-    /// Its size in bytes.
+    /// Its size in bytes, without a copy of the manifest behind its blocks.
     public var bytes: Int64
 
-    /// The SHA-256 of the file as it lies there, in hexadecimal digits.
+    /// The SHA-256 of these bytes, in hexadecimal digits; empty where it was never known.
     public var sha256: String
 
     /// The sizes of its gzip members in bytes, in order; nil for a file that is not packed.
@@ -176,6 +176,9 @@ extension BackupManifest {
     /// What it unpacks to; nil for a file that is not packed, and for the database of a full backup, whose content is the
     /// manifest's.
     public var content: Content?
+
+    /// Whether a copy of the manifest stands behind its blocks; nil where none does.
+    public var carriesManifest: Bool?
 
     /// A file by its facts.
     public init(role: Role, name: String, bytes: Int64, sha256: String, members: [Int]? = nil, content: Content? = nil)

@@ -85,6 +85,10 @@ public struct BackupProof: Sendable, Hashable, Codable {
   /// What was found in files that restoring does not need, such as the hashes of pages; nil where nothing was.
   public var warnings: [Problem]?
 
+  /// The digest of the manifest that this is the proof of: the manifest's own, or the SHA-256 of its text where it has none;
+  /// nil in proofs of earlier versions, and for an original.
+  public var manifest: String?
+
   /// The SHA-256 of the text as it is without this key, in hexadecimal digits; nil in proofs of earlier versions.
   public var digest: String?
 
@@ -94,8 +98,7 @@ public struct BackupProof: Sendable, Hashable, Codable {
   /// A result.
   public init(
     id: BackupIdentifier, date: Timestamp, result: Result, depth: Depth, problems: [Problem] = [],
-    warnings: [Problem] = [],
-    lastRestored: String? = nil
+    warnings: [Problem] = [], lastRestored: String? = nil, manifest: String? = nil
   ) {
     self.id = id
     self.date = date.rfc3339
@@ -103,6 +106,7 @@ public struct BackupProof: Sendable, Hashable, Codable {
     self.depth = depth
     self.problems = problems
     self.warnings = warnings.isEmpty ? nil : warnings
+    self.manifest = manifest
     self.lastRestored = result == .proven && depth >= .restored ? date.rfc3339 : lastRestored
   }
 
@@ -115,9 +119,12 @@ public struct BackupProof: Sendable, Hashable, Codable {
     guard let proof = try? JSONDecoder().decode(BackupProof.self, from: Data(bytes)),
       proof.format == "lazaret-backup-proof", proof.version == 1, proof.id == id
     else { return nil }
-    if proof.digest != nil {
-      // Each byte counts: what cannot be written as it is read is not what was written.
-      guard (try? proof.json()) == bytes else { return nil }
+    switch DigestedText.verdict(bytes) {
+    case .right: break
+    case .changed: return nil
+    case .none:
+      // Each byte counts: what an earlier version wrote has no digest, and no key that is not known.
+      guard proof.digest == nil, (try? proof.text()) == bytes else { return nil }
     }
     self = proof
     digest = nil
@@ -127,8 +134,7 @@ public struct BackupProof: Sendable, Hashable, Codable {
   package func json() throws(BackupError) -> [UInt8] {
     var proof = self
     proof.digest = nil
-    proof.digest = FileDigest(of: try proof.text()).hexadecimal
-    return try proof.text()
+    return DigestedText.adding(to: try proof.text())
   }
 
   private func text() throws(BackupError) -> [UInt8] {

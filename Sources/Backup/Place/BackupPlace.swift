@@ -29,6 +29,9 @@ public protocol BackupPlace: Sendable {
   /// Removes an object; no error where there is none.
   func delete(_ name: String, in section: BackupSection) throws(BackupError)
 
+  /// The names of the objects of the kept section that are being written, or were when a process ended.
+  func unfinished() throws(BackupError) -> [String]
+
   /// Removes what processes that are gone were writing.
   ///
   /// The caller holds the lock.
@@ -39,6 +42,9 @@ public protocol BackupPlace: Sendable {
 }
 
 extension BackupPlace {
+  /// None: what is being written cannot be seen.
+  public func unfinished() throws(BackupError) -> [String] { [] }
+
   /// No store in particular.
   public var owner: PlaceOwner? { nil }
 }

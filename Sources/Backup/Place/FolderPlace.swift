@@ -139,6 +139,18 @@ extension FolderPlace {
     }
   }
 
+  /// The names that hidden files whose names end in `.unfinished` will get.
+  public func unfinished() throws(BackupError) -> [String] {
+    do throws(FileError) {
+      guard try fileSystem.status(of: path)?.kind == .directory else { return [] }
+      return try fileSystem.entries(of: path).map(\.string)
+        .filter { $0.hasPrefix(".") && $0.hasSuffix(FolderUpload.suffix) }
+        .map { String($0.dropFirst().dropLast(FolderUpload.suffix.count)) }
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
   /// Removes hidden files whose names end in `.unfinished`, and the files of backups whose manifests are among them.
   public func removeUnfinished() throws(BackupError) {
     try removeHalfBackups()

@@ -44,7 +44,7 @@ public struct PlaceOwner: Sendable, Hashable {
   ///
   /// - Parameter manifest: what its manifest says; nil where there is none that can be read.
   func owns(_ id: BackupIdentifier, _ manifest: BackupManifest?) -> Bool {
-    guard let manifest, manifest.kind != .original else { return unnamed.contains(id) }
+    guard let manifest, !manifest.namesNoStore else { return unnamed.contains(id) }
     // Paths are compared byte by byte, as file systems do; texts would not tell composed letters from others.
     if let path = manifest.store.relativePath { return path.path.map { relativePaths.contains($0) } ?? false }
     return manifest.store.path.path.map { absolutePaths.contains($0) } ?? false

@@ -56,10 +56,12 @@ struct PlaceSurvey {
     }
     found.sort { $0.0 > $1.0 }
     for (id, manifest, _) in found {
-      if let manifest, manifest.kind != .original { add(id, manifest) }
+      if let manifest, !manifest.namesNoStore { add(id, manifest) }
     }
     for (id, manifest, section) in found where manifest?.kind == .original { addOriginal(id, place.folder(section)) }
-    for (id, manifest, _) in found where manifest == nil { addUnknown(id) }
+    for (id, manifest, _) in found where manifest?.kind != .original && manifest?.namesNoStore != false {
+      addUnknown(id)
+    }
     groups.sort { $0.newest > $1.newest }
   }
 

@@ -34,7 +34,10 @@ extension BackupProver {
       let result = try extraction.writeDatabase(to: store)
       problems += Self.problems(result)
       if problems.isEmpty { problems += try check(store, manifest, progress) }
-      if problems.isEmpty { found.warnings = try mended(found.warnings, of: manifest, in: catalog.place, from: store) }
+      if problems.isEmpty {
+        found.warnings = try mended(found.warnings, of: manifest, in: catalog.place, from: store)
+        found.manifest = try writeAnew(backup, in: catalog.place, from: store)
+      }
     }
     problems += Self.problems(try extraction.checkExternalData())
     if problems.isEmpty, options.depth == .migrated, manifest.kind != .evidence, let model = options.model {

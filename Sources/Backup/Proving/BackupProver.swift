@@ -99,7 +99,9 @@ public struct BackupProver: Sendable {
       BackupProof(
         id: backup.id, date: surroundings.now(), result: result, depth: depth, problems: found.problems,
         warnings: found.warnings + backup.warnings.filter { $0.code == .proofUnreadable }.map { .init($0) },
-        lastRestored: backup.proof?.lastRestored)
+        // What was restored by a manifest that nothing speaks for is restored anew.
+        lastRestored: backup.isUnverified ? nil : backup.proof?.lastRestored,
+        manifest: found.manifest ?? backup.manifestDigest)
     }
     guard let manifest = backup.manifest, backup.isWhole else {
       return proof(.failed, .files, Found(problems: backup.problems.map { .init($0) }))
@@ -112,6 +114,7 @@ public struct BackupProver: Sendable {
     do throws(BackupError) {
       // Of an original there are no digests to compare with.
       var found = manifest.kind == .original ? Found() : try look(at: manifest, catalog.place, watched)
+      found.warnings += try mendedManifest(of: backup, in: catalog.place, found)
       if options.depth == .files, manifest.kind != .original {
         return proof(found.problems.isEmpty ? .proven : .failed, .files, found)
       }
@@ -141,7 +144,7 @@ public struct BackupProver: Sendable {
     let problems = found.problems + found.warnings
     return BackupProof(
       id: manifest.id, date: surroundings.now(), result: problems.isEmpty ? .proven : .failed, depth: .files,
-      problems: problems)
+      problems: problems, manifest: manifest.digest)
   }
 
   /// What is wrong with the files of a backup.
@@ -149,6 +152,8 @@ public struct BackupProver: Sendable {
     var problems: [BackupProof.Problem] = []
     /// In files that restoring does not need.
     var warnings: [BackupProof.Problem] = []
+    /// The digest of the manifest that was written anew; nil where none was.
+    var manifest: String?
   }
 
   /// Reads every file of a backup, and compares it with its manifest.
@@ -192,9 +197,10 @@ public struct BackupProver: Sendable {
       var problem: BackupProof.Problem?
       if !damaged.isEmpty {
         problem = .damaged(damaged, file.name)
-      } else if digest.hexadecimal != file.sha256 {
+      } else if !file.sha256.isEmpty, digest.hexadecimal != file.sha256 {
         problem = .init(code: "file-damaged", words: "\(file.name) is not what was written", file: file.name)
       }
+      if problem == nil, let warning = try copyWarning(file, of: manifest, in: place) { result.warnings.append(warning) }
       guard let problem else { continue }
       if file.role.isHelper { result.warnings.append(problem) } else { result.problems.append(problem) }
     }

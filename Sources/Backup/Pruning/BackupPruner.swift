@@ -92,7 +92,7 @@ public struct BackupPruner: Sendable {
           guard !found.problems.isEmpty else { continue }
           let proof = BackupProof(
             id: backup.id, date: now, result: .failed, depth: .files, problems: found.problems,
-            lastRestored: backup.proof?.lastRestored)
+            lastRestored: backup.proof?.lastRestored, manifest: backup.manifestDigest)
           try place.replace("\(backup.id)\(BackupProof.suffix)", with: try proof.json(), in: .kept)
           failed.append(backup.id)
           isSound = false

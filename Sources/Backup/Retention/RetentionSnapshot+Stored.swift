@@ -3,14 +3,14 @@ extension RetentionSnapshot {
   ///
   /// One that is not whole counts as failed: it takes no good one's place, and goes when the rules would not keep it.
   package init(_ backup: StoredBackup) {
-    let isUnreadable = backup.problems.contains { $0.code == .manifestUnreadable }
+    let isUnreadable = backup.problems.contains { [.manifestUnreadable, .manifestChanged].contains($0.code) }
     let proof: Proof =
       if !backup.isWhole {
         .failed
       } else {
         switch backup.proof?.result {
         case nil: .unproven
-        case .proven: .proven
+        case .proven: backup.isUnverified ? .unproven : .proven
         case .failed: .failed
         case .inconclusive: .inconclusive
         }
