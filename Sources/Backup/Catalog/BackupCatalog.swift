@@ -195,6 +195,8 @@ public struct BackupCatalog: Sendable {
     for file in backup.manifest?.files ?? [] {
       let copy = file.carriesManifest == true ? ManifestCopy.length(of: backup.manifestLength) : 0
       guard let problem = problem(of: file, size: sizes[file.name], copy: Int64(copy)) else { continue }
+      // What is left of a copy stands behind the blocks still.
+      if backup.manifest?.rebuilt == true, let size = sizes[file.name], size >= file.bytes { continue }
       let isHelper = file.role.isHelper || problem.code == .manifestCopyDamaged
       if isHelper { backup.warnings.append(problem) } else { backup.problems.append(problem) }
     }

@@ -43,6 +43,16 @@ public struct FolderPlace: BackupPlace {
     return folder(section).appending(component)
   }
 
+  /// Whether a note of the store lies there that is none, or is not what was written: it counts as none.
+  public func hasUnreadableNote() throws(BackupError) -> Bool {
+    do throws(FileError) {
+      guard try fileSystem.status(of: path.appending(StorePlaceNote.name)) != nil else { return false }
+      return try StorePlaceNote.read(in: path, fileSystem) == nil
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
   /// Whether a text can be the name of an object: nothing that leads elsewhere, nothing hidden.
   package static func isName(_ name: String) -> Bool {
     guard let first = name.utf8.first, first != UInt8(ascii: "."), name.utf8.count <= 200 else { return false }

@@ -200,8 +200,10 @@ public struct BackupProver: Sendable {
       } else if !file.sha256.isEmpty, digest.hexadecimal != file.sha256 {
         problem = .init(code: "file-damaged", words: "\(file.name) is not what was written", file: file.name)
       }
-      if problem == nil, let warning = try copyWarning(file, of: manifest, in: place) { result.warnings.append(warning) }
-      guard let problem else { continue }
+      guard let problem else {
+        if let warning = try copyWarning(file, of: manifest, in: place) { result.warnings.append(warning) }
+        continue
+      }
       if file.role.isHelper { result.warnings.append(problem) } else { result.problems.append(problem) }
     }
     return result

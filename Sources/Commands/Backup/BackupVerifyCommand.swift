@@ -11,8 +11,8 @@ struct BackupVerifyCommand: ParsableCommand {
       checks its pages and indexes and counts its records. The result is kept beside the backup. With a model the restored \
       store is migrated to its current version too. Those proven longest ago come first.
 
-      Damage is named with its file. Hashes of pages and recovery kits, which restoring does not need, are made anew where \
-      they are damaged. A backup that another process removes meanwhile is left out.
+      Damage is named with its file. Hashes of pages, recovery kits and manifests that have a copy are made anew where they \
+      are damaged. A backup that another process removes meanwhile is left out.
 
       Exits with 2 where a backup fails, or nothing certain can be said.
 
@@ -58,6 +58,8 @@ struct BackupVerifyCommand: ParsableCommand {
 
   fileprivate struct Report: Encodable {
     var backups: [Result] = []
+    /// What is wrong in folders of backups, apart from the backups.
+    var warnings: [BackupProof.Problem] = []
     var proven = 0
     var failed = 0
     var inconclusive = 0
@@ -80,6 +82,7 @@ struct BackupVerifyCommand: ParsableCommand {
       let backups = Backups(home: home.path)
       let source = ChosenBackups(home: home, of: of?.path)
       var report = Report()
+      for place in try source.places() where try place.hasUnreadableNote() { report.warn(of: place) }
       for (place, backup) in try chosen(backups, source) {
         if let deadline = options.deadline, ContinuousClock.now > deadline {
           report.notReached += 1
@@ -137,6 +140,13 @@ struct BackupVerifyCommand: ParsableCommand {
 }
 
 extension BackupVerifyCommand.Report {
+  fileprivate mutating func warn(of place: FolderPlace) {
+    let folder = printable(place.path.lastComponent?.string ?? "")
+    let words = "store.json of \(folder) is not what was written, and counts as none; the next backup writes it anew"
+    guard !warnings.contains(where: { $0.words == words }) else { return }
+    warnings.append(.init(code: "note-unreadable", words: words, file: "store.json"))
+  }
+
   fileprivate mutating func add(_ proof: BackupProof, _ place: FolderPlace) {
     backups.append(
       .init(
@@ -153,7 +163,8 @@ extension BackupVerifyCommand.Report {
     if backups.isEmpty, notReached == 0, removedMeanwhile == 0 {
       return "No backup lies in the home: \(home.words). \(ChosenHome.another)\n"
     }
-    var text = "\(proven) proven, \(failed) failed, \(inconclusive) inconclusive"
+    var text = warnings.map { "warning: \($0.words)\n" }.joined()
+    text += "\(proven) proven, \(failed) failed, \(inconclusive) inconclusive"
     if removedMeanwhile > 0 { text += ", \(removedMeanwhile) removed meanwhile by another process" }
     if notReached > 0 { text += ", \(notReached) not reached in time" }
     return text + "\n"
