@@ -330,7 +330,7 @@ def bits_flipped_in_all_files_of_a_chain_are_named_and_cost_a_block(folder, chec
             check(isBlock, f"{cell}: what is no block stops restoring", outcome)
             lost += 1
             damaged = sum(
-                len(problem.get("blocks") or []) for one in verified.data["backups"] if one["id"] == name[:len(newest)]
+                len(problem.get("blocks") or []) for one in verified.data["backups"] if one["id"] == name.split(".")[0]
                 for problem in one["problems"] if problem.get("file") == name)
             check(damaged <= 1, f"{cell}: {damaged} blocks are damaged", verified)
             outcome, now = restored(home, folder / "Out.sqlite", newest, "--salvage")

@@ -90,6 +90,16 @@ extension FolderPlace {
     }
   }
 
+  /// Whether a file of that name is there.
+  public func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool {
+    let file = try file(name, in: section)
+    do throws(FileError) {
+      return try fileSystem.status(of: file, followingLinks: false) != nil
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
   /// Reads a part of a file.
   public func read(
     _ name: String, in section: BackupSection, at offset: Int64, length: Int

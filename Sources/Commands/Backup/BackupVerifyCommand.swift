@@ -83,14 +83,14 @@ struct BackupVerifyCommand: ParsableCommand {
       let source = ChosenBackups(home: home, of: of?.path)
       var report = Report()
       for place in try source.places() where try place.hasUnreadableNote() { report.warn(of: place) }
-      for (place, backup) in try chosen(backups, source) {
+      for (place, catalog, backup) in try chosen(backups, source) {
         if let deadline = options.deadline, ContinuousClock.now > deadline {
           report.notReached += 1
           continue
         }
         let proof: BackupProof
         do throws(BackupError) {
-          proof = try backups.prove(backup.id, in: place, options)
+          proof = try backups.prove(backup.id, in: catalog, options)
         } catch {
           line.clear()
           // A backup that was asked for by its name has to be there.
@@ -112,23 +112,25 @@ struct BackupVerifyCommand: ParsableCommand {
   }
 
   /// The backups to prove, those proven longest ago first.
-  private func chosen(_ backups: Backups, _ source: ChosenBackups) throws -> [(FolderPlace, StoredBackup)] {
-    let places = try source.places()
-    var all: [(FolderPlace, StoredBackup)] = []
-    for place in places { all += try BackupCatalog(of: place).backups.map { (place, $0) } }
+  private func chosen(
+    _ backups: Backups, _ source: ChosenBackups
+  ) throws -> [(FolderPlace, BackupCatalog, StoredBackup)] {
+    var all: [(place: FolderPlace, catalog: BackupCatalog, backup: StoredBackup)] = []
+    for place in try source.places() {
+      let catalog = try BackupCatalog(of: place)
+      all += catalog.backups.map { (place, catalog, $0) }
+    }
     if let id = id.flatMap({ BackupIdentifier($0) }) {
-      all = all.filter { $0.1.id == id }
+      all = all.filter { $0.backup.id == id }
       // Tells what is not there, or is there twice.
       if all.isEmpty || all.count > 1 {
         let found = try source.home.finding(backup: id) { try backups.find(id) }
         if all.isEmpty { throw BackupError.ofOtherStore(found.backup) }
       }
     }
-    let order = BackupProver.order(all.map(\.1))
-    var rest = all
-    return order.compactMap { backup in
-      rest.firstIndex { $0.1 == backup }.map { rest.remove(at: $0) }
-    }
+    let order = BackupProver.order(all.map(\.backup))
+    var places = Dictionary(grouping: all.indices) { all[$0].backup }
+    return order.compactMap { backup in places[backup]?.popLast().map { all[$0] } }
   }
 
   private static func text(_ proof: BackupProof, _ place: FolderPlace) -> String {
