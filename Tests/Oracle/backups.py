@@ -171,6 +171,7 @@ def restored(home, out, *more):
     """What restoring gives: its outcome, and the state of the store that it made."""
     for part in out.parent.glob(out.name + "*"):
         part.unlink()
+    shutil.rmtree(out.parent / f".{out.stem}_SUPPORT", ignore_errors=True)
     outcome = lazaret("backup", "restore", *more, "--home", home, "--to", out, "--json")
     return outcome, state(out) if out.exists() else None
 
@@ -363,7 +364,6 @@ def manifests_that_are_lost_or_edited_cost_what_they_said_and_nothing_else(folde
             data = folder / ".Out_SUPPORT" / "_EXTERNAL_DATA"
             count = len(list(data.iterdir())) if data.is_dir() else 0
             check(count == 2 * (sorted(states).index(id_) + 1), f"{cell}: {count} large values come back", outcome)
-            shutil.rmtree(folder / ".Out_SUPPORT", ignore_errors=True)
 
     all_restore("sound")
     for id_ in states:
@@ -404,7 +404,6 @@ def manifests_that_are_lost_or_edited_cost_what_they_said_and_nothing_else(folde
         check(outcome.code == 0, f"both {cell}: the next backup", outcome)
         _, now = restored(home, folder / "Out.sqlite")
         check(now == state(store), f"both {cell}: the next backup does not restore")
-        shutil.rmtree(folder / ".Out_SUPPORT", ignore_errors=True)
         restore_place(kept, pristine)
 
 
