@@ -198,6 +198,33 @@ struct ManifestTests {
     }
   }
 
+  @Test("Evidence that has lost both manifests comes back as it was, and is never pruned nor taken for the newest")
+  func rebuiltEvidence() throws {
+    let scene = try BackupScene(rows: 4000)
+    let good = try scene.back(up: 0)
+    var bytes = try scene.bytes(scene.store)
+    bytes.replaceSubrange(4096 * 5..<4096 * 6, with: [UInt8](repeating: 0, count: 4096))
+    try scene.folder.write(bytes, to: "Stores/App.sqlite")
+    let evidence = try scene.back(up: 1)
+    #expect(evidence.isApart && evidence.manifest?.kind == .evidence)
+    let file = try #require(evidence.manifest?.carrier)
+    #expect(file.role == .evidenceMain)
+    let packed = try scene.bytes(scene.placePath.appending(file.name))
+    try scene.folder.write(Array(packed[..<Int(file.bytes)]), to: "Backups/App/\(file.name)")
+    try FileSystem().unlink(scene.placePath.appending("\(evidence.id).json"))
+    let found = try BackupCatalog(of: scene.place).backup(evidence.id)
+    #expect(found.manifestSource == .rebuilt && found.isUnverified && !found.isProvenGood)
+    #expect(try BackupRestorer(of: scene.place, surroundings: .still()).choice().backup.id == good.id)
+    for _ in 0..<2 {
+      let report = try BackupPruner(of: scene.place, surroundings: .still(at: "2026-11-22T10:00:00Z"))
+        .prune(RetentionPolicy(last: .number(1)))
+      #expect(Set(report.plan.kept.map(\.id)) == [good.id, evidence.id])
+      #expect(try prover(scene).prove(evidence.id, in: scene.place).result == .failed)
+    }
+    _ = try scene.extract(evidence.id, to: "Evidence.sqlite")
+    #expect(try scene.bytes(scene.folder.appending("Evidence.sqlite")) == bytes)
+  }
+
   @Test("A manifest of an earlier version is accepted, counts as unverified until it is verified, and is held to that")
   func earlier() throws {
     let (scene, full, _) = try chain()
