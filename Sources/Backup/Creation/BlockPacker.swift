@@ -6,6 +6,9 @@ struct BlockPacker {
   let job: BackupJob
   let snapshot: StoreSnapshot
 
+  /// The check beside the packing, which ends it where the store is damaged; nil for evidence.
+  let check: StoreCheck?
+
   /// How many blocks are worked on at once.
   ///
   /// Two of them keep memory small; one leaves a processor to the app that has the store open.
@@ -52,6 +55,7 @@ struct BlockPacker {
           hashes: pageSize.map { PageHash.hashes(of: bytes, pageSize: $0) } ?? [])
       }
     } deliver: { (index, block) throws(BackupError) in
+      try check?.stopUselessWork()
       content.add(block.content)
       if !block.content.isEmpty { blocks.append(block.digest) }
       whole.add(block.member)

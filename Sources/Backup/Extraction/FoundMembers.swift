@@ -32,7 +32,7 @@ final class FoundMembers: Sendable {
     while true {
       // Each piece has the beginning of the next, so that no header is cut in two.
       let bytes = try place.read(name, in: section, at: offset, length: length + GzipMember.headerLength)
-      for start in starts(in: bytes, before: length) {
+      for start in GzipMember.starts(in: bytes, before: length) {
         guard let header = GzipMember.Header(bytes[start...]) else { continue }
         if (result[header.number]?.count ?? 0) < limit {
           result[header.number, default: []].append(offset + Int64(start))
@@ -41,17 +41,5 @@ final class FoundMembers: Sendable {
       if bytes.count <= length { return result }
       offset += Int64(length)
     }
-  }
-
-  /// Where the magic of a gzip member stands.
-  private static func starts(in bytes: [UInt8], before end: Int) -> [Int] {
-    var starts: [Int] = []
-    let span = bytes.span
-    var index = 0
-    while index < min(end, span.count - 1) {
-      if span[index] == 0x1f, span[index + 1] == 0x8b { starts.append(index) }
-      index += 1
-    }
-    return starts
   }
 }

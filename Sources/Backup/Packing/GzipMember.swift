@@ -63,4 +63,16 @@ enum GzipMember {
       else { return nil }
     }
   }
+
+  /// Where the magic of a gzip member stands.
+  static func starts(in bytes: [UInt8], before end: Int) -> [Int] {
+    var starts: [Int] = []
+    let span = bytes.span
+    var index = 0
+    while index < min(end, span.count - 1) {
+      if span[index] == 0x1f, span[index + 1] == 0x8b { starts.append(index) }
+      index += 1
+    }
+    return starts
+  }
 }

@@ -6,8 +6,14 @@ public protocol BackupPlace: Sendable {
   /// Where it is, for people.
   var location: String { get }
 
+  /// The store whose backups are meant; nil where all that lies there is of one.
+  var owner: PlaceOwner? { get }
+
   /// The objects of a section, by name; what is still being written is not among them.
   func list(_ section: BackupSection) throws(BackupError) -> [BackupObject]
+
+  /// Whether an object of that name is there.
+  func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool
 
   /// The bytes of a range, cut off at the end of the object.
   ///
@@ -26,6 +32,9 @@ public protocol BackupPlace: Sendable {
   /// Removes an object; no error where there is none.
   func delete(_ name: String, in section: BackupSection) throws(BackupError)
 
+  /// The names of the objects of the kept section that are being written, or were when a process ended.
+  func unfinished() throws(BackupError) -> [String]
+
   /// Removes what processes that are gone were writing.
   ///
   /// The caller holds the lock.
@@ -33,6 +42,19 @@ public protocol BackupPlace: Sendable {
 
   /// Takes the lock that a process holds while it changes the place; it is held as long as the value lives.
   func lock() throws(BackupError) -> any BackupPlaceLock
+}
+
+extension BackupPlace {
+  /// None: what is being written cannot be seen.
+  public func unfinished() throws(BackupError) -> [String] { [] }
+
+  /// Whether the list has an object of that name.
+  public func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool {
+    try list(section).contains { $0.name == name }
+  }
+
+  /// No store in particular.
+  public var owner: PlaceOwner? { nil }
 }
 
 /// A part of a place.
