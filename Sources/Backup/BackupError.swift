@@ -35,6 +35,9 @@ public enum BackupErrorKind: String, FailureKind {
   /// Data could not be packed.
   case packing = "backup-packing"
 
+  /// Files are packed, or are to be packed, in a way that this build does not have.
+  case compressionUnavailable = "compression-unavailable"
+
   /// A request that makes no sense, such as a level that does not exist.
   case request = "backup-request"
 
@@ -69,6 +72,8 @@ public enum BackupErrorKind: String, FailureKind {
     case .nameTaken: "Choose another name, or move what is there out of the way."
     case .verificationFailed: "Check the disk; the backup is kept, and is never taken for a good one."
     case .packing: "Please report this, with what you did."
+    case .compressionUnavailable:
+      "Use the command lazaret, which has it, or a build with libzstd; any zstd -d opens the files that end in .zst."
     case .request: "See: lazaret backup list"
     case .store: "Look at the store with: lazaret inspect"
     case .otherGeneration: "Use a backup from before, or name this one with --trust-backup."

@@ -19,7 +19,7 @@ extension Backups {
     guard examination.verdict != .missing, examination.verdict != .damaged, examination.isReadable else { return nil }
     var request = BackupRequest()
     request.reason = reason
-    request.level = policy.level
+    (request.compression, request.level) = policy.usablePacking
     request.appVersion = appVersion
     return try create(store.main, request)
   }

@@ -125,7 +125,11 @@ public struct BackupCatalog: Sendable {
   }
 
   private static let suffixes =
-    BackupManifest.File.Role.allCases.map(\.suffix) + [BackupManifest.suffix, BackupProof.suffix]
+    Set(
+      BackupManifest.File.Role.allCases.flatMap { role in
+        BackupCompression.allCases.map { role.suffix(packedBy: $0) }
+      }
+    ).sorted() + [BackupManifest.suffix, BackupProof.suffix]
 
   private static func read(
     _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection

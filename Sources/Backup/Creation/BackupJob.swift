@@ -136,7 +136,10 @@ struct BackupJob {
       guard manifest.depth < request.chainLimit else { return nil }
       // All of its ancestors have to be good, as far as is known.
       let chain = try catalog.chain(of: backup.id)
-      return chain.contains { $0.proof?.result == .failed } ? nil : backup
+      if chain.contains(where: { $0.proof?.result == .failed }) { return nil }
+      // What this process cannot unpack it could not verify either.
+      let isReadable = chain.allSatisfy { $0.manifest?.files.allSatisfy(\.packing.isAvailable) ?? false }
+      return isReadable ? backup : nil
     }
     return nil
   }
@@ -193,6 +196,7 @@ struct BackupJob {
   /// Gives all files their names, and writes the manifest last.
   private func commit(_ manifest: inout BackupManifest, _ uploads: [any BackupUpload]) throws(BackupError) {
     manifest.files.sort { $0.name < $1.name }
+    if manifest.files.contains(where: { $0.packing != .gzip }) { manifest.version = BackupManifest.newestVersion }
     for upload in uploads { try upload.finish() }
     let json = try manifest.json()
     // What is written is what can be read, or it is not written at all.

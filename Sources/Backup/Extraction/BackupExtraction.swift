@@ -151,7 +151,7 @@ package struct BackupExtraction: Sendable {
     _ packed: BackupManifest.File, of manifest: BackupManifest,
     deliver: (Int, [UInt8]?) throws(BackupError) -> Void
   ) throws(BackupError) -> [Int] {
-    guard let reader = MemberReader(packed, of: manifest, in: place, section) else { return [] }
+    guard let reader = try MemberReader(packed, of: manifest, in: place, section) else { return [] }
     var damaged: [Int] = []
     let total = reader.content.bytes
     try BlockPipeline.run(count: reader.blockCount, threads: BlockPacker.threads(isInUse: false)) {

@@ -1,4 +1,3 @@
-import Archives
 import StoreFiles
 
 /// Reads the packed file of a backup block by block, and knows which blocks are damaged.
@@ -14,11 +13,17 @@ struct MemberReader: Sendable {
   /// Where members are that are not in their places.
   private let found: FoundMembers
 
-  init?(_ file: BackupManifest.File, of manifest: BackupManifest, in place: any BackupPlace, _ section: BackupSection) {
+  /// A reader of a file of a backup; nil for one that is not packed.
+  ///
+  /// - Throws: `compression-unavailable`.
+  init?(
+    _ file: BackupManifest.File, of manifest: BackupManifest, in place: any BackupPlace, _ section: BackupSection
+  ) throws(BackupError) {
     guard let members = file.members, let content = file.content ?? manifest.database else { return nil }
+    try file.packing.requireAvailable(to: "unpack the backup", file: file.name)
     self.place = place
     self.section = section
-    found = FoundMembers(in: file.name, of: place, section)
+    found = FoundMembers(in: file.name, packedBy: file.packing, of: place, section)
     self.file = file
     self.content = content
     var offsets: [Int64] = []
@@ -32,6 +37,18 @@ struct MemberReader: Sendable {
 
   /// The number of blocks; none for empty content.
   var blockCount: Int { content.blocks.count }
+
+  /// The bytes behind the last member, which are for other programs; fewer where the file is cut off.
+  func closing() throws(BackupError) -> [UInt8] {
+    let length = file.packing.closingLength(members: offsets.count)
+    guard length > 0 else { return [] }
+    do throws(BackupError) {
+      return try place.read(file.name, in: section, at: file.bytes - length, length: Int(length))
+    } catch {
+      guard error.fileError?.kind == .notFound else { throw error }
+      return []
+    }
+  }
 
   /// The bytes that a block unpacks to.
   func length(of block: Int) -> Int {
@@ -68,7 +85,7 @@ struct MemberReader: Sendable {
   /// Unpacks a member; nil where it is not what was packed.
   func unpack(_ member: [UInt8], _ block: Int) -> [UInt8]? {
     guard content.blocks.indices.contains(block),
-      let bytes = Inflate.unpack(member: member, count: length(of: block)),
+      let bytes = file.packing.unpack(member: member, count: length(of: block)),
       FileDigest(of: bytes).hexadecimal == content.blocks[block]
     else { return nil }
     return bytes

@@ -128,7 +128,14 @@ extension BackupManifest {
         }
       }
 
-      /// What the name of such a file has behind the identifier.
+      /// What the name of such a file has behind the identifier, where it is packed in a way, or not at all.
+      func suffix(packedBy compression: BackupCompression) -> String {
+        let gzip = BackupCompression.gzip.fileEnding
+        guard compression != .gzip, suffix.hasSuffix(gzip) else { return suffix }
+        return suffix.dropLast(gzip.utf8.count) + compression.fileEnding
+      }
+
+      /// What the name of such a file has behind the identifier, packed with gzip where it is packed.
       public var suffix: String {
         switch self {
         case .database, .evidenceMain: ".sqlite.gz"
@@ -153,6 +160,9 @@ extension BackupManifest {
     /// What it holds.
     public var role: Role
 
+    /// How it is packed; nil for gzip, and for a file that is not packed.
+    public var compression: BackupCompression?
+
     /// Its name, in the folder of the manifest.
     public var name: String
 
@@ -162,7 +172,13 @@ extension BackupManifest {
     /// The SHA-256 of the file as it lies there, in hexadecimal digits.
     public var sha256: String
 
-    /// The sizes of its gzip members in bytes, in order; nil for a file that is not packed.
+    /// How it is packed, where it is.
+    var packing: BackupCompression {
+      get { compression ?? .gzip }
+      set { compression = newValue == .gzip ? nil : newValue }
+    }
+
+    /// The sizes of its members in bytes, in order; nil for a file that is not packed.
     ///
     /// Each unpacks to a block of 1 MiB, the last one to what is left.
     public var members: [Int]?

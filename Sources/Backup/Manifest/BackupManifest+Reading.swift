@@ -26,10 +26,10 @@ extension BackupManifest {
       throw .unreadable(id, "it is not the manifest of a backup")
     }
     guard head.format == Self.formatName else { throw .unreadable(id, "it is not the manifest of a backup") }
-    guard head.version == Self.currentVersion else {
+    guard (1...Self.newestVersion).contains(head.version) else {
       throw BackupError(
         .manifestTooNew, operation: "read the manifest of backup \(id)",
-        detail: "it is of version \(head.version), and this software knows version \(Self.currentVersion)")
+        detail: "it is of version \(head.version), and this software knows version \(Self.newestVersion)")
     }
     do {
       manifest = try decoder.decode(BackupManifest.self, from: Data(bytes))
@@ -85,7 +85,9 @@ extension BackupManifest {
   private var pageHashes: File? { file(.pageHashes) }
 
   private func contradiction(in file: File) -> String? {
-    guard file.name == "\(id)\(file.role.suffix)" else { return "it names a file that is not its own" }
+    guard file.name == "\(id)\(file.role.suffix(packedBy: file.packing))" else {
+      return "it names a file that is not its own"
+    }
     guard file.bytes >= 0, file.sha256.isDigest else { return "size or digest of a file cannot be" }
     guard !file.role.isOriginal else { return "it names a file that no manifest is written for" }
     guard [.pageHashes, .recoveryKit, .database].contains(file.role) || file.content != nil else {
@@ -103,17 +105,17 @@ extension BackupManifest {
     let count = content.bytes / length + (content.bytes % length == 0 ? 0 : 1)
     guard Int64(content.blocks.count) == count else { return "it does not have a digest for each block" }
     guard let members else { return "it does not say where its blocks are" }
-    // An empty content has one member, so that the file is a gzip file.
+    // An empty content has one member, so that other programs open the file.
     guard Int64(members.count) == max(1, count), members.allSatisfy({ (18...Self.longestMember).contains($0) }) else {
       return "it does not say where each block is"
     }
-    let total = members.reduce(Int64(0)) { $0 + Int64($1) }
-    let bytes = (file ?? self.file(kind == .full ? .database : .delta))?.bytes
-    guard total == bytes else { return "its blocks do not fill its file" }
+    let file = file ?? self.file(kind == .full ? .database : .delta)
+    let total = members.reduce(file?.packing.closingLength(members: members.count) ?? 0) { $0 + Int64($1) }
+    guard total == file?.bytes else { return "its blocks do not fill its file" }
     return nil
   }
 
-  /// The longest gzip member of a block: data that cannot be packed grows by some bytes for each 64 KiB, and a header.
+  /// The longest member of a block: data that cannot be packed grows by some bytes for each 64 KiB, and a header.
   static let longestMember = blockLength + 65536
 
   private func contradiction(database: Content) -> String? {

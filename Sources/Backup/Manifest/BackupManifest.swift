@@ -41,16 +41,19 @@ public struct BackupManifest: Sendable, Hashable, Codable {
   /// The name of the format.
   public static let formatName = "lazaret-backup-manifest"
 
-  /// The version of the format that this software writes.
+  /// The version of the format that this software writes where earlier versions of it can read what the manifest is of.
   public static let currentVersion = 1
 
-  /// The bytes of a block, and so of what one gzip member unpacks to.
+  /// The newest version of the format: that of backups which earlier versions of this software cannot read.
+  public static let newestVersion = 2
+
+  /// The bytes of a block, and so of what one member unpacks to.
   public static let blockLength = 1 << 20
 
   /// The name of the format: always `lazaret-backup-manifest`.
   public var format: String = BackupManifest.formatName
 
-  /// The version of the format: 1.
+  /// The version of the format: 1, or 2 where a file is not packed with gzip.
   public var version: Int = BackupManifest.currentVersion
 
   /// What the backup is called.

@@ -75,7 +75,9 @@ extension BackupPolicy {
       if let number, !(1...1_000_000).contains(number) { return "\(name) must be from 1 to 1000000, or null for never" }
     }
     guard (0...36500).contains(trashDays) else { return "trashDays must be from 0 to 36500" }
-    guard [1, 6, 9].contains(level) else { return "level must be 1, 6 or 9" }
+    guard compression.has(level: level) else {
+      return "level must be \(compression.levelWords)" + (compression == .gzip ? "" : " for \(compression.rawValue)")
+    }
     return nil
   }
 

@@ -125,14 +125,14 @@ public struct BackupProver: Sendable {
     for file in manifest.files {
       var digest = RunningDigest()
       var damaged: [Int] = []
-      if let reader = MemberReader(file, of: manifest, in: place, .kept), let members = file.members {
+      if let reader = try MemberReader(file, of: manifest, in: place, .kept), let members = file.members {
         try BlockPipeline.run(count: members.count, threads: BlockPacker.threads(isInUse: isInUse)) {
           () throws(BackupError) -> ((Int) throws(BackupError) -> (member: [UInt8], isGood: Bool)) in
           { (block) throws(BackupError) -> (member: [UInt8], isGood: Bool) in
             guard let member = try reader.member(block) else { return ([], false) }
             // The digest of the file says that these are the bytes that were made; here, that they unpack.
-            if isFresh { return (member, Deflate.unpacks(member: member, count: reader.length(of: block))) }
-            if reader.blockCount == 0 { return (member, Inflate.unpack(member: member, count: 0) != nil) }
+            if isFresh { return (member, file.packing.unpacks(member: member, count: reader.length(of: block))) }
+            if reader.blockCount == 0 { return (member, file.packing.unpack(member: member, count: 0) != nil) }
             return (member, reader.unpack(member, block) != nil)
           }
         } deliver: { (block, read) throws(BackupError) in
@@ -141,6 +141,7 @@ public struct BackupProver: Sendable {
           if !read.isGood { damaged.append(block) }
           try advance(progress, done, total)
         }
+        digest.add(try reader.closing())
       } else {
         var offset: Int64 = 0
         while offset < file.bytes {

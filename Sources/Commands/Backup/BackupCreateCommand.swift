@@ -5,7 +5,7 @@ import Lazaret
 struct BackupCreateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "create", abstract: "Backs a store up while it goes on being used.",
-    usage: "lazaret backup create <store> [--home <dir>] [--level <n>] [--full] [<options>]",
+    usage: "lazaret backup create <store> [--home <dir>] [--compression <format>] [--level <n>] [--full] [<options>]",
     discussion: """
       Takes one consistent state of the store, with what is in its write-ahead log and its large values. Writers are not \
       kept waiting, and nothing beside the store is touched. Where few pages changed since the last backup only those are \
@@ -25,8 +25,12 @@ struct BackupCreateCommand: ParsableCommand {
 
   @OptionGroup var home: HomeOptions
 
-  @Option(help: ArgumentHelp("How hard to pack: 1, 6 or 9.", valueName: "n"))
-  var level = 6
+  @Option(help: ArgumentHelp("How to pack: gzip or zstd.", valueName: "format"))
+  var compression = BackupCompression.gzip
+
+  @Option(
+    help: ArgumentHelp("How hard to pack: 1, 6 or 9, usually 6; for zstd 1 to 19, usually 3.", valueName: "n"))
+  var level: Int?
 
   @Flag(help: "Keep the whole store, even where few pages changed.")
   var full = false
@@ -54,6 +58,7 @@ struct BackupCreateCommand: ParsableCommand {
         line.show(phase.words, done, of: total)
         return true
       }
+      request.compression = compression
       request.level = level
       request.isFull = full
       request.isEvidence = evidence
