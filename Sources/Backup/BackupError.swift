@@ -17,6 +17,9 @@ public enum BackupErrorKind: String, FailureKind {
   /// A manifest is none, is damaged, or contradicts itself.
   case manifestUnreadable = "backup-manifest-unreadable"
 
+  /// A manifest is not what was written.
+  case manifestChanged = "backup-manifest-changed"
+
   /// A manifest is of a later version than this software knows.
   case manifestTooNew = "backup-manifest-too-new"
 
@@ -47,6 +50,9 @@ public enum BackupErrorKind: String, FailureKind {
   /// The backup was made after the store was quarantined, or of another generation of it.
   case otherGeneration = "backup-of-other-generation"
 
+  /// The backup is of another store than the one that is named.
+  case otherStore = "backup-of-other-store"
+
   /// The backup policy of a home is none, or says something that cannot be meant.
   case policyUnreadable = "backup-policy-unreadable"
 
@@ -66,6 +72,7 @@ public enum BackupErrorKind: String, FailureKind {
     case .ambiguous: "Name the store with --of."
     case .nothingToBackUp: "Check the path."
     case .manifestUnreadable: "The files beside it are not affected: gunzip opens those that end in .gz."
+    case .manifestChanged: "Use another backup, or unpack its files with gunzip."
     case .manifestTooNew: "Use a newer version of this software."
     case .damaged: "Use another backup, or none."
     case .chainBroken: "Restore an earlier backup, or put the missing one back."
@@ -77,6 +84,7 @@ public enum BackupErrorKind: String, FailureKind {
     case .request: "See: lazaret backup list"
     case .store: "Look at the store with: lazaret inspect"
     case .otherGeneration: "Use a backup from before, or name this one with --trust-backup."
+    case .otherStore: "Name the store that it is of, or restore it over this one with --other-store."
     case .policyUnreadable: "Correct the file, or move it away: the usual policy holds then."
     case .cancelled: "Run it again when there is time."
     case .file: "Check the path and its permissions."

@@ -6,7 +6,7 @@
 /// if preview.isHarmless { _ = try backups.restore(over: "Stores/App.sqlite") }
 /// ```
 ///
-/// Those of a store lie in `Backups/<name of the store without extension>/`.
+/// Each store has a folder of its own in `Backups/`, by its path in the home and its identifier; ``place(of:)`` finds it.
 public struct Backups: Sendable {
   /// The folder with `Backups/`.
   public let home: FilePath
@@ -20,22 +20,28 @@ public struct Backups: Sendable {
     self.surroundings = surroundings
   }
 
-  /// Where the backups of a store are kept, whether there are any or not.
-  public func place(of store: FilePath) -> FolderPlace {
-    FolderPlace(home: home, store: store, in: surroundings.fileSystem)
-  }
+  private var folders: BackupPlaces { BackupPlaces(home: home, surroundings: surroundings) }
 
-  /// The places of the home in which something lies, by name.
-  public func places() throws(BackupError) -> [FolderPlace] {
-    try FolderPlace.all(home: home, in: surroundings.fileSystem)
-  }
+  /// Where the backups of a store are kept, whether there are any or not; nothing is written.
+  ///
+  /// A store is told by its path in the home, and by its identifier where it has moved to a path of its own; its `owner`
+  /// says so. Stores of one name, and copies of a store, never share a place.
+  public func place(of store: FilePath) throws(BackupError) -> FolderPlace { try folders.find(store) }
+
+  /// The place for the backups of a store that is there, with a note of the store in it.
+  ///
+  /// What an earlier version put there of other stores is given a place of its own.
+  public func claimPlace(of store: FilePath) throws(BackupError) -> FolderPlace { try folders.claim(store) }
+
+  /// The places of the home in which something lies, one for each store, by name.
+  public func places() throws(BackupError) -> [FolderPlace] { try folders.all() }
 
   /// Takes a backup of a store that others may go on using; see ``BackupCreator``.
   public func create(_ store: FilePath, _ request: BackupRequest = BackupRequest()) throws(BackupError) -> StoredBackup
   {
     var request = request
     if request.lineage == nil { request.lineage = try evidence(of: store).lineage }
-    return try BackupCreator(surroundings: surroundings).create(store, in: place(of: store), request)
+    return try BackupCreator(surroundings: surroundings).create(store, in: claimPlace(of: store), request)
   }
 
   /// Which backups say something of a store: those of its own generation, and of a quarantined one those from before.

@@ -43,13 +43,14 @@ public final class UnpackedBackup: Sendable {
     let backups = Backups(home: home, surroundings: surroundings)
     let known = if let scope { scope } else { try backups.evidence(of: store) }
     let unpacking = Unpacking(
-      scope: known, accepts: trust == .anyStore, surroundings: surroundings, isCancelled: isCancelled)
+      scope: known, accepts: trust == .anyStore, alternative: home, surroundings: surroundings,
+      isCancelled: isCancelled)
     let found: Unpacking.Store
     // What lies in the store's own place is its own, as far as nothing speaks against it.
     var isOwn = false
     switch source {
     case .newest:
-      found = try unpacking.newest(in: backups.place(of: store))
+      found = try unpacking.newest(in: try backups.place(of: store))
       isOwn = true
     case .backup(let id):
       let own = try backups.catalog(of: store)
@@ -79,6 +80,9 @@ public final class UnpackedBackup: Sendable {
 
     /// Whether a backup that the caller names is taken whatever its generation.
     let accepts: Bool
+
+    /// The folder to unpack into where the system's own for temporary files cannot be used.
+    let alternative: FilePath
 
     let surroundings: Surroundings
     let isCancelled: @Sendable () -> Bool
@@ -194,7 +198,8 @@ public final class UnpackedBackup: Sendable {
 
     private func privateFolder(needing bytes: Int64) throws(BackupError) -> PrivateFolder {
       do throws(FileError) {
-        return try PrivateFolder(in: nil, needing: bytes, to: "unpack the backup", surroundings)
+        return try PrivateFolder(
+          in: nil, or: alternative, needing: bytes, to: "unpack the backup", surroundings)
       } catch {
         throw BackupError(error)
       }

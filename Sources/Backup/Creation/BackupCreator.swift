@@ -8,7 +8,7 @@ public import SystemPackage
 /// manifest last; what a killed run leaves is never listed as a backup.
 public struct BackupCreator: Sendable {
   let surroundings: Surroundings
-  let temporary: FilePath
+  let temporary: FilePath?
 
   /// How often a store is tried that is changed meanwhile by a process that keeps to no lock.
   private static let attempts = 5
@@ -16,10 +16,10 @@ public struct BackupCreator: Sendable {
   /// Takes backups with this machine's file system and clock.
   public init() { self.init(surroundings: .machine) }
 
-  /// - Parameter temporary: the folder for copies of stores whose writers wait; the system's own if nil.
+  /// - Parameter temporary: the folder for copies of stores whose writers wait; the system's own, or that of the backups, if nil.
   package init(surroundings: Surroundings, temporary: FilePath? = nil) {
     self.surroundings = surroundings
-    self.temporary = temporary ?? FilePath(NSTemporaryDirectory())
+    self.temporary = temporary
   }
 
   /// Backs a store up.
@@ -48,8 +48,12 @@ public struct BackupCreator: Sendable {
     let lock = try place.lock()
     defer { withExtendedLifetime(lock) {} }
     try place.removeUnfinished()
+    // The backup is worth more than a tidy trash: what cannot be moved on now, the next pruning moves.
+    try? BackupTrash(of: place, surroundings: surroundings).finishInterrupted()
     let catalog = try BackupCatalog(of: place)
     let id = try freeIdentifier(catalog)
+    let temporary =
+      temporary ?? PrivateFolder.temporary(or: (place as? FolderPlace)?.path, surroundings)
     for attempt in 1...Self.attempts {
       do throws(BackupError) {
         let job = BackupJob(
@@ -88,7 +92,7 @@ public struct BackupCreator: Sendable {
 
   /// A name that no file in the place has yet, in the trash neither.
   private func freeIdentifier(_ catalog: BackupCatalog) throws(BackupError) -> BackupIdentifier {
-    var names = catalog.backups.flatMap(\.objects).map(\.name) + catalog.strays.map(\.name)
+    var names = (catalog.backups + catalog.others).flatMap(\.objects).map(\.name) + catalog.strays.map(\.name)
     names += try catalog.place.list(.trash).map(\.name)
     let taken = Set(names.compactMap { $0.split(separator: ".").first.map(String.init) })
     let date = surroundings.now()

@@ -5,6 +5,9 @@ struct BlockPacker {
   let job: BackupJob
   let snapshot: StoreSnapshot
 
+  /// The check beside the packing, which ends it where the store is damaged; nil for evidence.
+  let check: StoreCheck?
+
   /// How many blocks are worked on at once.
   ///
   /// Two of them keep memory small; one leaves a processor to the app that has the store open.
@@ -53,6 +56,7 @@ struct BlockPacker {
           hashes: pageSize.map { PageHash.hashes(of: bytes, pageSize: $0) } ?? [])
       }
     } deliver: { (index, block) throws(BackupError) in
+      try check?.stopUselessWork()
       content.add(block.content)
       if !block.content.isEmpty { blocks.append(block.digest) }
       whole.add(block.member)
@@ -61,12 +65,6 @@ struct BlockPacker {
       file.members?.append(block.member.count)
       file.bytes += Int64(block.member.count)
       try job.advance(phase, min(total, Int64(index + 1) * Int64(length)), total)
-    }
-    let closing = compression.closing(members: file.members ?? [], content: total)
-    if !closing.isEmpty {
-      whole.add(closing)
-      try upload.append(closing[...])
-      file.bytes += Int64(closing.count)
     }
     file.sha256 = whole.hexadecimal
     file.content = BackupManifest.Content(bytes: total, sha256: content.hexadecimal, blocks: blocks)

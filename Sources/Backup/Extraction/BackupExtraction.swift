@@ -41,7 +41,12 @@ package struct BackupExtraction: Sendable {
     _ id: BackupIdentifier, in catalog: BackupCatalog, isTolerant: Bool = false, fileSystem: FileSystem,
     progress: @escaping BackupProgress = { _, _, _ in true }
   ) throws(BackupError) {
-    chain = try isTolerant ? catalog.remains(of: id) : catalog.chain(of: id)
+    var chain = try isTolerant ? catalog.remains(of: id) : catalog.chain(of: id)
+    if let last = chain.indices.last, let manifest = chain[last].manifest {
+      let rebuilt = RebuiltManifest(place: catalog.place, section: catalog.section)
+      chain[last].manifest = try rebuilt.withExternalData(manifest)
+    }
+    self.chain = chain
     self.catalog = catalog
     place = catalog.place
     section = catalog.section
@@ -94,7 +99,12 @@ package struct BackupExtraction: Sendable {
     }
     // A later backup of the chain may have fewer pages than an earlier one.
     try file.truncate(to: database.bytes)
-    if digest != database.sha256 { try compare(path, with: database, &result) }
+    if database.sha256.isEmpty {
+      // Nothing says what the whole was; the blocks that have wrong checksums are known.
+      result.lostBlocks = own.file(.database).flatMap { result.damage[$0.name] } ?? []
+    } else if digest != database.sha256 {
+      try compare(path, with: database, &result)
+    }
     return result
   }
 

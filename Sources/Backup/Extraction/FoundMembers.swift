@@ -34,7 +34,7 @@ final class FoundMembers: Sendable {
     while true {
       // Each piece has the beginning of the next, so that no header is cut in two.
       let bytes = try place.read(name, in: section, at: offset, length: length + compression.memberHeaderLength)
-      for start in starts(of: compression.memberMagic, in: bytes, before: length) {
+      for start in compression.memberStarts(in: bytes, before: length) {
         guard let header = compression.memberHeader(bytes[start...]) else { continue }
         if (result[header.number]?.count ?? 0) < limit {
           result[header.number, default: []].append(offset + Int64(start))
@@ -43,19 +43,5 @@ final class FoundMembers: Sendable {
       if bytes.count <= length { return result }
       offset += Int64(length)
     }
-  }
-
-  /// Where the first two bytes of a member's magic stand.
-  private static func starts(of magic: [UInt8], in bytes: [UInt8], before end: Int) -> [Int] {
-    guard magic.count >= 2 else { return [] }
-    let (first, second) = (magic[0], magic[1])
-    var starts: [Int] = []
-    let span = bytes.span
-    var index = 0
-    while index < min(end, span.count - 1) {
-      if span[index] == first, span[index + 1] == second { starts.append(index) }
-      index += 1
-    }
-    return starts
   }
 }

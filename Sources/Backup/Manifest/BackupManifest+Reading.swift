@@ -11,8 +11,10 @@ extension BackupManifest {
   /// Reads a manifest, and refuses one that contradicts itself: it is input like any other.
   ///
   /// - Parameter id: the identifier that its file is named by.
-  /// - Throws: `backup-manifest-unreadable`, `backup-manifest-too-new`.
+  /// - Throws: `backup-manifest-unreadable`, `backup-manifest-changed`, `backup-manifest-too-new`.
   package init(json bytes: [UInt8], of id: BackupIdentifier) throws(BackupError) {
+    let verdict = DigestedText.verdict(bytes)
+    guard verdict != .changed else { throw .changed(id) }
     struct Head: Decodable {
       var format: String
       var version: Int
@@ -36,16 +38,20 @@ extension BackupManifest {
     } catch {
       throw .unreadable(id, "parts of it are missing or of the wrong kind")
     }
+    // Only manifests of earlier versions have no digest; those have no copy either.
+    guard verdict == .right || manifest.digest == nil && manifest.carrier == nil else { throw .changed(id) }
     if let contradiction = manifest.contradiction(id: id) { throw .unreadable(id, contradiction) }
     self = manifest
   }
 
-  /// The manifest as the JSON text that is written, with a final newline.
+  /// The manifest as the JSON text that is written, with its own digest and a final newline.
   package func json() throws(BackupError) -> [UInt8] {
+    var manifest = self
+    manifest.digest = nil
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     do {
-      return [UInt8](try encoder.encode(self)) + [UInt8(ascii: "\n")]
+      return DigestedText.adding(to: [UInt8](try encoder.encode(manifest)) + [UInt8(ascii: "\n")])
     } catch {
       throw BackupError(
         .packing, operation: "write the manifest of backup \(id)", detail: "it cannot be written as JSON")
@@ -58,6 +64,7 @@ extension BackupManifest {
   private func contradiction(id: BackupIdentifier) -> String? {
     guard self.id == id else { return "it is that of backup \(self.id)" }
     guard Set(files.map(\.role)).count == files.count else { return "it names two files of one kind" }
+    guard files.filter({ $0.carriesManifest == true }).count <= 1 else { return "it has two copies" }
     for file in files {
       if let words = contradiction(in: file) { return words }
     }
@@ -85,6 +92,7 @@ extension BackupManifest {
   private var pageHashes: File? { file(.pageHashes) }
 
   private func contradiction(in file: File) -> String? {
+    guard file.carriesManifest != true || file.members != nil else { return "its copy is in a file without blocks" }
     guard file.name == "\(id)\(file.role.suffix(packedBy: file.packing))" else {
       return "it names a file that is not its own"
     }
@@ -110,7 +118,7 @@ extension BackupManifest {
       return "it does not say where each block is"
     }
     let file = file ?? self.file(kind == .full ? .database : .delta)
-    let total = members.reduce(file?.packing.closingLength(members: members.count) ?? 0) { $0 + Int64($1) }
+    let total = members.reduce(Int64(0)) { $0 + Int64($1) }
     guard total == file?.bytes else { return "its blocks do not fill its file" }
     return nil
   }
@@ -142,6 +150,11 @@ extension BackupManifest {
 }
 
 extension BackupError {
+  fileprivate static func changed(_ id: BackupIdentifier) -> BackupError {
+    BackupError(
+      .manifestChanged, operation: "read the manifest of backup \(id)", detail: "it was changed after it was written")
+  }
+
   fileprivate static func unreadable(_ id: BackupIdentifier, _ detail: String) -> BackupError {
     BackupError(.manifestUnreadable, operation: "read the manifest of backup \(id)", detail: detail)
   }

@@ -101,11 +101,21 @@ public struct BackupManifest: Sendable, Hashable, Codable {
   /// The records of each entity, or the rows of each table; nil where they could not be counted.
   public var entities: [EntityCount]?
 
-  /// What the look at the store found while it was backed up.
+  /// What the check of the store found while it was backed up.
   public var check: Check
+
+  /// The entities whose records suddenly became few, or none; nil where there are none.
+  public var falls: [Fall]?
 
   /// The versions of everything that had a part in it.
   public var versions: Versions
+
+  /// Whether it was made anew of the backup's own files, after it was lost; nil for any other.
+  public var rebuilt: Bool?
+
+  /// The SHA-256 of the text as it is without this key, in hexadecimal digits; nil in manifests of earlier versions, and for
+  /// one that was not read.
+  public var digest: String?
 
   /// A manifest with its parts.
   public init(
@@ -127,6 +137,23 @@ public struct BackupManifest: Sendable, Hashable, Codable {
   /// The bytes that it restores to, without large values in files of their own.
   public var contentBytes: Int64 {
     database?.bytes ?? files.filter { $0.role.isEvidence }.reduce(0) { $0 + ($1.content?.bytes ?? 0) }
+  }
+
+  /// Whether it says nothing of the store that it is of.
+  var namesNoStore: Bool {
+    kind == .original || store.relativePath == nil && store.path.text.isEmpty && store.path.bytes == nil
+  }
+
+  /// The file that has a copy of the manifest behind its blocks; nil where none has.
+  public var carrier: File? { files.first { $0.carriesManifest == true } }
+
+  /// Says which file gets a copy: that of the database, of the changes, or the first one of evidence.
+  mutating func chooseCarrier() {
+    let roles: [File.Role] = [.database, .delta, .evidenceMain, .evidenceLog, .evidenceJournal, .evidenceSharedMemory]
+    guard let role = roles.first(where: { file($0) != nil }),
+      let place = files.firstIndex(where: { $0.role == role })
+    else { return }
+    files[place].carriesManifest = true
   }
 
   /// The file of a role; nil where the backup has none.

@@ -50,12 +50,21 @@ public enum BackupCompression: String, Sendable, Hashable, Codable, CaseIterable
 // MARK: - Members
 
 extension BackupCompression {
-  /// The bytes that a member begins with, by which it is found.
-  var memberMagic: [UInt8] {
-    switch self {
-    case .gzip: [0x1f, 0x8b]
-    case .zstd: ZstandardMember.magic
+  /// Where members may begin, as far as the first two bytes tell.
+  func memberStarts(in bytes: [UInt8], before end: Int) -> [Int] {
+    let (first, second): (UInt8, UInt8) =
+      switch self {
+      case .gzip: (0x1f, 0x8b)
+      case .zstd: (ZstandardMember.magic[0], ZstandardMember.magic[1])
+      }
+    let span = bytes.span
+    var starts: [Int] = []
+    var index = 0
+    while index < min(end, span.count - 1) {
+      if span[index] == first, span[index + 1] == second { starts.append(index) }
+      index += 1
     }
+    return starts
   }
 
   /// The bytes at the beginning of a member that say which block it is.
@@ -66,8 +75,13 @@ extension BackupCompression {
     }
   }
 
-  /// The fewest bytes that a member has.
-  var shortestMember: Int { memberHeaderLength }
+  /// Fewer bytes than any member has.
+  var leastMemberLength: Int {
+    switch self {
+    case .gzip: GzipMember.headerLength + GzipMember.trailerLength
+    case .zstd: ZstandardMember.headerLength + 8
+    }
+  }
 
   /// What a member's header says of it; nil where it is none of ours.
   func memberHeader(_ bytes: ArraySlice<UInt8>) -> GzipMember.Header? {
@@ -77,23 +91,34 @@ extension BackupCompression {
     }
   }
 
-  /// The bytes that follow the last of so many members.
-  func closingLength(members count: Int) -> Int64 {
+  /// What stands behind the last member: the copy of the manifest, and what other programs need.
+  ///
+  /// - Parameters:
+  ///   - file: the file as the manifest names it.
+  ///   - content: the bytes that its members unpack to.
+  ///   - manifest: the text of the manifest; nil where the file has no copy of it.
+  func tail(of file: BackupManifest.File, content: Int64, manifest: [UInt8]?) -> [UInt8] {
+    let copy = manifest.map { ManifestCopy.members(of: $0, packedBy: self) } ?? []
     switch self {
-    case .gzip: 0
-    case .zstd: ZstandardMember.seekTableLength(members: count)
+    case .gzip: return copy
+    case .zstd:
+      let parts = manifest.map { ManifestCopy.memberLengths(of: $0.count, packedBy: self) } ?? []
+      return copy + ZstandardMember.seekTable(members: file.members ?? [], content: content, empty: parts)
     }
   }
 
-  /// What follows the last member, which is for other programs.
+  /// The bytes behind the last member.
   ///
   /// - Parameters:
-  ///   - members: the bytes of each member.
-  ///   - content: the bytes that all of them unpack to.
-  func closing(members: [Int], content: Int64) -> [UInt8] {
+  ///   - members: how many members the file has.
+  ///   - manifest: the bytes of the manifest's text; nil where the file has no copy of it.
+  func tailLength(members: Int, manifest: Int?) -> Int64 {
+    let copy = manifest.map { ManifestCopy.length(of: $0, packedBy: self) } ?? 0
     switch self {
-    case .gzip: []
-    case .zstd: ZstandardMember.seekTable(members: members, content: content)
+    case .gzip: return Int64(copy)
+    case .zstd:
+      let parts = manifest.map { ManifestCopy.parts(of: $0) } ?? 0
+      return Int64(copy) + ZstandardMember.seekTableLength(members: members, empty: parts)
     }
   }
 

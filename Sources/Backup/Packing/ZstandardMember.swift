@@ -51,29 +51,39 @@ enum ZstandardMember {
 
   // MARK: The seek table
 
-  private static let tableMagic: [UInt8] = [0x5e, 0x2a, 0x4d, 0x18]
+  /// The magic of the skippable frame that is the seek table, little-endian.
+  static let tableMagic: [UInt8] = [0x5e, 0x2a, 0x4d, 0x18]
   private static let seekableMagic: [UInt8] = [0xb1, 0xea, 0x92, 0x8f]
 
-  /// The bytes of the seek table of so many members: a frame's header, two numbers for each of their frames, a footer.
-  static func seekTableLength(members count: Int) -> Int64 { 8 + 16 * Int64(count) + 9 }
+  /// The bytes of the seek table of so many members and empty frames behind them: a frame's header, two numbers for each
+  /// frame, a footer.
+  static func seekTableLength(members count: Int, empty: Int) -> Int64 { 8 + 16 * Int64(count) + 8 * Int64(empty) + 9 }
 
   /// The seek table (Zstandard Seekable Format 0.1.0), without checksums, which the frames themselves have.
-  static func seekTable(members: [Int], content: Int64) -> [UInt8] {
-    let length = Int(seekTableLength(members: members.count))
+  ///
+  /// - Parameters:
+  ///   - members: the bytes of each member.
+  ///   - content: the bytes that all of them unpack to.
+  ///   - empty: the bytes of each frame behind them that unpacks to nothing.
+  static func seekTable(members: [Int], content: Int64, empty: [Int]) -> [UInt8] {
+    let length = Int(seekTableLength(members: members.count, empty: empty.count))
     var table = [UInt8](repeating: 0, count: length)
     table.replaceSubrange(0..<4, with: tableMagic)
     GzipMember.put(UInt32(truncatingIfNeeded: length - 8), at: 4, in: &table)
     var offset = 8
+    func add(_ packed: Int, _ unpacked: Int) {
+      GzipMember.put(UInt32(truncatingIfNeeded: packed), at: offset, in: &table)
+      GzipMember.put(UInt32(truncatingIfNeeded: unpacked), at: offset + 4, in: &table)
+      offset += 8
+    }
     for (index, member) in members.enumerated() {
       let blockLength = Int64(BackupManifest.blockLength)
       let unpacked = max(0, min(blockLength, content - Int64(index) * blockLength))
-      for (packed, unpacked) in [(headerLength, 0), (member - headerLength, Int(unpacked))] {
-        GzipMember.put(UInt32(truncatingIfNeeded: packed), at: offset, in: &table)
-        GzipMember.put(UInt32(truncatingIfNeeded: unpacked), at: offset + 4, in: &table)
-        offset += 8
-      }
+      add(headerLength, 0)
+      add(member - headerLength, Int(unpacked))
     }
-    GzipMember.put(UInt32(truncatingIfNeeded: 2 * members.count), at: offset, in: &table)
+    for frame in empty { add(frame, 0) }
+    GzipMember.put(UInt32(truncatingIfNeeded: 2 * members.count + empty.count), at: offset, in: &table)
     table.replaceSubrange((offset + 5)..<(offset + 9), with: seekableMagic)
     return table
   }

@@ -6,6 +6,9 @@ public protocol BackupPlace: Sendable {
   /// Where it is, for people.
   var location: String { get }
 
+  /// The store whose backups are meant; nil where all that lies there is of one.
+  var owner: PlaceOwner? { get }
+
   /// The objects of a section, by name; what is still being written is not among them.
   func list(_ section: BackupSection) throws(BackupError) -> [BackupObject]
 
@@ -26,6 +29,9 @@ public protocol BackupPlace: Sendable {
   /// Removes an object; no error where there is none.
   func delete(_ name: String, in section: BackupSection) throws(BackupError)
 
+  /// The names of the objects of the kept section that are being written, or were when a process ended.
+  func unfinished() throws(BackupError) -> [String]
+
   /// Removes what processes that are gone were writing.
   ///
   /// The caller holds the lock.
@@ -33,6 +39,14 @@ public protocol BackupPlace: Sendable {
 
   /// Takes the lock that a process holds while it changes the place; it is held as long as the value lives.
   func lock() throws(BackupError) -> any BackupPlaceLock
+}
+
+extension BackupPlace {
+  /// None: what is being written cannot be seen.
+  public func unfinished() throws(BackupError) -> [String] { [] }
+
+  /// No store in particular.
+  public var owner: PlaceOwner? { nil }
 }
 
 /// A part of a place.

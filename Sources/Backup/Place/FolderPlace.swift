@@ -7,40 +7,24 @@ public import SystemPackage
 public struct FolderPlace: BackupPlace {
   /// The folder, whether it is there or not.
   public let path: FilePath
+
+  /// The store whose backups are meant; nil where all that lies in the folder is.
+  public var owner: PlaceOwner?
+
   let fileSystem: FileSystem
 
   /// A folder, whether it is there or not.
-  package init(_ path: FilePath, in fileSystem: FileSystem) {
+  package init(_ path: FilePath, of owner: PlaceOwner? = nil, in fileSystem: FileSystem) {
     self.path = path
+    self.owner = owner
     self.fileSystem = fileSystem
   }
 
   /// A folder of this machine, whether it is there or not.
   public init(_ path: FilePath) { self.init(path, in: FileSystem()) }
 
-  /// The folder for the backups of a store in a home, `Backups/<name of the store without extension>`.
-  package init(home: FilePath, store: FilePath, in fileSystem: FileSystem) {
-    self.init(home.appending("Backups").appending(store.stem ?? "Store"), in: fileSystem)
-  }
-
   /// The folder in words, as a path.
   public var location: String { path.string }
-
-  /// The folders in a home that may hold backups, by name.
-  package static func all(home: FilePath, in fileSystem: FileSystem) throws(BackupError) -> [FolderPlace] {
-    let backups = home.appending("Backups")
-    do throws(FileError) {
-      guard try fileSystem.status(of: backups)?.kind == .directory else { return [] }
-      var places: [FolderPlace] = []
-      for name in try fileSystem.entries(of: backups) where !name.string.hasPrefix(".") {
-        let folder = backups.appending(name)
-        if try fileSystem.status(of: folder)?.kind == .directory { places.append(FolderPlace(folder, in: fileSystem)) }
-      }
-      return places
-    } catch {
-      throw BackupError(error)
-    }
-  }
 
   func folder(_ section: BackupSection) -> FilePath {
     switch section {
@@ -155,8 +139,21 @@ extension FolderPlace {
     }
   }
 
-  /// Removes hidden files whose names end in `.unfinished`.
+  /// The names that hidden files whose names end in `.unfinished` will get.
+  public func unfinished() throws(BackupError) -> [String] {
+    do throws(FileError) {
+      guard try fileSystem.status(of: path)?.kind == .directory else { return [] }
+      return try fileSystem.entries(of: path).map(\.string)
+        .filter { $0.hasPrefix(".") && $0.hasSuffix(FolderUpload.suffix) }
+        .map { String($0.dropFirst().dropLast(FolderUpload.suffix.count)) }
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// Removes hidden files whose names end in `.unfinished`, and the files of backups whose manifests are among them.
   public func removeUnfinished() throws(BackupError) {
+    try removeHalfBackups()
     do throws(FileError) {
       for section in BackupSection.allCases {
         let folder = folder(section)
@@ -168,6 +165,26 @@ extension FolderPlace {
       }
     } catch {
       throw BackupError(error)
+    }
+  }
+
+  /// Removes the files of backups that a killed run was giving their names: the manifest is still hidden.
+  private func removeHalfBackups() throws(BackupError) {
+    let entries: [FilePath.Component]
+    do throws(FileError) {
+      guard try fileSystem.status(of: path)?.kind == .directory else { return }
+      entries = try fileSystem.entries(of: path)
+    } catch {
+      throw BackupError(error)
+    }
+    let suffix = BackupManifest.suffix + FolderUpload.suffix
+    for name in entries.map(\.string) where name.hasPrefix(".") && name.hasSuffix(suffix) {
+      guard let id = BackupIdentifier(String(name.dropFirst().dropLast(suffix.count))),
+        !entries.contains(where: { $0.string == "\(id)\(BackupManifest.suffix)" })
+      else { continue }
+      for role in BackupManifest.File.Role.allCases where !role.isOriginal {
+        try delete("\(id)\(role.suffix)", in: .kept)
+      }
     }
   }
 

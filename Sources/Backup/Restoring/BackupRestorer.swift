@@ -42,29 +42,13 @@ public struct BackupRestorer: Sendable {
 
   // MARK: Choosing
 
-  /// The backup to restore: the one of that name, or the newest that is whole, of a sound store, and not found damaged.
+  /// The backup to restore: the one of that name, or the newest that can be; see ``choice(_:notLaterThan:)``.
   ///
-  /// - Parameters:
-  ///   - id: its name; nil for the newest.
-  ///   - time: a moment that it must not be later than.
-  /// - Throws: `no-such-backup`.
+  /// - Throws: `no-such-backup`, `backup-of-other-store`.
   public func choose(_ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil) throws(BackupError)
     -> StoredBackup
   {
-    let catalog = try BackupCatalog(of: place)
-    if let id { return try catalog.backup(id) }
-    let candidates = catalog.backups.filter { backup in
-      backup.isWhole && !backup.isApart && backup.proof?.result != .failed && time.map { backup.id.date <= $0 } != false
-    }
-    guard let first = candidates.first else {
-      throw BackupError(
-        .notFound, operation: "find the backup",
-        detail: time == nil
-          ? "no backup that can be restored lies in \(printable(place.location))"
-          : "no backup that can be restored is so old in \(printable(place.location))",
-        hint: "List what is there with: lazaret backup list")
-    }
-    return first
+    try choice(id, notLaterThan: time).backup
   }
 
   // MARK: Restoring

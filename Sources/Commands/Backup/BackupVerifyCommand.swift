@@ -7,9 +7,12 @@ struct BackupVerifyCommand: ParsableCommand {
     commandName: "verify", abstract: "Proves that backups can be restored.",
     usage: "lazaret backup verify [<id>] [--of <store>] [--home <dir>] [--budget <time>] [<options>]",
     discussion: """
-      Restores each backup into a private folder, opens it, checks its pages and counts its records; the result is kept \
-      beside the backup. With a model the restored store is migrated to its current version too. Those proven longest ago \
-      come first.
+      Reads every file of each backup and compares its digest; then restores the backup into a private folder, opens it, \
+      checks its pages and indexes and counts its records. The result is kept beside the backup. With a model the restored \
+      store is migrated to its current version too. Those proven longest ago come first.
+
+      Damage is named with its file. Hashes of pages and recovery kits, which restoring does not need, are made anew where \
+      they are damaged. A backup that another process removes meanwhile is left out.
 
       Exits with 2 where a backup fails, or nothing certain can be said.
 
@@ -50,6 +53,7 @@ struct BackupVerifyCommand: ParsableCommand {
     var depth: String
     var date: String
     var problems: [BackupProof.Problem]
+    var warnings: [BackupProof.Problem]
   }
 
   fileprivate struct Report: Encodable {
@@ -58,6 +62,7 @@ struct BackupVerifyCommand: ParsableCommand {
     var failed = 0
     var inconclusive = 0
     var notReached = 0
+    var removedMeanwhile = 0
   }
 
   func run() throws {
@@ -73,13 +78,23 @@ struct BackupVerifyCommand: ParsableCommand {
       let home = try (of.map { self.home.of(store: $0.path) } ?? self.home.current()).existing(to: "verify the backups")
       home.tell(json: output.json)
       let backups = Backups(home: home.path)
+      let source = ChosenBackups(home: home, of: of?.path)
       var report = Report()
-      for (place, backup) in try chosen(backups, in: home) {
+      for (place, backup) in try chosen(backups, source) {
         if let deadline = options.deadline, ContinuousClock.now > deadline {
           report.notReached += 1
           continue
         }
-        let proof = try backups.prove(backup.id, in: place, options)
+        let proof: BackupProof
+        do throws(BackupError) {
+          proof = try backups.prove(backup.id, in: place, options)
+        } catch {
+          line.clear()
+          // A backup that was asked for by its name has to be there.
+          guard error.kind == .notFound, id == nil else { throw error }
+          report.removedMeanwhile += 1
+          continue
+        }
         line.clear()
         report.add(proof, place)
         if !output.json { Terminal.standardOutput.write(Self.text(proof, place)) }
@@ -94,14 +109,17 @@ struct BackupVerifyCommand: ParsableCommand {
   }
 
   /// The backups to prove, those proven longest ago first.
-  private func chosen(_ backups: Backups, in home: ChosenHome) throws -> [(FolderPlace, StoredBackup)] {
-    let places = try of.map { [backups.place(of: $0.path)] } ?? backups.places()
+  private func chosen(_ backups: Backups, _ source: ChosenBackups) throws -> [(FolderPlace, StoredBackup)] {
+    let places = try source.places()
     var all: [(FolderPlace, StoredBackup)] = []
     for place in places { all += try BackupCatalog(of: place).backups.map { (place, $0) } }
     if let id = id.flatMap({ BackupIdentifier($0) }) {
       all = all.filter { $0.1.id == id }
       // Tells what is not there, or is there twice.
-      if all.isEmpty || all.count > 1 { _ = try home.finding(backup: id) { try backups.find(id) } }
+      if all.isEmpty || all.count > 1 {
+        let found = try source.home.finding(backup: id) { try backups.find(id) }
+        if all.isEmpty { throw BackupError.ofOtherStore(found.backup) }
+      }
     }
     let order = BackupProver.order(all.map(\.1))
     var rest = all
@@ -113,6 +131,7 @@ struct BackupVerifyCommand: ParsableCommand {
   private static func text(_ proof: BackupProof, _ place: FolderPlace) -> String {
     var text = "\(proof.id)  \(printable(place.path.lastComponent?.string ?? ""))  \(proof.result.rawValue)\n"
     for problem in proof.problems { text += "  \(printable(problem.words))\n" }
+    for warning in proof.warnings ?? [] { text += "  warning: \(printable(warning.words))\n" }
     return text
   }
 }
@@ -122,7 +141,7 @@ extension BackupVerifyCommand.Report {
     backups.append(
       .init(
         id: proof.id.description, store: place.path.lastComponent?.string ?? "", result: proof.result.rawValue,
-        depth: proof.depth.rawValue, date: proof.date, problems: proof.problems))
+        depth: proof.depth.rawValue, date: proof.date, problems: proof.problems, warnings: proof.warnings ?? []))
     switch proof.result {
     case .proven: proven += 1
     case .failed: failed += 1
@@ -131,8 +150,11 @@ extension BackupVerifyCommand.Report {
   }
 
   fileprivate func text(_ home: ChosenHome) -> String {
-    if backups.isEmpty, notReached == 0 { return "No backup lies in the home: \(home.words). \(ChosenHome.another)\n" }
+    if backups.isEmpty, notReached == 0, removedMeanwhile == 0 {
+      return "No backup lies in the home: \(home.words). \(ChosenHome.another)\n"
+    }
     var text = "\(proven) proven, \(failed) failed, \(inconclusive) inconclusive"
+    if removedMeanwhile > 0 { text += ", \(removedMeanwhile) removed meanwhile by another process" }
     if notReached > 0 { text += ", \(notReached) not reached in time" }
     return text + "\n"
   }
