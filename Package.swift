@@ -121,8 +121,8 @@ let package = Package(
     floor(
       "Backup",
       knows: [
-        "Archives", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
-        "Examination", "Migration", "Salvage", "RecoveryKit", grdb, grdbSQLite, systemPackage,
+        "AgeEncryption", "Archives", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel",
+        "PersistentStore", "Examination", "Migration", "Salvage", "RecoveryKit", grdb, grdbSQLite, systemPackage,
       ]),
     floor("Zstandard", knows: ["CZstd", "Backup"]),
     floor(
@@ -233,7 +233,8 @@ let package = Package(
     tests(
       of: "Backup",
       needs: [
-        "Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", "Zstandard",
+        "AgeEncryption", "Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore",
+        "SQLiteFormat", "Zstandard",
         grdb,
       ],
       leavingOut: ["Recorded"]),

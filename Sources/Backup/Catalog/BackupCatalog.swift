@@ -143,11 +143,9 @@ public struct BackupCatalog: Sendable {
   }
 
   private static let suffixes =
-    Set(
-      BackupManifest.File.Role.allCases.flatMap { role in
-        BackupCompression.allCases.map { role.suffix(packedBy: $0) }
-      }
-    ).sorted() + [BackupManifest.suffix, BackupProof.suffix, releaseSuffix]
+    BackupManifest.File.Role.suffixes + BackupManifest.File.Role.allCases.filter(\.isOriginal).map(\.suffix) + [
+      BackupManifest.suffix, BackupProof.suffix, releaseSuffix,
+    ]
 
   /// What the name of the note has behind the identifier by which a person has released a backup that a fall of records
   /// kept.
@@ -247,7 +245,9 @@ public struct BackupCatalog: Sendable {
     guard found.isWhole, let other = found.manifest else {
       return .init(code: .parentBroken, words: "backup \(parent), whose pages it leaves out, is not whole")
     }
-    guard other.database?.pageSize == manifest.database?.pageSize, ![.evidence, .original].contains(other.kind),
+    // Without a key the page size is not known.
+    let isSame = other.isLocked || manifest.isLocked || other.database?.pageSize == manifest.database?.pageSize
+    guard isSame, ![.evidence, .original].contains(other.kind),
       other.depth == manifest.depth - 1
     else {
       return .init(code: .parentBroken, words: "backup \(parent) is not the one whose pages it leaves out")

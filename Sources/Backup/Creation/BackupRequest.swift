@@ -11,6 +11,12 @@ public struct BackupRequest: Sendable {
   /// The level that is used.
   var chosenLevel: Int { level ?? compression.usualLevel }
 
+  /// To whom the backup is encrypted; nil where it is not.
+  public var encryption: BackupEncryption?
+
+  /// Whether a backup that is not encrypted may follow one that is.
+  public var allowsPlain = false
+
   /// Whether the whole store is packed, even where few pages changed.
   public var isFull = false
 

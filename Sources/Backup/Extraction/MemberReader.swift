@@ -73,6 +73,12 @@ struct MemberReader: Sendable {
     guard let member = try member(block) else { return nil }
     if let bytes = unpack(member, block) { return bytes }
     guard let length = file.members?[block] else { return nil }
+    // Of an encrypted file a chunk that was altered may have parts of two blocks: the digest tells which of them is whole.
+    if content.blocks.indices.contains(block), !content.blocks[block].isEmpty {
+      let unproven = try place.readUnproven(
+        file.name, in: section, at: offsets[block], length: min(length, BackupManifest.longestMember))
+      if unproven != member, let bytes = unpack(unproven, block) { return bytes }
+    }
     for offset in try found.places(of: block) where offset != offsets[block] {
       let member = try place.read(
         file.name, in: section, at: offset, length: min(length, BackupManifest.longestMember))

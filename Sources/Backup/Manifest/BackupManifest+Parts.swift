@@ -70,6 +70,9 @@ extension BackupManifest {
       /// What a salvage would want to know of the store, none of its records' values: `.kit`.
       case recoveryKit = "recovery-kit"
 
+      /// Of an encrypted backup: the manifest itself, with all that is known of the store: `.manifest.age`.
+      case manifest
+
       /// The large values, as an archive, packed: `.tar.gz`.
       case externalData = "external-data"
 
@@ -130,7 +133,9 @@ extension BackupManifest {
         case .evidenceSharedMemory, .originalSharedMemory: .sharedMemory
         case .evidenceJournal, .originalJournal: .journal
         case .originalSupport: .externalData
-        case .database, .delta, .pageHashes, .recoveryKit, .externalData, .originalOnlyHere, .originalSetAside: nil
+        case .database, .delta, .pageHashes, .recoveryKit, .manifest, .externalData, .originalOnlyHere,
+          .originalSetAside:
+          nil
         }
       }
 
@@ -140,6 +145,13 @@ extension BackupManifest {
         guard compression != .gzip, suffix.hasSuffix(gzip) else { return suffix }
         return suffix.dropLast(gzip.utf8.count) + compression.fileEnding
       }
+
+      /// What the names of files may have behind the identifier.
+      static let suffixes: [String] = {
+        let plain = allCases.filter { !$0.isOriginal }
+          .flatMap { role in BackupCompression.allCases.map { role.suffix(packedBy: $0) } }
+        return Set(plain + plain.map { $0 + BackupManifest.Encryption.fileEnding }).sorted()
+      }()
 
       /// The packed file of this role that a backup has, and how it is packed; nil where it has none.
       func packedFile(
@@ -159,6 +171,7 @@ extension BackupManifest {
         case .delta: ".delta.gz"
         case .pageHashes: ".pages"
         case .recoveryKit: ".kit"
+        case .manifest: ".manifest"
         case .externalData: ".tar.gz"
         case .evidenceLog: ".sqlite-wal.gz"
         case .evidenceSharedMemory: ".sqlite-shm.gz"
@@ -202,6 +215,9 @@ extension BackupManifest {
       guard let members else { return 0 }
       return packing.tailLength(members: members.count, manifest: carriesManifest == true ? manifest : nil)
     }
+
+    /// Of an encrypted file: its beginning, in base64, which opens it where its own is damaged; nil for any other.
+    public var beginning: String?
 
     /// The sizes of its members in bytes, in order; nil for a file that is not packed.
     ///
@@ -371,6 +387,15 @@ extension BackupManifest {
       self.after = after
       self.backup = backup
     }
+  }
+
+  /// How the files of a backup are encrypted.
+  public struct Encryption: Sendable, Hashable, Codable {
+    /// Always `age`: the age format, version 1.
+    public var format = "age"
+
+    /// What the name of an encrypted file ends in.
+    static let fileEnding = ".age"
   }
 
   /// The versions of everything that had a part in a backup.

@@ -68,6 +68,7 @@ extension BackupManifest {
     for file in files {
       if let words = contradiction(in: file) { return words }
     }
+    if encryption != nil { return lockedContradiction }
     switch kind {
     case .full:
       guard parent == nil, pages == nil, depth == 1 else { return "a full backup has no parent" }
@@ -89,16 +90,32 @@ extension BackupManifest {
     }
   }
 
+  /// What cannot be in the manifest of an encrypted backup; nil for one that agrees with itself.
+  private var lockedContradiction: String? {
+    guard encryption?.format == "age", kind != .original, file(.manifest) != nil else {
+      return "its encryption is not one that there is"
+    }
+    guard database == nil, pages == nil, externalData == nil, entities == nil else {
+      return "it tells what should be encrypted"
+    }
+    guard files.allSatisfy({ $0.members == nil && $0.content == nil }) else { return "its files cannot have blocks" }
+    guard kind == .delta else { return parent == nil && depth == 1 ? nil : "only a delta has a parent" }
+    guard let parent, parent < id, depth > 1, depth <= 1000 else { return "its place in a chain cannot be" }
+    return nil
+  }
+
   private var pageHashes: File? { file(.pageHashes) }
 
   private func contradiction(in file: File) -> String? {
     guard file.carriesManifest != true || file.members != nil else { return "its copy is in a file without blocks" }
-    guard file.name == "\(id)\(file.role.suffix(packedBy: file.packing))" else {
+    let ending = isLocked ? Encryption.fileEnding : ""
+    guard file.name == "\(id)\(file.role.suffix(packedBy: file.packing))\(ending)" else {
       return "it names a file that is not its own"
     }
     guard file.bytes >= 0, file.sha256.isDigest else { return "size or digest of a file cannot be" }
+    guard isLocked || file.role != .manifest else { return "it names itself" }
     guard !file.role.isOriginal else { return "it names a file that no manifest is written for" }
-    guard [.pageHashes, .recoveryKit, .database].contains(file.role) || file.content != nil else {
+    guard isLocked || [.pageHashes, .recoveryKit, .database].contains(file.role) || file.content != nil else {
       return "it does not say what a file holds"
     }
     if let content = file.content { return contradiction(members: file.members, of: content, in: file) }

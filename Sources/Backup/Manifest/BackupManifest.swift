@@ -107,6 +107,13 @@ public struct BackupManifest: Sendable, Hashable, Codable {
   /// The entities whose records suddenly became few, or none; nil where there are none.
   public var falls: [Fall]?
 
+  /// How the files are encrypted, of a manifest that says no more of the store than may be known without a key; nil for any
+  /// other, and for the manifest that is encrypted itself.
+  public var encryption: Encryption?
+
+  /// Whether a key is needed to know what is in it.
+  public var isLocked: Bool { encryption != nil }
+
   /// The versions of everything that had a part in it.
   public var versions: Versions
 

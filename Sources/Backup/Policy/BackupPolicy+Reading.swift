@@ -78,6 +78,10 @@ extension BackupPolicy {
     guard compression.has(level: level) else {
       return "level must be \(compression.levelWords)" + (compression == .gzip ? "" : " for \(compression.rawValue)")
     }
+    if let encryptTo {
+      guard (1...100).contains(encryptTo.count) else { return "encryptTo must name from 1 to 100 keys, or be left out" }
+      do throws(BackupError) { _ = try encryption() } catch { return "encryptTo: \(error.detail)" }
+    }
     return nil
   }
 

@@ -1,3 +1,6 @@
+import AgeEncryption
+public import StoreFiles
+
 /// When backups are taken by themselves, and which are kept.
 ///
 /// Kept as `backup-policy.json` in the home: versioned JSON, described in `Documentation/BACKUP_POLICY.md`. Whatever it says,
@@ -24,6 +27,9 @@ public struct BackupPolicy: Sendable, Hashable, Codable {
   /// How hard backups are packed: 1, 6 or 9 for gzip, 1 to 19 for Zstandard.
   public var level: Int
 
+  /// To whom backups are encrypted, as age public keys; nil where they are not.
+  public var encryptTo: [String]?
+
   /// Whether a migration is preceded by a packed, proven backup, besides keeping the original itself.
   public var beforeMigration: Bool
 
@@ -37,7 +43,7 @@ public struct BackupPolicy: Sendable, Hashable, Codable {
   public init(
     everyHours: Int? = 24, everyOpenings: Int? = nil, keep: RetentionPolicy = .usual, trashDays: Int = 7,
     compression: BackupCompression = .gzip, level: Int? = nil, beforeMigration: Bool = false,
-    beforeInstall: Bool = true, beforeRestore: Bool = true
+    beforeInstall: Bool = true, beforeRestore: Bool = true, encryptTo: [String]? = nil
   ) {
     self.everyHours = everyHours
     self.everyOpenings = everyOpenings
@@ -45,6 +51,7 @@ public struct BackupPolicy: Sendable, Hashable, Codable {
     self.trashDays = trashDays
     self.compression = compression
     self.level = level ?? compression.usualLevel
+    self.encryptTo = encryptTo
     self.beforeMigration = beforeMigration
     self.beforeInstall = beforeInstall
     self.beforeRestore = beforeRestore
@@ -55,11 +62,23 @@ public struct BackupPolicy: Sendable, Hashable, Codable {
     compression.isAvailable ? (compression, level) : (.gzip, BackupCompression.gzip.usualLevel)
   }
 
+  /// To whom backups are encrypted; nil where they are not.
+  public func encryption() throws(BackupError) -> BackupEncryption? {
+    guard let encryptTo else { return nil }
+    do throws(AgeError) {
+      var recipients: [AgeRecipient] = []
+      for text in encryptTo { recipients.append(try AgeRecipient(text)) }
+      return BackupEncryption(to: recipients)
+    } catch {
+      throw BackupError(.policyUnreadable, because: error, operation: "read the backup policy")
+    }
+  }
+
   static let formatName = "lazaret-backup-policy"
 
   private enum CodingKeys: String, CodingKey, CaseIterable {
     case format, version, everyHours, everyOpenings, keep, trashDays, compression, level, beforeMigration,
-      beforeInstall, beforeRestore
+      beforeInstall, beforeRestore, encryptTo
   }
 
   /// The keys that its JSON may have.
@@ -84,7 +103,8 @@ public struct BackupPolicy: Sendable, Hashable, Codable {
       level: try values.decodeIfPresent(Int.self, forKey: .level),
       beforeMigration: try word(.beforeMigration, usual.beforeMigration),
       beforeInstall: try word(.beforeInstall, usual.beforeInstall),
-      beforeRestore: try word(.beforeRestore, usual.beforeRestore))
+      beforeRestore: try word(.beforeRestore, usual.beforeRestore),
+      encryptTo: try values.decodeIfPresent([String].self, forKey: .encryptTo))
   }
 
   /// Writes a policy with all its keys.
@@ -98,6 +118,7 @@ public struct BackupPolicy: Sendable, Hashable, Codable {
     try values.encode(trashDays, forKey: .trashDays)
     if compression != .gzip { try values.encode(compression, forKey: .compression) }
     try values.encode(level, forKey: .level)
+    try values.encodeIfPresent(encryptTo, forKey: .encryptTo)
     try values.encode(beforeMigration, forKey: .beforeMigration)
     try values.encode(beforeInstall, forKey: .beforeInstall)
     try values.encode(beforeRestore, forKey: .beforeRestore)

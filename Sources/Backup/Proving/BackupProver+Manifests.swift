@@ -19,7 +19,8 @@ extension BackupProver {
       if manifest.rebuilt == true || rest == file.packing.tail(of: file, content: content, manifest: nil) { return nil }
       return .init(
         code: StoredBackup.Problem.Code.seekTableDamaged.rawValue,
-        words: "the seek table of \(file.name) is not what was written; the backup restores without it", file: file.name)
+        words: "the seek table of \(file.name) is not what was written; the backup restores without it", file: file.name
+      )
     }
     let size = file.bytes + Int64(rest.count)
     if let copy = try ManifestCopy.read(file.name, packedBy: file.packing, size: size, in: place, .kept),
@@ -53,11 +54,13 @@ extension BackupProver {
   func mendedManifest(
     of backup: StoredBackup, in place: any BackupPlace, _ found: Found
   ) throws(BackupError) -> [BackupProof.Problem] {
-    guard backup.manifestSource == .copy, let carrier = backup.manifest?.carrier,
+    guard try !place.isSealed(backup.id, in: .kept), backup.manifestSource == .copy,
+      let carrier = backup.manifest?.carrier,
       let object = backup.objects.first(where: { $0.name == carrier.name })
     else { return [] }
     let name = "\(backup.id)\(BackupManifest.suffix)"
-    guard let copy = try ManifestCopy.read(carrier.name, packedBy: carrier.packing, size: object.bytes, in: place, .kept),
+    guard
+      let copy = try ManifestCopy.read(carrier.name, packedBy: carrier.packing, size: object.bytes, in: place, .kept),
       DigestedText.digest(of: copy) == backup.manifestDigest, try write(copy, as: name, of: backup, in: place)
     else { return backup.warnings.filter { $0.file == name }.map { .init($0) } }
     let isThere = backup.objects.contains { $0.name == name }
@@ -74,7 +77,7 @@ extension BackupProver {
   func writeAnew(
     _ backup: StoredBackup, in place: any BackupPlace, from store: FilePath
   ) throws(BackupError) -> String? {
-    guard backup.manifestSource == .rebuilt, let known = backup.manifest,
+    guard try !place.isSealed(backup.id, in: .kept), backup.manifestSource == .rebuilt, let known = backup.manifest,
       var manifest = try RebuiltManifest(place: place, section: .kept).withDigests(known)
     else { return nil }
     if let owner = place.owner {

@@ -112,8 +112,16 @@ public struct BackupProver: Sendable {
       return options.progress(phase, done, total)
     }
     do throws(BackupError) {
+      if manifest.isLocked {
+        // Without a key there are only the digests of the files as they lie there.
+        let found = try look(at: manifest, catalog.place, watched)
+        return proof(found.problems.isEmpty ? .proven : .failed, .files, found)
+      }
       // Of an original there are no digests to compare with.
       var found = manifest.kind == .original ? Found() : try look(at: manifest, catalog.place, watched)
+      if let label = try catalog.place.label(of: backup.id) {
+        found.add(try look(at: label.manifest, label.place, watched))
+      }
       found.warnings += try mendedManifest(of: backup, in: catalog.place, found)
       if options.depth == .files, manifest.kind != .original {
         return proof(found.problems.isEmpty ? .proven : .failed, .files, found)
@@ -154,6 +162,15 @@ public struct BackupProver: Sendable {
     var warnings: [BackupProof.Problem] = []
     /// The digest of the manifest that was written anew; nil where none was.
     var manifest: String?
+
+    /// Adds what is wrong with the encrypted files themselves, where nothing is said of their content.
+    mutating func add(_ sealed: Found) {
+      func isNew(_ problem: BackupProof.Problem) -> Bool {
+        !(problems + warnings).contains { own in own.file.map { problem.file == $0 + ".age" } ?? false }
+      }
+      problems += sealed.problems.filter(isNew)
+      warnings += sealed.warnings.filter(isNew)
+    }
   }
 
   /// Reads every file of a backup, and compares it with its manifest.
@@ -200,7 +217,9 @@ public struct BackupProver: Sendable {
       } else if !file.sha256.isEmpty, digest.hexadecimal != file.sha256 {
         problem = .init(code: "file-damaged", words: "\(file.name) is not what was written", file: file.name)
       }
-      if problem == nil, let warning = try copyWarning(file, of: manifest, in: place) { result.warnings.append(warning) }
+      if problem == nil, let warning = try copyWarning(file, of: manifest, in: place) {
+        result.warnings.append(warning)
+      }
       guard let problem else { continue }
       if file.role.isHelper { result.warnings.append(problem) } else { result.problems.append(problem) }
     }

@@ -36,6 +36,14 @@ struct BackupCreateCommand: ParsableCommand {
     help: ArgumentHelp("How hard to pack: 1, 6 or 9, usually 6; for zstd 1 to 19, usually 3.", valueName: "n"))
   var level: Int?
 
+  @Option(
+    help: ArgumentHelp(
+      "Encrypt to a public key, age1…, or to those in a file; may be given again.", valueName: "recipient"))
+  var encryptTo: [String] = []
+
+  @Flag(help: "Do not encrypt, even where the policy says so or the last backup is encrypted.")
+  var noEncryption = false
+
   @Flag(help: "Keep the whole store, even where few pages changed.")
   var full = false
 
@@ -49,6 +57,10 @@ struct BackupCreateCommand: ParsableCommand {
   var noVerify = false
 
   @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    guard encryptTo.isEmpty || !noEncryption else { throw ValidationError("--no-encryption leaves no --encrypt-to.") }
+  }
 
   private struct Report: Encodable {
     var backup: BackupJSON
@@ -65,6 +77,8 @@ struct BackupCreateCommand: ParsableCommand {
       }
       request.compression = compression
       request.level = level
+      if !encryptTo.isEmpty { request.encryption = BackupEncryption(to: try KeyFiles.recipients(encryptTo)) }
+      request.allowsPlain = noEncryption
       request.isFull = full
       request.isEvidence = evidence
       request.tags = tag

@@ -29,6 +29,7 @@ struct BackupVerifyCommand: ParsableCommand {
   var of: PathArgument?
 
   @OptionGroup var home: HomeOptions
+  @OptionGroup var identity: BackupIdentityOptions
 
   @Flag(help: "Only read the files and compare their digests; restore nothing.")
   var quick = false
@@ -77,8 +78,8 @@ struct BackupVerifyCommand: ParsableCommand {
       options.deadline = budget.map { ContinuousClock.now + $0.duration }
       let home = try (of.map { self.home.of(store: $0.path) } ?? self.home.current()).existing(to: "verify the backups")
       home.tell(json: output.json)
-      let backups = Backups(home: home.path)
-      let source = ChosenBackups(home: home, of: of?.path)
+      let backups = Backups(home: home.path, identities: try identity.identities())
+      let source = ChosenBackups(home: home, of: of?.path, identities: backups.identities)
       var report = Report()
       for (place, backup) in try chosen(backups, source) {
         if let deadline = options.deadline, ContinuousClock.now > deadline {
