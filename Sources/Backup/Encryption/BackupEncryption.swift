@@ -7,8 +7,9 @@ public struct BackupEncryption: Sendable, Hashable {
   /// The public keys; the holder of any of their secret keys can read the backup.
   public var recipients: [AgeRecipient]
 
-  /// Where the key is kept that opens the hashes of the newest backup's pages, and its manifest, and nothing else: with it the
-  /// next backup can be a delta, without any secret key. Nil where every backup is to be whole.
+  /// Where the key is kept that lets the next backup be a delta; nil where every backup is to be whole.
+  ///
+  /// It opens the hashes of the newest backup's pages, and its manifest, and nothing else.
   public var deltaKeyFile: FilePath?
 
   /// Encryption to public keys.

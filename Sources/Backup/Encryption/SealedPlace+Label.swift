@@ -3,8 +3,10 @@ import StoreFiles
 import SystemPackage
 
 extension SealedPlace {
-  /// What may be known of a backup without a key: its files as they lie there, and what listing, verifying digests and
-  /// pruning need. Names, counts and paths of the store are not among it.
+  /// The manifest outside of an encrypted backup: what may be known without a key.
+  ///
+  /// It has the files as they lie there, and what listing, verifying digests and pruning need; names, counts and paths of the
+  /// store are not in it.
   func label(of manifest: BackupManifest) throws(BackupError) -> BackupManifest {
     let id = manifest.id
     var files: [BackupManifest.File] = []

@@ -128,15 +128,29 @@ struct SealedPlace: BackupPlace {
 
   // MARK: The protocol
 
+  /// The backups that a key opens: their manifests, or where those are lost any of their files.
+  private func openBackups(
+    _ objects: [BackupObject], _ section: BackupSection
+  ) throws(BackupError) -> Set<BackupIdentifier> {
+    var sealed: [BackupIdentifier: [String]] = [:]
+    for object in objects where object.name.hasSuffix(BackupManifest.Encryption.fileEnding) {
+      if let id = BackupCatalog.identifier(of: object.name) { sealed[id, default: []].append(object.name) }
+    }
+    var open: Set<BackupIdentifier> = []
+    for (id, names) in sealed {
+      let manifest = "\(id)\(Self.manifestSuffix)"
+      for name in (names.contains(manifest) ? [manifest] : []) + names.filter({ $0 != manifest })
+      where try file(name, section)?.content != nil {
+        open.insert(id)
+        break
+      }
+    }
+    return open
+  }
+
   func list(_ section: BackupSection) throws(BackupError) -> [BackupObject] {
     let objects = try base.list(section)
-    var open: Set<BackupIdentifier> = []
-    for object in objects where object.name.hasSuffix(Self.manifestSuffix) {
-      guard let id = BackupCatalog.identifier(of: object.name),
-        try file(object.name, section)?.content != nil
-      else { continue }
-      open.insert(id)
-    }
+    let open = try openBackups(objects, section)
     if open.isEmpty { return objects }
     var result: [BackupObject] = []
     for var object in objects {
@@ -144,7 +158,10 @@ struct SealedPlace: BackupPlace {
         // The manifest outside is not the one that counts for the holder of a key.
         if object.name == "\(id)\(BackupManifest.suffix)" { continue }
         if object.name.hasSuffix(BackupManifest.Encryption.fileEnding) {
-          let prologue = try file(object.name, section)?.prologueLength ?? 0
+          let known = try file(object.name, section)
+          // One that is lost or cannot be opened is looked for in its copies.
+          if object.name.hasSuffix(Self.manifestSuffix), known?.content == nil { continue }
+          let prologue = known?.prologueLength ?? 0
           object.bytes = AgeContent.length(sealed: object.bytes, prologue: prologue)
           object.name =
             object.name.hasSuffix(Self.manifestSuffix)

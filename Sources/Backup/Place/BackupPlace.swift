@@ -60,13 +60,10 @@ extension BackupPlace {
     _ name: String, in section: BackupSection, at offset: Int64, length: Int
   ) throws(BackupError) -> [UInt8] { try read(name, in: section, at: offset, length: length) }
 
-  /// Whether its manifest lies there encrypted.
+  /// Whether a file of it lies there encrypted.
   public func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> Bool {
-    do throws(BackupError) {
-      return try !read("\(id)\(SealedPlace.manifestSuffix)", in: section, at: 0, length: 1).isEmpty
-    } catch {
-      guard error.fileError?.kind == .notFound else { throw error }
-      return false
+    try list(section).contains {
+      $0.name.hasPrefix("\(id).") && $0.name.hasSuffix(BackupManifest.Encryption.fileEnding)
     }
   }
 

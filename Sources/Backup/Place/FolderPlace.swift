@@ -116,12 +116,10 @@ extension FolderPlace {
     return try read(name, in: section, at: offset, length: length)
   }
 
-  /// Whether the manifest of a backup lies there encrypted.
+  /// Whether a file of a backup lies there encrypted.
   public func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> Bool {
-    do throws(FileError) {
-      return try fileSystem.status(of: folder(section).appending("\(id)\(SealedPlace.manifestSuffix)")) != nil
-    } catch {
-      throw BackupError(error)
+    try unlocked(with: []).list(section).contains { object in
+      object.name.hasPrefix("\(id).") && object.name.hasSuffix(BackupManifest.Encryption.fileEnding)
     }
   }
 
