@@ -11,7 +11,8 @@ struct BackupListCommand: ParsableCommand {
       holds records that the migration removed, the list says how many, and how to release it: pruning keeps it until \
       then. Each store has backups of its own; the list gives its path in the home. One that moved within the home keeps \
       its backups, and the list says so. Of a store that is named, the list says which \
-      backups are of one that was at its place at another time, such as before a salvage.
+      backups are of one that was at its place at another time, such as before a salvage. Of an encrypted backup only a label \
+      is known without its key; --identity gives the rest.
 
       \(ExitStatus.help)
       """)

@@ -14,6 +14,8 @@ struct BackupVerifyCommand: ParsableCommand {
       Damage is named with its file. Hashes of pages and recovery kits, which restoring does not need, are made anew where \
       they are damaged. A backup that another process removes meanwhile is left out.
 
+      Of an encrypted backup the digests of its files are compared; with --identity it is restored and checked as any other.
+
       Exits with 2 where a backup fails, or nothing certain can be said.
 
       EXAMPLE
