@@ -112,4 +112,11 @@ public struct Backups: Sendable {
   ) throws(BackupError) -> BackupProof {
     try BackupProver(surroundings: surroundings).prove(id, in: place, options)
   }
+
+  /// Proves a backup of a place that was read, and notes the result beside it; see ``BackupProver``.
+  public func prove(
+    _ id: BackupIdentifier, in catalog: BackupCatalog, _ options: BackupProver.Options = .init()
+  ) throws(BackupError) -> BackupProof {
+    try BackupProver(surroundings: surroundings).prove(id, in: catalog, options)
+  }
 }

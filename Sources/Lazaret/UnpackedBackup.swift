@@ -97,7 +97,7 @@ public final class UnpackedBackup: Sendable {
       if whole.isEmpty, let newest = all.first, let exclusion = newest.exclusion(from: scope) {
         throw Self.refusal(newest.id, exclusion)
       }
-      let ordered = whole.filter { $0.proof?.result == .proven } + whole.filter { $0.proof?.result != .proven }
+      let ordered = whole.filter(\.isProvenGood) + whole.filter { !$0.isProvenGood }
       var first: BackupError?
       for backup in ordered.prefix(8) {
         do throws(BackupError) {

@@ -207,6 +207,19 @@ struct CheckedBackupTests {
     #expect(try BackupCatalog(of: scene.place).backup(second.id).isReleased)
   }
 
+  @Test("A store that was deleted and started over has lost its records too")
+  func startedOver() throws {
+    let scene = try BackupScene(rows: 1000)
+    let first = try scene.back(up: 0)
+    for suffix in ["", "-wal", "-shm"] { try FileSystem().unlink(scene.store.sibling(suffix: suffix)) }
+    try scene.run("CREATE TABLE cars (id INTEGER PRIMARY KEY, flags INTEGER NOT NULL, name TEXT)")
+    let second = try scene.back(up: 1)
+    #expect(second.manifest?.falls == [.init(name: "cars", before: 1000, after: 0, backup: first.id)])
+    let report = try BackupPruner(of: scene.place, surroundings: .still(at: "2026-11-22T10:00:00Z"))
+      .prune(RetentionPolicy(last: .number(1)), options: .init(isRehearsal: true))
+    #expect(report.plan.dropped.isEmpty)
+  }
+
   @Test("Backups of a store with a hidden name are listed")
   func hidden() throws {
     let scene = try BackupScene(rows: 10)

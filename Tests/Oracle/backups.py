@@ -171,6 +171,7 @@ def restored(home, out, *more):
     """What restoring gives: its outcome, and the state of the store that it made."""
     for part in out.parent.glob(out.name + "*"):
         part.unlink()
+    shutil.rmtree(out.parent / f".{out.stem}_SUPPORT", ignore_errors=True)
     outcome = lazaret("backup", "restore", *more, "--home", home, "--to", out, "--json")
     return outcome, state(out) if out.exists() else None
 
@@ -239,12 +240,17 @@ def progressive_damage_leaves_a_good_backup_at_every_moment(folder, check):
                 break
 
 
-def bits_flipped_in_all_files_of_a_chain_are_named_and_cost_a_block(folder, check):
-    chance = random.Random(options.seed)
-    store, home = make(folder / "App.sqlite", 24_000, options.seed, width=160), folder / "home"
+def chain(folder, check, rows=24_000, count=4, values=0):
+    """A full backup and deltas on it, each with the state of the store that it is of."""
+    store, home = make(folder / "App.sqlite", rows, options.seed, width=160), folder / "home"
     home.mkdir()
+    large = folder / ".App_SUPPORT" / "_EXTERNAL_DATA"
+    chance = random.Random(options.seed)
     states = {}
-    for step in range(4):
+    for step in range(count):
+        for number in range(values):
+            large.mkdir(parents=True, exist_ok=True)
+            (large / f"VALUE-{step}-{number}").write_bytes(chance.randbytes(200_000 + 1000 * number))
         outcome = create(store, home)
         check(outcome.code == 0, "create", outcome)
         states[outcome.data["backup"]["id"]] = state(store)
@@ -252,6 +258,43 @@ def bits_flipped_in_all_files_of_a_chain_are_named_and_cost_a_block(folder, chec
         db.execute("UPDATE notes SET body = body || ? WHERE id BETWEEN ? AND ?", (f" {step}", step * 500 + 1, step * 500 + 300))
         db.commit()
         db.close()
+    kinds = [one["kind"] for one in reversed(listed(home))]
+    check(kinds == ["full"] + ["delta"] * (count - 1), f"the backups are {kinds}")
+    return store, home, states
+
+
+def flip(path, at, bit):
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1 << bit
+    path.write_bytes(content)
+
+
+def own_files(folder):
+    return sorted(path.name for path in folder.iterdir() if path.is_file() and path.name.startswith("b-"))
+
+
+def restore_place(kept, pristine):
+    """Everything in the folder of the backups is as it was."""
+    for path in kept.iterdir():
+        if path.is_file() and not (pristine / path.name).exists():
+            path.unlink()
+    for path in pristine.iterdir():
+        if path.is_file() and (not (kept / path.name).exists() or (kept / path.name).read_bytes() != path.read_bytes()):
+            shutil.copy2(path, kept / path.name)
+
+
+def bytes_of_blocks(manifests, name):
+    """How much of a packed file are its blocks; what stands behind them is a copy of the manifest."""
+    for manifest in manifests:
+        for file in manifest["files"]:
+            if file["name"] == name:
+                return file["bytes"]
+    return None
+
+
+def bits_flipped_in_all_files_of_a_chain_are_named_and_cost_a_block(folder, check):
+    chance = random.Random(options.seed)
+    store, home, states = chain(folder, check, values=3)
     newest = max(states)
     total = sum(len(rows) for rows in states[newest].values())
     # Rows whose pages are in one block, both tables taken together, and those of the pages at its ends.
@@ -259,43 +302,180 @@ def bits_flipped_in_all_files_of_a_chain_are_named_and_cost_a_block(folder, chec
     kept = place(home)
     pristine = folder / "pristine"
     shutil.copytree(kept, pristine)
-    files = sorted(path.name for path in kept.iterdir() if path.is_file() and path.name.startswith("b-"))
+    manifests = [json.loads((pristine / f"{id_}.json").read_text()) for id_ in states]
+    # Every kind of file as often as the blocks, and the note of the place.
+    files = own_files(kept) + ["store.json"]
+    blocks = lost = 0
     for number in range(FLIPS):
         name = files[number % len(files)]
-        content = bytearray((pristine / name).read_bytes())
-        at, bit = chance.randrange(len(content)), chance.randrange(8)
-        content[at] ^= 1 << bit
-        (kept / name).write_bytes(content)
+        at, bit = chance.randrange((pristine / name).stat().st_size), chance.randrange(8)
+        flip(kept / name, at, bit)
         cell = f"bit {bit} of byte {at} of {name}"
         verified = lazaret("backup", "verify", "--home", home, "--json")
         told = [
-            problem for one in verified.data.get("backups", []) for key in ("problems", "warnings")
+            problem for one in [*verified.data.get("backups", []), verified.data] for key in ("problems", "warnings")
             for problem in one.get(key) or []]
         named = [problem for problem in told if problem.get("file") == name or name in problem.get("words", "")]
         check(named, f"{cell}: verify does not name the file", verified)
-        isHelper = name.endswith((".pages", ".kit", ".proof.json"))
-        if isHelper:
-            check(verified.code == 0, f"{cell}: a helper fails the verification", verified)
-            check((kept / name).read_bytes() == (pristine / name).read_bytes() or name.endswith(".proof.json"),
-                  f"{cell}: it is not made anew")
+        others = [problem for problem in told if problem.get("file") not in (None, name)]
+        check(not others, f"{cell}: verify names {[one['file'] for one in others]}", verified)
+        isBlock = name.endswith(".gz") and at < bytes_of_blocks(manifests, name)
+        check(verified.code == (2 if isBlock else 0), f"{cell}: verify exits with {verified.code}", verified)
+        blocks += isBlock
+        if name.endswith((".pages", ".kit")) or name.endswith(".json") and not name.endswith((".proof.json", "store.json")):
+            check((kept / name).read_bytes() == (pristine / name).read_bytes(), f"{cell}: it is not made anew")
+        outcome, now = restored(home, folder / "Out.sqlite", newest)
+        if outcome.code == 0 and now is not None:
+            check(now == states[newest], f"{cell}: what is restored is not what was backed up", outcome)
         else:
-            check(verified.code == 2, f"{cell}: verify says nothing is wrong", verified)
-        id_ = newest
-        outcome, now = restored(home, folder / "Out.sqlite", id_)
-        if outcome.code != 0 or now is None:
-            check(not isHelper, f"{cell}: a helper stops restoring", outcome)
-            outcome, now = restored(home, folder / "Out.sqlite", id_, "--salvage")
+            check(isBlock, f"{cell}: what is no block stops restoring", outcome)
+            lost += 1
+            damaged = sum(
+                len(problem.get("blocks") or []) for one in verified.data["backups"] if one["id"] == name.split(".")[0]
+                for problem in one["problems"] if problem.get("file") == name)
+            check(damaged <= 1, f"{cell}: {damaged} blocks are damaged", verified)
+            outcome, now = restored(home, folder / "Out.sqlite", newest, "--salvage")
             there = now or {"notes": [], "tags": []}
-            lost = sum(len(set(states[id_][table]) - set(there[table])) for table in there)
-            check(lost <= mostLost, f"{cell}: {lost} of {total} rows are lost", outcome)
+            missing = sum(len(set(states[newest][table]) - set(there[table])) for table in there)
+            check(missing <= mostLost, f"{cell}: {missing} of {total} rows are lost", outcome)
+        restore_place(kept, pristine)
+    print(f"    {FLIPS} bits, {blocks} of them in blocks, {lost} of which cost one")
+
+
+def manifests_that_are_lost_or_edited_cost_what_they_said_and_nothing_else(folder, check):
+    chance = random.Random(options.seed)
+    store, home, states = chain(folder, check, rows=9000, count=3, values=2)
+    full, *deltas = sorted(states)
+    kept = place(home)
+    pristine = folder / "pristine"
+    shutil.copytree(kept, pristine)
+    manifest = json.loads((kept / f"{full}.json").read_text())
+    carrier = f"{full}.sqlite.gz"
+    behind = next(file["bytes"] for file in manifest["files"] if file["name"] == carrier)
+    gunzip = subprocess.run(["gunzip", "-c", kept / carrier], capture_output=True)
+    check(gunzip.returncode == 0 and not gunzip.stderr, f"gunzip says {gunzip.stderr}")
+    (folder / "Gunzip.sqlite").write_bytes(gunzip.stdout)
+    check(state(folder / "Gunzip.sqlite") == states[full], "what gunzip makes is not the database")
+
+    def all_restore(cell):
+        for id_ in states:
+            outcome, now = restored(home, folder / "Out.sqlite", id_)
+            check(now == states[id_], f"{cell}: {id_} does not restore", outcome)
+            data = folder / ".Out_SUPPORT" / "_EXTERNAL_DATA"
+            count = len(list(data.iterdir())) if data.is_dir() else 0
+            check(count == 2 * (sorted(states).index(id_) + 1), f"{cell}: {count} large values come back", outcome)
+
+    all_restore("sound")
+    for id_ in states:
+        (kept / f"{id_}.json").unlink()
+    all_restore("all manifests removed")
+    verified = lazaret("backup", "verify", "--home", home, "--json")
+    check(verified.code == 0, "all manifests removed: verify", verified)
+    check(all((kept / f"{id_}.json").read_bytes() == (pristine / f"{id_}.json").read_bytes() for id_ in states),
+          "they are not made anew")
+    restore_place(kept, pristine)
+    for name in (full, deltas[0]):
+        text = (kept / f"{name}.json").read_text()
+        for old, new in (('"reason":"manual"', '"reason":"scheduled"'), ('"isSound":true', '"isSound":false'), ('"digest"', '"digesy"')):
+            (kept / f"{name}.json").write_text(text.replace(old, new))
+            one = next(one for one in listed(home) if one["id"] == name)
+            check(one["reason"] == "manual" and one["isSound"], f"an edited manifest is believed: {old} {one}")
+            check([warning["code"] for warning in one["warnings"]] == ["manifest-changed"], f"{old}: {one['warnings']}")
+            all_restore(f"edited: {old}")
+        restore_place(kept, pristine)
+    for cell in ("removed", "damaged"):
+        if cell == "removed":
+            (kept / f"{full}.json").unlink()
+            os.truncate(kept / carrier, behind)
         else:
-            check(now == states[id_], f"{cell}: what is restored is not what was backed up", outcome)
-        for path in kept.iterdir():
-            if path.is_file() and path.name.startswith("b-"):
-                path.unlink()
-        for path in pristine.iterdir():
-            if path.is_file():
-                shutil.copy2(path, kept / path.name)
+            flip(kept / f"{full}.json", chance.randrange(1000), 3)
+            flip(kept / carrier, behind + 28 + chance.randrange(1000), 3)
+        all_restore(f"both manifests {cell}")
+        one = next(one for one in listed(home) if one["id"] == full)
+        check(one["manifest"] == "rebuilt" and one["unverified"] and one["state"] == "unproven", f"both {cell}: {one}")
+        outcome = lazaret("backup", "verify", full, "--home", home, "--json")
+        check(outcome.code == 0, f"both {cell}: verify", outcome)
+        one = next(one for one in listed(home) if one["id"] == full)
+        check(one["manifest"] == "own" and one["state"] == "proven", f"both {cell}, verified: {one}")
+        check(one.get("path") == "../App.sqlite", f"both {cell}, verified: the path is {one.get('path')}")
+        all_restore(f"both manifests {cell}, verified")
+        change(store, chance)
+        outcome = create(store, home)
+        check(outcome.code == 0, f"both {cell}: the next backup", outcome)
+        _, now = restored(home, folder / "Out.sqlite")
+        check(now == state(store), f"both {cell}: the next backup does not restore")
+        restore_place(kept, pristine)
+
+
+def stores_of_one_name_are_never_mixed(folder, check):
+    home = folder / "home"
+    names = ["A/App.sqlite", "B/App.sqlite", "A/App.db", "A/.App.sqlite"]
+    stores = {name: make(home / name, 300 + 40 * number, number) for number, name in enumerate(names)}
+    chance = random.Random(options.seed)
+    good = {name: [] for name in names}
+    last = {}
+    for step in range(30 if options.all else 10):
+        name = chance.choice(names) if step >= len(names) else names[step]
+        change(stores[name], chance)
+        outcome = create(stores[name], home, *(["--full"] if chance.random() < 0.2 else []))
+        check(outcome.code == 0, f"{name}, step {step}: create", outcome)
+        good[name].append(state(stores[name]))
+        if chance.random() < 0.4:
+            pruned = lazaret("backup", "prune", "--of", stores[name], "--keep-last", "2", "--trash-days", "0", "--home", home)
+            check(pruned.code == 0, f"{name}, step {step}: prune", pruned)
+        for other, path in stores.items():
+            if not good[other]:
+                continue
+            outcome, now = restored(home, folder / "Out.sqlite", "--of", path)
+            check(now == good[other][-1], f"after {name}, step {step}: {other} is not what is restored", outcome)
+    folders = [one["folder"] for one in listed(home)]
+    check(len(set(folders)) == len(names), f"the folders are {sorted(set(folders))}")
+    for one in listed(home):
+        path = one["path"]
+        outcome, now = restored(home, folder / "Out.sqlite", one["id"], "--of", home / path)
+        check(now in good[path], f"{one['id']} of {path} is of another store", outcome)
+    ids = {name: [one["id"] for one in listed(home) if one["path"] == name] for name in names}
+    foreign = ids["B/App.sqlite"][0]
+    if foreign not in ids["A/App.sqlite"]:
+        before = stores["A/App.sqlite"].read_bytes()
+        outcome = lazaret("backup", "restore", foreign, "--of", stores["A/App.sqlite"], "--home", home, "--json")
+        check(outcome.failure.get("code") == "backup-of-other-store", "another store's backup is restored", outcome)
+        check(stores["A/App.sqlite"].read_bytes() == before, "the store was touched")
+
+
+def a_home_or_a_store_that_moves_keeps_its_backups(folder, check):
+    home = folder / "one" / "home"
+    names = ["A/App.sqlite", "B/App.sqlite"]
+    good = {}
+    for number, name in enumerate(names):
+        make(home / name, 300, number)
+        for _ in range(2):
+            change(home / name, random.Random(number))
+            check(create(home / name, home).code == 0, f"{name}: create")
+        good[name] = state(home / name)
+    moved = folder / "two" / "elsewhere" / "home"
+    moved.parent.mkdir(parents=True)
+    for cell in ("renamed", "copied"):
+        home.rename(moved) if cell == "renamed" else shutil.copytree(home, moved)
+        for name in names:
+            outcome, now = restored(moved, folder / "Out.sqlite", "--of", moved / name)
+            check(now == good[name], f"{cell}: {name} is not restored", outcome)
+            change(moved / name, random.Random(9))
+            outcome = create(moved / name, moved)
+            check(outcome.code == 0 and outcome.data["backup"]["kind"] == "delta", f"{cell}: {name} begins anew", outcome)
+            good[name] = state(moved / name)
+        check(len({one["folder"] for one in listed(moved)}) == 2, f"{cell}: the folders are not two")
+        home = moved
+        moved = folder / "three" / "home"
+        moved.parent.mkdir(parents=True, exist_ok=True)
+    # Without its note, and with a changed one, the manifests tell.
+    for number, name in enumerate(names):
+        note = next(Path(one["folder"]) for one in listed(home) if one["path"] == name) / "store.json"
+        note.unlink() if number else flip(note, note.read_text().index("App.sqlite"), 1)
+        outcome, now = restored(home, folder / "Out.sqlite", "--of", home / name)
+        check(now == good[name], f"{name} is not found without its note", outcome)
+        outcome = create(home / name, home)
+        check(outcome.code == 0 and outcome.data["backup"]["kind"] == "delta", f"{name} begins anew", outcome)
 
 
 def pruning_reads_what_it_drops_others_for(folder, check):

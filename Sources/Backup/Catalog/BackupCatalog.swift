@@ -195,7 +195,7 @@ public struct BackupCatalog: Sendable {
       backup.warnings.append(.unreadableProof(proof, "is that of another manifest"))
     }
     for file in backup.manifest?.files ?? [] {
-      // Of what was made of its blocks it is not known what else stood in the file.
+      // What is left of a copy stands behind the blocks still.
       if backup.manifest?.rebuilt == true, let size = sizes[file.name], size >= file.bytes { continue }
       let tail = file.tailLength(manifest: backup.manifestLength)
       guard let problem = problem(of: file, size: sizes[file.name], tail: tail) else { continue }

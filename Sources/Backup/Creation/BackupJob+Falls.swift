@@ -3,14 +3,14 @@ import StoreFiles
 extension BackupJob {
   /// The entities that have less than half of the records that they had in the last good backup, or none any more.
   ///
-  /// Compared is with the last backup of the same store and generation. An entity that is not in the store's model any more
-  /// has not fallen: a migration removed it, and keeps a note of its own.
+  /// Compared is with the last backup of the same generation of the store, of one that was deleted and started over too. An
+  /// entity that is not in the store's model any more has not fallen: a migration removed it, and keeps a note of its own.
   func falls(of manifest: BackupManifest) -> [BackupManifest.Fall]? {
     let earlier = catalog.backups.first { backup in
       guard let other = backup.manifest, backup.id < id, backup.isWhole, !backup.isApart, other.kind != .original,
         backup.proof?.result != .failed
       else { return false }
-      return other.store.uuid == manifest.store.uuid && other.lineage?.generation == manifest.lineage?.generation
+      return other.lineage?.generation == manifest.lineage?.generation
     }
     guard let earlier, let counted = earlier.manifest?.entities else { return nil }
     let isSameModel = earlier.manifest?.model?.entityHashes == manifest.model?.entityHashes

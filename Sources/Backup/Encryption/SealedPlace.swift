@@ -173,6 +173,12 @@ struct SealedPlace: BackupPlace {
     return result
   }
 
+  func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool {
+    if try base.contains(name, in: section) { return true }
+    guard let sealed = Self.sealedName(of: name), try base.contains(sealed, in: section) else { return false }
+    return try file(sealed, section)?.content != nil
+  }
+
   func read(
     _ name: String, in section: BackupSection, at offset: Int64, length: Int
   ) throws(BackupError) -> [UInt8] {

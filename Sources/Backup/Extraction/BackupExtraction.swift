@@ -21,7 +21,12 @@ package struct BackupExtraction: Sendable {
     /// The names of large values that are lost.
     package var lostItems: [String] = []
 
-    /// Whether everything that was restored is, byte for byte, what was backed up.
+    /// Whether a database that was restored is, byte for byte, what was backed up.
+    ///
+    /// A block of an earlier backup can be lost, and all of its pages have changed since.
+    package var isContentRight: Bool { lostBlocks.isEmpty && isDigestRight }
+
+    /// Whether everything that was restored is, byte for byte, what was backed up, and nothing that was read is damaged.
     package var isWhole: Bool { lostBlocks.isEmpty && damage.isEmpty && isDigestRight && lostItems.isEmpty }
   }
 

@@ -14,6 +14,9 @@ public protocol BackupPlace: Sendable {
   /// The objects of a section, by name; what is still being written is not among them.
   func list(_ section: BackupSection) throws(BackupError) -> [BackupObject]
 
+  /// Whether an object of that name is there.
+  func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool
+
   /// The bytes of a range, cut off at the end of the object.
   ///
   /// - Throws: `file-not-found` where there is no such object, or what the place says.
@@ -74,6 +77,11 @@ extension BackupPlace {
 
   /// None: what is being written cannot be seen.
   public func unfinished() throws(BackupError) -> [String] { [] }
+
+  /// Whether the list has an object of that name.
+  public func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool {
+    try list(section).contains { $0.name == name }
+  }
 
   /// No store in particular.
   public var owner: PlaceOwner? { nil }

@@ -57,6 +57,16 @@ public struct FolderPlace: BackupPlace {
     return folder(section).appending(component)
   }
 
+  /// Whether a note of the store lies there that is none, or is not what was written: it counts as none.
+  public func hasUnreadableNote() throws(BackupError) -> Bool {
+    do throws(FileError) {
+      guard try fileSystem.status(of: path.appending(StorePlaceNote.name)) != nil else { return false }
+      return try StorePlaceNote.read(in: path, fileSystem) == nil
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
   /// Whether a text can be the name of an object: nothing that leads elsewhere, nothing hidden.
   package static func isName(_ name: String) -> Bool {
     guard let first = name.utf8.first, first != UInt8(ascii: "."), name.utf8.count <= 200 else { return false }
@@ -90,6 +100,17 @@ extension FolderPlace {
         objects.append(BackupObject(name: name.string, bytes: status.kind == .regular ? status.size : 0))
       }
       return objects
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// Whether a file of that name is there.
+  public func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool {
+    if let sealed { return try sealed.contains(name, in: section) }
+    let file = try file(name, in: section)
+    do throws(FileError) {
+      return try fileSystem.status(of: file, followingLinks: false) != nil
     } catch {
       throw BackupError(error)
     }

@@ -48,7 +48,16 @@ public struct BackupProver: Sendable {
   public func prove(
     _ id: BackupIdentifier, in place: any BackupPlace, _ options: Options = Options()
   ) throws(BackupError) -> BackupProof {
-    let catalog = try BackupCatalog(of: place)
+    try prove(id, in: try BackupCatalog(of: place), options)
+  }
+
+  /// Proves a backup of a place that was read, and writes the result beside it.
+  ///
+  /// One that was removed since is the error `no-such-backup`.
+  public func prove(
+    _ id: BackupIdentifier, in catalog: BackupCatalog, _ options: Options = Options()
+  ) throws(BackupError) -> BackupProof {
+    let place = catalog.place
     let backup = try catalog.backup(id)
     let proof: BackupProof
     do throws(BackupError) {
@@ -70,11 +79,10 @@ public struct BackupProver: Sendable {
   ///
   /// - Throws: `no-such-backup` where it is gone.
   private func tellIfGone(_ backup: StoredBackup, in place: any BackupPlace) throws(BackupError) {
-    let names = Set(try place.list(.kept).map(\.name))
     // What it is listed by leaves first.
     let heads = ["\(backup.id)\(BackupManifest.suffix)", "\(backup.id)\(BackupManifest.File.Role.originalMain.suffix)"]
     let head = backup.objects.first { heads.contains($0.name) } ?? backup.objects.first
-    guard let head, !names.contains(head.name) else { return }
+    guard let head, try !place.contains(head.name, in: .kept) else { return }
     throw BackupError(
       .notFound, operation: "verify the backup", detail: "backup \(backup.id) was removed meanwhile",
       hint: "List what is there with: lazaret backup list")
@@ -217,10 +225,10 @@ public struct BackupProver: Sendable {
       } else if !file.sha256.isEmpty, digest.hexadecimal != file.sha256 {
         problem = .init(code: "file-damaged", words: "\(file.name) is not what was written", file: file.name)
       }
-      if problem == nil, let warning = try copyWarning(file, of: manifest, in: place) {
-        result.warnings.append(warning)
+      guard let problem else {
+        if let warning = try copyWarning(file, of: manifest, in: place) { result.warnings.append(warning) }
+        continue
       }
-      guard let problem else { continue }
       if file.role.isHelper { result.warnings.append(problem) } else { result.problems.append(problem) }
     }
     return result

@@ -15,6 +15,9 @@ public struct BackupChoice: Sendable, Hashable {
       /// It was found damaged when it was last verified.
       case failed
 
+      /// Both of its manifests are lost, and it was not verified since; taken where there is no other.
+      case unverified
+
       /// It is dated in the future, so that it cannot be told how old it is.
       case future = "dated-in-the-future"
     }
@@ -62,6 +65,11 @@ extension BackupRestorer {
       guard let reason = obstacle(to: backup) else { return BackupChoice(backup: backup, passedOver: passedOver) }
       passedOver.append(reason)
     }
+    // Restoring checks every page: better than nothing.
+    if let place = passedOver.firstIndex(where: { $0.reason == .unverified }) {
+      return BackupChoice(
+        backup: try catalog.backup(passedOver[place].id), passedOver: Array(passedOver[..<place]))
+    }
     throw nothing(passedOver, isBefore: time != nil)
   }
 
@@ -79,6 +87,9 @@ extension BackupRestorer {
     if backup.proof?.result == .failed {
       let words = backup.proof?.problems.first.map { ": \($0.words)" } ?? ""
       return passed(.failed, "was found damaged when it was verified\(words)")
+    }
+    if backup.manifestSource == .rebuilt {
+      return passed(.unverified, "has lost its manifest, and was not verified since")
     }
     if backup.id.date.secondsSince1970 > surroundings.now().secondsSince1970 &+ Self.clockTolerance {
       return passed(.future, "is dated in the future")

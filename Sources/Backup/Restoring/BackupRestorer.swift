@@ -107,20 +107,25 @@ public struct BackupRestorer: Sendable {
       isEvidence
       ? try extraction.writeEvidence(to: folder.store) : try extraction.writeDatabase(to: folder.store.main)
     let values = try extraction.writeExternalData(into: folder.store.path(of: .externalData))
-    guard options.salvages || losses.isWhole && values.isWhole else { throw Self.damaged(id, losses, values) }
+    // What a database has to be is known, whatever of its chain is damaged; of evidence each file counts.
+    let isContentRight = isEvidence ? losses.isWhole : losses.isContentRight
+    guard options.salvages || isContentRight && values.lostItems.isEmpty else {
+      throw Self.damaged(id, losses, values)
+    }
     if !isEvidence {
-      isRight = losses.isWhole
+      isRight = isContentRight
       if isRight { isRight = try isSound(folder.store.main, manifest, options) }
       if !isRight { try salvage(folder, try extraction.recoveryKit(), options) }
     }
     try synchronize(folder.store)
-    let lost = losses.damage.sorted { $0.key < $1.key }.flatMap { file, blocks in
+    let damage = isContentRight ? [:] : losses.damage
+    let lost = damage.sorted { $0.key < $1.key }.flatMap { file, blocks in
       blocks.map { RestoreReport.LostBlock(file: file, block: $0) }
     }
     return RestoreReport(
       id: id, chain: extraction.chain.map(\.id), path: folder.target.main, bytes: manifest.contentBytes,
       values: (manifest.externalData?.items.count ?? 0) - values.lostItems.count, lostBlocks: lost,
-      isContentRight: losses.isWhole && isRight, lostValues: values.lostItems)
+      isContentRight: isContentRight && isRight, lostValues: values.lostItems)
   }
 
   private static func damaged(

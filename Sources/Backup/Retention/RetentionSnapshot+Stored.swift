@@ -16,7 +16,8 @@ extension RetentionSnapshot {
         }
       }
     let standing: Standing =
-      if isUnreadable {
+      if isUnreadable || backup.manifestSource == .rebuilt {
+        // Blocks alone do not tell evidence from a good backup.
         .unknown
       } else if let manifest = backup.manifest {
         manifest.kind == .evidence || !manifest.check.isSound ? .apart : .ordinary

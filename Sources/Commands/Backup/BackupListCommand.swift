@@ -86,6 +86,12 @@ struct BackupListCommand: ParsableCommand {
     for (_, backup) in all where !backup.warnings.isEmpty {
       text += "\(backup.id): warning: " + backup.warnings.map { printable($0.words) }.joined(separator: "; ") + "\n"
     }
+    let unverified = all.filter(\.backup.isUnverified).map(\.backup)
+    if let first = unverified.first {
+      let option = unverified.count == 1 ? " \(first.id)" : ""
+      text += unverified.count == 1 ? "\(first.id) has" : "\(unverified.count) backups have"
+      text += " a manifest that nothing speaks for yet. Verify with: lazaret backup verify\(option)\(home.option)\n"
+    }
     for (place, backup) in all {
       // Told until it is released, or has been in the list for as long as it is kept.
       guard backup.manifest?.isLocked != true, let last = backup.manifest?.falls?.first?.backup,

@@ -63,6 +63,12 @@ struct BackupJSON: Encodable {
   var lineage: StoreLineage?
   var exclusion: String?
   var proof: Proof?
+
+  /// Where what is known of it was read: `own`, `copy`, `earlier` or `rebuilt`; missing where nothing is known.
+  var manifest: String?
+
+  /// Whether nothing speaks for what its manifest says until it is verified.
+  var unverified: Bool?
   var onlyHere: OnlyHere?
   var problems: [Problem]
   var warnings: [Problem]
@@ -87,6 +93,8 @@ struct BackupJSON: Encodable {
     onlyHere = backup.onlyHere.map { OnlyHere($0) }
     exclusion = scope.flatMap { backup.exclusion(from: $0)?.rawValue }
     guard let manifest = backup.manifest else { return }
+    self.manifest = manifest.kind == .original ? nil : backup.manifestSource.rawValue
+    unverified = backup.isUnverified ? true : nil
     kind = manifest.kind.rawValue
     reason = manifest.reason.rawValue
     tags = manifest.tags
@@ -111,6 +119,8 @@ extension StoredBackup {
     if !isWhole { return "broken" }
     if proof?.result == .failed { return "failed" }
     if isApart { return "apart" }
+    // What a proof of an earlier version says is as good as the manifest that it trusted.
+    if isUnverified { return "unproven" }
     return proof?.result.rawValue ?? "unproven"
   }
 

@@ -11,8 +11,8 @@ struct BackupVerifyCommand: ParsableCommand {
       checks its pages and indexes and counts its records. The result is kept beside the backup. With a model the restored \
       store is migrated to its current version too. Those proven longest ago come first.
 
-      Damage is named with its file. Hashes of pages and recovery kits, which restoring does not need, are made anew where \
-      they are damaged. A backup that another process removes meanwhile is left out.
+      Damage is named with its file. Hashes of pages, recovery kits and manifests that have a copy are made anew where they \
+      are damaged. A backup that another process removes meanwhile is left out.
 
       Of an encrypted backup the digests of its files are compared; with --identity it is restored and checked as any other.
 
@@ -61,6 +61,8 @@ struct BackupVerifyCommand: ParsableCommand {
 
   fileprivate struct Report: Encodable {
     var backups: [Result] = []
+    /// What is wrong in folders of backups, apart from the backups.
+    var warnings: [BackupProof.Problem] = []
     var proven = 0
     var failed = 0
     var inconclusive = 0
@@ -83,14 +85,15 @@ struct BackupVerifyCommand: ParsableCommand {
       let backups = Backups(home: home.path, identities: try identity.identities())
       let source = ChosenBackups(home: home, of: of?.path, identities: backups.identities)
       var report = Report()
-      for (place, backup) in try chosen(backups, source) {
+      for place in try source.places() where try place.hasUnreadableNote() { report.warn(of: place) }
+      for (place, catalog, backup) in try chosen(backups, source) {
         if let deadline = options.deadline, ContinuousClock.now > deadline {
           report.notReached += 1
           continue
         }
         let proof: BackupProof
         do throws(BackupError) {
-          proof = try backups.prove(backup.id, in: place, options)
+          proof = try backups.prove(backup.id, in: catalog, options)
         } catch {
           line.clear()
           // A backup that was asked for by its name has to be there.
@@ -112,23 +115,25 @@ struct BackupVerifyCommand: ParsableCommand {
   }
 
   /// The backups to prove, those proven longest ago first.
-  private func chosen(_ backups: Backups, _ source: ChosenBackups) throws -> [(FolderPlace, StoredBackup)] {
-    let places = try source.places()
-    var all: [(FolderPlace, StoredBackup)] = []
-    for place in places { all += try BackupCatalog(of: place).backups.map { (place, $0) } }
+  private func chosen(
+    _ backups: Backups, _ source: ChosenBackups
+  ) throws -> [(FolderPlace, BackupCatalog, StoredBackup)] {
+    var all: [(place: FolderPlace, catalog: BackupCatalog, backup: StoredBackup)] = []
+    for place in try source.places() {
+      let catalog = try BackupCatalog(of: place)
+      all += catalog.backups.map { (place, catalog, $0) }
+    }
     if let id = id.flatMap({ BackupIdentifier($0) }) {
-      all = all.filter { $0.1.id == id }
+      all = all.filter { $0.backup.id == id }
       // Tells what is not there, or is there twice.
       if all.isEmpty || all.count > 1 {
         let found = try source.home.finding(backup: id) { try backups.find(id) }
         if all.isEmpty { throw BackupError.ofOtherStore(found.backup) }
       }
     }
-    let order = BackupProver.order(all.map(\.1))
-    var rest = all
-    return order.compactMap { backup in
-      rest.firstIndex { $0.1 == backup }.map { rest.remove(at: $0) }
-    }
+    let order = BackupProver.order(all.map(\.backup))
+    var places = Dictionary(grouping: all.indices) { all[$0].backup }
+    return order.compactMap { backup in places[backup]?.popLast().map { all[$0] } }
   }
 
   private static func text(_ proof: BackupProof, _ place: FolderPlace) -> String {
@@ -140,6 +145,13 @@ struct BackupVerifyCommand: ParsableCommand {
 }
 
 extension BackupVerifyCommand.Report {
+  fileprivate mutating func warn(of place: FolderPlace) {
+    let folder = printable(place.path.lastComponent?.string ?? "")
+    let words = "store.json of \(folder) is not what was written, and counts as none; the next backup writes it anew"
+    guard !warnings.contains(where: { $0.words == words }) else { return }
+    warnings.append(.init(code: "note-unreadable", words: words, file: "store.json"))
+  }
+
   fileprivate mutating func add(_ proof: BackupProof, _ place: FolderPlace) {
     backups.append(
       .init(
@@ -156,7 +168,8 @@ extension BackupVerifyCommand.Report {
     if backups.isEmpty, notReached == 0, removedMeanwhile == 0 {
       return "No backup lies in the home: \(home.words). \(ChosenHome.another)\n"
     }
-    var text = "\(proven) proven, \(failed) failed, \(inconclusive) inconclusive"
+    var text = warnings.map { "warning: \($0.words)\n" }.joined()
+    text += "\(proven) proven, \(failed) failed, \(inconclusive) inconclusive"
     if removedMeanwhile > 0 { text += ", \(removedMeanwhile) removed meanwhile by another process" }
     if notReached > 0 { text += ", \(notReached) not reached in time" }
     return text + "\n"
