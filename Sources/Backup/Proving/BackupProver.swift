@@ -129,6 +129,12 @@ public struct BackupProver: Sendable {
       var found = manifest.kind == .original ? Found() : try look(at: manifest, catalog.place, watched)
       if let label = try catalog.place.label(of: backup.id) {
         found.add(try look(at: label.manifest, label.place, watched))
+      } else if try catalog.place.isSealed(backup.id, in: .kept) {
+        let name = "\(backup.id)\(BackupManifest.suffix)"
+        found.warnings.append(
+          .init(
+            code: StoredBackup.Problem.Code.manifestChanged.rawValue,
+            words: "\(name) is missing or not what was written; the holder of a key restores without it", file: name))
       }
       found.warnings += try mendedManifest(of: backup, in: catalog.place, found)
       if options.depth == .files, manifest.kind != .original {

@@ -137,7 +137,9 @@ struct BackupVerifyCommand: ParsableCommand {
   }
 
   private static func text(_ proof: BackupProof, _ place: FolderPlace) -> String {
-    var text = "\(proof.id)  \(printable(place.path.lastComponent?.string ?? ""))  \(proof.result.rawValue)\n"
+    // What was not restored is not said to have been.
+    let extent = proof.depth == .files && proof.result == .proven ? " (digests of its files only)" : ""
+    var text = "\(proof.id)  \(printable(place.path.lastComponent?.string ?? ""))  \(proof.result.rawValue)\(extent)\n"
     for problem in proof.problems { text += "  \(printable(problem.words))\n" }
     for warning in proof.warnings ?? [] { text += "  warning: \(printable(warning.words))\n" }
     return text
