@@ -1,4 +1,5 @@
 import StoreFiles
+import SystemPackage
 import TestSupport
 import Testing
 
