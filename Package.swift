@@ -67,6 +67,7 @@ let package = Package(
     .systemLibrary(
       name: "CMicrohttpd", providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
     .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"]), .brew(["libdeflate"])]),
+    .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     floor("Failures", knows: [systemPackage]),
@@ -120,9 +121,10 @@ let package = Package(
     floor(
       "Backup",
       knows: [
-        "Archives", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
-        "Examination", "Migration", "Salvage", "RecoveryKit", grdb, grdbSQLite, systemPackage,
+        "AgeEncryption", "Archives", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel",
+        "PersistentStore", "Examination", "Migration", "Salvage", "RecoveryKit", grdb, grdbSQLite, systemPackage,
       ]),
+    floor("Zstandard", knows: ["CZstd", "Backup"]),
     floor(
       "RecordBrowsing",
       knows: [
@@ -182,7 +184,7 @@ let package = Package(
       "Commands",
       knows: [
         "AgeEncryption", "Lazaret", "Inbox", "Inspector", "HTTPServer", "Backup", "Damage", "Migration",
-        "LazaretTesting", "RecoveryKit", "Salvage", "Sending", argumentParser, grdb,
+        "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "Zstandard", argumentParser, grdb,
         systemPackage, logging,
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
@@ -232,7 +234,9 @@ let package = Package(
     tests(
       of: "Backup",
       needs: [
-        "Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb,
+        "AgeEncryption", "Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore",
+        "SQLiteFormat", "Zstandard",
+        grdb,
       ],
       leavingOut: ["Recorded"]),
     tests(

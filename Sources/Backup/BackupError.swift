@@ -38,6 +38,15 @@ public enum BackupErrorKind: String, FailureKind {
   /// Data could not be packed.
   case packing = "backup-packing"
 
+  /// Files are packed, or are to be packed, in a way that this build does not have.
+  case compressionUnavailable = "compression-unavailable"
+
+  /// A backup is encrypted, and no key that opens it was given.
+  case locked = "backup-encrypted"
+
+  /// The backups of a store are encrypted, and the next one would not be.
+  case encryptionMissing = "backup-encryption-missing"
+
   /// A request that makes no sense, such as a level that does not exist.
   case request = "backup-request"
 
@@ -76,6 +85,10 @@ public enum BackupErrorKind: String, FailureKind {
     case .nameTaken: "Choose another name, or move what is there out of the way."
     case .verificationFailed: "Check the disk; the backup is kept, and is never taken for a good one."
     case .packing: "Please report this, with what you did."
+    case .compressionUnavailable:
+      "Use the command lazaret, which has it, or a build with libzstd; any zstd -d opens the files that end in .zst."
+    case .locked: "Name the file with the secret key: --identity FILE"
+    case .encryptionMissing: "Say to whom: --encrypt-to age1…, or that it is not to be encrypted: --no-encryption"
     case .request: "See: lazaret backup list"
     case .store: "Look at the store with: lazaret inspect"
     case .otherGeneration: "Use a backup from before, or name this one with --trust-backup."

@@ -19,7 +19,7 @@ extension Backups {
     guard examination.verdict != .missing, examination.verdict != .damaged, examination.isReadable else { return nil }
     var request = BackupRequest()
     request.reason = reason
-    request.level = policy.level
+    (request.compression, request.level) = policy.usablePacking
     request.appVersion = appVersion
     let backup = try create(store.main, request)
     // Damage in indexes is found while it is taken; the raw files that were kept are no backup to go back to.

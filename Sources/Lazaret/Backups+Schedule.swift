@@ -37,7 +37,7 @@ extension Backups {
       }.map(\.id.date)
     guard BackupSchedule(policy).isDue(dates, openings: openings, now: surroundings.now()) else { return Scheduled() }
     var request = BackupRequest()
-    request.level = policy.level
+    (request.compression, request.level) = policy.usablePacking
     request.reason = .scheduled
     request.appVersion = appVersion
     request.modelVersion = modelVersion

@@ -12,6 +12,9 @@ public struct Backups: Sendable {
   public let home: FilePath
   let surroundings: Surroundings
 
+  /// The secret keys with which encrypted backups are read.
+  public var identities: [AgeIdentity] = []
+
   /// The backups of a home.
   ///
   /// - Parameter surroundings: the file system, the clock and the source of identifiers.
@@ -26,22 +29,41 @@ public struct Backups: Sendable {
   ///
   /// A store is told by its path in the home, and by its identifier where it has moved to a path of its own; its `owner`
   /// says so. Stores of one name, and copies of a store, never share a place.
-  public func place(of store: FilePath) throws(BackupError) -> FolderPlace { try folders.find(store) }
+  public func place(of store: FilePath) throws(BackupError) -> FolderPlace {
+    try folders.find(store).unlocked(with: identities)
+  }
 
   /// The place for the backups of a store that is there, with a note of the store in it.
   ///
   /// What an earlier version put there of other stores is given a place of its own.
-  public func claimPlace(of store: FilePath) throws(BackupError) -> FolderPlace { try folders.claim(store) }
+  public func claimPlace(of store: FilePath) throws(BackupError) -> FolderPlace {
+    try folders.claim(store).unlocked(with: identities)
+  }
 
   /// The places of the home in which something lies, one for each store, by name.
-  public func places() throws(BackupError) -> [FolderPlace] { try folders.all() }
+  public func places() throws(BackupError) -> [FolderPlace] {
+    try folders.all().map { $0.unlocked(with: identities) }
+  }
 
   /// Takes a backup of a store that others may go on using; see ``BackupCreator``.
   public func create(_ store: FilePath, _ request: BackupRequest = BackupRequest()) throws(BackupError) -> StoredBackup
   {
     var request = request
     if request.lineage == nil { request.lineage = try evidence(of: store).lineage }
-    return try BackupCreator(surroundings: surroundings).create(store, in: claimPlace(of: store), request)
+    let place = try claimPlace(of: store)
+    if request.encryption == nil, !request.allowsPlain {
+      request.encryption = try BackupPolicy.load(home: home, in: surroundings.fileSystem).encryption()
+    }
+    if request.encryption != nil, request.encryption?.deltaKeyFile == nil {
+      request.encryption?.deltaKeyFile = deltaKeyFile(of: place)
+    }
+    return try BackupCreator(surroundings: surroundings).create(store, in: place, request)
+  }
+
+  /// Where the key is kept that lets the next encrypted backup of a place be a delta: in the home, outside of `Backups/`.
+  private func deltaKeyFile(of place: FolderPlace) -> FilePath? {
+    place.path.lastComponent.flatMap { FilePath.Component("\($0.string).key") }
+      .map { home.appending("BackupKeys").appending($0) }
   }
 
   /// Which backups say something of a store: those of its own generation, and of a quarantined one those from before.

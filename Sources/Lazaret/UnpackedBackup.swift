@@ -153,18 +153,18 @@ public final class UnpackedBackup: Sendable {
           throw FileError(.notRegularFile, operation: "read the backup", path: path)
         }
         status = found
-        start = try fileSystem.open(path).bytes(at: 0, length: GzipUnpacking.magic.count)
+        start = try fileSystem.open(path).bytes(at: 0, length: PackedFileUnpacking.magicLength)
       } catch {
         throw BackupError(error)
       }
-      guard start == GzipUnpacking.magic else {
+      guard PackedFileUnpacking.compression(of: start) != nil else {
         try check(path)
         return Store(path: path, date: status.modified)
       }
       if let own = try ownBackup(path) { return own }
       let folder = try privateFolder(needing: status.size)
       let main = folder.path.appending("Backup.sqlite")
-      try GzipUnpacking(in: fileSystem) { [isCancelled] _, _, _ in !isCancelled() }.unpack(path, to: main)
+      try PackedFileUnpacking(in: fileSystem) { [isCancelled] _, _, _ in !isCancelled() }.unpack(path, to: main)
       return Store(path: main, date: status.modified, folder: folder)
     }
 

@@ -55,7 +55,7 @@ extension BackupCatalog {
       // One that lost its digest: the file behind its blocks has more than it says.
       for file in manifest.files where file.members != nil {
         guard let size = sizes[file.name], size > file.bytes,
-          try ManifestCopy.read(file.name, size: size, in: place, section) != nil
+          try ManifestCopy.read(file.name, packedBy: file.packing, size: size, in: place, section) != nil
         else { continue }
         return false
       }
@@ -76,8 +76,8 @@ extension BackupCatalog {
   ) throws(BackupError) -> Bool {
     let id = backup.id
     for role in BackupManifest.File.Role.allCases where role == .database || role == .delta || role.isEvidence {
-      let name = "\(id)\(role.suffix)"
-      guard let size = sizes[name], let bytes = try ManifestCopy.read(name, size: size, in: place, section),
+      guard let (name, packing) = role.packedFile(of: id, among: sizes), let size = sizes[name],
+        let bytes = try ManifestCopy.read(name, packedBy: packing, size: size, in: place, section),
         let manifest = manifest(bytes, of: id), manifest.carrier?.name == name
       else { continue }
       backup.manifest = manifest
@@ -134,5 +134,7 @@ extension BackupCatalog {
     return onTheirWay
   }
 
-  private static func isPacked(_ name: String) -> Bool { name.hasSuffix(".gz") }
+  private static func isPacked(_ name: String) -> Bool {
+    BackupCompression.allCases.contains { name.hasSuffix($0.fileEnding) }
+  }
 }

@@ -143,7 +143,9 @@ public struct BackupCatalog: Sendable {
   }
 
   private static let suffixes =
-    BackupManifest.File.Role.allCases.map(\.suffix) + [BackupManifest.suffix, BackupProof.suffix, releaseSuffix]
+    BackupManifest.File.Role.suffixes + BackupManifest.File.Role.allCases.filter(\.isOriginal).map(\.suffix) + [
+      BackupManifest.suffix, BackupProof.suffix, releaseSuffix,
+    ]
 
   /// What the name of the note has behind the identifier by which a person has released a backup that a fall of records
   /// kept.
@@ -193,11 +195,12 @@ public struct BackupCatalog: Sendable {
       backup.warnings.append(.unreadableProof(proof, "is that of another manifest"))
     }
     for file in backup.manifest?.files ?? [] {
-      let copy = file.carriesManifest == true ? ManifestCopy.length(of: backup.manifestLength) : 0
-      guard let problem = problem(of: file, size: sizes[file.name], copy: Int64(copy)) else { continue }
       // What is left of a copy stands behind the blocks still.
       if backup.manifest?.rebuilt == true, let size = sizes[file.name], size >= file.bytes { continue }
-      let isHelper = file.role.isHelper || problem.code == .manifestCopyDamaged
+      let tail = file.tailLength(manifest: backup.manifestLength)
+      guard let problem = problem(of: file, size: sizes[file.name], tail: tail) else { continue }
+      let isHelper =
+        file.role.isHelper || problem.code == .manifestCopyDamaged || problem.code == .seekTableDamaged
       if isHelper { backup.warnings.append(problem) } else { backup.problems.append(problem) }
     }
     return backup
@@ -205,13 +208,17 @@ public struct BackupCatalog: Sendable {
 
   /// What a file's name and size tell against it.
   ///
-  /// - Parameter copy: the bytes of the copy of the manifest that stands behind its blocks.
+  /// - Parameter tail: the bytes that stand behind its blocks.
   private static func problem(
-    of file: BackupManifest.File, size: Int64?, copy: Int64
+    of file: BackupManifest.File, size: Int64?, tail: Int64
   ) -> StoredBackup.Problem? {
     guard let size else { return .init(code: .fileMissing, words: "\(file.name) is missing", file: file.name) }
-    let whole = file.bytes + copy
+    let whole = file.bytes + tail
     if size == whole { return nil }
+    if size >= file.bytes, size < whole, file.carriesManifest != true {
+      return .init(
+        code: .seekTableDamaged, words: "the seek table of \(file.name) is cut off", file: file.name)
+    }
     if size >= file.bytes, size < whole {
       return .init(
         code: .manifestCopyDamaged, words: "the copy of the manifest in \(file.name) is cut off", file: file.name)
@@ -238,7 +245,9 @@ public struct BackupCatalog: Sendable {
     guard found.isWhole, let other = found.manifest else {
       return .init(code: .parentBroken, words: "backup \(parent), whose pages it leaves out, is not whole")
     }
-    guard other.database?.pageSize == manifest.database?.pageSize, ![.evidence, .original].contains(other.kind),
+    // Without a key the page size is not known.
+    let isSame = other.isLocked || manifest.isLocked || other.database?.pageSize == manifest.database?.pageSize
+    guard isSame, ![.evidence, .original].contains(other.kind),
       other.depth == manifest.depth - 1
     else {
       return .init(code: .parentBroken, words: "backup \(parent) is not the one whose pages it leaves out")

@@ -18,6 +18,9 @@ public struct StoredBackup: Sendable, Hashable {
       /// The copy of the manifest in a file is not what was written.
       case manifestCopyDamaged = "manifest-copy-damaged"
 
+      /// The seek table of a file, which only other programs use, is not what was written.
+      case seekTableDamaged = "seek-table-damaged"
+
       /// A file is missing.
       case fileMissing = "file-missing"
 

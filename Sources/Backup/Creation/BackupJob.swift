@@ -207,7 +207,10 @@ struct BackupJob {
       // All of its ancestors have to be good, as far as is known.
       let chain = try catalog.chain(of: backup.id)
       // None may be of another store, as chains of earlier versions can have them.
-      return chain.contains { $0.proof?.result == .failed || catalog.isOther($0.id) } ? nil : backup
+      if chain.contains(where: { $0.proof?.result == .failed || catalog.isOther($0.id) }) { return nil }
+      // What this process cannot unpack it could not verify either.
+      let isReadable = chain.allSatisfy { $0.manifest?.files.allSatisfy(\.packing.isAvailable) ?? false }
+      return isReadable ? backup : nil
     }
     return nil
   }
@@ -267,12 +270,15 @@ struct BackupJob {
   /// the disk before the first file has its name: what a killed run leaves is known by it, and removed by the next backup.
   private func commit(_ manifest: inout BackupManifest, _ uploads: [any BackupUpload]) throws(BackupError) {
     manifest.files.sort { $0.name < $1.name }
+    if manifest.files.contains(where: { $0.packing != .gzip }) { manifest.version = BackupManifest.newestVersion }
     manifest.chooseCarrier()
     let json = try manifest.json()
     // What is written is what can be read, or it is not written at all.
     manifest = try BackupManifest(json: json, of: id)
-    if let name = manifest.carrier?.name, let upload = uploads.first(where: { $0.name == name }) {
-      try upload.append(ManifestCopy.members(of: json)[...])
+    for file in manifest.files where file.members != nil {
+      let content = (file.content ?? manifest.database)?.bytes ?? 0
+      let tail = file.packing.tail(of: file, content: content, manifest: file.carriesManifest == true ? json : nil)
+      if let upload = uploads.first(where: { $0.name == file.name }) { try upload.append(tail[...]) }
     }
     for upload in uploads { try upload.finish() }
     let head = try place.begin("\(id)\(BackupManifest.suffix)")

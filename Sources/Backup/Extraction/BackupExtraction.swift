@@ -41,12 +41,13 @@ package struct BackupExtraction: Sendable {
   /// Prepares to unpack a backup.
   ///
   /// - Parameter isTolerant: whether a chain that is broken is read as far as it goes.
-  /// - Throws: `no-such-backup`, `backup-damaged`, `backup-chain-broken`.
+  /// - Throws: `no-such-backup`, `backup-damaged`, `backup-chain-broken`, `backup-encrypted`.
   package init(
     _ id: BackupIdentifier, in catalog: BackupCatalog, isTolerant: Bool = false, fileSystem: FileSystem,
     progress: @escaping BackupProgress = { _, _, _ in true }
   ) throws(BackupError) {
     var chain = try isTolerant ? catalog.remains(of: id) : catalog.chain(of: id)
+    for backup in chain where backup.manifest?.isLocked == true { throw .locked(backup.id, "unpack the backup") }
     if let last = chain.indices.last, let manifest = chain[last].manifest {
       let rebuilt = RebuiltManifest(place: catalog.place, section: catalog.section)
       chain[last].manifest = try rebuilt.withExternalData(manifest)
@@ -166,7 +167,7 @@ package struct BackupExtraction: Sendable {
     _ packed: BackupManifest.File, of manifest: BackupManifest,
     deliver: (Int, [UInt8]?) throws(BackupError) -> Void
   ) throws(BackupError) -> [Int] {
-    guard let reader = MemberReader(packed, of: manifest, in: place, section) else { return [] }
+    guard let reader = try MemberReader(packed, of: manifest, in: place, section) else { return [] }
     var damaged: [Int] = []
     let total = reader.content.bytes
     try BlockPipeline.run(count: reader.blockCount, threads: BlockPacker.threads(isInUse: false)) {

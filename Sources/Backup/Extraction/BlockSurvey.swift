@@ -13,14 +13,16 @@ struct BlockSurvey {
   private(set) var contentBytes: Int64 = 0
 
   private let name: String
+  private let packing: BackupCompression
   private let place: any BackupPlace
   private let section: BackupSection
 
   /// Reads the headers of a file; nil where no block of ours is in it.
   init?(
-    _ name: String, size: Int64, in place: any BackupPlace, _ section: BackupSection
+    _ name: String, packedBy packing: BackupCompression, size: Int64, in place: any BackupPlace,
+    _ section: BackupSection
   ) throws(BackupError) {
-    (self.name, self.place, self.section) = (name, place, section)
+    (self.name, self.packing, self.place, self.section) = (name, packing, place, section)
     var offset: Int64 = 0
     var end: Int64 = 0
     while offset < size, let found = try next(at: offset, size) {
@@ -49,15 +51,15 @@ struct BlockSurvey {
 
   /// The next header from a place on; nil where none is left.
   private func next(at offset: Int64, _ size: Int64) throws(BackupError) -> Found? {
-    let length = GzipMember.headerLength
+    let length = packing.memberHeaderLength
     let there = try place.read(name, in: section, at: offset, length: length)
     if let header = known(there[...], at: offset, size) { return Found(offset: offset, header: header) }
-    // The copy of a manifest has no blocks behind it.
-    if ManifestCopy.Part(there[...]) != nil { return nil }
+    // The copy of a manifest, or the seek table, has no blocks behind it.
+    if ManifestCopy.Part(there[...], packing) != nil || there.starts(with: ZstandardMember.tableMagic) { return nil }
     var start = offset + 1
     while start < size {
       let bytes = try place.read(name, in: section, at: start, length: BackupManifest.blockLength + length)
-      for index in GzipMember.starts(in: bytes, before: BackupManifest.blockLength) {
+      for index in packing.memberStarts(in: bytes, before: BackupManifest.blockLength) {
         if let header = known(bytes[index...], at: start + Int64(index), size) {
           return Found(offset: start + Int64(index), header: header)
         }
@@ -71,11 +73,9 @@ struct BlockSurvey {
   private func known(
     _ bytes: ArraySlice<UInt8>, at offset: Int64, _ size: Int64
   ) -> (number: Int, contentLength: Int, length: Int)? {
-    guard let header = GzipMember.Header(bytes), offset + Int64(header.length) <= size else { return nil }
+    guard let header = packing.memberHeader(bytes), offset + Int64(header.length) <= size else { return nil }
     let number = Int(header.number)
-    // No block takes less than its header and its trailer.
-    let least = Int64(GzipMember.headerLength + GzipMember.trailerLength)
-    guard number >= members.count, Int64(number) * least <= offset else { return nil }
+    guard number >= members.count, Int64(number) * Int64(packing.leastMemberLength) <= offset else { return nil }
     return (number, header.contentLength, header.length)
   }
 
@@ -86,9 +86,11 @@ struct BlockSurvey {
   }
 
   private func file(_ role: BackupManifest.File.Role, of id: BackupIdentifier) -> BackupManifest.File {
-    .init(
+    var file = BackupManifest.File(
       role: role, name: name, bytes: members.reduce(Int64(0)) { $0 + Int64($1) }, sha256: "", members: members,
       content: content)
+    file.packing = packing
+    return file
   }
 
   // MARK: Whole backups
@@ -98,13 +100,13 @@ struct BlockSurvey {
     of id: BackupIdentifier, _ sizes: [String: Int64], _ place: any BackupPlace, _ section: BackupSection
   ) throws(BackupError) -> BackupManifest? {
     func survey(_ role: BackupManifest.File.Role) throws(BackupError) -> BlockSurvey? {
-      let name = "\(id)\(role.suffix)"
-      guard let size = sizes[name] else { return nil }
-      return try BlockSurvey(name, size: size, in: place, section)
+      guard let (name, packing) = role.packedFile(of: id, among: sizes), let size = sizes[name], packing.isAvailable
+      else { return nil }
+      return try BlockSurvey(name, packedBy: packing, size: size, in: place, section)
     }
     guard let main = try survey(.database) else { return nil }
     let raw: [BackupManifest.File.Role] = [.evidenceLog, .evidenceSharedMemory, .evidenceJournal]
-    let isEvidence = raw.contains { sizes["\(id)\($0.suffix)"] != nil }
+    let isEvidence = raw.contains { $0.packedFile(of: id, among: sizes) != nil }
     let pageSize = isEvidence ? nil : try main.pageSize(of: id)
     // Nothing in it says of which store it is, nor what was found when the store was checked.
     var manifest = BackupManifest(
@@ -132,7 +134,7 @@ struct BlockSurvey {
   /// The page size of the database that the first block begins with; nil where that is none whose pages fill the content.
   private func pageSize(of id: BackupIdentifier) throws(BackupError) -> Int? {
     let file = file(.database, of: id)
-    guard let reader = MemberReader(file, content: content, in: place, section), let block = try reader.block(0),
+    guard let reader = try MemberReader(file, content: content, in: place, section), let block = try reader.block(0),
       let pageSize = DatabaseHeader(Array(block.prefix(DatabaseHeader.length)))?.pageSize, pageSize > 0,
       contentBytes % Int64(pageSize) == 0
     else { return nil }

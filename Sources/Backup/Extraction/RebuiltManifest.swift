@@ -10,7 +10,7 @@ struct RebuiltManifest {
   /// The manifest with the large values that its archive holds.
   func withExternalData(_ manifest: BackupManifest) throws(BackupError) -> BackupManifest {
     guard manifest.rebuilt == true, manifest.externalData == nil, let file = manifest.file(.externalData),
-      let reader = MemberReader(file, of: manifest, in: place, section)
+      let reader = try MemberReader(file, of: manifest, in: place, section)
     else { return manifest }
     var manifest = manifest
     var listing = ArchiveListing()
@@ -27,7 +27,7 @@ struct RebuiltManifest {
     var manifest = try withExternalData(manifest)
     for index in manifest.files.indices {
       let file = manifest.files[index]
-      guard let reader = MemberReader(file, of: manifest, in: place, section), let members = file.members else {
+      guard let reader = try MemberReader(file, of: manifest, in: place, section), let members = file.members else {
         return nil
       }
       var (whole, content) = (RunningDigest(), RunningDigest())

@@ -70,6 +70,9 @@ extension BackupManifest {
       /// What a salvage would want to know of the store, none of its records' values: `.kit`.
       case recoveryKit = "recovery-kit"
 
+      /// Of an encrypted backup: the manifest itself, with all that is known of the store: `.manifest.age`.
+      case manifest
+
       /// The large values, as an archive, packed: `.tar.gz`.
       case externalData = "external-data"
 
@@ -130,17 +133,45 @@ extension BackupManifest {
         case .evidenceSharedMemory, .originalSharedMemory: .sharedMemory
         case .evidenceJournal, .originalJournal: .journal
         case .originalSupport: .externalData
-        case .database, .delta, .pageHashes, .recoveryKit, .externalData, .originalOnlyHere, .originalSetAside: nil
+        case .database, .delta, .pageHashes, .recoveryKit, .manifest, .externalData, .originalOnlyHere,
+          .originalSetAside:
+          nil
         }
       }
 
-      /// What the name of such a file has behind the identifier.
+      /// What the name of such a file has behind the identifier, where it is packed in a way, or not at all.
+      func suffix(packedBy compression: BackupCompression) -> String {
+        let gzip = BackupCompression.gzip.fileEnding
+        guard compression != .gzip, suffix.hasSuffix(gzip) else { return suffix }
+        return suffix.dropLast(gzip.utf8.count) + compression.fileEnding
+      }
+
+      /// What the names of files may have behind the identifier.
+      static let suffixes: [String] = {
+        let plain = allCases.filter { !$0.isOriginal }
+          .flatMap { role in BackupCompression.allCases.map { role.suffix(packedBy: $0) } }
+        return Set(plain + plain.map { $0 + BackupManifest.Encryption.fileEnding }).sorted()
+      }()
+
+      /// The packed file of this role that a backup has, and how it is packed; nil where it has none.
+      func packedFile(
+        of id: BackupIdentifier, among sizes: [String: Int64]
+      ) -> (name: String, packing: BackupCompression)? {
+        for packing in BackupCompression.allCases {
+          let name = "\(id)\(suffix(packedBy: packing))"
+          if sizes[name] != nil { return (name, packing) }
+        }
+        return nil
+      }
+
+      /// What the name of such a file has behind the identifier, packed with gzip where it is packed.
       public var suffix: String {
         switch self {
         case .database, .evidenceMain: ".sqlite.gz"
         case .delta: ".delta.gz"
         case .pageHashes: ".pages"
         case .recoveryKit: ".kit"
+        case .manifest: ".manifest"
         case .externalData: ".tar.gz"
         case .evidenceLog: ".sqlite-wal.gz"
         case .evidenceSharedMemory: ".sqlite-shm.gz"
@@ -159,16 +190,36 @@ extension BackupManifest {
     /// What it holds.
     public var role: Role
 
+    /// How it is packed; nil for gzip, and for a file that is not packed.
+    public var compression: BackupCompression?
+
     /// Its name, in the folder of the manifest.
     public var name: String
 
-    /// Its size in bytes, without a copy of the manifest behind its blocks.
+    /// Its size in bytes, without what stands behind its blocks: a copy of the manifest, the seek table of Zstandard.
     public var bytes: Int64
 
     /// The SHA-256 of these bytes, in hexadecimal digits; empty where it was never known.
     public var sha256: String
 
-    /// The sizes of its gzip members in bytes, in order; nil for a file that is not packed.
+    /// How it is packed, where it is.
+    var packing: BackupCompression {
+      get { compression ?? .gzip }
+      set { compression = newValue == .gzip ? nil : newValue }
+    }
+
+    /// The bytes behind its blocks.
+    ///
+    /// - Parameter manifest: the bytes of the manifest's text.
+    func tailLength(manifest: Int) -> Int64 {
+      guard let members else { return 0 }
+      return packing.tailLength(members: members.count, manifest: carriesManifest == true ? manifest : nil)
+    }
+
+    /// Of an encrypted file: its beginning, in base64, which opens it where its own is damaged; nil for any other.
+    public var beginning: String?
+
+    /// The sizes of its members in bytes, in order; nil for a file that is not packed.
     ///
     /// Each unpacks to a block of 1 MiB, the last one to what is left.
     public var members: [Int]?
@@ -336,6 +387,15 @@ extension BackupManifest {
       self.after = after
       self.backup = backup
     }
+  }
+
+  /// How the files of a backup are encrypted.
+  public struct Encryption: Sendable, Hashable, Codable {
+    /// Always `age`: the age format, version 1.
+    public var format = "age"
+
+    /// What the name of an encrypted file ends in.
+    static let fileEnding = ".age"
   }
 
   /// The versions of everything that had a part in a backup.

@@ -41,16 +41,19 @@ public struct BackupManifest: Sendable, Hashable, Codable {
   /// The name of the format.
   public static let formatName = "lazaret-backup-manifest"
 
-  /// The version of the format that this software writes.
+  /// The version of the format that this software writes where earlier versions of it can read what the manifest is of.
   public static let currentVersion = 1
 
-  /// The bytes of a block, and so of what one gzip member unpacks to.
+  /// The newest version of the format: that of backups which earlier versions of this software cannot read.
+  public static let newestVersion = 2
+
+  /// The bytes of a block, and so of what one member unpacks to.
   public static let blockLength = 1 << 20
 
   /// The name of the format: always `lazaret-backup-manifest`.
   public var format: String = BackupManifest.formatName
 
-  /// The version of the format: 1.
+  /// The version of the format: 1, or 2 where a file is not packed with gzip.
   public var version: Int = BackupManifest.currentVersion
 
   /// What the backup is called.
@@ -103,6 +106,13 @@ public struct BackupManifest: Sendable, Hashable, Codable {
 
   /// The entities whose records suddenly became few, or none; nil where there are none.
   public var falls: [Fall]?
+
+  /// How the files are encrypted, of a manifest that says no more of the store than may be known without a key; nil for any
+  /// other, and for the manifest that is encrypted itself.
+  public var encryption: Encryption?
+
+  /// Whether a key is needed to know what is in it.
+  public var isLocked: Bool { encryption != nil }
 
   /// The versions of everything that had a part in it.
   public var versions: Versions

@@ -47,6 +47,12 @@ enum GzipMember {
     var contentLength: Int
     var length: Int
 
+    init(number: UInt32, contentLength: Int, length: Int) {
+      self.number = number
+      self.contentLength = contentLength
+      self.length = length
+    }
+
     init?(_ bytes: ArraySlice<UInt8>) {
       let bytes = Array(bytes.prefix(GzipMember.headerLength))
       guard bytes.count == GzipMember.headerLength, bytes[0..<4] == [0x1f, 0x8b, 8, 4],
@@ -62,17 +68,5 @@ enum GzipMember {
         length <= BackupManifest.longestMember
       else { return nil }
     }
-  }
-
-  /// Where the magic of a gzip member stands.
-  static func starts(in bytes: [UInt8], before end: Int) -> [Int] {
-    var starts: [Int] = []
-    let span = bytes.span
-    var index = 0
-    while index < min(end, span.count - 1) {
-      if span[index] == 0x1f, span[index + 1] == 0x8b { starts.append(index) }
-      index += 1
-    }
-    return starts
   }
 }

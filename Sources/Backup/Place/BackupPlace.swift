@@ -1,3 +1,5 @@
+public import StoreFiles
+
 /// Where the backups of one store are kept: a folder today, a prefix in object storage some day.
 ///
 /// An object gets its name only when it is whole and as durable as the place can make it, and is never changed afterwards,
@@ -32,6 +34,17 @@ public protocol BackupPlace: Sendable {
   /// Removes an object; no error where there is none.
   func delete(_ name: String, in section: BackupSection) throws(BackupError)
 
+  /// The bytes of a range, those of an encrypted file included that were altered: only for what a digest proves.
+  func readUnproven(
+    _ name: String, in section: BackupSection, at offset: Int64, length: Int
+  ) throws(BackupError) -> [UInt8]
+
+  /// Whether a backup is encrypted.
+  func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> Bool
+
+  /// The manifest outside of an encrypted backup, and the place in which its files lie as that says; nil for any other.
+  func label(of id: BackupIdentifier) throws(BackupError) -> (place: any BackupPlace, manifest: BackupManifest)?
+
   /// The names of the objects of the kept section that are being written, or were when a process ended.
   func unfinished() throws(BackupError) -> [String]
 
@@ -45,6 +58,23 @@ public protocol BackupPlace: Sendable {
 }
 
 extension BackupPlace {
+  /// What is read in any case.
+  public func readUnproven(
+    _ name: String, in section: BackupSection, at offset: Int64, length: Int
+  ) throws(BackupError) -> [UInt8] { try read(name, in: section, at: offset, length: length) }
+
+  /// Whether a file of it lies there encrypted.
+  public func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> Bool {
+    try list(section).contains {
+      $0.name.hasPrefix("\(id).") && $0.name.hasSuffix(BackupManifest.Encryption.fileEnding)
+    }
+  }
+
+  /// None.
+  public func label(
+    of id: BackupIdentifier
+  ) throws(BackupError) -> (place: any BackupPlace, manifest: BackupManifest)? { nil }
+
   /// None: what is being written cannot be seen.
   public func unfinished() throws(BackupError) -> [String] { [] }
 

@@ -1,3 +1,4 @@
+public import AgeEncryption
 public import StoreFiles
 public import SystemPackage
 
@@ -12,6 +13,19 @@ public struct FolderPlace: BackupPlace {
   public var owner: PlaceOwner?
 
   let fileSystem: FileSystem
+
+  /// The keys with which encrypted backups are read; nil where all are seen as they lie there.
+  var keys: BackupKeys?
+
+  /// The same folder, whose encrypted backups are read with secret keys.
+  public func unlocked(with identities: [AgeIdentity]) -> FolderPlace {
+    var place = self
+    place.keys = identities.isEmpty ? nil : BackupKeys(identities)
+    return place
+  }
+
+  /// The folder as the holder of the keys sees it; nil where there are none.
+  private var sealed: SealedPlace? { keys.map { SealedPlace(base: unlocked(with: []), keys: $0) } }
 
   /// A folder, whether it is there or not.
   package init(_ path: FilePath, of owner: PlaceOwner? = nil, in fileSystem: FileSystem) {
@@ -72,6 +86,7 @@ public struct FolderPlace: BackupPlace {
 extension FolderPlace {
   /// The files of a section that can be objects.
   public func list(_ section: BackupSection) throws(BackupError) -> [BackupObject] {
+    if let sealed { return try sealed.list(section) }
     do throws(FileError) {
       let folder = folder(section)
       guard try fileSystem.status(of: folder)?.kind == .directory else { return [] }
@@ -92,6 +107,7 @@ extension FolderPlace {
 
   /// Whether a file of that name is there.
   public func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool {
+    if let sealed { return try sealed.contains(name, in: section) }
     let file = try file(name, in: section)
     do throws(FileError) {
       return try fileSystem.status(of: file, followingLinks: false) != nil
@@ -104,6 +120,7 @@ extension FolderPlace {
   public func read(
     _ name: String, in section: BackupSection, at offset: Int64, length: Int
   ) throws(BackupError) -> [UInt8] {
+    if let sealed { return try sealed.read(name, in: section, at: offset, length: length) }
     let file = try file(name, in: section)
     do throws(FileError) {
       return try fileSystem.open(file).bytes(at: offset, length: length)
@@ -111,6 +128,26 @@ extension FolderPlace {
       throw BackupError(error)
     }
   }
+
+  /// Reads a part of a file, what was altered of an encrypted one included.
+  public func readUnproven(
+    _ name: String, in section: BackupSection, at offset: Int64, length: Int
+  ) throws(BackupError) -> [UInt8] {
+    if let sealed { return try sealed.readUnproven(name, in: section, at: offset, length: length) }
+    return try read(name, in: section, at: offset, length: length)
+  }
+
+  /// Whether a file of a backup lies there encrypted.
+  public func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> Bool {
+    try unlocked(with: []).list(section).contains { object in
+      object.name.hasPrefix("\(id).") && object.name.hasSuffix(BackupManifest.Encryption.fileEnding)
+    }
+  }
+
+  /// The manifest outside of an encrypted backup, where the place has keys.
+  public func label(
+    of id: BackupIdentifier
+  ) throws(BackupError) -> (place: any BackupPlace, manifest: BackupManifest)? { try sealed?.label(of: id) }
 
   /// Begins a file under a hidden name.
   public func begin(_ name: String) throws(BackupError) -> any BackupUpload {
@@ -125,6 +162,7 @@ extension FolderPlace {
 
   /// Writes a small file so that its name stands for the old content or the new.
   public func replace(_ name: String, with bytes: [UInt8], in section: BackupSection) throws(BackupError) {
+    if let sealed { return try sealed.replace(name, with: bytes, in: section) }
     let file = try file(name, in: section)
     do throws(FileError) {
       try fileSystem.makeDirectory(folder(section))
@@ -136,6 +174,7 @@ extension FolderPlace {
 
   /// Moves a file; at no moment is it in neither section.
   public func move(_ name: String, from: BackupSection, to: BackupSection) throws(BackupError) {
+    if let sealed { return try sealed.move(name, from: from, to: to) }
     let (source, destination) = (try file(name, in: from), try file(name, in: to))
     do throws(FileError) {
       try fileSystem.makeDirectory(folder(to))
@@ -149,6 +188,7 @@ extension FolderPlace {
 
   /// Removes a file, and has that on the disk.
   public func delete(_ name: String, in section: BackupSection) throws(BackupError) {
+    if let sealed { return try sealed.delete(name, in: section) }
     let file = try file(name, in: section)
     do throws(FileError) {
       guard try fileSystem.status(of: file, followingLinks: false) != nil else { return }
@@ -202,9 +242,7 @@ extension FolderPlace {
       guard let id = BackupIdentifier(String(name.dropFirst().dropLast(suffix.count))),
         !entries.contains(where: { $0.string == "\(id)\(BackupManifest.suffix)" })
       else { continue }
-      for role in BackupManifest.File.Role.allCases where !role.isOriginal {
-        try delete("\(id)\(role.suffix)", in: .kept)
-      }
+      for suffix in BackupManifest.File.Role.suffixes { try delete("\(id)\(suffix)", in: .kept) }
     }
   }
 

@@ -29,6 +29,8 @@ extension BackupProver {
   private func write(
     _ file: BackupManifest.File, of manifest: BackupManifest, in place: any BackupPlace, from store: FilePath
   ) throws(BackupError) -> Bool {
+    // What is encrypted is never written anew: nothing says to whom.
+    if try place.isSealed(manifest.id, in: .kept) { return false }
     let bytes: [UInt8]
     do throws(FileError) {
       let content = try surroundings.fileSystem.open(store)

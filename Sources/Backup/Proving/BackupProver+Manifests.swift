@@ -6,17 +6,27 @@ import StoreFiles
 import SystemPackage
 
 extension BackupProver {
-  /// What is wrong with the copy of the manifest behind a file's blocks; nil where it is what was written, or none is.
+  /// What is wrong with the copy of the manifest, or the seek table, behind a file's blocks; nil where it is what was written,
+  /// or nothing is there.
   func copyWarning(
     _ file: BackupManifest.File, of manifest: BackupManifest, in place: any BackupPlace
   ) throws(BackupError) -> BackupProof.Problem? {
-    guard file.carriesManifest == true else { return nil }
-    let members = try rest(of: file, in: place)
-    let size = file.bytes + Int64(members.count)
-    if let copy = try ManifestCopy.read(file.name, size: size, in: place, .kept),
+    guard file.members != nil, file.carriesManifest == true || file.packing == .zstd else { return nil }
+    let content = (file.content ?? manifest.database)?.bytes ?? 0
+    let rest = try rest(of: file, in: place)
+    guard file.carriesManifest == true else {
+      // One whose manifest was made of its blocks may have had a copy.
+      if manifest.rebuilt == true || rest == file.packing.tail(of: file, content: content, manifest: nil) { return nil }
+      return .init(
+        code: StoredBackup.Problem.Code.seekTableDamaged.rawValue,
+        words: "the seek table of \(file.name) is not what was written; the backup restores without it", file: file.name
+      )
+    }
+    let size = file.bytes + Int64(rest.count)
+    if let copy = try ManifestCopy.read(file.name, packedBy: file.packing, size: size, in: place, .kept),
       DigestedText.digest(of: copy) == manifest.digest,
-      // A member that gunzip would stumble over is damaged too.
-      members == ManifestCopy.members(of: copy)
+      // A member that gunzip or zstd would stumble over is damaged too.
+      rest == file.packing.tail(of: file, content: content, manifest: copy)
     {
       return nil
     }
@@ -44,11 +54,13 @@ extension BackupProver {
   func mendedManifest(
     of backup: StoredBackup, in place: any BackupPlace, _ found: Found
   ) throws(BackupError) -> [BackupProof.Problem] {
-    guard backup.manifestSource == .copy, let carrier = backup.manifest?.carrier,
+    guard try !place.isSealed(backup.id, in: .kept), backup.manifestSource == .copy,
+      let carrier = backup.manifest?.carrier,
       let object = backup.objects.first(where: { $0.name == carrier.name })
     else { return [] }
     let name = "\(backup.id)\(BackupManifest.suffix)"
-    guard let copy = try ManifestCopy.read(carrier.name, size: object.bytes, in: place, .kept),
+    guard
+      let copy = try ManifestCopy.read(carrier.name, packedBy: carrier.packing, size: object.bytes, in: place, .kept),
       DigestedText.digest(of: copy) == backup.manifestDigest, try write(copy, as: name, of: backup, in: place)
     else { return backup.warnings.filter { $0.file == name }.map { .init($0) } }
     let isThere = backup.objects.contains { $0.name == name }
@@ -65,7 +77,7 @@ extension BackupProver {
   func writeAnew(
     _ backup: StoredBackup, in place: any BackupPlace, from store: FilePath
   ) throws(BackupError) -> String? {
-    guard backup.manifestSource == .rebuilt, let known = backup.manifest,
+    guard try !place.isSealed(backup.id, in: .kept), backup.manifestSource == .rebuilt, let known = backup.manifest,
       var manifest = try RebuiltManifest(place: place, section: .kept).withDigests(known)
     else { return nil }
     if let owner = place.owner {

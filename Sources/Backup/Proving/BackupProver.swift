@@ -120,8 +120,22 @@ public struct BackupProver: Sendable {
       return options.progress(phase, done, total)
     }
     do throws(BackupError) {
+      if manifest.isLocked {
+        // Without a key there are only the digests of the files as they lie there.
+        let found = try look(at: manifest, catalog.place, watched)
+        return proof(found.problems.isEmpty ? .proven : .failed, .files, found)
+      }
       // Of an original there are no digests to compare with.
       var found = manifest.kind == .original ? Found() : try look(at: manifest, catalog.place, watched)
+      if let label = try catalog.place.label(of: backup.id) {
+        found.add(try look(at: label.manifest, label.place, watched))
+      } else if try catalog.place.isSealed(backup.id, in: .kept) {
+        let name = "\(backup.id)\(BackupManifest.suffix)"
+        found.warnings.append(
+          .init(
+            code: StoredBackup.Problem.Code.manifestChanged.rawValue,
+            words: "\(name) is missing or not what was written; the holder of a key restores without it", file: name))
+      }
       found.warnings += try mendedManifest(of: backup, in: catalog.place, found)
       if options.depth == .files, manifest.kind != .original {
         return proof(found.problems.isEmpty ? .proven : .failed, .files, found)
@@ -162,6 +176,15 @@ public struct BackupProver: Sendable {
     var warnings: [BackupProof.Problem] = []
     /// The digest of the manifest that was written anew; nil where none was.
     var manifest: String?
+
+    /// Adds what is wrong with the encrypted files themselves, where nothing is said of their content.
+    mutating func add(_ sealed: Found) {
+      func isNew(_ problem: BackupProof.Problem) -> Bool {
+        !(problems + warnings).contains { own in own.file.map { problem.file == $0 + ".age" } ?? false }
+      }
+      problems += sealed.problems.filter(isNew)
+      warnings += sealed.warnings.filter(isNew)
+    }
   }
 
   /// Reads every file of a backup, and compares it with its manifest.
@@ -175,14 +198,14 @@ public struct BackupProver: Sendable {
     for file in manifest.files {
       var digest = RunningDigest()
       var damaged: [Int] = []
-      if let reader = MemberReader(file, of: manifest, in: place, .kept), let members = file.members {
+      if let reader = try MemberReader(file, of: manifest, in: place, .kept), let members = file.members {
         try BlockPipeline.run(count: members.count, threads: BlockPacker.threads(isInUse: isInUse)) {
           () throws(BackupError) -> ((Int) throws(BackupError) -> (member: [UInt8], isGood: Bool)) in
           { (block) throws(BackupError) -> (member: [UInt8], isGood: Bool) in
             guard let member = try reader.member(block) else { return ([], false) }
             // The digest of the file says that these are the bytes that were made; here, that they unpack.
-            if isFresh { return (member, Deflate.unpacks(member: member, count: reader.length(of: block))) }
-            if reader.blockCount == 0 { return (member, Inflate.unpack(member: member, count: 0) != nil) }
+            if isFresh { return (member, file.packing.unpacks(member: member, count: reader.length(of: block))) }
+            if reader.blockCount == 0 { return (member, file.packing.unpack(member: member, count: 0) != nil) }
             return (member, reader.unpack(member, block) != nil)
           }
         } deliver: { (block, read) throws(BackupError) in

@@ -5,7 +5,7 @@ import Lazaret
 struct BackupCreateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "create", abstract: "Backs a store up while it goes on being used.",
-    usage: "lazaret backup create <store> [--home <dir>] [--level <n>] [--full] [<options>]",
+    usage: "lazaret backup create <store> [--home <dir>] [--compression <format>] [--level <n>] [--full] [<options>]",
     discussion: """
       Takes one consistent state of the store, with what is in its write-ahead log and its large values. Writers are not \
       kept waiting, and nothing beside the store is touched. Where few pages changed since the last backup only those are \
@@ -18,6 +18,9 @@ struct BackupCreateCommand: ParsableCommand {
       Where an entity has less than half of the records that it had in the last backup, or none, that is told, and that \
       backup is kept for thirty days, or until it is released. See: lazaret backup release
 
+      With --encrypt-to the backup is encrypted with age; only holders of the secret keys see more of it than a label. The next \
+      one can still keep only what changed. The policy can say to whom, too (encryptTo).
+
       EXAMPLE
         lazaret backup create App.sqlite --home /data --tag nightly
 
@@ -29,8 +32,20 @@ struct BackupCreateCommand: ParsableCommand {
 
   @OptionGroup var home: HomeOptions
 
-  @Option(help: ArgumentHelp("How hard to pack: 1, 6 or 9.", valueName: "n"))
-  var level = 6
+  @Option(help: ArgumentHelp("How to pack: gzip or zstd.", valueName: "format"))
+  var compression = BackupCompression.gzip
+
+  @Option(
+    help: ArgumentHelp("How hard to pack: 1, 6 or 9, usually 6; for zstd 1 to 19, usually 3.", valueName: "n"))
+  var level: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "Encrypt to a public key, age1…, or to those in a file; may be given again.", valueName: "recipient"))
+  var encryptTo: [String] = []
+
+  @Flag(help: "Do not encrypt, even where the policy says so or the last backup is encrypted.")
+  var noEncryption = false
 
   @Flag(help: "Keep the whole store, even where few pages changed.")
   var full = false
@@ -46,6 +61,10 @@ struct BackupCreateCommand: ParsableCommand {
 
   @OptionGroup var output: OutputOptions
 
+  func validate() throws {
+    guard encryptTo.isEmpty || !noEncryption else { throw ValidationError("--no-encryption leaves no --encrypt-to.") }
+  }
+
   private struct Report: Encodable {
     var backup: BackupJSON
     var movedFrom: PathText?
@@ -59,7 +78,10 @@ struct BackupCreateCommand: ParsableCommand {
         line.show(phase.words, done, of: total)
         return true
       }
+      request.compression = compression
       request.level = level
+      if !encryptTo.isEmpty { request.encryption = BackupEncryption(to: try KeyFiles.recipients(encryptTo)) }
+      request.allowsPlain = noEncryption
       request.isFull = full
       request.isEvidence = evidence
       request.tags = tag

@@ -11,7 +11,8 @@ struct BackupListCommand: ParsableCommand {
       holds records that the migration removed, the list says how many, and how to release it: pruning keeps it until \
       then. Each store has backups of its own; the list gives its path in the home. One that moved within the home keeps \
       its backups, and the list says so. Of a store that is named, the list says which \
-      backups are of one that was at its place at another time, such as before a salvage.
+      backups are of one that was at its place at another time, such as before a salvage. Of an encrypted backup only a label \
+      is known without its key; --identity gives the rest.
 
       \(ExitStatus.help)
       """)
@@ -20,6 +21,7 @@ struct BackupListCommand: ParsableCommand {
   var store: PathArgument?
 
   @OptionGroup var home: HomeOptions
+  @OptionGroup var identity: BackupIdentityOptions
   @OptionGroup var output: OutputOptions
 
   private struct Listing: Encodable {
@@ -37,7 +39,7 @@ struct BackupListCommand: ParsableCommand {
       let home = try (store.map { self.home.of(store: $0.path) } ?? self.home.current())
         .existing(to: "list the backups")
       home.tell(json: output.json)
-      let backups = Backups(home: home.path)
+      let backups = Backups(home: home.path, identities: try identity.identities())
       let scope = try store.map { try backups.evidence(of: $0.path) }
       let places = try store.map { [try backups.place(of: $0.path)] } ?? backups.places()
       var all: [(place: FolderPlace, backup: StoredBackup)] = []
@@ -70,7 +72,8 @@ struct BackupListCommand: ParsableCommand {
       let manifest = backup.manifest
       table.append([
         backup.id.description, place.words, Self.age(of: backup.id.date, at: now), backup.state,
-        manifest?.kind.rawValue ?? "?", manifest.map { readableSize($0.contentBytes) } ?? "?",
+        manifest?.kind.rawValue ?? "?",
+        manifest.map { $0.isLocked ? "encrypted" : readableSize($0.contentBytes) } ?? "?",
         readableSize(backup.bytes), backup.ratio.map { "\($0)" } ?? "",
         printable(manifest?.model?.version ?? manifest?.model?.identifiers.first ?? ""),
         manifest?.parent.map { "\(manifest?.depth ?? 0) on \($0)" } ?? "",
@@ -91,7 +94,8 @@ struct BackupListCommand: ParsableCommand {
     }
     for (place, backup) in all {
       // Told until it is released, or has been in the list for as long as it is kept.
-      guard let last = backup.manifest?.falls?.first?.backup, Self.days(from: backup.id.date, to: now) < 30,
+      guard backup.manifest?.isLocked != true, let last = backup.manifest?.falls?.first?.backup,
+        Self.days(from: backup.id.date, to: now) < 30,
         all.contains(where: { $0.place.path == place.path && $0.backup.id == last && !$0.backup.isReleased })
       else { continue }
       text += "\(backup.id): records became few\n" + FallText(backup, home).text

@@ -9,6 +9,7 @@ struct BackupPlaceOptions: ParsableArguments {
   var of: PathArgument?
 
   @OptionGroup var home: HomeOptions
+  @OptionGroup var identity: BackupIdentityOptions
 
   /// The backups that are meant, where they lie.
   ///
@@ -17,7 +18,25 @@ struct BackupPlaceOptions: ParsableArguments {
   func chosen(to operation: String, json: Bool) throws -> ChosenBackups {
     let home = try (of.map { self.home.of(store: $0.path) } ?? self.home.current()).existing(to: operation)
     home.tell(json: json)
-    return ChosenBackups(home: home, of: of?.path)
+    return ChosenBackups(home: home, of: of?.path, identities: try identity.identities())
+  }
+}
+
+/// The keys with which encrypted backups are read.
+struct BackupIdentityOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp("A file with secret keys, for encrypted backups; may be given again.", valueName: "file"))
+  var identity: [PathArgument] = []
+
+  /// The secret keys in the files.
+  func identities() throws -> [AgeIdentity] { try KeyFiles.identities(identity.map(\.path)) }
+}
+
+extension Backups {
+  /// The backups of a home, read with secret keys.
+  init(home: FilePath, identities: [AgeIdentity]) {
+    self.init(home: home)
+    self.identities = identities
   }
 }
 
@@ -28,8 +47,11 @@ struct ChosenBackups {
   /// The store, or the name of its folder; nil where none was named.
   let of: FilePath?
 
+  /// The secret keys that were given.
+  var identities: [AgeIdentity] = []
+
   /// The backups of the home.
-  var backups: Backups { Backups(home: home.path) }
+  var backups: Backups { Backups(home: home.path, identities: identities) }
 
   /// The places of all stores, or of the one that was named.
   func places() throws(BackupError) -> [FolderPlace] {

@@ -56,6 +56,9 @@ struct BackupJSON: Encodable {
   var isSound: Bool?
   var check: BackupManifest.Check?
   var falls: [BackupManifest.Fall]?
+
+  /// Whether a key is needed to know more of it; left out where not.
+  var locked: Bool?
   var released: Bool?
   var lineage: StoreLineage?
   var exclusion: String?
@@ -97,14 +100,15 @@ struct BackupJSON: Encodable {
     tags = manifest.tags
     parent = manifest.parent?.description
     depth = manifest.depth
-    contentBytes = manifest.contentBytes
+    contentBytes = manifest.isLocked ? nil : manifest.contentBytes
     ratio = backup.ratio
     modelVersion = manifest.model?.version ?? manifest.model?.identifiers.first
     modelChecksum = manifest.model?.checksum
     entities = manifest.entities
     isSound = manifest.check.isSound
     check = manifest.check
-    falls = manifest.falls
+    falls = manifest.isLocked ? nil : manifest.falls
+    locked = manifest.isLocked ? true : nil
     lineage = manifest.lineage
   }
 }

@@ -14,6 +14,8 @@ struct BackupVerifyCommand: ParsableCommand {
       Damage is named with its file. Hashes of pages, recovery kits and manifests that have a copy are made anew where they \
       are damaged. A backup that another process removes meanwhile is left out.
 
+      Of an encrypted backup the digests of its files are compared; with --identity it is restored and checked as any other.
+
       Exits with 2 where a backup fails, or nothing certain can be said.
 
       EXAMPLE
@@ -29,6 +31,7 @@ struct BackupVerifyCommand: ParsableCommand {
   var of: PathArgument?
 
   @OptionGroup var home: HomeOptions
+  @OptionGroup var identity: BackupIdentityOptions
 
   @Flag(help: "Only read the files and compare their digests; restore nothing.")
   var quick = false
@@ -79,8 +82,8 @@ struct BackupVerifyCommand: ParsableCommand {
       options.deadline = budget.map { ContinuousClock.now + $0.duration }
       let home = try (of.map { self.home.of(store: $0.path) } ?? self.home.current()).existing(to: "verify the backups")
       home.tell(json: output.json)
-      let backups = Backups(home: home.path)
-      let source = ChosenBackups(home: home, of: of?.path)
+      let backups = Backups(home: home.path, identities: try identity.identities())
+      let source = ChosenBackups(home: home, of: of?.path, identities: backups.identities)
       var report = Report()
       for place in try source.places() where try place.hasUnreadableNote() { report.warn(of: place) }
       for (place, catalog, backup) in try chosen(backups, source) {
@@ -134,7 +137,9 @@ struct BackupVerifyCommand: ParsableCommand {
   }
 
   private static func text(_ proof: BackupProof, _ place: FolderPlace) -> String {
-    var text = "\(proof.id)  \(printable(place.path.lastComponent?.string ?? ""))  \(proof.result.rawValue)\n"
+    // What was not restored is not said to have been.
+    let extent = proof.depth == .files && proof.result == .proven ? " (digests of its files only)" : ""
+    var text = "\(proof.id)  \(printable(place.path.lastComponent?.string ?? ""))  \(proof.result.rawValue)\(extent)\n"
     for problem in proof.problems { text += "  \(printable(problem.words))\n" }
     for warning in proof.warnings ?? [] { text += "  warning: \(printable(warning.words))\n" }
     return text
