@@ -72,7 +72,8 @@ enum MetadataScrub {
       case .integer, .real, .date:
         // Of other widths, which are rare: sign and magnitude stay.
         var stream = KeyStream(pseudonyms.function, seed: pseudonyms.function(bytes.span, place.range, tweak: 6))
-        pseudonyms.replaceNoise(&bytes, (place.range.lowerBound + 2)..<place.range.upperBound, &stream)
+        let rest = (place.range.lowerBound + min(2, place.range.count))..<place.range.upperBound
+        pseudonyms.replaceNoise(&bytes, rest, &stream)
       }
     }
     return places.map(\.range)
