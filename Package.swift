@@ -142,7 +142,8 @@ let package = Package(
     floor(
       "Scrubbing",
       knows: [
-        "Archives", "ScrubbingCheck", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
+        "Archives", "ScrubbingCheck", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel",
+        "PersistentStore",
         "PageRecovery",
         crypto,
         systemPackage,
@@ -151,7 +152,8 @@ let package = Package(
       "StoreExport",
       knows: [
         "AgeEncryption", "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
-        "Examination", "RecoveryKit", "PageRecovery", "Scrubbing", "ScrubbingCheck", "SupportBundle", "Quarantine", grdb, systemPackage,
+        "Examination", "RecoveryKit", "PageRecovery", "Scrubbing", "ScrubbingCheck", "SupportBundle", "Quarantine",
+        grdb, systemPackage,
       ]),
     floor(
       "Sending",
@@ -247,7 +249,8 @@ let package = Package(
     tests(
       of: "Scrubbing",
       needs: [
-        "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "PropertyLists", "Salvage", "ScrubbingCheck", "SQLiteFormat",
+        "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "PropertyLists", "Salvage",
+        "ScrubbingCheck", "SQLiteFormat",
         grdb,
       ]),
     tests(of: "AgeEncryption", needs: ["Failures", "StoreFiles"]),

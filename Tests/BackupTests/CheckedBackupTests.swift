@@ -32,7 +32,11 @@ struct CheckedBackupTests {
     case .valueChanged: try flipLetter(leaf)
     }
     try scene.folder.write(bytes, to: "Stores/App.sqlite")
-    #expect(try !BackupScene.summary(of: scene.store).hasPrefix("ok "), "SQLite finds it too")
+    do {
+      #expect(try !BackupScene.summary(of: scene.store).hasPrefix("ok "), "SQLite finds it too")
+    } catch let error as DatabaseError {
+      #expect(error.resultCode == .SQLITE_CORRUPT)
+    }
   }
 
   @Test("A damaged store is kept apart, and the good backup stays and restores", arguments: Damage.allCases)

@@ -252,6 +252,8 @@ struct BackupCommandTests {
     }
     _ = try desk.lazaret("backup", "create", one)
     let id = try #require(try backups(try desk.lazaret("backup", "list", "--json").output).first?["id"] as? String)
+    // Backups of one second have the same name, each in the folder of its store.
+    Thread.sleep(forTimeInterval: 1.1)
     _ = try desk.lazaret("backup", "create", other)
     let refused = try desk.lazaret("backup", "restore", id, "--of", other)
     #expect(refused.status == 1 && refused.errors.contains("backup-of-other-store"), "\(refused.errors)")

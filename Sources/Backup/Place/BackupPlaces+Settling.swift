@@ -90,7 +90,7 @@ extension BackupPlaces {
           try moveOriginal(id, parts, content.section, from: source, to: target)
         }
         guard !needed.contains(id) else { continue }
-        // The manifest first, so that what is half gone is never listed as whole.
+        // The manifest last: what is half gone is never whole, and is known as another store's as long as anything is there.
         let manifest = "\(id)\(BackupManifest.suffix)"
         // A proof that was made anew meanwhile goes as well.
         let names = objects.filter { object in
@@ -98,7 +98,7 @@ extension BackupPlaces {
           let isProof = object.name == "\(id)\(BackupProof.suffix)" && there[manifest] != nil
           return isProof || there[object.name] == object.bytes
         }.map(\.name)
-        for name in names.filter({ $0 == manifest }) + names.filter({ $0 != manifest }) {
+        for name in names.filter({ $0 != manifest }) + names.filter({ $0 == manifest }) {
           try source.delete(name, in: content.section)
         }
       }
