@@ -318,9 +318,9 @@ struct ScrubWork {
 
   // MARK: The check
 
-  /// Where the pages are, of a store whose own header may be wrong about it.
+  /// Where the pages are, as the store's own header may be wrong about it.
   private var pageHint: ResultCheck.PageHint? {
-    survey.flatMap { $0.isDamaged ? ResultCheck.PageHint(pageSize: $0.pageSize, base: $0.base) : nil }
+    survey.map { ResultCheck.PageHint(pageSize: $0.pageSize, base: $0.base) }
   }
 
   /// Has the result checked by what shares nothing with this module; nil where nothing was found, else what was, in words.

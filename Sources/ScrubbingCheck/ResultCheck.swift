@@ -17,7 +17,7 @@ public struct ResultCheck: Sendable {
   private let pages: PageHint?
   private let fileSystem: FileSystem
 
-  /// Where the pages of a damaged file are, which only a survey of it tells.
+  /// Where the pages of a file are, which only a survey tells of one whose header is wrong or missing.
   public struct PageHint: Sendable, Hashable {
     /// The bytes of a page.
     public var pageSize: Int
@@ -39,7 +39,7 @@ public struct ResultCheck: Sendable {
   ///   - keeping: the attributes or columns that stay by the caller's wish.
   ///   - dropping: those that are overwritten with filling.
   ///   - names: names of the schema and the model, which are not the user's; those of the store's own schema are known besides.
-  ///   - pages: where the pages of a damaged file are; if nil, what its header and its bytes say.
+  ///   - pages: where the pages of the main file are; if nil, what its header and its bytes say.
   public init(
     of original: StoreFileSet, keeping: Set<String> = [], dropping: Set<String> = [], names: [String] = [],
     pages: PageHint? = nil, in fileSystem: FileSystem = FileSystem()

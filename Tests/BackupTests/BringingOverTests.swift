@@ -38,7 +38,8 @@ struct BringingOverTests {
 
   private static func check(_ scene: PlacesScene, _ told: Comment, withOriginal: Bool = true) throws {
     let (a, b) = (try scene.find("A/App.sqlite"), try scene.find("B/App.sqlite"))
-    #expect(try scene.marks(in: a) == [["a"], ["a"]], told)
+    let marks = try scene.marks(in: a)
+    #expect(marks == [["a"], ["a"]], told)
     let kept = try BackupCatalog(of: b).backups.filter { $0.manifest?.kind != .original && $0.isWhole }
     #expect(kept.count == 2, told)
     for backup in kept { #expect(try scene.marks(of: backup.id, in: b) == ["b"], told) }

@@ -5,7 +5,7 @@ import Lazaret
 struct BackupCreateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "create", abstract: "Backs a store up while it goes on being used.",
-    usage: "lazaret backup create <store> [--home <dir>] [--compression <format>] [--level <n>] [--full] [<options>]",
+    usage: "lazaret backup create <store> [--home <dir>] [--compression <format>] [--full] [<options>]",
     discussion: """
       Takes one consistent state of the store, with what is in its write-ahead log and its large values. Writers are not \
       kept waiting, and nothing beside the store is touched. Where few pages changed since the last backup only those are \
