@@ -119,9 +119,9 @@ extension BackupPlaces {
       let isKnown = folders.contains { $0.note != nil && $0.note?.path.path == other.path?.path }
       if let path = other.path, let present = other.present, !isKnown {
         try bringOver(other, path, present, from: found)
-      } else if case .only(let ids) = other.unnamed {
-        others.formUnion(ids.map(\.description))
       }
+      // What has no manifest is moved later, and is not this store's until then.
+      if case .only(let ids) = other.unnamed { others.formUnion(ids.map(\.description)) }
     }
     // What is of no known store stays, and is not taken for this one's.
     others.subtract(found.own.map(\.description))
