@@ -213,7 +213,7 @@ struct ExportWork: Sendable {
         throw SupportBundleErrors.notScrubbed(source.originalPath, count: count, in: first.name, at: first.offset)
       }
       items[suspect.place] = BundleItem(
-        item.name, text.content, words: item.words + "; made of the scrubbed copy, as a value was in it")
+        item.name, text.content, words: item.words + "; made of the scrubbed copy, as its own has what is also a value")
     }
     return items
   }

@@ -292,7 +292,7 @@ struct BackupJob {
       }
       try head.commit()
     } catch {
-      // The first error is the one to report; files without a manifest are never taken for a backup.
+      // The first error is the one to report.
       try? place.delete("\(id)\(BackupManifest.suffix)", in: .kept)
       for name in named { try? place.delete(name, in: .kept) }
       throw error

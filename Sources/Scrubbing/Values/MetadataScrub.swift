@@ -176,6 +176,21 @@ enum MetadataScrub {
       return (kind, length, content)
     }
 
+    /// Where the content of an object ends, which may be behind the list's end.
+    private func end(of object: (kind: UInt8, count: Int, content: Int)) -> Int {
+      let length =
+        switch object.kind {
+        case 0x10, 0x20, 0x30: 1 << min(object.count, 8)
+        case 0x40, 0x50: object.count
+        case 0x60: 2 * object.count
+        case 0x80: object.count + 1
+        case 0xa0, 0xc0: object.count * referenceSize
+        case 0xd0: 2 * object.count * referenceSize
+        default: 0
+        }
+      return object.content + length
+    }
+
     func text(_ bytes: Span<UInt8>, _ index: Int) -> String? {
       guard let object = object(bytes, index), object.kind == 0x50, object.content + object.count <= range.upperBound
       else { return nil }
@@ -206,24 +221,13 @@ enum MetadataScrub {
             guard let object = object(bytes, next) else { return false }
             switch object.kind {
             case 0xa0, 0xc0, 0xd0:
-              let references = object.kind == 0xd0 ? 2 * object.count : object.count
-              guard object.content + references * referenceSize <= range.upperBound else { return false }
-              for index in 0..<references {
-                if let reference = number(bytes, object.content + index * referenceSize, referenceSize) {
-                  waiting.append(reference)
-                }
+              guard end(of: object) <= range.upperBound else { return false }
+              for offset in stride(from: object.content, to: end(of: object), by: referenceSize) {
+                if let reference = number(bytes, offset, referenceSize) { waiting.append(reference) }
               }
             case 0x10, 0x20, 0x30, 0x40, 0x50, 0x60:
-              let length: Int
-              switch object.kind {
-              case 0x10, 0x20, 0x30: length = 1 << min(object.count, 8)
-              case 0x60: length = 2 * object.count
-              default: length = object.count
-              }
-              guard let kind = Kind(rawValue: object.kind), object.content + length <= range.upperBound else {
-                return false
-              }
-              let content = object.content..<(object.content + length)
+              guard let kind = Kind(rawValue: object.kind), end(of: object) <= range.upperBound else { return false }
+              let content = object.content..<end(of: object)
               if kind == .ascii, BlobForm.isIdentifierText(bytes, content) {
                 places.append(Place(kind: .identifier, range: content))
               } else if !isCoreData {
@@ -246,17 +250,7 @@ enum MetadataScrub {
       for index in 0..<count {
         guard let place = number(bytes, table + index * offsetSize, offsetSize), let object = object(bytes, index)
         else { continue }
-        let length =
-          switch object.kind {
-          case 0x10, 0x20, 0x30: 1 << min(object.count, 8)
-          case 0x40, 0x50: object.count
-          case 0x60: 2 * object.count
-          case 0x80: object.count + 1
-          case 0xa0, 0xc0: object.count * referenceSize
-          case 0xd0: 2 * object.count * referenceSize
-          default: 0
-          }
-        covered.append((range.lowerBound + place)..<(object.content + length))
+        covered.append((range.lowerBound + place)..<end(of: object))
       }
       covered.sort { $0.lowerBound < $1.lowerBound }
       var gaps: [Range<Int>] = []

@@ -319,8 +319,6 @@ struct PageComparison: Sendable {
     let text = String(decoding: characters, as: UTF8.self)
     // Rows of the schema stay where their statement makes what they name.
     if isSchema && text.uppercased().contains("CREATE") || text.contains("CREATE ") { return false }
-    // A database within a file has its mark wherever it begins.
-    if text.hasPrefix("SQLite format 3") { return false }
     if most >= bound, Information.ofText(text, onceEach: true, isName: isName).bits < bound, !isNoise { return false }
     return !isHeader(range, bytes)
   }
