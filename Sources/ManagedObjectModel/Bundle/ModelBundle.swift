@@ -9,6 +9,12 @@ public struct ModelBundle: Sendable {
 
     /// Why it cannot be read.
     public let error: ModelError
+
+    /// A version that cannot be read.
+    package init(name: String, error: ModelError) {
+      self.name = name
+      self.error = error
+    }
   }
 
   /// What becomes of a version that cannot be read.
