@@ -79,7 +79,7 @@ struct OpenCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let model = try versionOrder.loadAppModel(model.path)
+      let model = try versionOrder.loadAppModel(model.path, json: output.json)
       var migration = Migrator.Options()
       if case .coreData(let bundle) = model { migration = try way.options(for: bundle) }
       var policy = OpeningPolicy(

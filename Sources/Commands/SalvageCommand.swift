@@ -106,7 +106,7 @@ struct SalvageCommand: ParsableCommand {
 
   private func salvage(_ donor: SalvageDonor?, kit: KitSource, _ home: ChosenHome) throws {
     let known = try versionOrder.loadAppModel(
-      model.map(\.path) + [schema?.path].compactMap(\.self), fitting: store.path)
+      model.map(\.path) + [schema?.path].compactMap(\.self), fitting: store.path, json: output.json)
     let line = ProgressLine()
     Interruption.listen()
     let options = Salvager.Options(

@@ -83,7 +83,7 @@ struct BackupRestoreCommand: ParsableCommand {
       let backup = try source.home.finding(backup: id?.id, forQuarantined: "quarantine release ID") {
         try restorer.choose(id?.id, notLaterThan: at?.time)
       }
-      let known = try model.map { try versionOrder.loadAppModel($0.path) }
+      let known = try model.map { try versionOrder.loadAppModel($0.path, json: output.json) }
       let line = ProgressLine()
       let options = BackupRestorer.Options(salvages: salvage, model: known.map(SalvageModel.init)) {
         phase, done, total in

@@ -68,7 +68,7 @@ struct BackupVerifyCommand: ParsableCommand {
         return true
       }
       options.depth = quick ? .files : migrate == nil ? .restored : .migrated
-      options.model = try migrate.map { try ModelBundle.load(path: $0.path) }
+      options.model = try migrate.map { try LoadedModel.load($0.path, json: output.json) }
       options.deadline = budget.map { ContinuousClock.now + $0.duration }
       let home = try (of.map { self.home.of(store: $0.path) } ?? self.home.current()).existing(to: "verify the backups")
       home.tell(json: output.json)

@@ -41,7 +41,7 @@ struct MigrateCommand: ParsableCommand {
   func run() throws {
     try report(json: presentation.json) {
       try refuseNoStore(at: migration.store.path, to: "migrate the store")
-      let bundle = try migration.bundle()
+      let bundle = try migration.bundle(json: presentation.json)
       let migrator = Migrator(bundle, logger: log.logger(json: presentation.json))
       var options = try migration.options(for: bundle)
       options.output = output?.path

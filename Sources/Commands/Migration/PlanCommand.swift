@@ -29,7 +29,7 @@ struct PlanCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let bundle = try migration.bundle()
+      let bundle = try migration.bundle(json: output.json)
       let plan = try Migrator(bundle, logger: log.logger(json: output.json)).plan(
         migration.store.path, options: try migration.options(for: bundle))
       try plan.print(json: output.json)

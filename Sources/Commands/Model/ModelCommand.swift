@@ -14,12 +14,14 @@ struct ModelCommand: ParsableCommand {
 
 /// The model that a verb is about.
 struct ModelOptions: ParsableArguments {
-  @Argument(help: "The model: .xcdatamodeld, .xcdatamodel, .momd or .mom.")
+  @Argument(help: "The model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or Swift sources (a file or a folder).")
   var model: PathArgument
 
   @OptionGroup var versionOrder: VersionOrderOptions
 
-  func load(unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse) throws -> ModelBundle {
-    try versionOrder.load(model.path, unreadableVersions: policy)
+  func load(
+    unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse, json: Bool
+  ) throws -> ModelBundle {
+    try versionOrder.load(model.path, unreadableVersions: policy, json: json)
   }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Lazaret
 import Migration
+import SwiftModelSources
 
 /// `lazaret model lint`: what in a model's versions would hurt the people who have stores of them.
 struct ModelLintCommand: ParsableCommand {
@@ -42,13 +43,18 @@ struct ModelLintCommand: ParsableCommand {
   func run() throws {
     try report(json: output.json) {
       let lock = options.versionOrder.lock
-      let bundle = try options.versionOrder.loadUnlocked(options.model.path, unreadableVersions: .report)
+      let loaded = try options.versionOrder.loadUnlocked(
+        options.model.path, unreadableVersions: .report, includingIncomplete: true)
+      // A version that lacks something for being unresolved would seem to lose it.
+      let bundle = try loaded.isComplete ? loaded.bundle : loaded.completeBundle()
       let known = try lock.flatMap { try ModelLock.read($0.path) }
       let lint = ModelLint(
         bundle, lock: known,
-        options: ModelLint.Options(checksCloudKit: cloudKit, checksReleasedSteps: all))
+        options: ModelLint.Options(checksCloudKit: cloudKit, checksReleasedSteps: all)
+      ).adding(loaded.sources?.findings.map { LintFinding($0, current: bundle.current.name) } ?? [])
       var text = output.json ? JSONText.pretty(LintJSON(lint)) : LintListing(lint).text
-      if let lock, writeLock || known == nil {
+      // Hashes that cannot be told are not locked.
+      if let lock, writeLock || known == nil, loaded.isComplete {
         try ModelLock(bundle, after: known).write(to: lock.path)
         if !output.json {
           text += "wrote the hashes of \(counted(Int64(bundle.versions.count), "version")) to \(quoted(lock.path))\n"
@@ -57,5 +63,16 @@ struct ModelLintCommand: ParsableCommand {
       Terminal.standardOutput.write(text)
       guard lint.findings.isEmpty else { throw ExitStatus.doubtful }
     }
+  }
+}
+
+extension LintFinding {
+  /// What Swift sources leave open, as a finding about the model.
+  fileprivate init(_ finding: SourceFinding, current: String) {
+    self.init(
+      finding.severity == .error ? .unresolvedSource : .uncertainSource, in: finding.versionName ?? current,
+      entity: finding.entityName, property: finding.propertyName, detail: finding.detail, hint: finding.hint)
+    file = finding.place?.file
+    line = finding.place?.line
   }
 }

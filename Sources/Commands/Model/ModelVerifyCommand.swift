@@ -58,7 +58,7 @@ struct ModelVerifyCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let bundle = try options.load(unreadableVersions: .report)
+      let bundle = try options.load(unreadableVersions: .report, json: output.json)
       let line = ProgressLine()
       var options = MigrationVerifier.Options()
       options.mappings = try mappings.load(for: bundle)

@@ -75,7 +75,7 @@ struct QuarantineSalvageCommand: ParsableCommand {
       let found = try home.finding(quarantined: id.path, forBackup: "backup restore ID") {
         try quarantines.store(id.path)
       }
-      let model = try versionOrder.loadAppModel(model.map(\.path), fitting: found.files.main)
+      let model = try versionOrder.loadAppModel(model.map(\.path), fitting: found.files.main, json: output.json)
       Interruption.listen()
       let line = ProgressLine()
       let observer = OpeningObserver {

@@ -57,7 +57,7 @@ struct ServeCommand: ParsableCommand {
         publicFolder: try PublicFolder.find())
       options.models = InspectorModel.named(
         try model.map { path in
-          (path.path.stem ?? "Model", try versionOrder.loadAppModel(path.path))
+          (path.path.stem ?? "Model", try versionOrder.loadAppModel(path.path, json: output.json))
         })
       options.allowsActions = !readOnly
       options.receiver = try sendTo.receiver

@@ -36,6 +36,12 @@ public struct LintFinding: Sendable, Hashable {
 
     /// A version cannot be read.
     case unreadableVersion = "unreadable-version"
+
+    /// Swift sources leave something to a compiler, without which the version is not complete.
+    case unresolvedSource = "unresolved-source"
+
+    /// It is not certain what SwiftData makes of something in Swift sources.
+    case uncertainSource = "uncertain-source"
     case cloudKitUniqueness = "cloudkit-uniqueness"
     case cloudKitMandatoryAttribute = "cloudkit-mandatory-attribute"
     case cloudKitMandatoryRelationship = "cloudkit-mandatory-relationship"
@@ -72,6 +78,12 @@ public struct LintFinding: Sendable, Hashable {
   /// The property it is about, where it is about one.
   public var propertyName: String?
 
+  /// The source file it stands in, where it stands in one.
+  public var file: String?
+
+  /// The line of the file, from 1.
+  public var line: Int?
+
   /// What was found, in a plain sentence without a full stop.
   public var detail: String
 
@@ -97,11 +109,11 @@ extension LintFinding.Rule {
     switch self {
     case .notMigratable, .disagreeingIdentifiers, .brokenRename, .editedAfterRelease, .missingRelease,
       .inconsistentModel,
-      .mismatchedHashes, .unreadableVersion:
+      .mismatchedHashes, .unreadableVersion, .unresolvedSource:
       .error
     case .dataLoss, .dependsOnData, .possibleRename, .cloudKitUniqueness, .cloudKitMandatoryAttribute,
       .cloudKitMandatoryRelationship, .cloudKitMissingInverse, .cloudKitOrdered, .cloudKitDenyRule, .cloudKitType,
-      .cloudKitNotAdditive:
+      .cloudKitNotAdditive, .uncertainSource:
       .warning
     }
   }

@@ -48,6 +48,13 @@ public struct ModelLint: Sendable {
     }
   }
 
+  /// The same with findings of another source, before those about steps.
+  public func adding(_ more: [LintFinding]) -> ModelLint {
+    var lint = self
+    lint.findings = more + findings
+    return lint
+  }
+
   private mutating func checkVersion(_ version: ModelVersion) {
     for finding in version.model.validate() {
       findings.append(

@@ -38,6 +38,9 @@ public struct SourceFinding: Sendable, Hashable {
     /// A macro or a property wrapper that may add or change properties.
     case foreignMacro = "foreign-macro"
 
+    /// A stage of the migration plan that runs code of the app.
+    case customStage = "custom-stage"
+
     /// No list of types was found, and every class is taken.
     case everyClassTaken = "every-class-taken"
   }

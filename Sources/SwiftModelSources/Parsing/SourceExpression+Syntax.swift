@@ -76,6 +76,7 @@
         }
         next = more
       }
+      guard names.count <= 32 else { return .other }
       names.reverse()
       let isMetatype = member.declName.baseName.tokenKind == .keyword(.self)
       if isMetatype { names.removeLast() }

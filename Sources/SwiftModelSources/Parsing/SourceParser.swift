@@ -9,6 +9,15 @@
 
     /// What a file declares, and which types it gives to containers.
     static func parse(_ bytes: [UInt8], file: String, conditions: BuildConditions, isAside: Bool) -> ParsedSource {
+      guard SourceScan.isBounded(bytes) else {
+        var result = ParsedSource()
+        result.findings.append(
+          SourceFinding(
+            .unreadableSource, .warning, place: SourcePlace(file: file, line: 1, column: 1),
+            detail: "the file is nested more deeply than code is, and is left out",
+            hint: "Leave it out, or write it with less nesting."))
+        return result
+      }
       var parser = Parser(String(decoding: bytes, as: UTF8.self), maximumNestingLevel: maximumNestingLevel)
       let tree = SourceFileSyntax.parse(from: &parser)
       let lines = LineTable(file: file, bytes: bytes)

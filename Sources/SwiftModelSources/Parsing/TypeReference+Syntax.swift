@@ -55,6 +55,7 @@
       }
       guard let first = next.as(IdentifierTypeSyntax.self) else { return .other("a type that is not read") }
       components.append(Component(first.name, first.genericArgumentClause, depth))
+      guard components.count <= 32 else { return .other("a type that is nested too deeply") }
       return normalized(components.reversed())
     }
   }

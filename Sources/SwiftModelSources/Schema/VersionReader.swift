@@ -47,7 +47,15 @@ struct VersionReader {
       throw ModelError(
         .noVersions, path: path, detail: "its Swift files declare no class with @Model", hint: "Check the path.")
     }
-    return finished(name, path, versions, current, isOrdered, stages(plan, names))
+    let stages = stages(plan, names)
+    for stage in stages where stage.isCustom {
+      findings.append(
+        SourceFinding(
+          .customStage, .warning, version: stage.destination, place: stage.place,
+          detail: "the stage from \(stage.source) to \(stage.destination) runs code of the app, which is not run here",
+          hint: "Say in a mapping file what it does to the records."))
+    }
+    return finished(name, path, versions, current, isOrdered, stages)
   }
 
   private func finished(
