@@ -134,6 +134,17 @@ struct SourceDeclaration: Sendable {
   /// The attribute of that name.
   func attribute(_ name: String) -> SourceAttribute? { attributes.first { $0.name == name } }
 
+  /// What of it decides what is stored; equal for copies of one declaration.
+  var shape: [String] {
+    var shape = ["\(kind)", genericParameters.joined(separator: ","), attributes.map(\.name).joined(separator: ",")]
+    shape.append(inherited.map(\.text).joined(separator: ","))
+    for property in properties where !property.isComputed && !property.isStatic {
+      let initial = property.type == nil ? "\(property.initialValue.map { "\($0)" } ?? "")" : ""
+      shape.append("\(property.name): \(property.type?.text ?? "") \(initial) \(property.attributes)")
+    }
+    return shape + cases.map { "\($0.name) \($0.hasAssociatedValues)" } + macros.map { "\($0.name) \($0.arguments)" }
+  }
+
   /// Whether it is a class that SwiftData makes an entity of.
   var isModel: Bool { kind == .class && attribute("Model") != nil }
 }

@@ -62,10 +62,13 @@ struct SourceProgram: Sendable {
     for scope in scopes + [[]] {
       // The first name decides, as in Swift: what it stands for has the others as members, or nothing has.
       let path = scope + [first]
-      guard declared[path] != nil else { continue }
-      let found = members(names.dropFirst(), of: choice(path, file: file), file: file, depth: 0)
-      if case .missing = found, names.count > 1 { continue }
-      return found
+      if declared[path] != nil {
+        let found = members(names.dropFirst(), of: choice(path, file: file), file: file, depth: 0)
+        if case .missing = found, names.count > 1 { continue }
+        return found
+      }
+      // A type of another module that is only extended here.
+      if names.count > 1, declared[scope + names] != nil { return choice(scope + names, file: file) }
     }
     // Extensions of nested types see the types around only in Swift's older rules; and a module may come first.
     for scope in scopes {
@@ -83,6 +86,11 @@ struct SourceProgram: Sendable {
   /// The members of a type, through aliases.
   private func members(_ names: ArraySlice<String>, of found: Lookup, file: String, depth: Int) -> Lookup {
     guard !names.isEmpty else { return found }
+    if case .ambiguous(let all) = found, let path = all.first?.path, let next = names.first {
+      // Namespaces that are declared in several modules: what is named in them may be there only once.
+      guard declared[path + [next]] != nil else { return found }
+      return members(names.dropFirst(), of: choice(path + [next], file: file), file: file, depth: depth + 1)
+    }
     guard case .found(let declaration) = found, depth < 32 else { return found }
     if case .alias(let target) = declaration.kind {
       guard let inner = target.unwrapped.type.names else { return .missing }
@@ -103,11 +111,9 @@ struct SourceProgram: Sendable {
       let certain = visible.filter { $0.undecidedCondition == nil }
       if certain.count == 1 { return .found(certain[0]) }
     }
-    switch visible.count {
-    case 0: return .missing
-    case 1: return .found(visible[0])
-    default: return .ambiguous(visible)
-    }
+    guard let first = visible.first else { return .missing }
+    // The same declaration in the sources of several targets.
+    return visible.allSatisfy { $0.shape == first.shape } ? .found(first) : .ambiguous(visible)
   }
 
   /// What a name given from outside the sources stands for: a whole path, or the end of just one.

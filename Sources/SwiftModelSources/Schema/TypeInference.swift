@@ -18,7 +18,10 @@ struct TypeInference {
       guard let key = common(keys, depth), let value = common(values, depth) else { return nil }
       return .dictionary(key, value)
     case .call(let called, let arguments): return result(of: called, arguments, depth)
-    case .path(let names): return member(names, depth)
+    case .path(let names):
+      if let type = member(names, depth) { return type }
+      if names.count > 2, names.last == "rawValue" { return rawType(Array(names.dropLast(2))) }
+      return names.count > 2 ? Self.knownMembers[names.last ?? ""] : nil
     case .member(let inner, "!"): return type(of: inner, depth: depth + 1)?.unwrapped.type
     case .member(_, let name): return Self.knownMembers[name]
     case .operators(let operands, let operators): return combined(operands, operators, depth)
@@ -51,8 +54,7 @@ struct TypeInference {
       if names.count > 1, let type = enumeration(Array(names.dropLast())), type.cases.contains(where: { $0.name == names.last }) {
         return .path(Array(names.dropLast()))
       }
-      if names.last == "addingTimeInterval" { return .path(["Date"]) }
-      return nil
+      return Self.function(names)
     case .type(let type): return type
     case .array, .dictionary: return Self.reference(called)
     case .member(_, "addingTimeInterval"): return .path(["Date"])
@@ -73,6 +75,25 @@ struct TypeInference {
     }
   }
 
+  /// The type of a function of Foundation that initial values are often made by.
+  private static func function(_ names: [String]) -> TypeReference? {
+    switch names.last {
+    case "addingTimeInterval"?: .path(["Date"])
+    case "NSLocalizedString"? where names.count == 1: .path(["String"])
+    case "startOfDay"? where names.first == "Calendar": .path(["Date"])
+    case "date"? where names.first == "Calendar": .optional(.path(["Date"]))
+    case "random"? where names.count == 2 && PrimitiveTypes.all[names[0]] != nil: .path([names[0]])
+    default: nil
+    }
+  }
+
+  /// The type of the raw values of an enumeration.
+  private func rawType(_ names: [String]) -> TypeReference? {
+    enumeration(names)?.inherited.first { type in
+      type.names.map { PrimitiveTypes.rawType($0.joined(separator: ".")) != nil } ?? false
+    }
+  }
+
   private func enumeration(_ names: [String]) -> SourceDeclaration? {
     let found = program.follow(program.find(names, scopes: scopes, file: file)).declaration
     return found?.kind == .enumeration ? found : nil
@@ -83,7 +104,8 @@ struct TypeInference {
     case .found, .ambiguous: true
     case .missing:
       TypeReference.normalized(names.map { TypeReference.Component(name: $0) }).names.map {
-        PrimitiveTypes.all[$0.joined(separator: ".")] != nil
+        let name = $0.joined(separator: ".")
+        return PrimitiveTypes.all[name] != nil || PrimitiveTypes.systems[name] != nil
       } ?? false
     }
   }
