@@ -63,7 +63,8 @@ struct SourceFileTests {
   func deepExpressionsEndNothing(open: String, middle: String, close: String) throws {
     for count in [8, 90, 200, 50_000] {
       let value = String(repeating: open, count: count) + middle + String(repeating: close, count: count)
-      let models = try sourceModels("@Model class A { var n: Int; var x: Int? = \(value); init() {} }", model("B"), types: ["B"])
+      let models = try sourceModels(
+        "@Model class A { var n: Int; var x: Int? = \(value); init() {} }", model("B"), types: ["B"])
       #expect(models.hashes.keys.sorted() == ["B"])
     }
   }
@@ -78,7 +79,8 @@ struct SourceFileTests {
   }
 
   @Test(arguments: [
-    ("#if X\n", "#endif\n"), ("class C { ", "}"), ("func f() { if x { } else ", ""), ("/*", ""), (#"var s = "\("#, #")""#),
+    ("#if X\n", "#endif\n"), ("class C { ", "}"), ("func f() { if x { } else ", ""), ("/*", ""),
+    (#"var s = "\("#, #")""#),
   ])
   func deepDeclarationsEndNothing(open: String, close: String) throws {
     for count in [8, 90, 20_000] {

@@ -125,7 +125,8 @@ struct SourceHashTests {
     arguments: [
       ("cartkit", "2wsb3KxvOg2fCKAI7XTcqex2LnE5kpf6CjcDP/Srhao="),
       ("freezeray-1", "hVf/dkygPyXWgY+Jcgvx9sMUcaiS0yfaIlBvgiRFqr4="),
-      ("freezeray-2", "vYclKAIUuGnEdsZfWYGeTfATZeMMc3+o0OnpOa5KyZM="), ("pegase", "HtJcS6Ur0OW1FotlHaC/cf79Bo6EHUuDBJzmsUh59bY="),
+      ("freezeray-2", "vYclKAIUuGnEdsZfWYGeTfATZeMMc3+o0OnpOa5KyZM="),
+      ("pegase", "HtJcS6Ur0OW1FotlHaC/cf79Bo6EHUuDBJzmsUh59bY="),
     ])
   func hashesAreThoseOfStores(name: String, checksum: String) throws {
     let folder = try #require(RealSources.folder).appending(name)

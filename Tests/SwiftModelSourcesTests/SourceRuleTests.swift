@@ -20,7 +20,9 @@ struct SourceRuleTests {
   func writtenTypesAreAttributeTypes(written: String, type: AttributeType) throws {
     let mandatory = try self.type("var x: \(written)")
     #expect(mandatory?.type == type && mandatory?.traits.isOptional == false)
-    for spelling in ["\(written)?", "Optional<\(written)>", "Swift.Optional<\(written)>", "(\(written))?", "\(written)!"] {
+    for spelling in [
+      "\(written)?", "Optional<\(written)>", "Swift.Optional<\(written)>", "(\(written))?", "\(written)!",
+    ] {
       let attribute = try self.type("var x: \(spelling)")
       #expect(attribute?.type == type && attribute?.traits.isOptional == true, "\(spelling)")
     }
@@ -34,7 +36,8 @@ struct SourceRuleTests {
     ("Kind.first", .composite), ("Kind(rawValue: 1)!", .composite), ("Kind.usual", .composite), ("Int.max", .integer64),
     ("{ () -> Int32 in 3 }()", .integer32), ("Kind.first.rawValue", .integer64), ("Bool.random()", .boolean),
     ("Calendar.current.startOfDay(for: .now)", .date), ("Date.now.timeIntervalSince1970", .double),
-    ("Color.Resolved(red: 1, green: 1, blue: 1)", .composite), ("Decimal(1)", .decimal), ("Optional<Date>.none as Date?", .date),
+    ("Color.Resolved(red: 1, green: 1, blue: 1)", .composite), ("Decimal(1)", .decimal),
+    ("Optional<Date>.none as Date?", .date),
   ])
   func typesAreInferredFromInitialValues(value: String, type: AttributeType) throws {
     let models = try sourceModels(
@@ -156,7 +159,8 @@ struct SourceRuleTests {
     let bs = models.relationship("A", "bs")
     #expect(bs?.inverseName == "a" && bs?.deleteRule == .cascade && bs?.maximumCount == 0 && bs?.minimumCount == 0)
     #expect(models.relationship("B", "a")?.inverseName == "bs")
-    #expect(models.relationship("B", "a")?.traits.isOptional == false && models.relationship("B", "a")?.maximumCount == 1)
+    #expect(
+      models.relationship("B", "a")?.traits.isOptional == false && models.relationship("B", "a")?.maximumCount == 1)
     // Without a macro on either side, and with one candidate each.
     #expect(models.relationship("A", "c")?.inverseName == "all" && models.relationship("C", "all")?.inverseName == "c")
     #expect(models.relationship("C", "all")?.traits.isOptional == true)

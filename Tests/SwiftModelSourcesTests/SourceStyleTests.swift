@@ -51,7 +51,8 @@ private struct StyledWriter {
       if flip() { files.append("import SwiftData\n\(text)") } else { files[0] += text }
     }
     files[0] += pick(
-      "let schema = Schema([E0.self])\n", "struct S: App { var body: some Scene { W { }.modelContainer(for: E0.self) } }\n",
+      "let schema = Schema([E0.self])\n",
+      "struct S: App { var body: some Scene { W { }.modelContainer(for: E0.self) } }\n",
       "func f() throws { _ = try ModelContainer(\n  for: E0.self,\n  configurations: c) }\n")
     model = ManagedObjectModel(entities: entities)
     return files
@@ -59,11 +60,13 @@ private struct StyledWriter {
 
   private mutating func kinds() -> String {
     pick(
-      "enum Kind: String, Codable { case a, b }\n", "enum Kind: String,\n  CaseIterable, Codable\n{\n  case a = \"x\" // b\n}\n",
+      "enum Kind: String, Codable { case a, b }\n",
+      "enum Kind: String,\n  CaseIterable, Codable\n{\n  case a = \"x\" // b\n}\n",
       "typealias Kind = Outer.Inner\nenum Outer { enum Inner: Swift.String, Codable { case a } }\n")
       + pick(
         "struct Part: Codable { var n: Int; let t: String? }\n",
-        "struct Part: Codable {\n  static let none = 1\n  var n: Int { didSet { } }\n  var t: Optional<String>\n  var c: Int { n }\n}\n")
+        "struct Part: Codable {\n  static let none = 1\n  var n: Int { didSet { } }\n  var t: Optional<String>\n  var c: Int { n }\n}\n"
+      )
   }
 
   private mutating func write(_ index: Int) -> (Entity, String) {
@@ -88,7 +91,8 @@ private struct StyledWriter {
             inverseName: "back", maximumCount: 1)))
       members.append(
         pick(
-          "var next: E\(index + 1)?", "@Relationship(deleteRule: .cascade, inverse: \\E\(index + 1).back)\n  var next: E\(index + 1)?",
+          "var next: E\(index + 1)?",
+          "@Relationship(deleteRule: .cascade, inverse: \\E\(index + 1).back)\n  var next: E\(index + 1)?",
           "@Relationship(inverse:\n \\E\(index + 1).back) public var next: Optional<E\(index + 1)> = nil"))
     }
     if index > 0 {
@@ -97,11 +101,15 @@ private struct StyledWriter {
           Relationship(
             traits: PropertyTraits(name: "back"), destinationEntityName: "E\(index - 1)", inverseName: "next",
             maximumCount: 0)))
-      members.append(pick("var back: [E\(index - 1)]", "var back = [E\(index - 1)]()", "private(set) var back: Array<E\(index - 1)> = []"))
+      members.append(
+        pick(
+          "var back: [E\(index - 1)]", "var back = [E\(index - 1)]()",
+          "private(set) var back: Array<E\(index - 1)> = []"))
     }
     members += noise()
     members.shuffle(using: &generator)
-    let head = pick("@Model", "@Model @available(iOS 17, *)", "@MainActor\n@Model", "@SwiftData.Model") + gap()
+    let head =
+      pick("@Model", "@Model @available(iOS 17, *)", "@MainActor\n@Model", "@SwiftData.Model") + gap()
       + pick("", "public ", "final ", "public final ") + "class" + gap() + name + pick("", ": Identifiable")
     var body = ""
     for member in members { body += gap() + member + pick("\n", ";", " // end\n") }
@@ -123,7 +131,8 @@ private struct StyledWriter {
   }
 
   private mutating func declaration(_ name: String, _ type: String, _ isOptional: Bool, _ isUnique: Bool) -> String {
-    let macro = isUnique ? pick("@Attribute(.unique) ", "@Attribute(\n  .unique\n)\n", "@Attribute( .unique )" + gap()) : ""
+    let macro =
+      isUnique ? pick("@Attribute(.unique) ", "@Attribute(\n  .unique\n)\n", "@Attribute( .unique )" + gap()) : ""
     let written = isOptional ? pick("\(type)?", "Optional<\(type)>", "Swift.Optional<\(type)>", "(\(type))?") : type
     let value = isOptional && flip() ? pick(" = nil", " =\n    nil") : ""
     let access = pick("", "public ", "private(set) ", "internal\n  ")
@@ -134,7 +143,8 @@ private struct StyledWriter {
   /// Members that are no properties of the model.
   private mutating func noise() -> [String] {
     let all = [
-      "static var shared: Int = 1", "var computed: String { \"} var x: Int\" }", "@Transient var cache: [Int: Any] = [:]",
+      "static var shared: Int = 1", "var computed: String { \"} var x: Int\" }",
+      "@Transient var cache: [Int: Any] = [:]",
       "func f(_ a: Int = 1) -> Int { var inside: Int = a; inside += 1; return inside }",
       "enum CodingKeys: CodingKey { case a }", "subscript(i: Int) -> Int { get { i } set { } }",
       "var both: Int { get { 1 } set { } }", "#if os(watchOS)\n  var watch: Int\n#endif\n", "class var kind: Int { 2 }",

@@ -110,7 +110,8 @@ struct ExportCommand: ParsableCommand {
       let evidence = try evidence(home, isNamed: isNamed)
       let options = ExportOptions(
         level: level, app: app, appVersion: appVersion,
-        model: try versionOrder.loadAppModel(model.map(\.path), fitting: evidence, json: format.json), keeping: Set(keep),
+        model: try versionOrder.loadAppModel(model.map(\.path), fitting: evidence, json: format.json),
+        keeping: Set(keep),
         dropping: Set(drop), usesFreshKey: freshKey)
       Interruption.listen()
       let line = ProgressLine()

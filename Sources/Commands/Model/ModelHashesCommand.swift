@@ -7,10 +7,13 @@ struct ModelHashesCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "hashes",
     abstract: "Prints the version hash of each entity and the checksum of each version.",
+    usage: "lazaret model hashes <model> [--types <names>] [--json] [<options>]",
     discussion: """
       They are the hashes that Core Data writes into stores (NSStoreModelVersionHashes), and the checksum it names a \
-      version by (NSStoreModelVersionChecksumKey). Of Swift sources, an entity that cannot be told without a compiler \
-      has none; the place is named, and the exit code is 2.
+      version by (NSStoreModelVersionChecksumKey).
+
+      In Swift sources, an entity that only a compiler could tell has no hash. Its file and line are named, and the exit \
+      code is 2.
 
       \(ExitStatus.help)
       """)

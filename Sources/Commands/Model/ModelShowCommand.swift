@@ -9,8 +9,9 @@ struct ModelShowCommand: ParsableCommand {
     abstract: "Prints a model's entities, attributes, relationships, indexes and constraints.",
     usage: "lazaret model show <model> [--version <version>] [<options>]",
     discussion: """
-      Shows the current version unless told otherwise. Versions that cannot be read are named at the end. What Swift \
-      sources leave open is named with file and line; where something is missing for it, the exit code is 2.
+      Shows the current version unless told otherwise. Versions that cannot be read are named at the end.
+
+      What Swift sources leave open is named with file and line. Where something is missing for it, the exit code is 2.
 
       \(ExitStatus.help)
       """)

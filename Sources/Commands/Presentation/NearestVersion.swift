@@ -51,7 +51,8 @@ struct NearestVersion: Encodable {
   private static func differences(_ difference: ModelDifference, of entity: String) -> [String] {
     func lines(_ list: [ModelDifference.PropertyDifference], _ word: String) -> [String] {
       list.filter { $0.entity == entity }.map { property in
-        "\(printable(property.property)): " + (property.changes.isEmpty ? word : property.changes.joined(separator: ", "))
+        "\(printable(property.property)): "
+          + (property.changes.isEmpty ? word : property.changes.joined(separator: ", "))
       }
     }
     return lines(difference.removedProperties, "only in the store")

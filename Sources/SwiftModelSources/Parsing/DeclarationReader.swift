@@ -189,7 +189,9 @@
         case .attribute(let attribute):
           guard case .named(let components) = TypeReference(attribute.attributeName), let last = components.last
           else { return [] }
-          guard case .argumentList(let arguments)? = attribute.arguments else { return [SourceAttribute(name: last.name)] }
+          guard case .argumentList(let arguments)? = attribute.arguments else {
+            return [SourceAttribute(name: last.name)]
+          }
           return [SourceAttribute(name: last.name, arguments: SourceExpression.Argument.list(arguments))]
         case .ifConfigDecl(let condition):
           guard depth < 16 else { return [] }

@@ -102,7 +102,8 @@
       arguments.contains { argument in
         switch (argument.label, argument.value) {
         case ("inMemory", .boolean(true)), ("isStoredInMemoryOnly", .boolean(true)): true
-        case (_, .call(_, let inner)): inner.contains { $0.label == "isStoredInMemoryOnly" && $0.value == .boolean(true) }
+        case (_, .call(_, let inner)):
+          inner.contains { $0.label == "isStoredInMemoryOnly" && $0.value == .boolean(true) }
         default: false
         }
       }
@@ -118,8 +119,10 @@
         if let group = current.asProtocol((any DeclGroupSyntax).self) {
           let name = Self.names(of: group)
           names.append(name)
-          isAside = isAside || name.contains { Self.isAside($0) }
-            || group.inheritanceClause?.inheritedTypes.contains { TypeReference($0.type).text == "PreviewProvider" } == true
+          isAside =
+            isAside || name.contains { Self.isAside($0) }
+            || group.inheritanceClause?.inheritedTypes.contains { TypeReference($0.type).text == "PreviewProvider" }
+              == true
         } else if let function = current.as(FunctionDeclSyntax.self) {
           isAside = isAside || Self.isAside(function.name.plainName)
         } else if let binding = current.as(PatternBindingSyntax.self),

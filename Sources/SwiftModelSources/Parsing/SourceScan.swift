@@ -60,7 +60,8 @@ struct SourceScan {
     while index < bytes.count {
       let isFine = step()
       let isShallow =
-        brackets.count <= Self.maximumBrackets && squares <= Self.maximumSquares && angles <= Self.maximumRun && conditions <= Self.maximumRun
+        brackets.count <= Self.maximumBrackets && squares <= Self.maximumSquares && angles <= Self.maximumRun
+        && conditions <= Self.maximumRun
         && prefixes <= Self.maximumRun && arrows <= Self.maximumRun && alternatives <= Self.maximumAlternatives
         && interpolations <= Self.maximumInterpolations
       guard isFine, isShallow else { return false }

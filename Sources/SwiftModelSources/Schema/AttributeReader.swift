@@ -46,9 +46,12 @@ struct AttributeReader {
       attribute.type = .composite
       attribute.compositeTypeName = name
       attribute.compositeElements = elements.map { element in
-        Attribute(traits: PropertyTraits(name: element.name, isOptional: attribute.traits.isOptional), type: element.type)
+        Attribute(
+          traits: PropertyTraits(name: element.name, isOptional: attribute.traits.isOptional), type: element.type)
       }
-      if !isCertain { doubt("is of type \(name): taken as a composite of \(elements.map(\.name).joined(separator: ", "))") }
+      if !isCertain {
+        doubt("is of type \(name): taken as a composite of \(elements.map(\.name).joined(separator: ", "))")
+      }
     case .enumeration(let declaration): enumeration(declaration, isTop, &attribute)
     case .structure(let declaration): return structure(declaration, isTop, depth, &attribute)
     case .optional(let inner):
@@ -154,7 +157,8 @@ struct AttributeReader {
       guard let type = property.type ?? property.initialValue.flatMap({ inference.type(of: $0) }) else {
         return fail(
           .unresolvedInitialValue,
-          "is of struct \(declaration.name), whose \(property.name) has no type written (\(Self.words(property.place)))")
+          "is of struct \(declaration.name), whose \(property.name) has no type written (\(Self.words(property.place)))"
+        )
       }
       let unwrapped = type.unwrapped
       var element = Attribute(

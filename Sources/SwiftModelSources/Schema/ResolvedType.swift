@@ -28,9 +28,11 @@ enum PrimitiveTypes {
     "String": (.string, true), "Int": (.integer64, true), "Int64": (.integer64, true), "Int32": (.integer32, true),
     "Int16": (.integer16, true), "Int8": (.integer16, false), "UInt": (.integer64, false),
     "UInt64": (.integer64, false), "UInt32": (.integer64, false), "UInt16": (.integer32, false),
-    "UInt8": (.integer16, false), "Double": (.double, true), "TimeInterval": (.double, true), "CGFloat": (.double, false),
+    "UInt8": (.integer16, false), "Double": (.double, true), "TimeInterval": (.double, true),
+    "CGFloat": (.double, false),
     "Float": (.float, true), "Decimal": (.decimal, true), "NSDecimalNumber": (.decimal, false),
-    "Bool": (.boolean, true), "Date": (.date, true), "UUID": (.uuid, true), "URL": (.uri, true), "Data": (.binary, true),
+    "Bool": (.boolean, true), "Date": (.date, true), "UUID": (.uuid, true), "URL": (.uri, true),
+    "Data": (.binary, true),
     "AttributedString": (.binary, false), "Float32": (.float, true), "Float64": (.double, true),
   ]
 

@@ -47,7 +47,9 @@ struct SourceProgram: Sendable {
 
   /// All types and aliases, in the order of their paths.
   var declarations: [SourceDeclaration] {
-    declared.values.joined().sorted { ($0.path.joined(separator: "."), $0.place) < ($1.path.joined(separator: "."), $1.place) }
+    declared.values.joined().sorted {
+      ($0.path.joined(separator: "."), $0.place) < ($1.path.joined(separator: "."), $1.place)
+    }
   }
 
   /// The list of types that a variable of a file has.

@@ -51,7 +51,9 @@ struct TypeInference {
         return isFailable ? .optional(.path(names)) : .normalized(names.map { TypeReference.Component(name: $0) })
       }
       // `Kind.custom(1)`: a case with associated values is of its type.
-      if names.count > 1, let type = enumeration(Array(names.dropLast())), type.cases.contains(where: { $0.name == names.last }) {
+      if names.count > 1, let type = enumeration(Array(names.dropLast())),
+        type.cases.contains(where: { $0.name == names.last })
+      {
         return .path(Array(names.dropLast()))
       }
       return Self.function(names)

@@ -112,7 +112,8 @@ struct VersionReader {
         classes.append(declaration)
       } else {
         throw ModelError(
-          .unknownType, path: path, detail: "\"\(printable(type))\" is neither a class with @Model nor a VersionedSchema")
+          .unknownType, path: path,
+          detail: "\"\(printable(type))\" is neither a class with @Model nor a VersionedSchema")
       }
     }
     if let schema {
@@ -198,7 +199,8 @@ struct VersionReader {
       if case .unknown(let unknown, let reason) = resolved { (kind, words) = (unknown, reason) }
       findings.append(
         SourceFinding(
-          kind, .error, version: version, place: place, detail: "the list of models names \(item.type.text), which \(words)",
+          kind, .error, version: version, place: place,
+          detail: "the list of models names \(item.type.text), which \(words)",
           hint: "Name the files that declare it too."))
     }
     return (result, isFollowed)
@@ -350,7 +352,9 @@ struct VersionReader {
     let before = findings
     let version = version(
       "current", of: chosen.classes, identifier: "1.0.0", place: chosen.place, schema: nil, isFollowed: true)
-    let same = versions.last { $0.isComplete && version.isComplete && $0.version.versionHashes == version.version.versionHashes }
+    let same = versions.last {
+      $0.isComplete && version.isComplete && $0.version.versionHashes == version.version.versionHashes
+    }
     if let same {
       findings = before
       return same.name
