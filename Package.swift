@@ -186,7 +186,7 @@ let package = Package(
         "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
         "Migration", "RecoveryKit", "PageRecovery", "Backup", "Quarantine", "Lazaret", "RecordBrowsing", "HTTPServer",
         grdb,
-        systemPackage,
+        systemPackage, logging,
       ]),
     floor(
       "Commands",

@@ -134,10 +134,11 @@ extension Examination {
     self.drift = drift
     health.notes.removeAll { $0.code == "lacks-model-parts" || $0.code == "mandatory-column" }
     if !drift.isEmpty {
+      let count = drift.differences.count
       health.notes.append(
         HealthNote(
-          "lacks-model-parts", .warning, "it is not as its own model wants it: \(drift.summary(showing: 50))",
-          count: drift.differences.count))
+          "lacks-model-parts", .warning, "it differs from its own model in \(count) \(count == 1 ? "place" : "places")")
+      )
     }
     let mandatory = drift.remarks.filter { $0.code == "mandatory-column" }
     guard let first = mandatory.first else { return }

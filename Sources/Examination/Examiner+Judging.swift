@@ -98,7 +98,7 @@ extension Examiner {
     Set(hashes.keys).union(current.versionHashes.keys).filter { hashes[$0] != current.versionHashes[$0] }.sorted()
   }
 
-  /// Compares a plain SQLite store with the app's schema: every table and column of the schema must be there.
+  /// Compares a plain SQLite store with the app's schema: every part of it must be there.
   func judgePlain(_ schema: Schema, into examination: inout Examination, model: AppModel?) {
     guard examination.verdict != .damaged else { return }
     switch model {
@@ -113,7 +113,7 @@ extension Examiner {
     case .sqlite(let script, let name):
       do {
         let expected = try SQLSchema(script)
-        let missing = Self.missing(expected, in: schema)
+        let missing = SchemaLacks.list(expected, in: schema)
         if missing.isEmpty {
           examination.modelVersion = name
           examination.accept(.hasSchema(name))
@@ -140,28 +140,6 @@ extension Examiner {
   private static func hasNone(of expected: SQLSchema, in found: Schema) -> Bool {
     let own = found.tables.filter { !$0.name.lowercased().hasPrefix("sqlite_") }
     return !own.isEmpty && !expected.tables.isEmpty && expected.tables.keys.allSatisfy { found.table(named: $0) == nil }
-  }
-
-  /// What a schema has and a store lacks, as `cars` and `cars.owner`, with columns of another type.
-  private static func missing(_ expected: SQLSchema, in found: Schema) -> [String] {
-    var result: [String] = []
-    for (name, table) in expected.tables.sorted(by: { $0.key < $1.key }) {
-      guard let entry = found.table(named: name), let definition = entry.tableDefinition else {
-        result.append(name)
-        continue
-      }
-      guard !definition.isVirtual else { continue }
-      for column in table.columns {
-        guard let index = definition.column(named: column.name) else {
-          result.append("\(name).\(column.name)")
-          continue
-        }
-        if definition.columns[index].declaredType.uppercased() != column.declaredType.uppercased() {
-          result.append("\(name).\(column.name) as \(column.declaredType)")
-        }
-      }
-    }
-    return result
   }
 }
 

@@ -20,7 +20,8 @@ extension VerdictReason {
 
   static func hasSchema(_ name: String) -> VerdictReason {
     VerdictReason(
-      "has-schema", words: "The store has every table and column of the schema \(quotedName(name)).",
+      "has-schema",
+      words: "The store has every table, column, index, trigger and view of the schema \(quotedName(name)).",
       hint: "Nothing needs to be done.")
   }
 

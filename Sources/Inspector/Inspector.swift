@@ -59,7 +59,7 @@ package final class Inspector: Sendable {
       receiver: options.receiver,
       sender: Sender(
         of: Outbox(home: options.home, surroundings: surroundings), over: options.transport ?? URLSessionTransport()),
-      inbox: options.inbox)
+      inbox: options.inbox, logger: options.logger, allowsActions: options.allowsActions)
     routes.addDoor(sessions, work)
     routes.addFiles(files)
     routes.addStores(parts)

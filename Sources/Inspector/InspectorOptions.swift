@@ -1,5 +1,6 @@
 package import Inbox
 package import Lazaret
+package import Logging
 
 /// What an inspector is about.
 package struct InspectorOptions: Sendable {
@@ -23,6 +24,9 @@ package struct InspectorOptions: Sendable {
 
   /// The inbox that bundles arrive in; nil where none is received.
   package var inbox: Inbox?
+
+  /// What is told of repairs as they go on, as `lazaret repair` tells it; nothing unless given.
+  package var logger = Logger(label: "lazaret") { _ in SwiftLogNoOpLogHandler() }
 
   /// An inspector of a home.
   package init(home: FilePath, publicFolder: FilePath) {

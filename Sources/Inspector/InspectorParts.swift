@@ -1,6 +1,7 @@
 internal import HTTPServer
 package import Inbox
 package import Lazaret
+internal import Logging
 
 /// What the routes of every part of the inspector work with.
 package struct InspectorParts: Sendable {
@@ -33,6 +34,15 @@ package struct InspectorParts: Sendable {
 
   /// What looks at stores in their places have found.
   let examinations = ExaminationCache()
+
+  /// What is known of repairs, and what was repaired here.
+  let repairs = RepairNotes()
+
+  /// What is told of repairs as they go on.
+  let logger: Logger
+
+  /// Whether actions are offered.
+  let allowsActions: Bool
 
   /// The quarantined stores of the home, for actions.
   var quarantines: Quarantines { Quarantines(home: home, surroundings: surroundings) }

@@ -286,6 +286,43 @@ def act(visit):
             visit.failures.add(path, f"an action without a token answers {answer.status}")
 
 
+def repair(visit):
+    """A store that lacks something of its own model: what it lacks, what its records contradict, the repair, and the way back."""
+    page = visit.page
+    visit.go("/stores")
+    page.locator("section", has_text="In their place").get_by_role("link", name="Repairable.sqlite").first.click()
+    store = urllib.parse.urlsplit(page.url).path
+    expect(page.get_by_role("heading", name="What it lacks of its own model")).to_be_visible()
+    expect(page.locator("main")).to_contain_text("1 missing column")
+    visit.look("a-repairable-store")
+    page.get_by_role("link", name="Check the records").click()
+    page.get_by_role("button", name="Check").click()
+    page.get_by_role("link", name="See what came of it").click(timeout=60_000)
+    expect(page.locator("main")).to_contain_text("References that lead to no record")
+    visit.look("records-that-were-checked")
+    page.get_by_role("link", name="Repair …").click()
+    expect(page.get_by_role("heading", name="What the repair would do", exact=True)).to_be_visible()
+    promised = (visit.twin(store + "/repair") or {}).get("preview", {}).get("structure", {}).get("changes", [])
+    if not promised:
+        visit.failures.add(store + "/repair", "does not say what the repair would do")
+    visit.look("asks-repair")
+    page.get_by_role("button", name="Repair").click()
+    page.get_by_role("link", name="See what came of it").click(timeout=60_000)
+    expect(page.get_by_role("heading", name="How to undo it")).to_be_visible()
+    done = (visit.twin(store + "/repaired") or {}).get("repair", {}).get("changes")
+    if done != promised:
+        visit.failures.add(store + "/repaired", f"did {done} in place of {promised}")
+    visit.look("repaired")
+    verdict = (visit.twin(store) or {}).get("examination", {}).get("verdict")
+    if verdict != "compatible":
+        visit.failures.add(store, f"is {verdict} after its repair")
+    page.get_by_role("link", name="Restore it").click()
+    expect(page.get_by_role("button", name="Restore")).to_be_visible()
+    answer = visit.context.request.post(visit.server.origin + store + "/repair")
+    if answer.status != 403:
+        visit.failures.add(store, f"a repair without a token answers {answer.status}")
+
+
 def support(browser, visit, inbox, failures, artifacts):
     """A bundle is looked at, agreed to, written and sent; the vendor sees it come in, opens it, and finds the store."""
     page = visit.page
@@ -396,7 +433,7 @@ def main():
             if before != server.evidence():
                 failures.add("evidence", "looking changed it")
             steps = {
-                "walk": lambda: walk(visit), "act": lambda: act(visit),
+                "walk": lambda: walk(visit), "act": lambda: act(visit), "repair": lambda: repair(visit),
                 "support": lambda: support(browser, visit, inbox, failures, artifacts),
             }
             for name, step in steps.items():

@@ -139,6 +139,11 @@ struct SalvagingCommandTests {
         recovered[name, default: 0] += entity["recovered"] as? Int ?? 0
       }
     }
+    // One store that lacks something of its model is repaired at its opening, one is left to be repaired.
+    let repaired = (scenes.first { $0["name"] as? String == "parts-missing" }?["opening"] as? [String: Any])?["events"]
+    #expect((repaired as? [[String: Any]])?.contains { $0["kind"] as? String == "repair" } == true)
+    let kept = scenes.first { $0["name"] as? String == "parts-missing-kept" }?["error"] as? [String: Any]
+    #expect(kept?["code"] as? String == "store-repairable")
     print("demo: \(recovered)")
     #expect(recovered["overwritten-header"] == 212)
     #expect((recovered["truncated"] ?? 0) >= 12)

@@ -172,6 +172,41 @@ struct ModelVerdictTests {
     }
   }
 
+  @Test(
+    "Indexes, triggers and views that a plain store lacks are named, and others may stand for indexes",
+    arguments: [
+      (["CREATE INDEX other ON cars(name COLLATE NOCASE)"], ["trigger seen", "unique index onlyOnce", "view old"]),
+      (["CREATE UNIQUE INDEX other ON cars(name, id)"], ["index byName", "trigger seen", "view old"]),
+      (
+        ["CREATE INDEX onlyOnce ON cars(name, id)"],
+        ["index byName", "trigger seen", "unique index onlyOnce", "view old"]
+      ),
+      (
+        [
+          "CREATE INDEX a ON cars(name)", "CREATE UNIQUE INDEX b ON cars(name, id)", "CREATE VIEW OLD AS SELECT 1",
+          "CREATE TRIGGER seen AFTER DELETE ON cars BEGIN SELECT 1; END",
+        ], []
+      ),
+    ] as [([String], [String])])
+  func plainParts(statements: [String], missing: [String]) throws {
+    let wanted = """
+      CREATE TABLE cars(id INTEGER PRIMARY KEY, name TEXT); CREATE INDEX byName ON cars(name);
+      CREATE UNIQUE INDEX onlyOnce ON cars(name, id); CREATE VIEW old AS SELECT id FROM cars;
+      CREATE TRIGGER seen AFTER INSERT ON cars BEGIN SELECT 1; END
+      """
+    let folder = try TemporaryFolder()
+    let path = try Specimen.plain(
+      (["CREATE TABLE cars(id INTEGER PRIMARY KEY, name TEXT)"] + statements).joined(separator: ";")
+    ).place(in: folder)
+    let examination = try examiner().look(path, try Models.schema(wanted))
+    #expect(examination.verdict == .compatible)
+    #expect(examination.reason.code == (missing.isEmpty ? "has-schema" : "lacks-tables"))
+    let words = examination.health.notes.first { $0.code == "lacks-tables" }?.words ?? ""
+    for part in ["index byName", "unique index onlyOnce", "trigger seen", "view old"] {
+      #expect(words.contains(part) == missing.contains(part), "\(part): \(words)")
+    }
+  }
+
   @Test("A plain store that has none of a schema's tables is of another schema")
   func otherSchema() throws {
     let folder = try TemporaryFolder()

@@ -411,7 +411,7 @@ class Server:
 def pages(server, identifier):
     """Every page of a store, found by what the pages before it say."""
     yield f"/stores/{identifier}.json"
-    for page in "map", "losses", "plan", "compare", "export", "backup", "salvage", "pages/1", "pages/2":
+    for page in "map", "losses", "plan", "compare", "export", "backup", "salvage", "repair", "check", "pages/1", "pages/2":
         yield f"/stores/{identifier}/{page}.json"
     _, data = server.get(f"/stores/{identifier}.json")
     sides = sorted(set(re.findall(rf"/stores/{identifier}/([a-z0-9-]+)/entities", json.dumps(data)))) or ["live", "original"]

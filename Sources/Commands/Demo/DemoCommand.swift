@@ -39,7 +39,8 @@ struct DemoCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let model = try AppModel.load(try ExampleFolder.find(examples?.path).appending("Garage.xcdatamodeld"))
+      let modelPath = try ExampleFolder.find(examples?.path).appending("Garage.xcdatamodeld")
+      let model = try AppModel.load(modelPath)
       let stage = try DemoStage(in: folder?.path ?? "Demo", model: model)
       var listing = Listing(folder: PathText(stage.folder), scenes: [])
       if !output.json { say(Self.prologue(stage)) }
@@ -55,7 +56,7 @@ struct DemoCommand: ParsableCommand {
         }
       }
       if output.json { return say(JSONText.pretty(listing)) }
-      say(try epilogue(stage))
+      say(try epilogue(stage, modelPath))
       // Where there is no terminal, nothing waits.
       if !noBrowser, Terminal.standardOutput.isInteractive { try show(stage, model) }
     }
@@ -88,7 +89,10 @@ struct DemoCommand: ParsableCommand {
 
   private static func account(of opening: Opening) -> String {
     var text = "   → \(opening.examination.verdict.rawValue): \(opening.examination.reason.words)\n"
-    for event in opening.events { text += "     \(event.words)\n       \(printable(event.path.text))\n" }
+    for event in opening.events {
+      text += "     \(event.words)\n       \(printable(event.path.text))\n"
+      for change in event.repair?.changes ?? [] { text += "       \(change.text)\n" }
+    }
     for entity in opening.salvage?.entities ?? [] where entity.recovered > 0 || entity.hasLosses {
       let lost = !entity.hasLosses ? "" : ", \(RecoveryCount(entity).lostNumber) lost"
       text += "       \(printable(entity.name)): \(grouped(entity.recovered)) recovered\(lost)\n"
@@ -97,7 +101,7 @@ struct DemoCommand: ParsableCommand {
     return text
   }
 
-  private func epilogue(_ stage: DemoStage) throws -> String {
+  private func epilogue(_ stage: DemoStage, _ model: FilePath) throws -> String {
     let stores = try Quarantines(home: stage.home).stores()
     var text = "\nNo file was lost. In quarantine, with a receipt beside each:\n"
     var table = TextTable(["id", "came from", "size", "salvage", "why"], numericColumns: [2])
@@ -110,6 +114,7 @@ struct DemoCommand: ParsableCommand {
     }
     text += table.text()
     let home = shellQuoted(stage.home)
+    let repairable = shellQuoted(stage.stores.appending(DemoScene.unrepaired.fileName))
     let tool = shellQuoted(FilePath(CommandLine.arguments.first ?? "lazaret"))
     text += """
 
@@ -118,6 +123,7 @@ struct DemoCommand: ParsableCommand {
         \(tool) quarantine list --home \(home)
         \(tool) quarantine show \(stores.first?.id ?? "ID") --home \(home)
         \(tool) inspect \(shellQuoted(stage.stores.appending("Healthy.sqlite"))) --check full
+        \(tool) repair \(repairable) --home \(home) --model \(shellQuoted(model)) --dry-run
       Remove it all with: rm -r \(shellQuoted(stage.folder))
 
       """

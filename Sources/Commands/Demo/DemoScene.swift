@@ -8,6 +8,8 @@ enum DemoScene: String, CaseIterable {
   case lostTables = "another-model"
   case older = "older-version"
   case newer = "newer-version"
+  case repaired = "parts-missing"
+  case unrepaired = "parts-missing-kept"
 
   /// The name of the store's file.
   var fileName: String {
@@ -20,6 +22,8 @@ enum DemoScene: String, CaseIterable {
     case .lostTables: "OtherApp.sqlite"
     case .older: "Older.sqlite"
     case .newer: "Newer.sqlite"
+    case .repaired: "Repaired.sqlite"
+    case .unrepaired: "Repairable.sqlite"
     }
   }
 
@@ -33,6 +37,8 @@ enum DemoScene: String, CaseIterable {
     case .lostTables: "A store of another app"
     case .older: "The app was updated"
     case .newer: "The app was downgraded"
+    case .repaired: "A part of the model is missing"
+    case .unrepaired: "The same, and the app leaves it to its makers"
     }
   }
 
@@ -46,6 +52,10 @@ enum DemoScene: String, CaseIterable {
     case .lostTables: "A sound store, but none of its entities is in the garage's model."
     case .older: "The store was written with the model's first version."
     case .newer: "The store was written with a version that this older app does not know."
+    case .repaired:
+      "Every page is sound, but a migration ended too early: a column and an index are missing, and a highest key is too low."
+    case .unrepaired:
+      "The app's policy repairs nothing by itself. It can be repaired with the command, or in the browser."
     }
   }
 }

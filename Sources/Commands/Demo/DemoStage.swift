@@ -1,3 +1,4 @@
+import Damage
 import GRDB
 import Lazaret
 
@@ -42,8 +43,12 @@ struct DemoStage {
   func play(_ scene: DemoScene) throws -> Ending {
     let path = stores.appending(scene.fileName)
     let appModel = try prepare(scene, at: path)
+    var policy = OpeningPolicy()
+    if scene == .unrepaired { policy.whenRepairable = .refuse }
     do {
-      let opening = try StoreCoordinator(model: appModel, home: home, appVersion: "2.0 (demonstration)").open(path)
+      let opening = try StoreCoordinator(
+        model: appModel, policy: policy, home: home, appVersion: "2.0 (demonstration)"
+      ).open(path)
       _ = opening.backgroundPass?.wait()
       try opening.store.close()
       return .opened(opening)
@@ -78,6 +83,7 @@ struct DemoStage {
       if let first = bundle.versions.first, let old = ModelBundle(name: bundle.name, versions: [first]) {
         return .coreData(old)
       }
+    case .repaired, .unrepaired: try makeLacking(at: path)
     }
     return .coreData(bundle)
   }
@@ -86,6 +92,19 @@ struct DemoStage {
     var bytes = try system.contents(of: path, limit: 1 << 26)
     damage(&bytes)
     try system.writeAtomically(bytes, to: path, replacing: true)
+  }
+
+  /// Makes a store that lacks something of its own model, with two vehicles whose owner is gone.
+  private func makeLacking(at path: FilePath) throws {
+    let whole = folder.appending(".whole.sqlite")
+    try ExampleStore(model: bundle.current.model).create(at: whole)
+    let store = try PersistentStore(opening: whole)
+    try store.write { try $0.execute(sql: "UPDATE ZVEHICLE SET ZOWNER = 99 WHERE Z_PK IN (8, 16)") }
+    try store.close()
+    _ = try DamagedCopy.make(
+      of: whole, at: path,
+      kinds: ["drift:column", "drift:key-maximum", "drift:index"].map { try DamageKind($0) }, seed: 4)
+    for member in try StoreFileSet(main: whole).members(in: system) { try system.unlink(member.path) }
   }
 
   /// Puts the write-ahead log of a store of another app beside a store.

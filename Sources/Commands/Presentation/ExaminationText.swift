@@ -77,11 +77,14 @@ struct ExaminationText {
   private static let listLimit = 100
 
   private var entities: String {
+    let hasEntities = examination.kind == .coreData && examination.storeModel != nil
     var table = TextTable(
-      [examination.kind == .coreData && examination.storeModel != nil ? "entity" : "table", "table", "records"],
-      numericColumns: [2])
+      (hasEntities ? ["entity"] : []) + ["table", "records"], numericColumns: [hasEntities ? 2 : 1])
     for entity in examination.entities {
-      table.append([printable(entity.name), printable(entity.table), entity.rows.map { "\($0)" } ?? "–"])
+      table.append(
+        (hasEntities ? [printable(entity.name)] : []) + [
+          printable(entity.table), entity.rows.map { "\($0)" } ?? "–",
+        ])
     }
     return table.text()
   }

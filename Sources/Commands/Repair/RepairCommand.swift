@@ -88,53 +88,6 @@ struct RepairCommand: ParsableCommand {
   }
 }
 
-/// A repair, or a dry run of one, as `repair --json` prints it.
-struct RepairOutcome: Encodable {
-  var store: PathText
-  var version: String?
-
-  /// Whether it was only said what would be done.
-  var dryRun: Bool
-
-  /// The original, whole, where it was replaced.
-  var backup: PathText?
-
-  /// What a repair of records has taken out; missing where nothing was.
-  var setAside: PathText?
-  var rows: Int
-  var setAsideRows: Int
-  var changedValues: Int
-  var changes: [RepairAccount.Change]
-  var leftOut: [RepairAccount.Remainder]
-  var metrics: MigrationMetrics?
-
-  init(_ path: FilePath, dryRun account: RepairAccount) {
-    self.init(path, account, dryRun: true)
-  }
-
-  init(_ path: FilePath, _ result: Migrator.Result) {
-    self.init(path, result.repair, dryRun: false)
-    store = PathText(result.store)
-    backup = result.backup.map { PathText($0) }
-    setAside = result.setAside.map { PathText($0) }
-    metrics = result.metrics
-  }
-
-  private init(_ path: FilePath, _ account: RepairAccount?, dryRun: Bool) {
-    store = PathText(path)
-    version = account?.version
-    self.dryRun = dryRun
-    rows = account?.rows ?? 0
-    setAsideRows = account?.setAsideRows ?? 0
-    changedValues = account?.changedValues ?? 0
-    changes = account?.changes ?? []
-    leftOut = account?.leftOut ?? []
-  }
-
-  /// Whether records were set aside, or the model wants something that could not be added.
-  var leavesSomething: Bool { setAsideRows > 0 || leftOut.contains { $0.kind.isWantedByModel } }
-}
-
 /// A repair in words, for a terminal.
 struct RepairText {
   let text: String
@@ -151,14 +104,7 @@ struct RepairText {
     }
     if !outcome.leftOut.isEmpty {
       lines += "\n  \(outcome.dryRun ? "Would stay" : "Stays") as it is:\n"
-      for remainder in outcome.leftOut {
-        var line = "    \(remainder.text)"
-        if !remainder.examples.isEmpty {
-          let more = remainder.rows.map { $0 > remainder.examples.count } == true
-          line += " (\(remainder.examples.map { "\($0)" }.joined(separator: ", "))\(more ? " …" : ""))"
-        }
-        lines += line + "\n"
-      }
+      for remainder in outcome.leftOut { lines += "    \(remainder.wordsWithKeys)\n" }
     }
     if let backup = outcome.backup { lines += "\n  The original: \(printable(backup.text))\n" }
     if let aside = outcome.setAside { lines += "  What was taken out: \(printable(aside.text))\n" }

@@ -49,6 +49,7 @@ struct ServeCommand: ParsableCommand {
   var noBrowser = false
 
   @OptionGroup var output: OutputOptions
+  @OptionGroup var log: LogOptions
 
   func run() throws {
     try report(json: output.json) {
@@ -60,6 +61,7 @@ struct ServeCommand: ParsableCommand {
           (path.path.stem ?? "Model", try versionOrder.loadAppModel(path.path, json: output.json))
         })
       options.allowsActions = !readOnly
+      options.logger = log.logger(json: output.json)
       options.receiver = try sendTo.receiver
       guard receiving.inbox else {
         try InspectorRun(options, listening.place, opensBrowser: !noBrowser, json: output.json).run()

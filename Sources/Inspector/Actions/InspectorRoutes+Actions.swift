@@ -46,6 +46,7 @@ extension InspectorRoutes {
     ) { store, _ in
       try backup.restore(store)
     }
+    addRepair(parts)
     action("/work/{job}/cancel", about: "Ends a job; everything is left as it was.", .identifier) { _, _, id in
       let job = try parts.work.cancel(id)
       return .running(job)
@@ -54,6 +55,24 @@ extension InspectorRoutes {
       guard let job = parts.work.job(id) else { throw Refusal(.notFound, "there is no such job any more") }
       return JobPage(job: job)
     }
+  }
+
+  /// The repair of live stores: what they lack of their own model, and what their records contradict of it.
+  private mutating func addRepair(_ parts: InspectorParts) {
+    let repair = RepairActions(parts)
+    add(
+      "repair", "Adds what a sound live store lacks of its own version of the model, on a copy.", parts.catalogue,
+      repair.repairForm, RepairActions.repairFields
+    ) { try repair.repair($0, $1) }
+    add("check", "Compares the records of a live store with its own model.", parts.catalogue, repair.checkForm, []) {
+      store, _ in
+      try repair.check(store)
+    }
+    page(
+      "/stores/{id}/repaired",
+      about: "What the last repair of a store did, where its original is, and how it is undone.",
+      .store
+    ) { _, id in try RepairedPage(parts.catalogue.store(id), parts) }
   }
 
   /// Adds an action on a store, and the page that asks for it.

@@ -25,7 +25,7 @@ struct PlanPage: InspectorPage {
     }
     plan = PagePart {
       let copy = try PrivateCopy(of: files, surroundings: parts.surroundings)
-      let plan = try Migrator(bundle).plan(copy.files.main)
+      let plan = try Migrator(bundle, logger: parts.logger).plan(copy.files.main)
       _ = consume copy
       return plan
     }
@@ -98,6 +98,11 @@ struct PlanPage: InspectorPage {
         + .note(
           .good, "<p>It is of version <strong>\(printable(plan.to))</strong> already. There is nothing to migrate.</p>")
     }
+    guard !plan.steps.isEmpty else {
+      return of
+        + .note(.good, "<p>It is of version <strong>\(printable(plan.to))</strong> already, and is only repaired.</p>")
+        + repairs(plan)
+    }
     let verdict: HTML =
       !plan.failures.isEmpty
       ? .note(.bad, "<p><strong>It would fail.</strong> The store would stay as it is.</p>")
@@ -113,12 +118,17 @@ struct PlanPage: InspectorPage {
   /// What is made good of what the store lacks of its own model.
   private func repairs(_ plan: MigrationPlan) -> HTML {
     guard let repair = plan.repair else { return .empty }
-    let items = (repair.changes.map(\.text) + repair.leftOut.map(\.text)).map { text -> HTML in
-      "<li>\(sentence(text))</li>"
+    let link: HTML
+    if case .live = store.kind {
+      link = "<p><a href=\"\(RequestTarget.store(store.id, "repair"))\">The repair by itself</a></p>"
+    } else {
+      link = .empty
     }
+    let list = DriftList.list(repair.changes.map(\.text) + repair.leftOut.map(\.wordsWithKeys))
+    let first = plan.steps.isEmpty ? "" : " first"
     return .note(
       .warn,
-      "<p><strong>It is repaired first</strong>, because it lacks something of its own model.</p><ul>\(items)</ul>")
+      "<p><strong>It is repaired\(first)</strong>, because it lacks something of its own model.</p>\(list)\(link)")
   }
 
   /// The versions on the way, with arrows between them.

@@ -15,6 +15,8 @@ extension RunningWork {
       case release
       case export
       case send
+      case repair
+      case check
     }
 
     /// How it stands.
@@ -92,7 +94,7 @@ extension RunningWork {
         target = outcome.target ?? target
       case .failure(let error):
         let problem = Problem(error)
-        let wasCancelled = isCancelled && problem.code == "cancelled"
+        let wasCancelled = isCancelled && (problem.code == "cancelled" || problem.code == "migration-cancelled")
         state = wasCancelled ? .cancelled : .failed
         self.problem = problem
         words = wasCancelled ? "It was cancelled; everything is as it was." : problem.detail

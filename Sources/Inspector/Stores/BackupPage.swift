@@ -95,7 +95,7 @@ struct BackupPage: InspectorPage {
       case .full: "the whole store"
       case .delta: "what changed since \(manifest?.parent?.description ?? "another backup")"
       case .evidence: "the files of a damaged store, byte for byte"
-      case .original: "the store as it was before a migration, as plain files"
+      case .original: "the store as it was before a migration or a repair, as plain files"
       case nil: nil
       }
     return .panel(

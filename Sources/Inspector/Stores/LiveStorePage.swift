@@ -7,10 +7,18 @@ struct LiveStorePage: InspectorPage {
   let files: StoreFileSet
   let examination: PagePart<Examination>
 
+  /// What was found in the records; nil where they were not checked since the store changed last.
+  private let check: PagePart<DataCheck?>
+
+  /// The last repair of it that was carried out here; nil for none.
+  private let repair: RepairNotes.Done?
+
   init(_ store: ListedStore, _ files: StoreFileSet, _ parts: InspectorParts) {
     self.store = store
     self.files = files
     examination = parts.examined(files, countsRecords: true).examination
+    check = PagePart { try parts.repairs.check(of: files, in: parts.surroundings.fileSystem) }
+    repair = parts.repairs.done(for: store.id)
   }
 
   var title: String { store.name }
@@ -29,6 +37,7 @@ struct LiveStorePage: InspectorPage {
             ("kind", .string(examination.kind.rawValue)),
             ("modelVersion", examination.modelVersion.map { .string($0) }),
             ("entities", .array(examination.entities.map { JSONText(encoding: $0) })),
+            ("drift", examination.drift.map { DriftList(drift: $0).json }),
             (
               "notes",
               .array(
@@ -39,16 +48,27 @@ struct LiveStorePage: InspectorPage {
                 })
             ))
         }
-      ))
+      ), ("data", check.json { DataFindings(store: store, check: $0).json }),
+      ("repaired", repair.map { _ in .string(RequestTarget.store(store.id, "repaired").path) }))
+  }
+
+  /// Whether it can be told what it lacks of its own model, and what its records contradict of it.
+  private func isComparable(_ examination: Examination) -> Bool {
+    examination.drift != nil && examination.verdict != .damaged && examination.verdict != .unavailable
   }
 
   func content(_ frame: PageFrame) -> HTML {
     let job = frame.running.first { $0.store == store.id }
     let events: HTML = job?.isRunning == true ? " data-events=\"\(frame.events)\"" : ""
+    let isRepairable = examination.value?.verdict == .repairable
+    let repair: HTML =
+      isRepairable
+      ? "<a class=\"button main\" href=\"\(RequestTarget.store(store.id, "repair"))\">Repair …</a>" : .empty
     let actions: HTML =
       frame.allowsActions
       ? """
-      <nav class="row no-print" aria-label="Actions"><a class="button main" href="\(RequestTarget.store(store.id, "backup"))">Back up …</a>\
+      <nav class="row no-print" aria-label="Actions">\(repair)\
+      <a class="button\(isRepairable ? "" : " main")" href="\(RequestTarget.store(store.id, "backup"))">Back up …</a>\
       <a class="button" href="\(RequestTarget.store(store.id, "export"))">Export …</a>\
       <a class="button" href="\(RequestTarget.store(store.id, "quarantine"))">Quarantine …</a></nav>
       """ : .empty
@@ -57,9 +77,38 @@ struct LiveStorePage: InspectorPage {
       <div class="head"><div><h1>\(title)</h1><p class="soft"><code>\(printable(files.main.string))</code></p></div>\(actions)</div>
       \(StoreTab.bar(store, .overview))
       \(job?.html(frame, isLinked: false) ?? .empty)
-      \(examination.html { shown($0, frame) })
+      \(lastRepair(frame))\(examination.html { shown($0, frame) })
       </div>
       """
+  }
+
+  private func lastRepair(_ frame: PageFrame) -> HTML {
+    guard let repair else { return .empty }
+    return .note(
+      .good,
+      """
+      <p>It was repaired \(Words.time(repair.date, now: frame.now)). \
+      <a href="\(RequestTarget.store(store.id, "repaired"))">What was done, and how it is undone</a></p>
+      """)
+  }
+
+  /// What it lacks of its own model, and what its records contradict of it.
+  private func repairs(_ examination: Examination, _ frame: PageFrame) -> HTML {
+    guard let drift = examination.drift else { return .empty }
+    let list = DriftList(drift: drift).html
+    guard isComparable(examination) else {
+      return list == .empty ? .empty : .panel("What it lacks of its own model", list)
+    }
+    let hasFindings = check.value??.isClean == false
+    let would: HTML =
+      drift.isEmpty && !hasFindings
+      ? .empty
+      : """
+      <p><a href="\(RequestTarget.store(store.id, "repair"))">What a repair would do, and what it would not</a></p>
+      """
+    let lacks: HTML = list == .empty ? .empty : .panel("What it lacks of its own model", list + would)
+    let findings = check.html { DataFindings(store: store, check: $0).html(offersCheck: frame.allowsActions) }
+    return lacks + .panel("Records and references", findings + (list == .empty ? would : .empty))
   }
 
   private func shown(_ examination: Examination, _ frame: PageFrame) -> HTML {
@@ -85,7 +134,7 @@ struct LiveStorePage: InspectorPage {
       notes.isEmpty ? "<p>Nothing out of the ordinary.</p>" : "<ul class=\"plain-words\">\(notes)</ul>"
     return """
       \(HTML.note(tone, "<p><strong>\(examination.reason.words)</strong></p><p>\(examination.reason.hint)</p>"))
-      <div class="columns"><div>\(HTML.panel("Entities", .table("Entities", head: "<th scope=\"col\">Entity</th><th scope=\"col\">Table</th><th scope=\"col\" class=\"number\">Records</th>", rows)))</div>
+      <div class="columns"><div>\(repairs(examination, frame))\(HTML.panel("Entities", .table("Entities", head: "<th scope=\"col\">Entity</th><th scope=\"col\">Table</th><th scope=\"col\" class=\"number\">Records</th>", rows)))</div>
       <div>\(HTML.panel("Facts", facts))\(HTML.panel("Health", list))</div></div>
       """
   }

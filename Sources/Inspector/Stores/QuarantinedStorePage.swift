@@ -40,7 +40,7 @@ struct QuarantinedStorePage: InspectorPage {
       \(StoreTab.bar(store, .overview))
       \(job?.html(frame, isLinked: false) ?? .empty)
       \(HTML.note(.bad, "<p><strong>Why it is here.</strong> \(summary.why)</p>"))
-      \(failure)
+      \(repairable)\(failure)
       <div class="columns"><div>\(damage)\(entities)</div>
       <div>\(recovered)\(others(frame))\(facts(frame))\(timeline(frame))</div></div>
       </div>
@@ -61,6 +61,17 @@ struct QuarantinedStorePage: InspectorPage {
       <a class="button" href="\(RequestTarget.store(store.id, "release"))">Release …</a>\
       <a class="button" href="\(RequestTarget.store(store.id, "discard"))">Discard …</a></nav>
       """
+  }
+
+  /// What else can be done with a store that only lacked something of its own model.
+  private var repairable: HTML {
+    guard receipt?.reason.code == VerdictReason.repairableCode else { return .empty }
+    return .note(
+      .plain,
+      """
+      <p>Every page of it was sound when it was quarantined. Where no other store has its place, it can be released and \
+      repaired there, with every record.</p>
+      """)
   }
 
   private var failure: HTML {

@@ -129,7 +129,7 @@ extension StoredBackup {
     switch manifest?.reason {
     case .manual: "Taken on request."
     case .scheduled: "Taken by the schedule."
-    case .beforeMigration: "Taken before the store was migrated."
+    case .beforeMigration: "Taken before the store was migrated or repaired."
     case .beforeRestore: "Taken before the store was replaced by a backup."
     case .beforeInstall: "Taken before the store was replaced by a salvaged or a new one."
     case nil: "It has no manifest that can be read."

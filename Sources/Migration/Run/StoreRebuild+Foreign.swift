@@ -3,6 +3,8 @@ internal import ManagedObjectModel
 internal import PersistentStore
 internal import StoreFiles
 
+internal import struct SQLiteFormat.TableDefinition
+
 extension StoreRebuild {
   /// The tables of persistent history (format section 3.10).
   static let historyTables: Set<String> = ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"]
@@ -61,8 +63,7 @@ extension StoreRebuild {
     let columns = try String.fetchAll(
       database, sql: "SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0 ORDER BY cid", arguments: [table.name])
     let taken = Set(columns.map { $0.lowercased() })
-    let hasRowids =
-      try Bool.fetchOne(database, sql: "SELECT wr = 0 FROM main.pragma_table_list(?)", arguments: [table.name]) ?? false
+    let hasRowids = TableDefinition(sql: table.statement)?.isWithoutRowid == false
     let rowid = hasRowids ? ["rowid", "_rowid_", "oid"].first { !taken.contains($0) } : nil
     let list = ([rowid].compactMap(\.self) + columns.map(SQLText.quotedIdentifier)).joined(separator: ", ")
     try database.execute(sql: "INSERT INTO main.\(name) (\(list)) SELECT \(list) FROM old.\(name)")

@@ -81,7 +81,7 @@ struct PlainTables {
         reason = try declarations.attempt(rows: nil) { repairs = try keepRefused(of: source, in: name, &aside) }
       }
       if reason == nil {
-        try keepConverted(of: source, in: name, &aside)
+        try keepConverted(of: source, in: name, by: statement, &aside)
         return repairs + (try finish(name, indexes))
       }
     }
@@ -181,12 +181,11 @@ struct PlainTables {
 
   /// Keeps the values beside the new store that a table's declaration converted.
   private mutating func keepConverted(
-    of source: RawTables.Table, in name: String, _ aside: inout SetAsideRows
+    of source: RawTables.Table, in name: String, by statement: Statement?, _ aside: inout SetAsideRows
   ) throws {
-    let isStrict = try Bool.fetchOne(
-      database, sql: "SELECT strict FROM pragma_table_list(?) WHERE schema = 'main'", arguments: [name])
-    // What a STRICT table would convert cannot stand in it, and its columns for anything convert nothing.
-    guard isStrict != true else { return }
+    // What a STRICT table would convert cannot stand in it, and its columns for anything convert nothing. SQLite's own
+    // list of tables is not asked: it is made anew each time, and may be long.
+    if let statement, TableDefinition(sql: statement.sql)?.isStrict == true { return }
     let types = try Row.fetchAll(
       database, sql: "SELECT name, type FROM pragma_table_xinfo(?, 'main') WHERE hidden = 0", arguments: [name]
     ).compactMap { row -> (source: String, type: String)? in

@@ -1,7 +1,5 @@
-import Migration
-
-/// What contradicts a store's own model in its records, as JSON.
-struct DataCheckJSON: Encodable {
+/// What contradicts a store's own model in its records, as JSON; no value of a record is in it.
+package struct DataCheckJSON: Encodable {
   struct Finding: Encodable {
     var code: String
     var words: String
@@ -15,7 +13,7 @@ struct DataCheckJSON: Encodable {
   var findings: [Finding]
 
   /// The findings of a check.
-  init(_ check: DataCheck) {
+  package init(_ check: DataCheck) {
     findings = check.findings.map {
       Finding(
         code: $0.kind.rawValue, words: $0.words, table: $0.table, columns: $0.columns, property: $0.property,

@@ -1,0 +1,50 @@
+import HTTPServer
+import Lazaret
+
+/// What the records of a store contradict of its own model, where that was checked.
+struct DataFindings {
+  let store: ListedStore
+
+  /// What was found; nil where the records were not checked since the store changed last.
+  let check: DataCheck?
+
+  /// The findings for programs, as `inspect --check data --json` has them; null where nothing was checked.
+  var json: JSONText { check.map { JSONText(encoding: DataCheckJSON($0)) } ?? .null }
+
+  /// The findings, or a link to the check.
+  ///
+  /// - Parameter offersCheck: whether the check can be begun here.
+  func html(offersCheck: Bool) -> HTML {
+    guard let check else {
+      guard offersCheck else {
+        return "<p>They were not compared with the model; <code>lazaret inspect --check data</code> does.</p>"
+      }
+      return """
+        <p>They were not compared with the model yet.</p>\
+        <p><a class="button" href="\(RequestTarget.store(store.id, "check"))">Check the records …</a></p>
+        """
+    }
+    guard !check.isClean else {
+      return "<p>No reference, constraint or mandatory value is against the model.</p>"
+    }
+    let rows = DataCheck.Kind.allCases.compactMap { kind -> HTML? in
+      let findings = check.findings.filter { $0.kind == kind }
+      guard !findings.isEmpty else { return nil }
+      let count = findings.reduce(Int64(0)) { $0 &+ Int64($1.count) }
+      return "<tr><th scope=\"row\" class=\"wrap\">\(Self.words(kind))</th>\(HTML.number(count, tone: .warn))</tr>"
+    }
+    let table = HTML.table(
+      "Rows against the model", head: "<th scope=\"col\">Kind</th><th scope=\"col\" class=\"number\">Rows</th>", rows)
+    return "\(table)\(DriftList.list(check.findings.map(\.words)))"
+  }
+
+  private static func words(_ kind: DataCheck.Kind) -> String {
+    switch kind {
+    case .danglingReference: "References that lead to no record"
+    case .oneSidedRelationship: "Relationships that only one side has"
+    case .danglingJoinRow: "Rows of join tables that lead to no record"
+    case .duplicate: "Records that break a uniqueness constraint"
+    case .missingValue: "Mandatory attributes without a value"
+    }
+  }
+}
