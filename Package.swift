@@ -292,7 +292,8 @@ let package = Package(
         "ManagedObjectModel", "SupportBundle", "PersistentStore", "RecordBrowsing", "StoreFiles", grdb,
       ]),
     tests(
-      of: "Commands", needs: ["HTTPServer", "Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
+      of: "Commands", needs: ["HTTPServer", "Lazaret", "LazaretTool", "SwiftModelSources", argumentParser, grdb],
+      leavingOut: ["Snapshots"]),
     tests(of: "FuzzTargets"),
   ] + fuzzer
 )

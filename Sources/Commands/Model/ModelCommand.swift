@@ -8,7 +8,7 @@ struct ModelCommand: ParsableCommand {
     discussion: ExitStatus.help,
     subcommands: [
       ModelShowCommand.self, ModelHashesCommand.self, ModelDiffCommand.self, ModelLintCommand.self,
-      ModelVerifyCommand.self, ModelSealCommand.self,
+      ModelVerifyCommand.self, ModelSealCommand.self, ModelFreezeCommand.self,
     ])
 }
 
