@@ -7,7 +7,7 @@ struct ModelFreezeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "freeze",
     abstract: "Writes a version of a model as a VersionedSchema in Swift, whose hashes are the version's.",
-    usage: "lazaret model freeze <model or store> [--schema <name>] [--output <file> | --check <file>] [<options>]",
+    usage: "lazaret model freeze <model> [--schema <name>] [--output <file>] [<options>]",
     discussion: """
       The classes are the schema's own, so that later changes of the app's classes do not reach them. The version is that \
       of a store, by the model that it carries, or one of a model. Enumerations and structures become structures with the \
@@ -16,8 +16,8 @@ struct ModelFreezeCommand: ParsableCommand {
       With --check the file is compared with the version, and nothing is written.
 
       EXAMPLE
-        lazaret model freeze Stores/App.store --schema SchemaV1 --output SchemaV1.swift
-        lazaret model freeze Stores/App.store --schema SchemaV1 --check Sources/SchemaV1.swift
+        lazaret model freeze App.store --schema SchemaV1 --output SchemaV1.swift
+        lazaret model freeze App.store --schema SchemaV1 --check SchemaV1.swift
 
       EXIT CODES
         0   done; with --check, the hashes are equal
