@@ -136,7 +136,7 @@ enum Fixtures {
       )
       public private(set) var id = UUID()
       var name: String = "a \( ["}", "{"].joined() ) b"; var area = -2.5e3
-      // var ghostly: Int
+      // var commented: Int
       internal var opened: Swift.Optional<Date> = nil
       @Attribute var season = Season.autumn
       var grade: (Grade)?

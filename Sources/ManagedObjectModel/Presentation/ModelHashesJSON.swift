@@ -17,7 +17,9 @@ public struct ModelHashesJSON: Codable, Sendable, Hashable {
     /// The version hash of each entity as 64 hexadecimal digits.
     public var entities: [String: String]
 
-    /// The entities whose hash cannot be told, in order; left out where there are none. The checksum is empty then.
+    /// The entities whose hash cannot be told, in order; left out where there are none.
+    ///
+    /// The checksum is empty where there are any.
     public var incomplete: [String]?
   }
 

@@ -91,7 +91,7 @@ struct SourceFiles {
       if name.string.hasPrefix(".") { continue }
       let path = folder.appending(name)
       let isSwift = name.extension?.lowercased() == "swift"
-      // A link is followed by no one: it may lead out of the folder, or into a circle.
+      // No link is followed: it may lead out of the folder, or into a circle.
       switch try status(path, followingLinks: false)?.kind {
       case .regular where isSwift: walk.files.append(path)
       case .directory where !isSwift && !Self.isLeftOut(name.string):

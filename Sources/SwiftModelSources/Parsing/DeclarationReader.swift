@@ -1,7 +1,9 @@
 #if SwiftSources
   internal import SwiftSyntax
 
-  /// Reads the declarations of a file: types, what they declare, aliases and extensions. Bodies of functions are not entered.
+  /// Reads the declarations of a file: types, what they declare, aliases and extensions.
+  ///
+  /// Bodies of functions are not entered.
   struct DeclarationReader {
     /// Where a declaration stands.
     struct Context {
