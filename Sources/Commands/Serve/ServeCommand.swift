@@ -2,6 +2,7 @@ import ArgumentParser
 import HTTPServer
 import Inspector
 import Lazaret
+import SwiftModelSources
 
 /// `lazaret serve`: the inspector, in a browser.
 struct ServeCommand: ParsableCommand {
@@ -66,6 +67,11 @@ struct ServeCommand: ParsableCommand {
       guard receiving.inbox else {
         try InspectorRun(options, listening.place, opensBrowser: !noBrowser, json: output.json).run()
         return
+      }
+      for path in model where try SwiftSources.isSource(path.path) {
+        throw ModelError(
+          .notAModel, path: path.path, detail: "the workers of an inbox do not read Swift sources",
+          hint: "Give the inbox a compiled model or a model source.")
       }
       let running = try ReceivingRun(
         receiving, home: options.home, models: model.map(\.path), order: try versionOrder.order(of: model.map(\.path)))
