@@ -183,6 +183,29 @@ struct SourceRuleTests {
     #expect(models.findings.isEmpty)
   }
 
+  @Test(arguments: [
+    "let types: [any PersistentModel.Type] = [A.self]\nlet schema = Schema(types)",
+    "func f() throws { let all = [A.self as any PersistentModel.Type]; _ = all; _ = Schema([A.self], version: .init(1, 0, 0)) }",
+    "enum Store { static var types: [any PersistentModel.Type] { [A.self] } }\nlet schema = SwiftData.Schema(Store.types)",
+    "let schema = Schema(versionedSchema: V1.self)", "let schema = Schema(V1.models)",
+    "struct S: Scene { var body: some Scene { G { }.modelContainer(for: [A.self]) } }",
+    "let c = try! ModelContainer(for: Schema([A.self]), configurations: [ModelConfiguration(schema: nil)])",
+  ])
+  func listsOfTypesAreFoundWhereverTheyStand(list: String) throws {
+    let models = try sourceModels(
+      "@Model class A { var n: Int; init() {} }", "@Model class Unlisted { var n: Int; init() {} }",
+      """
+      enum V1: VersionedSchema {
+        static let versionIdentifier = Schema.Version(1, 0, 0)
+        static var models: [any PersistentModel.Type] { [A.self] }
+      }
+      \(list)
+      """)
+    #expect(models.hashes.keys.sorted() == ["A"], "\(models.findings)")
+    // The app's list has the hashes of the schema, and is no version of its own.
+    #expect(models.versions.map(\.name) == ["V1"])
+  }
+
   @Test func namesAreLookedUpFromTheInnermostTypeOutward() throws {
     let models = try sourceModels(
       """
