@@ -140,6 +140,7 @@ struct OpeningText {
   init(_ opening: Opening, _ kit: RecoveryKitNote.Outcome?, path: FilePath, home: ChosenHome) {
     var lines = "\(printable(path.string)): \(opening.examination.verdict.rawValue)\n"
     lines += "  \(opening.examination.reason.words)\n"
+    if opening.examination.verdict == .compatible { lines += "  \(opening.examination.reason.hint)\n" }
     let last = opening.events.lastIndex { $0.salvage != nil }
     for (index, event) in opening.events.enumerated() {
       lines += "\n  \(event.words)\n    \(printable(event.path.text))\n"

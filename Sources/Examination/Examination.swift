@@ -56,8 +56,8 @@ public struct Examination: Sendable {
   /// What the drift was compared by; kept until the records are counted, which tells more of them.
   var outline: StoreOutline?
 
-  /// The entity numbers that were met when records were counted, by table.
-  var countedNumbers: [String: Set<Int64>] = [:]
+  /// The entity numbers that were met when records were counted, by table; nil stands for what is no integer.
+  var countedNumbers: [String: Set<Int64?>] = [:]
 
   /// The metadata of a Core Data store.
   public var metadata: StoreMetadata?

@@ -57,6 +57,13 @@ extension Examiner {
       return
     }
     let columns = table.tableDefinition
+    if columns?.column(named: "Z_UUID") == nil {
+      examination.condemn(
+        .damage(
+          "metadata-damaged",
+          "The store's metadata has no column for the store's identifier, which cannot be told otherwise.",
+          sqlite: nil))
+    }
     let uuid = columns?.column(named: "Z_UUID").flatMap { values[safe: $0]?.string } ?? ""
     let list = columns?.column(named: "Z_PLIST").flatMap { values[safe: $0]?.bytes } ?? []
     do {

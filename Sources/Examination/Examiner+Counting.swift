@@ -36,7 +36,9 @@ extension Examiner {
     examination.entities = []
     defer {
       for (table, rows) in counted {
-        if let rows { examination.countedNumbers[table] = Set(rows.keys.compactMap(\.self)) }
+        guard let rows else { continue }
+        let isNullSeen = schema.table(named: table)?.tableDefinition.map(Self.hasLocalEntityNumbers) ?? false
+        examination.countedNumbers[table] = Set(rows.keys.filter { $0 != nil || isNullSeen })
       }
     }
     for counting in Self.countings(of: schema, examination) {
@@ -61,6 +63,8 @@ extension Examiner {
   private func counts(
     of table: SchemaEntry, _ byEntity: Bool, _ database: Database, _ health: inout Health
   ) throws(FormatError) -> [Int64?: Int]? {
+    // Such a table is an index b-tree; its records are the framework's all the same, and SQLite counts them.
+    if table.tableDefinition?.isWithoutRowid == true { return nil }
     let trees = health.integrity?.isSound == true ? health.integrity?.trees ?? [] : []
     if let tree = trees.first(where: { $0.root == table.rootPage }) {
       return byEntity ? tree.counts : [nil: tree.rows]
@@ -74,6 +78,14 @@ extension Examiner {
     let counted = try database.countRows(root: table.rootPage, byIntegerIn: column)
     health.add(counted.findings)
     return counted.findings.hasDamage ? nil : counted.counts
+  }
+
+  /// Whether the entity number of a row lies on its own page for certain, so that one that is not seen there is NULL.
+  ///
+  /// The head of a record has a few bytes for each column, and 489 bytes of a record fit on the page whatever its size.
+  static func hasLocalEntityNumbers(_ table: TableDefinition) -> Bool {
+    guard let column = table.column(named: "Z_ENT") else { return false }
+    return column <= 2 && table.columns.count <= 100
   }
 
   /// What is counted: the records of an entity, or the rows of a table.

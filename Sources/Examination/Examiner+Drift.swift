@@ -30,7 +30,7 @@ extension Examiner {
       let hashes = examination.metadata?.versionHashes, !examination.countedNumbers.isEmpty
     else { return }
     for (table, numbers) in examination.countedNumbers {
-      outline.entityNumbers[StoreOutline.key(table), default: []].formUnion(numbers)
+      outline.note(numbers, in: table)
     }
     let drift = StoreDrift(of: outline, to: layout, hashes: hashes)
     guard drift != examination.drift else { return }
@@ -44,7 +44,8 @@ extension Examiner {
 
   /// The schema, as far as it concerns the tables of a layout.
   private static func outline(of schema: Schema, _ layout: StoreLayout) -> StoreOutline {
-    let expected = Set((layout.tables.map(\.name) + layout.joinTables.map(\.name)).map(StoreOutline.key))
+    let names = layout.tables.map(\.name) + layout.joinTables.map(\.name) + StoreLayout.bookkeepingTableNames
+    let expected = Set(names.map(StoreOutline.key))
     var outline = StoreOutline()
     for entry in schema.entries {
       switch entry.kind {
@@ -74,7 +75,9 @@ extension Examiner {
         name: column.name, declaredType: column.declaredType,
         isMandatory: column.isNotNull && !column.hasDefault && column.generation == nil && !column.isPrimaryKey)
     }
-    outline.tables.append(.init(name: entry.name, columns: columns, isVirtual: definition.isVirtual))
+    let alias = definition.rowidAlias.map { definition.columns[$0].name }
+    outline.tables.append(
+      .init(name: entry.name, columns: columns, isVirtual: definition.isVirtual, rowidAlias: alias))
     let keys = definition.rowidAlias == nil && !definition.primaryKey.isEmpty ? [definition.primaryKey] : []
     for (place, key) in (keys + definition.uniqueConstraints).enumerated() {
       outline.indexes.append(
@@ -87,14 +90,19 @@ extension Examiner {
   /// The most rows of `Z_PRIMARYKEY` that are read; a model has far fewer entities.
   private static let keyRowLimit = 65536
 
-  /// The rows of `Z_PRIMARYKEY`; nil where they cannot be read to their end.
+  /// The rows of `Z_PRIMARYKEY`; nil where they cannot be read to their end, or are in an index b-tree.
+  ///
+  /// A column that it lacks has no value, and without numbers there are no rows.
   private func keyRows(
     _ database: Database, _ schema: Schema, _ health: inout Health
   ) throws(FormatError) -> [StoreOutline.KeyRow]? {
     guard let table = schema.table(named: "Z_PRIMARYKEY"), table.rootPage > 0, let definition = table.tableDefinition,
-      let number = definition.column(named: "Z_ENT"), let name = definition.column(named: "Z_NAME"),
-      let parent = definition.column(named: "Z_SUPER"), let maximum = definition.column(named: "Z_MAX")
+      !definition.isWithoutRowid
     else { return nil }
+    guard let number = definition.column(named: "Z_ENT") else { return [] }
+    let (name, parent, maximum) = (
+      definition.column(named: "Z_NAME"), definition.column(named: "Z_SUPER"), definition.column(named: "Z_MAX")
+    )
     var rows = try database.rows(root: table.rootPage, payloadLimit: 1 << 16)
     var result: [StoreOutline.KeyRow] = []
     while let row = try rows.next() {
@@ -103,14 +111,18 @@ extension Examiner {
       guard let entity = values[number].integer else { continue }
       result.append(
         .init(
-          number: entity, name: values[name].string, parentNumber: values[parent].integer,
-          maximum: values[maximum].integer))
+          number: entity, name: name.flatMap { values[$0].string }, parentNumber: parent.flatMap { values[$0].integer },
+          maximum: maximum.flatMap { values[$0].integer }))
     }
     health.add(rows.findings)
     return rows.findings.hasDamage ? nil : result
   }
 
-  /// Reads the highest primary key of a table, and the entity numbers of its first and last row.
+  /// Reads the highest primary key of a table, and the entity numbers of its first and last row, and of the first and last
+  /// entry of an index of entity numbers.
+  ///
+  /// Core Data indexes the numbers of most tables with records of several entities, which have numbers in a row: where the
+  /// least and the greatest are among them, all are. Of a table without such an index the rows in between stay unseen.
   private func readEnds(
     of name: String, _ database: Database, _ schema: Schema, _ outline: inout StoreOutline, _ health: inout Health
   ) throws(FormatError) {
@@ -123,8 +135,22 @@ extension Examiner {
     let last = try database.lastRow(root: table.rootPage, payloadLimit: 512)
     outline.highestKeys[StoreOutline.key(name)] = last?.rowid
     guard let column = definition.column(named: "Z_ENT") else { return }
-    let numbers = [first, last].compactMap { row in row.flatMap { definition.values(of: $0)[column].integer } }
-    outline.entityNumbers[StoreOutline.key(name)] = Set(numbers)
+    let numbers = [first, last].compactMap(\.self).map { definition.values(of: $0)[column].integer }
+    let isNullSeen = Self.hasLocalEntityNumbers(definition)
+    outline.note(numbers.filter { $0 != nil || isNullSeen }, in: name)
+    for entry in schema.entries where entry.kind == .index && entry.rootPage > 0 && isSame(entry.tableName, name) {
+      guard let index = entry.indexDefinition, !index.isPartial,
+        let column = index.columns.first?.name, isSame(column, "Z_ENT")
+      else { continue }
+      // NULL comes first in an index.
+      let ends = try database.indexEnds(root: entry.rootPage).compactMap { $0.values.first }
+      outline.note(ends.map(\.integer), in: name)
+    }
+  }
+
+  /// Whether two names are the same to SQLite.
+  private func isSame(_ name: String, _ other: String) -> Bool {
+    StoreOutline.key(name) == StoreOutline.key(other)
   }
 }
 

@@ -220,6 +220,7 @@ public struct Examiner: Sendable {
     }
     if options.countsRecords { try count(database, schema, into: &examination, options) }
     examination.condemnForNotes()
+    if examination.health.depth == .quick || !options.countsRecords { examination.tellThatNotAllWasSeen() }
   }
 
   private func openPart(_ part: StoreFileSet.Part, of files: StoreFileSet) throws(FileError) -> ReadableFile? {
@@ -294,6 +295,12 @@ extension Examination {
     guard verdict == .damaged, let newer else { return }
     reason.words += " \(newer.words)"
     reason.hint = newer.hint
+  }
+
+  /// Says of a store in which nothing wrong was found that not all of it was looked at.
+  fileprivate mutating func tellThatNotAllWasSeen() {
+    guard verdict == .compatible, reason.hint == VerdictReason.nothingToDo else { return }
+    reason.hint = VerdictReason.nothingToDoAsFarAsSeen
   }
 
   /// Gives the verdict of damage where any was noted, whatever was looking when it was met.

@@ -9,20 +9,27 @@ extension VerdictReason {
     "no-tables", words: "It is a SQLite database without any table.",
     hint: "Give the app's model with --model to learn whether the app can open it.")
 
+  /// What is to be done about a store in which nothing wrong was found.
+  static let nothingToDo = "Nothing needs to be done."
+
+  /// The same where not every page and record was looked at.
+  static let nothingToDoAsFarAsSeen =
+    "Nothing needs to be done, as far as its schema, its bookkeeping and some of its pages show; lazaret inspect looks at every page and record."
+
   static func isCurrent(_ version: String, current: String) -> VerdictReason {
     VerdictReason(
       "current-version",
       words: version == current
         ? "The store is of the current model version, \(quotedName(version))."
         : "The store is of model version \(quotedName(version)), which stores data just as the current one, \(quotedName(current)).",
-      hint: "Nothing needs to be done.")
+      hint: nothingToDo)
   }
 
   static func hasSchema(_ name: String) -> VerdictReason {
     VerdictReason(
       "has-schema",
       words: "The store has every table, column, index, trigger and view of the schema \(quotedName(name)).",
-      hint: "Nothing needs to be done.")
+      hint: nothingToDo)
   }
 
   static func olderVersion(_ version: String, current: String) -> VerdictReason {

@@ -80,10 +80,12 @@ extension LazaretError {
   /// The error of the migration, where that is the reason.
   public var migrationError: MigrationError? { cause as? MigrationError }
 
-  /// The error for a store that could not be migrated and stays as it is.
+  /// The error for a store that could not be migrated or repaired and stays as it is.
   init(_ kind: Kind, _ error: MigrationError, path: FilePath, examination: Examination) {
     let report = error.reportPath.map { " The report is \(quoted($0))." } ?? ""
-    self.init(kind, because: error, operation: "migrate the store", path: path, hint: error.hint + report)
+    // A repair says itself which part of it failed.
+    let operation = error.isOfRepair ? error.operation : MigrationErrorKind.usualOperation
+    self.init(kind, because: error, operation: operation, path: path, hint: error.hint + report)
     self.examination = examination
   }
 

@@ -140,6 +140,7 @@ public struct Notice: Sendable, Hashable, Codable {
   private static func cause(of code: String) -> String {
     switch key(for: code) {
     case "migration": "The file with your data could not be brought to this version of the app."
+    case "repair": "The file with your data lacks parts that could not be added."
     case "incompatible": "The file with your data does not fit this version of the app."
     case "leftovers": "The file with your data was missing; only parts of it were found."
     case "set-aside": "The file with your data was set aside on request."
@@ -151,6 +152,7 @@ public struct Notice: Sendable, Hashable, Codable {
   private static func key(for code: String) -> String {
     switch code {
     case VerdictReason.migrationFailedCode: "migration"
+    case VerdictReason.repairFailedCode: "repair"
     case "other-model", "unknown-version", "not-core-data", "other-schema", VerdictReason.notMigratableCode:
       "incompatible"
     case QuarantineCase.leftoversCode: "leftovers"

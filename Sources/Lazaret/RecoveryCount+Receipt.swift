@@ -60,11 +60,10 @@ extension Receipt {
   var soundRecords: Int64? {
     let codes = [
       "other-model", "unknown-version", "not-core-data", "other-schema", VerdictReason.notMigratableCode,
-      VerdictReason.tablesMissingCode, VerdictReason.repairableCode,
+      VerdictReason.tablesMissingCode, VerdictReason.repairableCode, VerdictReason.migrationFailedCode,
+      VerdictReason.repairFailedCode,
     ]
-    guard codes.contains(reason.code) || reason.code == VerdictReason.migrationFailedCode, let entities else {
-      return nil
-    }
+    guard codes.contains(reason.code), let entities else { return nil }
     var sum: Int64 = 0
     for entity in entities {
       guard let rows = entity.rows else { return nil }

@@ -22,7 +22,7 @@ extension BrowsedStore {
       let condition = ([collection.condition].compactMap(\.self) + collection.keySQL.map { "\($0) = ?" })
       let row = try Row.fetchOne(
         database,
-        sql: "SELECT \(statement.selection) FROM \(collection.tableSQL)\(PageStatement.whereClause(condition))",
+        sql: "SELECT \(statement.selection) FROM \(collection.everyRow)\(PageStatement.whereClause(condition))",
         arguments: StatementArguments(key.values))
       return row.map { self.row($0, statement, columns, collection, limit: Self.detailLimit) }
     }
@@ -58,7 +58,7 @@ extension BrowsedStore {
       try Row.fetchOne(
         database,
         sql: "SELECT CASE WHEN length(CAST(\(found.sql) AS BLOB)) <= \(Self.valueLimit) THEN \(found.sql) "
-          + "ELSE x'' END, length(CAST(\(found.sql) AS BLOB)) FROM \(collection.tableSQL)\(PageStatement.whereClause(condition))",
+          + "ELSE x'' END, length(CAST(\(found.sql) AS BLOB)) FROM \(collection.everyRow)\(PageStatement.whereClause(condition))",
         arguments: StatementArguments(key.values))
     }
     guard let value else {
@@ -95,7 +95,7 @@ extension BrowsedStore {
     let value = try read(limits.page) { database in
       try DatabaseValue.fetchOne(
         database,
-        sql: "SELECT substr(\(found.sql), 1, 200) FROM \(collection.tableSQL)\(PageStatement.whereClause(condition))",
+        sql: "SELECT substr(\(found.sql), 1, 200) FROM \(collection.everyRow)\(PageStatement.whereClause(condition))",
         arguments: StatementArguments(key.values))
     }
     guard let value,
@@ -112,7 +112,7 @@ extension BrowsedStore {
       try String.fetchAll(
         database,
         sql: """
-          SELECT substr(\(column.sql), 1, \(Self.labelLimit)) FROM \(collection.tableSQL) \
+          SELECT substr(\(column.sql), 1, \(Self.labelLimit)) FROM \(collection.everyRow) \
           WHERE \(collection.keySQL.map { "\($0) = ?" }.joined(separator: " AND ")) AND typeof(\(column.sql)) = 'text'
           """, arguments: StatementArguments(key.values)
       ).first

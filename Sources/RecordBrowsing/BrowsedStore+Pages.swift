@@ -87,7 +87,7 @@ extension BrowsedStore {
       return
     }
     let (parts, arguments) = try query.conditions(in: collection)
-    let selection = "SELECT 1 FROM \(collection.tableSQL)\(PageStatement.whereClause(parts))"
+    let selection = "SELECT 1 FROM \(collection.source(query.states))\(PageStatement.whereClause(parts))"
     let limit = Int64(limits.matchingCount)
     let sql = query.countsAll ? selection : selection + " LIMIT \(limit + 1)"
     let count = try timed(query.countsAll ? limits.page : limits.matching) { database in
@@ -109,7 +109,7 @@ extension BrowsedStore {
         let rows = try Row.fetchAll(
           database,
           sql: """
-            SELECT \(column.sql), count(*) FROM \(collection.tableSQL)\(PageStatement.whereClause(parts))
+            SELECT \(column.sql), count(*) FROM \(collection.source(query.states))\(PageStatement.whereClause(parts))
             GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT \(Self.facetLimit + 1)
             """, arguments: StatementArguments(arguments))
         return rows.map { row in
@@ -157,7 +157,7 @@ struct PageStatement {
   private let sortPosition: Int?
 
   /// The most columns that a result of SQLite has, as many as a table (https://sqlite.org/limits.html).
-  private static let mostColumns = 2000
+  static let mostColumns = 2000
 
   /// - Parameter isLimited: whether only a page is read; else all records behind the token.
   init(
@@ -174,9 +174,7 @@ struct PageStatement {
     let place = try query.next.map { token throws(RecordBrowsingError) in
       try PageToken(token, count: key.count + (sort == nil ? 0 : 1)).values
     }
-    // Of two lower bounds of the key SQLite would search by the first, and walk to the other.
-    let isBehindKey = sort == nil && place?.first.map { collection.isLive($0) } == true
-    var (parts, arguments) = try query.conditions(in: collection, isBehindKey: isBehindKey)
+    var (parts, arguments) = try query.conditions(in: collection)
     if let values = place {
       let (text, more) = Self.behind(values, key: key, sort: sort, isDescending: query.isDescending)
       parts.append(text)
@@ -220,7 +218,7 @@ struct PageStatement {
     let order = (sort.map { ["\($0)\(direction)"] } ?? []) + key
     selection = selected.joined(separator: ", ")
     sql =
-      "SELECT \(selection) FROM \(collection.tableSQL)\(Self.whereClause(parts)) "
+      "SELECT \(selection) FROM \(collection.source(query.states))\(Self.whereClause(parts)) "
       + "ORDER BY \(order.joined(separator: ", "))\(isLimited ? " LIMIT \(query.size + 1)" : "")"
     self.arguments = arguments
   }

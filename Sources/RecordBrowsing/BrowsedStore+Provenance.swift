@@ -12,8 +12,8 @@ extension BrowsedStore {
     return try read(limits.page) { database in
       let own = try Row.fetchOne(
         database,
-        sql: "SELECT state, key, page, cell, source, reason FROM \(TableProvenance.rows) WHERE tbl = ? AND k = ?",
-        arguments: [table.id, number])
+        sql: "SELECT state, key, page, cell, source, reason FROM \(TableProvenance.rows) "
+          + "WHERE tbl IN (\(table.ids)) AND k = ?", arguments: [number])
       // Of pages whose keys overlap the one that begins last is the likeliest.
       let place = try Row.fetchOne(
         database,
@@ -43,8 +43,8 @@ extension BrowsedStore {
       try Int64.fetchAll(
         database,
         sql: """
-          SELECT \(key) FROM \(collection.tableSQL) WHERE (\(key) = ?1 AND \(key) >= \(table.lowest) OR \(key) IN \
-          (SELECT k FROM \(TableProvenance.rows) WHERE tbl = \(table.id) AND key = ?1))\(condition)
+          SELECT \(key) FROM \(collection.everyRow) WHERE \(key) IN \
+          (SELECT ?1 WHERE ?1 >= \(table.lowest) UNION ALL \(table.keys(storedAs: "?1")))\(condition)
           ORDER BY \(key) DESC LIMIT 50
           """, arguments: [storedKey])
     }
@@ -55,15 +55,15 @@ extension BrowsedStore {
   public func states(of collection: RecordCollection) throws(RecordBrowsingError) -> [RowState: Int64]? {
     guard let table = collection.provenance, let key = collection.keySQL.first else { return nil }
     if let known = stateCounts.withLock({ $0[collection.name] }) { return known }
-    let from: String
-    if let condition = collection.condition {
-      from = "\(TableProvenance.rows) AS n JOIN \(collection.tableSQL) ON \(key) = n.k WHERE n.tbl = ? AND \(condition)"
-    } else {
-      from = "\(TableProvenance.rows) AS n WHERE n.tbl = ?"
-    }
+    let statements = Self.stateCounts(collection, table, key: key)
     let noted = try timed(limits.count) { database in
-      try Row.fetchAll(database, sql: "SELECT n.state, count(*) FROM \(from) GROUP BY 1", arguments: [table.id])
-        .reduce(into: [RowState: Int64]()) { counts, row in counts[Self.state(row[0]), default: 0] += row[1] as Int64 }
+      var counts: [RowState: Int64] = [:]
+      for statement in statements {
+        for row in try Row.fetchAll(database, sql: statement) {
+          counts[Self.state(row[0]), default: 0] += row[1] as Int64
+        }
+      }
+      return counts
     }
     guard var counts = noted, let live = try count(of: collection) else { return nil }
     let certain = live - (counts[.doubtful] ?? 0) - (counts[.probable] ?? 0)
@@ -73,11 +73,28 @@ extension BrowsedStore {
     return found
   }
 
+  /// The statements that count the rows with notes by their states.
+  private static func stateCounts(
+    _ collection: RecordCollection, _ table: TableProvenance, key: String
+  ) -> [String] {
+    guard let condition = collection.condition else {
+      return ["SELECT state, count(*) FROM \(TableProvenance.rows) WHERE tbl IN (\(table.ids)) GROUP BY 1"]
+    }
+    let live =
+      "SELECT n.state, count(*) FROM \(TableProvenance.rows) AS n JOIN \(collection.tableSQL) ON \(key) = n.k "
+      + "WHERE n.tbl = \(table.id) AND \(condition) GROUP BY 1"
+    return [live]
+      + table.apart.map { apart in
+        "SELECT lazaret_state, count(*) FROM (\(apart.selection(with: "state AS lazaret_state"))) "
+          + "WHERE \(condition) GROUP BY 1"
+      }
+  }
+
   /// Says of each row in which state it is, and gives rows the keys that they have in the store.
   func annotate(
     _ rows: inout [RecordPage.Row], _ columns: [RecordColumn], _ collection: RecordCollection
   ) throws(RecordBrowsingError) {
-    guard let table = collection.provenance, table.noted > 0, !rows.isEmpty else { return }
+    guard let table = collection.provenance, table.noted > 0 || !table.apart.isEmpty, !rows.isEmpty else { return }
     var places: [Int64: Int] = [:]
     for (index, row) in rows.enumerated() {
       if case .int64(let number)? = row.key.values.first?.storage { places[number] = index }
@@ -86,7 +103,8 @@ extension BrowsedStore {
     let keys = places.keys.map(String.init).joined(separator: ",")
     let notes = try read(limits.page) { database in
       try Row.fetchAll(
-        database, sql: "SELECT k, state, key FROM \(TableProvenance.rows) WHERE tbl = \(table.id) AND k IN (\(keys))")
+        database,
+        sql: "SELECT k, state, key FROM \(TableProvenance.rows) WHERE tbl IN (\(table.ids)) AND k IN (\(keys))")
     }
     for note in notes {
       guard let index = places[note[0]] else { continue }

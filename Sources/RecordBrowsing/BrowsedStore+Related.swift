@@ -71,17 +71,13 @@ extension BrowsedStore {
     var key: Int64
   }
 
-  private static func condition(_ relationship: RecordCollection.ToMany) -> String {
-    (["\(relationship.ownSQL) = ?"] + [relationship.liveSQL].compactMap(\.self)).joined(separator: " AND ")
-  }
-
   /// How many records a relationship leads to; nil where counting takes too long.
   private func count(
     _ relationship: RecordCollection.ToMany, _ key: DatabaseValue
   ) throws(RecordBrowsingError) -> Int64? {
     try timed(limits.count) { database in
       try Int64.fetchOne(
-        database, sql: "SELECT count(*) FROM \(relationship.table) WHERE \(Self.condition(relationship))",
+        database, sql: "SELECT count(*) FROM \(relationship.table) WHERE \(relationship.ownSQL) = ?",
         arguments: StatementArguments([key])) ?? 0
     }
   }
@@ -92,7 +88,7 @@ extension BrowsedStore {
   ) throws(RecordBrowsingError) -> [Place] {
     let order = relationship.orderSQL ?? "NULL"
     let destination = relationship.destinationSQL
-    var conditions = [Self.condition(relationship), "typeof(\(destination)) = 'integer'"]
+    var conditions = ["\(relationship.ownSQL) = ?", "typeof(\(destination)) = 'integer'"]
     var arguments = [key]
     if let token {
       // NULL comes before everything in SQLite's order, and is greater than nothing.

@@ -28,11 +28,11 @@ extension BrowsedStore {
   ) throws(RecordBrowsingError) -> StoreSearch.Finds {
     let entity = collection.isEntity ? "Z_ENT" : "NULL"
     let which = texts.enumerated().map { "WHEN \($1.sql) LIKE ?1 ESCAPE '\\' THEN \($0)" }.joined(separator: " ")
-    let live = collection.liveConditions.map { "\($0) AND " }.joined()
+    let own = collection.condition.map { "\($0) AND " } ?? ""
     let any = texts.map { "\($0.sql) LIKE ?1 ESCAPE '\\'" }.joined(separator: " OR ")
     let sql = """
       SELECT \(collection.keySQL.joined(separator: ", ")), \(entity), CASE \(which) END, \
-      \(texts.map(\.sql).joined(separator: ", ")) FROM \(collection.tableSQL) WHERE \(live)(\(any))
+      \(texts.map(\.sql).joined(separator: ", ")) FROM \(collection.tableSQL) WHERE \(own)(\(any))
       ORDER BY \(collection.keySQL.joined(separator: ", ")) LIMIT \(limit + 1)
       """
     var result = StoreSearch.Finds(collection: collection.name, records: [], hasMore: false, isCut: false)

@@ -74,8 +74,7 @@ public final class BrowsedStore: Sendable {
       for _ in 0..<max(1, connections) { queues.append(try Self.connect(path)) }
       pool = ReaderPool(queues)
       let list = try pool.read(limit: limits.opening) { database in
-        try CollectionList(
-          database, layout: layout, provenance: hasProvenance ? TableProvenance.all(database) : [:])
+        try CollectionList(database, layout: layout, hasProvenance: hasProvenance)
       }
       collections = list.collections
       entityNames = list.entityNames
@@ -105,7 +104,7 @@ public final class BrowsedStore: Sendable {
   /// The number of records in a collection; nil where counting takes too long.
   public func count(of collection: RecordCollection) throws(RecordBrowsingError) -> Int64? {
     if let known = counts.withLock({ $0[collection.name] }) { return known }
-    let condition = PageStatement.whereClause(collection.liveConditions)
+    let condition = PageStatement.whereClause([collection.condition].compactMap(\.self))
     let count = try timed(limits.count) { database in
       try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(collection.tableSQL)\(condition)") ?? 0
     }

@@ -86,7 +86,7 @@ struct RepairCommandTests {
     #expect(plain.status == 64 && plain.errors.contains("lists what it lacks"), "\(plain.errors)")
     let missing = try desk.lazaret("repair", "Stores/None.sqlite", "--model", desk.model)
     #expect(missing.status == 1 && missing.errors.contains("[file-not-found]"), "\(missing.errors)")
-    try change(desk.store, ["UPDATE ZCAR SET Z_ENT = 77"])
+    try change(desk.store, ["DROP TABLE ZCAR", "CREATE VIEW ZCAR AS SELECT 1 AS Z_PK"])
     let refused = try desk.lazaret("repair", desk.store, "--model", desk.model, "--json")
     #expect(refused.status == 1)
     let error = try #require(try object(refused.errors)["error"] as? [String: Any])

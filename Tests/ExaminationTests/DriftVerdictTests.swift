@@ -1,4 +1,5 @@
 import Examination
+import ManagedObjectModel
 import PersistentStore
 import SQLiteFormat
 import TestSupport
@@ -35,7 +36,84 @@ struct DriftVerdictTests {
     Loss(
       name: "the numbers of the last rows", codes: ["other-entity-number"],
       statement: "UPDATE ZCAR SET Z_ENT = 7 WHERE Z_PK > 9"),
+    Loss(
+      name: "the primary key of Z_PRIMARYKEY", codes: ["other-table"],
+      statement: """
+        CREATE TABLE kept AS SELECT * FROM Z_PRIMARYKEY; DROP TABLE Z_PRIMARYKEY;
+        CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER);
+        INSERT INTO Z_PRIMARYKEY SELECT * FROM kept; DROP TABLE kept
+        """),
+    Loss(
+      name: "the rowids of Z_PRIMARYKEY", codes: ["other-table"],
+      statement: """
+        CREATE TABLE kept AS SELECT * FROM Z_PRIMARYKEY; DROP TABLE Z_PRIMARYKEY;
+        CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER) WITHOUT ROWID;
+        INSERT INTO Z_PRIMARYKEY SELECT * FROM kept; DROP TABLE kept
+        """),
+    Loss(
+      name: "the number of the last row", codes: ["other-entity-number"],
+      statement: "UPDATE ZCAR SET Z_ENT = NULL WHERE Z_PK = 12"),
   ]
+
+  @Test(
+    "A column that Z_PRIMARYKEY lacks is named, and what its rows lack for it",
+    arguments: ["Z_NAME", "Z_SUPER", "Z_MAX"])
+  func keyColumn(_ column: String) throws {
+    let folder = try TemporaryFolder()
+    let path = try Specimen.sound().running(
+      "ALTER TABLE Z_PRIMARYKEY DROP COLUMN \(column)", "PRAGMA wal_checkpoint(TRUNCATE)"
+    ).place(in: folder)
+    let examination = try examiner().look(path, Models.bundle(), .quick, counting: false)
+    #expect(examination.verdict == .repairable)
+    #expect(examination.drift?.differences.first?.objectName == "Z_PRIMARYKEY.\(column)")
+    let others = examination.drift.map { Set($0.differences.dropFirst().map(\.code)) }
+    #expect(others?.subtracting(["wrong-key-row", "low-key-maximum"]) == [])
+  }
+
+  @Test("Metadata without the store's identifier are damaged")
+  func identifier() throws {
+    let folder = try TemporaryFolder()
+    let path = try Specimen.sound().running(
+      "ALTER TABLE Z_METADATA DROP COLUMN Z_UUID", "PRAGMA wal_checkpoint(TRUNCATE)"
+    ).place(in: folder)
+    let examination = try examiner().look(path, Models.bundle(), .quick, counting: false)
+    #expect(examination.verdict == .damaged && examination.reason.code == "metadata-damaged")
+  }
+
+  /// The index that Core Data keeps of entity numbers has the least and the greatest at its ends.
+  @Test(
+    "A number that only a row in the middle has is found without counting where it is indexed",
+    arguments: ["0", "9", "NULL"])
+  func middleOfAHierarchy(_ number: String) throws {
+    let folder = try TemporaryFolder()
+    let model = ManagedObjectModel(
+      entities: [
+        Models.entity("Car", ["name": .string]), Entity(name: "Taxi", parentName: "Car", properties: []),
+      ])
+    let rows = "WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE n < 3000) "
+    let path = try Specimen.store(model, cars: 0, cached: model).running(
+      "\(rows) INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZNAME) SELECT n, 1 + n % 2, 1, 'car ' || n FROM k",
+      "UPDATE Z_PRIMARYKEY SET Z_MAX = 3000 WHERE Z_NAME = 'Car'", "PRAGMA wal_checkpoint(TRUNCATE)"
+    ).place(in: folder)
+    let whole = try examiner().look(path, nil, .quick, counting: false)
+    #expect(whole.verdict == .compatible)
+    let wrong = try Specimen(of: path).running(
+      "UPDATE ZCAR SET Z_ENT = \(number) WHERE Z_PK = 1500", "PRAGMA wal_checkpoint(TRUNCATE)"
+    ).place(in: folder, as: "Wrong.sqlite")
+    let seen = try examiner().look(wrong, nil, .quick, counting: false)
+    #expect(seen.verdict == .repairable)
+    #expect(seen.drift?.differences.map(\.code) == ["other-entity-number"])
+  }
+
+  @Test("Nothing needs to be done is said without reservation only where all was looked at")
+  func reservation() throws {
+    let folder = try TemporaryFolder()
+    let path = try Specimen.sound().place(in: folder)
+    let quick = try examiner().look(path, Models.bundle(), .quick, counting: false)
+    #expect(quick.verdict == .compatible && quick.reason.hint.contains("lazaret inspect"))
+    let full = try examiner().look(path, Models.bundle(), .full, counting: true)
+    #expect(full.verdict == .compatible && full.reason.hint == "Nothing needs to be done.")
+  }
 
   @Test("What is missing is named, and nothing else", arguments: losses)
   func named(_ loss: Loss) throws {

@@ -72,11 +72,29 @@ struct RepairingOpeningTests {
   }
 
   @Test func whatCannotBeRepairedWithoutGuessingIsAFailedMigration() throws {
-    let scene = try Self.scene("UPDATE ZCAR SET Z_ENT = 77", "ALTER TABLE ZCAR DROP COLUMN ZWHEELS")
+    let scene = try Self.unrepairable()
     let before = try scene.parts(scene.store)
     let error = #expect(throws: LazaretError.self) { try scene.coordinator().open(scene.store) }
     #expect(error?.kind == .migrationFailed, "\(error?.description ?? "")")
+    #expect(error?.code == "repair-refused" && error?.operation == "repair the store")
     #expect(try scene.parts(scene.store) == before)
+  }
+
+  /// A scene with a store whose table of wheels is missing, and a view has its name.
+  private static func unrepairable() throws -> MigratingScene {
+    try scene("ALTER TABLE ZCAR DROP COLUMN ZWHEELS", "DROP TABLE ZOWNER", "CREATE VIEW ZOWNER AS SELECT 1 AS Z_PK")
+  }
+
+  @Test func aRepairThatFailsIsToldAsOne() throws {
+    let scene = try Self.unrepairable()
+    var policy = OpeningPolicy()
+    policy.whenMigrationFails = .emptyStore
+    let opening = try scene.coordinator(policy).open(scene.store)
+    let quarantine = try #require(opening.events.first { $0.kind == .quarantine })
+    #expect(quarantine.reason?.code == "repair-failed")
+    #expect(quarantine.reason?.words.hasPrefix("The repair of the store failed (repair-refused)") == true)
+    #expect(opening.notice?.message.contains("could not be brought to this version") == false)
+    try opening.store.close()
   }
 
   @Test func anOutdatedStoreIsRepairedAndMigratedInOneGo() throws {

@@ -96,6 +96,82 @@ struct RepairDataTests {
     #expect(try migrator.repair(scene.store, options: options).isNothing)
   }
 
+  /// What a tampered file or store is, and on which of the two the statement runs.
+  struct Tampering: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    var isOfStore = false
+    let statement: String
+  }
+
+  static let tamperings = [
+    Tampering(
+      testDescription: "what a value is now",
+      statement: "UPDATE lazaret_values_changed SET \"after\" = 51 WHERE \"column\" = 'ZPOWER'"),
+    Tampering(
+      testDescription: "the class of what a value is now",
+      statement: "UPDATE lazaret_values_changed SET \"after\" = '50' WHERE \"column\" = 'ZPOWER'"),
+    Tampering(
+      testDescription: "what a value was",
+      statement: "UPDATE lazaret_values_changed SET \"before\" = 76 WHERE \"before\" = 77"),
+    Tampering(
+      testDescription: "a note that is missing", statement: "DELETE FROM lazaret_values_changed WHERE \"before\" = 77"),
+    Tampering(
+      testDescription: "a note of what did not change",
+      statement: "INSERT INTO lazaret_values_changed VALUES ('ZPERSON', 'ZNAME', 1, 'Ann', 'Ann')"),
+    Tampering(
+      testDescription: "a value that was set aside", statement: "UPDATE lazaret_set_aside_ZPERSON SET ZNAME = 'Ann'"),
+    Tampering(
+      testDescription: "a row that was set aside and is there",
+      statement:
+        "INSERT INTO lazaret_set_aside_ZPERSON SELECT lazaret_reason, 1, 1, Z_ENT, Z_OPT, ZBOSS, ZEMAIL, ZNAME FROM lazaret_set_aside_ZPERSON"
+    ),
+    Tampering(
+      testDescription: "another value than was noted", isOfStore: true,
+      statement: "UPDATE ZENGINE SET ZPOWER = 51 WHERE Z_PK = 2"),
+    Tampering(
+      testDescription: "a value that was not noted", isOfStore: true,
+      statement: "UPDATE ZPERSON SET ZNAME = 'Dora' WHERE Z_PK = 4"),
+    Tampering(testDescription: "a row that is gone", isOfStore: true, statement: "DELETE FROM ZTAG"),
+    Tampering(
+      testDescription: "a rule that is broken", isOfStore: true,
+      statement: "UPDATE ZCAR SET ZENGINE = NULL WHERE Z_PK = 1"),
+  ]
+
+  /// The checks believe neither the repair nor the file of what was set aside.
+  @Test(arguments: tamperings)
+  func theVerificationHoldsBothStoresAgainstWhatWasNoted(tampering: Tampering) throws {
+    let scene = try scene()
+    let (migrator, options) = try migrator()
+    let result = try migrator.repair(scene.store, options: options)
+    let (backup, aside) = (try #require(result.backup), try #require(result.setAside))
+    let verification = RepairVerification(
+      layout: try StoreLayout(Self.current), account: try #require(result.repair), aside: aside)
+    try verification.check(scene.store, against: backup)
+    let queue = try DatabaseQueue(path: (tampering.isOfStore ? scene.store : aside).string)
+    try queue.writeWithoutTransaction { database in
+      try database.execute(sql: tampering.statement)
+      #expect(database.changesCount > 0)
+      try database.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+    }
+    try queue.close()
+    let error = #expect(throws: MigrationError.self) { try verification.check(scene.store, against: backup) }
+    #expect(error?.kind == .verificationFailed, "\(error?.detail ?? "")")
+  }
+
+  /// A column of dates takes 0.0 as the integer 0.
+  @Test func whatIsNotedIsWhatTheRowHas() throws {
+    let model = model(entity("Note", attribute("made", .date, optional: false, default: .date(0)), attribute("text")))
+    let scene = try MigrationScene(
+      model, "INSERT INTO ZNOTE (Z_PK, Z_ENT, Z_OPT, ZMADE, ZTEXT) VALUES (1, 1, 1, 7.5, 'a'), (2, 1, 1, NULL, 'b')")
+    var options = Migrator.Options()
+    options.repair = .data
+    let result = try Migrator(try bundle(model), surroundings: .still()).repair(scene.store, options: options)
+    let aside = try #require(result.setAside)
+    #expect(
+      try rows("SELECT typeof(ZMADE) || ZMADE FROM ZNOTE WHERE Z_PK = 2", scene.store)
+        == rows("SELECT typeof(\"after\") || \"after\" FROM lazaret_values_changed", aside))
+  }
+
   @Test func withoutBeingAskedNoRecordIsTouched() throws {
     let scene = try scene()
     let before = try tableContents(scene.store)

@@ -209,6 +209,24 @@ struct RepairTests {
     #expect(try FileSystem().contents(of: scene.store, limit: 1 << 24) == before)
   }
 
+  /// The default of an attribute that must be unique is for one record: several would break the constraint.
+  @Test(arguments: [1, 3])
+  func aDefaultThatMustBeUniqueIsNotGivenTwice(count: Int) throws {
+    let model = model(
+      entity(
+        "Note", attribute("code", optional: false, default: .string("none")), attribute("text"), unique: [["code"]]))
+    let rows = (1...count).map { "(\($0), 1, 1, 'c\($0)', 't')" }.joined(separator: ", ")
+    let scene = try MigrationScene(
+      model, "INSERT INTO ZNOTE (Z_PK, Z_ENT, Z_OPT, ZCODE, ZTEXT) VALUES \(rows)", "DROP INDEX Z_Note_UNIQUE_code",
+      "ALTER TABLE ZNOTE DROP COLUMN ZCODE")
+    let result = try Migrator(try bundle(model), surroundings: .still()).repair(scene.store)
+    #expect(result.repair?.changes.map(\.kind) == [.column, .uniqueIndex])
+    #expect(result.repair?.leftOut.map(\.kind) == (count == 1 ? [] : [.missingValue]))
+    #expect(
+      try scene.rows("SELECT Z_PK, ZCODE FROM ZNOTE ORDER BY 1")
+        == (1...count).map { "\($0)|\(count == 1 ? "none" : "NULL")" })
+  }
+
   @Test func whatTheAppAddedStays() throws {
     let scene = try Self.scene(
       "CREATE TABLE own (k INTEGER PRIMARY KEY, v TEXT COLLATE NOCASE)", "INSERT INTO own VALUES (3, 'Ä'), (8, x'00')",
@@ -233,6 +251,137 @@ struct RepairTests {
     #expect(result.repair?.changes.map(\.name) == ["ZLABEL"])
     #expect(result.repair?.leftOut.map(\.kind) == [.appColumn])
     #expect(try scene.rows("SELECT Z_PK, own, ZLABEL FROM ZTAG") == ["1|1|NULL"])
+  }
+
+  // MARK: Bookkeeping
+
+  /// What is wrong with the tables that every Core Data store has.
+  struct Shape: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let statements: [String]
+
+    /// The codes of what is found, without those of rows.
+    let codes: Set<String>
+  }
+
+  private static func keys(_ declaration: String, _ columns: String) -> [String] {
+    [
+      "CREATE TABLE kept AS SELECT * FROM Z_PRIMARYKEY", "DROP TABLE Z_PRIMARYKEY",
+      "CREATE TABLE Z_PRIMARYKEY \(declaration)", "INSERT INTO Z_PRIMARYKEY (\(columns)) SELECT \(columns) FROM kept",
+      "DROP TABLE kept",
+    ]
+  }
+
+  static let shapes = [
+    Shape(
+      testDescription: "no parents", statements: ["ALTER TABLE Z_PRIMARYKEY DROP COLUMN Z_SUPER"],
+      codes: ["missing-column"]),
+    Shape(
+      testDescription: "no highest keys", statements: ["ALTER TABLE Z_PRIMARYKEY DROP COLUMN Z_MAX"],
+      codes: ["missing-column"]),
+    Shape(
+      testDescription: "no names", statements: ["ALTER TABLE Z_PRIMARYKEY DROP COLUMN Z_NAME"],
+      codes: ["missing-column"]),
+    Shape(
+      testDescription: "no numbers",
+      statements: keys("(Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)", "Z_NAME, Z_SUPER, Z_MAX"),
+      codes: ["other-table"]),
+    Shape(
+      testDescription: "no primary key",
+      statements: keys(
+        "(Z_ENT INTEGER, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)", "Z_ENT, Z_NAME, Z_SUPER, Z_MAX")
+        + ["INSERT INTO Z_PRIMARYKEY SELECT * FROM Z_PRIMARYKEY WHERE Z_NAME = 'Tag'"], codes: ["other-table"]),
+    Shape(
+      testDescription: "no rowids",
+      statements: keys(
+        "(Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER) WITHOUT ROWID",
+        "Z_ENT, Z_NAME, Z_SUPER, Z_MAX"), codes: ["other-table"]),
+    Shape(
+      testDescription: "texts in the place of numbers",
+      statements: keys(
+        "(Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER TEXT, Z_MAX TEXT)", "Z_ENT, Z_NAME, Z_SUPER, Z_MAX"),
+      codes: ["other-table"]),
+    Shape(
+      testDescription: "metadata without its key",
+      statements: [
+        "CREATE TABLE kept AS SELECT Z_UUID, Z_PLIST FROM Z_METADATA", "DROP TABLE Z_METADATA",
+        "CREATE TABLE Z_METADATA (Z_UUID VARCHAR(255), Z_PLIST BLOB)", "INSERT INTO Z_METADATA SELECT * FROM kept",
+        "DROP TABLE kept",
+      ], codes: ["other-table"]),
+    Shape(
+      testDescription: "a model cache without its column",
+      statements: [
+        "DROP TABLE Z_MODELCACHE", "CREATE TABLE Z_MODELCACHE (own TEXT)", "INSERT INTO Z_MODELCACHE VALUES ('kept')",
+      ], codes: ["missing-column"]),
+  ]
+
+  @Test(arguments: shapes)
+  func theBookkeepingGetsItsShape(shape: Shape) throws {
+    let history = [
+      "CREATE TABLE ACHANGE (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, ZENTITY INTEGER, ZENTITYPK INTEGER)",
+      "INSERT INTO ACHANGE VALUES (12, 16001, 1, 9)",
+      "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (16001, 'CHANGE', 0, 12)",
+    ]
+    let (scene, whole) = (try Self.scene(), try Self.scene())
+    for one in [scene, whole] { try Self.change(one, history) }
+    try Self.change(scene, shape.statements)
+    let before = try Self.contents(scene.store)
+    let migrator = Migrator(try bundle(Self.current), surroundings: .still())
+    let untouched = try FolderContents(of: scene.folder.path)
+    let plan = try migrator.planRepair(scene.store)
+    #expect(try FolderContents(of: scene.folder.path) == untouched)
+    #expect(try migrator.repair(scene.store).repair == plan)
+    let codes = plan.changes.map(\.kind).filter { $0 != .primaryKeyRow && $0 != .highestKey && $0 != .modelCache }
+    #expect(codes == (shape.codes == ["other-table"] ? [.remadeTable] : [.column]))
+    #expect(try Self.objects(scene.store).isSuperset(of: try Self.objects(whole.store)))
+    let after = try Self.contents(scene.store)
+    for (table, rows) in before where table != "Z_METADATA" { #expect(after[table] == rows, "\(table)") }
+    let keys = "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY ORDER BY 1"
+    #expect(try scene.rows(keys) == whole.rows(keys))
+    let metadata = "SELECT Z_VERSION, Z_UUID, hex(Z_PLIST) FROM Z_METADATA"
+    #expect(try scene.rows(metadata) == whole.rows(metadata))
+    #expect(try Self.single("SELECT count(*) FROM Z_MODELCACHE WHERE Z_CONTENT IS NOT NULL", in: scene.store) == 1)
+    #expect(try Self.single("PRAGMA integrity_check", in: scene.store) == "ok")
+    #expect(try migrator.repair(scene.store).isNothing)
+  }
+
+  @Test func anEmptyJoinTableWithoutItsColumnsIsMadeAnew() throws {
+    let join = Self.joinName
+    let scene = try Self.scene("DROP TABLE \(join)", "CREATE TABLE \(join) (Z_2TAGS INTEGER)")
+    let whole = try Self.scene()
+    // Where the one column there is the model's the table holds nothing of the app's.
+    let isModels = try Self.objects(whole.store).contains("column \(join).Z_2TAGS INTEGER")
+    let result = try Migrator(try bundle(Self.current), surroundings: .still()).repair(scene.store)
+    #expect(result.repair?.changes.contains { $0.kind == .remadeTable } == isModels)
+    #expect(try Self.objects(scene.store).isSuperset(of: try Self.objects(whole.store)))
+    let pairs: Int? = try Self.single("SELECT count(*) FROM \(join)", in: scene.store)
+    #expect(pairs == 0)
+  }
+
+  @Test func aConstraintOfTheAppsThatRefusesARowIsTheReason() throws {
+    let scene = try Self.scene(
+      "CREATE TABLE kept AS SELECT * FROM Z_PRIMARYKEY", "DROP TABLE Z_PRIMARYKEY",
+      """
+      CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR UNIQUE, Z_SUPER INTEGER,
+      Z_MAX INTEGER CHECK (Z_MAX < 5))
+      """, "INSERT INTO Z_PRIMARYKEY SELECT Z_ENT, Z_NAME, Z_SUPER, 0 FROM kept", "DROP TABLE kept")
+    let before = try FolderContents(of: scene.folder.path)
+    let error = #expect(throws: MigrationError.self) {
+      try Migrator(try bundle(Self.current), surroundings: .still()).repair(scene.store)
+    }
+    #expect(error?.code == "repair-refused" && error?.detail.contains("CHECK") == true, "\(error?.detail ?? "")")
+    #expect(try FolderContents(of: scene.folder.path) == before)
+  }
+
+  @Test func aTableWithoutThePrimaryKeyOfTheModelIsTold() throws {
+    let scene = try Self.scene(
+      "CREATE TABLE made (Z_PK INTEGER, Z_ENT INTEGER, Z_OPT INTEGER)",
+      "INSERT INTO made SELECT Z_PK, Z_ENT, Z_OPT FROM ZTAG",
+      "DROP TABLE ZTAG", "ALTER TABLE made RENAME TO ZTAG")
+    let result = try Migrator(try bundle(Self.current), surroundings: .still()).repair(scene.store)
+    #expect(result.repair?.changes.map(\.name) == ["ZLABEL"])
+    #expect(result.repair?.leftOut.map(\.kind) == [.otherObject])
+    #expect(try scene.rows("SELECT Z_PK, ZLABEL FROM ZTAG") == ["1|NULL"])
   }
 
   // MARK: Numbers
@@ -267,8 +416,42 @@ struct RepairTests {
     #expect(try FolderContents(of: scene.folder.path) == before)
   }
 
-  @Test func numbersThatNothingKnowsAreRefused() throws {
-    let scene = try Self.scene("UPDATE ZTAG SET Z_ENT = 77")
+  /// A table that holds one entity's records says itself what they are, whatever number they have.
+  @Test(arguments: ["77", "1", "NULL", "'Tag'"])
+  func recordsOfTheOnlyEntityOfATableGetItsNumber(number: String) throws {
+    let scene = try Self.scene(
+      "CREATE TABLE ACHANGE (Z_PK INTEGER PRIMARY KEY, ZENTITY INTEGER, ZENTITYPK INTEGER)",
+      "INSERT INTO ACHANGE VALUES (1, 2, 1)",
+      "INSERT INTO ZTAG (Z_PK, Z_ENT, Z_OPT, ZLABEL) VALUES (4, 2, 1, 'four'), (6, 2, 1, 'six')",
+      "UPDATE Z_PRIMARYKEY SET Z_MAX = 6 WHERE Z_NAME = 'Tag'",
+      "UPDATE ZTAG SET Z_ENT = \(number) WHERE Z_PK = 4")
+    let result = try Migrator(try bundle(Self.current), surroundings: .still()).repair(scene.store)
+    #expect(result.repair?.changes.map(\.kind) == [.entityNumbers] && result.repair?.changes.first?.rows == 1)
+    #expect(
+      try scene.rows("SELECT Z_PK, Z_ENT, ZLABEL FROM ZTAG ORDER BY 1") == ["1|2|old", "4|2|four", "6|2|six"])
+    // The numbers of Z_PRIMARYKEY were right, and so is the history.
+    #expect(try scene.rows("SELECT ZENTITY, ZENTITYPK FROM ACHANGE") == ["2|1"])
+    #expect(try Migrator(try bundle(Self.current), surroundings: .still()).repair(scene.store).isNothing)
+  }
+
+  /// An abstract entity has no records, so that the only other one of its table has them all.
+  @Test func recordsOfTheOnlyConcreteEntityGetItsNumberWithTheColumn() throws {
+    let model = model(
+      entity("Vehicle", attribute("maker"), abstract: true),
+      entity("Car", attribute("doors", .integer16), parent: "Vehicle"))
+    let statements = ["DROP INDEX ZVEHICLE_Z_ENT_INDEX", "ALTER TABLE ZVEHICLE DROP COLUMN Z_ENT"]
+    for isDropped in [false, true] {
+      let scene = try MigrationScene(
+        model, "INSERT INTO ZVEHICLE (Z_PK, Z_ENT, Z_OPT, ZMAKER) VALUES (1, 2, 1, 'Fiat'), (2, 2, 1, 'Opel')")
+      try Self.change(scene, isDropped ? statements : ["UPDATE ZVEHICLE SET Z_ENT = 9 WHERE Z_PK = 2"])
+      _ = try Migrator(try bundle(model), surroundings: .still()).repair(scene.store)
+      #expect(try scene.rows("SELECT Z_PK, Z_ENT, ZMAKER FROM ZVEHICLE ORDER BY 1") == ["1|2|Fiat", "2|2|Opel"])
+    }
+  }
+
+  @Test(arguments: ["77", "NULL"])
+  func numbersThatNothingKnowsAreRefused(number: String) throws {
+    let scene = try Self.scene("UPDATE ZVEHICLE SET Z_ENT = \(number) WHERE Z_PK = 5")
     let error = #expect(throws: MigrationError.self) {
       try Migrator(try bundle(Self.current), surroundings: .still()).repair(scene.store)
     }

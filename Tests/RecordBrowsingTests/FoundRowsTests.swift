@@ -117,6 +117,136 @@ struct FoundRowsTests {
     #expect(try side.store.count(of: side.store.collection("Person")) == 300)
   }
 
+  @Test(
+    "Rows that are no live ones stay where the salvage wrote them, and are shown below the live ones with its notes",
+    arguments: [nil, "interior"])
+  func apart(damage: String?) throws {
+    let scene = try ShipStore(seed: 2)
+    try scene.change("PRAGMA secure_delete = OFF; DELETE FROM ZPERSON WHERE Z_PK BETWEEN 50 AND 60")
+    let path = try damage.map { try scene.damaged($0, seed: 7) } ?? scene.store
+    // What the pages are to show, from the salvage's own tables and views, as SQLite reads them.
+    let raw = scene.folder.appending("Raw.sqlite")
+    _ = try Salvager().salvageRaw(path, to: raw, options: Salvager.Options(findsDeleted: true))
+    var expected: [(key: Int64, name: String?, isDeleted: Bool, stored: Int64?, reason: String?)] = []
+    let queue = try DatabaseQueue(path: raw.string)
+    let live = try queue.read { database in
+      for table in ["lazaret_other_ZPERSON", "lazaret_deleted_ZPERSON"] where try database.tableExists(table) {
+        let before = Int64(expected.count)
+        let rows = try Row.fetchAll(
+          database,
+          sql: """
+            SELECT t.rowid, t.ZNAME, n."key", n.reason FROM \(table) AS t
+            JOIN lazaret_provenance AS n ON n."table" = '\(table)' AND n."row" = t.rowid ORDER BY t.rowid
+            """)
+        for row in rows {
+          expected.append((-before - (row[0] as Int64), row[1], table.contains("deleted"), row[2], row[3]))
+        }
+      }
+      return try Int64.fetchAll(database, sql: "SELECT Z_PK FROM ZPERSON ORDER BY Z_PK")
+    }
+    try queue.close()
+    expected.reverse()
+    if damage == nil { #expect(expected.contains { $0.isDeleted }) }
+
+    let side = try scene.open(.evidence(StoreFileSet(main: path), sha256: []), in: scene.sides)
+    let person = try side.store.collection("Person")
+    let page = try side.store.page(of: person, RecordQuery([("_state", "all"), ("_size", "1000")], of: person))
+    #expect(page.rows.map(\.key) == (expected.map(\.key) + live).map { RecordKey($0) })
+    let name = try #require(page.columns.firstIndex { $0.name == "name" })
+    for (row, truth) in zip(page.rows, expected) {
+      if let words = truth.name { #expect(row.values[name].text.prefix(100) == words.prefix(100)) }
+      #expect(row.state == (truth.isDeleted ? .deleted : .version))
+      let provenance = try side.store.provenance(of: row.key, in: person)
+      #expect(provenance?.reason == truth.reason && provenance?.storedKey == truth.stored)
+      let detail = try side.store.detail(of: row.key, in: person)
+      #expect(detail.row.values.map { $0.text.prefix(100) } == row.values.map { $0.text.prefix(100) })
+    }
+    #expect(try side.store.count(of: person) == Int64(live.count))
+    #expect(!side.store.collections.contains { $0.name.hasPrefix("lazaret_") && $0.name.hasSuffix("ZPERSON") })
+
+    // Each row is in one table only.
+    let found = try DatabaseQueue(path: side.store.path.string)
+    let stored = try found.read { database in
+      try Int64.fetchAll(database, sql: "SELECT Z_PK FROM ZPERSON ORDER BY Z_PK")
+    }
+    try found.close()
+    #expect(stored == live)
+  }
+
+  @Test("Tables of any names and keys have their other rows beside the live ones, page by page and sorted")
+  func plain() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.appending("Plain.sqlite")
+    let queue = try DatabaseQueue(path: path.string)
+    try queue.write { database in
+      try database.execute(
+        sql: """
+          CREATE TABLE below (id INTEGER PRIMARY KEY, note TEXT, number INTEGER, more TEXT);
+          CREATE TABLE named (rowid TEXT, note TEXT, number INTEGER, more TEXT);
+          CREATE TABLE "\u{c4}rger" (a TEXT, note TEXT, number INTEGER, more TEXT)
+          """)
+      for number in -150..<150 {
+        let note = "a note with the number \(number)"
+        try database.execute(
+          sql: "INSERT INTO below VALUES (?, ?, ?, 'and more')", arguments: [number, note, abs(number)])
+        for table in ["named", "\u{c4}rger"] {
+          try database.execute(
+            sql: "INSERT INTO \"\(table)\" VALUES (?, ?, ?, 'and more')", arguments: ["r\(number)", note, abs(number)])
+        }
+      }
+    }
+    try queue.writeWithoutTransaction { database in
+      try database.execute(
+        sql: """
+          PRAGMA secure_delete = OFF; DELETE FROM below WHERE number % 5 = 0;
+          DELETE FROM named WHERE number % 5 = 0;
+          DELETE FROM "\u{c4}rger" WHERE number % 5 = 0
+          """)
+    }
+    try queue.close()
+    let home = try TemporaryFolder()
+    let sides = StoreSides(home: home.path, models: [])
+    guard case .ready(let side) = try sides.open(.evidence(StoreFileSet(main: path), sha256: []), patience: 60_000)
+    else { throw ShipStore.NotReady() }
+    for name in ["below", "named", "\u{c4}rger"] {
+      let table = try side.store.collection(name)
+      #expect(try side.store.count(of: table) == 240, "\(name)")
+      let states = try #require(try side.store.states(of: table))
+      let deleted = try #require(states[.deleted], "\(name)")
+      #expect(states[.certain] == 240 && states.count == 2, "\(name)")
+      let keys = try Self.keys(of: table, in: side.store, [("_state", "all")])
+      #expect(keys.count == 240 + Int(deleted), "\(name)")
+      #expect(keys == keys.sorted() && Set(keys).count == keys.count, "\(name)")
+      #expect(try Self.keys(of: table, in: side.store, [("_state", "deleted")]) == Array(keys.prefix(Int(deleted))))
+      #expect(try Self.keys(of: table, in: side.store, [("_state", "certain")]) == Array(keys.dropFirst(Int(deleted))))
+      #expect(try Self.keys(of: table, in: side.store, []) == Array(keys.dropFirst(Int(deleted))))
+      let sorted = try Self.keys(of: table, in: side.store, [("_state", "all"), ("_sort_desc", "number")])
+      #expect(Set(sorted) == Set(keys) && sorted.count == keys.count, "\(name)")
+      // Every deleted row that is shown is one that was deleted.
+      let page = try side.store.page(
+        of: table, RecordQuery([("_state", "deleted"), ("_facet", "more"), ("_size", "1000")], of: table))
+      let number = try #require(page.columns.firstIndex { $0.name == "number" })
+      #expect(page.rows.allSatisfy { Int($0.values[number].text).map { $0 % 5 == 0 } == true }, "\(name)")
+      #expect(page.matching == deleted, "\(name)")
+      let counted = page.facets.first?.values?.reduce(0) { $0 + $1.count }
+      #expect(counted == deleted, "\(name)")
+    }
+  }
+
+  /// The keys of all rows that fit a query, page by page.
+  private static func keys(
+    of table: RecordCollection, in store: BrowsedStore, _ parameters: [(name: String, value: String)]
+  ) throws -> [Int64] {
+    var query = try RecordQuery(parameters + [("_size", "17")], of: table)
+    var keys: [Int64] = []
+    repeat {
+      let page = try store.page(of: table, query)
+      keys += page.rows.compactMap { Int64($0.key.description) }
+      query.next = page.next
+    } while query.next != nil && keys.count < 10_000
+    return keys
+  }
+
   @Test("A store in use is copied, a backup unpacked, a damaged one read; each once")
   func sides() throws {
     let scene = try ShipStore(seed: 5)

@@ -75,11 +75,13 @@ struct ContentTests {
       CREATE TABLE generated(a INT, b INT AS (a + 1), c INT GENERATED ALWAYS AS (a * 2) STORED, d TEXT);
       CREATE TABLE strict_one(a INT, b ANY) STRICT;
       CREATE TABLE wide(z, y, x, w, PRIMARY KEY(w, y, w)) WITHOUT ROWID;
+      CREATE TABLE twice(b, a TEXT COLLATE NOCASE, PRIMARY KEY(a, a COLLATE binary, b, a, a COLLATE "nocase")) WITHOUT ROWID;
       CREATE TABLE late(a);
       INSERT INTO alias VALUES ('a', 5, 3), ('b', -9, 2.5), ('c', 9223372036854775807, NULL);
       INSERT INTO noalias VALUES (7, 'x'), (8, 'y'); INSERT INTO inttype VALUES (70, 'x');
       INSERT INTO aliaskey VALUES ('q', 44); INSERT INTO generated(a, d) VALUES (1, 'one'), (2, 'two');
       INSERT INTO strict_one VALUES (1, 2.0), (2, x'00'); INSERT INTO wide VALUES (1, 2, 3, 4), (5, 6, 7, 8);
+      INSERT INTO twice VALUES (1, 'one'), (2, 'ONE'), (3, 'two');
       INSERT INTO late VALUES (1);
       ALTER TABLE late ADD COLUMN b INTEGER DEFAULT -5; ALTER TABLE late ADD COLUMN c REAL DEFAULT 7;
       ALTER TABLE late ADD COLUMN d BLOB DEFAULT x'0aFF'; ALTER TABLE late ADD COLUMN e DEFAULT 1.5e3;
@@ -97,6 +99,7 @@ struct ContentTests {
     #expect(schema.table(named: "aliaskey")?.tableDefinition?.rowidAlias == 1)
     #expect(schema.table(named: "strict_one")?.tableDefinition?.isStrict == true)
     #expect(schema.table(named: "wide")?.tableDefinition?.storedColumns == [3, 1, 0, 2])
+    #expect(schema.table(named: "twice")?.tableDefinition?.storedColumns == [1, 1, 0])
   }
 
   @Test("Rows are found by rowid, counted by headers and by a column")

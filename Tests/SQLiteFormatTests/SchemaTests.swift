@@ -57,6 +57,35 @@ struct SchemaTests {
 
   private func isSame(_ first: String, _ second: String) -> Bool { first == second }
 
+  /// Tables for whose keys and constraints SQLite makes indexes.
+  static let constrained = [
+    "CREATE TABLE t(a INTEGER UNIQUE, b TEXT PRIMARY KEY, c)", "CREATE TABLE t(b PRIMARY KEY, a UNIQUE, c UNIQUE)",
+    "CREATE TABLE t(b TEXT PRIMARY KEY, a INTEGER UNIQUE, c TEXT UNIQUE) WITHOUT ROWID",
+    "CREATE TABLE t(b TEXT UNIQUE PRIMARY KEY, a INTEGER UNIQUE, c TEXT, UNIQUE (a))",
+    "CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT UNIQUE, c TEXT, UNIQUE (a), UNIQUE (b, c)) WITHOUT ROWID",
+    "CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT UNIQUE, c TEXT UNIQUE) WITHOUT ROWID",
+    "CREATE TABLE t(a INTEGER PRIMARY KEY, b, c, UNIQUE (a), UNIQUE (c, b), UNIQUE (b, c))",
+    "CREATE TABLE t(a, b COLLATE NOCASE, c, UNIQUE (b), UNIQUE (b COLLATE BINARY), UNIQUE (b COLLATE nocase), UNIQUE (c))",
+    "CREATE TABLE t(a INTEGER PRIMARY KEY DESC, b UNIQUE, c)",
+  ]
+
+  @Test("The indexes that SQLite makes by itself have the columns that it tells of", arguments: constrained)
+  func automaticIndexes(statement: String) throws {
+    let fixture = try StoreFixture(statement)
+    let definition = try #require(try fixture.files().open().schema().table(named: "t")?.tableDefinition)
+    let indexes = definition.automaticIndexes
+    let listed = try fixture.queue.read { try String.fetchAll($0, sql: "SELECT name FROM pragma_index_list('t')") }
+    #expect(listed.count == indexes.count)
+    for name in listed {
+      let number = try #require(name.split(separator: "_").last.flatMap { Int($0) })
+      let columns = try fixture.queue.read {
+        try String.fetchAll($0, sql: "SELECT name FROM pragma_index_info(?) ORDER BY seqno", arguments: [name])
+      }
+      try #require(indexes.indices.contains(number - 1), "\(name)")
+      #expect(indexes[number - 1].map(\.name) == columns, "\(name)")
+    }
+  }
+
   @Test("Indexes: names, uniqueness, columns, order, collation, condition")
   func indexes() throws {
     let fixture = try StoreFixture(

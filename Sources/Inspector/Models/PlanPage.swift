@@ -24,11 +24,20 @@ struct PlanPage: InspectorPage {
       return
     }
     plan = PagePart {
+      if let problem = try Self.declarations(of: files, parts) { throw problem.refusal }
       let copy = try PrivateCopy(of: files, surroundings: parts.surroundings)
       let plan = try Migrator(bundle, logger: parts.logger).plan(copy.files.main)
       _ = consume copy
       return plan
     }
+  }
+
+  /// Why no copy of a drifted store, which its plan begins by repairing, is repaired here.
+  private static func declarations(of files: StoreFileSet, _ parts: InspectorParts) throws -> Problem? {
+    let found = parts.examined(files, countsRecords: true).examination.value
+    guard let found, let drift = found.drift, !drift.isEmpty, let model = found.storeModel else { return nil }
+    return try DeclaredExpressions.problem(
+      of: files, StoreLayout(model), in: parts.surroundings.fileSystem, command: "lazaret plan")
   }
 
   var title: String { "Migration of \(store.name)" }

@@ -1,3 +1,4 @@
+import HTTPServer
 import Lazaret
 
 /// What of a store's schema SQLite would evaluate where a repair writes rows: checks, generated columns, defaults and indexes
@@ -5,6 +6,24 @@ import Lazaret
 ///
 /// The inspector runs nothing that a store declares; see `HOSTILE_CONTENT.md`. It is read without SQLite.
 enum DeclaredExpressions {
+  /// Why a copy of a store is not repaired by the inspector; nil where a repair would run nothing that the store declares.
+  ///
+  /// - Parameter command: what does the same for the app.
+  static func problem(
+    of files: StoreFileSet, _ layout: StoreLayout, in fileSystem: FileSystem, command: String
+  ) throws -> Problem? {
+    let tables = try tables(of: files, layout, in: fileSystem)
+    guard let first = tables.first else { return nil }
+    let others = tables.count == 1 ? "" : " and \(Words.counted(tables.count - 1, "other table"))"
+    return Problem(
+      .conflict, code: "schema-expressions", title: "Not from here.",
+      detail: """
+        Table \(printable(String(first.prefix(DriftList.maximumLength))))\(others) declares checks, generated columns, \
+        defaults or indexes with expressions of its own, which a repair would run; the inspector runs none.
+        """,
+      hint: "Use the command, which stands for the app: \(command).")
+  }
+
   /// The names of the tables of a model, and of the bookkeeping, that declare such expressions.
   static func tables(
     of files: StoreFileSet, _ layout: StoreLayout, in fileSystem: FileSystem

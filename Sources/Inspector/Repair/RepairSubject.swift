@@ -75,16 +75,7 @@ struct RepairSubject {
 
   /// Why it is not repaired here, where writing its rows would run what its schema declares; nil where nothing would run.
   func declarations(in fileSystem: FileSystem) throws -> Problem? {
-    let tables = try DeclaredExpressions.tables(of: files, try storeLayout(), in: fileSystem)
-    guard let first = tables.first else { return nil }
-    let others = tables.count == 1 ? "" : " and \(Words.counted(tables.count - 1, "other table"))"
-    return Problem(
-      .conflict, code: "schema-expressions", title: "Not from here.",
-      detail: """
-        Table \(printable(String(first.prefix(DriftList.maximumLength))))\(others) declares checks, generated columns, \
-        defaults or indexes with expressions of its own, which a repair would run; the inspector runs none.
-        """,
-      hint: "Repair it with the command, which stands for the app: lazaret repair, first with --dry-run.")
+    try DeclaredExpressions.problem(of: files, storeLayout(), in: fileSystem, command: "lazaret repair --dry-run")
   }
 
   private static let modelMissing = Problem(

@@ -58,10 +58,9 @@ struct RepairedPage: InspectorPage {
     return .panel(
       "Facts",
       .facts([
-        ("Store", "<code>\(printable(outcome.store.text))</code>"),
         ("Model version", version),
         ("Records", HTML(escaping: Words.number(outcome.rows))),
-        ("With records and references", done.scope == .data ? "yes" : "no"),
+        ("Data too", done.scope == .data ? "yes" : "no"),
         ("The original", outcome.backup.map { "<code>\(printable($0.text))</code>" }),
         ("What was taken out", outcome.setAside.map { "<code>\(printable($0.text))</code>" }),
       ]))

@@ -5,6 +5,9 @@ extension VerdictReason {
   /// The code of a migration that failed for a reason in the store.
   static let migrationFailedCode = "migration-failed"
 
+  /// The code of a repair that failed for a reason in the store.
+  static let repairFailedCode = "repair-failed"
+
   /// The code of damage that only SQLite saw.
   static let foundBySQLiteCode = "damage-found-by-sqlite"
 
@@ -20,11 +23,12 @@ extension VerdictReason {
       coreData: error.coreDataCode)
   }
 
-  /// The migration failed for a reason in the store.
+  /// The migration, or the repair before it, failed for a reason in the store.
   static func migrationFailed(_ error: MigrationError) -> VerdictReason {
     VerdictReason(
-      migrationFailedCode,
-      words: "The migration of the store failed (\(error.code)): \(printable(error.detail).prefix(limit))"
+      error.isOfRepair ? repairFailedCode : migrationFailedCode,
+      words: "The \(error.isOfRepair ? "repair" : "migration") of the store failed (\(error.code)): "
+        + printable(error.detail).prefix(limit)
         + reportWords(error),
       hint: error.hint, coreData: error.coreDataCode)
   }

@@ -91,6 +91,9 @@ public enum MigrationErrorKind: String, FailureKind, CaseIterable {
     /// The report that was written of the failure, where one was.
     public var reportPath: FilePath?
 
+    /// Whether it was the repair that failed: of the store by itself, or before the steps of a migration.
+    public var isOfRepair = false
+
     /// The code of the file system's error, where the failure was told anew as one of another kind.
     public var code: String?
 
@@ -103,6 +106,9 @@ public enum MigrationErrorKind: String, FailureKind, CaseIterable {
 
   /// What was being done, where a failure does not say.
   public static let usualOperation = "migrate the store"
+
+  /// What was being done, where a failure of a repair does not say.
+  static let repairOperation = "repair the store"
 
   /// What the reader can do next, where a failure does not say.
   public var usualHint: String {
@@ -191,6 +197,14 @@ extension MigrationError {
     var copy = self
     copy.step = step
     copy.detail = "step \(printable(step)): \(detail)"
+    return copy
+  }
+
+  /// The same error, told as one of a repair.
+  var ofRepair: MigrationError {
+    var copy = self
+    copy.isOfRepair = true
+    if operation == Kind.usualOperation { copy.operation = Kind.repairOperation }
     return copy
   }
 

@@ -13,7 +13,11 @@ extension Migrator {
   /// - Throws: `MigrationError`: `repair-refused` for what cannot be made good without guessing, `source-model-missing` where
   ///   the store's own model is not at hand; the store is then as it was.
   public func repair(_ path: FilePath, options: Options = Options()) throws(MigrationError) -> Result {
-    try migrate(path, options: Self.repairing(options))
+    do throws(MigrationError) {
+      return try migrate(path, options: Self.repairing(options))
+    } catch {
+      throw error.ofRepair
+    }
   }
 
   /// Says what a repair would do; touches nothing.
@@ -28,7 +32,13 @@ extension Migrator {
         throw FileError(.notFound, operation: "plan the repair", path: path)
       }
       let view = StoreView(of: original, surroundings: surroundings)
-      let found = try view.read { database in try repairStep(StoreFacts(database), database, options) }
+      let found = try view.read { database in
+        let facts = try StoreFacts(database)
+        let repair = try repairStep(facts, database, options)
+        // What the repair itself is refused for.
+        _ = try way(from: facts, options)
+        return repair
+      }
       guard let step = found.step else { return found.nothing }
       return try view.onCopy { file in
         try FileIntegrity.checkSource(file, in: fileSystem)
@@ -37,7 +47,7 @@ extension Migrator {
     } catch {
       var error = MigrationError(database: error, path: path)
       if error.path == nil { error.path = path }
-      throw error
+      throw error.ofRepair
     }
   }
 
@@ -77,12 +87,12 @@ extension Migrator {
     /// The step in words.
     var name: String { MigrationStep.repairName(of: version) }
 
-    /// Repairs a copy that nobody else opens, and brings everything into its main file.
+    /// Repairs a copy that is open nowhere else, and brings everything into its main file.
     ///
     /// - Parameter aside: where what a repair of records takes out goes; there is no such file yet.
     func run(
       on copy: FilePath, aside: FilePath
-    ) throws(MigrationError) -> (account: RepairAccount, made: MadeValues, renumberings: [String: [Int: Int]]) {
+    ) throws(MigrationError) -> (account: RepairAccount, made: MadeValues, renumberings: [String: Renumbering]) {
       let connection = try StepConnection(copy, .write, referenceDate: referenceDate)
       let outcome = try connection.run { database in
         // Both version bytes of the header say WAL, as in every store of Core Data's (format section 3.1).
@@ -156,7 +166,11 @@ extension Migrator {
     try requireSpace(for: run, .rebuild)
     let source = run.source
     let (account, made) = try reading(source, members) { () throws(MigrationError) in
-      try verified(repair, source.path, folder.unfinished(number), aside: folder.asidePath)
+      do throws(MigrationError) {
+        return try verified(repair, source.path, folder.unfinished(number), aside: folder.asidePath)
+      } catch {
+        throw error.ofRepair
+      }
     }
     if !account.setsAside { try filing { () throws(FileError) in try folder.removeAside() } }
     run.journal.made = made

@@ -12,6 +12,9 @@ public struct RepairAccount: Sendable, Hashable, Codable {
     /// The table of a hierarchy of entities.
     case table
 
+    /// A table of the bookkeeping, or an empty join table, that is made anew as the framework declares it.
+    case remadeTable = "remade-table"
+
     /// The table of a many-to-many relationship.
     case joinTable = "join-table"
 
@@ -151,6 +154,7 @@ extension RepairAccount.Kind {
     switch self {
     case .column: ("column", "columns")
     case .table: ("table", "tables")
+    case .remadeTable: ("table made anew", "tables made anew")
     case .joinTable: ("join table", "join tables")
     case .index: ("index", "indexes")
     case .uniqueIndex: ("unique index", "unique indexes")

@@ -24,13 +24,13 @@ extension RepairRun {
     let hasRows = try rows(of: table.name) > 0
     switch column.role {
     case .primaryKey: throw Self.refused("\(place), the primary key, is missing")
-    case .entityNumber where hasRows && layout.entities.count(where: { $0.tableName == table.name }) > 1:
+    case .entityNumber where hasRows && layout.soleNumber(ofRoot: table.rootEntityName) == nil:
       throw Self.refused("\(place) is missing, so that the entity of each record cannot be told")
     default: break
     }
     try database.execute(
       sql: "ALTER TABLE \(SQLText.identifier(table.name)) ADD COLUMN \(column.sqlName) \(column.type.rawValue)")
-    let own = hasRows ? values(of: column, in: table) : []
+    let own = try hasRows ? values(of: column, in: table) : []
     fillings += own
     noteMade(column, own)
     let given = try own.reduce(0) { sum, filling in
@@ -48,6 +48,7 @@ extension RepairRun {
   private mutating func add(_ column: String, to table: JoinTableLayout) throws {
     let place = "column \(printable(column)) of join table \(printable(table.name))"
     let isOrder = column == table.sourceOrderColumn || column == table.destinationOrderColumn
+    if try !isOrder && remakeEmpty(table) { return }
     guard try isOrder || rows(of: table.name) == 0 else {
       throw Self.refused("\(place) is missing, so that its pairs cannot be told")
     }
@@ -66,16 +67,19 @@ extension RepairRun {
 
   /// The values that the records get, as those that a lightweight migration gives to a new property (format section 5.3);
   /// empty for NULL.
-  private func values(of column: ColumnLayout, in table: TableLayout) -> [Filling] {
+  private func values(of column: ColumnLayout, in table: TableLayout) throws -> [Filling] {
     func filling(_ expression: String, _ numbers: [Int]? = nil) -> Filling {
       Filling(table: table.name, column: column.name, expression: expression, numbers: numbers)
     }
     switch column.role {
     case .primaryKey: return []
     case .entityNumber:
-      return layout.entities.filter { $0.tableName == table.name }.map { filling("\($0.number)") }
+      return layout.soleNumber(ofRoot: table.rootEntityName).map { [filling("\($0)")] } ?? []
     case .saveCount: return [filling("1")]
-    case .attribute(let key, _): return defaults(of: PropertyPath(key.name), key, column, table)
+    case .attribute(let key, _):
+      // The same value in several records would break the constraint.
+      if try isSharedDefault(column, table) { return [] }
+      return defaults(of: PropertyPath(key.name), key, column, table)
     case .compositeLeaf(let key, let path, _):
       return defaults(of: PropertyPath(key.name, leaf: path), key, column, table)
     case .toOne, .owner: return []
@@ -93,6 +97,11 @@ extension RepairRun {
       guard case .toManyByColumn(_, let reference, _)? = layout.storage(of: key) else { return [] }
       return [filling("CASE WHEN \(SQLText.identifier(reference)) IS NOT NULL THEN Z_PK END")]
     }
+  }
+
+  /// Whether several records would get a default that one alone may have.
+  private func isSharedDefault(_ column: ColumnLayout, _ table: TableLayout) throws -> Bool {
+    try mustBeUnique(column.name, in: table.name) && rows(of: table.name) > 1
   }
 
   /// The defaults of an attribute, by the entities that have it.
@@ -134,9 +143,10 @@ extension RepairRun {
   /// Tells mandatory properties that stay without a value, because the model has no default.
   private mutating func tellMissingValues(_ column: ColumnLayout, _ table: TableLayout) throws {
     guard let (path, key) = path(of: column) else { return }
+    let isShared = try isSharedDefault(column, table)
     let numbers = holders(of: path, key).filter { _, property in
       !property.isOptional && property.attribute?.isDerived != true
-        && property.attribute.map { !$0.hasReadableDefault } ?? true
+        && property.attribute.map { isShared || !$0.hasReadableDefault } ?? true
     }.map(\.0.number)
     guard !numbers.isEmpty else { return }
     let place = "FROM \(SQLText.identifier(table.name)) WHERE Z_ENT IN \(numbers.sqlList)"
@@ -145,7 +155,8 @@ extension RepairRun {
     leaveOut(
       .missingValue, in: table.name, column.name, rows: rows,
       examples: try Int64.fetchAll(database, sql: "SELECT Z_PK \(place) ORDER BY Z_PK LIMIT 10"),
-      "\(printable(key.description)) is mandatory and has no default: \(counted(rows, "record")) have no value")
+      "\(printable(key.description)) is mandatory and \(isShared ? Self.noSharedDefault : Self.noDefault): "
+        + "\(counted(rows, "record")) have no value")
   }
 
   /// Gives the records their values: all of an entity in one go, because every record is written anew.

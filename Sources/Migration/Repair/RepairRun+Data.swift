@@ -12,12 +12,26 @@ extension RepairRun {
   /// Puts records and references right; what a model without a default lacks is only told.
   mutating func repairRecords() throws {
     guard account.scope == .data else { return }
+    try requirePrimaryKeys()
     try setDuplicatesAside()
     try cutDanglingReferences()
     try removeDanglingPairs()
     try joinOneSidedRelationships()
     try giveMandatoryValues()
     if account.setAsideRows > 0 || account.changedValues > 0 { try renewDerivedValues() }
+  }
+
+  /// Refuses where records cannot be told apart: what is noted of a record is noted under its primary key.
+  private func requirePrimaryKeys() throws {
+    for name in layout.tables.map(\.name) + layout.joinTables.map(\.name) {
+      guard let table = foundTable(name), try rows(of: name) > 0 else { continue }
+      let key = table.columns.filter { $0.primaryKeyPosition > 0 }.map { "\($0.name) \($0.declaredType)".uppercased() }
+      let hasRowids = try Bool.fetchOne(
+        database, sql: "SELECT wr = 0 FROM pragma_table_list(?) WHERE schema = 'main'", arguments: [table.name])
+      guard hasRowids != true || layout.table(named: name) != nil && key != ["Z_PK INTEGER"] else { continue }
+      throw Self.refused(
+        "table \(printable(name)) is without the primary key of the model, so that its records cannot be told apart")
+    }
   }
 
   /// Makes the tables that everything taken out goes to.
@@ -43,6 +57,7 @@ extension RepairRun {
   ) throws -> Int {
     let (name, key) = (SQLText.identifier(table), SQLText.identifier(column))
     let rows = "\(condition) AND o.\(key) IS NOT (\(value))"
+    let earlier = try Int64.fetchOne(database, sql: "SELECT max(rowid) FROM aside.lazaret_values_changed") ?? 0
     try database.execute(
       sql: "INSERT INTO aside.lazaret_values_changed SELECT ?, ?, o.Z_PK, o.\(key), (\(value)) FROM main.\(name) AS o "
         + "WHERE \(rows)", arguments: [table, column])
@@ -53,6 +68,10 @@ extension RepairRun {
       arguments: [table, column])
     let changed = database.changesCount
     account.changedValues += changed
+    // A column may take a value as another: 0.0 as the integer 0. What is noted is what the row has now.
+    try database.execute(
+      sql: "UPDATE aside.lazaret_values_changed AS c SET \"after\" = "
+        + "(SELECT o.\(key) FROM main.\(name) AS o WHERE o.Z_PK = c.\"row\") WHERE c.rowid > ?", arguments: [earlier])
     return changed
   }
 
@@ -62,10 +81,10 @@ extension RepairRun {
   ) throws -> Int {
     let (name, kept) = (SQLText.identifier(table), SQLText.quotedIdentifier("lazaret_set_aside_\(table)"))
     let rows = "SELECT '\(reason.rawValue)' AS lazaret_reason, o.rowid AS lazaret_key, o.* FROM main.\(name) AS o"
-    if try !Bool.fetchOne(
+    let isThere = try Bool.fetchOne(
       database, sql: "SELECT count(*) > 0 FROM aside.sqlite_master WHERE name = ?",
-      arguments: ["lazaret_set_aside_\(table)"]
-    ).orFalse {
+      arguments: ["lazaret_set_aside_\(table)"])
+    if isThere != true {
       try database.execute(sql: "CREATE TABLE aside.\(kept) AS \(rows) WHERE 0")
     }
     try database.execute(sql: "INSERT INTO aside.\(kept) \(rows) WHERE \(condition)")
@@ -80,69 +99,22 @@ extension RepairRun {
 
   /// Of records that must be unique and are not, the one with the lowest key stays.
   private mutating func setDuplicatesAside() throws {
-    for index in layout.indexes {
-      guard case .uniqueness(let entity, let properties) = index.purpose, layout.table(named: index.tableName) != nil
-      else { continue }
-      let removed = try setAside(index.tableName, .duplicate, where: isDuplicate(index))
+    for constraint in rules.constraints {
+      let index = constraint.index
+      let removed = try setAside(index.tableName, .duplicate, where: constraint.isRepeated)
       guard removed > 0 else { continue }
       note(
         .duplicate, in: index.tableName, index.name, rows: removed,
-        "\(counted(removed, "record")) of \(printable(entity)) are set aside: others have the same "
-          + properties.map(printable).joined(separator: ", "))
+        "\(counted(removed, "record")) of \(printable(constraint.entity)) are set aside: others have the same "
+          + constraint.properties.map(printable).joined(separator: ", "))
     }
-  }
-
-  /// That another row with a lower key has the same values.
-  private func isDuplicate(_ index: IndexLayout) -> String {
-    let columns = index.columns.map { SQLText.identifier($0.name) }
-    let list = columns.joined(separator: ", ")
-    let conditions = columns.map { "\($0) IS NOT NULL" } + [index.condition.map { "(\($0))" }].compactMap(\.self)
-    let place = "FROM main.\(SQLText.identifier(index.tableName)) WHERE \(conditions.joined(separator: " AND "))"
-    // One pass over the table, whatever indexes there are.
-    return "o.Z_PK IN (SELECT Z_PK \(place)) AND o.Z_PK NOT IN (SELECT min(Z_PK) \(place) GROUP BY \(list))"
   }
 
   // MARK: References
 
-  /// A reference of a table: its column, the columns that go with it, and the table that it leads to.
-  private struct Reference {
-    let table: String
-    let key: PropertyKey
-    let column: String
-    let companions: [String]
-    let target: String
-  }
-
-  private var references: [Reference] {
-    layout.tables.flatMap { table in
-      table.columns.compactMap { column -> Reference? in
-        switch (column.role, column.role.property.flatMap { layout.storage(of: $0) }) {
-        case (.toOne(let key), .toOne(_, let entity, let order)):
-          let name = layout.model.entities[key.entityName]?.properties[key.name]?.relationship?.destinationEntityName
-          return name.flatMap { layout.entity(named: $0) }.map {
-            Reference(
-              table: table.name, key: key, column: column.name, companions: [entity, order].compactMap(\.self),
-              target: $0.tableName)
-          }
-        case (.owner(let key), .toManyByColumn(_, _, let order)):
-          return layout.entity(named: key.entityName).map {
-            Reference(
-              table: table.name, key: key, column: column.name, companions: [order].compactMap(\.self),
-              target: $0.tableName)
-          }
-        default: return nil
-        }
-      }
-    }
-  }
-
   private mutating func cutDanglingReferences() throws {
-    for reference in references {
-      let column = "o.\(SQLText.identifier(reference.column))"
-      let cut = try self.cut(
-        reference,
-        where: "\(column) IS NOT NULL AND NOT EXISTS "
-          + "(SELECT 1 FROM main.\(SQLText.identifier(reference.target)) AS q WHERE q.Z_PK = \(column))")
+    for reference in rules.references {
+      let cut = try self.cut(reference, where: reference.leadsNowhere)
       guard cut > 0 else { continue }
       note(
         .danglingReference, in: reference.table, reference.column, rows: cut,
@@ -150,7 +122,7 @@ extension RepairRun {
     }
   }
 
-  private mutating func cut(_ reference: Reference, where condition: String) throws -> Int {
+  private mutating func cut(_ reference: RecordRules.Reference, where condition: String) throws -> Int {
     // What goes with the reference first: the condition is about the reference itself.
     for companion in reference.companions {
       _ = try change(companion, of: reference.table, to: "NULL", where: condition)
@@ -159,14 +131,9 @@ extension RepairRun {
   }
 
   private mutating func removeDanglingPairs() throws {
-    for join in layout.joinTables {
-      guard let own = layout.entity(named: join.relationship.entityName)?.tableName,
-        let other = layout.entity(named: join.inverse.entityName)?.tableName
-      else { continue }
-      let leads = [(join.sourceColumn, own), (join.destinationColumn, other)].map { column, table in
-        "EXISTS (SELECT 1 FROM main.\(SQLText.identifier(table)) AS q WHERE q.Z_PK = o.\(SQLText.identifier(column)))"
-      }
-      let removed = try setAside(join.name, .danglingPair, where: "NOT (\(leads.joined(separator: " AND ")))")
+    for pairs in rules.pairs {
+      let join = pairs.join
+      let removed = try setAside(join.name, .danglingPair, where: pairs.leadNowhere)
       guard removed > 0 else { continue }
       note(
         .danglingPair, in: join.name, join.name, rows: removed,
@@ -178,15 +145,10 @@ extension RepairRun {
   /// Where one of two records leads to the other and that leads nowhere, it leads back; where it leads elsewhere, the one is
   /// cut.
   private mutating func joinOneSidedRelationships() throws {
-    let pairs = references.compactMap { one -> (Reference, Reference)? in
-      guard let relationship = layout.model.entities[one.key.entityName]?.properties[one.key.name]?.relationship,
-        let inverse = side.inverse(of: relationship),
-        let other = references.first(where: { $0.key == inverse.key && $0.target == one.table })
-      else { return nil }
-      return (one, other)
-    }
     var joined: [String: Int] = [:]
-    for (one, other) in pairs {
+    let mutuals = rules.mutuals
+    for mutual in mutuals {
+      let (one, other) = (mutual.one, mutual.other)
       // A companion of the filled side would have to be made up.
       guard other.companions.isEmpty else { continue }
       let source =
@@ -196,12 +158,9 @@ extension RepairRun {
         other.column, of: other.table, to: source,
         where: "o.\(SQLText.identifier(other.column)) IS NULL AND \(source) IS NOT NULL")
     }
-    for (one, other) in pairs {
-      let column = "o.\(SQLText.identifier(one.column))"
-      let cut = try self.cut(
-        one,
-        where: "\(column) IS NOT NULL AND NOT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(other.table)) AS q "
-          + "WHERE q.Z_PK = \(column) AND q.\(SQLText.identifier(other.column)) = o.Z_PK)")
+    for mutual in mutuals {
+      let one = mutual.one
+      let cut = try self.cut(one, where: mutual.isOneSided)
       let total = cut + (joined[one.column + "." + one.table] ?? 0)
       guard total > 0 else { continue }
       note(
@@ -244,14 +203,20 @@ extension RepairRun {
           return MandatoryAttribute(
             column: column, table: table, entity: entity, property: property,
             literal: literal == "NULL" || isUnique ? nil : literal,
-            obstacle: literal == "NULL" ? "has no default" : "must be unique, which its default is not")
+            obstacle: literal == "NULL" ? Self.noDefault : Self.noSharedDefault)
         }
       }
     }
   }
 
+  /// Why a mandatory attribute gets no value, in words.
+  static let noDefault = "has no default"
+
+  /// Why a mandatory attribute that has a default does not get it, in words.
+  static let noSharedDefault = "must be unique, which its default is not"
+
   /// Whether a constraint of the model's, or a unique index of the app's, is about a column: a default would break it.
-  private func mustBeUnique(_ column: String, in table: String) -> Bool {
+  func mustBeUnique(_ column: String, in table: String) -> Bool {
     let isOfModel = layout.indexes.contains { index in
       index.isUnique && index.tableName == table && index.columns.contains { $0.name == column }
     }
@@ -317,33 +282,12 @@ extension RepairRun {
   /// Whether any record or reference breaks a rule that a repair of records puts right; nothing is changed.
   func hasRecordsToRepair() throws -> Bool {
     guard account.scope == .data else { return false }
-    var conditions: [(table: String, condition: String)] = []
-    for index in layout.indexes {
-      guard case .uniqueness = index.purpose, layout.table(named: index.tableName) != nil else { continue }
-      conditions.append((index.tableName, isDuplicate(index)))
-    }
-    for reference in references {
-      let column = "o.\(SQLText.identifier(reference.column))"
-      let target = SQLText.identifier(reference.target)
-      conditions.append(
-        (
-          reference.table,
-          "\(column) IS NOT NULL AND NOT EXISTS (SELECT 1 FROM main.\(target) AS q WHERE q.Z_PK = \(column))"
-        ))
-      guard
-        let relationship = layout.model.entities[reference.key.entityName]?.properties[reference.key.name]?
-          .relationship,
-        let inverse = side.inverse(of: relationship),
-        let other = references.first(where: { $0.key == inverse.key && $0.target == reference.table })
-      else { continue }
-      conditions.append(
-        (
-          reference.table,
-          "\(column) IS NOT NULL AND NOT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(other.table)) AS q "
-            + "WHERE q.Z_PK = \(column) AND q.\(SQLText.identifier(other.column)) = o.Z_PK)"
-        ))
-    }
-    conditions += pairConditions + mandatoryConditions
+    let conditions =
+      rules.constraints.map { ($0.index.tableName, $0.isRepeated) }
+      + rules.references.map { ($0.table, $0.leadsNowhere) }
+      + rules.mutuals.map { ($0.one.table, $0.isOneSided) }
+      + rules.pairs.map { ($0.join.name, $0.leadNowhere) }
+      + mandatoryAttributes.filter { $0.literal != nil }.map { ($0.table.name, $0.condition) }
     for (table, condition) in conditions {
       let found = try Bool.fetchOne(
         database, sql: "SELECT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(table)) AS o WHERE \(condition))")
@@ -351,25 +295,4 @@ extension RepairRun {
     }
     return false
   }
-
-  private var pairConditions: [(table: String, condition: String)] {
-    layout.joinTables.compactMap { join in
-      guard let own = layout.entity(named: join.relationship.entityName)?.tableName,
-        let other = layout.entity(named: join.inverse.entityName)?.tableName
-      else { return nil }
-      let leads = [(join.sourceColumn, own), (join.destinationColumn, other)].map { column, table in
-        "EXISTS (SELECT 1 FROM main.\(SQLText.identifier(table)) AS q WHERE q.Z_PK = o.\(SQLText.identifier(column)))"
-      }
-      return (join.name, "NOT (\(leads.joined(separator: " AND ")))")
-    }
-  }
-
-  private var mandatoryConditions: [(table: String, condition: String)] {
-    mandatoryAttributes.filter { $0.literal != nil }.map { ($0.table.name, $0.condition) }
-  }
-}
-
-extension Bool? {
-  /// Whether it is true.
-  fileprivate var orFalse: Bool { self ?? false }
 }

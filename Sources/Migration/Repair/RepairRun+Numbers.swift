@@ -17,7 +17,8 @@ extension RepairRun {
   /// Finds the hierarchies whose records bear other numbers than the model's.
   ///
   /// Where `Z_PRIMARYKEY` and the model disagree, the records decide: if all their numbers are the model's, the bookkeeping
-  /// alone is wrong; if all are those of `Z_PRIMARYKEY`, they get the model's.
+  /// alone is wrong; if all are those of `Z_PRIMARYKEY`, they get the model's. Where a table can hold records of one entity
+  /// alone, the table says what they are, whatever number they have.
   ///
   /// - Throws: `repair-refused` where neither is so, or where history or mirroring would have to follow.
   mutating func resolveNumbers() throws {
@@ -25,7 +26,7 @@ extension RepairRun {
       drift.differences.compactMap { difference in
         switch difference {
         case .otherEntityNumber(let entity, _): entity.tableName
-        case .otherNumbersInRows(let table, _): table
+        case .otherNumbersInRows(let table, _), .missingNumbersInRows(let table): table
         default: nil
         }
       })
@@ -33,11 +34,11 @@ extension RepairRun {
     let rows = try keyRows()
     for root in layout.entities
     where root.isRoot && tables.contains(root.tableName) && foundTable(root.tableName) != nil {
-      let renumbering = try renumbering(of: root, rows)
-      if !renumbering.isEmpty { renumberings[root.tableName] = renumbering }
+      renumberings[root.tableName] = try renumbering(of: root, rows)
     }
-    guard !renumberings.isEmpty else { return }
-    let list = renumberings.keys.sorted().map(printable).joined(separator: ", ")
+    let following = renumberings.filter(\.value.isOfStore).keys.sorted()
+    guard !following.isEmpty else { return }
+    let list = following.map(printable).joined(separator: ", ")
     let obstacle =
       found.tables.keys.contains { StoreRebuild.isMirroring($0) }
       ? "the store is mirrored to CloudKit" : found.tables["ACHANGE"] != nil ? "the store has persistent history" : nil
@@ -49,17 +50,38 @@ extension RepairRun {
     }
   }
 
-  /// The new number of each number in the records of a hierarchy; empty where they are the model's.
-  private func renumbering(of root: EntityLayout, _ rows: [Int64: KeyRow]) throws -> [Int: Int] {
-    guard hadColumn("Z_ENT", in: root.tableName) else { return [:] }
+  /// The new numbers of the records of a hierarchy; nil where they are the model's.
+  private func renumbering(of root: EntityLayout, _ rows: [Int64: KeyRow]) throws -> Renumbering? {
+    guard hadColumn("Z_ENT", in: root.tableName) else { return nil }
     let table = SQLText.identifier(root.tableName)
     let values = try DatabaseValue.fetchAll(database, sql: "SELECT DISTINCT Z_ENT FROM \(table)")
-    let numbers = try values.map { value in
-      guard case .int64(let number) = value.storage else {
-        throw Self.refused("records of table \(printable(root.tableName)) have no entity number")
-      }
-      return Int(number)
+    let numbers = values.compactMap { value -> Int? in
+      guard case .int64(let number) = value.storage else { return nil }
+      return Int(exactly: number)
     }
+    if let sole = layout.soleNumber(ofRoot: root.name) {
+      return renumbering(to: sole, from: numbers, isComplete: numbers.count == values.count, rows)
+    }
+    guard numbers.count == values.count else {
+      throw Self.refused("records of table \(printable(root.tableName)) have no entity number")
+    }
+    return try renumbering(of: root, from: numbers, rows)
+  }
+
+  /// All records of a table get one number: those of other entities cannot be in it.
+  private func renumbering(
+    to sole: Int, from numbers: [Int], isComplete: Bool, _ rows: [Int64: KeyRow]
+  ) -> Renumbering? {
+    let others = numbers.filter { $0 != sole }
+    guard !others.isEmpty || !isComplete else { return nil }
+    let isInPlace = layout.entity(numbered: sole).map { isName(rows[Int64(sole)]?.name, of: $0) } ?? false
+    return Renumbering(
+      numbers: Dictionary(uniqueKeysWithValues: others.map { ($0, sole) }), sole: sole, isOfStore: !isInPlace)
+  }
+
+  private func renumbering(
+    of root: EntityLayout, from numbers: [Int], _ rows: [Int64: KeyRow]
+  ) throws -> Renumbering? {
     var known: [Int: Int] = [:]
     for entity in layout.entities where entity.rootName == root.name {
       let own = rows.filter { isName($0.value.name, of: entity) }.keys
@@ -70,10 +92,12 @@ extension RepairRun {
     }
     let isModel = numbers.allSatisfy { root.numbers.contains($0) }
     let isKnown = numbers.allSatisfy { known[$0] != nil }
-    if isKnown, numbers.allSatisfy({ known[$0] == $0 }) { return [:] }
+    if isKnown, numbers.allSatisfy({ known[$0] == $0 }) { return nil }
     switch (isModel, isKnown) {
-    case (true, false): return [:]
-    case (false, true): return known.filter { numbers.contains($0.key) && $0.key != $0.value }
+    case (true, false): return nil
+    case (false, true):
+      return Renumbering(
+        numbers: known.filter { numbers.contains($0.key) && $0.key != $0.value }, isOfStore: true)
     case (true, true):
       throw Self.refused(
         "the numbers of entities in table \(printable(root.tableName)) are those of the model as well as of Z_PRIMARYKEY, "
@@ -86,8 +110,8 @@ extension RepairRun {
 
   /// Gives records, and the references that name an entity by number, the model's numbers.
   mutating func renumberRecords() throws {
-    for (name, numbers) in renumberings.sorted(by: { $0.key < $1.key }) {
-      let changed = try renumber("Z_ENT", of: name, numbers)
+    for (name, renumbering) in renumberings.sorted(by: { $0.key < $1.key }) {
+      let changed = try renumber("Z_ENT", of: name, renumbering, isOwn: true)
       note(
         .entityNumbers, in: name, layout.table(named: name)?.rootEntityName ?? name, rows: changed,
         "\(counted(changed, "record")) of table \(printable(name)) get the entity numbers of the model")
@@ -97,18 +121,19 @@ extension RepairRun {
             let target = layout.model.entities[key.entityName]?.properties[key.name]?.relationship,
             layout.entity(named: target.destinationEntityName)?.tableName == name
           else { continue }
-          _ = try renumber(column.name, of: table.name, numbers)
+          _ = try renumber(column.name, of: table.name, renumbering, isOwn: false)
         }
       }
     }
   }
 
-  private func renumber(_ column: String, of table: String, _ numbers: [Int: Int]) throws -> Int {
+  private func renumber(
+    _ column: String, of table: String, _ renumbering: Renumbering, isOwn: Bool
+  ) throws -> Int {
     let name = SQLText.identifier(column)
-    let cases = numbers.sorted { $0.key < $1.key }.map { "WHEN \($0.key) THEN \($0.value)" }
     try database.execute(
-      sql: "UPDATE \(SQLText.identifier(table)) SET \(name) = CASE \(name) \(cases.joined(separator: " ")) END "
-        + "WHERE \(name) IN \(numbers.keys.sorted().sqlList)")
+      sql: "UPDATE \(SQLText.identifier(table)) SET \(name) = \(renumbering.sql(of: name, isOwn: isOwn)) "
+        + "WHERE \(renumbering.condition(of: name, isOwn: isOwn))")
     return database.changesCount
   }
 
@@ -207,10 +232,20 @@ extension RepairRun {
 
   /// Puts the store's own model into the place of another one.
   mutating func replaceModelCache() throws {
-    guard drift.differences.contains(.otherModelCached) else { return }
+    let lacksColumn = drift.differences.contains { difference in
+      if case .missingBookkeepingColumn("Z_MODELCACHE", _, _) = difference { true } else { false }
+    }
+    guard lacksColumn || drift.differences.contains(.otherModelCached) else { return }
     let bytes = Data(try layout.model.modelCache())
-    try database.execute(sql: "DELETE FROM Z_MODELCACHE")
-    try database.execute(sql: "INSERT INTO Z_MODELCACHE (Z_CONTENT) VALUES (?)", arguments: [bytes])
+    if lacksColumn {
+      // What else its rows hold is the app's.
+      try database.execute(sql: "UPDATE Z_MODELCACHE SET Z_CONTENT = ?", arguments: [bytes])
+    } else {
+      try database.execute(sql: "DELETE FROM Z_MODELCACHE")
+    }
+    try database.execute(
+      sql: "INSERT INTO Z_MODELCACHE (Z_CONTENT) SELECT ? WHERE NOT EXISTS (SELECT 1 FROM Z_MODELCACHE)",
+      arguments: [bytes])
     note(
       .modelCache, in: "Z_MODELCACHE", account.versionName,
       "the model that the store carries is replaced by that of its version")

@@ -13,6 +13,9 @@ struct RepairRun {
   let layout: StoreLayout
   let side: InferenceSide
 
+  /// What the model asks of references and of values that must be unique.
+  let rules: RecordRules
+
   /// The schema of the copy before the repair.
   let found: SQLSchema
 
@@ -25,10 +28,10 @@ struct RepairRun {
   /// What has been done so far.
   var account: RepairAccount
 
-  /// The old and the new number of entities whose records have other numbers than the model's, by table.
-  var renumberings: [String: [Int: Int]] = [:]
+  /// The numbers that records get which have others than the model's, by table.
+  var renumberings: [String: Renumbering] = [:]
 
-  /// Attributes that got values, so that losing these again is nobody's loss.
+  /// Attributes that got values, so that no later step loses anything by dropping them again.
   var made = MadeValues()
 
   /// Values for the records of some entities of a table.
@@ -47,6 +50,7 @@ struct RepairRun {
     self.database = database
     layout = entry.layout
     side = entry.side
+    rules = RecordRules(entry.layout)
     found = try SQLSchema(database)
     drift = try StoreDrift(in: database, of: entry.layout)
     account = RepairAccount(version: version, scope: scope)
@@ -60,6 +64,7 @@ struct RepairRun {
     do {
       // No code of the app's runs while its rows get values; triggers come back as they were.
       let triggers = try dropTriggers()
+      try completeBookkeeping()
       try resolveNumbers()
       try renumberRecords()
       try addTables()
@@ -79,6 +84,11 @@ struct RepairRun {
     } catch {
       // The first error is the one to report; the copy is thrown away.
       try? database.execute(sql: "ROLLBACK")
+      if let error = error as? DatabaseError, error.resultCode == .SQLITE_CONSTRAINT {
+        throw Self.refused(
+          "a constraint that the store declares, such as CHECK, UNIQUE or NOT NULL, refuses what the repair would write",
+          hint: "Drop the constraint in a copy of the store, then repair that; this store is as it was.")
+      }
       throw error
     }
   }
@@ -100,7 +110,7 @@ struct RepairRun {
 
   /// The error for what cannot be repaired without guessing.
   static func refused(_ detail: String, hint: String? = nil) -> MigrationError {
-    MigrationError(.repairRefused, operation: "repair the store", detail: detail, hint: hint)
+    MigrationError(.repairRefused, operation: MigrationErrorKind.repairOperation, detail: detail, hint: hint)
   }
 
   /// A table of the copy, without regard to the case of letters.
@@ -195,6 +205,7 @@ struct RepairRun {
       switch remark {
       case .mandatoryColumn(let table, let column): leaveOut(.appColumn, in: table, column, remark.words)
       case .otherType(let table, let column, _, _): leaveOut(.column, in: table, column, remark.words)
+      case .otherPrimaryKey(let table, _): leaveOut(.otherObject, in: table, table, remark.words)
       case .otherObject(let name, _): leaveOut(.otherObject, in: name, name, remark.words)
       }
     }

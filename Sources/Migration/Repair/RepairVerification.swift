@@ -1,23 +1,39 @@
 internal import GRDB
 internal import ManagedObjectModel
-internal import PersistentStore
+package import PersistentStore
 internal import StoreFiles
-internal import SystemPackage
+package import SystemPackage
 
 /// The checks that a repaired copy must pass before it may take the place of its original.
 ///
 /// Nothing of what the repair did counts here: both files are looked at anew, through connections that change neither.
-struct RepairVerification {
+package struct RepairVerification {
   let layout: StoreLayout
 
   /// What the repair says of itself: only what it tells may differ.
   let account: RepairAccount
 
   /// Whether records got the numbers of the model, and which ones, by table.
-  let renumberings: [String: [Int: Int]]
+  let renumberings: [String: Renumbering]
 
   /// What a repair of records has taken out; nil where records were not repaired.
   let aside: FilePath?
+
+  /// The checks of a repair.
+  ///
+  /// - Parameters:
+  ///   - layout: that of the store's own model.
+  ///   - account: what the repair says of itself.
+  ///   - renumberings: the numbers that records have got, by table.
+  ///   - aside: what a repair of records has taken out; nil where records were not repaired.
+  package init(
+    layout: StoreLayout, account: RepairAccount, renumberings: [String: Renumbering] = [:], aside: FilePath?
+  ) {
+    self.layout = layout
+    self.account = account
+    self.renumberings = renumberings
+    self.aside = aside
+  }
 
   /// Checks the copy.
   ///
@@ -25,7 +41,7 @@ struct RepairVerification {
   ///   - target: the repaired copy.
   ///   - source: what it is a copy of.
   /// - Throws: `migration-verification-failed`.
-  func check(_ target: FilePath, against source: FilePath) throws(MigrationError) {
+  package func check(_ target: FilePath, against source: FilePath) throws(MigrationError) {
     let connection = try StepConnection(target, .immutable, attaching: [source] + (aside.map { [$0] } ?? []))
     try connection.read { database in
       try database.execute(
@@ -37,6 +53,8 @@ struct RepairVerification {
       try checkDrift(database)
       try checkObjects(database)
       try checkMetadata(database)
+      try checkNumbers(database)
+      try checkAside(database)
       let tables = try String.fetchAll(
         database,
         sql: """
@@ -48,7 +66,7 @@ struct RepairVerification {
     try connection.close()
   }
 
-  private func failed(_ detail: String) -> MigrationError {
+  func failed(_ detail: String) -> MigrationError {
     MigrationError(.verificationFailed, operation: "verify the repaired store", detail: detail)
   }
 
@@ -58,20 +76,71 @@ struct RepairVerification {
   private func checkDrift(_ database: Database) throws {
     let leftOut = Set(account.leftOut.map(\.name))
     let rest = try StoreDrift(in: database, of: layout).differences.filter { difference in
-      guard case .missingIndex(let index) = difference else { return true }
-      return !leftOut.contains(index.name)
+      guard case .missingIndex(let index) = difference, leftOut.contains(index.name) else { return true }
+      return try !cannotBeAdded(index, database)
     }
     guard let first = rest.first else { return }
     throw failed("it still lacks something: \(first.words)" + (rest.count > 1 ? " (and \(rest.count - 1) more)" : ""))
   }
 
+  /// Whether an index that was told as left out has to be: its name is taken, or rows of its table have the same values.
+  private func cannotBeAdded(_ index: IndexLayout, _ database: Database) throws -> Bool {
+    let isTaken = try Bool.fetchOne(
+      database, sql: "SELECT count(*) > 0 FROM main.sqlite_master WHERE upper(name) = upper(?) AND type <> 'trigger'",
+      arguments: [index.name])
+    if isTaken == true { return true }
+    guard index.isUnique else { return false }
+    let columns = index.columns.map { SQLText.identifier($0.name) }
+    let conditions = columns.map { "\($0) IS NOT NULL" } + [index.condition.map { "(\($0))" }].compactMap(\.self)
+    return try Bool.fetchOne(
+      database,
+      sql: "SELECT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(index.tableName)) "
+        + "WHERE \(conditions.joined(separator: " AND ")) GROUP BY \(columns.joined(separator: ", ")) "
+        + "HAVING count(*) > 1)") ?? false
+  }
+
+  /// Records have got the number of the entity that the original's `Z_PRIMARYKEY` calls by the old one, or of the only
+  /// one whose records the table can hold.
+  private func checkNumbers(_ database: Database) throws {
+    for (table, renumbering) in renumberings {
+      guard let root = layout.entities.first(where: { $0.isRoot && $0.tableName == table }) else {
+        throw failed("table \(printable(table)) holds no entity")
+      }
+      if let sole = renumbering.sole {
+        guard sole == layout.soleNumber(ofRoot: root.name) else {
+          throw failed("records of table \(printable(table)) have got the number of another entity")
+        }
+        continue
+      }
+      for (before, after) in renumbering.numbers {
+        let name = try String.fetchOne(
+          database, sql: "SELECT Z_NAME FROM old.Z_PRIMARYKEY WHERE Z_ENT = ?", arguments: [before])
+        let entity = layout.entity(numbered: after)
+        let former = entity.flatMap { layout.model.entities[$0.name]?.renamingIdentifier }
+        guard let entity, root.numbers.contains(after), let name, name == entity.name || name == former else {
+          throw failed("records of table \(printable(table)) have got the number of another entity")
+        }
+      }
+    }
+  }
+
+  /// The tables that may be declared anew: of the bookkeeping, and join tables, which have to be empty for it.
+  private var remadeTables: String {
+    let names = account.changes.filter { $0.kind == .remadeTable }.map(\.table).filter { name in
+      StoreLayout.bookkeepingTableNames.contains(name) || layout.joinTables.contains { $0.name == name }
+    }
+    return "(" + names.map(SQLText.literal).joined(separator: ", ") + ")"
+  }
+
   /// Every table, index, trigger and view that was there is there as it was; tables may have got columns.
   private func checkObjects(_ database: Database) throws {
+    let remade = remadeTables
     let lost = try Row.fetchAll(
       database,
       sql: """
         SELECT o.type, o.name FROM old.sqlite_master AS o WHERE NOT EXISTS (SELECT 1 FROM main.sqlite_master AS n
         WHERE n.type = o.type AND n.name = o.name AND n.tbl_name = o.tbl_name AND (n.sql IS o.sql OR o.type = 'table'))
+        AND NOT (o.sql IS NULL AND o.tbl_name IN \(remade))
         """)
     if let first = lost.first {
       let values = Array(first.databaseValues).map { String.fromDatabaseValue($0) ?? "" }
@@ -81,32 +150,57 @@ struct RepairVerification {
       database,
       sql: """
         SELECT count(*) FROM old.sqlite_master AS t, pragma_table_xinfo(t.name, 'old') AS o WHERE t.rootpage > 0
-        AND t.type = 'table' AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(t.name, 'main') AS n WHERE n.cid = o.cid AND n.name = o.name
-        AND n.type = o.type AND n."notnull" = o."notnull" AND n.dflt_value IS o.dflt_value AND n.pk = o.pk)
+        AND t.type = 'table' AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(t.name, 'main') AS n WHERE n.name = o.name
+        AND (t.name IN \(remade) OR n.cid = o.cid AND n.type = o.type AND n."notnull" = o."notnull"
+        AND n.dflt_value IS o.dflt_value AND n.pk = o.pk))
         """)
     guard columns == 0 else { throw failed("\(columns ?? 0) columns are not as they were") }
   }
 
   /// The metadata is the same to the byte; rows of `Z_PRIMARYKEY` that are the framework's own stay, and no highest key falls.
   private func checkMetadata(_ database: Database) throws {
+    let metadata = try list(["Z_UUID", "Z_PLIST"], of: "Z_METADATA", database).joined(separator: ", ")
     let differing = try Int.fetchOne(
       database,
       sql: """
-        SELECT (SELECT count(*) FROM (SELECT * FROM old.Z_METADATA EXCEPT SELECT * FROM main.Z_METADATA))
-        + (SELECT count(*) FROM (SELECT * FROM main.Z_METADATA EXCEPT SELECT * FROM old.Z_METADATA))
+        SELECT (SELECT count(*) FROM (SELECT \(metadata) FROM old.Z_METADATA EXCEPT SELECT \(metadata) FROM main.Z_METADATA))
+        + (SELECT count(*) FROM (SELECT \(metadata) FROM main.Z_METADATA EXCEPT SELECT \(metadata) FROM old.Z_METADATA))
+        + abs((SELECT count(*) FROM old.Z_METADATA) - (SELECT count(*) FROM main.Z_METADATA))
         """)
     guard differing == 0 else { throw failed("its metadata is not as it was") }
-    guard
-      try Bool.fetchOne(database, sql: "SELECT count(*) > 0 FROM old.sqlite_master WHERE name = 'Z_PRIMARYKEY'") == true
-    else { return }
-    let fallen = try Int.fetchOne(
-      database,
-      sql: """
-        SELECT (SELECT count(*) FROM (SELECT * FROM old.Z_PRIMARYKEY WHERE Z_ENT > \(StoreRebuild.firstReservedNumber)
-        EXCEPT SELECT * FROM main.Z_PRIMARYKEY)) + (SELECT count(*) FROM old.Z_PRIMARYKEY AS o JOIN main.Z_PRIMARYKEY AS n
-        ON n.Z_NAME = o.Z_NAME WHERE n.Z_MAX < o.Z_MAX)
-        """)
+    let keys = try list(["Z_ENT", "Z_NAME", "Z_SUPER", "Z_MAX"], of: "Z_PRIMARYKEY", database)
+    guard !keys.isEmpty else { return }
+    let values = keys.map { $0 == "Z_NAME" ? $0 : "ifnull(CAST(\($0) AS INTEGER), 0)" }.joined(separator: ", ")
+    var fallen = 0
+    if keys.contains("Z_ENT") {
+      fallen +=
+        try Int.fetchOne(
+          database,
+          sql: "SELECT count(*) FROM (SELECT \(values) FROM old.Z_PRIMARYKEY WHERE CAST(Z_ENT AS INTEGER) > "
+            + "\(StoreRebuild.firstReservedNumber) EXCEPT SELECT \(values) FROM main.Z_PRIMARYKEY)") ?? 0
+    } else {
+      fallen +=
+        try Int.fetchOne(
+          database,
+          sql: "SELECT count(*) FROM old.Z_PRIMARYKEY WHERE Z_NAME NOT IN (SELECT Z_NAME FROM main.Z_PRIMARYKEY)") ?? 0
+    }
+    if keys.contains("Z_NAME"), keys.contains("Z_MAX") {
+      fallen +=
+        try Int.fetchOne(
+          database,
+          sql: "SELECT count(*) FROM old.Z_PRIMARYKEY AS o JOIN main.Z_PRIMARYKEY AS n ON n.Z_NAME = o.Z_NAME "
+            + "WHERE n.Z_MAX < CAST(o.Z_MAX AS INTEGER)") ?? 0
+    }
     guard fallen == 0 else { throw failed("rows of Z_PRIMARYKEY have gone, or their highest keys have fallen") }
+  }
+
+  /// Those of some columns that a table of the original had; none where it had no such table.
+  private func list(_ columns: [String], of table: String, _ database: Database) throws -> [String] {
+    let found = try String.fetchAll(
+      database,
+      sql: "SELECT upper(c.name) FROM old.sqlite_master AS t, pragma_table_info(t.name, 'old') AS c WHERE t.name = ? "
+        + "AND t.type = 'table'", arguments: [table])
+    return columns.filter(found.contains)
   }
 
   // MARK: Rows
@@ -121,6 +215,7 @@ struct RepairVerification {
         database, sql: "SELECT wr = 0 FROM pragma_table_list(?) WHERE schema = 'old'", arguments: [table])
       ?? false
     let taken = Set(columns.map { $0.lowercased() })
+    let noted = try notedColumns(of: table, database)
     let before = try Int.fetchOne(database, sql: "SELECT count(*) FROM old.\(name)") ?? 0
     let after = try Int.fetchOne(database, sql: "SELECT count(*) FROM main.\(name)") ?? 0
     guard hasRowids, let rowid = ["rowid", "_rowid_", "oid"].first(where: { !taken.contains($0) }) else {
@@ -136,7 +231,7 @@ struct RepairVerification {
       try Int.fetchOne(
         database,
         sql: "SELECT count(*) FROM old.\(name) AS o CROSS JOIN main.\(name) AS n ON n.\(rowid) = o.\(rowid) "
-          + "WHERE \(SQLText.all(columns.map { condition($0, table, rowid) }))") ?? 0
+          + "WHERE \(SQLText.all(columns.map { condition($0, table, isNoted: noted.contains($0)) }))") ?? 0
     let removed = try setAsideRows(of: table, columns, rowid, database)
     guard kept == after, kept + removed == before else { throw differs(table, before - kept - removed) }
   }
@@ -145,39 +240,8 @@ struct RepairVerification {
     failed("\(rows) rows of table \(printable(table)) are not as they were")
   }
 
-  /// The rows of a table that are there no more, and lie with every value among what was set aside.
-  private func setAsideRows(
-    of table: String, _ columns: [String], _ rowid: String, _ database: Database
-  ) throws -> Int {
-    let place = "lazaret_set_aside_\(table)"
-    guard aside != nil,
-      try Bool.fetchOne(
-        database, sql: "SELECT count(*) > 0 FROM aside.sqlite_master WHERE name = ?", arguments: [place]) == true
-    else { return 0 }
-    let name = SQLText.quotedIdentifier(table)
-    let conditions = columns.map { condition($0, table, nil) }
-    return try Int.fetchOne(
-      database,
-      sql: "SELECT count(*) FROM old.\(name) AS o JOIN aside.\(SQLText.quotedIdentifier(place)) AS n "
-        + "ON n.lazaret_key = o.\(rowid) WHERE \(SQLText.all(conditions)) AND NOT EXISTS "
-        + "(SELECT 1 FROM main.\(name) AS m WHERE m.\(rowid) = o.\(rowid))") ?? 0
-  }
-
-  /// That a value is the same, byte by byte and of the same class.
-  ///
-  /// - Parameter rowid: how the row is called; with it, a value that was noted as changed, as it was, may be another.
-  private func condition(_ column: String, _ table: String, _ rowid: String?) -> String {
-    let name = SQLText.quotedIdentifier(column)
-    let old = renumbered(column, table) ?? "o.\(name)"
-    let same = "(n.\(name) COLLATE BINARY IS \(old) COLLATE BINARY AND typeof(n.\(name)) = typeof(o.\(name)))"
-    guard aside != nil, let rowid else { return same }
-    let (inTable, ofColumn) = (SQLText.literal(table), SQLText.literal(column))
-    return "(\(same) OR EXISTS (SELECT 1 FROM aside.lazaret_values_changed AS c WHERE c.\"table\" = \(inTable) "
-      + "AND c.\"column\" = \(ofColumn) AND c.\"row\" = o.\(rowid) AND c.\"before\" IS \(old)))"
-  }
-
   /// The number that a record's entity has now; nil for other columns.
-  private func renumbered(_ column: String, _ table: String) -> String? {
+  func renumbered(_ column: String, _ table: String) -> String? {
     guard !renumberings.isEmpty, let role = layout.role(ofColumn: column, table: table) else { return nil }
     var hierarchy: String?
     switch role {
@@ -187,9 +251,7 @@ struct RepairVerification {
         .flatMap { layout.entity(named: $0.destinationEntityName)?.tableName }
     default: return nil
     }
-    guard let numbers = hierarchy.flatMap({ renumberings[$0] }) else { return nil }
-    let name = "o.\(SQLText.quotedIdentifier(column))"
-    let cases = numbers.sorted { $0.key < $1.key }.map { "WHEN \($0.key) THEN \($0.value)" }.joined(separator: " ")
-    return "CASE \(name) \(cases) ELSE \(name) END"
+    return hierarchy.flatMap { renumberings[$0] }?
+      .sql(of: "o.\(SQLText.quotedIdentifier(column))", isOwn: role == .entityNumber)
   }
 }

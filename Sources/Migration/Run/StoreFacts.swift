@@ -26,6 +26,10 @@ extension Migrator {
 extension Migrator.StoreFacts {
   /// Reads what a store says of itself; a model cache that cannot be read counts as none.
   init(_ database: Database) throws {
+    if try !database.hasStored(["Z_UUID"], in: "Z_METADATA"), try database.hasStored(["Z_PLIST"], in: "Z_METADATA") {
+      throw MigrationError(
+        .sourceDamaged, detail: "its metadata has no column for the store's identifier, which cannot be told otherwise")
+    }
     // Without Z_PRIMARYKEY it can be repaired; what a hostile store computes instead of holding it is not asked for.
     guard try database.hasStored(["Z_UUID", "Z_PLIST"], in: "Z_METADATA"),
       let row = try Row.fetchOne(database, sql: "SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 1")

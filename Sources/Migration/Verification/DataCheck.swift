@@ -66,9 +66,10 @@ package struct DataCheck: Sendable {
       try SQLSchema(database).tables.values.map { table in
         (StoreOutline.key(table.name), Set(table.columns.map { StoreOutline.key($0.name) }))
       }, uniquingKeysWith: { first, _ in first })
-    try checkReferences(database, layout)
-    try checkJoinTables(database, layout)
-    try checkConstraints(database, layout)
+    let rules = RecordRules(layout)
+    try checkReferences(database, rules)
+    try checkJoinTables(database, rules)
+    try checkConstraints(database, rules)
     try checkValues(database, layout)
     findings.sort { ($0.kind.place, $0.table, $0.property) < ($1.kind.place, $1.table, $1.property) }
   }
@@ -82,77 +83,40 @@ package struct DataCheck: Sendable {
 
   // MARK: Checks
 
-  private mutating func checkReferences(_ database: Database, _ layout: StoreLayout) throws {
-    for table in layout.tables {
-      for column in table.columns {
-        switch column.role {
-        case .toOne(let key):
-          guard let relationship = layout.model.entities[key.entityName]?.properties[key.name]?.relationship,
-            let target = layout.entity(named: relationship.destinationEntityName)
-          else { continue }
-          try checkReference(column.name, of: table.name, to: target.tableName, key, database)
-          try checkInverse(of: relationship, key, column.name, table.name, target, database, layout)
-        case .owner(let key):
-          guard let owner = layout.entity(named: key.entityName) else { continue }
-          try checkReference(column.name, of: table.name, to: owner.tableName, key, database)
-        default: continue
-        }
-      }
+  private mutating func checkReferences(_ database: Database, _ rules: RecordRules) throws {
+    for reference in rules.references
+    where has(reference.table, ["Z_PK", reference.column]) && has(reference.target, ["Z_PK"]) {
+      try find(
+        .danglingReference, reference.table, [reference.column], reference.key.description, keys: ["o.Z_PK"],
+        from: "\(Self.name(reference.table)) AS o WHERE \(reference.leadsNowhere)", database)
+    }
+    for mutual in rules.mutuals {
+      let (one, other) = (mutual.one, mutual.other)
+      guard has(one.table, ["Z_PK", one.column]), has(other.table, ["Z_PK", other.column]) else { continue }
+      try find(
+        .oneSidedRelationship, one.table, [one.column], one.key.description, keys: ["o.Z_PK"],
+        from: "\(Self.name(one.table)) AS o WHERE \(mutual.isOneSided)", database)
     }
   }
 
-  private mutating func checkReference(
-    _ column: String, of table: String, to target: String, _ key: PropertyKey, _ database: Database
-  ) throws {
-    guard has(table, ["Z_PK", column]) else { return }
-    try find(
-      .danglingReference, table, [column], key.description, keys: ["o.Z_PK"],
-      from: "\(Self.name(table)) AS o WHERE \(leadsNowhere(column, to: target))", database)
-  }
-
-  /// The inverse of a to-one relationship, where it is one too, must lead back.
-  private mutating func checkInverse(
-    of relationship: Relationship, _ key: PropertyKey, _ column: String, _ table: String, _ target: EntityLayout,
-    _ database: Database, _ layout: StoreLayout
-  ) throws {
-    guard let inverse = relationship.inverseName,
-      case .toOne(let back, _, _) = layout.storage(of: inverse, in: target.name), has(table, ["Z_PK", column]),
-      has(target.tableName, ["Z_PK", back])
-    else { return }
-    try find(
-      .oneSidedRelationship, table, [column], key.description, keys: ["o.Z_PK"],
-      from: "\(Self.name(table)) AS o JOIN \(Self.name(target.tableName)) AS q ON q.Z_PK = o.\(Self.name(column)) "
-        + "WHERE q.\(Self.name(back)) IS NOT o.Z_PK", database)
-  }
-
-  private mutating func checkJoinTables(_ database: Database, _ layout: StoreLayout) throws {
-    for join in layout.joinTables {
-      guard has(join.name, [join.sourceColumn, join.destinationColumn]),
-        let own = layout.entity(named: join.relationship.entityName),
-        let other = layout.entity(named: join.inverse.entityName)
-      else { continue }
-      let pair = [join.sourceColumn, join.destinationColumn]
-      let keys = pair.map { "o.\(Self.name($0))" }
+  private mutating func checkJoinTables(_ database: Database, _ rules: RecordRules) throws {
+    for pairs in rules.pairs {
+      let columns = [pairs.join.sourceColumn, pairs.join.destinationColumn]
+      guard has(pairs.join.name, columns), pairs.tables.allSatisfy({ has($0, ["Z_PK"]) }) else { continue }
       try find(
-        .danglingJoinRow, join.name, pair, join.relationship.description, keys: keys,
-        from: "\(Self.name(join.name)) AS o WHERE \(leadsNowhere(pair[0], to: own.tableName)) "
-          + "OR \(leadsNowhere(pair[1], to: other.tableName)) OR \(keys[0]) IS NULL OR \(keys[1]) IS NULL", database)
+        .danglingJoinRow, pairs.join.name, columns, pairs.join.relationship.description,
+        keys: columns.map { "o.\(Self.name($0))" },
+        from: "\(Self.name(pairs.join.name)) AS o WHERE \(pairs.leadNowhere)", database)
     }
   }
 
-  private mutating func checkConstraints(_ database: Database, _ layout: StoreLayout) throws {
-    for index in layout.indexes {
-      guard case .uniqueness(let entity, let properties) = index.purpose else { continue }
-      let names = index.columns.map(\.name)
-      guard has(index.tableName, ["Z_PK"] + names) else { continue }
-      let list = names.map(Self.name)
-      // NULL is no value that another row could have too.
-      let ranked =
-        "SELECT Z_PK, row_number() OVER (PARTITION BY \(list.joined(separator: ", ")) ORDER BY Z_PK) AS place "
-        + "FROM \(Self.name(index.tableName)) WHERE \(SQLText.all(list.map { "\($0) IS NOT NULL" }))"
+  private mutating func checkConstraints(_ database: Database, _ rules: RecordRules) throws {
+    for constraint in rules.constraints {
+      let (table, columns) = (constraint.index.tableName, constraint.index.columns.map(\.name))
+      guard has(table, ["Z_PK"] + columns) else { continue }
       try find(
-        .duplicate, index.tableName, names, "\(entity).\(properties.joined(separator: "+"))", keys: ["o.Z_PK"],
-        from: "(\(ranked)) AS o WHERE o.place > 1", database)
+        .duplicate, table, columns, "\(constraint.entity).\(constraint.properties.joined(separator: "+"))",
+        keys: ["o.Z_PK"], from: "\(Self.name(table)) AS o WHERE \(constraint.isRepeated)", database)
     }
   }
 
@@ -185,14 +149,6 @@ package struct DataCheck: Sendable {
       Finding(
         kind: kind, table: table, columns: columns, property: property, count: count,
         keys: rows.map { row in row.databaseValues.map { Int64.fromDatabaseValue($0) ?? 0 } }))
-  }
-
-  /// The condition that a column of `o` has a key that no row of a table has; never where that table is missing.
-  private func leadsNowhere(_ column: String, to table: String) -> String {
-    guard has(table, ["Z_PK"]) else { return "0" }
-    let column = "o.\(Self.name(column))"
-    return
-      "(\(column) IS NOT NULL AND NOT EXISTS (SELECT 1 FROM \(Self.name(table)) AS q WHERE q.Z_PK = \(column)))"
   }
 
   private func has(_ table: String, _ names: [String]) -> Bool {

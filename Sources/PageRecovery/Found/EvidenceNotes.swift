@@ -11,6 +11,9 @@ package final class EvidenceNotes {
     case doubtful
   }
 
+  /// How the reason begins why a row was kept apart that no transaction committed.
+  package static let uncommitted = "not committed; "
+
   private static let notesPerRow = 20_000
 
   /// The query of the view `lazaret_pages`, over the notes of an attached database, such as `raw.`.

@@ -28,13 +28,16 @@ extension OutputTable {
     /// The names of the columns as they stand in SQL, in the order of the fields.
     private let columns: [String]
 
+    /// The fields that are the first ones of their columns: a key may have a column more than once.
+    private let ownFields: [Int]
+
     /// A name that stands for the rowid and is no column's; nil where all three are.
     private let rowidName: String?
 
     private let isLive: Bool
 
     init(
-      _ definition: TableDefinition, _ declaration: Declaration, role: Role, number: String, maximumColumns: Int
+      _ definition: TableDefinition, _ declaration: Declaration, role: OutputRole, number: String, maximumColumns: Int
     ) {
       let stored = definition.storedColumns
       let fields = Array(stored.prefix(maximumColumns))
@@ -54,11 +57,14 @@ extension OutputTable {
       let taken = Set(names.map { $0.lowercased() })
       rowidName = ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
       columns = names.map(SQLText.quotedIdentifier)
+      ownFields = fields.indices.filter { fields.firstIndex(of: fields[$0]) == $0 }
       let key = isLive && !definition.isWithoutRowid ? alias : nil
       statement = Self.statement(
-        definition, declaration, table: name, columns: columns, fields: fields, isLive: isLive, alias: key)
+        definition, declaration, table: name, columns: columns, fields: fields, ownFields: ownFields, isLive: isLive,
+        alias: key)
       untyped = Self.statement(
-        definition, declaration, table: name, columns: columns, fields: fields, isLive: isLive, alias: key,
+        definition, declaration, table: name, columns: columns, fields: fields, ownFields: ownFields, isLive: isLive,
+        alias: key,
         hasTypes: false)
     }
 
@@ -67,8 +73,8 @@ extension OutputTable {
     /// The rowid is always the first parameter, bound or not, so that fields have the same numbers everywhere. A record has
     /// NULL where a column is another name for the rowid.
     var insertion: String {
-      var names = columns
-      var values = columns.indices.map { field in
+      var names = ownFields.map { columns[$0] }
+      var values = ownFields.map { field in
         guard field == alias else { return "?\(field + 2)" }
         return isLive ? "?1" : "coalesce(?\(field + 2), ?1)"
       }
@@ -82,7 +88,7 @@ extension OutputTable {
 
     /// The query of a row that is exactly as a record.
     var comparison: String {
-      var conditions = columns.enumerated().filter { $0.offset != alias }.map { "\($0.element) IS ?\($0.offset + 2)" }
+      var conditions = ownFields.filter { $0 != alias }.map { "\(columns[$0]) IS ?\($0 + 2)" }
       if let key { conditions.insert("\(key) = ?1", at: 0) }
       return "SELECT 1 FROM \(SQLText.quotedIdentifier(name)) WHERE \(SQLText.all(conditions))"
     }
@@ -108,11 +114,11 @@ extension OutputTable.Shape {
   /// The statement that makes the table: names quoted, types as declared where they are words, and the key.
   private static func statement(
     _ definition: TableDefinition, _ declaration: OutputTable.Declaration, table: String, columns: [String],
-    fields: [Int], isLive: Bool, alias: Int?, hasTypes: Bool = true
+    fields: [Int], ownFields: [Int], isLive: Bool, alias: Int?, hasTypes: Bool = true
   ) -> String {
     let isDeclared = declaration == .asDeclared
     // A record of a table without rowids has its key first; the table's columns keep the order that they were declared in.
-    let order = isDeclared ? fields.indices.sorted { fields[$0] < fields[$1] } : Array(fields.indices)
+    let order = isDeclared ? ownFields.sorted { fields[$0] < fields[$1] } : ownFields
     // Without a key that is known a table has rowids, which are not seen.
     let isWithoutRowid = isDeclared && isLive && definition.isWithoutRowid && !definition.primaryKey.isEmpty
     var parts = order.map { field in
@@ -124,18 +130,22 @@ extension OutputTable.Shape {
         text += " INTEGER"
       }
       if field == alias { text += " PRIMARY KEY" }
-      if isWithoutRowid, let collation = column.collation,
-        ["nocase", "rtrim", "binary"].contains(collation.lowercased())
-      {
-        text += " COLLATE \(collation)"
-      }
-      return text
+      return isWithoutRowid ? text + collate(column.collation) : text
     }
     if isWithoutRowid {
-      parts.append("PRIMARY KEY (\(definition.primaryKey.map(SQLText.quotedIdentifier).joined(separator: ", ")))")
+      let key = definition.primaryKeyColumns.compactMap { column in
+        column.name.map { SQLText.quotedIdentifier($0) + collate(column.collation) }
+      }
+      parts.append("PRIMARY KEY (\(key.joined(separator: ", ")))")
     }
     return "CREATE TABLE \(SQLText.quotedIdentifier(table)) (\(parts.joined(separator: ", ")))"
       + (isWithoutRowid ? " WITHOUT ROWID" : "")
+  }
+
+  /// The words for a collation that every SQLite has; none for others.
+  private static func collate(_ collation: String?) -> String {
+    guard let collation, ["nocase", "rtrim", "binary"].contains(collation.lowercased()) else { return "" }
+    return " COLLATE \(collation)"
   }
 
   /// A declared type as it may be written: its affinity matters, and nothing of it may become another part of a statement.

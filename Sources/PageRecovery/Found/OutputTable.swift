@@ -8,27 +8,6 @@ internal import StoreFiles
 /// It has the columns of the store's table with their types and its key. Checks, triggers and the virtual columns, which no
 /// record holds, are left out: rows are kept as they were found.
 final class OutputTable {
-  /// What the rows of an output table are.
-  enum Role {
-    /// One version of each row: what the store held.
-    case live
-
-    /// Rows that were deleted.
-    case deleted
-
-    /// Other versions of live rows, and rows that do not fit among them.
-    case other
-
-    /// The name of the output table for a table of the store.
-    func name(_ table: String) -> String {
-      switch self {
-      case .live: table
-      case .deleted: "lazaret_deleted_\(table)"
-      case .other: "lazaret_other_\(table)"
-      }
-    }
-  }
-
   /// How much of a table's declaration the output table has; each has less than the one before.
   enum Declaration: CaseIterable {
     /// Its name, the names and types of its columns, and its key.
@@ -79,7 +58,8 @@ final class OutputTable {
   ///   - direct: the table of the new store that takes all rows it can; nil where all rows come into this one.
   ///   - refusal: what SQLite said of the first declaration that it refused; nil where it accepted the first one.
   static func make(
-    _ definition: TableDefinition, role: Role, number: Int, in database: OutputDatabase, direct: (any NewTable)? = nil,
+    _ definition: TableDefinition, role: OutputRole, number: Int, in database: OutputDatabase,
+    direct: (any NewTable)? = nil,
     refusal: inout String?
   ) throws(SalvageError) -> OutputTable {
     // Names that begin so are the result's own.
@@ -107,7 +87,8 @@ final class OutputTable {
   }
 
   private init(
-    _ definition: TableDefinition, _ declaration: Declaration, role: Role, number: String, in database: OutputDatabase,
+    _ definition: TableDefinition, _ declaration: Declaration, role: OutputRole, number: String,
+    in database: OutputDatabase,
     direct: (any NewTable)?, refusal: inout String?
   ) throws(SalvageError) {
     self.database = database

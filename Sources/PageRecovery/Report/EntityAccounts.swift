@@ -42,17 +42,10 @@ struct EntityAccounts {
 
   /// The notes on rows; not the view of the result, because SQLite lets no function into the views of a schema that is not
   /// trusted.
-  private static let provenance = """
-    SELECT value ->> 0 AS "table", value ->> 2 AS "key", value ->> 5 AS source, value ->> 6 AS certainty,
-      value ->> 7 AS reason, value ->> 8 AS doubt
-    FROM lazaret_evidence, json_each(notes) WHERE kind = 'rows'
-    """
+  private static let provenance = EvidenceNotes.rows(in: "")
 
   /// The notes on pages.
-  private static let pages = """
-    SELECT value ->> 0 AS "table", value ->> 4 AS first_key, value ->> 5 AS last_key, value ->> 9 AS doubt
-    FROM lazaret_evidence, json_each(notes) WHERE kind = 'pages'
-    """
+  private static let pages = EvidenceNotes.pages(in: "")
 
   // MARK: What is lost
 

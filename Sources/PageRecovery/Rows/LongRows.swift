@@ -79,7 +79,7 @@ struct LongRows {
       try keepApart(row, payload, reason, keepsPart: true)
       return false
     case .uncommitted:
-      let reason = "not committed; its long value goes on behind the end of the database"
+      let reason = EvidenceNotes.uncommitted + "its long value goes on behind the end of the database"
       if !pending.keepBroken(row) { try keepApart(row, payload, reason, keepsPart: false) }
       return false
     case .whole(let chain):

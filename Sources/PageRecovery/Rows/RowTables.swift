@@ -103,7 +103,7 @@ final class RowTables {
 
   /// Makes a table with as much of its declaration as SQLite accepts, and notes what it refused.
   private func make(
-    _ tree: Int, _ definition: TableDefinition, _ role: OutputTable.Role, direct: (any NewTable)? = nil
+    _ tree: Int, _ definition: TableDefinition, _ role: OutputRole, direct: (any NewTable)? = nil
   ) throws(SalvageError) -> OutputTable {
     var refusal: String?
     let table = try OutputTable.make(

@@ -32,7 +32,8 @@ struct UncommittedRows {
     }
     guard !rowids.isEmpty || goBehindEnd else { return [] }
     try keepApart(
-      in: pages, of: context.reader, reason: "not committed; on a page that only a transaction without an end wrote")
+      in: pages, of: context.reader,
+      reason: EvidenceNotes.uncommitted + "on a page that only a transaction without an end wrote")
     return [
       "the file is longer than the database: a transaction did not end, and its journal is gone; other rows may have"
         + " values of it too"
@@ -47,11 +48,11 @@ struct UncommittedRows {
     case .log:
       try keepApart(
         in: overlay.uncommitted.keys.sorted(), of: PageReader(showing: .uncommitted, of: context.reader),
-        reason: "not committed; in a frame behind the log's last commit")
+        reason: EvidenceNotes.uncommitted + "in a frame behind the log's last commit")
     case .journal:
       try keepApart(
         in: overlay.images.keys.sorted(), of: PageReader(showing: .main, of: context.reader),
-        reason: "not committed; the rollback journal has what was there before")
+        reason: EvidenceNotes.uncommitted + "the rollback journal has what was there before")
     }
   }
 

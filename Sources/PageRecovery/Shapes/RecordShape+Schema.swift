@@ -40,14 +40,16 @@ extension RecordShape {
   }
 
   /// The shape of the entries of an index: its columns, then the rowid or the rest of the primary key.
-  init(indexOf columns: [String?], on table: TableDefinition, isCoreData: Bool) {
-    fields = columns.map { name in
-      guard let name, let index = table.column(named: name) else { return Field(allowed: .any, usual: .any) }
+  init(indexOf columns: [IndexedColumn], on table: TableDefinition, isCoreData: Bool) {
+    fields = columns.map { column in
+      guard let name = column.name, let index = table.column(named: name) else {
+        return Field(allowed: .any, usual: .any)
+      }
       if index == table.rowidAlias { return Field(allowed: [.integer], usual: [.integer]) }
       return Self.field(table.columns[index], isCoreData: isCoreData, in: table)
     }
     if table.isWithoutRowid {
-      for name in table.primaryKey where !columns.contains(where: { $0.map { isSame($0, name) } ?? false }) {
+      for name in table.keyFields(behind: columns).compactMap(\.name) {
         if let index = table.column(named: name) { fields.append(Self.field(table.columns[index], isStrict: false)) }
       }
     } else {

@@ -158,7 +158,7 @@ struct SchemaRepair {
     for (from, to) in renamedColumns(own, table) {
       guard let place = own.column(named: from) else { continue }
       own.columns[place].name = to
-      own.primaryKey = own.primaryKey.map { isSame($0, from) ? to : $0 }
+      renameKey(&own, from, to)
     }
     let isSameNumber = own.columns.count == table.columns.count
     heal(&own, by: table, rows, hasAutomaticIndex: hasAutomaticIndex)
@@ -199,7 +199,7 @@ struct SchemaRepair {
       guard let near = missing.firstIndex(where: { isNear($0.name, own.columns[index].name) }) else { continue }
       let name = own.columns[index].name
       own.columns[index].name = missing.remove(at: near).name
-      own.primaryKey = own.primaryKey.map { isSame($0, name) ? own.columns[index].name : $0 }
+      renameKey(&own, name, own.columns[index].name)
     }
     for index in own.columns.indices {
       guard let place = table.column(named: own.columns[index].name) else { continue }
@@ -216,12 +216,20 @@ struct SchemaRepair {
       own.rowidAlias = place
       own.columns[place].declaredType = table.columns[alias].declaredType
       own.columns[place].isPrimaryKey = true
-      own.primaryKey = [own.columns[place].name]
+      own.primaryKeyColumns = [SQLiteFormat.IndexedColumn(name: own.columns[place].name)]
     }
     if own.primaryKey.isEmpty, own.uniqueConstraints.isEmpty, hasAutomaticIndex,
       table.primaryKey.allSatisfy({ own.column(named: $0) != nil })
     {
-      own.primaryKey = table.primaryKey
+      own.primaryKeyColumns = table.primaryKeyColumns
+    }
+  }
+
+  /// Gives a column of the key the name that its column was given.
+  private static func renameKey(_ own: inout TableDefinition, _ from: String, _ to: String) {
+    for place in own.primaryKeyColumns.indices where own.primaryKeyColumns[place].name.map({ isSame($0, from) }) == true
+    {
+      own.primaryKeyColumns[place].name = to
     }
   }
 
@@ -311,9 +319,15 @@ extension SchemaRepair {
       if let generation = column.generation { text += " AS (NULL) \(generation.rawValue.uppercased())" }
       return text
     }
-    func list(_ names: [String]) -> String { names.map(SQLText.quotedIdentifier).joined(separator: ", ") }
-    if alias == nil, !table.primaryKey.isEmpty { parts.append("PRIMARY KEY (\(list(table.primaryKey)))") }
-    for constraint in table.uniqueConstraints where !constraint.isEmpty { parts.append("UNIQUE (\(list(constraint)))") }
+    func list(_ columns: [SQLiteFormat.IndexedColumn]) -> String {
+      columns.compactMap { column in
+        column.name.map { name in
+          SQLText.quotedIdentifier(name) + (column.collation.map { " COLLATE \(SQLText.quotedIdentifier($0))" } ?? "")
+        }
+      }.joined(separator: ", ")
+    }
+    if alias == nil, !table.primaryKey.isEmpty { parts.append("PRIMARY KEY (\(list(table.primaryKeyColumns)))") }
+    for constraint in table.uniqueColumns where !constraint.isEmpty { parts.append("UNIQUE (\(list(constraint)))") }
     let options = [table.isWithoutRowid ? "WITHOUT ROWID" : nil, table.isStrict ? "STRICT" : nil].compactMap(\.self)
     return "CREATE TABLE \(SQLText.quotedIdentifier(table.name)) (\(parts.joined(separator: ", ")))"
       + (options.isEmpty ? "" : " " + options.joined(separator: ", "))

@@ -14,7 +14,7 @@ extension TableDefinition {
       }
       numbers[Self.folded(columns[index].name)] = 1
     }
-    primaryKey = primaryKey.filter { column(named: $0) != nil }
+    primaryKeyColumns = primaryKeyColumns.filter { $0.name.flatMap { column(named: $0) } != nil }
   }
 
   /// A name as SQLite compares it: letters of ASCII are of either case.

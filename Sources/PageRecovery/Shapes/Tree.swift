@@ -30,6 +30,9 @@ struct Tree {
   /// For an index, the names of its columns; nil stands for an expression.
   var indexedColumns: [String?] = []
 
+  /// For an index of a table without rowids, the columns of its key that each entry ends with.
+  var keyColumns: [String] = []
+
   /// Whether an index has a condition, and so not every row.
   var isPartialIndex = false
 

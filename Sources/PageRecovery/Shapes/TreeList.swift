@@ -146,11 +146,11 @@ struct TreeList {
       trees.count < Int(PageMap.noOwner) - 1, let table = table(named: entry.tableName),
       let definition = trees[table].definition
     else { return }
-    let columns: [String?]
+    let columns: [SQLiteFormat.IndexedColumn]
     var isPartial = false
     if let sql = entry.sql {
       guard let index = IndexDefinition(sql: sql) else { return }
-      columns = index.columns.map(\.name)
+      columns = index.columns
       isPartial = index.isPartial
     } else {
       columns = Self.automaticColumns(entry.name, definition)
@@ -161,21 +161,19 @@ struct TreeList {
       name: entry.name, kind: .index, root: entry.rootPage,
       shape: RecordShape(indexOf: columns, on: definition, isCoreData: isOwn))
     tree.table = table
-    tree.indexedColumns = columns
+    tree.indexedColumns = columns.map(\.name)
+    tree.keyColumns = definition.isWithoutRowid ? definition.keyFields(behind: columns).compactMap(\.name) : []
     tree.isPartialIndex = isPartial
     tree.isListed = isListed
     trees.append(tree)
   }
 
-  /// The columns of an automatic index, whose name ends with its number among the table's constraints.
-  private static func automaticColumns(_ name: String, _ table: TableDefinition) -> [String?] {
-    var constraints = table.uniqueConstraints
-    if !table.isWithoutRowid, table.rowidAlias == nil, !table.primaryKey.isEmpty {
-      constraints.insert(table.primaryKey, at: 0)
-    }
+  /// The columns of an automatic index, whose name ends with its number.
+  private static func automaticColumns(_ name: String, _ table: TableDefinition) -> [SQLiteFormat.IndexedColumn] {
+    let indexes = table.automaticIndexes
     let number = name.split(separator: "_").last.flatMap { Int($0) } ?? 1
-    guard constraints.indices.contains(number - 1) else { return constraints.first ?? [] }
-    return constraints[number - 1]
+    guard indexes.indices.contains(number - 1) else { return indexes.first ?? [] }
+    return indexes[number - 1]
   }
 
   /// The names and numbers of the entities whose rows a table holds; none where it is no entity's.

@@ -27,6 +27,9 @@ package struct StoreSurvey {
     /// For an index, the names of its columns; nil stands for an expression.
     package let indexedColumns: [String?]
 
+    /// For an index of a table without rowids, the columns of its key that each entry ends with.
+    package let keyColumns: [String]
+
     /// Whether it is only known from a deleted row of the schema.
     package let isDropped: Bool
   }
@@ -92,7 +95,7 @@ package struct StoreSurvey {
     trees = crawl.trees.map {
       TreeFacts(
         name: $0.name, isIndex: $0.kind == .index, definition: $0.definition, table: $0.table,
-        indexedColumns: $0.indexedColumns, isDropped: $0.isDropped)
+        indexedColumns: $0.indexedColumns, keyColumns: $0.keyColumns, isDropped: $0.isDropped)
     }
   }
 

@@ -32,9 +32,11 @@ struct DriftComparison {
     if table("Z_PRIMARYKEY") == nil, let statement = StoreLayout.bookkeepingStatements.first {
       drift.differences.append(.missingBookkeepingTable(name: "Z_PRIMARYKEY", statement: statement))
     }
+    for table in StoreLayout.bookkeepingTables { compareBookkeeping(table) }
     for table in layout.tables {
       guard let found = self.table(table.name) else { continue }
       let columns = columns(of: found)
+      remarkKey(of: found, expected: "Z_PK")
       for column in table.columns {
         guard let other = columns[StoreOutline.key(column.name)] else {
           drift.differences.append(.missingColumn(table: table.name, column: column))
@@ -53,6 +55,43 @@ struct DriftComparison {
       }
       remarkMandatory(found, expected: table.columns)
     }
+  }
+
+  /// Compares a table of the bookkeeping: a column that is missing can be added, a table of another shape is made anew.
+  private mutating func compareBookkeeping(_ table: StoreLayout.BookkeepingTable) {
+    guard let found = self.table(table.name), !found.isVirtual else { return }
+    let columns = columns(of: found)
+    var hasOtherShape = table.key != nil && found.rowidAlias.map(StoreOutline.key) != table.key
+    for (name, type) in table.columns {
+      guard let column = columns[name] else {
+        drift.differences.append(.missingBookkeepingColumn(table: table.name, column: name, type: type))
+        continue
+      }
+      if type == "INTEGER", Self.changesIntegers(column.declaredType) {
+        hasOtherShape = true
+      } else {
+        remarkType(of: column, in: table.name, expected: type)
+      }
+    }
+    if hasOtherShape {
+      drift.differences.append(.otherBookkeepingTable(name: table.name, statement: table.statement))
+    }
+    remarkMandatory(found, expected: [table.key].compactMap(\.self) + table.columns.map(\.name))
+  }
+
+  /// Whether a column of a type makes texts or reals of the integers that it is given
+  /// (https://sqlite.org/datatype3.html#determination_of_column_affinity).
+  private static func changesIntegers(_ type: String) -> Bool {
+    let type = type.uppercased()
+    return !type.contains("INT")
+      && ["CHAR", "CLOB", "TEXT", "REAL", "FLOA", "DOUB"].contains { type.contains($0) }
+  }
+
+  /// Tells that a table has not the primary key of the model: two records may have one key.
+  private mutating func remarkKey(of table: StoreOutline.Table, expected: String) {
+    guard table.rowidAlias.map(StoreOutline.key) != expected, !table.isVirtual, columns(of: table)[expected] != nil
+    else { return }
+    drift.remarks.append(.otherPrimaryKey(table: table.name, expected: expected))
   }
 
   private func columns(of table: StoreOutline.Table) -> [String: StoreOutline.Column] {
@@ -194,6 +233,9 @@ struct DriftComparison {
   /// Compares the entity numbers in rows, as far as they were looked at, with those of the tables' hierarchies.
   mutating func compareRows() {
     for table in layout.tables {
+      if outline.tablesWithoutNumbers.contains(StoreOutline.key(table.name)) {
+        drift.differences.append(.missingNumbersInRows(table: table.name))
+      }
       guard let found = outline.entityNumbers[StoreOutline.key(table.name)],
         let root = layout.entity(named: table.rootEntityName)
       else { continue }

@@ -9,6 +9,8 @@ extension StoreDrift.Difference {
     case .missingJoinTable(let table):
       "join table \(printable(table.name)) of relationship \(printable(table.relationship.description)) is missing"
     case .missingBookkeepingTable(let name, _): "table \(printable(name)) is missing"
+    case .missingBookkeepingColumn(let table, let column, _): "column \(column) of table \(table) is missing"
+    case .otherBookkeepingTable(let name, _): "table \(name) is not declared as the framework does it"
     case .missingColumn(let table, let column):
       "column \(printable(column.name)) of table \(printable(table)) is missing"
     case .missingJoinColumn(let table, let column, _):
@@ -22,7 +24,7 @@ extension StoreDrift.Difference {
     case .missingTrigger(let trigger):
       "trigger \(printable(trigger.name)) of table \(printable(trigger.tableName)) is missing"
     case .missingKeyRow, .otherEntityNumber, .otherParentNumber, .otherEntityName, .lowKeyMaximum,
-      .otherNumbersInRows, .otherModelCached:
+      .otherNumbersInRows, .missingNumbersInRows, .otherModelCached:
       bookkeepingWords
     }
   }
@@ -52,6 +54,7 @@ extension StoreDrift.Difference {
       rows of table \(printable(table)) have entity numbers that are not of its hierarchy: \
       \(numbers.prefix(5).map { "\($0)" }.joined(separator: ", "))\(numbers.count > 5 ? " and more" : "")
       """
+    case .missingNumbersInRows(let table): "rows of table \(printable(table)) have no entity number"
     default: "the model in Z_MODELCACHE is not the one that the metadata names"
     }
   }
@@ -64,6 +67,7 @@ extension StoreDrift.Remark {
     case .mandatoryColumn: "mandatory-column"
     case .otherType: "other-type"
     case .otherObject: "other-object"
+    case .otherPrimaryKey: "other-primary-key"
     }
   }
 
@@ -80,6 +84,8 @@ extension StoreDrift.Remark {
       column \(printable(column)) of table \(printable(table)) is declared as \(printable(found)), not as \
       \(printable(expected))
       """
+    case .otherPrimaryKey(let table, let expected):
+      "table \(printable(table)) has not \(expected) as its primary key, so that two records may have one key"
     case .otherObject(let name, let kind): "\(kind) \(printable(name)) is another than the model's"
     }
   }

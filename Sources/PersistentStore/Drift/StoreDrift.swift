@@ -23,7 +23,9 @@ public struct StoreDrift: Sendable, Hashable {
   public var concernsRecords: Bool {
     differences.contains { difference in
       switch difference {
-      case .missingTable, .missingJoinTable, .missingBookkeepingTable, .missingColumn, .missingJoinColumn: true
+      case .missingTable, .missingJoinTable, .missingBookkeepingTable, .missingColumn, .missingJoinColumn,
+        .missingBookkeepingColumn:
+        true
       default: false
       }
     }
@@ -41,6 +43,12 @@ extension StoreDrift {
 
     /// One of the tables every Core Data store has is not there; the statement creates it.
     case missingBookkeepingTable(name: String, statement: String)
+
+    /// A column of one of those tables, other than its primary key, is not there.
+    case missingBookkeepingColumn(table: String, column: String, type: String)
+
+    /// One of those tables has not its primary key, or a type that changes integers; the statement creates it.
+    case otherBookkeepingTable(name: String, statement: String)
 
     /// A column of an entity's table is not there.
     case missingColumn(table: String, column: ColumnLayout)
@@ -75,6 +83,9 @@ extension StoreDrift {
     /// Rows of a hierarchy's table have numbers of entities that are not of that hierarchy in the model, ascending.
     case otherNumbersInRows(table: String, numbers: [Int64])
 
+    /// Rows of a hierarchy's table have no number of an entity: NULL, or something that is no integer.
+    case missingNumbersInRows(table: String)
+
     /// The model in `Z_MODELCACHE` is not the one that the metadata names.
     case otherModelCached
   }
@@ -87,6 +98,9 @@ extension StoreDrift {
     /// A column is declared with another type than the model's.
     case otherType(table: String, column: String, expected: String, found: String)
 
+    /// A table of an entity has not the primary key of the model, so that two records may have one key.
+    case otherPrimaryKey(table: String, expected: String)
+
     /// Under the name of an expected object there is one that does something else.
     case otherObject(name: String, kind: String)
   }
@@ -98,13 +112,14 @@ extension StoreDrift.Difference {
     switch self {
     case .missingTable, .missingBookkeepingTable: "missing-table"
     case .missingJoinTable: "missing-join-table"
-    case .missingColumn, .missingJoinColumn: "missing-column"
+    case .missingColumn, .missingJoinColumn, .missingBookkeepingColumn: "missing-column"
+    case .otherBookkeepingTable: "other-table"
     case .missingIndex(let index): index.isUnique ? "missing-unique-index" : "missing-index"
     case .missingSpatialIndex: "missing-spatial-index"
     case .missingTrigger: "missing-trigger"
     case .missingKeyRow: "missing-key-row"
     case .otherParentNumber, .otherEntityName: "wrong-key-row"
-    case .otherEntityNumber, .otherNumbersInRows: "other-entity-number"
+    case .otherEntityNumber, .otherNumbersInRows, .missingNumbersInRows: "other-entity-number"
     case .lowKeyMaximum: "low-key-maximum"
     case .otherModelCached: "other-model-cached"
     }
@@ -115,13 +130,14 @@ extension StoreDrift.Difference {
     switch self {
     case .missingTable(let table): table.name
     case .missingJoinTable(let table): table.name
-    case .missingBookkeepingTable(let name, _): name
+    case .missingBookkeepingTable(let name, _), .otherBookkeepingTable(let name, _): name
+    case .missingBookkeepingColumn(let table, let column, _): "\(table).\(column)"
     case .missingColumn(let table, let column): "\(table).\(column.name)"
     case .missingJoinColumn(let table, let column, _): "\(table).\(column)"
     case .missingIndex(let index): index.name
     case .missingSpatialIndex(let index): index.name
     case .missingTrigger(let trigger): trigger.name
-    case .otherNumbersInRows(let table, _): table
+    case .otherNumbersInRows(let table, _), .missingNumbersInRows(let table): table
     case .missingKeyRow, .otherEntityNumber, .otherParentNumber, .otherEntityName, .lowKeyMaximum, .otherModelCached:
       nil
     }
@@ -139,7 +155,10 @@ extension StoreDrift.Difference {
       .otherEntityName(let entity, _), .lowKeyMaximum(let entity, _, _):
       entity.name
     case .missingIndex(let index): index.purpose.entityName
-    case .missingBookkeepingTable, .missingJoinColumn, .otherNumbersInRows, .otherModelCached: nil
+    case .missingBookkeepingTable, .missingBookkeepingColumn, .otherBookkeepingTable, .missingJoinColumn,
+      .otherNumbersInRows, .missingNumbersInRows,
+      .otherModelCached:
+      nil
     }
   }
 
@@ -151,6 +170,8 @@ extension StoreDrift.Difference {
     case .missingTable(let table): table.statement
     case .missingJoinTable(let table): table.statement
     case .missingBookkeepingTable(_, let statement): statement
+    case .missingBookkeepingColumn(let table, let column, let type):
+      "ALTER TABLE \(table) ADD COLUMN \(column) \(type)"
     case .missingColumn(let table, let column):
       column.role == .primaryKey
         ? nil : "ALTER TABLE \(SQLText.identifier(table)) ADD COLUMN \(column.sqlName) \(column.type.rawValue)"
@@ -160,7 +181,7 @@ extension StoreDrift.Difference {
     case .missingSpatialIndex(let index): index.statement
     case .missingTrigger(let trigger): trigger.statement
     case .missingKeyRow, .otherEntityNumber, .otherParentNumber, .otherEntityName, .lowKeyMaximum,
-      .otherNumbersInRows, .otherModelCached:
+      .otherNumbersInRows, .missingNumbersInRows, .otherModelCached, .otherBookkeepingTable:
       nil
     }
   }

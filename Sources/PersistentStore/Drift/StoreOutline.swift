@@ -34,11 +34,15 @@ package struct StoreOutline: Sendable, Hashable {
     /// Whether a module provides it.
     package var isVirtual: Bool
 
+    /// The column that is the rowid by another name, an integer primary key; nil where there is none.
+    package var rowidAlias: String?
+
     /// A table of these facts.
-    package init(name: String, columns: [Column], isVirtual: Bool = false) {
+    package init(name: String, columns: [Column], isVirtual: Bool = false, rowidAlias: String? = nil) {
       self.name = name
       self.columns = columns
       self.isVirtual = isVirtual
+      self.rowidAlias = rowidAlias
     }
   }
 
@@ -124,6 +128,9 @@ package struct StoreOutline: Sendable, Hashable {
 
   /// The entity numbers met in rows of tables, under their upper-cased names, as far as these were looked at.
   package var entityNumbers: [String: Set<Int64>] = [:]
+
+  /// The tables with rows whose entity number is no integer, under their upper-cased names, as far as these were looked at.
+  package var tablesWithoutNumbers: Set<String> = []
 
   /// The model that the store carries.
   package var cachedModel = CachedModel.none

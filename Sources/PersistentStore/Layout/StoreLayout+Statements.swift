@@ -18,6 +18,28 @@ extension StoreLayout {
     "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)",
   ]
 
+  /// The columns of those tables with their declared types, and the one that is the primary key; `Z_MODELCACHE` has none.
+  static let bookkeepingTables: [BookkeepingTable] = zip(
+    bookkeepingStatements,
+    [
+      ("Z_PRIMARYKEY", "Z_ENT", [("Z_NAME", "VARCHAR"), ("Z_SUPER", "INTEGER"), ("Z_MAX", "INTEGER")]),
+      ("Z_METADATA", "Z_VERSION", [("Z_UUID", "VARCHAR(255)"), ("Z_PLIST", "BLOB")]),
+      ("Z_MODELCACHE", nil, [("Z_CONTENT", "BLOB")]),
+    ]
+  ).map { BookkeepingTable(name: $1.0, statement: $0, key: $1.1, columns: $1.2) }
+
+  /// One of the tables that every Core Data store has.
+  struct BookkeepingTable: Sendable {
+    let name: String
+    let statement: String
+
+    /// The column that is the primary key, an integer; nil where there is none.
+    let key: String?
+
+    /// The other columns.
+    let columns: [(name: String, type: String)]
+  }
+
   /// The names of the tables every Core Data store has.
   public static let bookkeepingTableNames = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
 

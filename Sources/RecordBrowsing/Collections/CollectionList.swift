@@ -11,9 +11,11 @@ struct CollectionList {
   /// The names of entities by their numbers.
   private(set) var entityNames: [Int: String] = [:]
 
-  /// - Parameter provenance: what is noted of the rows of each table, in a store of found rows.
-  init(_ database: Database, layout: StoreLayout?, provenance: [String: TableProvenance] = [:]) throws {
+  /// - Parameter hasProvenance: whether it is a store of found rows, in which something is noted of the rows of each table.
+  init(_ database: Database, layout: StoreLayout?, hasProvenance: Bool = false) throws {
     let schema = try SQLSchema(database)
+    let provenance = try hasProvenance ? TableProvenance.all(database, schema) : [:]
+    let apart = Set(provenance.values.flatMap { $0.apart.map(\.name) })
     var taken: Set<String> = []
     if let layout {
       for entity in layout.entities {
@@ -25,10 +27,6 @@ struct CollectionList {
         var collection = Self.collection(entity, table, real, layout, schema)
         collection.provenance = provenance[real.name]
         collection.computedColumns = real.columns.filter(\.isComputed).map(\.name)
-        for index in collection.toMany.indices where collection.toMany[index].destinationSQL == "Z_PK" {
-          let table = provenance.first { SQLText.identifier($0.key) == collection.toMany[index].table }
-          collection.toMany[index].liveSQL = table.flatMap { $0.value.condition(nil, key: "Z_PK") }
-        }
         collections.append(collection)
       }
       collections.sort { $0.name < $1.name }
@@ -39,8 +37,10 @@ struct CollectionList {
     for table in schema.tables.values.sorted(by: { $0.name < $1.name }) where !taken.contains(table.name) {
       // Core Data's own tables hold no records of the user's; what a salvage notes is told in other places.
       let isBookkeeping = layout != nil && StoreLayout.bookkeepingTableNames.contains(table.name.uppercased())
-      let isNote = table.name == "lazaret_evidence" || !provenance.isEmpty && table.name.hasPrefix("lazaret_browsed_")
-      guard !isBookkeeping, !isNote, !table.isVirtual, !table.storedColumns.isEmpty else { continue }
+      let isNote = table.name == "lazaret_evidence" || hasProvenance && table.name.hasPrefix("lazaret_browsed_")
+      guard !isBookkeeping, !isNote, !apart.contains(table.name), !table.isVirtual, !table.storedColumns.isEmpty else {
+        continue
+      }
       guard var plain = Self.collection(table, isWithoutRowid: withoutRowid.contains(table.name)) else { continue }
       plain.provenance = provenance[table.name]
       plain.computedColumns = table.columns.filter(\.isComputed).map(\.name)
@@ -147,13 +147,10 @@ struct CollectionList {
     if isWithoutRowid {
       key = primaryKey.map { SQLText.quotedIdentifier($0.name) }
     } else {
-      let names = Set(table.columns.map { $0.name.lowercased() })
-      guard let rowid = ["rowid", "_rowid_", "oid"].first(where: { !names.contains($0) }) else { return nil }
+      guard let rowid = table.rowidName else { return nil }
       key = [rowid]
     }
-    let alias =
-      !isWithoutRowid && primaryKey.count == 1 && primaryKey[0].declaredType.uppercased() == "INTEGER"
-      ? primaryKey[0].name : nil
+    let alias = isWithoutRowid ? nil : table.rowidAlias
     let columns = table.storedColumns.map { column in
       RecordColumn(
         name: column.name, kind: column.name == alias ? .key : .stored(declaredType: column.declaredType),

@@ -24,9 +24,6 @@ public struct RecordCollection: Sendable, Hashable {
 
     /// The column to sort by, where the relationship has an order, as SQL.
     package var orderSQL: String?
-
-    /// What a row of that table must meet to be a live one, as SQL; nil where all are.
-    package var liveSQL: String?
   }
 
   /// The name of the entity, or of the table.
@@ -45,7 +42,7 @@ public struct RecordCollection: Sendable, Hashable {
   /// run here.
   public var computedColumns: [String] = []
 
-  /// The table, as it stands in SQL.
+  /// The table, as it stands in SQL; in a store of found rows that of the live ones.
   package var tableSQL: String
 
   /// The columns that tell the rows apart, as SQL: the rowid's, or the primary key of a table without one.
@@ -80,14 +77,18 @@ public struct RecordCollection: Sendable, Hashable {
     entityNumbers.map { "Z_ENT BETWEEN \($0.lowerBound) AND \($0.upperBound)" }
   }
 
-  /// Whether a key is that of a live row.
-  func isLive(_ key: DatabaseValue) -> Bool {
-    guard let provenance, case .int64(let number) = key.storage else { return false }
-    return number >= provenance.lowest
+  /// The table of SQL with its rows in some states; nil for all live ones.
+  func source(_ states: Set<RowState>?) -> String {
+    guard let states, let provenance else { return tableSQL }
+    return provenance.source(states) ?? tableSQL
   }
 
-  /// The conditions of being a live record of it.
-  var liveConditions: [String] {
-    [condition, keySQL.first.flatMap { key in provenance.flatMap { $0.condition(nil, key: key) } }].compactMap(\.self)
+  /// The table of SQL with all its rows, those that are no live ones among them.
+  var everyRow: String { source(Set(RowState.allCases)) }
+
+  /// The condition that its rows are in some states, as SQL, which those of ``source(_:)`` meet in any case where it is nil.
+  func condition(_ states: Set<RowState>?) -> String? {
+    guard let states, let provenance, let key = keySQL.first, provenance.source(states) == nil else { return nil }
+    return provenance.condition(states, key: key)
   }
 }

@@ -41,14 +41,7 @@ struct CollectionPair {
   private var isSame: String { match.map { "n.\($0.first) = o.\($0.second)" }.joined(separator: " AND ") }
 
   private static func conditions(_ collection: RecordCollection, _ name: String) -> [String] {
-    var result: [String] = []
-    if let numbers = collection.entityNumbers {
-      result.append("\(name).Z_ENT BETWEEN \(numbers.lowerBound) AND \(numbers.upperBound)")
-    }
-    if let lowest = collection.provenance?.lowest, let key = collection.keySQL.first {
-      result.append("\(name).\(key) >= \(lowest)")
-    }
-    return result
+    collection.entityNumbers.map { ["\(name).Z_ENT BETWEEN \($0.lowerBound) AND \($0.upperBound)"] } ?? []
   }
 
   private func tables(_ difference: RecordDifference) -> (text: String, conditions: [String]) {

@@ -1,18 +1,21 @@
 internal import Foundation
 internal import GRDB
 internal import ManagedObjectModel
+internal import PageRecovery
 internal import PersistentStore
 internal import StoreFiles
 internal import SystemPackage
 
-/// The rows that a salvage found, arranged to be browsed: all rows of a table in one, whatever they are, with notes on each
-/// that is not certain.
+/// The notes of a salvage on the rows that it found, arranged so that those on a single row are found at once.
 ///
-/// Rows that are no live ones get keys below those of all live ones, and the notes tell the key they had. Columns by which
-/// relationships are followed get indexes.
+/// The rows stay where the salvage wrote them. Those that are no live ones get keys below the keys of all live ones of their
+/// table, by which they are looked at together with these; the notes tell the key they had. Columns by which relationships
+/// are followed get indexes.
 struct FoundRows {
   private let database: Database
-  private var number: Int64 = 0
+
+  /// The tables of live rows, by their numbers in the notes.
+  private var live: [(id: Int64, table: SQLTable)] = []
 
   /// Arranges the file that a raw salvage wrote, a private one.
   static func arrange(_ path: FilePath, model: ManagedObjectModel?) throws {
@@ -34,28 +37,14 @@ struct FoundRows {
 
   private mutating func run(_ model: ManagedObjectModel?) throws {
     try makeTables()
-    let names = try String.fetchAll(
-      database,
-      sql: """
-        SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite@_%' ESCAPE '@'
-        AND name NOT LIKE 'lazaret@_%' ESCAPE '@' ORDER BY name
-        """)
-    let known = try Set(
-      String.fetchAll(database, sql: "SELECT lower(name) FROM pragma_table_list WHERE schema = 'main' AND wr = 0"))
-    for name in names where known.contains(name.lowercased()) { try arrange(name) }
+    try listTables()
+    try takeNotes()
     if let model {
       try makeIndexes(model)
       try database.execute(sql: "CREATE TABLE \(TableProvenance.model) (content BLOB)")
       try database.execute(
         sql: "INSERT INTO \(TableProvenance.model) VALUES (?)", arguments: [Data(try model.modelCache())])
     }
-    try database.execute(
-      sql: """
-        CREATE INDEX lazaret_browsed_keys ON \(TableProvenance.rows) (tbl, key);
-        CREATE INDEX lazaret_browsed_firsts ON \(TableProvenance.places) (tbl, first);
-        DROP TABLE temp.row_note; DROP TABLE temp.page_note; DROP VIEW lazaret_pages; DROP VIEW lazaret_provenance;
-        DROP TABLE lazaret_evidence
-        """)
   }
 
   private func makeTables() throws {
@@ -64,98 +53,99 @@ struct FoundRows {
     }
     try database.execute(
       sql: """
-        CREATE TABLE \(TableProvenance.tables) (id INTEGER PRIMARY KEY, name TEXT, lowest INTEGER, noted INTEGER);
+        CREATE TABLE \(TableProvenance.tables) (id INTEGER PRIMARY KEY, name TEXT UNIQUE, role TEXT, live INTEGER,
+          below INTEGER, lowest INTEGER, noted INTEGER);
         CREATE TABLE \(TableProvenance.rows) (tbl INTEGER, k INTEGER, state TEXT, key INTEGER, page INTEGER, cell INTEGER,
           source TEXT, reason TEXT, PRIMARY KEY (tbl, k)) WITHOUT ROWID;
         CREATE TABLE \(TableProvenance.places) (tbl INTEGER, first INTEGER, last INTEGER, page INTEGER, source TEXT,
-          found_by TEXT, certainty TEXT, reason TEXT);
-        CREATE TEMP TABLE row_note AS SELECT lower("table") AS tbl, "row" AS r, "key" AS key, page, cell, source,
-          certainty, reason FROM lazaret_provenance WHERE "row" IS NOT NULL;
-        CREATE INDEX temp.row_note_by_table ON row_note (tbl);
-        CREATE TEMP TABLE page_note AS SELECT lower("table") AS tbl, first_key, last_key, page, source, found_by,
-          certainty, reason FROM lazaret_pages;
-        CREATE INDEX temp.page_note_by_table ON page_note (tbl)
+          found_by TEXT, certainty TEXT, reason TEXT)
         """)
   }
 
-  /// Brings all rows of a table together.
-  private mutating func arrange(_ name: String) throws {
-    let table = SQLText.quotedIdentifier(name)
-    let columns = try columns(name)
-    let taken = Set(columns.map { $0.lowercased() })
-    guard let rowid = ["rowid", "_rowid_", "oid"].first(where: { !taken.contains($0) }) else { return }
-    number += 1
-    let lower = name.lowercased()
-    try database.execute(
-      sql: """
-        INSERT INTO \(TableProvenance.places) SELECT \(number), first_key, last_key, page, source, found_by, certainty,
-          reason FROM temp.page_note WHERE tbl = ? ORDER BY first_key
-        """, arguments: [lower])
-    try database.execute(
-      sql: """
-        INSERT OR REPLACE INTO \(TableProvenance.rows) SELECT \(number), r,
-          CASE certainty WHEN 'doubtful' THEN 'doubtful' ELSE 'probable' END, key, page, cell, source, reason
-        FROM temp.row_note WHERE tbl = ?
-        """, arguments: [lower])
-    try database.execute(
-      sql: """
-        INSERT OR IGNORE INTO \(TableProvenance.rows) SELECT \(number), t.\(rowid),
-          CASE p.certainty WHEN 'doubtful' THEN 'doubtful' ELSE 'probable' END, t.\(rowid), p.page, NULL, p.source, p.reason
-        FROM temp.page_note AS p, \(table) AS t
-        WHERE p.tbl = ? AND p.certainty <> 'certain' AND t.\(rowid) BETWEEN p.first_key AND p.last_key
-        """, arguments: [lower])
-    let lowest = try Int64.fetchOne(database, sql: "SELECT min(\(rowid)) FROM \(table)")
-    var next = min(0, lowest ?? 0)
-    // A store may hold any key; where there is no room below, the rows stay apart.
-    if next > Int64.min / 2 {
-      for (prefix, isDeleted) in [("lazaret_other_", false), ("lazaret_deleted_", true)] {
-        next = try merge(prefix + name, into: table, rowid, columns, below: next, isDeleted: isDeleted)
-      }
+  // MARK: Tables
+
+  /// Numbers the tables of live rows, and those of their other rows.
+  private mutating func listTables() throws {
+    let withRowid = try Set(
+      String.fetchAll(database, sql: "SELECT name FROM pragma_table_list WHERE schema = 'main' AND wr = 0"))
+    let schema = try SQLSchema(database)
+    for table in schema.tables.values.sorted(by: { $0.name < $1.name })
+    where withRowid.contains(table.name) && !table.name.lowercased().hasPrefix("lazaret_") {
+      try list(table, schema)
     }
-    try database.execute(
-      sql: """
-        INSERT INTO \(TableProvenance.tables) SELECT \(number), ?, ?,
-          (SELECT count(*) FROM \(TableProvenance.rows) WHERE tbl = \(number))
-        """, arguments: [name, lowest ?? 1])
   }
 
-  /// Puts rows that are no live ones into their table; returns the lowest key that was given.
-  private func merge(
-    _ source: String, into table: String, _ rowid: String, _ columns: [String], below next: Int64, isDeleted: Bool
-  ) throws -> Int64 {
-    let own = try Set(self.columns(source).map { $0.lowercased() })
-    guard !own.isEmpty else { return next }
-    let alias = try String.fetchOne(
-      database, sql: "SELECT name FROM pragma_table_info(?) WHERE pk = 1 AND upper(type) = 'INTEGER'",
-      arguments: [unquoted(table)])
-    let shared = columns.filter { own.contains($0.lowercased()) && $0 != alias }.map(SQLText.quotedIdentifier)
-    guard !shared.isEmpty else { return next }
-    let from = SQLText.quotedIdentifier(source)
-    guard let rows = try Int64.fetchOne(database, sql: "SELECT max(rowid) FROM \(from)") else { return next }
+  private mutating func list(_ table: SQLTable, _ schema: SQLSchema) throws {
+    guard let rowid = table.rowidName else { return }
+    let lowest = try Int64.fetchOne(
+      database, sql: "SELECT min(\(rowid)) FROM \(SQLText.quotedIdentifier(table.name))")
+    try database.execute(
+      sql: "INSERT INTO \(TableProvenance.tables) (name, role, lowest) VALUES (?, ?, ?)",
+      arguments: [table.name, OutputRole.live.rawValue, lowest ?? 1])
+    let id = database.lastInsertedRowID
+    live.append((id, table))
+    var below = min(0, lowest ?? 0)
+    // A store may hold any key; where there is no room below, or none for the key as a column, the rows stay by themselves.
+    guard below > Int64.min / 2, table.columns.count + 2 <= PageStatement.mostColumns else { return }
+    for role in [OutputRole.other, .deleted] {
+      guard let apart = schema.tables[role.name(table.name)], let apartRowid = apart.rowidName,
+        table.sharesColumns(with: apart),
+        let last = try Int64.fetchOne(
+          database, sql: "SELECT max(\(apartRowid)) FROM \(SQLText.quotedIdentifier(apart.name))")
+      else { continue }
+      try database.execute(
+        sql: "INSERT INTO \(TableProvenance.tables) (name, role, live, below) VALUES (?, ?, ?, ?)",
+        arguments: [apart.name, role.rawValue, id, below])
+      below -= last
+    }
+  }
+
+  // MARK: Notes
+
+  /// Takes the notes of the salvage over, which are not needed in their own form any more.
+  private func takeNotes() throws {
     try database.execute(
       sql: """
-        INSERT OR IGNORE INTO \(table) (\(rowid), \(shared.joined(separator: ", ")))
-        SELECT \(next) - o.rowid, \(shared.map { "o.\($0)" }.joined(separator: ", ")) FROM \(from) AS o
+        INSERT INTO \(TableProvenance.places) SELECT t.id, p.first_key, p.last_key, p.page, p.source, p.found_by,
+          p.certainty, p.reason
+        FROM (\(EvidenceNotes.pages(in: ""))) AS p CROSS JOIN \(TableProvenance.tables) AS t ON t.name = p."table";
+        INSERT OR REPLACE INTO \(TableProvenance.rows) SELECT t.id, coalesce(t.below - r."row", r."row"),
+          CASE
+            WHEN t.role = 'deleted' THEN 'deleted'
+            WHEN t.role = 'other' THEN
+              CASE WHEN r.reason LIKE '\(EvidenceNotes.uncommitted)%' THEN 'uncommitted' ELSE 'version' END
+            WHEN r.certainty = 'doubtful' THEN 'doubtful' ELSE 'probable'
+          END, r."key", r.page, r.cell, r.source, r.reason
+        FROM (\(EvidenceNotes.rows(in: ""))) AS r CROSS JOIN \(TableProvenance.tables) AS t ON t.name = r."table"
+        WHERE r."row" IS NOT NULL;
+        DROP VIEW lazaret_pages; DROP VIEW lazaret_provenance; DROP TABLE lazaret_evidence;
+        CREATE INDEX lazaret_browsed_unsure ON \(TableProvenance.places) (tbl) WHERE certainty <> 'certain'
         """)
-    let state = isDeleted ? "'deleted'" : "CASE WHEN reason LIKE 'not committed%' THEN 'uncommitted' ELSE 'version' END"
+    for (id, table) in live { try takePageNotes(id, table) }
     try database.execute(
       sql: """
-        INSERT OR REPLACE INTO \(TableProvenance.rows)
-        SELECT \(number), \(next) - r, \(state), key, page, cell, source, reason FROM temp.row_note WHERE tbl = ?
-        """, arguments: [source.lowercased()])
-    try database.execute(sql: "DROP TABLE \(from)")
-    return next - rows
+        DROP INDEX lazaret_browsed_unsure;
+        UPDATE \(TableProvenance.tables) SET noted =
+          (SELECT count(*) FROM \(TableProvenance.rows) AS r WHERE r.tbl = \(TableProvenance.tables).id);
+        CREATE INDEX lazaret_browsed_keys ON \(TableProvenance.rows) (tbl, key);
+        CREATE INDEX lazaret_browsed_firsts ON \(TableProvenance.places) (tbl, first)
+        """)
   }
 
-  private func unquoted(_ identifier: String) -> String {
-    String(identifier.dropFirst().dropLast()).replacing("\"\"", with: "\"")
+  /// Gives the rows of pages that are not certain notes of their own, where they have none yet.
+  private func takePageNotes(_ id: Int64, _ table: SQLTable) throws {
+    guard let name = table.rowidName else { return }
+    let rowid = "t.\(name)"
+    try database.execute(
+      sql: """
+        INSERT OR IGNORE INTO \(TableProvenance.rows) SELECT \(id), \(rowid),
+          CASE p.certainty WHEN 'doubtful' THEN 'doubtful' ELSE 'probable' END, \(rowid), p.page, NULL, p.source, p.reason
+        FROM \(TableProvenance.places) AS p CROSS JOIN \(SQLText.quotedIdentifier(table.name)) AS t
+        WHERE p.tbl = \(id) AND p.certainty <> 'certain' AND \(rowid) BETWEEN p.first AND p.last
+        """)
   }
 
-  private func columns(_ name: String) throws -> [String] {
-    try String.fetchAll(database, sql: "SELECT name FROM pragma_table_info(?) ORDER BY cid", arguments: [name])
-  }
-
-  /// Makes indexes of the columns by which relationships are followed, and of the keys that rows had.
+  /// Makes indexes of the columns by which relationships are followed.
   private func makeIndexes(_ model: ManagedObjectModel) throws {
     let layout = try StoreLayout(model)
     var wanted: [(table: String, column: String)] = []
@@ -175,8 +165,8 @@ struct FoundRows {
     }
     var made: Set<String> = []
     for (table, column) in wanted where made.insert("\(table).\(column)".lowercased()).inserted {
-      let there = try columns(table).contains { $0.lowercased() == column.lowercased() }
-      guard there else { continue }
+      let found = try String.fetchAll(database, sql: "SELECT name FROM pragma_table_info(?)", arguments: [table])
+      guard found.contains(where: { $0.lowercased() == column.lowercased() }) else { continue }
       try database.execute(
         sql: "CREATE INDEX \(SQLText.quotedIdentifier("lazaret_browsed_\(made.count)")) "
           + "ON \(SQLText.quotedIdentifier(table)) (\(SQLText.quotedIdentifier(column)))")

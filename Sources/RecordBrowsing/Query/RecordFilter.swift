@@ -59,10 +59,7 @@ public struct RecordFilter: Sendable, Hashable {
     let first = bounds.first.databaseValue
     if column.kind == .key, comparison == .exact, let provenance = collection.provenance {
       // Every version of a record is found by the key that it had.
-      return (
-        "(\(name) = ? OR \(name) IN (SELECT k FROM \(TableProvenance.rows) WHERE tbl = \(provenance.id) AND key = ?))",
-        [first, first]
-      )
+      return ("\(name) IN (SELECT ? UNION ALL \(provenance.keys(storedAs: "?")))", [first, first])
     }
     switch comparison {
     case .exact:

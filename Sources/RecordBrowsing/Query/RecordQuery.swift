@@ -127,18 +127,12 @@ public struct RecordQuery: Sendable, Hashable {
     return result
   }
 
-  /// The conditions as SQL, those of the collection and the search included; empty for none.
-  ///
-  /// - Parameter isBehindKey: whether the records are behind a key anyway, which only live ones are where no states are asked for.
+  /// The conditions as SQL on the rows of the collection in the states that are asked for, those of the collection and the
+  /// search included; empty for none.
   func conditions(
-    in collection: RecordCollection, isBehindKey: Bool = false
+    in collection: RecordCollection
   ) throws(RecordBrowsingError) -> (parts: [String], arguments: [DatabaseValue]) {
-    var parts = collection.condition.map { [$0] } ?? []
-    if let provenance = collection.provenance, let key = collection.keySQL.first, !isBehindKey || states != nil,
-      let condition = provenance.condition(states, key: key)
-    {
-      parts.append(condition)
-    }
+    var parts = [collection.condition, collection.condition(states)].compactMap(\.self)
     var arguments: [DatabaseValue] = []
     for filter in filters {
       let (text, values) = try filter.sql(in: collection)

@@ -183,7 +183,7 @@ package final class StoreSides: Sendable {
 
   private func digest(_ facts: [String]) -> String {
     // Another model, or another way of arranging rows, gives another file.
-    let all = ["2"] + models.flatMap { $0.versions.map(\.checksum) } + facts
+    let all = ["3"] + models.flatMap { $0.versions.map(\.checksum) } + facts
     let sum = SHA256.hash(data: Data(all.joined(separator: "\u{0}").utf8))
     return sum.prefix(16).map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
   }

@@ -58,3 +58,34 @@ extension Database {
     return nil
   }
 }
+
+extension Database {
+  /// The first and the last entry of an index, found by descending along both edges; what is empty or behind damage is left
+  /// out.
+  ///
+  /// Of each entry no more than `payloadLimit` bytes are read.
+  public func indexEnds(root: UInt32, payloadLimit: Int = 512) throws(FormatError) -> [Record] {
+    var ends: [Record] = []
+    for isLast in [false, true] {
+      if let record = try indexEnd(isLast, root: root, payloadLimit: payloadLimit) { ends.append(record) }
+    }
+    return ends
+  }
+
+  private func indexEnd(_ isLast: Bool, root: UInt32, payloadLimit: Int) throws(FormatError) -> Record? {
+    var number = root
+    for _ in 0..<BTreeWalk.maximumDepth {
+      guard let page = try bTreePage(number), !page.kind.isTable else { return nil }
+      guard page.kind.isLeaf else {
+        guard let child = isLast ? page.rightMostChild : page.child(at: 0), child > 1 else { return nil }
+        number = child
+        continue
+      }
+      guard page.cellCount > 0, let cell = page.cell(at: isLast ? page.cellCount - 1 : 0) else { return nil }
+      var walk = BTreeWalk(gatheringFrom: self, root: root)
+      let payload = try walk.payload(of: cell, on: page, limit: payloadLimit)
+      return Record(payload: payload, payloadLength: cell.payloadLength, encoding: encoding)
+    }
+    return nil
+  }
+}

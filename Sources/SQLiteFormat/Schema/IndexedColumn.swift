@@ -9,6 +9,12 @@ public struct IndexedColumn: Sendable, Hashable {
   /// Whether it is in descending order.
   public var isDescending = false
 
+  /// A column in ascending order.
+  public init(name: String? = nil, collation: String? = nil) {
+    self.name = name
+    self.collation = collation
+  }
+
   /// The columns of a list between parentheses.
   static func list(_ tokens: [SQLToken]) -> [IndexedColumn] {
     tokens.splitAtCommas.map { part in

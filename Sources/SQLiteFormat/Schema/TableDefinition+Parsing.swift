@@ -44,12 +44,13 @@ extension TableDefinition {
         _ = reader.takeWord("key")
         column.isPrimaryKey = true
         isDescendingKey = reader.takeWord("desc")
-        primaryKey = [name]
+        primaryKeyColumns = [IndexedColumn(name: name)]
+        primaryKeyPlace = uniqueColumns.count
       } else if token.isWord("not") {
         column.isNotNull = reader.takeWord("null") || column.isNotNull
       } else if token.isWord("unique") {
         column.isUnique = true
-        uniqueConstraints.append([name])
+        uniqueColumns.append([IndexedColumn(name: name)])
       } else if token.isWord("collate") {
         column.collation = reader.next()?.name
       } else if token.isWord("default") {
@@ -82,9 +83,10 @@ extension TableDefinition {
         _ = reader.next()
       } else if token.isWord("primary") {
         _ = reader.takeWord("key")
-        primaryKey = IndexedColumn.list(reader.takeParenthesized() ?? []).compactMap(\.name)
+        primaryKeyColumns = IndexedColumn.list(reader.takeParenthesized() ?? []).filter { $0.name != nil }
+        primaryKeyPlace = uniqueColumns.count
       } else if token.isWord("unique") {
-        uniqueConstraints.append(IndexedColumn.list(reader.takeParenthesized() ?? []).compactMap(\.name))
+        uniqueColumns.append(IndexedColumn.list(reader.takeParenthesized() ?? []).filter { $0.name != nil })
       } else if token.isWord("foreign") {
         _ = reader.takeWord("key")
         referring = IndexedColumn.list(reader.takeParenthesized() ?? []).compactMap(\.name)
@@ -103,10 +105,11 @@ extension TableDefinition {
     for name in primaryKey {
       if let index = column(named: name) { columns[index].isPrimaryKey = true }
     }
-    if !isWithoutRowid, mayBeAlias, primaryKey.count == 1, let index = column(named: primaryKey[0]),
+    if mayBeAlias, primaryKey.count == 1, let index = column(named: primaryKey[0]),
       isSameName(columns[index].declaredType, "integer")
     {
-      rowidAlias = index
+      hasIntegerKey = true
+      if !isWithoutRowid { rowidAlias = index }
     }
   }
 }

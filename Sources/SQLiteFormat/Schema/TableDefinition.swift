@@ -6,11 +6,23 @@ public struct TableDefinition: Sendable, Hashable {
   /// The columns in their declared order.
   public var columns: [ColumnDefinition] = []
 
+  /// The columns of the primary key as it is declared, in its order.
+  public var primaryKeyColumns: [IndexedColumn] = []
+
   /// The names of the primary key's columns, in the key's order.
-  public var primaryKey: [String] = []
+  public var primaryKey: [String] { primaryKeyColumns.compactMap(\.name) }
+
+  /// How many UNIQUE constraints are declared before the primary key.
+  var primaryKeyPlace = 0
+
+  /// Whether the primary key is one column of the type INTEGER, for which SQLite makes no index where it declares it.
+  var hasIntegerKey = false
+
+  /// The columns of the UNIQUE constraints as they are declared, without the primary key.
+  public var uniqueColumns: [[IndexedColumn]] = []
 
   /// The column sets of the UNIQUE constraints, without the primary key.
-  public var uniqueConstraints: [[String]] = []
+  public var uniqueConstraints: [[String]] { uniqueColumns.map { $0.compactMap(\.name) } }
 
   /// Whether the table has no rowids: its rows are in an index b-tree.
   public var isWithoutRowid = false
@@ -34,14 +46,12 @@ public struct TableDefinition: Sendable, Hashable {
 
   /// For each field of a stored record, the place of its column.
   ///
-  /// Virtual generated columns are not stored; tables without rowids store their key first.
+  /// Virtual generated columns are not stored; tables without rowids store their key first, which may have a column more
+  /// than once, by several collations.
   public var storedColumns: [Int] {
     let stored = columns.indices.filter { columns[$0].generation != .virtual }
     guard isWithoutRowid else { return stored }
-    var key: [Int] = []
-    for name in primaryKey {
-      if let index = column(named: name), !key.contains(index) { key.append(index) }
-    }
+    let key = keyFields.compactMap { $0.name.flatMap { column(named: $0) } }
     return key + stored.filter { !key.contains($0) }
   }
 

@@ -89,7 +89,9 @@ struct SetAsideRows {
   /// Takes over what the raw salvage kept apart, and the evidence where there is anything at all.
   mutating func takeOver(_ raw: RawTables) throws {
     for table in raw.all {
-      guard ["lazaret_other_", "lazaret_deleted_", "lazaret_lost_and_found"].contains(where: table.name.hasPrefix),
+      let isApart = ["lazaret_lost_and_found", OutputRole.other.name(""), OutputRole.deleted.name("")]
+        .contains(where: table.name.hasPrefix)
+      guard isApart,
         try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM \(table.sql))") == true
       else { continue }
       isUsed = true

@@ -61,7 +61,7 @@ struct ColumnRules {
   private mutating func orderColumns(_ survey: StoreSurvey) {
     for (place, tree) in survey.trees.enumerated() {
       if let definition = tree.definition, definition.isWithoutRowid {
-        for field in 0..<min(definition.primaryKey.count, rules[place].count) { rules[place][field].isOrdered = true }
+        for field in 0..<min(definition.keyFields.count, rules[place].count) { rules[place][field].isOrdered = true }
       }
       guard tree.isIndex, let table = tree.table, let definition = survey.trees[table].definition else { continue }
       for name in tree.indexedColumns {
@@ -88,7 +88,7 @@ struct ColumnRules {
         labels.append(field.map { names[table][$0] } ?? "rowid")
       }
       if definition.isWithoutRowid {
-        for name in definition.primaryKey where !tree.indexedColumns.contains(where: { $0 == name }) {
+        for name in tree.keyColumns {
           guard let field = Self.field(name, definition) else { continue }
           fields.append(rules[table][field])
           labels.append(names[table][field])
