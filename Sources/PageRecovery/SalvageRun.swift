@@ -132,7 +132,7 @@ package struct SalvageRun {
     }
     return StoreSurvey(
       crawl: crawl, layout: found.expected?.layout, entries: found.definitions.entries,
-      metadata: found.identity.metadata, isDamaged: isDamaged, apart: apart)
+      metadata: found.identity.metadata, modelPage: found.identity.modelPage, isDamaged: isDamaged, apart: apart)
   }
 }
 

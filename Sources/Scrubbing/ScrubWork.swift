@@ -58,8 +58,10 @@ struct ScrubWork {
   ///
   /// - Parameter ranksDates: whether dates are replaced like other numbers; without that it is done where nothing else will do.
   func run(attempt: Int, ranksDates: Bool = false) throws(ScrubbingError) -> StoreScrubber.Result {
+    let columns = try survey.map { survey throws(ScrubbingError) in try ColumnRules(survey, wanted) }
     let pseudonyms = Pseudonyms(
-      key: key, attempt: attempt, encoding: survey?.encoding ?? .utf8, bytes: main.count, ranksDates: ranksDates)
+      key: key, attempt: attempt, encoding: survey?.encoding ?? .utf8, bytes: main.count, ranksDates: ranksDates,
+      columns: columns, isDamaged: survey?.isDamaged ?? false)
     var external = ExternalValues(
       store.path(of: .externalData), to: target.path(of: .externalData), in: fileSystem)
     var report = ScrubReport()
@@ -69,8 +71,7 @@ struct ScrubWork {
     } catch {
       throw ScrubbingError(error)
     }
-    if let survey {
-      let columns = try ColumnRules(survey, wanted)
+    if let survey, let columns {
       let images: PageImages
       let outputs: ScrubbedSet
       do throws(FileError) {
@@ -122,7 +123,7 @@ struct ScrubWork {
     }
     if external.count > 0 {
       report.remarks.append(
-        "\(external.count) values in files of their own were overwritten with noise; their names stayed")
+        "\(external.count) values in files of their own were overwritten with noise")
     }
     report.keeping = wanted.keeping.sorted()
     report.dropping = wanted.dropping.sorted()
@@ -133,7 +134,10 @@ struct ScrubWork {
 
   /// Takes note of every value, and writes nothing.
   func scanner() throws(ScrubbingError) -> ValueScanner {
-    let pseudonyms = Pseudonyms(key: key, attempt: 0, encoding: survey?.encoding ?? .utf8, bytes: main.count)
+    let columns = try survey.map { survey throws(ScrubbingError) in try ColumnRules(survey, wanted) }
+    let pseudonyms = Pseudonyms(
+      key: key, attempt: 0, encoding: survey?.encoding ?? .utf8, bytes: main.count, columns: columns,
+      isDamaged: survey?.isDamaged ?? false)
     var external = ExternalValues(
       store.path(of: .externalData), to: target.path(of: .externalData), in: fileSystem)
     let images: PageImages?
@@ -145,8 +149,7 @@ struct ScrubWork {
     } catch {
       throw ScrubbingError(error)
     }
-    if let survey, let images {
-      let columns = try ColumnRules(survey, wanted)
+    if let survey, let images, let columns {
       try note(survey, images, columns, pseudonyms)
     }
     pseudonyms.finishNotes()
@@ -161,7 +164,7 @@ struct ScrubWork {
     try Self.run(run) {
       ScrubRun(survey, images, columns, Pseudonyms(like: pseudonyms), into: nil) { progress(.notes, 2 * $0, $1) }
     }
-    keepWords(of: survey, pseudonyms)
+    for word in columns.words { pseudonyms.keep(word: word) }
   }
 
   /// Writes all pages.
@@ -192,21 +195,6 @@ struct ScrubWork {
     try run.runRest()
   }
 
-  /// Takes note of the names of the schema and the model, which are not the user's.
-  private func keepWords(of survey: StoreSurvey, _ pseudonyms: Pseudonyms) {
-    for entry in survey.entries { pseudonyms.keep(word: entry.name) }
-    for tree in survey.trees {
-      pseudonyms.keep(word: tree.name)
-      for column in tree.definition?.columns ?? [] { pseudonyms.keep(word: column.name) }
-    }
-    for entity in survey.layout?.entities ?? [] { pseudonyms.keep(word: entity.name) }
-    for table in survey.layout?.tables ?? [] {
-      for column in table.columns {
-        if let property = column.role.property { pseudonyms.keep(word: property.description) }
-      }
-    }
-  }
-
   private func fill(_ report: inout ScrubReport, _ run: ScrubRun, _ columns: ColumnRules, _ pseudonyms: Pseudonyms) {
     let tally = run.tally
     for (tree, facts) in run.survey.trees.enumerated() {
@@ -227,7 +215,9 @@ struct ScrubWork {
     report.keptMatches = tally.keptMatches
     report.chanceMatches = run.chances.values.reduce(0) { $0 + Int64($1.count) }
     report.unwatchedValues = pseudonyms.watched.unwatched
-    report.unorderedValues = pseudonyms.orderedTexts.leftOut + pseudonyms.orderedNumbers.leftOut
+    report.unorderedValues =
+      pseudonyms.orderedTexts.leftOut + pseudonyms.orderedNumbers.leftOut
+      + pseudonyms.domains.leftOut
     report.tightValues = pseudonyms.orderedTexts.unclean + pseudonyms.tightNumbers
     report.changedPlaces = run.changedPlaces
     report.datesShifted = pseudonyms.dates.seconds != 0

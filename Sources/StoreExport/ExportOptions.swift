@@ -21,13 +21,14 @@ public struct ExportOptions: Sendable {
   /// The attributes whose values are overwritten with filling in a scrubbed store.
   public var dropping: Set<String>
 
-  /// Whether a new scrubbing key is used and thrown away, so that no pseudonym is that of another bundle.
-  public var usesFreshKey: Bool
+  /// Whether the scrubbing key of the home is used, so that bundles can be compared with each other; else each has one of its
+  /// own, which is thrown away.
+  public var usesSameKey: Bool
 
   /// A scrubbed store, unless told otherwise.
   public init(
     level: BundleLevel = .scrubbed, app: String? = nil, appVersion: String? = nil, model: AppModel? = nil,
-    keeping: Set<String> = [], dropping: Set<String> = [], usesFreshKey: Bool = false
+    keeping: Set<String> = [], dropping: Set<String> = [], usesSameKey: Bool = false
   ) {
     self.level = level
     self.app = app
@@ -35,6 +36,6 @@ public struct ExportOptions: Sendable {
     self.model = model
     self.keeping = keeping
     self.dropping = dropping
-    self.usesFreshKey = usesFreshKey
+    self.usesSameKey = usesSameKey
   }
 }

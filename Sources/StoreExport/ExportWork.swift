@@ -36,11 +36,17 @@ struct ExportWork: Sendable {
     return "\(stem).sqlite"
   }
 
+  /// The time as the bundle tells it: only the month where dates are replaced, as the newest of a store's are about as old as the
+  /// bundle, and would tell by how much they were shifted.
+  private func now() -> Timestamp {
+    options.level == .scrubbed ? surroundings.now().beginningOfMonth : surroundings.now()
+  }
+
   /// Makes everything ready.
   ///
   /// - Parameter least: the size of a store, in bytes, from which on it is scrubbed while its damage is analysed.
   func prepare(scrubbingBesideFrom least: Int64) throws -> PreparedExport {
-    let date = surroundings.now()
+    let date = now()
     let folder = try ExportFolder(home: home, surroundings: surroundings)
     let evidence: ExportEvidence
     switch source {
@@ -49,26 +55,11 @@ struct ExportWork: Sendable {
     case .quarantined(let stored, _):
       evidence = try ExportEvidence(resting: stored.files, in: fileSystem)
     }
-    var log = OpeningLog(now: surroundings.now)
-    log.add("info", "export", "lazaret \(LibraryVersion.current), SQLite \(SQLiteLibrary.version)")
     let isBeside = options.level == .scrubbed && evidence.bytes >= least
     let scrubbing = isBeside ? try ScrubBeside.begin(self, evidence, in: folder) : nil
     let analysis = try ExportAnalysis.make(
       evidence, of: source, options, home: home, in: folder, surroundings, progress)
-    log.add(analysis.examination)
-    if let failure = analysis.failure { log.add("error", "salvage", failure) }
-    for remark in analysis.report?.remarks ?? [] { log.add("info", "salvage", remark) }
-    for cause in analysis.report?.causes ?? [] {
-      log.add("info", "salvage", "cause \(cause.code.rawValue), \(cause.confidence.rawValue): \(cause.words)")
-    }
-    for remark in evidence.remarks { log.add("info", "export", remark) }
-    try open(evidence, in: folder, &log)
-
-    let reduction = PathReduction(knowing: [
-      source.originalPath, evidence.files.main, home, folder.path, FilePath(NSHomeDirectory()).appending("x"),
-      FilePath(NSTemporaryDirectory()).appending("x"),
-    ])
-    let texts = try ExportTexts(self, evidence, analysis, reduction, date: date, &log)
+    let texts = try texts(of: evidence, analysis, in: folder, date: date)
     let pages = try DamagedPages(analysis.report?.pages, analysis.pages, of: evidence)
     var sizing = ExportSizing(fileSystem: fileSystem)
 
@@ -94,7 +85,10 @@ struct ExportWork: Sendable {
     items += texts.items(options.level)
     let scanner = try scrubbed?.scanner ?? factsScanner(evidence, analysis)
     if let scanner, options.level == .facts || options.level == .scrubbed {
-      try check(items, by: scanner, analysis)
+      try check(items, by: scanner, analysis) { [scrubbed] in
+        let scrubbed = try scrubbed ?? ScrubbedStore(self, evidence, in: folder.path)
+        return try knownTexts(from: scrubbed.files, in: folder, date: date)
+      }
     }
 
     // The sizes of all levels.
@@ -134,6 +128,38 @@ struct ExportWork: Sendable {
       source: source, in: folder, surroundings)
   }
 
+  // MARK: Texts
+
+  /// The texts that are made of a store and of what was found out about it.
+  private func texts(
+    of evidence: ExportEvidence, _ analysis: ExportAnalysis, in folder: ExportFolder, date: Timestamp
+  ) throws -> ExportTexts {
+    var log = OpeningLog(now: now)
+    log.add("info", "export", "lazaret \(LibraryVersion.current), SQLite \(SQLiteLibrary.version)")
+    log.add(analysis.examination)
+    if let failure = analysis.failure { log.add("error", "salvage", failure) }
+    for remark in analysis.report?.remarks ?? [] { log.add("info", "salvage", remark) }
+    for cause in analysis.report?.causes ?? [] {
+      log.add("info", "salvage", "cause \(cause.code.rawValue), \(cause.confidence.rawValue): \(cause.words)")
+    }
+    for remark in evidence.remarks { log.add("info", "export", remark) }
+    try open(evidence, in: folder, &log)
+    let reduction = PathReduction(knowing: [
+      source.originalPath, evidence.files.main, home, folder.path, FilePath(NSHomeDirectory()).appending("x"),
+      FilePath(NSTemporaryDirectory()).appending("x"),
+    ])
+    return try ExportTexts(self, evidence, analysis, reduction, date: date, &log)
+  }
+
+  /// The texts as they come out of a scrubbed copy, in which no value is: what both have was known without the store's values.
+  private func knownTexts(from files: StoreFileSet, in folder: ExportFolder, date: Timestamp) throws -> [BundleItem] {
+    let evidence = try ExportEvidence(resting: files, in: fileSystem)
+    let quiet: ExportProgress = { [progress] _, done, total in progress(.checking, done, total) }
+    let analysis = try ExportAnalysis.make(
+      evidence, of: source, options, home: home, in: folder, surroundings, usesReport: false, quiet)
+    return try texts(of: evidence, analysis, in: folder, date: date).items(options.level)
+  }
+
   // MARK: Opening a copy
 
   private func open(_ evidence: ExportEvidence, in folder: ExportFolder, _ log: inout OpeningLog) throws {
@@ -149,13 +175,38 @@ struct ExportWork: Sendable {
 
   // MARK: The check
 
-  /// Texts that hold nothing of the store's, or only what its developer wrote.
+  /// Texts that hold nothing of the store's, or only what its developer wrote, or names and numbers by their type.
   private static func isOthers(_ name: String) -> Bool {
-    name.hasPrefix("store/") || name.hasPrefix("model/") || ["README.txt", "system.json", "schema.sql"].contains(name)
+    name.hasPrefix("store/") || name.hasPrefix("model/")
+      || ["README.txt", "system.json", "schema.sql", "scrub.json"].contains(name)
   }
 
   /// Looks for values of the store in files that are to hold none.
-  private func check(_ items: [BundleItem], by scanner: ValueScanner, _ analysis: ExportAnalysis) throws {
+  ///
+  /// - Parameter known: makes the same texts of a scrubbed copy, for where a value is also a word of this software's.
+  private func check(
+    _ items: [BundleItem], by scanner: ValueScanner, _ analysis: ExportAnalysis, known: () throws -> [BundleItem]
+  ) throws {
+    var check = ExportCheck(scanner, names: names(in: items, analysis))
+    var suspects: [(name: String, bytes: [UInt8])] = []
+    for (number, item) in items.enumerated() {
+      guard progress(.checking, Int64(number), Int64(items.count)) else { throw StoreExporter.cancelled() }
+      guard !Self.isOthers(item.name), case .bytes(let bytes) = item.content else { continue }
+      if check.leaks(in: bytes, named: item.name) != nil { suspects.append((item.name, bytes)) }
+    }
+    guard !suspects.isEmpty else { return }
+    for item in try known() {
+      if case .bytes(let bytes) = item.content { check.know(bytes, named: item.name) }
+    }
+    for suspect in suspects {
+      if let (count, first) = check.leaks(in: suspect.bytes, named: suspect.name) {
+        throw SupportBundleErrors.notScrubbed(source.originalPath, count: count, in: first.name, at: first.offset)
+      }
+    }
+  }
+
+  /// The names of the schema and of the model, and what is known of the software and of the file.
+  private func names(in items: [BundleItem], _ analysis: ExportAnalysis) -> [String] {
     let versions = SoftwareVersions(analysis.examination, app: options.appVersion ?? source.receipt?.versions.app)
     var names = [
       source.name, options.app ?? "", bundledName, versions.app, versions.library, versions.sqlite,
@@ -168,14 +219,7 @@ struct ExportWork: Sendable {
     for entity in analysis.report?.entities ?? [] { names += [entity.name, entity.table] }
     for owner in analysis.report?.pages.owners ?? [] { names += [owner.name, owner.table] }
     for entity in analysis.examination.entities { names += [entity.name, entity.table] }
-    let check = ExportCheck(scanner, names: names)
-    for (number, item) in items.enumerated() {
-      guard progress(.checking, Int64(number), Int64(items.count)) else { throw StoreExporter.cancelled() }
-      guard !Self.isOthers(item.name), case .bytes(let bytes) = item.content else { continue }
-      if let (count, first) = check.leaks(in: bytes, named: item.name) {
-        throw SupportBundleErrors.notScrubbed(source.originalPath, count: count, in: first.name, at: first.offset)
-      }
-    }
+    return names
   }
 
   /// What looks for the values of a store that can be read; nil where there is nothing to read.

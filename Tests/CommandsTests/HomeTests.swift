@@ -62,7 +62,8 @@ struct HomeTests {
     #expect(try isThere("Stores/migrations.jsonl"))
     let out = try TemporaryFolder()
     let exported = try away(
-      "export", store, "--model", desk.model, "-o", out.appending("Report.tar.gz").string, "--yes")
+      "export", store, "--model", desk.model, "-o", out.appending("Report.tar.gz").string, "--yes",
+      "--same-key")
     #expect(exported.status == 0, "\(exported.errors)")
     #expect(try isThere("Stores/Keys/scrubbing.key"))
     let listed = try away("backup", "list", store, "--json")

@@ -89,6 +89,30 @@ struct MetadataTests {
     #expect(result.scanner.scan(Array("NSStoreType _NSAutoVacuumLevel".utf8), named: "x").isEmpty)
   }
 
+  @Test("Entries are Core Data's own by their whole names, and the store's identifier is another one in both places")
+  func names() throws {
+    let identifier = "6E4C5A52-0F3B-4A6C-9D7A-2B1C5D8E9F00"
+    let list = try PropertyList.dictionary([
+      "NSStoreType": .string("SQLite"), "NSStoreUUID": .string(identifier),
+      "NSCloudKitUserRecordName": .string("Wandergeselle Quokka"), "NSMine": .integer(40_717_253_881),
+    ]).binaryBytes()
+    let (scrubbed, _) = try Self.scene(list).scrubbed()
+    guard case .dictionary(let entries) = try PropertyList(try Self.list(of: scrubbed)),
+      case .string(let other)? = entries["NSStoreUUID"]
+    else {
+      Issue.record("the metadata has no identifier any more")
+      return
+    }
+    #expect(entries["NSStoreType"] == .string("SQLite"))
+    #expect(entries["NSCloudKitUserRecordName"] != .string("Wandergeselle Quokka"))
+    #expect(entries["NSMine"] != .integer(40_717_253_881))
+    #expect(other != identifier && UUID(uuidString: other) != nil)
+    let column = try DatabaseQueue(path: scrubbed.store.string).read {
+      try String.fetchOne($0, sql: "SELECT Z_UUID FROM Z_METADATA")
+    }
+    #expect(column == other)
+  }
+
   @Test("What is no binary property list stays only where nothing of an app's is in it")
   func otherForms() throws {
     func xml(_ entries: String) -> [UInt8] {

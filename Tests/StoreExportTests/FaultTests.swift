@@ -82,7 +82,9 @@ struct FaultTests {
       exporter.scrubsBesideFrom = least
       let folder = scene.out.appending("\(least)")
       try scene.system.makeDirectory(folder)
-      let summary = try exporter.export(ExportOptions(level: .scrubbed), at: folder)
+      var options = ExportOptions(level: .scrubbed)
+      options.usesSameKey = true
+      let summary = try exporter.export(options, at: folder)
       let items = summary.bundle.items.filter { $0.name.hasPrefix("data/store/") || $0.name == "data/scrub.json" }
       sums.append(Dictionary(uniqueKeysWithValues: items.map { ($0.name, $0.sha256) }))
       try scene.expectTidy()

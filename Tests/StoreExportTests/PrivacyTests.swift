@@ -116,6 +116,55 @@ struct PrivacyTests {
     #expect(try !found(planted.needles(), in: all.folder, scene.system).isEmpty)
   }
 
+  @Test func noNumberOfARowIsInAnyTextAtAnyLevel() throws {
+    let scene = try ExportScene()
+    let queue = try DatabaseQueue(path: scene.store.string)
+    try queue.writeWithoutTransaction { database in
+      try database.execute(sql: "CREATE TABLE people (phone INTEGER PRIMARY KEY, name TEXT)")
+      for number in 0..<6 {
+        try database.execute(
+          sql: "INSERT INTO people VALUES (?, 'Anna Smith')", arguments: [4_917_512_345_670 + Int64(number)])
+      }
+    }
+    try queue.close()
+    // Two rows of the only page change places, so that their order is complained of.
+    var bytes = try scene.system.contents(of: scene.store, limit: 1 << 20)
+    let page = bytes.count / 2
+    #expect(bytes[page] == 13)
+    bytes.replaceSubrange(
+      (page + 8)..<(page + 12), with: [bytes[page + 10], bytes[page + 11], bytes[page + 8], bytes[page + 9]])
+    try scene.system.writeAtomically(bytes, to: scene.store, replacing: true)
+    let needles = (0..<6).map { Array("491751234567\($0)".utf8) }
+    for level in BundleLevel.allCases {
+      let (summary, received) = try scene.export(level)
+      let log = String(decoding: try scene.content("log.txt", of: received), as: UTF8.self)
+      #expect(log.contains("Rowid N out of order"), "\(level): \(log)")
+      let hits = try found(needles, in: received.folder, scene.system)
+      #expect(hits.isEmpty, "\(level): \(hits)")
+      try scene.system.unlink(try #require(summary.path.path))
+    }
+  }
+
+  @Test func aScrubbedBundleTellsOnlyTheMonthThatItWasMadeIn() throws {
+    let scene = try ExportScene.plain()
+    for (level, date) in [(BundleLevel.scrubbed, "2026-11-01T00:00:00Z"), (.facts, "2026-11-21T10:11:12Z")] {
+      let (summary, received) = try scene.export(level)
+      #expect(received.date == Timestamp(date))
+      let facts = try scene.json(BundleFacts.name, of: received)
+      #expect((facts["date"] as? String).flatMap { Timestamp($0) } == Timestamp(date))
+      let log = String(decoding: try scene.content("log.txt", of: received), as: UTF8.self)
+      #expect(log.hasPrefix(date), "\(log.prefix(40))")
+      if level == .scrubbed {
+        let day = Array("2026-11-21".utf8)
+        #expect(
+          try found(
+            [Array("2026-11-21T".utf8), day + [0x20]].map { Array($0.prefix(11)) }, in: received.folder, scene.system
+          ).isEmpty)
+      }
+      try scene.system.unlink(try #require(summary.path.path))
+    }
+  }
+
   @Test func noFolderOfTheUsersIsTold() throws {
     let scene = try ExportScene.plain()
     try scene.damage("zero:20")
@@ -130,7 +179,7 @@ struct PrivacyTests {
   @Test func theKeyIsInNoBundle() throws {
     let scene = try ExportScene.plain()
     try scene.damage("zero:20")
-    let (_, received) = try scene.export(.scrubbed)
+    let (_, received) = try scene.export(.scrubbed) { $0.usesSameKey = true }
     let file = scene.home.appending("Keys/scrubbing.key")
     let status = try #require(try scene.system.status(of: file))
     #expect(status.permissions == .ownerReadWrite)
@@ -150,17 +199,20 @@ struct PrivacyTests {
     #expect(try !found(needles, in: scene.home, scene.system).isEmpty)
   }
 
-  @Test func twoScrubbedBundlesOfOneOwnerAgree() throws {
+  @Test func twoScrubbedBundlesAgreeWhereTheSameKeyIsWanted() throws {
     let scene = try ExportScene.plain()
-    let (first, one) = try scene.export(.scrubbed, as: "one")
+    let (first, one) = try scene.export(.scrubbed, { $0.usesSameKey = true }, as: "one")
     try scene.system.unlink(try #require(first.path.path))
-    let (second, two) = try scene.export(.scrubbed, as: "two")
+    let (second, two) = try scene.export(.scrubbed, { $0.usesSameKey = true }, as: "two")
     try scene.system.unlink(try #require(second.path.path))
-    let (_, three) = try scene.export(.scrubbed, { $0.usesFreshKey = true }, as: "three")
+    let (third, three) = try scene.export(.scrubbed, as: "three")
+    try scene.system.unlink(try #require(third.path.path))
+    let (_, four) = try scene.export(.scrubbed, as: "four")
     let original = try scene.system.contents(of: scene.store, limit: 1 << 24)
-    let stores = try [one, two, three].map { try scene.content("store/App.sqlite", of: $0) }
+    let stores = try [one, two, three, four].map { try scene.content("store/App.sqlite", of: $0) }
     #expect(stores[0] == stores[1])
     #expect(stores[0] != stores[2])
+    #expect(stores[2] != stores[3])
     #expect(stores[0] != original)
     #expect(stores.allSatisfy { $0.count == original.count })
   }

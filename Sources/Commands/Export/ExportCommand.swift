@@ -16,9 +16,10 @@ struct ExportCommand: ParsableCommand {
         scrubbed       the facts, and the store with every value replaced
         full           everything, byte for byte
 
-      Pseudonyms follow from Keys/scrubbing.key of the home, which never goes into a bundle: its holder can test \
-      guesses. Before a scrubbed bundle is written all of it is searched for values of the store; where one is found \
-      nothing is written.
+      Pseudonyms follow from a key that is made for each bundle and thrown away. With --same-key it is \
+      Keys/scrubbing.key of the home, so that bundles can be compared; it never goes into a bundle, as it can be used \
+      to test guesses. Before a scrubbed bundle is written all of it is searched for values of the store; where one is \
+      found nothing is written.
 
       Exits with 1 where it was not confirmed. Ctrl-C ends it in good order and leaves nothing.
 
@@ -53,8 +54,8 @@ struct ExportCommand: ParsableCommand {
   @Option(help: ArgumentHelp("Overwrite the values of Entity.attribute with filling.", valueName: "name"))
   var drop: [String] = []
 
-  @Flag(help: "Use a new scrubbing key, and throw it away.")
-  var freshKey = false
+  @Flag(help: "Use the scrubbing key of the home, so that bundles can be compared.")
+  var sameKey = false
 
   @Option(
     help: ArgumentHelp(
@@ -83,8 +84,8 @@ struct ExportCommand: ParsableCommand {
     guard dryRun || output != nil else { throw ValidationError("Say where the bundle goes with -o, or --dry-run.") }
     guard !(dryRun && yes) else { throw ValidationError("--dry-run writes nothing that --yes could be said to.") }
     guard !armor || !encryptTo.isEmpty else { throw ValidationError("--armor needs --encrypt-to.") }
-    guard level == .scrubbed || (keep.isEmpty && drop.isEmpty && !freshKey) else {
-      throw ValidationError("--keep, --drop and --fresh-key belong to --level scrubbed.")
+    guard level == .scrubbed || (keep.isEmpty && drop.isEmpty && !sameKey) else {
+      throw ValidationError("--keep, --drop and --same-key belong to --level scrubbed.")
     }
     if let both = Set(keep).intersection(drop).min() {
       throw ValidationError("\(both) cannot be both kept and dropped.")
@@ -111,8 +112,7 @@ struct ExportCommand: ParsableCommand {
       let options = ExportOptions(
         level: level, app: app, appVersion: appVersion,
         model: try versionOrder.loadAppModel(model.map(\.path), fitting: evidence, json: format.json),
-        keeping: Set(keep),
-        dropping: Set(drop), usesFreshKey: freshKey)
+        keeping: Set(keep), dropping: Set(drop), usesSameKey: sameKey)
       Interruption.listen()
       let line = ProgressLine()
       let progress: ExportProgress = { phase, done, total in

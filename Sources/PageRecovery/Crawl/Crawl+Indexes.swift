@@ -20,6 +20,48 @@ struct IndexedValues {
 }
 
 extension Crawl {
+  /// How many entries of a page are looked for among the rows.
+  private static let entrySample = 16
+
+  /// Whether the rows tell that a page without rowids is of one index and not of another.
+  ///
+  /// Most of its entries are then the values of the one's column in the rows that they name, and fewer those of the other's.
+  /// Likeness tells less, as an index of a column without a type holds anything.
+  func hasEntries(_ page: UInt32, of index: Int, ratherThan other: Int) throws(SalvageError) -> Bool {
+    let own = try agreement(of: page, with: index)
+    guard own.agreeing > 0, own.agreeing * 2 >= own.looked else { return false }
+    return try agreement(of: page, with: other).agreeing < own.agreeing
+  }
+
+  /// How many of some entries of a page an index would have of the rows of its table, and how many were looked at.
+  private func agreement(
+    of page: UInt32, with index: Int
+  ) throws(SalvageError) -> (agreeing: Int, looked: Int) {
+    guard trees[index].kind == .index, let table = trees[index].table, trees[table].hasRowids,
+      let definition = trees[table].definition, let name = trees[index].indexedColumns.first ?? nil,
+      let column = definition.column(named: name), column != definition.rowidAlias,
+      let field = definition.storedColumns.firstIndex(of: column)
+    else { return (0, 0) }
+    let rows = PageRows(reader)
+    let last = trees[index].indexedColumns.count
+    var values: [Int64: Int] = [:]
+    try rows.forEachEntry(on: page, kind: map.look(page) == .indexInterior ? .indexInterior : .indexLeaf) { record in
+      guard values.count < Self.entrySample, let rowid = record.value(at: last)?.integer,
+        let key = IndexedValues.key(record.value(at: 0))
+      else { return }
+      values[rowid] = key
+    }
+    var agreeing = 0
+    // The table comes before its indexes in the schema, and was walked before.
+    for leaf in Set(values.keys.compactMap({ leaf(endingFrom: $0, in: trees[table].leaves) })) {
+      try rows.forEach(on: leaf) { row in
+        guard let value = values[row.rowid] else { return }
+        if IndexedValues.key(row.record.value(at: field)) == value { agreeing += 1 }
+      }
+    }
+    return (agreeing, values.count)
+  }
+
   /// How many entries of an index are remembered at most.
   private static let entryLimit = 1 << 17
 

@@ -224,7 +224,11 @@ extension Crawl {
 
   /// The first leaf of a table whose last rowid is not below one; nil where there is none.
   func leaf(of tree: Int, endingFrom key: Int64) -> UInt32? {
-    let leaves = claimed[tree] ?? []
+    leaf(endingFrom: key, in: claimed[tree] ?? [])
+  }
+
+  /// The first leaf of some, in the order of their keys, that ends with a key or behind it.
+  func leaf(endingFrom key: Int64, in leaves: [UInt32]) -> UInt32? {
     var low = 0
     var high = leaves.count
     while low < high {

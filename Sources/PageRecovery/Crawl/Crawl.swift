@@ -188,6 +188,7 @@ struct Crawl {
     var buffer = reader.makeBuffer()
     guard let best = try choice(for: page, &buffer, where: { _ in true }) else { return true }
     guard best.tree != tree, best.isDecisive else { return true }
+    if !trees[tree].hasRowids, try hasEntries(page, of: tree, ratherThan: best.tree) { return true }
     let start = page == 1 && buffer[0] != 13 && buffer[0] != 10 ? DatabaseHeader.length : 0
     let isOther = PageScore.isFull(buffer.span, start: start, trees[best.tree].shape, geometry: reader.geometry)
     guard let own = try choice(for: page, &buffer, where: { $0 == tree }) else {

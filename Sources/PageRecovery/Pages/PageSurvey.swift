@@ -89,13 +89,16 @@ enum PageSurvey {
   }
 
   /// Whether the numbers of a b-tree page's header are possible.
+  ///
+  /// The root of the schema has an only child and no cell where that child holds more than finds room beside the header.
   static func isPossible(_ bytes: Span<UInt8>, _ kind: PageKind, _ start: Int, _ usableSize: Int) -> Bool {
     guard let count = bytes.uint16(at: start + 3), let content = bytes.uint16(at: start + 5),
       let freeblock = bytes.uint16(at: start + 1)
     else { return false }
     let contentStart = content == 0 ? 65536 : content
+    let isFull = count > 0 || kind.isLeaf || kind.isTable && start == DatabaseHeader.length
     return start + kind.headerLength + 2 * count <= contentStart && contentStart <= usableSize
-      && freeblock <= usableSize - 4 && (count > 0 || kind.isLeaf) && bytes[start + 7] <= 60 + 195
+      && freeblock <= usableSize - 4 && isFull && bytes[start + 7] <= 60 + 195
   }
 
   /// Notes the first and last rowid of a table's page, and how many fields its first record has.

@@ -19,9 +19,11 @@ struct PageRows {
     try forEach(on: page, kind: .tableLeaf, step: step) { rowid, record in body(Row(rowid: rowid, record: record)) }
   }
 
-  /// Calls a function with each entry of a leaf of an index.
-  func forEachEntry(on page: UInt32, _ body: (Record) -> Void) throws(SalvageError) {
-    try forEach(on: page, kind: .indexLeaf, step: 1) { _, record in body(record) }
+  /// Calls a function with each entry of a page of an index.
+  func forEachEntry(
+    on page: UInt32, kind: PageKind = .indexLeaf, _ body: (Record) -> Void
+  ) throws(SalvageError) {
+    try forEach(on: page, kind: kind, step: 1) { _, record in body(record) }
   }
 
   private func forEach(
@@ -36,7 +38,7 @@ struct PageRows {
     // No byte of a sound page belongs to two cells; without this bound a page could keep a reader busy for long.
     var room = reader.usableSize
     for index in stride(from: 0, to: count, by: max(1, step)) {
-      guard let offset = buffer.span.uint16(at: start + 8 + 2 * index),
+      guard let offset = buffer.span.uint16(at: start + kind.headerLength + 2 * index),
         let cell = LeafCell(buffer.span, kind: kind, at: offset, index: index, geometry: reader.geometry),
         room >= cell.end - cell.offset,
         let record = Record(

@@ -10,6 +10,9 @@ struct StoreIdentity {
   /// The model cache that could be read.
   var cachedModel: ManagedObjectModel?
 
+  /// The page that the model cache was read from; nil where none was.
+  var modelPage: UInt32?
+
   /// The version hashes that a recovery kit noted; they count where nothing in the store tells.
   var notedHashes: [String: VersionHash]?
 
@@ -68,7 +71,9 @@ struct StoreIdentity {
           from: cell.overflow, length: cell.length, into: &payload, map: &scratch)
         guard case .whole = outcome else { continue }
       }
+      let hadModel = cachedModel != nil
       consider(payload, encoding: reader.layout.encoding)
+      if cachedModel != nil, !hadModel { modelPage = page }
     }
   }
 

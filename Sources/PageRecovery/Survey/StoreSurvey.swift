@@ -76,19 +76,31 @@ package struct StoreSurvey {
   /// The store's metadata; nil where they are lost.
   package let metadata: StoreMetadata?
 
+  /// The page with the model that the store carries; nil where none could be read.
+  package let modelPage: UInt32?
+
   /// Whether anything is known to be wrong with the pages: then copies and strangers are looked out for.
   package let isDamaged: Bool
 
   private let crawl: Crawl
   private let apart: Set<CellPlace>
 
+  /// The indexes that lead to pages whose rows look more like another's.
+  private let leading: [UInt32: Int]
+
   init(
-    crawl: Crawl, layout: StoreLayout?, entries: [SchemaEntry], metadata: StoreMetadata?, isDamaged: Bool,
-    apart: Set<CellPlace>
+    crawl: Crawl, layout: StoreLayout?, entries: [SchemaEntry], metadata: StoreMetadata?, modelPage: UInt32?,
+    isDamaged: Bool, apart: Set<CellPlace>
   ) {
     self.crawl = crawl
     self.isDamaged = isDamaged
     self.apart = apart
+    self.modelPage = modelPage
+    var leading: [UInt32: Int] = [:]
+    for (tree, facts) in crawl.trees.enumerated() where !facts.hasRowids && !facts.isDropped {
+      for gap in facts.gaps where gap.page > 0 { leading[gap.page] = tree }
+    }
+    self.leading = leading
     self.layout = layout
     self.entries = entries
     self.metadata = metadata
@@ -142,6 +154,23 @@ package struct StoreSurvey {
     }
   }
 
+  /// Whether the root of a tree leads to a page, and to this image of it: the newest committed one.
+  ///
+  /// - Parameters:
+  ///   - part: the file that the image is in.
+  ///   - offset: where in it the image begins.
+  package func isReached(_ page: UInt32, _ part: StoreFileSet.Part, at offset: Int64) -> Bool {
+    guard crawl.map.fate(page) == .tree else { return false }
+    guard let overlay = crawl.reader.overlay, let image = overlay.images[page] else { return part == .main }
+    guard !overlay.isContradicted, !image.isDoubtful, image.offset == offset else { return false }
+    return part == (overlay.source == .log ? .wal : .journal)
+  }
+
+  /// The tree that a page belongs to by its number; nil where that is not known.
+  package func owner(ofPage page: UInt32) -> Int? {
+    crawl.map.owner(page).flatMap { $0 < trees.count ? $0 : nil }
+  }
+
   /// Where in the file the page is that belongs at the place of another one.
   package func place(of page: UInt32) -> UInt32 { crawl.reader.moved.isEmpty ? page : crawl.reader.moved[page] ?? page }
 
@@ -173,7 +202,14 @@ package struct StoreSurvey {
     }
     if page == 1, kind.isTable, start > 0 { return 0 }
     guard kind != .tableInterior else { return nil }
-    return crawl.choice(of: bytes, start: start, hasRowids: kind.isTable) { _ in true }?.tree ?? known
+    // SQLite compares what is on a page with the table of the index that leads there, whatever it looks like.
+    if !kind.isTable, let tree = leading[page],
+      PageScore.score(bytes, start: start, crawl.trees[tree].shape, geometry: crawl.reader.geometry) != nil
+    {
+      return tree
+    }
+    return crawl.choice(of: bytes, start: start, hasRowids: kind.isTable) { $0 != 0 }?.tree
+      ?? crawl.choice(of: bytes, start: start, hasRowids: kind.isTable) { _ in true }?.tree ?? known
   }
 
   /// The rows that are left in the free space of a table's leaf.
@@ -190,15 +226,41 @@ package struct StoreSurvey {
     return deletedRecords.map(Self.remain)
   }
 
-  /// The rows of the table that finds most in a range, and that table.
-  package func remains(_ bytes: Span<UInt8>, in range: Range<Int>) -> (tree: Int, remains: [Remain])? {
+  /// The rows of the table that finds most in a range of a page, and that table.
+  package func remains(
+    _ bytes: Span<UInt8>, in range: Range<Int>, page: UInt32
+  ) -> (tree: Int, remains: [Remain])? {
     var best: (tree: Int, remains: [Remain])?
-    for tree in trees.indices {
-      let found = remains(bytes, in: range, tree: tree)
+    var end = range.upperBound
+    while end > range.lowerBound, bytes[end - 1] == 0 { end -= 1 }
+    // Rows of the schema come last, as those of any table with as many columns look like them.
+    for tree in [owner(ofPage: page)].compactMap(\.self) + Array(trees.indices.dropFirst()) + [0] {
+      let found = carved(bytes, in: range, tree: tree)
       let covered = found.reduce(0) { $0 + $1.range.count }
       if covered > best?.remains.reduce(0, { $0 + $1.range.count }) ?? 0 { best = (tree, found) }
+      // No other table has much more of it: what is left are the pointers of what was a page.
+      if covered * 8 >= (end - range.lowerBound) * 7 { break }
     }
     return best
+  }
+
+  /// The cells of a table that lie side by side in a range, as a salvage carves them, and the rows that are found between them.
+  private func carved(_ bytes: Span<UInt8>, in range: Range<Int>, tree: Int) -> [Remain] {
+    guard tree < crawl.trees.count, crawl.trees[tree].hasRowids else { return [] }
+    let cells = Carving.cells(
+      bytes, in: range, kind: .tableLeaf, shape: crawl.trees[tree].shape, geometry: crawl.reader.geometry, covered: [],
+      encoding: encoding)
+    var found: [Remain] = []
+    var offset = range.lowerBound
+    for cell in cells where cell.offset >= offset {
+      found += remains(bytes, in: offset..<cell.offset, tree: tree)
+      let record = Array(copying: bytes.extracting(cell.payload..<(cell.payload + cell.local)))
+      found.append(
+        Remain(range: cell.offset..<cell.end, payload: cell.payload, record: record, length: cell.length))
+      offset = cell.end
+    }
+    if offset < range.upperBound { found += remains(bytes, in: offset..<range.upperBound, tree: tree) }
+    return found
   }
 
   private func scan(_ tree: Int) -> FreeSpaceScan? {

@@ -25,7 +25,7 @@ extension ScrubRun {
     } else if number != 1, survey.isTrunk(number) {
       let count = FreelistTrunk(bytes, usableSize: usableSize)?.leaves.count ?? 0
       mask.mark(0..<(8 + 4 * count), PageMask.kept)
-      remainsAnywhere(bytes, &page, from: 8 + 4 * count)
+      remainsAnywhere(bytes, &page, of: number, from: 8 + 4 * count)
       if isReplacing { tally.pages.structural += 1 }
     } else {
       var from = 4
@@ -36,7 +36,7 @@ extension ScrubRun {
       } else {
         mask.mark(0..<4, PageMask.kept)
       }
-      if !remainsAnywhere(bytes, &page, from: max(from, 8)) { unknownContent(image, &page, from: from) }
+      if !remainsAnywhere(bytes, &page, of: number, from: max(from, 8)) { unknownContent(image, &page, from: from) }
     }
     try finish(image, &page, present: present, isSure: false)
     output = page
@@ -53,8 +53,9 @@ extension ScrubRun {
 
   /// Deals with the rows that are found on a page by their content alone; false where there are none.
   @discardableResult
-  private func remainsAnywhere(_ bytes: [UInt8], _ page: inout [UInt8], from: Int) -> Bool {
-    guard from < usableSize, let found = survey.remains(bytes.span, in: from..<usableSize) else { return false }
+  private func remainsAnywhere(_ bytes: [UInt8], _ page: inout [UInt8], of number: UInt32, from: Int) -> Bool {
+    guard from < usableSize, let found = survey.remains(bytes.span, in: from..<usableSize, page: number)
+    else { return false }
     // The first bytes may be what is left of a page's header.
     mask.mark(0..<8, PageMask.kept)
     for remain in found.remains { treat(remain, bytes, &page, tree: found.tree) }

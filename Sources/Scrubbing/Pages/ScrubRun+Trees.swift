@@ -11,6 +11,8 @@ extension ScrubRun {
     var length: Int
     var overflow: UInt32
     var end: Int
+    var rowid: Int64
+    var rowidRange: Range<Int>
   }
 
   /// Deals with a page of a tree, whichever it is.
@@ -22,51 +24,68 @@ extension ScrubRun {
     swap(&page, &output)
     page.withReplacedContent(bytes)
     let number = images.page(of: image)
-    let tree = survey.owner(of: bytes.span, page: number, kind: kind, start: start)
+    let tree = reachedTree(image) ?? survey.owner(of: bytes.span, page: number, kind: kind, start: start)
     if start > 0 { mask.mark(0..<start, PageMask.kept) }
+    let standing = standing(of: image, tree: tree)
     let count = markStructure(bytes.span, kind: kind, start: start)
     let pointers = start + kind.headerLength
     var covered: [Range<Int>] = [0..<min(usableSize, pointers + 2 * count)]
     covered.reserveCapacity(count + 1)
-    if kind != .tableInterior {
-      // Structure first, so that no value is written over it where cells overlap.
-      var cells: [Cell] = []
-      cells.reserveCapacity(count)
-      for index in 0..<count {
-        // As SQLite reads it, which takes no more bits than a page has places.
-        guard let offset = bytes.span.uint16(at: pointers + 2 * index).map({ $0 & (pageSize - 1) }),
-          let cell = markCell(bytes.span, at: offset, before: pointers + 2 * count, kind: kind)
-        else { continue }
-        cells.append(cell)
-      }
-      for cell in cells {
-        if try cellContent(image, bytes, &page, cell, tree: tree, kind: kind) {
+    if kind == .tableInterior {
+      covered += innerCells(bytes, &page, at: pointers, count: count, tree: tree, standing)
+    } else {
+      for cell in cells(bytes.span, at: pointers, count: count, kind: kind) {
+        if kind == .tableLeaf {
+          rowid(cell.rowid, cell.rowidRange, &page, tree: tree, standing)
+          if standing == .reached, !isReplacing, let tree { pseudonyms.domains.noteRow(rules.rowids[tree].domain) }
+        }
+        if try cellContent(image, bytes, &page, cell, tree: tree, kind: kind, standing) {
           covered.append(cell.start..<cell.end)
         }
       }
-      if kind == .tableLeaf {
-        covered.sort { $0.lowerBound < $1.lowerBound }
-        remains(bytes, &page, covered, tree: tree, start: start)
-      }
-    } else {
-      for index in 0..<count {
-        guard let offset = bytes.span.uint16(at: pointers + 2 * index).map({ $0 & (pageSize - 1) }), offset >= pointers,
-          offset + 4 < usableSize
-        else { continue }
-        var end = offset + 4
-        guard Varint.read(bytes.span, at: &end, before: usableSize) != nil else { continue }
-        mask.mark(offset..<end, PageMask.kept)
-        covered.append(offset..<end)
-      }
+    }
+    if kind.isTable {
       // What was a leaf when the table was small has rows of that time left, and page 1 those of the schema.
       covered.sort { $0.lowerBound < $1.lowerBound }
-      remains(bytes, &page, covered, tree: tree, start: start)
+      remains(bytes, &page, covered, tree: tree, start: start, standing)
     }
     if isReplacing { tally.pages.rewritten += 1 }
     var isSure = tree != nil
     if case .main(let number) = image { isSure = survey.standing(of: number) == .live }
     try finish(image, &page, present: present, isSure: isSure)
     output = page
+  }
+
+  /// Marks the structure of all cells before any value is written, so that none is written over it where cells overlap.
+  private func cells(_ bytes: Span<UInt8>, at pointers: Int, count: Int, kind: PageKind) -> [Cell] {
+    var cells: [Cell] = []
+    cells.reserveCapacity(count)
+    for index in 0..<count {
+      // As SQLite reads it, which takes no more bits than a page has places.
+      guard let offset = bytes.uint16(at: pointers + 2 * index).map({ $0 & (pageSize - 1) }),
+        let cell = markCell(bytes, at: offset, before: pointers + 2 * count, kind: kind)
+      else { continue }
+      cells.append(cell)
+    }
+    return cells
+  }
+
+  /// Deals with the cells of a table's inner page, which have the numbers of rows; gives their places.
+  private func innerCells(
+    _ bytes: [UInt8], _ page: inout [UInt8], at pointers: Int, count: Int, tree: Int?, _ standing: RowStanding
+  ) -> [Range<Int>] {
+    var places: [Range<Int>] = []
+    for index in 0..<count {
+      guard let offset = bytes.span.uint16(at: pointers + 2 * index).map({ $0 & (pageSize - 1) }), offset >= pointers,
+        offset + 4 < usableSize
+      else { continue }
+      var end = offset + 4
+      guard let key = Varint.read(bytes.span, at: &end, before: usableSize) else { continue }
+      mask.mark(offset..<end, PageMask.kept)
+      rowid(key, (offset + 4)..<end, &page, tree: tree, standing)
+      places.append(offset..<end)
+    }
+    return places
   }
 
   /// Marks the header, the pointers and the chain of free blocks; returns how many cells there can be.
@@ -109,7 +128,13 @@ extension ScrubRun {
     var offset = start
     if !kind.isLeaf { offset += 4 }
     guard let size = Varint.read(bytes, at: &offset, before: usableSize) else { return nil }
-    if kind.isTable, Varint.read(bytes, at: &offset, before: usableSize) == nil { return nil }
+    var rowid: Int64 = 0
+    let rowidStart = offset
+    if kind.isTable {
+      guard let number = Varint.read(bytes, at: &offset, before: usableSize) else { return nil }
+      rowid = number
+    }
+    let rowidRange = rowidStart..<offset
     mask.mark(start..<offset, PageMask.kept)
     guard size > 0, size <= Int64(SQLiteFormat.Cell.maximumPayloadLength) else { return nil }
     let length = Int(size)
@@ -124,12 +149,14 @@ extension ScrubRun {
       end += 4
     }
     return Cell(
-      start: start, payload: offset, local: local, length: length, overflow: overflow, end: max(end, start + 4))
+      start: start, payload: offset, local: local, length: length, overflow: overflow, end: max(end, start + 4),
+      rowid: rowid, rowidRange: rowidRange)
   }
 
   /// Deals with the record of a cell; false where it is none.
   private func cellContent(
-    _ image: PageImage, _ bytes: [UInt8], _ page: inout [UInt8], _ cell: Cell, tree: Int?, kind: PageKind
+    _ image: PageImage, _ bytes: [UInt8], _ page: inout [UInt8], _ cell: Cell, tree: Int?, kind: PageKind,
+    _ standing: RowStanding
   ) throws(FileError) -> Bool {
     let localEnd = cell.payload + cell.local
     guard fields.read(bytes.span, at: cell.payload, before: localEnd, length: cell.length) else { return false }
@@ -149,7 +176,8 @@ extension ScrubRun {
     // Fields are counted from the beginning of the record from here on.
     _ = fields.read(payload.span, at: 0, before: payload.count, length: cell.length)
     let end = min(payload.count, cell.length)
-    treatFields(before: end, tree: rowTree(tree))
+    let rowTree = rowTree(tree, standing)
+    treatFields(before: end, tree: rowTree, rowTree == 0 ? .reached : standing)
     if isReplacing { copyValues(to: &page, 0..<cell.local, at: cell.payload) }
     mask.mark(from: payloadMask, 0..<cell.local, at: cell.payload)
     guard isReplacing else {
@@ -160,42 +188,23 @@ extension ScrubRun {
     return true
   }
 
-  /// The tree whose rules hold for the record in `payload`: rows of the schema tell themselves, and nothing else stays on
-  /// the schema's pages.
-  private func rowTree(_ tree: Int?) -> Int? {
-    guard fields.codes.count == 5, let kind = text(0, limit: 8), ["table", "index", "view", "trigger"].contains(kind)
-    else { return tree == 0 ? nil : tree }
-    if fields.codes[4] == 0 { return kind == "index" ? 0 : tree == 0 ? nil : tree }
-    guard let sql = text(4, limit: 8), sql.uppercased().hasPrefix("CREATE") else { return tree == 0 ? nil : tree }
-    return 0
-  }
-
-  /// The first characters of a field that is text.
-  private func text(_ field: Int, limit: Int) -> String? {
-    guard fields.codes[field] >= 13, fields.codes[field] & 1 == 1,
-      let range = fields.range(field, before: payload.count)
-    else { return nil }
-    let end = min(range.upperBound, range.lowerBound + limit * (encoding == .utf8 ? 1 : 2))
-    var text: [UInt8] = []
-    let content = payload
-    TextCoding.appendUTF8(content.span, range.lowerBound..<end, encoding, to: &text)
-    return String(decoding: text, as: UTF8.self)
-  }
-
   /// Notes or replaces the fields of the record in `payload`, and says in its mask what becomes of each byte.
-  func treatFields(before end: Int, tree: Int?) {
+  func treatFields(before end: Int, tree: Int?, _ standing: RowStanding) {
     // Taken out of the object, which would be asked for leave at every field.
     var (content, mask) = (payload, payloadMask)
     (payload, payloadMask) = ([], PageMask(count: 0))
     defer { (payload, payloadMask) = (content, mask) }
     let (pseudonyms, fields, isReplacing) = (pseudonyms, fields, isReplacing)
+    let sequence = tree != nil && tree == rules.sequence ? sequenceRule(content) : nil
     mask.clear(count: content.count)
     mask.mark(0..<min(fields.headerEnd, content.count), PageMask.kept)
     for field in fields.codes.indices {
       let code = fields.codes[field]
       let rule: FieldRule
-      if let tree, field < rules.rules[tree].count {
-        rule = rules.rules[tree][field]
+      if let sequence, field == 1 {
+        rule = sequence
+      } else if let tree, field < rules.rules[tree].count {
+        rule = rules.rules[tree][field].rule(for: standing)
       } else {
         rule = FieldRule()
       }
@@ -236,17 +245,18 @@ extension ScrubRun {
 
   /// Deals with rows that no pointer leads to: deleted ones, and those of a page whose pointers are lost.
   private func remains(
-    _ bytes: [UInt8], _ page: inout [UInt8], _ covered: [Range<Int>], tree: Int?, start: Int
+    _ bytes: [UInt8], _ page: inout [UInt8], _ covered: [Range<Int>], tree: Int?, start: Int,
+    _ standing: RowStanding
   ) {
     var taken = covered
     let gaps = Self.gaps(bytes.span, between: covered, before: usableSize)
     guard !gaps.isEmpty,
-      let tree = tree ?? survey.remains(bytes.span, in: min(start + 8, usableSize)..<usableSize)?.tree
+      let tree = tree ?? survey.remains(bytes.span, in: min(start + 8, usableSize)..<usableSize, page: 0)?.tree
     else { return }
     func take(_ remain: StoreSurvey.Remain) {
       // It may reach into what overwrote it; then only the unclaimed bytes are its.
       guard !taken.contains(where: { $0.contains(remain.range.lowerBound) }) else { return }
-      treat(remain, bytes, &page, tree: tree)
+      treat(remain, bytes, &page, tree: tree, isOfSchema: standing != .left)
       taken.append(remain.range)
     }
     for remain in survey.remains(bytes.span, start: start, tree: tree) { take(remain) }
@@ -275,16 +285,21 @@ extension ScrubRun {
   }
 
   /// Deals with a row that was found without a pointer to it.
-  func treat(_ remain: StoreSurvey.Remain, _ bytes: [UInt8], _ page: inout [UInt8], tree: Int) {
+  ///
+  /// - Parameter isOfSchema: whether it is on a page of the schema.
+  func treat(
+    _ remain: StoreSurvey.Remain, _ bytes: [UInt8], _ page: inout [UInt8], tree: Int, isOfSchema: Bool = false
+  ) {
     payload.removeAll(keepingCapacity: true)
     payload.append(contentsOf: remain.record)
     guard fields.read(payload.span, at: 0, before: payload.count, length: remain.length) else { return }
-    let tree = rowTree(tree)
+    remainingRowid(remain, &page, tree: tree)
+    let tree = rowTree(tree, isOfSchema && tree == 0 ? .numbered : .left)
     let before = mask
-    treatFields(before: payload.count, tree: tree)
+    treatFields(before: payload.count, tree: tree, tree == 0 ? .reached : .left)
     mask.mark(from: payloadMask, 0..<payload.count, at: remain.payload)
     let end = remain.payload + payload.count
-    mask.mark(remain.range.lowerBound..<max(remain.range.lowerBound, remain.payload), PageMask.kept)
+    mask.mark(remainingStructure(remain, bytes.span), PageMask.kept)
     mask.mark(end..<max(end, remain.range.upperBound), PageMask.kept)
     guard isReplacing else { return }
     let low = max(remain.payload + fields.headerEnd, remain.range.lowerBound)

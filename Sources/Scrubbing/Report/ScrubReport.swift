@@ -12,7 +12,7 @@ public struct ScrubReport: Sendable, Hashable, Codable {
     /// Dates that were shifted.
     public var shifted: Int64 = 0
 
-    /// Values that stayed: keys, numbers of up to six digits, exempted columns, references to files.
+    /// Values that stayed: keys and flags of up to six digits, columns of few different numbers, bookkeeping, exempted columns.
     public var kept: Int64 = 0
 
     /// Values that were overwritten with filling.
@@ -163,10 +163,10 @@ public struct ScrubReport: Sendable, Hashable, Codable {
   /// Single places that were changed because an original value happened to be in one pseudonym or across two.
   public var changedPlaces: Int64 = 0
 
-  /// Whether all dates were shifted by the same time.
+  /// Whether all dates were shifted, by one time and a jitter.
   public var datesShifted = false
 
-  /// Whether that time is no whole number of days, because every such number makes one date of another.
+  /// Whether that time is no whole number of days.
   public var dateShiftHasSeconds = false
 
   /// Whether no time was found by which all dates could be shifted, so that they were replaced like other numbers, in their

@@ -7,10 +7,22 @@ internal import StoreFiles
 /// What happens to each field of each table's and index's records, in the order in which they are stored.
 struct ColumnRules {
   /// For each tree of the survey, the rules of its fields.
-  private(set) var rules: [[FieldRule]] = []
+  var rules: [[FieldRule]] = []
 
   /// For each tree, the names of its fields as the report gives them: attributes where there is a model, else columns.
   private(set) var names: [[String]] = []
+
+  /// For each tree, what happens to the numbers of its rows.
+  var rowids: [FieldRule] = []
+
+  /// The groups of columns that share the pseudonyms of their integers.
+  var domains: [NumberDomains.Domain] = []
+
+  /// The place of `sqlite_sequence`; nil where there is none.
+  private(set) var sequence: Int?
+
+  /// The names of the schema and of the model, which are not the user's.
+  private(set) var words: [String] = []
 
   /// Indexes of which something is to be said: those of expressions, and those with a condition.
   private(set) var remarks: [String] = []
@@ -50,18 +62,37 @@ struct ColumnRules {
       rules.append(fields)
       names.append(labels)
     }
-    guard let unknown = wanted.keeping.union(wanted.dropping).subtracting(used).min() else {
-      orderColumns(survey)
-      return
+    if let unknown = wanted.keeping.union(wanted.dropping).subtracting(used).min() {
+      throw Self.unknown(unknown)
     }
-    throw ScrubbingError(.unknownColumn, detail: "there is no attribute \"\(printable(unknown))\"")
+    words = Self.words(of: survey)
+    sequence = survey.trees.firstIndex { !$0.isIndex && $0.name.lowercased() == "sqlite_sequence" }
+    groupColumns(survey, wanted)
+    orderColumns(survey)
+  }
+
+  private static func unknown(_ unknown: String) -> ScrubbingError {
+    ScrubbingError(.unknownColumn, detail: "there is no attribute \"\(printable(unknown))\"")
+  }
+
+  private static func words(of survey: StoreSurvey) -> [String] {
+    var words = survey.entries.filter(\.isTelling).map(\.name)
+    for tree in survey.trees {
+      words.append(tree.name)
+      words += tree.definition?.columns.map(\.name) ?? []
+    }
+    words += survey.layout?.entities.map(\.name) ?? []
+    for table in survey.layout?.tables ?? [] {
+      words += table.columns.compactMap { $0.role.property?.description }
+    }
+    return words + Array((survey.metadata?.versionHashes ?? [:]).keys)
   }
 
   /// Marks the columns that indexes have, and makes the rules of the indexes' own fields.
   private mutating func orderColumns(_ survey: StoreSurvey) {
     for (place, tree) in survey.trees.enumerated() {
       if let definition = tree.definition, definition.isWithoutRowid {
-        for field in 0..<min(definition.keyFields.count, rules[place].count) { rules[place][field].isOrdered = true }
+        for field in 0..<min(definition.keyFields.count, rules[place].count) { order(place, field) }
       }
       guard tree.isIndex, let table = tree.table, let definition = survey.trees[table].definition else { continue }
       for name in tree.indexedColumns {
@@ -69,7 +100,7 @@ struct ColumnRules {
           remarks.append("the index \"\(printable(tree.name))\" is of an expression, whose order is not kept")
           continue
         }
-        if let field = Self.field(name, definition) { rules[table][field].isOrdered = true }
+        if let field = Self.field(name, definition) { order(table, field) }
       }
     }
     for entry in survey.entries where entry.indexDefinition?.isPartial == true {
@@ -84,17 +115,17 @@ struct ColumnRules {
       var labels: [String] = []
       for name in tree.indexedColumns {
         let field = name.flatMap { Self.field($0, definition) }
-        fields.append(field.map { rules[table][$0] } ?? FieldRule(kind: name == nil ? .replace : .key))
+        fields.append(field.map { copy(of: rules[table][$0]) } ?? (name == nil ? FieldRule() : copy(of: rowids[table])))
         labels.append(field.map { names[table][$0] } ?? "rowid")
       }
       if definition.isWithoutRowid {
         for name in tree.keyColumns {
           guard let field = Self.field(name, definition) else { continue }
-          fields.append(rules[table][field])
+          fields.append(copy(of: rules[table][field]))
           labels.append(names[table][field])
         }
       } else {
-        fields.append(FieldRule(kind: .key))
+        fields.append(copy(of: rowids[table]))
         labels.append("rowid")
       }
       rules[place] = fields
@@ -102,10 +133,22 @@ struct ColumnRules {
     }
   }
 
+  private func copy(of rule: FieldRule) -> FieldRule {
+    var rule = rule
+    rule.isCopy = true
+    return rule
+  }
+
   /// The field of a record that holds a column; nil for the alias of the rowid, which records do not hold.
   private static func field(_ name: String, _ definition: TableDefinition) -> Int? {
     guard let column = definition.column(named: name), column != definition.rowidAlias else { return nil }
     return definition.storedColumns.firstIndex(of: column)
+  }
+
+  private mutating func order(_ tree: Int, _ field: Int) {
+    rules[tree][field].isOrdered = true
+    let domain = rules[tree][field].domain
+    if domain >= 0 { domains[domain].isOrdered = true }
   }
 
   /// The attribute that a column holds, as `Entity.attribute`.
@@ -127,9 +170,9 @@ struct ColumnRules {
     let name = column.name.uppercased()
     let isInteger = column.affinity == .integer
     switch table {
-    case "Z_PRIMARYKEY", "Z_MODELCACHE", "SQLITE_SEQUENCE", "SQLITE_STAT1": return .keep
-    case "Z_METADATA": return name == "Z_PLIST" ? .metadata : .keep
-    case "SQLITE_STAT4", "SQLITE_STAT3": return name == "SAMPLE" ? .replace : .keep
+    case "Z_PRIMARYKEY", "Z_MODELCACHE", "SQLITE_SEQUENCE", "SQLITE_STAT1": return .own
+    case "Z_METADATA": return name == "Z_PLIST" ? .metadata : name == "Z_UUID" ? .replace : .own
+    case "SQLITE_STAT4", "SQLITE_STAT3": return name == "SAMPLE" ? .replace : .own
     case "ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING":
       return isInteger ? .key : column.declaredType.uppercased() == "TIMESTAMP" ? .date : .replace
     default: break
@@ -141,7 +184,6 @@ struct ColumnRules {
       }
     }
     if isInteger, table.hasPrefix("Z_") || table.hasPrefix("ANSCK") { return .key }
-    if column.referencedTable != nil { return .key }
     if definition.column(named: "Z_ENT") != nil, isInteger {
       // Without a model: what Core Data names itself.
       let second = name.dropFirst().first

@@ -2,7 +2,7 @@ internal import SQLiteFormat
 
 /// What a blob is by its first bytes, and which of them tell nothing of its content.
 enum BlobForm {
-  /// How many bytes at the beginning stay: a signature, Core Data's mark for values in files, or all of a reference to one.
+  /// How many bytes at the beginning stay: a signature, Core Data's mark for values in files.
   static func keptPrefix(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int {
     let start = range.lowerBound
     guard range.count >= 8 else { return 0 }
@@ -11,7 +11,6 @@ enum BlobForm {
     case 0xff: return has([0xff, 0xd8, 0xff], bytes, start) ? 3 : 0
     case 0x62: return has([0x62, 0x70, 0x6c, 0x69, 0x73, 0x74, 0x30, 0x30], bytes, start) ? 8 : 0
     case 1: return 1
-    case 2: return isReference(bytes, range) ? range.count : 0
     default: return 0
     }
   }

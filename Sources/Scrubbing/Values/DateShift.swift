@@ -1,5 +1,8 @@
-/// The one time by which all dates of a store are shifted: a secret number of whole days, found so that every date still fits
-/// where it is and none falls on another.
+/// How the dates of a store are shifted: by a secret number of days, found so that every date still fits where it is and none
+/// falls on another, and by a secret jitter that grows from week to week, so that one date that is known does not tell the others.
+///
+/// The jitter is of whole seconds and never shrinks: all dates keep their order, whether they are stored as integers or as
+/// reals. Fractions of a second become others, in their order too.
 ///
 /// Dates within 97 days of 2001-01-01 are stored in fewer bytes than others and are replaced like other numbers; where there
 /// are any, later dates are shifted one way and earlier ones the other, so that the order of all is kept.
@@ -21,11 +24,26 @@ struct DateShift: Sendable {
   /// Whether there are dates that are to be shifted.
   private(set) var hasDates = false
 
-  /// Whether no whole number of days would do, so that some seconds were added.
+  /// Whether the shift is no whole number of days.
   private(set) var hasSeconds = false
 
   /// Whether dates are left as they are because none of any kind would do.
   var isImpossible: Bool { hasDates && seconds == 0 }
+
+  /// Where weeks begin, in seconds, and by how much the jitter has grown at the beginning of each.
+  private var firstWeek = 0.0
+  private var growth: [Double] = []
+
+  /// Where in a second the fractions are cut in two, and where that place comes to lie.
+  private var cut = (from: 0.5, to: 0.5)
+
+  private static let week = 604_800.0
+
+  /// The weeks that have a jitter of their own at most.
+  private static let weekLimit = 12_000
+
+  /// The largest part of a week that the jitter grows by in one.
+  private static let largestGrowth = 0.3
 
   private var dates: [Double] = []
   private var hasStuck = false
@@ -80,7 +98,8 @@ struct DateShift: Sendable {
   mutating func choose(_ function: KeyedFunction, isTaken: (Double) -> Bool) {
     defer { dates = [] }
     isSplit = hasStuck
-    let (up, down) = isSplit ? (roomOut, roomIn) : (roomUp, roomDown)
+    makeJitter(function, room: isSplit ? roomOut : roomUp)
+    let (up, down) = isSplit ? (roomOut - (growth.last ?? 0), roomIn) : (roomUp - (growth.last ?? 0), roomDown)
     let isUp = up >= 30 * 365 * Self.day ? function(1, 2) & 1 == 0 || down < up / 4 : up >= down
     let room = min((isUp ? up : down) / Self.day, 200_000).rounded(.down)
     guard hasDates, room >= 1 else { return }
@@ -97,9 +116,9 @@ struct DateShift: Sendable {
     var stream = KeyStream(function, seed: 7)
     var best = (seconds: 0.0, taken: Int.max)
     for attempt in 0..<64 where best.taken > 0 {
-      // The first tries are whole days; then a part of a day is added, as far as there is room.
+      // A part of a day is added as far as there is room, so that the time of day tells nothing either.
       var days = (least + Double(stream.below64(UInt64(max(0, most - least)) + 1))).rounded(.down)
-      if attempt >= 32 { days = min(days, room - 1) + Double(1 + stream.below64(86398)) / Self.day }
+      if room >= 2 || attempt >= 32 { days = min(days, room - 1) + Double(1 + stream.below64(86398)) / Self.day }
       seconds = (isUp ? 1 : -1) * (days * Self.day).rounded()
       guard seconds != 0 else { continue }
       var taken = 0
@@ -113,16 +132,53 @@ struct DateShift: Sendable {
     hasSeconds = seconds.truncatingRemainder(dividingBy: Self.day) != 0
   }
 
+  /// Chooses by how much the jitter grows in each week between the first date and the last.
+  ///
+  /// - Parameter room: the seconds by which the latest date may move at most.
+  private mutating func makeJitter(_ function: KeyedFunction, room: Double) {
+    growth = []
+    let (first, last) = isSplit ? (0, max(abs(low), abs(high))) : (low, high)
+    guard hasDates, last > first, last - first < Self.week * Double(Self.weekLimit) else { return }
+    var stream = KeyStream(function, seed: 8)
+    firstWeek = (first - Self.week * Double(stream.below64(1000)) / 1000).rounded(.down)
+    let weeks = Int((last - firstWeek) / Self.week) + 1
+    // No more than a tenth of the room, which the shift itself needs too.
+    let most = min(Self.week * Self.largestGrowth, room / 10 / Double(weeks)).rounded(.down)
+    guard most >= 60 else { return }
+    var sum = 0.0
+    for _ in 0...weeks {
+      growth.append(sum)
+      sum += Double(stream.below64(UInt64(most)))
+    }
+    func share() -> Double { 0.2 + 0.6 * Double(stream.below64(1 << 20)) / Double(1 << 20) }
+    cut = (share(), share())
+  }
+
+  /// The jitter of a second: never less than that of an earlier one.
+  private func jitter(_ second: Double) -> Double {
+    guard let last = growth.last else { return 0 }
+    let place = (second - firstWeek) / Self.week
+    guard place > 0 else { return 0 }
+    guard place < Double(growth.count - 1) else { return last }
+    let index = Int(place)
+    return (growth[index] + (place - Double(index)) * (growth[index + 1] - growth[index])).rounded(.down)
+  }
+
+  /// A fraction of a second, as another one; zero stays.
+  private func fraction(_ part: Double) -> Double {
+    part <= cut.from ? part / cut.from * cut.to : cut.to + (part - cut.from) / (1 - cut.from) * (1 - cut.to)
+  }
+
   /// A date, shifted.
   func callAsFunction(_ date: Double) -> Double {
-    guard !Self.isStuck(date) else { return date }
-    return isSplit && date < 0 ? date - seconds : date + seconds
+    guard !Self.isStuck(date), seconds != 0 else { return date }
+    let isMirrored = isSplit && date < 0
+    let magnitude = isMirrored ? -date : date
+    let whole = magnitude.rounded(.down)
+    let shifted = whole + seconds + jitter(whole) + fraction(magnitude - whole)
+    return isMirrored ? -shifted : shifted
   }
 
   /// A date that is stored as an integer, shifted.
-  func callAsFunction(_ date: Int64) -> Int64 {
-    guard !Self.isStuck(Double(date)) else { return date }
-    let whole = Int64(seconds)
-    return isSplit && date < 0 ? date - whole : date + whole
-  }
+  func callAsFunction(_ date: Int64) -> Int64 { Int64(self(Double(date))) }
 }

@@ -1,10 +1,11 @@
 internal import PropertyLists
 internal import SQLiteFormat
 
-/// Replaces what apps put into the metadata of a store, in place, and leaves Core Data's own entries.
+/// Replaces what apps put into the metadata of a store, in place, and leaves Core Data's own entries, but for the store's
+/// identifier.
 ///
-/// Only binary property lists are understood; any other form stays as it is where it has no entry of an app's, and becomes
-/// noise where it has or cannot be read.
+/// Only binary property lists are understood; any other form stays as it is, but for identifiers, where it has no entry of an
+/// app's, and becomes noise where it has or cannot be read.
 enum MetadataScrub {
   private static let limit = 1 << 20
 
@@ -25,13 +26,16 @@ enum MetadataScrub {
     case data = 0x40
     case ascii = 0x50
     case wide = 0x60
+
+    /// An identifier of 36 characters of ASCII; no kind of property lists.
+    case identifier = 0
   }
 
   /// Takes note of an app's values.
   static func note(_ bytes: Span<UInt8>, _ range: Range<Int>, _ pseudonyms: Pseudonyms) {
     for place in places(bytes, range) {
       switch place.kind {
-      case .ascii: pseudonyms.watch(utf8: bytes, place.range)
+      case .ascii, .identifier: pseudonyms.watch(utf8: bytes, place.range)
       case .wide:
         var text: [UInt8] = []
         TextCoding.appendUTF8(bytes, place.range, .utf16BigEndian, to: &text)
@@ -52,6 +56,10 @@ enum MetadataScrub {
     for place in places {
       switch place.kind {
       case .ascii: pseudonyms.replaceAscii(&bytes, place.range)
+      case .identifier:
+        for (index, byte) in pseudonyms.identifier(for: Array(bytes[place.range])).enumerated() {
+          bytes[place.range.lowerBound + index] = byte
+        }
       case .wide: pseudonyms.replaceWide(&bytes, place.range)
       case .data:
         var stream = KeyStream(pseudonyms.function, seed: pseudonyms.function(bytes.span, place.range, tweak: 3))
@@ -81,13 +89,39 @@ enum MetadataScrub {
     // What cannot be read is not told from what must not stay.
     if let list = try? PropertyList(content), case .dictionary(let entries) = list, entries.keys.allSatisfy(isCoreData)
     {
-      return []
+      return identifiers(content.span).map {
+        Place(kind: .identifier, range: (range.lowerBound + $0)..<(range.lowerBound + $0 + 36))
+      }
     }
     return [Place(kind: .data, range: range)]
   }
 
+  /// Where identifiers of 36 characters begin.
+  private static func identifiers(_ bytes: Span<UInt8>) -> [Int] {
+    var places: [Int] = []
+    var index = 0
+    while index + 36 <= bytes.count {
+      if BlobForm.isIdentifierText(bytes, index..<(index + 36)) {
+        places.append(index)
+        index += 36
+      } else {
+        index += 1
+      }
+    }
+    return places
+  }
+
+  /// The names of Core Data's own entries.
+  private static let coreDataNames: Set<String> = [
+    "NSStoreType", "NSStoreUUID", "NSStoreModelVersionHashes", "NSStoreModelVersionHashesVersion",
+    "NSStoreModelVersionHashesDigest", "NSStoreModelVersionChecksumKey", "NSStoreModelVersionIdentifiers",
+    "NSPersistenceFrameworkVersion", "NSPersistenceMaximumFrameworkVersion", "_NSAutoVacuumLevel",
+    "_NSStoreAncillaryModelVersionHashesMetadataKey", "NSPersistentStoreRebuildIndicies",
+    "NSPersistentStoreDeferredLightweightMigrationOptionKey",
+  ]
+
   /// Whether an entry is Core Data's own, by its name.
-  private static func isCoreData(_ name: String) -> Bool { name.hasPrefix("NS") || name.hasPrefix("_NS") }
+  private static func isCoreData(_ name: String) -> Bool { coreDataNames.contains(name) }
 
   /// The objects of a binary property list, as far as they are needed.
   private struct BinaryList {
@@ -186,9 +220,15 @@ enum MetadataScrub {
               case 0x60: length = 2 * object.count
               default: length = object.count
               }
-              guard !isCoreData, let kind = Kind(rawValue: object.kind), object.content + length <= range.upperBound
-              else { continue }
-              places.append(Place(kind: kind, range: object.content..<(object.content + length)))
+              guard let kind = Kind(rawValue: object.kind), object.content + length <= range.upperBound else {
+                continue
+              }
+              let content = object.content..<(object.content + length)
+              if kind == .ascii, BlobForm.isIdentifierText(bytes, content) {
+                places.append(Place(kind: .identifier, range: content))
+              } else if !isCoreData {
+                places.append(Place(kind: kind, range: content))
+              }
             default: break
             }
           }

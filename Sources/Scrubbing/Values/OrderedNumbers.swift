@@ -1,13 +1,14 @@
 /// Pseudonyms that keep the order of the numbers of indexed columns, each in its region of the same sign and width.
 ///
-/// Whole numbers of up to six digits stay; a number with a fraction keeps its whole part where that has no more digits, and
-/// its fraction becomes another one, in the order of all fractions above the same whole number. Reals that are too large for
+/// What becomes of whole numbers of up to six digits is each column's own affair; a number with a fraction has the whole part
+/// that its own becomes, and another fraction, in the order of all fractions above the same whole number. Reals that are too large for
 /// fractions become others between the same powers of two.
 struct OrderedNumbers {
   /// The numbers that are held at most.
   static let limit = 4_000_000
 
   private var found = FingerprintSet()
+  private var foundReals = FingerprintSet()
   private var originals: [Int64] = []
   private var replaced: [Int64] = []
   private var reals: [Double] = []
@@ -20,7 +21,10 @@ struct OrderedNumbers {
   private(set) var leftOut: Int64 = 0
 
   /// The bytes that it takes.
-  var memory: Int { found.memory + (originals.capacity + replaced.capacity + reals.capacity + 2 * large.capacity) * 8 }
+  var memory: Int {
+    found.memory + foundReals.memory
+      + (originals.capacity + replaced.capacity + reals.capacity + 2 * large.capacity) * 8
+  }
 
   /// Adds an integer of more than six digits.
   mutating func insert(_ number: Int64) {
@@ -28,7 +32,7 @@ struct OrderedNumbers {
       leftOut += 1
       return
     }
-    if found.insert(UInt64(bitPattern: number) &* 2) { originals.append(number) }
+    if found.insert(UInt64(bitPattern: number)) { originals.append(number) }
   }
 
   /// Adds a real.
@@ -37,7 +41,7 @@ struct OrderedNumbers {
       leftOut += 1
       return
     }
-    guard found.insert(number.bitPattern | 1 << 63 ^ 0x5555) else { return }
+    guard foundReals.insert(number.bitPattern) else { return }
     guard let whole = Self.whole(number) else {
       large.append(number)
       return
@@ -55,7 +59,7 @@ struct OrderedNumbers {
   }
 
   /// The whole number below a real; nil where reals have no fractions any more.
-  private static func whole(_ number: Double) -> Int64? {
+  static func whole(_ number: Double) -> Int64? {
     abs(number) < 4_503_599_627_370_496 ? Int64(number.rounded(.down)) : nil
   }
 
@@ -67,7 +71,7 @@ struct OrderedNumbers {
   mutating func assign(
     _ function: KeyedFunction, isFree: (_ number: Int64, _ width: Int) -> Bool, isRealFree: (_ number: Double) -> Bool
   ) {
-    found = FingerprintSet()
+    (found, foundReals) = (FingerprintSet(), FingerprintSet())
     originals.sort()
     reals.sort()
     replaced.reserveCapacity(originals.count)
@@ -113,7 +117,7 @@ struct OrderedNumbers {
   }
 
   /// Chooses so many places between 0 and the last one, in order, at random distances.
-  private static func spread(
+  static func spread(
     _ count: Int, over last: UInt64, _ stream: inout KeyStream, isFree: (UInt64) -> Bool, take: (UInt64) -> Void
   ) {
     var next: UInt64 = 0
@@ -153,10 +157,12 @@ struct OrderedNumbers {
   }
 
   /// A pseudonym of the real at a place, another one each time.
-  func pseudonym(_ place: Int, _ stream: inout KeyStream) -> Double {
+  ///
+  /// - Parameter short: what a whole number of up to six digits becomes.
+  func pseudonym(_ place: Int, _ stream: inout KeyStream, short: (Int64) -> Int64) -> Double {
     let number = reals[place]
     guard let whole = Self.whole(number) else { return number }
-    let base = NumberRegion.isLong(whole) ? pseudonym(whole) ?? whole : whole
+    let base = NumberRegion.isLong(whole) ? pseudonym(whole) ?? whole : short(whole)
     guard number != Double(whole) else { return Double(base) }
     var low = Self.place(of: Double(whole), in: reals)
     if reals[low] == Double(whole) { low += 1 }

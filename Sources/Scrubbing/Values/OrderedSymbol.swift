@@ -30,6 +30,26 @@ struct OrderedSymbol {
   private var isUpper = false
   private var isValid = true
   private var isDigit = false
+  private var isByte = false
+
+  /// Whether it is a character, or a byte of a blob, and not a byte that belongs to no character.
+  var isWhole: Bool { isValid }
+
+  /// The byte at an offset of text that is not in the database's encoding.
+  init(byteOf entry: OrderedTexts.Entry, at depth: Int, _ bytes: Span<UInt8>) {
+    var byte = bytes[Int(entry.offset) + depth]
+    isBlob = false
+    isByte = true
+    length = 1
+    if (0x41...0x5a).contains(byte) {
+      isUpper = true
+      byte |= 0x20
+    }
+    isDigit = (0x30...0x39).contains(byte)
+    key = UInt64(byte)
+    let range = Pseudonyms.byteClass(byte) ?? byte...byte
+    choice = Choice(first: UInt64(range.lowerBound), count: UInt64(range.count), step: 1)
+  }
 
   /// The symbol at an offset of a value.
   init(_ entry: OrderedTexts.Entry, at depth: Int, _ bytes: Span<UInt8>, _ encoding: TextEncoding) {
@@ -181,8 +201,9 @@ struct OrderedSymbol {
   /// Writes the character of a key over this one.
   func write(_ replaced: UInt64, into bytes: inout [UInt8], at offset: Int, _ encoding: TextEncoding) {
     guard isValid else { return }
-    if isBlob {
-      bytes[offset] = UInt8(truncatingIfNeeded: replaced)
+    if isBlob || isByte {
+      let byte = UInt8(truncatingIfNeeded: replaced)
+      bytes[offset] = isUpper && (0x61...0x7a).contains(byte) ? byte & ~0x20 : byte
       return
     }
     var scalar: UInt32

@@ -149,16 +149,11 @@ struct OrderedTexts {
         if !isDone { unclean += Int64(group.count) }
         continue
       }
-      var groups: [(symbol: OrderedSymbol, range: Range<Int>)] = []
-      for index in node.range {
-        let entry = entries[Int(order[index])]
-        guard node.depth < Int(entry.length) else { continue }
-        let symbol = OrderedSymbol(entry, at: node.depth, arena.span, encoding)
-        if let last = groups.last, last.symbol.key == symbol.key {
-          groups[groups.count - 1].range = last.range.lowerBound..<(index + 1)
-        } else {
-          groups.append((symbol, index..<(index + 1)))
-        }
+      var groups = Self.groups(node, order, entries, arena) { OrderedSymbol($0, at: node.depth, $1, encoding) }
+      // Where some text is not in the database's encoding all of it is taken byte by byte, as it is compared.
+      let isByBytes = encoding == .utf8 && groups.contains { !$0.symbol.isWhole }
+      if isByBytes {
+        groups = Self.groups(node, order, entries, arena) { OrderedSymbol(byteOf: $0, at: node.depth, $1) }
       }
       let symbols = groups.map(\.symbol)
       var (isDone, wasReplaced) = (false, false)
@@ -177,7 +172,11 @@ struct OrderedTexts {
         for (number, group) in groups.enumerated() {
           for index in group.range {
             let entry = entries[Int(order[index])]
-            OrderedSymbol(entry, at: node.depth, arena.span, encoding).write(
+            let symbol =
+              isByBytes
+              ? OrderedSymbol(byteOf: entry, at: node.depth, arena.span)
+              : OrderedSymbol(entry, at: node.depth, arena.span, encoding)
+            symbol.write(
               replaced[number], into: &result, at: Int(entry.offset) + node.depth, encoding)
           }
           let entry = entries[Int(order[group.range.lowerBound])]
@@ -194,6 +193,25 @@ struct OrderedTexts {
       }
     }
     self.arena = result
+  }
+
+  /// The symbols at a node, in their order, and the values that have each.
+  private static func groups(
+    _ node: Node, _ order: [UInt32], _ entries: [Entry], _ arena: [UInt8],
+    symbol: (Entry, Span<UInt8>) -> OrderedSymbol
+  ) -> [(symbol: OrderedSymbol, range: Range<Int>)] {
+    var groups: [(symbol: OrderedSymbol, range: Range<Int>)] = []
+    for index in node.range {
+      let entry = entries[Int(order[index])]
+      guard node.depth < Int(entry.length) else { continue }
+      let symbol = symbol(entry, arena.span)
+      if let last = groups.last, last.symbol.key == symbol.key {
+        groups[groups.count - 1].range = last.range.lowerBound..<(index + 1)
+      } else {
+        groups.append((symbol, index..<(index + 1)))
+      }
+    }
+    return groups
   }
 
   /// The order of the tree: blobs behind text, ASCII letters without their case.

@@ -7,15 +7,27 @@ extension Pseudonyms {
     case 0: return
     case 8, 9:
       if rule.kind == .date { dates.note(Double(code - 8), limit: nil) }
+      domains.note(short: code - 8, rule.domain, isCopy: rule.isCopy)
     case 1...6:
-      guard rule.kind != .keep, rule.kind != .key,
+      guard rule.kind != .keep, rule.kind != .own,
         let number = bytes.signedInteger(at: range.lowerBound, length: range.count)
       else { return }
+      guard NumberRegion.isLong(number) || rule.kind == .date else {
+        if rule.kind != .word { domains.note(short: number, rule.domain, isCopy: rule.isCopy) }
+        return
+      }
+      if rule.kind == .key {
+        domains.note(key: number, rule.domain)
+        return
+      }
       if rule.kind == .date, !ranksDates {
         let bits = 8 * range.count - 1
         dates.note(Double(number), limit: Double(sign: .plus, exponent: bits, significand: 1))
       }
-      guard NumberRegion.isLong(number) else { return }
+      guard NumberRegion.isLong(number) else {
+        domains.note(short: number, rule.domain, isCopy: rule.isCopy)
+        return
+      }
       if rule.isOrdered || rule.kind == .date && (ranksDates || DateShift.isStuck(Double(number))) {
         orderedNumbers.insert(number)
       }
@@ -23,7 +35,8 @@ extension Pseudonyms {
       watch(digits: "\(number.magnitude)")
       if range.count >= 6, Self.isTelling(bytes, range) { watched.insert(bytes, range, isText: false) }
     case 7:
-      guard let stored = bytes.signedInteger(at: range.lowerBound, length: 8), rule.kind != .keep else { return }
+      guard let stored = bytes.signedInteger(at: range.lowerBound, length: 8), rule.kind != .keep, rule.kind != .own
+      else { return }
       noteReal(Double(bitPattern: UInt64(bitPattern: stored)), bytes, range, rule)
     default:
       guard code >= 12, !range.isEmpty else { return }
@@ -31,12 +44,29 @@ extension Pseudonyms {
     }
   }
 
+  /// Watches for an integer of more than six digits.
+  func watch(_ number: Int64) {
+    guard watched.insert(number: UInt64(bitPattern: number)) else { return }
+    watch(digits: "\(number.magnitude)")
+    let width = NumberRegion.width(number)
+    guard width >= 6 else { return }
+    var bytes: [UInt8] = []
+    for shift in stride(from: 8 * (width - 1), through: 0, by: -8) {
+      bytes.append(UInt8(truncatingIfNeeded: number >> Int64(shift)))
+    }
+    if Self.isTelling(bytes.span, 0..<width) { watched.insert(bytes.span, 0..<width, isText: false) }
+  }
+
   private func noteReal(_ number: Double, _ bytes: Span<UInt8>, _ range: Range<Int>, _ rule: FieldRule) {
     guard number.isFinite, number != 0 else { return }
     let isDate = rule.kind == .date
     if isDate, !ranksDates { dates.note(number, limit: nil) }
-    if rule.isOrdered, !isDate || ranksDates { orderedNumbers.insert(real: number) }
-    if isDate, ranksDates || DateShift.isStuck(number) { orderedNumbers.insert(real: number) }
+    if rule.isOrdered && (!isDate || ranksDates) || isDate && (ranksDates || DateShift.isStuck(number)) {
+      orderedNumbers.insert(real: number)
+      if let whole = OrderedNumbers.whole(number), !NumberRegion.isLong(whole) {
+        domains.note(short: whole, rule.domain, isCopy: true)
+      }
+    }
     guard watched.insert(number: Self.bits(of: number)) else { return }
     if Self.isTelling(bytes, range) { watched.insert(bytes, range, isText: false) }
     // Its decimal digits, where there are more than six.
@@ -59,11 +89,12 @@ extension Pseudonyms {
       MetadataScrub.note(bytes, range, self)
       return
     }
-    if rule.kind == .keep {
+    let isOwn = rule.kind == .own && (!isText || !isDamaged || isWord(bytes, range))
+    if rule.kind == .keep || isOwn || rule.kind == .word && isText && isWord(bytes, range) {
       keep(bytes, range)
       return
     }
-    if rule.isOrdered {
+    if rule.isOrdered, isText || !BlobForm.isReference(bytes, range) {
       orderedTexts.insert(bytes, range, isBlob: !isText, seed: seed(bytes, range, isText: isText))
     }
     guard !isText else {
@@ -71,8 +102,11 @@ extension Pseudonyms {
       watchPieces(ofText: bytes, range)
       return
     }
+    if BlobForm.isReference(bytes, range) {
+      watched.insert(bytes, (range.lowerBound + 1)..<(range.upperBound - 1), isText: true)
+      return
+    }
     let kept = BlobForm.keptPrefix(bytes, range)
-    if kept == range.count { keep(bytes, range) }
     // Zeros at the beginning stay zeros.
     var start = range.lowerBound
     while start < range.upperBound, bytes[start] == 0 { start &+= 1 }
@@ -134,8 +168,23 @@ extension Pseudonyms {
     return count >= 4
   }
 
+  /// Whether text is a name of the schema or of the model.
+  func isWord(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+    guard range.count <= 1024, !words.isEmpty else { return false }
+    var text: [UInt8] = []
+    TextCoding.appendUTF8(bytes, range, encoding, to: &text)
+    return words.contains(text)
+  }
+
   /// Watches for text of four characters and more of which something can change.
   func watch(text bytes: Span<UInt8>, _ range: Range<Int>) {
+    if encoding == .utf8, range.count >= 4, !TextCoding.isValid(bytes, beginning(of: bytes, range), encoding) {
+      // Text in another encoding than the database's, which is replaced byte by byte.
+      if (range.contains { bytes[$0] >= 0x80 || Self.isAlphanumeric(bytes[$0]) }) {
+        watched.insert(bytes, range, isText: false)
+      }
+      return
+    }
     if encoding == .utf8 { return watch(utf8: bytes, range) }
     var text: [UInt8] = []
     swap(&text, &canonical)
@@ -144,6 +193,15 @@ extension Pseudonyms {
     TextCoding.appendUTF8(bytes, range.lowerBound..<end, encoding, to: &text)
     watch(utf8: text.span, 0..<text.count)
     swap(&text, &canonical)
+  }
+
+  /// As much of a text in UTF-8 as is replaced as a whole, up to the last character that is all in it: long text is looked
+  /// at in many places, each time no further than this.
+  private func beginning(of bytes: Span<UInt8>, _ range: Range<Int>) -> Range<Int> {
+    guard range.count > Self.longestWhole else { return range }
+    var end = range.lowerBound + Self.longestWhole
+    while end > range.lowerBound + Self.longestWhole - 4, bytes[end] & 0xc0 == 0x80 { end -= 1 }
+    return range.lowerBound..<end
   }
 
   /// The same, whatever the encoding of the database.

@@ -8,9 +8,13 @@ extension Pseudonyms {
   }
 
   func replaceInteger(_ bytes: inout [UInt8], _ range: Range<Int>, _ rule: FieldRule) -> Outcome {
-    guard rule.kind != .keep, rule.kind != .key,
+    guard rule.kind != .keep, rule.kind != .own,
       let number = bytes.span.signedInteger(at: range.lowerBound, length: range.count)
     else { return .kept }
+    guard NumberRegion.isLong(number) || rule.kind == .date else {
+      return replaceShort(number, &bytes, range, rule)
+    }
+    if rule.kind == .key, rule.domain < 0 || domains.keeps(long: rule.domain) { return .kept }
     if rule.kind == .date, !ranksDates, !DateShift.isStuck(Double(number)) {
       let shifted = dates(number)
       // A date of a row that was not found before was not asked whether it fits.
@@ -19,16 +23,52 @@ extension Pseudonyms {
         return .shifted
       }
     }
-    guard NumberRegion.isLong(number) else { return .kept }
+    guard NumberRegion.isLong(number) else { return replaceShort(number, &bytes, range, rule) }
     let isOrdered = rule.isOrdered || rule.kind == .date
     if rule.kind == .drop, !isOrdered {
       Self.write(NumberRegion.region(of: number).lowerBound, &bytes, range)
       return .dropped
     }
-    if isOrdered, let pseudonym = orderedNumbers.pseudonym(number) {
+    // Equal numbers stay equal in the whole store.
+    if let pseudonym = orderedNumbers.pseudonym(number) {
       Self.write(pseudonym, &bytes, range)
       return .ordered
     }
+    Self.write(pseudonym(of: number, range.count), &bytes, range)
+    return .ordered
+  }
+
+  /// Replaces an integer of up to six digits, where its column is not one of flags, of few different values or of keys.
+  private func replaceShort(
+    _ number: Int64, _ bytes: inout [UInt8], _ range: Range<Int>, _ rule: FieldRule
+  ) -> Outcome {
+    switch rule.kind {
+    case .keep, .own, .word, .key, .metadata: return .kept
+    case .replace, .date, .drop: break
+    }
+    if rule.kind == .drop, !rule.isOrdered {
+      let filling = NumberRegion.shortRegion(of: number).lowerBound
+      Self.write(filling, &bytes, range)
+      return .dropped
+    }
+    let pseudonym = domains.pseudonym(short: number, rule.domain, function)
+    guard pseudonym != number else { return .kept }
+    Self.write(pseudonym, &bytes, range)
+    return .ordered
+  }
+
+  /// The pseudonym of the number of a row, of as many bytes in every place; nil where it stays.
+  func pseudonym(rowid number: Int64, _ rule: FieldRule) -> Int64? {
+    guard NumberRegion.isLong(number) else { return nil }
+    switch rule.kind {
+    case .keep, .own: return nil
+    case .key where rule.domain >= 0 && domains.keeps(long: rule.domain): return nil
+    default: return orderedNumbers.pseudonym(number) ?? pseudonym(of: number, NumberRegion.width(number))
+    }
+  }
+
+  /// The pseudonym of an integer of more than six digits, whatever its order.
+  private func pseudonym(of number: Int64, _ bytes: Int) -> Int64 {
     let region = NumberRegion.region(of: number)
     let width = UInt64(bitPattern: region.upperBound &- region.lowerBound)
     var stream = KeyStream(function, seed: UInt64(bitPattern: number) ^ 0x696e_7465)
@@ -36,16 +76,15 @@ extension Pseudonyms {
     var isFree = false
     for _ in 0..<64 where !isFree {
       pseudonym = region.lowerBound &+ Int64(bitPattern: stream.below64(width))
-      isFree = self.isFree(pseudonym, range.count)
+      isFree = self.isFree(pseudonym, bytes)
     }
     // Where nearly all numbers of a width are the store's, the next that is free is looked for.
     for _ in 0..<min(width, Self.nextNumbers) where !isFree {
       pseudonym = pseudonym == region.upperBound ? region.lowerBound : pseudonym + 1
-      isFree = self.isFree(pseudonym, range.count)
+      isFree = self.isFree(pseudonym, bytes)
     }
     if !isFree { stuckNumbers += 1 }
-    Self.write(pseudonym, &bytes, range)
-    return .ordered
+    return pseudonym
   }
 
   /// How many numbers are tried in turn.
@@ -57,7 +96,8 @@ extension Pseudonyms {
   }
 
   func replaceReal(_ bytes: inout [UInt8], _ range: Range<Int>, _ rule: FieldRule) -> Outcome {
-    guard rule.kind != .keep, let stored = bytes.span.signedInteger(at: range.lowerBound, length: range.count),
+    guard rule.kind != .keep, rule.kind != .own,
+      let stored = bytes.span.signedInteger(at: range.lowerBound, length: range.count),
       range.count == 8
     else { return .kept }
     let number = Double(bitPattern: UInt64(bitPattern: stored))
@@ -85,7 +125,8 @@ extension Pseudonyms {
     var isFree = false
     for _ in 0..<64 where !isFree {
       if let place {
-        pseudonym = Int64(bitPattern: orderedNumbers.pseudonym(place, &stream).bitPattern)
+        let other = orderedNumbers.pseudonym(place, &stream) { domains.pseudonym(short: $0, rule.domain, function) }
+        pseudonym = Int64(bitPattern: other.bitPattern)
       } else {
         let mantissa: UInt64 = 1 << 52 - 1
         pseudonym = Int64(bitPattern: number.bitPattern & ~mantissa | stream.next64() & mantissa)

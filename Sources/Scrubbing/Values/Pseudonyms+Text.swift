@@ -17,10 +17,13 @@ extension Pseudonyms {
     let start = range.lowerBound + from
     let unit = encoding == .utf8 ? 1 : 2
     if from == 0, BlobForm.isIdentifierText(bytes.span, range, encoding) {
-      replaceIdentifierText(&bytes, range, seed: seed)
+      replaceIdentifierText(&bytes, range)
       return
     }
-    if range.count <= Self.longestWhole * unit {
+    if encoding == .utf8, from == 0, range.count <= Self.longestWhole, !TextCoding.isValid(bytes.span, range, encoding)
+    {
+      replaceBytes(&bytes, range, seed: seed)
+    } else if range.count <= Self.longestWhole * unit {
       var stream = KeyStream(function, seed: seed)
       replaceCharacters(&bytes, start..<range.upperBound, &stream)
     } else {
@@ -46,6 +49,8 @@ extension Pseudonyms {
           bytes[index] = 0x41 &+ UInt8(truncatingIfNeeded: (stream.next16() &* 26) >> 16)
         } else if byte >= 0x30, byte <= 0x39 {
           bytes[index] = 0x30 &+ UInt8(truncatingIfNeeded: (stream.next16() &* 10) >> 16)
+        } else if byte < 0x20 {
+          bytes[index] = Self.ofClass(byte, &stream)
         }
         index &+= 1
         continue
@@ -56,12 +61,54 @@ extension Pseudonyms {
           let other = block.lowerBound + UInt32(stream.below(Int(block.upperBound - block.lowerBound) + 1))
           TextCoding.write(other, length: character.length, into: &bytes, at: index, encoding)
         }
-      } else if isNarrow, byte < 0xc0, index == range.lowerBound || bytes[index - 1] < 0xc0 {
-        // A byte that continues nothing: any other continues nothing either.
-        bytes[index] = 0x80 | UInt8(stream.below(64))
+      } else {
+        replaceInvalid(&bytes, index..<min(end, index &+ character.length), &stream)
       }
       index &+= character.length
     }
+  }
+
+  /// Replaces what is no character: in UTF-8 a byte by one of its class, in UTF-16 half of a pair by another one.
+  private func replaceInvalid(_ bytes: inout [UInt8], _ range: Range<Int>, _ stream: inout KeyStream) {
+    if encoding != .utf8, range.count == 2 {
+      // The lower ten bits of the unit.
+      let (high, low) =
+        encoding == .utf16BigEndian
+        ? (range.lowerBound, range.lowerBound + 1)
+        : (range.lowerBound + 1, range.lowerBound)
+      bytes[high] = bytes[high] & 0xfc | UInt8(stream.below(4))
+      bytes[low] = UInt8(stream.below(256))
+      return
+    }
+    for index in range { bytes[index] = Self.ofClass(bytes[index], &stream) }
+  }
+
+  /// The first byte of a class of bytes that begin or continue characters alike, and how many there are; nil where a byte stays.
+  static func byteClass(_ byte: UInt8) -> ClosedRange<UInt8>? {
+    switch byte {
+    case 0x30...0x39: 0x30...0x39
+    case 0x41...0x5a: 0x41...0x5a
+    case 0x61...0x7a: 0x61...0x7a
+    // Control characters are what text in UTF-16 seems to be where the encoding is not known.
+    case 0x01...0x08: 0x01...0x08
+    case 0x0e...0x1f: 0x0e...0x1f
+    case 0..<0x80: nil
+    case 0x80...0xbf: 0x80...0xbf
+    case 0xc0...0xdf: 0xc0...0xdf
+    case 0xe0...0xef: 0xe0...0xef
+    default: 0xf0...0xff
+    }
+  }
+
+  private static func ofClass(_ byte: UInt8, _ stream: inout KeyStream) -> UInt8 {
+    guard let range = byteClass(byte) else { return byte }
+    return range.lowerBound + UInt8(stream.below(range.count))
+  }
+
+  /// Replaces text that is not in the database's encoding, byte by byte.
+  private func replaceBytes(_ bytes: inout [UInt8], _ range: Range<Int>, seed: UInt64) {
+    var stream = KeyStream(function, seed: seed)
+    for index in range { bytes[index] = Self.ofClass(bytes[index], &stream) }
   }
 
   static func block(of scalar: UInt32) -> ClosedRange<UInt32>? {
@@ -69,6 +116,8 @@ extension Pseudonyms {
     case 0x30...0x39: 0x30...0x39
     case 0x41...0x5a: 0x41...0x5a
     case 0x61...0x7a: 0x61...0x7a
+    case 0x01...0x08: 0x01...0x08
+    case 0x0e...0x1f: 0x0e...0x1f
     case 0..<0x80: nil
     default: CharacterBlock.block(of: scalar)
     }
@@ -80,7 +129,7 @@ extension Pseudonyms {
     let end = range.upperBound
     let isNarrow = encoding == .utf8
     func isWord(_ bytes: Span<UInt8>, _ place: Int) -> Bool {
-      if isNarrow { return bytes[place] >= 0x80 || Self.isAlphanumeric(bytes[place]) }
+      if isNarrow { return Self.byteClass(bytes[place]) != nil }
       guard place &+ 1 < end else { return false }
       let isLittle = encoding == .utf16LittleEndian
       let (low, high) = isLittle ? (bytes[place], bytes[place &+ 1]) : (bytes[place &+ 1], bytes[place])
@@ -101,26 +150,47 @@ extension Pseudonyms {
       var next = index &+ unit
       while next < end, isWord(bytes.span, next), isDigit(bytes.span, next) == isNumber { next &+= unit }
       next = min(next, end)
-      var stream = KeyStream(function, seed: function(bytes.span, index..<next, tweak: 0x77_6f72))
-      replaceCharacters(&bytes, index..<next, &stream)
+      let seed = function(bytes.span, index..<next, tweak: 0x77_6f72)
+      if isNarrow, !TextCoding.isValid(bytes.span, index..<next, encoding) {
+        replaceBytes(&bytes, index..<next, seed: seed)
+      } else {
+        var stream = KeyStream(function, seed: seed)
+        replaceCharacters(&bytes, index..<next, &stream)
+      }
       index = next
     }
   }
 
-  private func replaceIdentifierText(_ bytes: inout [UInt8], _ range: Range<Int>, seed: UInt64) {
-    var stream = KeyStream(function, seed: seed)
+  /// Replaces an identifier as text, alike in every encoding.
+  private func replaceIdentifierText(_ bytes: inout [UInt8], _ range: Range<Int>) {
     let unit = encoding == .utf8 ? 1 : 2
-    for index in 0..<36 where index != 14 {
-      let place = range.lowerBound + index * unit + (encoding == .utf16BigEndian ? 1 : 0)
-      let byte = bytes[place]
+    let low = encoding == .utf16BigEndian ? 1 : 0
+    let text = (0..<36).map { bytes[range.lowerBound + $0 * unit + low] }
+    for (index, byte) in identifier(for: text).enumerated() { bytes[range.lowerBound + index * unit + low] = byte }
+  }
+
+  /// Replaces the identifier in a reference to a file.
+  func replaceIdentifier(ofReference bytes: inout [UInt8], _ range: Range<Int>) {
+    let text = Array(bytes[(range.lowerBound + 1)..<(range.upperBound - 1)])
+    for (index, byte) in identifier(for: text).enumerated() { bytes[range.lowerBound + 1 + index] = byte }
+  }
+
+  /// The pseudonym of an identifier of 36 characters of ASCII.
+  func identifier(for original: [UInt8]) -> [UInt8] {
+    var text = original
+    let folded = original.map { $0 | 0x20 }
+    var stream = KeyStream(function, seed: seed(folded.span, 0..<folded.count, isText: true))
+    for index in text.indices where index != 14 {
+      let byte = text[index]
       if index == 19 {
         // The variant's digit is one of 8, 9, a and b.
-        if byte == 0x38 || byte == 0x39 { bytes[place] = 0x38 + UInt8(stream.below(2)) }
+        if byte == 0x38 || byte == 0x39 { text[index] = 0x38 + UInt8(stream.below(2)) }
       } else if byte >= 0x30, byte <= 0x39 {
-        bytes[place] = 0x30 + UInt8(stream.below(10))
+        text[index] = 0x30 + UInt8(stream.below(10))
       } else if byte != 0x2d {
-        bytes[place] = byte & 0x60 | UInt8(1 + stream.below(6))
+        text[index] = byte & 0x60 | UInt8(1 + stream.below(6))
       }
     }
+    return text
   }
 }

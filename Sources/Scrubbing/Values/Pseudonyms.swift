@@ -39,6 +39,13 @@ final class Pseudonyms {
   var orderedTexts: OrderedTexts
   var orderedNumbers = OrderedNumbers()
   var dates = DateShift()
+  var domains: NumberDomains
+
+  /// The names of the schema and the model, which are not the user's.
+  let words: Set<[UInt8]>
+
+  /// Whether damage makes it doubtful which table a page belongs to, so that only words of the schema stay in bookkeeping.
+  let isDamaged: Bool
 
   /// Whether dates are replaced like other numbers, in their order, because no shift fits them all.
   let ranksDates: Bool
@@ -60,8 +67,14 @@ final class Pseudonyms {
   /// Pseudonyms under a key, of nothing yet.
   ///
   /// - Parameter bytes: the size of the store.
-  init(key: ScrubbingKey, attempt: Int, encoding: TextEncoding, bytes: Int64, ranksDates: Bool = false) {
+  init(
+    key: ScrubbingKey, attempt: Int, encoding: TextEncoding, bytes: Int64, ranksDates: Bool = false,
+    columns: ColumnRules? = nil, isDamaged: Bool = false
+  ) {
     self.encoding = encoding
+    self.isDamaged = isDamaged
+    domains = NumberDomains(columns?.domains ?? [])
+    words = Set((columns?.words ?? []).map { Array($0.utf8) })
     self.ranksDates = ranksDates
     function = key.function(for: "values", attempt: attempt)
     watched = WatchedValues(key.function(for: "watch", attempt: 0), bytes: bytes)
@@ -72,6 +85,9 @@ final class Pseudonyms {
   init(like other: Pseudonyms) {
     encoding = other.encoding
     ranksDates = other.ranksDates
+    isDamaged = other.isDamaged
+    words = other.words
+    domains = NumberDomains(like: other.domains)
     function = other.function
     watched = WatchedValues(like: other.watched)
     orderedTexts = OrderedTexts(encoding: encoding)
@@ -80,6 +96,9 @@ final class Pseudonyms {
   /// The same once more, for use from another thread; what it exempts is its own.
   init(copying other: Pseudonyms) {
     encoding = other.encoding
+    isDamaged = other.isDamaged
+    words = other.words
+    domains = other.domains
     function = other.function
     watched = other.watched
     orderedTexts = other.orderedTexts
@@ -94,6 +113,7 @@ final class Pseudonyms {
     orderedTexts.add(other.orderedTexts)
     orderedNumbers.add(other.orderedNumbers)
     dates.add(other.dates)
+    domains.add(other.domains)
     keptBytes += other.keptBytes.prefix(max(0, Self.keptLimit - keptBytes.count))
   }
 
@@ -112,6 +132,13 @@ final class Pseudonyms {
     let kept = keptBytes
     keptBytes = []
     watched.exemptAll(in: kept.span, 0..<kept.count)
+    domains.decide(function)
+    for run in domains.takeReplacedKeys() {
+      for number in run {
+        orderedNumbers.insert(number)
+        watch(number)
+      }
+    }
     let watched = watched
     dates.choose(function) { watched.contains(number: Self.bits(of: $0)) }
     orderedNumbers.assign(function) { number, width in
@@ -142,6 +169,8 @@ final class Pseudonyms {
       guard !range.isEmpty else { return .nothing }
       switch rule.kind {
       case .keep: return .kept
+      case .own where code & 1 == 0 || !isDamaged || isWord(bytes.span, range): return .kept
+      case .word where code & 1 == 1 && isWord(bytes.span, range): return .kept
       case .metadata:
         let places = MetadataScrub.replace(&bytes, range, self)
         return places.isEmpty ? .kept : .partly(places)
@@ -151,7 +180,10 @@ final class Pseudonyms {
       default: break
       }
       if code & 1 == 1 { return replaceWholeText(&bytes, range) }
-      if BlobForm.isReference(bytes.span, range) { return .kept }
+      if BlobForm.isReference(bytes.span, range) {
+        replaceIdentifier(ofReference: &bytes, range)
+        return .ordered
+      }
       return replaceWholeBlob(&bytes, range)
     default: return .nothing
     }

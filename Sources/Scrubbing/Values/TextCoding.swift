@@ -54,6 +54,21 @@ enum TextCoding {
     return Character(scalar: 0x10000 + (first - 0xd800) << 10 + (second - 0xdc00), length: 4)
   }
 
+  /// Whether all of a text is valid.
+  static func isValid(_ bytes: Span<UInt8>, _ range: Range<Int>, _ encoding: TextEncoding) -> Bool {
+    var offset = range.lowerBound
+    while offset < range.upperBound {
+      if encoding == .utf8, bytes[offset] < 0x80 {
+        offset &+= 1
+        continue
+      }
+      let character = read(bytes, at: offset, before: range.upperBound, encoding)
+      guard character.scalar != nil else { return false }
+      offset += character.length
+    }
+    return true
+  }
+
   /// Writes a character over one of the same length.
   @inline(__always)
   static func write(_ scalar: UInt32, length: Int, into bytes: inout [UInt8], at offset: Int, _ encoding: TextEncoding)

@@ -5,11 +5,14 @@ internal import SystemPackage
 
 /// Looks for values of the store in the texts of a bundle.
 ///
-/// A value that is found is no leak where it is a word of this software's own, a name of the schema or the model, a number
-/// that stands by itself, or part of a sum or a time: the text would be the same without the record.
+/// A value that is found is no leak where it is a name of the schema or the model, the name of a member of JSON, part of a sum
+/// or a time, or where the same line was made of a scrubbed copy of the store: the text would be the same without the record.
 package struct ExportCheck {
   private let scanner: ValueScanner
   private let names: Set<String>
+
+  /// The lines of texts that no value can be in, by the name of the text.
+  private var known: [String: Set<[UInt8]>] = [:]
 
   /// A place where a value was found.
   package struct Leak {
@@ -34,6 +37,20 @@ package struct ExportCheck {
     self.names = names
   }
 
+  /// Takes note of a text in which there is no value: lines of a text of the same name that are the same are no leaks.
+  package mutating func know(_ bytes: [UInt8], named name: String) {
+    for line in bytes.split(separator: 0x0a) { known[name, default: []].insert(Self.bare(line, name)) }
+  }
+
+  /// A line without what differs from one time to the next: the time at the beginning of a line of a log, the comma at the
+  /// end of one of JSON.
+  private static func bare(_ line: ArraySlice<UInt8>, _ name: String) -> [UInt8] {
+    var line = line
+    if name == "log.txt", let space = line.firstIndex(of: 0x20) { line = line[space...] }
+    if line.last == 0x2c { line.removeLast() }
+    return Array(line)
+  }
+
   /// The values found in a text that must not be there: how many, and the first.
   package func leaks(in bytes: [UInt8], named name: String) -> (count: Int, first: Leak)? {
     // One look is enough where nothing at all is found.
@@ -45,7 +62,7 @@ package struct ExportCheck {
       let end = min(bytes.count, start + Self.piece + Self.overlap)
       for place in places(bytes, start..<end) where seen.insert(place.offset).inserted {
         let range = Int(place.offset)..<min(bytes.count, Int(place.offset) + place.length)
-        if isOwn(bytes, range) { continue }
+        if isOwn(bytes, range, name) { continue }
         count += 1
         if first == nil { first = Leak(name: name, offset: place.offset) }
       }
@@ -67,42 +84,56 @@ package struct ExportCheck {
 
   // MARK: What is our own
 
-  /// Whether all that a place touches is this software's own, or the schema's.
-  private func isOwn(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
+  /// Whether all that a place touches is the schema's, or was there without the store's values.
+  private func isOwn(_ bytes: [UInt8], _ range: Range<Int>, _ name: String) -> Bool {
     var (start, end) = (range.lowerBound, range.upperBound)
     while start > 0, Self.isWord(bytes[start - 1]), Self.isWord(bytes[start]) { start -= 1 }
     while end < bytes.count, end > 0, Self.isWord(bytes[end]), Self.isWord(bytes[end - 1]) { end += 1 }
     let text = bytes[start..<end]
-    if text.allSatisfy(Self.isWord), isSum(text) || isLoneNumber(bytes, start..<end) { return true }
-    if isTime(bytes, start..<end) { return true }
+    if text.allSatisfy(Self.isWord), isSum(text) { return true }
+    if isTime(bytes, start..<end) || isKnownLine(bytes, range, name) { return true }
+    if name.hasSuffix(".json"), isMemberName(bytes, range) { return true }
     // What is left are words with something between them; digits and bytes beyond ASCII are no words.
     guard text.allSatisfy({ $0 < 0x80 }) else { return false }
     let words = Self.words(text)
     let hasDigits = text.contains { (0x30...0x39).contains($0) }
-    if hasDigits, !isKnown(String(decoding: text, as: UTF8.self).lowercased()) {
+    if hasDigits, !names.contains(String(decoding: text, as: UTF8.self).lowercased()) {
       // A name such as `ZCAR2` is one word; `12 Main Street` is three.
       guard words.allSatisfy({ $0.contains(where: \.isLetter) }) else { return false }
     }
-    return !words.isEmpty && words.allSatisfy(isKnown)
+    return !words.isEmpty && words.allSatisfy(names.contains)
   }
 
-  private func isKnown(_ word: String) -> Bool {
-    if names.contains(word) { return true }
-    guard word.allSatisfy(\.isLetter) else { return false }
-    return word.count < 4 || OwnWords.all.contains(word[...])
+  /// Whether every line that a place touches was made without the store's values too.
+  private func isKnownLine(_ bytes: [UInt8], _ range: Range<Int>, _ name: String) -> Bool {
+    guard let known = known[name] else { return false }
+    var (start, end) = (range.lowerBound, range.upperBound)
+    while start > 0, bytes[start - 1] != 0x0a { start -= 1 }
+    while end < bytes.count, bytes[end] != 0x0a { end += 1 }
+    return bytes[start..<end].split(separator: 0x0a).allSatisfy { known.contains(Self.bare($0, name)) }
+  }
+
+  /// Whether a place is within the name of a member of an object: between two quotation marks before a colon, at the
+  /// beginning of a line.
+  private func isMemberName(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
+    var start = range.lowerBound
+    while start > 0, Self.isWord(bytes[start - 1]) { start -= 1 }
+    var end = range.upperBound
+    while end < bytes.count, Self.isWord(bytes[end]) { end += 1 }
+    guard bytes[start..<end].allSatisfy(Self.isWord), start > 0, bytes[start - 1] == 0x22, end + 1 < bytes.count,
+      bytes[end] == 0x22
+    else { return false }
+    var next = end + 1
+    while next < bytes.count, bytes[next] == 0x20 { next += 1 }
+    guard next < bytes.count, bytes[next] == 0x3a else { return false }
+    var before = start - 1
+    while before > 0, bytes[before - 1] == 0x20 { before -= 1 }
+    return before == 0 || [0x0a, 0x7b, 0x2c].contains(bytes[before - 1])
   }
 
   /// Whether it is a SHA-256, a version hash or the like.
   private func isSum(_ text: ArraySlice<UInt8>) -> Bool {
     text.count == 64 && text.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
-  }
-
-  /// Whether it is a number of JSON: nothing but digits, and no text.
-  private func isLoneNumber(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
-    guard bytes[range].allSatisfy({ (0x30...0x39).contains($0) }) else { return false }
-    let before = range.lowerBound > 0 ? bytes[range.lowerBound - 1] : 0x20
-    let after = range.upperBound < bytes.count ? bytes[range.upperBound] : 0x20
-    return [0x20, 0x3a, 0x5b, 0x2c, 0x0a].contains(before) && [0x20, 0x2c, 0x5d, 0x7d, 0x0a].contains(after)
   }
 
   /// Whether it is part of a time in RFC 3339, or of the name of a quarantined store or of a backup.

@@ -52,7 +52,7 @@ struct ExportTexts {
     let system = SystemFacts(
       store: work.source.originalPath.folder, appVersion: work.options.appVersion, in: fileSystem)
     add("system.json", Array(try encoder.encode(system)) + [10], "the system that it is on")
-    let text = reduction.reduced(String(decoding: log.text, as: UTF8.self))
+    let text = RowNumbers.removed(from: reduction.reduced(String(decoding: log.text, as: UTF8.self)))
     add("log.txt", Array(text.utf8), "the log of looking at the store and of opening a copy of it")
     shared = items
 

@@ -82,7 +82,8 @@ struct OpeningLog {
   /// One or more lines of `integrity_check`; those that are none of its known forms may hold anything.
   private mutating func addCheck(_ text: String) {
     for line in text.split(separator: "\n") {
-      add(line == "ok" ? "info" : "error", "check", Self.isKnown(line) ? String(line) : "another complaint")
+      let words = Self.isKnown(line) ? RowNumbers.removed(fromCheck: line) : "another complaint"
+      add(line == "ok" ? "info" : "error", "check", words)
     }
   }
 

@@ -20,7 +20,7 @@ struct PathReduction {
     folders = known.sorted { ($0.utf8.count, $0) > ($1.utf8.count, $1) }
   }
 
-  /// JSON text with paths reduced and some keys left out, wherever they are.
+  /// JSON text with paths reduced, and the numbers of rows and some keys left out, wherever they are.
   ///
   /// - Throws: what reading the JSON throws.
   func json(_ bytes: [UInt8], without keys: Set<String> = []) throws -> [UInt8] {
@@ -32,7 +32,7 @@ struct PathReduction {
 
   private func reduced(_ value: Any, _ keys: Set<String>) -> Any {
     switch value {
-    case let text as String: return reduced(text)
+    case let text as String: return RowNumbers.removed(from: reduced(text))
     case let list as [Any]: return list.map { reduced($0, keys) }
     case let object as [String: Any]:
       // A path whose bytes are not UTF-8.

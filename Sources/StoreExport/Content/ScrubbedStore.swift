@@ -17,6 +17,9 @@ struct ScrubbedStore: Sendable {
   /// What looks for the store's values in other files.
   let scanner: ValueScanner
 
+  /// Where they are before they are packed.
+  let files: StoreFileSet
+
   init(_ work: ExportWork, _ evidence: ExportEvidence, in folder: FilePath) throws {
     guard evidence.hasMain else {
       throw SupportBundleErrors.store(
@@ -37,6 +40,7 @@ struct ScrubbedStore: Sendable {
     }
     report = result.report
     scanner = result.scanner
+    files = result.files
     var items = StoreItems.items(
       of: try ExportEvidence(resting: result.files, in: work.fileSystem), named: work.bundledName,
       "every value replaced")
@@ -50,7 +54,7 @@ struct ScrubbedStore: Sendable {
   }
 
   private static func key(_ work: ExportWork) throws -> ScrubbingKey {
-    work.options.usesFreshKey ? .random() : try ScrubbingKeyFile(home: work.home, in: work.fileSystem).key()
+    work.options.usesSameKey ? try ScrubbingKeyFile(home: work.home, in: work.fileSystem).key() : .random()
   }
 
   private static func scrubber(_ work: ExportWork, key: ScrubbingKey) -> StoreScrubber {

@@ -24,10 +24,11 @@ struct ExportAnalysis {
 
   /// Looks at the store.
   ///
+  /// - Parameter usesReport: whether the report of an earlier salvage will do.
   /// - Throws: `cancelled`, or what the surroundings say; what is wrong with the store is told in the result.
   static func make(
     _ evidence: ExportEvidence, of source: ExportSource, _ options: ExportOptions, home: FilePath,
-    in folder: ExportFolder, _ surroundings: Surroundings, _ progress: @escaping ExportProgress
+    in folder: ExportFolder, _ surroundings: Surroundings, usesReport: Bool = true, _ progress: @escaping ExportProgress
   ) throws -> ExportAnalysis {
     let fileSystem = surroundings.fileSystem
     let examination: Examination
@@ -44,7 +45,7 @@ struct ExportAnalysis {
       analysis.failure = "the main file is missing"
       return analysis
     }
-    if case .quarantined(_, let path?) = source, try fileSystem.status(of: path) != nil {
+    if usesReport, case .quarantined(_, let path?) = source, try fileSystem.status(of: path) != nil {
       do throws(SalvageError) {
         analysis.report = try SalvageReport.read(path, in: fileSystem)
         analysis.isReportKept = true

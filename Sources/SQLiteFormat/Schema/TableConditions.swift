@@ -1,0 +1,64 @@
+/// What a table's statement says of its columns besides their definitions: what they refer to, and which of them expressions
+/// name.
+package struct TableConditions: Sendable, Hashable {
+  /// A column of another table, or of the same.
+  package struct Target: Sendable, Hashable {
+    /// The table.
+    package var table: String
+
+    /// The column; nil for the primary key.
+    package var column: String?
+  }
+
+  /// For each column that refers to others, by its name in lower case, what it refers to.
+  package private(set) var targets: [String: Target] = [:]
+
+  /// The words of CHECK constraints and of generated columns, in lower case.
+  package private(set) var words: Set<String> = []
+
+  /// Reads a `CREATE TABLE` statement; nothing is known of one that is none.
+  package init(sql: String) {
+    var reader = TokenReader(SQLTokenizer.tokens(of: sql))
+    while let token = reader.peek, !token.isSymbol("(") { _ = reader.next() }
+    for item in (reader.takeParenthesized() ?? []).splitAtCommas { read(item) }
+  }
+
+  /// Reads a column or a constraint.
+  private mutating func read(_ item: [SQLToken]) {
+    var reader = TokenReader(item)
+    var referring = [reader.peek?.name].compactMap(\.self)
+    while let token = reader.next() {
+      if token.isWord("foreign") {
+        _ = reader.takeWord("key")
+        referring = Self.names(reader.takeParenthesized())
+      } else if token.isWord("references"), let table = reader.next()?.name {
+        let columns = Self.names(reader.takeParenthesized())
+        for (place, name) in referring.enumerated() {
+          let column = columns.indices.contains(place) ? columns[place] : nil
+          targets[name.lowercased()] = Target(table: table, column: column)
+        }
+      } else if token.isWord("check") || token.isWord("as") {
+        for token in reader.takeParenthesized() ?? [] {
+          if let name = token.name { words.insert(name.lowercased()) }
+        }
+      }
+    }
+  }
+
+  private static func names(_ tokens: [SQLToken]?) -> [String] {
+    IndexedColumn.list(tokens ?? []).compactMap(\.name)
+  }
+
+  /// The words of the condition and of the expressions of an index, in lower case: all of its statement where it has any.
+  package static func words(ofIndex sql: String) -> Set<String> {
+    guard let definition = IndexDefinition(sql: sql),
+      definition.isPartial || definition.columns.contains(where: { $0.name == nil })
+    else { return [] }
+    var reader = TokenReader(SQLTokenizer.tokens(of: sql))
+    var words: Set<String> = []
+    while let token = reader.next() {
+      if let name = token.name { words.insert(name.lowercased()) }
+    }
+    return words
+  }
+}

@@ -1,0 +1,202 @@
+/// What is known of the integers of the columns that share their pseudonyms: one column, or those that refer to each other.
+///
+/// Integers of more than six digits share theirs in the whole store; what is decided for them here is only whether they stay.
+struct NumberDomains: Sendable {
+  /// The integers of one such group of columns.
+  struct Domain: Sendable {
+    /// Whether the schema or the model says that its values are flags, or an expression of the schema names it.
+    var isFixed = false
+
+    /// Whether an index has it, so that its values keep their order.
+    var isOrdered = false
+
+    /// Whether it holds the numbers of rows.
+    var isKey = false
+
+    /// How many integers were found, on pages of tables.
+    fileprivate(set) var count: Int64 = 0
+
+    /// How many rows were found of which it holds the number.
+    fileprivate(set) var rows: Int64 = 0
+
+    /// The different integers of up to six digits.
+    fileprivate var small: Set<Int32> = []
+
+    /// The numbers of rows of more than six digits, those that follow each other together.
+    fileprivate(set) var long: [ClosedRange<Int64>] = []
+
+    /// The largest magnitude among those.
+    fileprivate(set) var largest: UInt64 = 0
+
+    /// Whether integers of up to six digits stay.
+    fileprivate(set) var keepsShort = true
+
+    /// Whether integers of more than six digits stay.
+    fileprivate(set) var keepsLong = false
+
+    fileprivate var originals: [Int32] = []
+    fileprivate var replaced: [Int32] = []
+
+    init(isFixed: Bool = false, isOrdered: Bool = false, isKey: Bool = false) {
+      self.isFixed = isFixed
+      self.isOrdered = isOrdered
+      self.isKey = isKey
+    }
+  }
+
+  /// The different integers of up to six digits that are held of each at most: all that there are.
+  private static let limit = 2_000_000
+
+  /// The runs of row numbers that are held of each at most: as many as have pseudonyms in their order.
+  private static let runLimit = OrderedNumbers.limit
+
+  /// A column of few different values has at most so many.
+  private static let fewValues = 12
+
+  /// How often each of few values comes at least, on average.
+  private static let frequency: Int64 = 8
+
+  /// How much larger than the number of rows the largest number of one is at most where the software numbered them.
+  private static let sparseness: Int64 = 16
+
+  private(set) var domains: [Domain]
+
+  /// The numbers that found no room.
+  private(set) var leftOut: Int64 = 0
+
+  init(_ domains: [Domain]) { self.domains = domains }
+
+  /// The same groups of columns, and no numbers yet.
+  init(like other: NumberDomains) {
+    domains = other.domains.map { Domain(isFixed: $0.isFixed, isOrdered: $0.isOrdered, isKey: $0.isKey) }
+  }
+
+  // MARK: Notes
+
+  /// Takes note of an integer of up to six digits, also of one below a real.
+  mutating func note(short number: Int64, _ domain: Int, isCopy: Bool) {
+    guard domain >= 0 else { return }
+    if !isCopy { domains[domain].count += 1 }
+    guard !domains[domain].isKey, let number = Int32(exactly: number) else { return }
+    // Without an order it only counts whether there are few.
+    if !domains[domain].isOrdered, domains[domain].small.count > Self.fewValues { return }
+    guard domains[domain].small.count < Self.limit else {
+      if domains[domain].isOrdered, !domains[domain].small.contains(number) { leftOut += 1 }
+      return
+    }
+    domains[domain].small.insert(number)
+  }
+
+  /// Takes note of an integer of more than six digits that leads to a row.
+  mutating func note(key number: Int64, _ domain: Int) {
+    guard domain >= 0 else { return }
+    domains[domain].largest = max(domains[domain].largest, number.magnitude)
+    if let last = domains[domain].long.last {
+      if last.contains(number) { return }
+      if last.upperBound < Int64.max, number == last.upperBound + 1 {
+        domains[domain].long[domains[domain].long.count - 1] = last.lowerBound...number
+        return
+      }
+    }
+    guard domains[domain].long.count < Self.runLimit else {
+      leftOut += 1
+      return
+    }
+    domains[domain].long.append(number...number)
+  }
+
+  /// Takes note of a row.
+  mutating func noteRow(_ domain: Int) {
+    if domain >= 0 { domains[domain].rows += 1 }
+  }
+
+  /// Adds the notes that were taken elsewhere.
+  mutating func add(_ other: NumberDomains) {
+    for (place, domain) in other.domains.enumerated() where place < domains.count {
+      domains[place].count += domain.count
+      domains[place].rows += domain.rows
+      domains[place].small.formUnion(domain.small)
+      domains[place].long += domain.long
+      domains[place].largest = max(domains[place].largest, domain.largest)
+    }
+    leftOut += other.leftOut
+  }
+
+  // MARK: Decisions
+
+  /// Decides what stays, and gives the integers of up to six digits that keep an order their pseudonyms.
+  mutating func decide(_ function: KeyedFunction) {
+    for place in domains.indices {
+      let domain = domains[place]
+      domains[place].keepsShort =
+        domain.isKey || domain.isFixed
+        || domain.small.count <= Self.fewValues && domain.count >= Self.frequency * Int64(domain.small.count)
+      let reach = domain.rows.multipliedReportingOverflow(by: Self.sparseness)
+      domains[place].keepsLong =
+        domain.isKey && domain.rows > 0 && !reach.overflow && domain.largest <= UInt64(max(0, reach.partialValue))
+      if domain.isOrdered, !domains[place].keepsShort { assign(place, function) }
+      domains[place].small = []
+    }
+  }
+
+  /// Gives the integers of a group pseudonyms in their order.
+  private mutating func assign(_ place: Int, _ function: KeyedFunction) {
+    let originals = domains[place].small.sorted()
+    var replaced: [Int32] = []
+    replaced.reserveCapacity(originals.count)
+    var index = 0
+    while index < originals.count {
+      let region = NumberRegion.shortRegion(of: Int64(originals[index]))
+      var end = index
+      while end < originals.count, region.contains(Int64(originals[end])) { end += 1 }
+      var stream = KeyStream(function, seed: UInt64(bitPattern: region.lowerBound) ^ UInt64(place) << 40)
+      OrderedNumbers.spread(end - index, over: UInt64(region.upperBound - region.lowerBound), &stream) { _ in
+        true
+      } take: {
+        replaced.append(Int32(truncatingIfNeeded: region.lowerBound + Int64($0)))
+      }
+      index = end
+    }
+    domains[place].originals = originals
+    domains[place].replaced = replaced
+  }
+
+  // MARK: Answers
+
+  /// Whether an integer of up to six digits stays.
+  func keeps(short domain: Int) -> Bool { domain >= 0 && domains[domain].keepsShort }
+
+  /// Whether an integer of more than six digits stays.
+  func keeps(long domain: Int) -> Bool { domain >= 0 && domains[domain].keepsLong }
+
+  /// Gives away the row numbers of more than six digits that are replaced, and forgets all of them.
+  mutating func takeReplacedKeys() -> [ClosedRange<Int64>] {
+    var keys: [ClosedRange<Int64>] = []
+    for place in domains.indices {
+      if domains[place].isKey, !domains[place].keepsLong { keys += domains[place].long }
+      domains[place].long = []
+    }
+    return keys
+  }
+
+  /// The pseudonym of an integer of up to six digits; itself where it stays.
+  func pseudonym(short number: Int64, _ domain: Int, _ function: KeyedFunction) -> Int64 {
+    let region = NumberRegion.shortRegion(of: number)
+    guard !keeps(short: domain), region.count > 1 else { return number }
+    if domain >= 0, domains[domain].isOrdered, let key = Int32(exactly: number) {
+      let (originals, replaced) = (domains[domain].originals, domains[domain].replaced)
+      var low = 0
+      var high = originals.count
+      while low < high {
+        let middle = (low + high) / 2
+        if originals[middle] < key { low = middle + 1 } else { high = middle }
+      }
+      if low < originals.count, originals[low] == key { return Int64(replaced[low]) }
+    }
+    let seed = UInt64(bitPattern: number) ^ UInt64(bitPattern: Int64(domain)) << 40 ^ 0x73_686f
+    var stream = KeyStream(function, seed: seed)
+    let other = region.lowerBound + Int64(stream.below64(UInt64(region.count - 1)))
+    // Any but the number itself.
+    return other >= number ? other + 1 : other
+  }
+}

@@ -1,0 +1,277 @@
+import Foundation
+import GRDB
+import Scrubbing
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+/// Values that look like what stays, and are not where it is: deleted rows, references, keys, text in other encodings.
+@Suite("Scrubbing by what leads to a value")
+struct StandingTests {
+  /// A store of plain statements, all deleted rows of which can still be read.
+  static func scene(_ statements: [String], encoding: String = "UTF-8") throws -> ScrubScene {
+    let folder = try TemporaryFolder()
+    let path = folder.appending("Store.sqlite")
+    let queue = try DatabaseQueue(path: path.string)
+    try queue.writeWithoutTransaction { db in
+      try db.execute(sql: "PRAGMA foreign_keys = OFF; PRAGMA encoding = '\(encoding)'; PRAGMA secure_delete = 0")
+      for statement in statements { try db.execute(sql: statement) }
+    }
+    try queue.close()
+    return ScrubScene(folder, path)
+  }
+
+  static func bytes(of scene: ScrubScene) throws -> Data { Data(try scene.files()["main"] ?? []) }
+
+  static func column<Value: DatabaseValueConvertible>(_ scene: ScrubScene, _ sql: String) throws -> [Value] {
+    let queue = try DatabaseQueue(path: scene.store.string)
+    defer { try? queue.close() }
+    return try queue.read { try Value.fetchAll($0, sql: sql) }
+  }
+
+  /// Five hundred rows of a table, from 1 on.
+  static func rows(into table: String, _ values: String) -> String {
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) "
+      + "INSERT INTO \(table) SELECT \(values) FROM n"
+  }
+
+  @Test(
+    "Deleted rows beside bookkeeping of SQLite's that they look like are replaced",
+    arguments: ["DELETE FROM contacts", "DROP TABLE contacts", "DELETE FROM contacts WHERE rowid % 3"])
+  func deleted(_ end: String) throws {
+    let scene = try Self.scene([
+      "CREATE TABLE a (id INTEGER PRIMARY KEY AUTOINCREMENT)", "INSERT INTO a VALUES (1)",
+      "CREATE TABLE contacts (name TEXT, age INT)",
+      Self.rows(into: "contacts", "'Canary' || i || '@example.org', 20 + i"),
+      end,
+    ])
+    let original = try Self.bytes(of: scene)
+    let scrubbed = try Self.bytes(of: try scene.scrubbed().scene)
+    var found = (original: 0, scrubbed: 0)
+    for number in 1...500 {
+      let needle = Data("Canary\(number)@example.org".utf8)
+      if original.range(of: needle) != nil { found.original += 1 }
+      if scrubbed.range(of: needle) != nil { found.scrubbed += 1 }
+    }
+    #expect(found.original > 400, "they are there to begin with")
+    #expect(found.scrubbed == 0)
+  }
+
+  @Test("Rows that look like the schema's stay only where they are the schema's")
+  func likeSchema() throws {
+    let scene = try Self.scene([
+      "CREATE TABLE things (type TEXT, name TEXT, other TEXT, page INTEGER, sql TEXT)",
+      Self.rows(
+        into: "things", "'table', 'Canary' || i || 'x', 'Second' || i || 'x', i, 'CREATE of Canary' || i || 'x'"),
+      "DELETE FROM things WHERE rowid % 2",
+    ])
+    let (scrubbed, _) = try scene.scrubbed()
+    let bytes = try Self.bytes(of: scrubbed)
+    #expect((1...500).allSatisfy { bytes.range(of: Data("Canary\($0)x".utf8)) == nil })
+    #expect((1...500).allSatisfy { bytes.range(of: Data("Second\($0)x".utf8)) == nil })
+    let schemas: [[String]] = try [scene, scrubbed].map { try Self.column($0, "SELECT sql FROM sqlite_schema") }
+    #expect(schemas[0] == schemas[1])
+    #expect(scrubbed.salvage() == scene.salvage())
+  }
+
+  @Test("Columns that refer to others have the pseudonyms of those")
+  func references() throws {
+    let scene = try Self.scene([
+      "CREATE TABLE cards (no INTEGER UNIQUE, code INTEGER UNIQUE)",
+      "CREATE TABLE visits (id INTEGER PRIMARY KEY, card INTEGER REFERENCES cards (no), code INTEGER, "
+        + "FOREIGN KEY (code) REFERENCES cards (code))",
+      Self.rows(into: "cards", "4111111111110000 + i * 7, 200 + i * 13"),
+      Self.rows(into: "visits", "i, 4111111111110000 + i * 7, 200 + i * 13"),
+    ])
+    let (scrubbed, _) = try scene.scrubbed()
+    let question = "SELECT count(*) FROM visits v JOIN cards c ON c.no = v.card AND c.code = v.code"
+    #expect(try Self.column(scrubbed, question) == [500])
+    #expect(try scrubbed.integrityCheck() == ["ok"])
+    let originals: Set<Int64> = Set(try Self.column(scene, "SELECT card FROM visits"))
+    #expect(originals.isDisjoint(with: try Self.column(scrubbed, "SELECT card FROM visits") as [Int64]))
+    let codes: [[Int64]] = try [scene, scrubbed].map { try Self.column($0, "SELECT code FROM visits ORDER BY id") }
+    #expect(zip(codes[0], codes[1]).filter { $0 == $1 }.count < 50)
+  }
+
+  @Test("Keys that an app chose are replaced in every place and keep their order; --keep leaves them")
+  func keys() throws {
+    let scene = try Self.scene([
+      "CREATE TABLE people (phone INTEGER PRIMARY KEY, name TEXT)", "CREATE INDEX byName ON people (name)",
+      "CREATE TABLE calls (id INTEGER PRIMARY KEY AUTOINCREMENT, phone INTEGER REFERENCES people)",
+      Self.rows(into: "people", "491511230000 + i * 977, 'a person ' || i % 7"),
+      Self.rows(into: "calls", "5000000 + i * 31, 491511230000 + i * 977"),
+      "DELETE FROM people WHERE phone % 11 = 0",
+    ])
+    let (scrubbed, _) = try scene.scrubbed()
+    #expect(try scrubbed.integrityCheck() == ["ok"])
+    #expect(scrubbed.salvage() == scene.salvage())
+    let originals: [Int64] = try Self.column(scene, "SELECT phone FROM people ORDER BY phone")
+    let names: [[String]] = try [scene, scrubbed].map {
+      try Self.column($0, "SELECT CAST(count(*) AS TEXT) FROM people GROUP BY name ORDER BY 1")
+    }
+    #expect(names[0] == names[1])
+    let others: [Int64] = try Self.column(scrubbed, "SELECT phone FROM people ORDER BY phone")
+    #expect(others.count == originals.count && Set(originals).isDisjoint(with: others))
+    for sql in [
+      "SELECT count(*) FROM calls JOIN people USING (phone)",
+      "SELECT (SELECT seq FROM sqlite_sequence) - (SELECT max(id) FROM calls)",
+    ] {
+      let answers: [[Int]] = try [scene, scrubbed].map { try Self.column($0, sql) }
+      #expect(answers[0] == answers[1], "\(sql)")
+    }
+    let bytes = try Self.bytes(of: scrubbed)
+    for number in originals {
+      let six = (0..<6).map { UInt8(truncatingIfNeeded: number >> Int64(40 - 8 * $0)) }
+      #expect(bytes.range(of: Data(six)) == nil)
+    }
+    let (kept, _) = try scene.scrubbed(rules: ScrubRules(keeping: ["people.phone"]))
+    #expect(try Self.column(kept, "SELECT phone FROM people ORDER BY phone") == originals)
+    #expect(try kept.integrityCheck() == ["ok"])
+  }
+
+  @Test("References hold in both directions: keys that refer to a column, columns that refer to keys, reals, text")
+  func joined() throws {
+    let scene = try Self.scene([
+      "CREATE TABLE plain (no INTEGER, share REAL, code TEXT, PAID INTEGER)",
+      "CREATE TABLE keyed (id INTEGER PRIMARY KEY REFERENCES plain (no), share REAL REFERENCES plain (share), "
+        + "code TEXT REFERENCES plain (code))",
+      "CREATE INDEX byShare ON plain (share)", "CREATE INDEX byCode ON plain (code)",
+      "CREATE TABLE kept (id INTEGER PRIMARY KEY)", "CREATE TABLE same (id INTEGER PRIMARY KEY REFERENCES kept (id))",
+      Self.rows(into: "plain", "5000000 + i, i + 0.25, 'code of ' || i, 100 + i"),
+      Self.rows(into: "keyed", "5000000 + i, i + 0.25, 'code of ' || i"),
+      Self.rows(into: "kept", "491511230000 + i * 977"), Self.rows(into: "same", "491511230000 + i * 977"),
+    ])
+    for keeping in [[], ["kept.id"]] as [Set<String>] {
+      let (scrubbed, _) = try scene.scrubbed(rules: ScrubRules(keeping: keeping))
+      #expect(try scrubbed.integrityCheck() == ["ok"])
+      for sql in [
+        "SELECT count(*) FROM keyed k JOIN plain p ON p.no = k.id AND p.share = k.share AND p.code = k.code",
+        "SELECT count(*) FROM same JOIN kept USING (id)",
+      ] {
+        #expect(try Self.column(scrubbed, sql) == [500], "\(sql) \(keeping)")
+      }
+      // A column is no key because its name ends like one.
+      let paid: [[Int]] = try [scene, scrubbed].map { try Self.column($0, "SELECT PAID FROM plain ORDER BY rowid") }
+      #expect(zip(paid[0], paid[1]).filter { $0 == $1 }.count < 50)
+    }
+  }
+
+  @Test("Numbers of rows that SQLite gave stay")
+  func numbered() throws {
+    let scene = try Self.scene([
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, word TEXT)",
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 90000) "
+        + "INSERT INTO t SELECT i * 12, 'x' FROM n",
+    ])
+    let (scrubbed, _) = try scene.scrubbed()
+    let keys: [[Int64]] = try [scene, scrubbed].map { try Self.column($0, "SELECT id FROM t ORDER BY id") }
+    #expect(keys[0] == keys[1])
+  }
+
+  @Test(
+    "Text that is not in the database's encoding is replaced byte by byte, indexed or not", arguments: [false, true])
+  func otherEncoding(_ isIndexed: Bool) throws {
+    let words = ["привет", "секретно", "Иванов", "Москва", "улица"]
+    var statements = ["CREATE TABLE t (a TEXT)"] + (isIndexed ? ["CREATE INDEX i ON t (a)"] : [])
+    var needles: [Data] = []
+    for word in words {
+      // Windows-1251: the Cyrillic letters from 0xC0 on.
+      let bytes = word.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value - 0x410 + 0xc0) }
+      needles.append(Data(bytes))
+      statements.append("INSERT INTO t VALUES (CAST(x'\(bytes.map { String(format: "%02x", $0) }.joined())' AS TEXT))")
+    }
+    let scene = try Self.scene(statements)
+    let (scrubbed, _) = try scene.scrubbed()
+    let (before, after) = (try Self.bytes(of: scene), try Self.bytes(of: scrubbed))
+    for needle in needles {
+      #expect(before.range(of: needle) != nil)
+      #expect(after.range(of: needle) == nil)
+      // Nor most of it.
+      #expect(after.range(of: needle.prefix(4)) == nil)
+    }
+    #expect(try scrubbed.integrityCheck() == ["ok"])
+  }
+
+  @Test("Integers of up to six digits are replaced, but for flags, few different values and keys")
+  func small() throws {
+    let scene = try Self.scene([
+      "CREATE TABLE p (id INTEGER PRIMARY KEY, age INTEGER, salary REAL, height INTEGER, kind INTEGER, isOld BOOLEAN, "
+        + "grade INTEGER CHECK (grade < 600))",
+      "CREATE INDEX bySalary ON p (salary)",
+      Self.rows(into: "p", "i, 3 + i * 31 % 90, 900.0 + i * 71, 100 + i * 17 % 900, i % 3, i % 2, 50 + i"),
+    ])
+    let (scrubbed, _) = try scene.scrubbed()
+    #expect(try scrubbed.integrityCheck() == ["ok"])
+    for column in ["age", "salary", "height"] {
+      let values: [[Double]] = try [scene, scrubbed].map { try Self.column($0, "SELECT \(column) FROM p ORDER BY id") }
+      #expect(zip(values[0], values[1]).filter { $0 == $1 }.count < 50, "\(column)")
+      // Equal values stay equal.
+      let pairs = Set(zip(values[0], values[1]).map { [$0, $1] })
+      #expect(pairs.count == Set(values[0]).count, "\(column)")
+    }
+    for column in ["id", "kind", "isOld", "grade"] {
+      let values: [[Int]] = try [scene, scrubbed].map { try Self.column($0, "SELECT \(column) FROM p ORDER BY id") }
+      #expect(values[0] == values[1], "\(column)")
+    }
+    let order: [Double] = try Self.column(scrubbed, "SELECT salary FROM p ORDER BY id")
+    #expect(order == order.sorted())
+  }
+
+  @Test("Reals of one magnitude below and above zero keep their order")
+  func signs() throws {
+    let scene = try Self.scene([
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, x REAL)", "CREATE INDEX byX ON t (x)",
+      Self.rows(into: "t", "i, (i / 2 + 0.25) * CASE WHEN i % 2 THEN 1 ELSE -1 END"),
+    ])
+    let (scrubbed, _) = try scene.scrubbed()
+    #expect(try scrubbed.integrityCheck() == ["ok"])
+    let orders: [[Int]] = try [scene, scrubbed].map { try Self.column($0, "SELECT id FROM t NOT INDEXED ORDER BY x") }
+    #expect(orders[0] == orders[1])
+  }
+
+  @Test("A page of an index is replaced as the index that leads to it, also where it looks more like a damaged one's")
+  func ledTo() throws {
+    let scene = try Self.scene([
+      "PRAGMA page_size = 1024", "CREATE TABLE t (id INTEGER PRIMARY KEY, h REAL, m)",
+      "CREATE INDEX byH ON t (h)", "CREATE INDEX byM ON t (m)",
+      Self.rows(into: "t", "i, i + 0.5, CASE WHEN i % 2 THEN i * 5 ELSE i * 5 + 0.25 END"),
+    ])
+    let roots: [Int] = try Self.column(scene, "SELECT rootpage FROM sqlite_schema WHERE name = 'byH'")
+    var bytes = try scene.files()["main"] ?? []
+    let root = (try #require(roots.first) - 1) * 1024
+    #expect(bytes[root] == 2, "an inner page")
+    // The last leaf has the rows that SQLite compares last.
+    let leaf = (bytes[(root + 8)..<(root + 12)].reduce(0) { $0 << 8 | Int($1) } - 1) * 1024
+    for index in leaf..<(leaf + 1024) { bytes[index] = 0 }
+    try FileSystem().writeAtomically(bytes, to: scene.store, replacing: true)
+    let (scrubbed, _) = try scene.scrubbed()
+    #expect(try scrubbed.integrityCheck() == scene.integrityCheck())
+    #expect(scrubbed.salvage() == scene.salvage())
+    let question =
+      "SELECT count(*) FROM t a NOT INDEXED WHERE a.id < 300 AND EXISTS "
+      + "(SELECT 1 FROM t b INDEXED BY byM WHERE b.m = a.m AND b.id = a.id)"
+    #expect(try Self.column(scrubbed, question) == [299])
+  }
+
+  @Test("Values in files have other names, to which the references lead")
+  func files() throws {
+    let name = "6E4C5A52-0F3B-4A6C-9D7A-2B1C5D8E9F00"
+    let scene = try Self.scene(["CREATE TABLE t (id INTEGER PRIMARY KEY, data BLOB)"])
+    let queue = try DatabaseQueue(path: scene.store.string)
+    try queue.write {
+      try $0.execute(sql: "INSERT INTO t VALUES (1, ?)", arguments: [Data([2] + Array(name.utf8) + [0])])
+    }
+    try queue.close()
+    let place = StoreFileSet(main: scene.store).path(of: .externalData).appending("_EXTERNAL_DATA")
+    try FileSystem().makeDirectory(place)
+    try FileSystem().writeAtomically(Array("a large value".utf8), to: place.appending(name), replacing: false)
+    let (scrubbed, _) = try scene.scrubbed()
+    let others = try FileSystem().entries(
+      of: StoreFileSet(main: scrubbed.store).path(of: .externalData).appending("_EXTERNAL_DATA")
+    ).map(\.string)
+    let references: [Data] = try Self.column(scrubbed, "SELECT data FROM t")
+    #expect(others.count == 1 && others != [name])
+    #expect(references == others.map { Data([2] + Array($0.utf8) + [0]) })
+  }
+}
