@@ -34,12 +34,19 @@ public struct FrozenSchema: Sendable {
   ///
   /// - Throws: `model-unknown-type` where it is not there, `model-unresolved-source` where it is not complete.
   public static func hashes(in text: [UInt8], schema: String) throws(ModelError) -> [String: VersionHash] {
+    try version(in: text, schema: schema).versionHashes
+  }
+
+  /// The version that a schema declares in the text of a source file.
+  ///
+  /// - Throws: `model-unknown-type` where it is not there, `model-unresolved-source` where it is not complete.
+  public static func version(in text: [UInt8], schema: String) throws(ModelError) -> ModelVersion {
     guard SwiftSources.isAvailable else {
       throw ModelError(.sourcesNotBuiltIn, detail: "this build of Lazaret does not read Swift sources")
     }
     let models = try SwiftSources.read(
       [(file: "\(schema).swift", text: text)], options: SwiftSources.Options(types: [schema]))
-    return try models.bundle().current.versionHashes
+    return try models.bundle().current
   }
 
   /// The error of something that has no declaration.

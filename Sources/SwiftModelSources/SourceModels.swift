@@ -25,6 +25,12 @@ public struct SourceModels: Sendable {
   /// What could not be resolved, and what is not certain, in the order of the places.
   public var findings: [SourceFinding]
 
+  /// Where the migration plan lists its schemas; nil without a plan.
+  public var planPlace: SourcePlace?
+
+  /// What the files declare.
+  var program = SourceProgram()
+
   /// The versions as a bundle, as every other kind of model gives one.
   ///
   /// - Parameters:

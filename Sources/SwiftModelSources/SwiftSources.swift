@@ -18,6 +18,9 @@ public enum SwiftSources {
     /// The flags that `#if` finds set.
     public var flags: Set<String>
 
+    /// Whether the files in the folders of a folder are read too.
+    public var readsSubfolders: Bool
+
     /// What `Date()` becomes as a default, in seconds since 2001-01-01T00:00:00Z.
     public var now: Double
 
@@ -26,12 +29,13 @@ public enum SwiftSources {
 
     /// Options; the ordinary ones unless said otherwise.
     public init(
-      types: [String] = [], platform: SourcePlatform? = nil, flags: Set<String> = [], now: Double = 0,
-      identifier: [UInt8] = Array(repeating: 0, count: 16)
+      types: [String] = [], platform: SourcePlatform? = nil, flags: Set<String> = [], readsSubfolders: Bool = true,
+      now: Double = 0, identifier: [UInt8] = Array(repeating: 0, count: 16)
     ) {
       self.types = types
       self.platform = platform
       self.flags = flags
+      self.readsSubfolders = readsSubfolders
       self.now = now
       self.identifier = identifier
     }
@@ -65,7 +69,7 @@ public enum SwiftSources {
       throw ModelError(
         .sourcesNotBuiltIn, path: path, detail: "this build of Lazaret does not read Swift sources")
     }
-    let files = try SourceFiles(fileSystem: fileSystem).read(path)
+    let files = try SourceFiles(fileSystem: fileSystem).read(path, isDeep: options.readsSubfolders)
     let sources = files.map { (file: $0.path.string, text: $0.bytes) }
     return try read(sources, name: path.stem ?? path.lastComponent?.string ?? "Sources", path: path, options: options)
   }

@@ -8,13 +8,16 @@ struct ModelCommand: ParsableCommand {
     discussion: ExitStatus.help,
     subcommands: [
       ModelShowCommand.self, ModelHashesCommand.self, ModelDiffCommand.self, ModelLintCommand.self,
-      ModelVerifyCommand.self, ModelSealCommand.self, ModelFreezeCommand.self,
+      ModelVerifyCommand.self, ModelSealCommand.self, ModelFreezeCommand.self, ModelExportCommand.self,
     ])
 }
 
 /// The model that a verb is about.
 struct ModelOptions: ParsableArguments {
-  @Argument(help: "The model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or Swift sources (a file or a folder).")
+  @Argument(
+    help: ArgumentHelp(
+      "The model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources (a file or a folder), a store, backup or bundle that carries its model, or a folder of these, a version each.",
+      valueName: "model"))
   var model: PathArgument
 
   @OptionGroup var versionOrder: VersionOrderOptions

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Lazaret
+import Migration
 import SwiftModelSources
 
 /// `lazaret model freeze`: a version as a `VersionedSchema` in Swift.
@@ -10,7 +11,8 @@ struct ModelFreezeCommand: ParsableCommand {
     usage: "lazaret model freeze <model> [--schema <name>] [--output <file>] [<options>]",
     discussion: """
       The classes are the schema's own, so that later changes of the app's classes do not reach them. The version is that \
-      of a store, by the model that it carries, or one of a model. Enumerations and structures become structures with the \
+      of a store, a backup or a bundle, by the model that it carries, one of a model, or one of a lock file that was written \
+      from Swift sources. Enumerations and structures become structures with the \
       same elements. The text is read back before it is written: its hashes equal the version's.
 
       With --check the file is compared with the version, and nothing is written.
@@ -18,6 +20,7 @@ struct ModelFreezeCommand: ParsableCommand {
       EXAMPLE
         lazaret model freeze App.store --schema SchemaV1 --output SchemaV1.swift
         lazaret model freeze App.store --schema SchemaV1 --check SchemaV1.swift
+        lazaret model freeze model.lock --version-name SchemaV1 --schema SchemaV1
 
       EXIT CODES
         0   done; with --check, the hashes are equal
@@ -27,7 +30,7 @@ struct ModelFreezeCommand: ParsableCommand {
         64  the command line was wrong
       """)
 
-  @Argument(help: "A store that carries its model, or a model of any kind.")
+  @Argument(help: "A store, backup or bundle that carries its model, a model of any kind, or a lock file.")
   var model: PathArgument
 
   @Option(
@@ -91,36 +94,66 @@ struct ModelFreezeCommand: ParsableCommand {
     }
   }
 
-  /// The version that is frozen: the store's own, or one of the model.
+  /// The version that is frozen: the store's own, one of the model, or one of the lock file.
   private func version() throws -> ModelVersion {
-    if try isStore() {
-      let examination = try Examiner().examine(model.path, model: nil, options: Examiner.Options(depth: .quick))
-      guard let own = examination.storeModel else {
-        throw ModelError(
-          .noVersions, operation: "read the store's model", path: model.path,
-          detail: "the store carries no model", hint: "Name the model that it was written with.")
-      }
-      return ModelVersion(name: model.path.stem ?? "Store", model: own, isCurrent: true)
-    }
+    if let version = try lockedVersion() { return version }
     let bundle = try versionOrder.load(model.path, unreadableVersions: .report, json: presentation.json)
-    guard let versionName else { return bundle.current }
-    if let version = bundle.version(named: versionName) { return version }
-    if let unreadable = bundle.unreadableVersions.first(where: { $0.name == versionName }) { throw unreadable.error }
-    throw ModelError(
-      .versionOrder, path: model.path,
-      detail:
-        "it has no version \"\(printable(versionName))\"; it has \(bundle.versions.map { printable($0.name) }.joined(separator: ", "))"
-    )
+    let version = try versionName.map { try named($0, bundle) } ?? bundle.current
+    try requireUnedited(version)
+    return version
   }
 
-  /// Whether the path is a database; a model is none.
-  private func isStore() throws -> Bool {
-    let system = FileSystem()
-    guard let status = try system.status(of: model.path), status.kind == .regular else { return false }
-    let ending = model.path.extension?.lowercased() ?? ""
-    return !["mom", "omo", "swift", "sql", "xcdatamodel"].contains(ending)
-      && model.path.lastComponent?.string != "contents"
+  private func named(_ name: String, _ bundle: ModelBundle) throws -> ModelVersion {
+    if let version = bundle.version(named: name) { return version }
+    if let unreadable = bundle.unreadableVersions.first(where: { $0.name == name }) { throw unreadable.error }
+    let names = bundle.versions.map { printable($0.name) }.joined(separator: ", ")
+    throw ModelError(
+      .versionOrder, path: model.path, detail: "it has no version \"\(printable(name))\"; it has \(names)")
   }
+
+  /// A version that was edited since it was locked is not what stores have.
+  private func requireUnedited(_ version: ModelVersion) throws {
+    guard let place = versionOrder.lock, let lock = try ModelLock.read(place.path), lock.versions[version.name] != nil,
+      !lock.holds(version)
+    else { return }
+    throw MigrationError(
+      .lockInvalid, operation: "freeze the version", path: place.path,
+      detail: "version \"\(printable(version.name))\" was edited since it was locked",
+      hint: "Freeze it from a store of that version, or from the lock file where that has its declarations.")
+  }
+
+  /// The version of a lock file, where the model is one.
+  private func lockedVersion() throws -> ModelVersion? {
+    let system = FileSystem()
+    guard try system.status(of: model.path)?.kind == .regular,
+      try system.open(model.path).bytes(at: 0, length: 1) == [UInt8(ascii: "{")],
+      let lock = try ModelLock.read(model.path)
+    else { return nil }
+    let names = lock.order ?? lock.versions.keys.sorted()
+    guard let name = versionName ?? names.last, let locked = lock.versions[name] else {
+      throw ModelError(
+        .versionOrder, path: model.path,
+        detail:
+          "the lock file has \(names.isEmpty ? "no version" : names.map { printable($0) }.joined(separator: ", "))")
+    }
+    guard let declaration = locked.declaration else {
+      throw ModelError(
+        .noVersions, operation: "freeze the version", path: model.path,
+        detail: "the lock file has the hashes of \"\(printable(name))\" and not its declarations",
+        hint: "Freeze it from a store of that version; model lint --write-lock keeps the declarations of Swift sources."
+      )
+    }
+    let version = try FrozenSchema.version(in: Array(declaration.utf8), schema: Self.lockedSchema)
+    guard version.versionHashes.mapValues(\.hex) == locked.entities else {
+      throw MigrationError(
+        .lockInvalid, operation: "freeze the version", path: model.path,
+        detail: "the declarations of \"\(printable(name))\" have other hashes than the lock file says")
+    }
+    return ModelVersion(name: name, model: version.model, isCurrent: true)
+  }
+
+  /// What schemas are called in lock files.
+  static let lockedSchema = "LockedSchema"
 }
 
 /// A frozen schema as `model freeze --json` prints it.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import Lazaret
 import Migration
 import SwiftModelSources
@@ -8,11 +9,15 @@ struct ModelLintCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "lint",
     abstract: "Checks a model's versions for changes that lose data or break rules.",
-    usage: "lazaret model lint <model> [--lock <file>] [--cloudkit] [<options>]",
+    usage: "lazaret model lint <model> [--lock <file>] [--store <store>] [--cloudkit] [<options>]",
     discussion: """
       Names what each step from version to version would lose, what depends on the data, what cannot be migrated, \
       and renames without a renaming identifier. With a lock file, released versions that were edited afterwards are \
-      named, and steps between released versions are left out. A lock file that is not there yet is written.
+      named, and steps between released versions are left out. A lock file that is not there yet is written. With stores \
+      of released versions, those of no version are named, and records are counted.
+
+      Of Swift sources, each finding has its file and line: historical schemas with classes or values that change with the \
+      app, copies under another name, versions that the plan lacks, and what differs by platform are found too.
 
       EXIT CODES
         0   nothing found
@@ -34,6 +39,12 @@ struct ModelLintCommand: ParsableCommand {
   @Flag(help: "Check steps between released versions too.")
   var all = false
 
+  @Option(
+    name: .customLong("store"),
+    help: ArgumentHelp(
+      "A store that a released version wrote, or a folder with some; may be given several times.", valueName: "store"))
+  var stores: [PathArgument] = []
+
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
@@ -48,14 +59,24 @@ struct ModelLintCommand: ParsableCommand {
       // A version that lacks something for being unresolved would seem to lose it.
       let bundle = try loaded.isComplete ? loaded.bundle : loaded.completeBundle()
       let known = try lock.flatMap { try ModelLock.read($0.path) }
-      let lint = ModelLint(
+      let stores = try LintedStores(stores.map(\.path))
+      var lint = ModelLint(
         bundle, lock: known,
-        options: ModelLint.Options(checksCloudKit: cloudKit, checksReleasedSteps: all)
-      ).adding(loaded.sources?.findings.map { LintFinding($0, current: bundle.current.name) } ?? [])
+        options: ModelLint.Options(checksCloudKit: cloudKit, checksReleasedSteps: all))
+      lint = try stores.counting(lint, in: bundle)
+      if let sources = loaded.sources {
+        let released = stores.released + Self.released(known)
+        let found = SchemaLint(sources, released: released, others: try others(sources)).findings
+        let more = sources.findings.filter { $0.kind != .platformDependent } + found
+        lint = lint.adding(more.map { LintFinding($0, current: bundle.current.name) }).placed(in: sources)
+      } else {
+        lint = lint.adding(try stores.unknown(to: bundle))
+      }
       var text = output.json ? JSONText.pretty(LintJSON(lint)) : LintListing(lint).text
       // Hashes that cannot be told are not locked.
       if let lock, writeLock || known == nil, loaded.isComplete {
-        try ModelLock(bundle, after: known).write(to: lock.path)
+        try ModelLock(bundle, after: known) { loaded.sources == nil ? nil : Self.declaration(of: $0) }
+          .write(to: lock.path)
         if !output.json {
           text += "wrote the hashes of \(counted(Int64(bundle.versions.count), "version")) to \(quoted(lock.path))\n"
         }
@@ -66,11 +87,74 @@ struct ModelLintCommand: ParsableCommand {
   }
 }
 
+extension ModelLintCommand {
+  /// The versions of a lock file.
+  private static func released(_ lock: ModelLock?) -> [ReleasedVersion] {
+    (lock?.versions ?? [:]).sorted { precedesByCodeUnit($0.key, $1.key) }.map { name, version in
+      ReleasedVersion(name: name, origin: .lock, hashes: version.entities.compactMapValues { VersionHash(hex: $0) })
+    }
+  }
+
+  /// The sources as they are on the other platforms.
+  private func others(_ sources: SourceModels) throws -> [(platform: SourcePlatform, models: SourceModels)] {
+    let own = options.versionOrder.sources.platform ?? .iOS
+    return try SourcePlatform.allCases.filter { $0 != own }.map { platform in
+      (platform: platform, models: try options.versionOrder.sources.load(options.model.path, platform: platform))
+    }
+  }
+
+  /// A version as a schema in Swift, for the lock file; nil for one that has no declaration.
+  private static func declaration(of version: ModelVersion) -> String? {
+    // What cannot be declared is locked by its hashes alone.
+    try? FrozenSchema(version.model, name: ModelFreezeCommand.lockedSchema).text
+  }
+}
+
+extension ModelLint {
+  /// The findings with the file and line of what they are about in Swift sources, and with what to write there.
+  fileprivate func placed(in sources: SourceModels) -> ModelLint {
+    changing { finding in
+      guard finding.file == nil else { return }
+      // A step is about what it leads to; what is lost there has its class's place.
+      let name = finding.place.components(separatedBy: " → ").last ?? finding.place
+      let place =
+        sources.place(version: name, entity: finding.entityName, property: finding.propertyName)
+        ?? sources.place(version: sources.currentName, entity: finding.entityName, property: finding.propertyName)
+      finding.file = place?.file
+      finding.line = place?.line
+      finding.tellInSwift()
+    }
+  }
+}
+
 extension LintFinding {
+  /// Says what to do in SwiftData's words.
+  fileprivate mutating func tellInSwift() {
+    switch rule {
+    case .possibleRename:
+      hint =
+        propertyName == nil
+        ? "If it is the same, keep the class's name, which is the entity's; or move the records in a custom stage."
+        : "If it is the same, declare it with @Attribute(originalName:) or @Relationship(originalName:) and its old name."
+    case .brokenRename, .disagreeingIdentifiers:
+      hint = "Correct the originalName, so that it is the name in the version before."
+    case .dependsOnData where hint.hasPrefix("Give the attribute a default"):
+      hint = "Give it an initial value in its declaration, or make it optional."
+    case .dependsOnData where hint.hasPrefix("Remove duplicates"):
+      hint = "Remove duplicates in a custom stage's willMigrate, or in an app version before."
+    case .cloudKitMandatoryAttribute: hint = "Make it optional, or give it an initial value in its declaration."
+    case .editedAfterRelease:
+      hint = "Undo the edit; freeze the version with: lazaret model freeze <lock> --version-name <name>."
+    case .inconsistentModel: hint = "Correct the declaration."
+    default: break
+    }
+  }
+
   /// What Swift sources leave open, as a finding about the model.
   fileprivate init(_ finding: SourceFinding, current: String) {
     self.init(
-      finding.severity == .error ? .unresolvedSource : .uncertainSource, in: finding.versionName ?? current,
+      Rule(rawValue: finding.kind.rawValue) ?? (finding.severity == .error ? .unresolvedSource : .uncertainSource),
+      in: finding.versionName ?? current,
       entity: finding.entityName, property: finding.propertyName, detail: finding.detail, hint: finding.hint)
     file = finding.place?.file
     line = finding.place?.line

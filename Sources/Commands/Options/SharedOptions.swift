@@ -39,7 +39,7 @@ struct VersionOrderOptions: ParsableArguments {
     to target: String? = nil, json: Bool
   ) throws -> ModelBundle {
     let loaded = try loadUnlocked(path, unreadableVersions: policy, to: target)
-    loaded.sources?.tell(json: json)
+    loaded.tell(json: json)
     return try locked(loaded.bundle, to: target)
   }
 
@@ -63,15 +63,8 @@ struct VersionOrderOptions: ParsableArguments {
     _ path: FilePath, unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse,
     to target: String? = nil, includingIncomplete: Bool = false
   ) throws -> LoadedModel {
-    var loaded: LoadedModel
-    if try SwiftSources.isSource(path) {
-      let models = try sources.load(path)
-      loaded = LoadedModel(
-        bundle: try models.bundle(unreadableVersions: policy, includingIncomplete: includingIncomplete),
-        sources: models)
-    } else {
-      loaded = LoadedModel(bundle: try ModelBundle.load(path: path, unreadableVersions: policy))
-    }
+    var loaded = try LoadedModel.load(
+      path, sources, unreadableVersions: policy, includingIncomplete: includingIncomplete)
     if let names { loaded.bundle = try loaded.bundle.ordered(names, to: target) }
     return loaded
   }
@@ -96,7 +89,8 @@ struct VersionOrderOptions: ParsableArguments {
     let endings: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom", "sql"]
     func isModel(_ name: String?) -> Bool { name.map { endings.contains($0.lowercased()) } ?? false }
     let system = FileSystem()
-    guard !isModel(path.extension), try system.status(of: path)?.kind == .directory else { return [path] }
+    guard !isModel(path.extension), try system.status(of: path)?.kind == .directory, try ModelHistory(path) == nil
+    else { return [path] }
     let found = try system.entries(of: path).filter { isModel($0.extension) }.sorted { $0.string < $1.string }
     return found.isEmpty ? [path] : found.map { path.appending($0) }
   }

@@ -20,22 +20,30 @@ struct SourceOptions: ParsableArguments {
   var define: [String] = []
 
   /// Reads sources.
-  func load(_ path: FilePath) throws -> SourceModels {
+  ///
+  /// - Parameters:
+  ///   - other: the platform, where it is not the one that was given.
+  ///   - onlyItsOwnFiles: whether the folders of a folder are passed over.
+  func load(
+    _ path: FilePath, platform other: SourcePlatform? = nil, onlyItsOwnFiles: Bool = false
+  ) throws -> SourceModels {
     let names = types?.split(separator: ",").map { String($0.trimmingSpaces) } ?? []
-    return try Self.load(path, types: names, platform: platform, flags: Set(define))
+    return try Self.load(
+      path, types: names, platform: other ?? platform, flags: Set(define), readsSubfolders: !onlyItsOwnFiles)
   }
 
   /// Reads sources, for verbs without options about them.
   static func load(
-    _ path: FilePath, types: [String] = [], platform: SourcePlatform? = nil, flags: Set<String> = []
+    _ path: FilePath, types: [String] = [], platform: SourcePlatform? = nil, flags: Set<String> = [],
+    readsSubfolders: Bool = true
   ) throws -> SourceModels {
     let machine = Surroundings.machine
     // As SwiftData does: evaluated once, when the model is made.
     return try SwiftSources.load(
       path,
       options: SwiftSources.Options(
-        types: types, platform: platform, flags: flags, now: machine.now().secondsSinceReferenceDate,
-        identifier: machine.makeUUID().bytes))
+        types: types, platform: platform, flags: flags, readsSubfolders: readsSubfolders,
+        now: machine.now().secondsSinceReferenceDate, identifier: machine.makeUUID().bytes))
   }
 }
 
@@ -48,12 +56,55 @@ struct LoadedModel {
   /// What the sources declare; nil for a model of another kind.
   var sources: SourceModels?
 
+  /// What Swift sources among other files leave open.
+  var findings: [SourceFinding] = []
+
+  /// Whether it is a folder of stores, models and sources, a version of each.
+  var isHistory = false
+
   /// A model of any kind, for verbs without options about it.
   static func load(_ path: FilePath, json: Bool) throws -> ModelBundle {
-    guard try SwiftSources.isSource(path) else { return try ModelBundle.load(path: path) }
-    let sources = try SourceOptions.load(path)
-    sources.tell(json: json)
-    return try sources.bundle()
+    let loaded = try load(path, nil, unreadableVersions: .refuse)
+    loaded.tell(json: json)
+    return loaded.bundle
+  }
+
+  /// A model of any kind: a bundle, a compiled model, sources, what carries a model, or a folder with some of them.
+  ///
+  /// - Parameters:
+  ///   - options: what Swift sources do not say; the usual if nil.
+  ///   - includingIncomplete: whether versions of Swift sources that are not complete are among them.
+  static func load(
+    _ path: FilePath, _ options: SourceOptions?, unreadableVersions policy: ModelBundle.UnreadableVersionPolicy,
+    includingIncomplete: Bool = false
+  ) throws -> LoadedModel {
+    let place = try CarrierName.path(path)
+    defer { withExtendedLifetime(place) {} }
+    if let carrier = try ModelCarrier(place.path) { return LoadedModel(bundle: try carrier.load()) }
+    if let history = try ModelHistory(path) {
+      let found = try history.load(options ?? SourceOptions.parse([]), unreadableVersions: policy)
+      return LoadedModel(bundle: found.bundle, findings: found.findings, isHistory: true)
+    }
+    guard try SwiftSources.isSource(path) else {
+      return LoadedModel(bundle: try ModelBundle.load(path: path, unreadableVersions: policy))
+    }
+    let models = try options.map { try $0.load(path) } ?? SourceOptions.load(path)
+    return LoadedModel(
+      bundle: try models.bundle(unreadableVersions: policy, includingIncomplete: includingIncomplete),
+      sources: models)
+  }
+
+  /// Tells on standard error what is not certain of sources, and what a folder was taken for.
+  func tell(json: Bool) {
+    sources?.tell(json: json)
+    for finding in findings { finding.tell(json: json) }
+    guard isHistory, !json else { return }
+    let names = bundle.versions.map { version -> String in
+      "\(printable(version.name))\(version.name == bundle.current.name ? " (current)" : "")"
+    }
+    Terminal.standardError.write(
+      "lazaret: the folder is a history of \(counted(Int64(names.count), "version")): \(names.joined(separator: ", "))\n"
+    )
   }
 
   /// The entities of a version whose hash cannot be told.
@@ -78,13 +129,16 @@ struct LoadedModel {
 extension SourceModels {
   /// Tells on standard error what is not certain, or cannot be resolved.
   func tell(json: Bool) {
-    for finding in findings {
-      Terminal.standardError.write(json ? JSONText.line(SourceFindingJSON.Line(source: .init(finding))) : finding.line)
-    }
+    for finding in findings { finding.tell(json: json) }
   }
 }
 
 extension SourceFinding {
+  /// Tells it on standard error.
+  fileprivate func tell(json: Bool) {
+    Terminal.standardError.write(json ? JSONText.line(SourceFindingJSON.Line(source: .init(self))) : line)
+  }
+
   /// The finding as compilers print theirs: place, severity, what, and what to do.
   var line: String {
     let start = place.map { "\(printable($0.file)):\($0.line):\($0.column): " } ?? ""

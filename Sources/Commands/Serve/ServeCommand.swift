@@ -68,10 +68,12 @@ struct ServeCommand: ParsableCommand {
         try InspectorRun(options, listening.place, opensBrowser: !noBrowser, json: output.json).run()
         return
       }
-      for path in model where try SwiftSources.isSource(path.path) {
+      for path in model {
+        let isOther = try ModelCarrier(path.path) != nil || ModelHistory(path.path) != nil
+        guard try isOther || SwiftSources.isSource(path.path) else { continue }
         throw ModelError(
-          .notAModel, path: path.path, detail: "the workers of an inbox do not read Swift sources",
-          hint: "Give the inbox a compiled model or a model source.")
+          .notAModel, path: path.path, detail: "the workers of an inbox read models, and no Swift sources or stores",
+          hint: "Give the inbox a compiled model, such as lazaret model export writes.")
       }
       let running = try ReceivingRun(
         receiving, home: options.home, models: model.map(\.path), order: try versionOrder.order(of: model.map(\.path)))

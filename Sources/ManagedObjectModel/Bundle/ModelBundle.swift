@@ -71,6 +71,9 @@ public struct ModelBundle: Sendable {
     order = VersionOrder(names: names + unordered.map(\.name), given: isOrdered ? names : nil)
   }
 
+  /// Names of versions in the order in which people count: `V2` before `V10`.
+  public static func namesInOrder(_ names: [String]) -> [String] { names.sorted(by: precedesNaturally) }
+
   /// The version of that name.
   public func version(named name: String) -> ModelVersion? {
     versions.first { $0.name == name } ?? unorderedVersions.first { $0.name == name }

@@ -42,6 +42,33 @@ public struct LintFinding: Sendable, Hashable {
 
     /// It is not certain what SwiftData makes of something in Swift sources.
     case uncertainSource = "uncertain-source"
+
+    /// A historical schema in Swift lists or reaches a class of the current version.
+    case liveClass = "live-class"
+
+    /// A class of a historical schema is called as an alias whose class has another name.
+    case aliasName = "alias-name"
+
+    /// Two schemas of a migration plan have one checksum.
+    case duplicateChecksum = "duplicate-checksum"
+
+    /// A version was released, and is not in the migration plan.
+    case unplannedRelease = "unplanned-release"
+
+    /// A store at hand is of none of the versions.
+    case unknownRelease = "unknown-release"
+
+    /// A relationship of one schema's class leads to another schema's.
+    case foreignVersionClass = "foreign-version-class"
+
+    /// An enumeration or a structure is part of a historical schema, and is the app's present one.
+    case unfrozenType = "unfrozen-type"
+
+    /// A class is declared that a version had, and the next one neither lists nor reaches.
+    case unlistedClass = "unlisted-class"
+
+    /// The hashes of a version differ by platform.
+    case platformDependent = "platform-dependent"
     case cloudKitUniqueness = "cloudkit-uniqueness"
     case cloudKitMandatoryAttribute = "cloudkit-mandatory-attribute"
     case cloudKitMandatoryRelationship = "cloudkit-mandatory-relationship"
@@ -109,11 +136,12 @@ extension LintFinding.Rule {
     switch self {
     case .notMigratable, .disagreeingIdentifiers, .brokenRename, .editedAfterRelease, .missingRelease,
       .inconsistentModel,
-      .mismatchedHashes, .unreadableVersion, .unresolvedSource:
+      .mismatchedHashes, .unreadableVersion, .unresolvedSource, .liveClass, .duplicateChecksum, .unplannedRelease,
+      .unknownRelease, .foreignVersionClass, .unfrozenType:
       .error
     case .dataLoss, .dependsOnData, .possibleRename, .cloudKitUniqueness, .cloudKitMandatoryAttribute,
       .cloudKitMandatoryRelationship, .cloudKitMissingInverse, .cloudKitOrdered, .cloudKitDenyRule, .cloudKitType,
-      .cloudKitNotAdditive, .uncertainSource:
+      .cloudKitNotAdditive, .uncertainSource, .aliasName, .unlistedClass, .platformDependent:
       .warning
     }
   }

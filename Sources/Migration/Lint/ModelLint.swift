@@ -55,6 +55,13 @@ public struct ModelLint: Sendable {
     return lint
   }
 
+  /// The same with every finding changed, such as by the place in a source that it is about.
+  public func changing(_ change: (inout LintFinding) throws -> Void) rethrows -> ModelLint {
+    var lint = self
+    for index in lint.findings.indices { try change(&lint.findings[index]) }
+    return lint
+  }
+
   private mutating func checkVersion(_ version: ModelVersion) {
     for finding in version.model.validate() {
       findings.append(

@@ -43,6 +43,32 @@ public struct SourceFinding: Sendable, Hashable {
 
     /// No list of types was found, and every class is taken.
     case everyClassTaken = "every-class-taken"
+
+    // What a lint finds; the versions are complete, and would hurt stores.
+
+    /// A historical schema that lists or reaches a class of the current version.
+    case liveClass = "live-class"
+
+    /// A class of a historical schema that is called as an alias whose class has another name.
+    case aliasName = "alias-name"
+
+    /// Two schemas of a plan with one checksum.
+    case duplicateChecksum = "duplicate-checksum"
+
+    /// A version that was released, and is in no plan.
+    case unplannedRelease = "unplanned-release"
+
+    /// A store of none of the versions.
+    case unknownRelease = "unknown-release"
+
+    /// A relationship of one schema's class to another schema's.
+    case foreignVersionClass = "foreign-version-class"
+
+    /// An enumeration or a structure that is part of a historical schema, and is the app's present one.
+    case unfrozenType = "unfrozen-type"
+
+    /// A class that a version had, and the next one neither lists nor reaches though it is declared.
+    case unlistedClass = "unlisted-class"
   }
 
   /// How much it matters.

@@ -47,10 +47,12 @@ struct SourceFiles {
   }
 
   /// The Swift files of a path, by name.
-  func read(_ path: FilePath) throws(ModelError) -> [File] {
+  ///
+  /// - Parameter isDeep: whether those in the folders of a folder are among them.
+  func read(_ path: FilePath, isDeep: Bool = true) throws(ModelError) -> [File] {
     var walk = Walk()
     if try status(path, followingLinks: true)?.kind == .directory {
-      _ = try find(path, depth: 0, &walk, isEnough: { _ in false })
+      _ = try find(path, depth: 0, &walk, isDeep: isDeep, isEnough: { _ in false })
     } else {
       walk.files = [path]
     }
@@ -78,7 +80,7 @@ struct SourceFiles {
 
   /// Gathers the Swift files of a folder; true as soon as they are enough.
   private func find(
-    _ folder: FilePath, depth: Int, _ walk: inout Walk, isEnough: ([FilePath]) -> Bool
+    _ folder: FilePath, depth: Int, _ walk: inout Walk, isDeep: Bool = true, isEnough: ([FilePath]) -> Bool
   ) throws(ModelError) -> Bool {
     guard depth < Self.maximumDepth else {
       throw tooLarge(folder, "it has more than \(Self.maximumDepth) folders within each other")
@@ -94,7 +96,7 @@ struct SourceFiles {
       // No link is followed: it may lead out of the folder, or into a circle.
       switch try status(path, followingLinks: false)?.kind {
       case .regular where isSwift: walk.files.append(path)
-      case .directory where !isSwift && !Self.isLeftOut(name.string):
+      case .directory where isDeep && !isSwift && !Self.isLeftOut(name.string):
         if try find(path, depth: depth + 1, &walk, isEnough: isEnough) { return true }
       default: break
       }

@@ -131,6 +131,9 @@ struct AttributeReader {
     if !isTop { doubt("has an enum within a struct: taken as a composite within a composite") }
   }
 
+  /// Whether an enumeration has raw values, so that its cases are not part of the model.
+  func hasRawValues(_ declaration: SourceDeclaration) -> Bool { rawType(of: declaration) != nil }
+
   /// The type of an enumeration's raw values: the first it inherits from, where that is one, through aliases.
   private func rawType(of declaration: SourceDeclaration) -> AttributeType? {
     for type in declaration.inherited {

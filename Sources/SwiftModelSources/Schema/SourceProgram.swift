@@ -52,6 +52,11 @@ struct SourceProgram: Sendable {
     }
   }
 
+  /// The type of a path that is declared at a place.
+  func declaration(_ path: [String], at place: SourcePlace) -> SourceDeclaration? {
+    declared[path]?.first { $0.place == place }
+  }
+
   /// The list of types that a variable of a file has.
   func list(_ name: String, file: String) -> SourceExpression? { lists[file]?[name] }
 

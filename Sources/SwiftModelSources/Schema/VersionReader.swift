@@ -55,7 +55,9 @@ struct VersionReader {
           detail: "the stage from \(stage.source) to \(stage.destination) runs code of the app, which is not run here",
           hint: "Say in a mapping file what it does to the records."))
     }
-    return finished(name, path, versions, current, isOrdered, stages)
+    var models = finished(name, path, versions, current, isOrdered, stages)
+    models.planPlace = plan.flatMap { program.staticProperty("schemas", of: $0)?.place }
+    return models
   }
 
   private func finished(
@@ -71,7 +73,7 @@ struct VersionReader {
     let findings = findings.filter { seen.insert($0).inserted }.sorted(by: Self.precedes)
     return SourceModels(
       name: name, path: path, versions: versions, currentName: current, isOrdered: isOrdered, stages: stages,
-      findings: findings)
+      findings: findings, program: program)
   }
 
   /// Errors first, then by place.
