@@ -1,5 +1,6 @@
 import Foundation
 import ManagedObjectModel
+import PropertyLists
 import StoreFiles
 import SystemPackage
 import TestSupport
