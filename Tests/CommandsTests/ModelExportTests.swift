@@ -40,7 +40,7 @@ struct ModelExportTests {
       #expect(try hashes(file) == wanted)
       // No file is replaced.
       let again = try desk.lazaret("model", "export", old, "--output", file)
-      #expect(again.status == 1 && again.errors.contains("[already-exists]"))
+      #expect(again.status == 1 && again.errors.contains("[file-exists]"))
     }
     let plain = try desk.lazaret(
       "model", "export", old, "--output", desk.folder.appending("Any").string, "--format", "xcdatamodel")

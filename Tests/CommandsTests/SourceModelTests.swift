@@ -90,6 +90,128 @@ struct SourceModelTests {
   }
 }
 
+/// The lint and the lock file of Swift sources.
+@Suite(.enabled(if: SwiftSources.isAvailable, "built without the trait SwiftSources"))
+struct SourceLintTests {
+  let desk: Desk
+
+  init() throws {
+    desk = try Desk()
+    try write(live: "var title: String")
+  }
+
+  private var sources: String { desk.folder.appending("Sources").string }
+  private var lock: String { desk.folder.appending("model.lock").string }
+
+  private func write(live: String) throws {
+    try desk.folder.write(
+      "import SwiftData\n@Model final class Book {\n  \(live)\n  init() {}\n}\n", to: "Sources/Book.swift")
+    try desk.folder.write(
+      """
+      import SwiftData
+      enum V1: VersionedSchema {
+        static var versionIdentifier: Schema.Version { Schema.Version(1, 0, 0) }
+        static var models: [any PersistentModel.Type] { [Book.self] }
+      }
+      enum Plan: SchemaMigrationPlan {
+        static var schemas: [any VersionedSchema.Type] { [V1.self] }
+        static var stages: [MigrationStage] { [] }
+      }
+
+      """, to: "Sources/V1.swift")
+  }
+
+  private func findings(_ arguments: String...) throws -> [[String: Any]] {
+    let result = try desk.run(["model", "lint", sources] + arguments + ["--json"])
+    let all = try #require(try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [String: Any])
+    return try #require(all["findings"] as? [[String: Any]])
+  }
+
+  @Test func anEditedVersionIsFoundAtItsLineAndFrozenFromTheLockFile() throws {
+    #expect(try findings("--lock", lock).isEmpty)
+    try write(live: "var title: String\n  var pages: Int?")
+    let edited = try #require(try findings("--lock", lock).first { $0["rule"] as? String == "edited-after-release" })
+    #expect((edited["file"] as? String)?.hasSuffix("Sources/Book.swift") == true && edited["line"] as? Int == 4)
+    #expect((edited["detail"] as? String)?.hasSuffix("pages (added)") == true)
+    // What stores of the released version have is in the lock file still.
+    let file = desk.folder.appending("V1.swift").string
+    let frozen = try desk.lazaret("model", "freeze", lock, "--version-name", "V1", "--schema", "V1", "-o", file)
+    #expect(frozen.status == 0, "\(frozen.errors)")
+    let text = String(decoding: try FileSystem().contents(of: FilePath(file), limit: 1 << 20), as: UTF8.self)
+    #expect(text.contains("enum V1: VersionedSchema") && text.contains("var title: String") && !text.contains("pages"))
+    #expect(
+      try desk.lazaret("model", "freeze", lock, "--version-name", "V1", "--schema", "V1", "--check", file).status == 0)
+    // The sources are not what was released.
+    let other = try desk.lazaret("model", "freeze", sources, "--lock", lock, "--version-name", "V1")
+    #expect(other.status == 1 && other.errors.contains("[model-lock-invalid]"), "\(other.errors)")
+  }
+
+  @Test func aStoreOfNoVersionIsFoundAtTheLineThatDiffers() throws {
+    #expect(try desk.lazaret("open", desk.store, "--model", sources).status == 0)
+    #expect(try findings("--store", desk.store).isEmpty)
+    try write(live: "var title: String\n  var pages: Int?")
+    let found = try #require(try findings("--store", desk.store).first { $0["rule"] as? String == "unknown-release" })
+    #expect((found["file"] as? String)?.hasSuffix("Sources/Book.swift") == true && found["line"] as? Int == 4)
+    #expect((found["detail"] as? String)?.contains("Book.pages (only in the version)") == true)
+  }
+
+  @Test func withoutSchemasAStoreIsTakenForTheVersionBefore() throws {
+    try FileSystem().unlink(FilePath(sources).appending("V1.swift"))
+    #expect(try desk.lazaret("open", desk.store, "--model", sources).status == 0)
+    try write(live: "var pages: Int?")
+    try FileSystem().unlink(FilePath(sources).appending("V1.swift"))
+    let found = try findings("--store", desk.store)
+    #expect(!found.contains { $0["rule"] as? String == "unknown-release" })
+    let loss = try #require(found.first { $0["rule"] as? String == "data-loss" })
+    #expect(loss["place"] as? String == "App.sqlite → current" && loss["property"] as? String == "title")
+    #expect((loss["file"] as? String)?.hasSuffix("Sources/Book.swift") == true)
+  }
+
+  @Test func aRenameAndAMandatoryPropertyHaveTheirLines() throws {
+    try desk.folder.write(
+      """
+      import SwiftData
+      enum V1: VersionedSchema {
+        static var versionIdentifier: Schema.Version { Schema.Version(1, 0, 0) }
+        static var models: [any PersistentModel.Type] { [Book.self] }
+        @Model final class Book { var title: String; init() {} }
+      }
+      enum V2: VersionedSchema {
+        static var versionIdentifier: Schema.Version { Schema.Version(2, 0, 0) }
+        static var models: [any PersistentModel.Type] { [Book.self] }
+        @Model final class Book {
+          var titel: String = ""
+          var pages: Int
+          init() {}
+        }
+      }
+      """, to: "Schemas/Schemas.swift")
+    let result = try desk.lazaret("model", "lint", desk.folder.appending("Schemas").string, "--json")
+    let all = try #require(try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [String: Any])
+    let findings = try #require(all["findings"] as? [[String: Any]])
+    let rename = try #require(findings.first { $0["rule"] as? String == "possible-rename" })
+    #expect(rename["line"] as? Int == 11 && (rename["hint"] as? String)?.contains("@Attribute(originalName:)") == true)
+    let mandatory = try #require(findings.first { $0["property"] as? String == "pages" })
+    #expect(mandatory["line"] as? Int == 12)
+    #expect((mandatory["hint"] as? String)?.contains("initial value") == true)
+  }
+
+  @Test func storesAndSourcesTogetherAreAHistory() throws {
+    let store = desk.folder.appending("History/App-1.0.sqlite")
+    try FileSystem().makeDirectory(store.removingLastComponent())
+    #expect(try desk.lazaret("open", store.string, "--model", sources).status == 0)
+    try desk.folder.write(
+      "import SwiftData\n@Model final class Book { var title: String; var pages: Int?; init() {} }\n",
+      to: "History/Now/Book.swift")
+    let history = desk.folder.appending("History").string
+    let result = try desk.lazaret("model", "diff", history, "--json")
+    #expect(result.status == 0, "\(result.errors)")
+    let plan = try desk.lazaret("plan", store.string, "--model", history, "--json")
+    let all = try #require(try JSONSerialization.jsonObject(with: Data(plan.output.utf8)) as? [String: Any])
+    #expect(all["from"] as? String == "App-1.0" && all["to"] as? String == "Now")
+  }
+}
+
 @Suite(.enabled(if: !SwiftSources.isAvailable, "built with the trait SwiftSources"))
 struct SourcesNotBuiltInTests {
   @Test func sourcesAreRefusedWithTheWayToHaveThem() throws {

@@ -200,6 +200,23 @@ struct SchemaLintTests {
     #expect(found[0].detail.contains("Order.customer of V2 leads to V1.Customer"))
   }
 
+  @Test func aClassOfAnotherVersionThatIsListedIsShared() throws {
+    let schemas = """
+      enum V1: VersionedSchema {
+        static var versionIdentifier = Schema.Version(1, 0, 0)
+        static var models: [any PersistentModel.Type] { [Note.self, Tag.self] }
+        @Model final class Note { var text: String; var tag: Tag?; init() {} }
+        @Model final class Tag { var name: String; init() {} }
+      }
+      enum V2: VersionedSchema {
+        static var versionIdentifier = Schema.Version(2, 0, 0)
+        static var models: [any PersistentModel.Type] { [Note.self, V1.Tag.self] }
+        @Model final class Note { var text: String; var title: String = ""; var tag: V1.Tag?; init() {} }
+      }
+      """
+    #expect(try lint(schemas, plan).isEmpty)
+  }
+
   @Test func valuesThatAreNotFrozenAreFoundAtTheProperty() throws {
     let live = """
       enum Stage: Codable { case planned, done }

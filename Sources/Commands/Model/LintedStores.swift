@@ -13,7 +13,7 @@ struct LintedStores {
     var name: String { path.lastComponent?.string ?? path.string }
   }
 
-  /// More stores than anyone holds a model against.
+  /// More stores than a model is held against.
   private static let maximumStores = 1000
 
   private let stores: [Store]
@@ -77,6 +77,24 @@ struct LintedStores {
         detail: detail,
         hint: "Add the version that it was written with: lazaret model export <store> --output <name>.xcdatamodel.")
     }
+  }
+
+  /// What a migration to the current version would do to stores of none of the versions, by the models that they carry.
+  ///
+  /// So SwiftData migrates where the app has no schemas of earlier versions.
+  func steps(to current: ModelVersion, _ options: ModelLint.Options) throws -> [LintFinding] {
+    var findings: [LintFinding] = []
+    for store in stores where store.hashes != current.versionHashes {
+      guard let model = store.examination.storeModel else { continue }
+      let versions = [
+        ModelVersion(name: store.name, model: model, isCurrent: false),
+        ModelVersion(name: current.name, model: current.model, isCurrent: true),
+      ]
+      guard let bundle = ModelBundle(name: store.name, path: store.path, versions: versions) else { continue }
+      let lint = try counting(ModelLint(bundle, options: options), in: bundle)
+      findings += lint.findings.filter { $0.place.contains(" → ") && !findings.contains($0) }
+    }
+    return findings
   }
 
   /// The findings with how many records of the stores they are about, and those that only the stores tell.

@@ -15,7 +15,7 @@ struct ModelExportCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "export",
     abstract: "Writes a version of a model compiled or as source, with the same hashes.",
-    usage: "lazaret model export <model> --output <file> [--version-name <name>] [--format <format>] [<options>]",
+    usage: "lazaret model export <model> --output <file> [--version-name <name>] [<options>]",
     discussion: """
       The version is that of a store, a backup or a bundle, by the model that it carries, or one of a model of any kind. \
       What is written is read back first: its hashes are the version's. What source has no word for, such as a default of \

@@ -35,7 +35,7 @@ struct ModelHashesCommand: ParsableCommand {
         guard loaded.isComplete else { throw ExitStatus.doubtful }
         return
       }
-      loaded.sources?.tell(json: false)
+      if isSource { loaded.tell(json: false) }
       var text = ""
       for version in bundle.versions {
         text += "\(printable(version.name))\(version.name == bundle.current.name ? " (current)" : "")\n"

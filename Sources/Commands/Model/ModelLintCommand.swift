@@ -60,15 +60,17 @@ struct ModelLintCommand: ParsableCommand {
       let bundle = try loaded.isComplete ? loaded.bundle : loaded.completeBundle()
       let known = try lock.flatMap { try ModelLock.read($0.path) }
       let stores = try LintedStores(stores.map(\.path))
-      var lint = ModelLint(
-        bundle, lock: known,
-        options: ModelLint.Options(checksCloudKit: cloudKit, checksReleasedSteps: all))
-      lint = try stores.counting(lint, in: bundle)
+      let rules = ModelLint.Options(checksCloudKit: cloudKit, checksReleasedSteps: all)
+      var lint = try stores.counting(ModelLint(bundle, lock: known, options: rules), in: bundle)
       if let sources = loaded.sources {
         let released = stores.released + Self.released(known)
         let found = SchemaLint(sources, released: released, others: try others(sources)).findings
         let more = sources.findings.filter { $0.kind != .platformDependent } + found
-        lint = lint.adding(more.map { LintFinding($0, current: bundle.current.name) }).placed(in: sources)
+        lint = lint.adding(more.map { LintFinding($0, current: bundle.current.name) })
+        if sources.versions.allSatisfy({ $0.schemaName == nil }) {
+          lint = lint.adding(try stores.steps(to: bundle.current, rules))
+        }
+        lint = try lint.comparing(bundle, with: known, in: sources).placed(in: sources)
       } else {
         lint = lint.adding(try stores.unknown(to: bundle))
       }
@@ -111,9 +113,36 @@ extension ModelLintCommand {
 }
 
 extension ModelLint {
+  /// The findings about edited versions with what was edited, where the lock file has their declarations.
+  fileprivate func comparing(_ bundle: ModelBundle, with lock: ModelLock?, in sources: SourceModels) throws -> ModelLint
+  {
+    var differences: [String: ModelDifference] = [:]
+    for finding in findings where finding.rule == .editedAfterRelease && differences[finding.place] == nil {
+      guard let text = lock?.versions[finding.place]?.declaration, let version = bundle.version(named: finding.place)
+      else { continue }
+      let locked = try FrozenSchema.version(in: Array(text.utf8), schema: ModelFreezeCommand.lockedSchema)
+      differences[finding.place] = ModelDifference(from: locked.model, to: version.model)
+    }
+    return changing { finding in
+      guard finding.rule == .editedAfterRelease, let difference = differences[finding.place] else { return }
+      let added = difference.addedProperties.filter { $0.entity == finding.entityName }
+      let changed = difference.changedProperties.filter { $0.entity == finding.entityName }
+      let removed = difference.removedProperties.filter { $0.entity == finding.entityName }
+      var words = added.map { "\(printable($0.property)) (added)" }
+      words += changed.map { "\(printable($0.property)) (\($0.changes.joined(separator: ", ")))" }
+      words += removed.map { "\(printable($0.property)) (removed)" }
+      guard let first = added.first ?? changed.first ?? removed.first else { return }
+      finding.detail += ": \(words.prefix(8).joined(separator: ", "))"
+      let place = sources.place(version: finding.place, entity: finding.entityName, property: first.property)
+      finding.file = place?.file
+      finding.line = place?.line
+    }
+  }
+
   /// The findings with the file and line of what they are about in Swift sources, and with what to write there.
   fileprivate func placed(in sources: SourceModels) -> ModelLint {
     changing { finding in
+      finding.tellInSwift()
       guard finding.file == nil else { return }
       // A step is about what it leads to; what is lost there has its class's place.
       let name = finding.place.components(separatedBy: " → ").last ?? finding.place
@@ -122,7 +151,6 @@ extension ModelLint {
         ?? sources.place(version: sources.currentName, entity: finding.entityName, property: finding.propertyName)
       finding.file = place?.file
       finding.line = place?.line
-      finding.tellInSwift()
     }
   }
 }

@@ -58,7 +58,7 @@ struct ModelShowCommand: ParsableCommand {
           ? JSONText.pretty(
             ModelResultJSON(result: ModelJSON(bundle, versions: versions), sources: loaded.sources))
           : ModelListing(bundle, versions: versions).text)
-      if !output.json { loaded.sources?.tell(json: false) }
+      if isSource, !output.json { loaded.tell(json: false) }
       let isShownWhole = versions.allSatisfy { loaded.incompleteEntities(of: $0.name).isEmpty }
       guard isShownWhole else { throw ExitStatus.doubtful }
     }

@@ -41,6 +41,7 @@ struct ModelHistory {
       .sorted { precedesByCodeUnit($0.string, $1.string) }
     guard names.count <= ModelHistory.maximumParts else { return nil }
     var parts: [Part] = []
+    var folders: [FilePath] = []
     var hasSwiftFiles = false
     for name in names {
       let path = folder.appending(name)
@@ -51,11 +52,17 @@ struct ModelHistory {
       default:
         if let carrier = try ModelCarrier(path) {
           parts.append(.carrier(carrier))
-        } else if try system.status(of: path)?.kind == .directory, try SwiftSources.isSource(path) {
-          parts.append(.sources(path))
+        } else if try system.status(of: path, followingLinks: false)?.kind == .directory {
+          folders.append(path)
         }
       }
     }
+    // Sources alone are a program, and are looked for in folders only where something else tells of a history.
+    let tells = parts.contains { part in
+      if case .bundle = part { false } else { true }
+    }
+    guard tells else { return nil }
+    for path in folders where try SwiftSources.isSource(path) { parts.append(.sources(path)) }
     self.parts = parts
     self.hasSwiftFiles = hasSwiftFiles
     guard isHistory else { return nil }

@@ -80,7 +80,13 @@ struct LoadedModel {
   ) throws -> LoadedModel {
     let place = try CarrierName.path(path)
     defer { withExtendedLifetime(place) {} }
-    if let carrier = try ModelCarrier(place.path) { return LoadedModel(bundle: try carrier.load()) }
+    let carrier: ModelCarrier?
+    do throws(FileError) {
+      carrier = try ModelCarrier(place.path)
+    } catch {
+      throw ModelError(error)
+    }
+    if let carrier { return LoadedModel(bundle: try carrier.load()) }
     if let history = try ModelHistory(path) {
       let found = try history.load(options ?? SourceOptions.parse([]), unreadableVersions: policy)
       return LoadedModel(bundle: found.bundle, findings: found.findings, isHistory: true)

@@ -113,7 +113,7 @@ public struct ModelCarrier: Sendable {
 
   private func missing(_ detail: String) -> ModelError {
     ModelError(
-      .noVersions, operation: "read the model that the \(kind.words) carries", path: path, detail: detail,
+      .noVersions, operation: "read the model of the \(kind.words)", path: path, detail: detail,
       hint: "Name the model that it was written with.")
   }
 

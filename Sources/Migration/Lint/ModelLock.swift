@@ -6,7 +6,8 @@ public import SystemPackage
 /// The version hashes of the versions that have been released, so that a later edit of one is noticed.
 ///
 /// A JSON file that is kept in version control beside the model:
-/// `{"format":1,"order":["V1"],"versions":{"V1":{"checksum":"<base64>","entities":{"Car":"<64 hex digits>"}}}}`.
+/// `{"format":1,"order":["V1"],"versions":{"V1":{"checksum":"<base64>","entities":{"Car":"<64 hex digits>"}}}}`; a version
+/// of Swift sources has its `declaration` too.
 public struct ModelLock: Sendable, Hashable, Codable {
   /// The hashes of one version.
   public struct Version: Sendable, Hashable, Codable {

@@ -195,9 +195,12 @@ public struct SchemaLint: Sendable {
   private mutating func checkRelationships(_ version: SourceVersion) {
     for entity in version.classNames.keys.sorted(by: precedesByCodeUnit) {
       guard let owner = models.declaration(of: entity, in: version), let own = namespace(of: owner) else { continue }
+      // A schema may list a class of another one that has not changed.
+      let isOwnSchema = own.joined(separator: ".") == version.schemaName
+      let listed = isOwnSchema ? models.schema(of: version).flatMap { models.listed(by: $0) }?.classes ?? [] : []
       for property in owner.properties where Self.isStored(property) {
         guard let destination = models.program.destination(of: property, in: owner),
-          let other = namespace(of: destination), other != own
+          let other = namespace(of: destination), other != own, !listed.contains(where: { $0.path == destination.path })
         else { continue }
         add(
           .foreignVersionClass, .error, own.joined(separator: "."), entity: entity, property: property.name,
@@ -245,8 +248,9 @@ public struct SchemaLint: Sendable {
     }
   }
 
-  /// A store of none of the versions.
+  /// A store of none of the versions; without schemas SwiftData infers the way from the store's own model.
   private mutating func checkStore(_ store: ReleasedVersion) {
+    guard !schemaPaths.isEmpty else { return }
     guard !models.versions.contains(where: { $0.version.versionHashes == store.hashes }) else { return }
     func distance(_ version: SourceVersion) -> Int {
       let own = version.version.versionHashes
