@@ -26,7 +26,7 @@ struct InspectCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken.",
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken.",
       valueName: "model"))
   var model: [PathArgument] = []
 

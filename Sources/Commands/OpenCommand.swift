@@ -35,7 +35,10 @@ struct OpenCommand: ParsableCommand {
   @Argument(help: "The store's main file.")
   var store: PathArgument
 
-  @Option(help: "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema.")
+  @Option(
+    help:
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema."
+  )
   var model: PathArgument
 
   @OptionGroup var versionOrder: VersionOrderOptions

@@ -98,6 +98,26 @@ struct ModelExportTests {
     #expect(try hashes(desk.folder.appending("Backups/Old/\(id).sqlite.gz").string) == wanted)
   }
 
+  @Test func aBundleCarriesTheModelOfItsStore() throws {
+    let bundle = desk.folder.appending("B.tar.gz").string
+    let made = try desk.lazaret("export", old, "-o", bundle, "--level", "facts", "--yes")
+    #expect(made.status == 0 || made.status == 2, "\(made.errors)")
+    let wanted = try hashes(old)
+    #expect(try hashes(bundle) == wanted)
+    let folder = desk.folder.appending("Unpacked").string
+    #expect(try desk.lazaret("bundle", "unpack", bundle, "-o", folder).status == 0)
+    #expect(try hashes(folder) == wanted)
+  }
+
+  @Test func aQuarantinedStoreCarriesItsModel() throws {
+    let wanted = try hashes(old)
+    let added = try desk.lazaret("quarantine", "add", old, "--json")
+    let id = try #require(added.output.firstMatch(of: /"id"\s*:\s*"([^"]+)"/)).1
+    // By its name in the home, and by its file.
+    #expect(try hashes(String(id)) == wanted)
+    #expect(try hashes(desk.stores.appending("Incompatible").appending("\(id).sqlite").string) == wanted)
+  }
+
   @Test func aPlainStoreOrOneWithoutItsModelIsRefusedByName() throws {
     let plain = desk.folder.appending("Plain.sqlite")
     let created = try desk.lazaret("open", plain.string, "--model", desk.folder.appending("Cars.sql").string)

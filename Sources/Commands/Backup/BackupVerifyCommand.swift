@@ -30,7 +30,10 @@ struct BackupVerifyCommand: ParsableCommand {
   @Flag(help: "Only read the files and compare their digests; restore nothing.")
   var quick = false
 
-  @Option(help: ArgumentHelp("The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom.", valueName: "model"))
+  @Option(
+    help: ArgumentHelp(
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, or a store that carries it.",
+      valueName: "model"))
   var migrate: PathArgument?
 
   @Option(help: ArgumentHelp("How long to go on, such as 90s, 2m or 1h.", valueName: "time"))

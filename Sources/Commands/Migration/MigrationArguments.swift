@@ -7,7 +7,7 @@ struct MigrationArguments: ParsableArguments {
   @Argument(help: "The store's main file.")
   var store: PathArgument
 
-  @Option(help: "The app's model: .xcdatamodeld, .xcdatamodel, .momd or .mom.")
+  @Option(help: "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, or a store that carries it.")
   var model: PathArgument
 
   @OptionGroup var versionOrder: VersionOrderOptions

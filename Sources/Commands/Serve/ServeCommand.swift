@@ -34,7 +34,7 @@ struct ServeCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema; may be given several times.",
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema; may be given several times.",
       valueName: "model"))
   var model: [PathArgument] = []
 
