@@ -149,6 +149,19 @@ struct ModelExportTests {
     #expect(try json(plan.output)["from"] as? String == "App-1.0" && json(plan.output)["to"] as? String == "App-2")
   }
 
+  @Test func severalModelsInAFolderAreStillSeveral() throws {
+    // The folder has a bundle, a version alone and a schema: the one that fits is taken.
+    let result = try desk.lazaret("inspect", old, "--model", desk.folder.string, "--json")
+    #expect(try json(result.output)["verdict"] as? String == "compatible")
+    #expect(!result.errors.contains("history"))
+    // Model sources beside Swift files are an app's folder.
+    try FileSystem().makeDirectory(desk.folder.appending("App"))
+    try desk.folder.write(Desk.contents(["name"]), to: "App/Model.xcdatamodel/contents")
+    try desk.folder.write("import CoreData\nclass Car: NSManagedObject {}\n", to: "App/Car.swift")
+    let app = try desk.lazaret("inspect", old, "--model", desk.folder.appending("App").string, "--json")
+    #expect(try json(app.output)["modelVersion"] as? String == "Model", "\(app.errors)")
+  }
+
   @Test func storesAtHandAreHeldAgainstAModel() throws {
     #expect(try desk.lazaret("model", "lint", desk.model, "--store", old).output.contains("unknown-release") == false)
     try desk.folder.write(Desk.contents(["name", "size"]), to: "App.xcdatamodeld/V1.xcdatamodel/contents")

@@ -303,5 +303,19 @@ struct SchemaLintTests {
     #expect(models.place(version: "V2", entity: "Note", property: "gone")?.line == 9)
     #expect(models.place(version: "V1", entity: "Gone")?.line == 1)
     #expect(models.place(version: "V3") == nil)
+    let unique = try sourceModels(
+      """
+      @Model final class Car {
+        #Unique<Car>([\\.name, \\.year])
+        @Attribute(.unique)
+        var plate: String
+        var name: String
+        var year: Int
+        init() {}
+      }
+      """, types: ["Car"])
+    let version = unique.currentName
+    #expect(unique.constraintPlace(version: version, entity: "Car", named: "unique in plate")?.line == 4)
+    #expect(unique.constraintPlace(version: version, entity: "Car", named: "unique in name, year")?.line == 2)
   }
 }

@@ -146,8 +146,12 @@ extension ModelLint {
       guard finding.file == nil else { return }
       // A step is about what it leads to; what is lost there has its class's place.
       let name = finding.place.components(separatedBy: " → ").last ?? finding.place
+      let constraint = finding.entityName.flatMap { entity -> SourcePlace? in
+        guard finding.propertyName == nil, finding.detail.contains("unique") else { return nil }
+        return sources.constraintPlace(version: name, entity: entity, named: finding.detail)
+      }
       let place =
-        sources.place(version: name, entity: finding.entityName, property: finding.propertyName)
+        constraint ?? sources.place(version: name, entity: finding.entityName, property: finding.propertyName)
         ?? sources.place(version: sources.currentName, entity: finding.entityName, property: finding.propertyName)
       finding.file = place?.file
       finding.line = place?.line

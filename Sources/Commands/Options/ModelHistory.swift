@@ -49,6 +49,8 @@ struct ModelHistory {
       case "mom", "xcdatamodel": parts.append(.version(path))
       case "momd", "xcdatamodeld": parts.append(.bundle(path))
       case "swift": hasSwiftFiles = true
+      // A schema of a plain store: several models, of which one fits.
+      case "sql": return nil
       default:
         if let carrier = try ModelCarrier(path) {
           parts.append(.carrier(carrier))
@@ -68,21 +70,20 @@ struct ModelHistory {
     guard isHistory else { return nil }
   }
 
-  /// Whether the parts are a history: a store tells; loose versions do with something else beside them.
+  /// Whether the parts are a history: a store tells, and so does a compiled version beside something else.
+  ///
+  /// Model sources beside Swift files, or beside each other, are what the folder of an app has.
   private var isHistory: Bool {
-    var kinds: Set<String> = hasSwiftFiles ? ["sources"] : []
-    var hasLooseVersion = false
+    var hasCompiled = false
+    var hasOther = hasSwiftFiles
     for part in parts {
       switch part {
       case .carrier: return true
-      case .version(let path):
-        kinds.insert(path.extension ?? "")
-        hasLooseVersion = true
-      case .bundle(let path): kinds.insert(path.extension ?? "")
-      case .sources: kinds.insert("sources")
+      case .version(let path) where path.extension?.lowercased() == "mom": hasCompiled = true
+      case .version, .bundle, .sources: hasOther = true
       }
     }
-    return hasLooseVersion && kinds.count > 1
+    return hasCompiled && hasOther
   }
 
   /// The history: a version of each part, by name; that of the sources is the current one where there is just one kind of
@@ -94,8 +95,7 @@ struct ModelHistory {
   ) throws -> (bundle: ModelBundle, findings: [SourceFinding]) {
     var history = Gathered()
     for part in parts { try add(part, options, policy, to: &history) }
-    if hasSwiftFiles {
-      let models = try options.load(folder, onlyItsOwnFiles: true)
+    if hasSwiftFiles, let models = try sources(folder, options, onlyItsOwnFiles: true) {
       let own = try models.bundle(unreadableVersions: policy)
       history.findings += models.findings
       for version in own.versions + own.unorderedVersions {
@@ -132,9 +132,21 @@ struct ModelHistory {
       let bundle = try ModelBundle.load(path: path, unreadableVersions: .report)
       history.add(bundle.current, as: path.stem ?? "", isSource: isSource)
     case .sources(let path):
-      let models = try options.load(path)
+      guard let models = try sources(path, options) else { return }
       history.findings += models.findings
       history.add(try models.bundle(unreadableVersions: .report).current, as: path.stem ?? "", isSource: true)
+    }
+  }
+
+  /// The models of Swift sources; nil where they declare none, as those of tests or scripts.
+  private func sources(
+    _ path: FilePath, _ options: SourceOptions, onlyItsOwnFiles: Bool = false
+  ) throws -> SourceModels? {
+    do throws(ModelError) {
+      return try options.load(path, onlyItsOwnFiles: onlyItsOwnFiles)
+    } catch {
+      guard error.kind == .noVersions else { throw error }
+      return nil
     }
   }
 

@@ -26,7 +26,7 @@ struct SourceOptions: ParsableArguments {
   ///   - onlyItsOwnFiles: whether the folders of a folder are passed over.
   func load(
     _ path: FilePath, platform other: SourcePlatform? = nil, onlyItsOwnFiles: Bool = false
-  ) throws -> SourceModels {
+  ) throws(ModelError) -> SourceModels {
     let names = types?.split(separator: ",").map { String($0.trimmingSpaces) } ?? []
     return try Self.load(
       path, types: names, platform: other ?? platform, flags: Set(define), readsSubfolders: !onlyItsOwnFiles)
@@ -36,7 +36,7 @@ struct SourceOptions: ParsableArguments {
   static func load(
     _ path: FilePath, types: [String] = [], platform: SourcePlatform? = nil, flags: Set<String> = [],
     readsSubfolders: Bool = true
-  ) throws -> SourceModels {
+  ) throws(ModelError) -> SourceModels {
     let machine = Surroundings.machine
     // As SwiftData does: evaluated once, when the model is made.
     return try SwiftSources.load(

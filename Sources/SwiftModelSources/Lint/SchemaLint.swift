@@ -18,6 +18,10 @@ public struct SchemaLint: Sendable {
   /// The current version.
   private let current: SourceVersion?
 
+  /// The aliases, and the classes with `@Model`, by their paths.
+  private let aliases: [SourceDeclaration]
+  private let classes: [SourceDeclaration]
+
   /// Checks the versions of sources.
   ///
   /// - Parameters:
@@ -32,6 +36,9 @@ public struct SchemaLint: Sendable {
     self.released = released
     schemaPaths = models.versions.compactMap { $0.schemaName?.split(separator: ".").map(String.init) }
     current = models.versions.first { $0.name == models.currentName }
+    let declarations = models.program.declarations
+    aliases = declarations.filter { if case .alias = $0.kind { true } else { false } }
+    classes = declarations.filter(\.isModel)
     for version in models.versions where version.name != models.currentName {
       guard let schema = models.schema(of: version) else { continue }
       checkLiveClasses(version, schema)
@@ -167,8 +174,8 @@ public struct SchemaLint: Sendable {
 
   /// Classes that are called as an alias, whose own class gave the released entity its name.
   private mutating func checkAliases(_ version: SourceVersion, _ schema: SourceDeclaration) {
-    for alias in models.program.declarations {
-      guard case .alias = alias.kind, !Self.isWithin(alias.path, schema.path),
+    for alias in aliases {
+      guard !Self.isWithin(alias.path, schema.path),
         let target = models.program.follow(.found(alias)).declaration, target.isModel, target.name != alias.name,
         let own = models.declaration(of: alias.name, in: version), Self.isWithin(own.path, schema.path),
         version.classNames[target.name] == nil, !isReleased(entity: alias.name, of: version)
@@ -298,7 +305,7 @@ public struct SchemaLint: Sendable {
   private mutating func checkListed(_ before: SourceVersion, _ after: SourceVersion) {
     for entity in before.classNames.keys.sorted(by: precedesByCodeUnit) where after.classNames[entity] == nil {
       let own = after.schemaName.map { $0.split(separator: ".").map(String.init) + [entity] }
-      let candidates = models.program.declarations.filter { $0.isModel && ($0.path == own || $0.path == [entity]) }
+      let candidates = classes.filter { $0.path == own || $0.path == [entity] }
       let isLast = after.name == models.currentName
       guard let declared = candidates.first(where: { $0.path == own || isLast }) else { continue }
       add(

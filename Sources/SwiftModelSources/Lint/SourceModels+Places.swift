@@ -14,6 +14,21 @@ extension SourceModels {
     return declaration.properties.first { $0.name == name && !$0.isStatic }?.place ?? declaration.place
   }
 
+  /// Where a uniqueness constraint is declared: the property with `.unique` that the words name, else `#Unique`.
+  ///
+  /// - Parameter words: what is said of the constraint, with the names of its properties.
+  public func constraintPlace(version: String, entity: String, named words: String) -> SourcePlace? {
+    guard let version = versions.first(where: { $0.name == version }),
+      let declaration = declaration(of: entity, in: version)
+    else { return nil }
+    let names = Set(words.split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init))
+    let property = declaration.properties.first { property in
+      names.contains(property.name)
+        && AttributeOptions(property.attribute("Attribute")?.arguments ?? []).isUnique
+    }
+    return property?.place ?? declaration.macros.first { $0.name == "Unique" }?.place
+  }
+
   /// The class of an entity.
   func declaration(of entity: String, in version: SourceVersion) -> SourceDeclaration? {
     guard let path = version.classNames[entity]?.split(separator: ".").map(String.init),
