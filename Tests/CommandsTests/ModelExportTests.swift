@@ -151,7 +151,7 @@ struct ModelExportTests {
 
   @Test func severalModelsInAFolderAreStillSeveral() throws {
     // The folder has a bundle, a version alone and a schema: the one that fits is taken.
-    let result = try desk.lazaret("inspect", old, "--model", desk.folder.string, "--json")
+    let result = try desk.lazaret("inspect", old, "--model", desk.folder.path.string, "--json")
     #expect(try json(result.output)["verdict"] as? String == "compatible")
     #expect(!result.errors.contains("history"))
     // Model sources beside Swift files are an app's folder.
