@@ -147,10 +147,11 @@ let package = Package(
       "Damage",
       knows: ["StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
+    floor("ScrubbingCheck", knows: ["CZlib", "StoreFiles", systemPackage]),
     floor(
       "Scrubbing",
       knows: [
-        "Archives", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
+        "Archives", "ScrubbingCheck", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
         "PageRecovery",
         crypto,
         systemPackage,
@@ -159,7 +160,7 @@ let package = Package(
       "StoreExport",
       knows: [
         "AgeEncryption", "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
-        "Examination", "RecoveryKit", "PageRecovery", "Scrubbing", "SupportBundle", "Quarantine", grdb, systemPackage,
+        "Examination", "RecoveryKit", "PageRecovery", "Scrubbing", "ScrubbingCheck", "SupportBundle", "Quarantine", grdb, systemPackage,
       ]),
     floor(
       "Sending",
@@ -254,7 +255,7 @@ let package = Package(
     tests(
       of: "Scrubbing",
       needs: [
-        "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "PropertyLists", "Salvage", "SQLiteFormat",
+        "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "PropertyLists", "Salvage", "ScrubbingCheck", "SQLiteFormat",
         grdb,
       ]),
     tests(of: "AgeEncryption", needs: ["Failures", "StoreFiles"]),
@@ -274,7 +275,7 @@ let package = Package(
       of: "StoreExport",
       needs: [
         "AgeEncryption", "Damage", "Examination", "Lazaret", "LazaretTesting", "LazaretTool", "ManagedObjectModel",
-        "PersistentStore", "Salvage", "Scrubbing", "StoreFiles", "SupportBundle", grdb,
+        "PersistentStore", "Salvage", "Scrubbing", "ScrubbingCheck", "StoreFiles", "SupportBundle", grdb,
       ]),
     tests(
       of: "Sending",

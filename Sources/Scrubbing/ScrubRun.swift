@@ -232,21 +232,3 @@ extension PageImage {
     }
   }
 }
-
-extension ScrubRun {
-  /// The places of ``chances`` in the files of the result.
-  func chancePlaces(in target: StoreFileSet) -> [FilePath: [Int64: UInt64]] {
-    var places: [FilePath: [Int64: UInt64]] = [:]
-    for (image, chances) in chances where !chances.isEmpty {
-      let part: StoreFileSet.Part
-      switch image {
-      case .main: part = .main
-      case .log: part = .wal
-      case .journal: part = .journal
-      }
-      let start = images.offset(of: image)
-      for (offset, key) in chances { places[target.path(of: part), default: [:]][start + Int64(offset)] = key }
-    }
-    return places
-  }
-}

@@ -1,6 +1,7 @@
 internal import PageRecovery
 internal import PersistentStore
 internal import SQLiteFormat
+internal import ScrubbingCheck
 internal import StoreFiles
 internal import SystemPackage
 
@@ -65,7 +66,6 @@ struct ScrubWork {
     var external = ExternalValues(
       store.path(of: .externalData), to: target.path(of: .externalData), in: fileSystem)
     var report = ScrubReport()
-    var chancePlaces: [FilePath: [Int64: UInt64]] = [:]
     do throws(FileError) {
       try external.note(pseudonyms)
     } catch {
@@ -97,7 +97,6 @@ struct ScrubWork {
         throw ScrubbingError(error)
       }
       fill(&report, run, columns, pseudonyms)
-      chancePlaces = run.chancePlaces(in: target)
     } else {
       pseudonyms.finishNotes()
       do throws(FileError) {
@@ -129,7 +128,7 @@ struct ScrubWork {
     report.dropping = wanted.dropping.sorted()
     return StoreScrubber.Result(
       report: report, scanner: ValueScanner(watched: pseudonyms.watched), files: target,
-      stuckNumbers: pseudonyms.stuckNumbers, chancePlaces: chancePlaces)
+      names: columns?.words ?? [], stuckNumbers: pseudonyms.stuckNumbers)
   }
 
   /// Takes note of every value, and writes nothing.
@@ -319,18 +318,28 @@ struct ScrubWork {
 
   // MARK: The check
 
-  /// Looks for original values in every file of the result.
-  func check(_ result: StoreScrubber.Result) throws(ScrubbingError) -> ValueScanner.Findings {
-    var findings = ValueScanner.Findings()
-    // Integers of three and four bytes are found by chance anywhere, so that what was written counts for them.
-    findings.count = Int(clamping: result.stuckNumbers)
-    let paths = try written()
-    for (number, path) in paths.enumerated() {
-      guard progress(.check, Int64(number), Int64(paths.count)) else { throw .cancelled() }
-      findings.add(
-        try result.scanner.scan(path, in: fileSystem, allowing: result.chancePlaces[path] ?? [:]))
+  /// Has the result checked by what shares nothing with this module; nil where nothing was found, else what was, in words.
+  func check(_ result: inout StoreScrubber.Result) throws(ScrubbingError) -> String? {
+    if result.stuckNumbers > 0 {
+      // They are compared when they are written: integers of three and four bytes are found by chance anywhere.
+      return "\(result.stuckNumbers) numbers are of a width of which every number is one of the store's"
     }
-    return findings
+    let begin = ContinuousClock.now
+    let check = ResultCheck(
+      of: store, keeping: wanted.keeping, dropping: wanted.dropping, names: result.names, in: fileSystem)
+    let outcome: ResultCheck.Outcome?
+    do throws(FileError) {
+      outcome = try check.run(on: target) { [progress] in progress(.check, $0, $1) }
+    } catch {
+      throw ScrubbingError(error)
+    }
+    guard let outcome else { throw .cancelled() }
+    let findings = outcome.findings
+    result.search = outcome.search
+    result.checkDuration += begin.duration(to: .now)
+    result.checkedBytes = findings.bytes
+    guard let first = findings.places.first else { return nil }
+    return "original values were found in \(findings.count) places of what was written, the first \(first.words)"
   }
 
   /// Lists the files, and makes sure that the store is still what was read.
@@ -354,14 +363,6 @@ struct ScrubWork {
   }
 
   func discard() { StoreScrubber.discard(target, in: fileSystem) }
-
-  private func written() throws(ScrubbingError) -> [FilePath] {
-    do throws(FileError) {
-      return try writtenFiles()
-    } catch {
-      throw ScrubbingError(error)
-    }
-  }
 
   private func writtenFiles() throws(FileError) -> [FilePath] {
     var paths: [FilePath] = []

@@ -1,5 +1,6 @@
 internal import Crypto
 public import PageRecovery
+package import ScrubbingCheck
 public import StoreFiles
 public import SystemPackage
 
@@ -7,7 +8,7 @@ public import SystemPackage
 ///
 /// The store is only read. Two passes go over all page images of its files: the first takes note of every value, so that no
 /// pseudonym is one and so that what is indexed can keep its order; the second writes. Then every file that was written is
-/// looked through for the original values. Memory grows with the number of different values, up to some 450 MB for a store of a gigabyte,
+/// checked against the original by ``ResultCheck``, which shares nothing with this module. Memory grows with the number of different values, up to some 450 MB for a store of a gigabyte,
 /// and is bounded by the size of the store.
 public struct StoreScrubber: Sendable {
   /// What a scrub is doing.
@@ -36,11 +37,20 @@ public struct StoreScrubber: Sendable {
     /// The files that were written.
     public var files: StoreFileSet
 
+    /// The names of the schema and the model, which are not the user's.
+    var names: [String]
+
     /// How many numbers found no pseudonym that is none of the store's.
     var stuckNumbers: Int64
 
-    /// In each file the places at which structure or numbers happen to spell a value, and which one.
-    var chancePlaces: [FilePath: [Int64: UInt64]]
+    /// What the check looked for in the files, for a search in texts.
+    package internal(set) var search: ValueSearch?
+
+    /// How long the check of what was written took, of all attempts.
+    public internal(set) var checkDuration = Duration.zero
+
+    /// How many bytes it looked through.
+    public internal(set) var checkedBytes: Int64 = 0
   }
 
   /// Called with the work done and the work in all; false ends the scrub with `cancelled`.
@@ -90,16 +100,18 @@ public struct StoreScrubber: Sendable {
     do throws(ScrubbingError) {
       let work = try ScrubWork(
         store: store, target: target, key: key, model: model, rules: rules, fileSystem: fileSystem, progress: progress)
+      var checkDuration = Duration.zero
       for attempt in 0..<Self.attempts {
         var result = try work.run(attempt: attempt)
-        let findings = try work.check(result)
-        if findings.isEmpty {
+        result.checkDuration = checkDuration
+        guard let found = try work.check(&result) else {
           try work.finish(&result)
           return result
         }
+        checkDuration = result.checkDuration
         work.discard()
         guard attempt + 1 < Self.attempts else {
-          throw ScrubbingError(.valuesFound, path: store.main, detail: Self.words(findings))
+          throw ScrubbingError(.valuesFound, path: store.main, detail: found)
         }
       }
       throw ScrubbingError.cancelled()
@@ -107,14 +119,6 @@ public struct StoreScrubber: Sendable {
       Self.discard(target, in: fileSystem)
       throw error
     }
-  }
-
-  private static func words(_ findings: ValueScanner.Findings) -> String {
-    guard let first = findings.places.first else {
-      return "\(findings.count) numbers are of a width of which every number is one of the store's"
-    }
-    return "\(findings.count) original values were found in what was written, the first at byte \(first.offset) of "
-      + printable(first.file.text)
   }
 
   /// Removes what was written of a set.

@@ -13,6 +13,9 @@ public struct ExportSummary: Sendable, Hashable, Codable {
   /// What was replaced, where the level is `scrubbed`.
   public var scrub: ScrubReport?
 
+  /// How long the check of the scrubbed files took, in seconds; nil for other levels.
+  public var checkSeconds: Double?
+
   /// What is remarkable, in words.
   public var remarks: [String]
 

@@ -5,6 +5,7 @@ internal import PageRecovery
 internal import PersistentStore
 internal import Quarantine
 internal import Scrubbing
+internal import ScrubbingCheck
 internal import StoreFiles
 internal import SupportBundle
 internal import SystemPackage
@@ -85,7 +86,7 @@ struct ExportWork: Sendable {
     items += texts.items(options.level)
     let scanner = try scrubbed?.scanner ?? factsScanner(evidence, analysis)
     if let scanner, options.level == .facts || options.level == .scrubbed {
-      try check(items, by: scanner, analysis) { [scrubbed] in
+      items = try checked(items, by: scanner, scrubbed?.search, analysis) { [scrubbed] in
         let scrubbed = try scrubbed ?? ScrubbedStore(self, evidence, in: folder.path)
         return try knownTexts(from: scrubbed.files, in: folder, date: date)
       }
@@ -121,7 +122,8 @@ struct ExportWork: Sendable {
     let preview = ExportPreview(
       level: options.level, store: source.name, levels: levels,
       files: items.sorted { $0.name < $1.name }.map { .init(name: $0.name, bytes: $0.size, words: $0.words) },
-      scrub: scrubbed?.report, remarks: evidence.remarks + (analysis.failure.map { [$0] } ?? []))
+      scrub: scrubbed?.report, checkSeconds: scrubbed?.checkSeconds,
+      remarks: evidence.remarks + (analysis.failure.map { [$0] } ?? []))
     return PreparedExport(
       preview, items: items,
       subject: BundleWriter.Subject(app: options.app, store: source.name, date: date),
@@ -181,28 +183,39 @@ struct ExportWork: Sendable {
       || ["README.txt", "system.json", "schema.sql", "scrub.json"].contains(name)
   }
 
-  /// Looks for values of the store in files that are to hold none.
+  /// Looks for values of the store in files that are to hold none; gives the files without any.
   ///
-  /// - Parameter known: makes the same texts of a scrubbed copy, for where a value is also a word of this software's.
-  private func check(
-    _ items: [BundleItem], by scanner: ValueScanner, _ analysis: ExportAnalysis, known: () throws -> [BundleItem]
-  ) throws {
-    var check = ExportCheck(scanner, names: names(in: items, analysis))
-    var suspects: [(name: String, bytes: [UInt8])] = []
+  /// Where a value is also a word of this software's, the same texts are made of a scrubbed copy, in which no value is: lines that
+  /// are the same hold none, and a text with others is replaced by the one of the copy as a whole.
+  ///
+  /// - Parameter known: makes the texts of a scrubbed copy.
+  private func checked(
+    _ items: [BundleItem], by scanner: ValueScanner, _ search: ValueSearch?, _ analysis: ExportAnalysis,
+    known: () throws -> [BundleItem]
+  ) throws -> [BundleItem] {
+    var check = ExportCheck(scanner, search: search, names: names(in: items, analysis))
+    var suspects: [(place: Int, bytes: [UInt8])] = []
     for (number, item) in items.enumerated() {
       guard progress(.checking, Int64(number), Int64(items.count)) else { throw StoreExporter.cancelled() }
       guard !Self.isOthers(item.name), case .bytes(let bytes) = item.content else { continue }
-      if check.leaks(in: bytes, named: item.name) != nil { suspects.append((item.name, bytes)) }
+      if check.leaks(in: bytes, named: item.name) != nil { suspects.append((number, bytes)) }
     }
-    guard !suspects.isEmpty else { return }
-    for item in try known() {
+    guard !suspects.isEmpty else { return items }
+    let texts = try known()
+    for item in texts {
       if case .bytes(let bytes) = item.content { check.know(bytes, named: item.name) }
     }
+    var items = items
     for suspect in suspects {
-      if let (count, first) = check.leaks(in: suspect.bytes, named: suspect.name) {
+      let item = items[suspect.place]
+      guard let (count, first) = check.leaks(in: suspect.bytes, named: item.name) else { continue }
+      guard let text = texts.first(where: { $0.name == item.name }) else {
         throw SupportBundleErrors.notScrubbed(source.originalPath, count: count, in: first.name, at: first.offset)
       }
+      items[suspect.place] = BundleItem(
+        item.name, text.content, words: item.words + "; made of the scrubbed copy, as a value was in it")
     }
+    return items
   }
 
   /// The names of the schema and of the model, and what is known of the software and of the file.

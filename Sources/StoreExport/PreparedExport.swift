@@ -65,6 +65,7 @@ public final class PreparedExport: Sendable {
       ? try writer.write(items, level: preview.level, subject: subject, into: path, progress: tell)
       : try writer.write(items, level: preview.level, subject: subject, to: path, progress: tell)
     return ExportSummary(
-      bundle: bundle, quarantineID: quarantineID, scrub: preview.scrub, remarks: preview.remarks)
+      bundle: bundle, quarantineID: quarantineID, scrub: preview.scrub, checkSeconds: preview.checkSeconds,
+      remarks: preview.remarks)
   }
 }

@@ -447,13 +447,14 @@ def search(blob, wanted):
 
 
 def left_in_place(sound, scrubbed, wanted, encoding):
-    """The values of which eight characters or bytes in a row, or all, are where they were before the damage.
+    """The values of which eight characters or bytes in a row, or all, are where they were before the damage: four characters, where each
+    has several bytes of which the first ones say little.
 
     What a flipped bit is in is no needle any more, nor what an overwritten page cut in two; the rest of it must be replaced all the same.
     """
-    run = 8 if encoding == "UTF-8" else 16
     left = set()
     for offset, needle in places(sound, wanted):
+        run = 16 if encoding != "UTF-8" or wanted[needle].startswith("text") and not needle.isascii() else 8
         same = 0
         for before, after in zip(needle, scrubbed[offset:offset + len(needle)]):
             same = same + 1 if before == after else 0
@@ -466,12 +467,7 @@ def left_in_place(sound, scrubbed, wanted, encoding):
 # The comparison
 
 def check(path, folder):
-    """What SQLite's own check prints, on a copy: of the pages, and of the rows and indexes.
-
-    Where a cell begins within another one, the header of its record is made of that one's values, which are replaced: whether SQLite can
-    read that record, and what it compares, depends on those bytes. What it says of the rows and indexes of such a table may differ then; what
-    it says of all pages, and of the rows and indexes of every other table, is the same.
-    """
+    """What SQLite's own check prints, on a copy: the lines of all pages, and those of each table and its indexes."""
     copy = folder / "check"
     shutil.rmtree(copy, ignore_errors=True)
     copy.mkdir()
@@ -479,18 +475,37 @@ def check(path, folder):
         if Path(f"{path}{suffix}").exists():
             shutil.copy(f"{path}{suffix}", f"{copy}/c.sqlite{suffix}")
     db = sqlite3.connect(copy / "c.sqlite")
+    # Words of the schema that SQLite repeats may be damaged.
+    db.text_factory = lambda text: text.decode(errors="replace")
     try:
         first = db.execute("SELECT integrity_check FROM pragma_integrity_check(1000) LIMIT 1").fetchone()[0]
         of_pages = [re.sub(r"Rowid -?[0-9]{7,}", "Rowid N", line) for line in first.split("\n")] if first.startswith("***") else []
-        if overlaps(of_pages):
-            names = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name")]
-            checks = [check_rows(db, "'" + name.replace("'", "''") + "'") for name in names]
-            return of_pages + [f"{name}: {line}" for name, lines in zip(names, checks) if not overlaps(lines) for line in lines]
-        return of_pages + [line for line in check_rows(db, "1000") if line not in of_pages]
+        names = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name")]
+        return of_pages, {name: check_rows(db, "'" + name.replace("'", "''") + "'") for name in names}
     except sqlite3.Error as error:
-        return [str(error)]
+        return [str(error)], {}
+    except UnicodeDecodeError as error:
+        return [repr(error.object)], {}
     finally:
         db.close()
+
+
+def same_checks(before, after):
+    """Whether two checks say the same, and if not what they say.
+
+    Where a cell begins within another one, or the header of its record is damaged, SQLite reads values of the row as structure: whether it
+    can read that record, and what it compares, depends on bytes that are replaced. What it says of the rows and indexes of such a table
+    may differ then; what it says of all pages, and of the rows and indexes of every other table, is the same.
+    """
+    if before[0] != after[0]:
+        return before[0], after[0]
+    if set(before[1]) != set(after[1]):
+        return sorted(before[1]), sorted(after[1])
+    for name in before[1]:
+        pair = before[1][name], after[1][name]
+        if pair[0] != pair[1] and not any(overlaps(lines) or any("malformed" in line for line in lines) for lines in pair):
+            return pair
+    return None
 
 
 def overlaps(lines):
@@ -510,20 +525,22 @@ def check_rows(db, argument):
 
 
 def salvage(path, folder):
-    """What a salvage finds, in numbers; how many rows are lost as a range where it is an estimate, by keys that are replaced too."""
+    """What a salvage finds, in numbers: how many deleted rows it finds in free space rests on content alone, and noise may look like one."""
     out = folder / "salvaged"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
     said = lazaret("salvage", path, "-o", out / "o.sqlite", "--raw", "--deleted", "--json", "--home", out / "h").data
     if "entities" not in said:
         return said.get("error", {}).get("code", "no report")
-    return sorted((one["name"], one["recovered"], one["doubtful"], one["deleted"], one["keptApart"], lost(one)) for one in said["entities"])
+    return sorted(
+        (one["name"], one["recovered"], one["doubtful"], one["keptApart"], Estimate(one["deleted"]), lost(one)) for one in said["entities"])
 
 
 def found(path, folder):
     """About how many rows of each table a salvage finds, whatever it thinks of them."""
     said = salvage(path, folder)
-    return said if isinstance(said, str) else [(name, Estimate(sum(counts))) for name, *counts, _ in said]
+    return said if isinstance(said, str) else [
+        (name, Estimate(recovered + doubtful + apart + deleted.number)) for name, recovered, doubtful, apart, deleted, _ in said]
 
 
 class Estimate:
@@ -543,7 +560,8 @@ class Estimate:
 
 
 def lost(entity):
-    return entity["lost"] if entity["lostIsExact"] or not isinstance(entity["lost"], int) else Estimate(entity["lost"])
+    """How many rows are lost; an estimate rests on how far apart keys are, of which a scrub keeps the order alone."""
+    return entity["lost"] if entity["lostIsExact"] or not isinstance(entity["lost"], int) else "an estimate"
 
 
 def answers(path, folder, question):
@@ -594,10 +612,12 @@ def compare(path, scrubbed, folder, v, kind):
     faults = []
     # What a salvage carves out of pages without headers rests on content alone, which is not the same twice: then only how much it finds.
     how = found if kind == "page headers zeroed" else salvage
-    for words, look in (("integrity_check", check), ("salvage", how)):
-        before, after = look(path, folder), look(scrubbed, folder)
-        if before != after:
-            pair = next(((a, b) for a, b in zip(before, after) if a != b), (before, after)) if isinstance(before, list) and isinstance(after, list) else (before, after)
+    checks, rows = (check(path, folder), check(scrubbed, folder)), (how(path, folder), how(scrubbed, folder))
+    pairs = [("integrity_check", same_checks(*checks)), ("salvage", rows if rows[0] != rows[1] else None)]
+    for words, pair in pairs:
+        if pair:
+            if isinstance(pair[0], list) and isinstance(pair[1], list):
+                pair = next(((a, b) for a, b in zip(*pair) if a != b), pair)
             faults.append(f"{words}: {str(pair[0])[:110]} became {str(pair[1])[:110]}")
     if kind != "sound":
         return faults

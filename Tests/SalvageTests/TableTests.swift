@@ -46,7 +46,7 @@ struct TableTests {
 
   /// Makes a store, and salvages it.
   private func salvage(
-    raw: Bool = false, deleted: Bool = false, _ make: (Database) throws -> Void
+    raw: Bool = false, deleted: Bool = false, damage: String? = nil, _ make: (Database) throws -> Void
   ) throws -> Outcome {
     let folder = try TemporaryFolder()
     let path = folder.appending("Store.sqlite")
@@ -59,6 +59,12 @@ struct TableTests {
       try database.execute(sql: "COMMIT")
     }
     try queue.close()
+    if let damage {
+      // In a connection that has no virtual table open.
+      let queue = try DatabaseQueue(path: path.string)
+      try queue.writeWithoutTransaction { try $0.execute(sql: damage) }
+      try queue.close()
+    }
     let out = folder.appending("Out.sqlite")
     let options = Salvager.Options(findsDeleted: deleted)
     let report =
@@ -418,6 +424,20 @@ struct TableTests {
     let good = try outcome.rows("good")
     #expect(good.after == good.before)
     #expect(good.before.count == 50)
+  }
+
+  @Test("A full-text index whose bytes ask for more memory than there is keeps nothing back", arguments: [false, true])
+  func absurdIndex(raw: Bool) throws {
+    // The numbers of levels and segments are in this row.
+    let damage = "UPDATE texts_data SET block = X'000000002A0A7F0FDBC8E7428EC6E8' WHERE id = 10"
+    let outcome = try salvage(raw: raw, damage: damage, makeIndexes)
+    #expect(outcome.remark(on: "texts") != nil)
+    for table in ["good", "texts_content", "older_content", "boxes_rowid"] {
+      let rows = try outcome.rows(table)
+      #expect(rows.before.count >= 50)
+      #expect(rows.after == rows.before, "\(table)")
+    }
+    #expect(try outcome.declarations("older").after != nil)
   }
 
   @Test("A full-text index that contradicts its content is told with --raw, and drawn up anew in a rebuilt store")

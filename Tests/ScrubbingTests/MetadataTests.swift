@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PropertyLists
 import Scrubbing
+import ScrubbingCheck
 import StoreFiles
 import SystemPackage
 import TestSupport
@@ -64,6 +65,54 @@ struct MetadataTests {
 
   static func isIn(_ needle: [UInt8], _ bytes: [UInt8]) -> Bool {
     Data(bytes).range(of: Data(needle)) != nil
+  }
+
+  @Test("Where a bit of the metadata is flipped no value of an app's stays")
+  func flipped() throws {
+    let list = try PropertyList.dictionary(Self.own.merging(Self.others) { first, _ in first }).binaryBytes()
+    var random = SeededGenerator(seed: 4)
+    var looked = 0
+    for _ in 0..<150 {
+      var damaged = list
+      let place = Int.random(in: 8..<damaged.count, using: &random)
+      damaged[place] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+      let (scrubbed, _) = try Self.scene(damaged).scrubbed()
+      let result = try Self.list(of: scrubbed)
+      for needle in Self.needles where Self.isIn(needle, damaged) {
+        looked += 1
+        #expect(!Self.isIn(needle, result), "byte \(place)")
+      }
+    }
+    #expect(looked > 1000)
+  }
+
+  @Test("Metadata on several pages keeps Core Data's entries, which are no finding; an app's are found there")
+  func overPages() throws {
+    var random = SeededGenerator(seed: 6)
+    let hashes = (0..<300).map { number in
+      ("Entity\(number)", PropertyList.data((0..<32).map { _ in UInt8.random(in: 0...255, using: &random) }))
+    }
+    var own = Self.own
+    own["NSStoreModelVersionHashes"] = .dictionary(Dictionary(uniqueKeysWithValues: hashes))
+    let original = try PropertyList.dictionary(own.merging(Self.others) { first, _ in first }).binaryBytes()
+    #expect(original.count > 3 * 4096)
+    let scene = try Self.scene(original)
+    let (scrubbed, _) = try scene.scrubbed()
+    guard case .dictionary(let entries) = try PropertyList(try Self.list(of: scrubbed)) else {
+      Issue.record("the metadata is no dictionary any more")
+      return
+    }
+    for (name, value) in own { #expect(entries[name] == value, "\(name)") }
+    for (name, value) in Self.others { #expect(entries[name] != value, "\(name)") }
+
+    // One of the app's values, put on a page of the chain by hand.
+    var leaking = try scrubbed.files()["main"] ?? []
+    let value = Array("Wandergeselle Quokka".utf8)
+    leaking.replaceSubrange((leaking.count - 1000)..<(leaking.count - 1000 + value.count), with: value)
+    let folder = try TemporaryFolder()
+    let path = try folder.write(leaking, to: "Store.sqlite")
+    let outcome = try ResultCheck(of: StoreFileSet(main: scene.store)).run(on: StoreFileSet(main: path))
+    #expect(try #require(outcome).findings.count == 1)
   }
 
   @Test("Core Data's entries stay, an app's are replaced, and are looked for")

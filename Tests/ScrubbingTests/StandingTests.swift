@@ -157,6 +157,22 @@ struct StandingTests {
     }
   }
 
+  @Test("The number of a row that damage made longer than it needs to be is replaced")
+  func longNumber() throws {
+    let scene = try Self.scene([
+      "CREATE TABLE people (phone INTEGER PRIMARY KEY, name TEXT)",
+      Self.rows(into: "people", "491512345678 + i * 1000003, 'n' || i"),
+    ])
+    // 491,662,346,128, as SQLite writes it. A first byte of 0x80 adds nothing to the rest, which is another long number.
+    let number: [UInt8] = [0x8e, 0xa7, 0xca, 0xf0, 0x8f, 0x10]
+    var damaged = try Self.bytes(of: scene)
+    let place = try #require(damaged.range(of: Data(number))).lowerBound
+    damaged[place] = 0x80
+    try FileSystem().writeAtomically(Array(damaged), to: scene.store, replacing: true)
+    let (scrubbed, _) = try scene.scrubbed()
+    #expect(try Self.bytes(of: scrubbed)[(place + 1)..<(place + 6)] != Data(number.dropFirst()))
+  }
+
   @Test("Numbers of rows that SQLite gave stay")
   func numbered() throws {
     let scene = try Self.scene([

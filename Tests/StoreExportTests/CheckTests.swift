@@ -39,6 +39,33 @@ struct CheckTests {
     #expect(check.leaks(in: Array(before.utf8), named: "log.txt") == nil)
   }
 
+  @Test(arguments: ["Quirinus Vandermeer", "quokka@meadow.example", "Wandergeselle im Regen"])
+  func theSearchOfTheCheckFindsAValueInTheLog(_ value: String) throws {
+    let scene = try ExportScene()
+    let queue = try DatabaseQueue(path: scene.store.string)
+    try queue.writeWithoutTransaction { database in
+      try database.execute(sql: "CREATE TABLE t (a)")
+      try database.execute(sql: "INSERT INTO t VALUES (?)", arguments: [value])
+    }
+    try queue.close()
+    let result = try StoreScrubber(key: .random()).scrub(StoreFileSet(main: scene.store), into: scene.out)
+    // A scanner of nothing, so that only the search can find it.
+    let empty = try ExportScene()
+    let other = try DatabaseQueue(path: empty.store.string)
+    try other.writeWithoutTransaction { try $0.execute(sql: "CREATE TABLE t (a)") }
+    try other.close()
+    let scanner = try StoreScrubber(key: .random()).scanner(of: StoreFileSet(main: empty.store))
+    let search = try #require(result.search)
+    let check = ExportCheck(scanner, search: search, names: [])
+    let before = "2026-11-21T10:11:12Z info check: a page\n"
+    let base64 = Data(value.utf8).base64EncodedString()
+    for text in [value, base64] {
+      let leaks = try #require(check.leaks(in: Array((before + "words " + text + " behind\n").utf8), named: "log.txt"))
+      #expect(leaks.first.offset >= Int64(before.utf8.count))
+    }
+    #expect(check.leaks(in: Array(before.utf8), named: "log.txt") == nil)
+  }
+
   @Test func namesSumsTimesAndMembersOfJSONAreNoLeaks() throws {
     let check = try check(
       ["ZCAR", "Car.name", "2026-11-21", "0123456789abcdef", "damaged", "words"],

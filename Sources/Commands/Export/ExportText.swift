@@ -27,6 +27,10 @@ struct ExportText {
     text += files.text()
     if content.files.count > 60 { text += "  and \(content.files.count - 60) more\n" }
     if let scrub = content.scrub { text += "\n" + Self.words(scrub) }
+    if let seconds = content.checkSeconds {
+      text +=
+        "  The result was checked against the original in \(Self.words(seconds)): no value that was to go is left.\n"
+    }
     for remark in content.remarks { text += "\n  \(printable(remark))\n" }
     text +=
       recipients.isEmpty
@@ -48,8 +52,6 @@ struct ExportText {
     }
     var text = "What was done to the values:\n" + table.text()
     if columns.count > 40 { text += "  and \(columns.count - 40) more columns; scrub.json has all\n" }
-    text +=
-      "  \(counted(Int64(scrub.watchedValues), "different value")) were looked for in the result; none was found.\n"
     if scrub.gapCount > 0 {
       text +=
         "  \(counted(Int64(scrub.gapCount), "range")) with \(readableSize(scrub.gapBytes)) could not be understood and were overwritten.\n"
@@ -58,12 +60,18 @@ struct ExportText {
     return text
   }
 
+  /// A time in seconds, with one place.
+  private static func words(_ seconds: Double) -> String { "\((seconds * 10).rounded() / 10) s" }
+
   /// What was written.
   static func summary(_ summary: ExportSummary) -> String {
     let bundle = summary.bundle
     var text = "\(printable(bundle.path.text)): \(readableSize(bundle.bytes)), level \(bundle.level.rawValue)\n"
     text += "  SHA-256   \(bundle.sha256)\n"
     for recipient in bundle.recipients { text += "  for       \(recipient)\n" }
+    if let seconds = summary.checkSeconds {
+      text += "  checked   against the original in \(words(seconds)): no value that was to go is left\n"
+    }
     if let id = summary.quarantineID { text += "  noted in the receipt of \(id)\n" }
     return text
   }

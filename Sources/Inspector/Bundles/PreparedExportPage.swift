@@ -102,13 +102,17 @@ struct PreparedExportPage: InspectorPage {
       <p>\(Words.counted(report.gapCount, "range")) with \(Words.size(report.gapBytes)) could not be understood, and \
       \(report.gapCount == 1 ? "was" : "were") overwritten.</p>
       """ : .empty
+    let check = preview.checkSeconds.map { seconds -> HTML in
+      """
+      <p>The result was checked against the original in \("\((seconds * 10).rounded() / 10)") s: no value that was to go is left.</p>
+      """
+    }
     let notes = report.remarks.map { remark -> HTML in "<p class=\"soft\">\(sentence(printable(remark)))</p>" }
     return .panel(
       "What was done to the values",
       """
       \(HTML.table("What was done to the values", head: "<th scope=\"col\">Column</th><th scope=\"col\">Table or index</th>\(heads)", Array(rows)))\
-      <p>\(Words.counted(report.watchedValues, "different value")) of the store were looked for in the result, and none was found.</p>\
-      \(gaps)\(notes)
+      \(check ?? .empty)\(gaps)\(notes)
       """)
   }
 

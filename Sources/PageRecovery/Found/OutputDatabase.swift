@@ -101,6 +101,9 @@ package import SystemPackage
 
   /// Carries a statement out to its end, whatever SQLite says to it.
   ///
+  /// A module may take damaged bytes for a size and ask for more memory than there is: that is said of its table, and not of
+  /// this machine.
+  ///
   /// - Throws: the error of the file system.
   func answer(_ sql: String) throws(SalvageError) -> VirtualTables.Answer {
     do throws(SalvageError) {
@@ -110,7 +113,7 @@ package import SystemPackage
       while try statement.step() {}
       return .done(first)
     } catch {
-      guard error.kind == .output else { throw error }
+      guard error.kind == .output || error.code == FileError.Kind.outOfMemory.code else { throw error }
       return .refused(message)
     }
   }

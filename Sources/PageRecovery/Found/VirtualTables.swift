@@ -100,23 +100,33 @@ package struct VirtualTables {
     of table: Declared, _ ask: (String) throws(Problem) -> Answer
   ) throws(Problem) -> String? {
     let name = SQLText.quotedIdentifier(table.name)
-    if case .refused(let message) = try ask("SELECT 1 FROM main.\(name) LIMIT 1") { return message }
+    let look = "SELECT 1 FROM main.\(name) LIMIT 1"
     switch table.module {
     case "fts3", "fts4", "fts5":
       let check = "INSERT INTO main.\(name) (\(name)) VALUES ('integrity-check')"
-      guard case .refused(let message) = try ask(check) else { return nil }
-      guard mayRebuild, case .done = try ask("INSERT INTO main.\(name) (\(name)) VALUES ('rebuild')"),
-        case .done = try ask(check)
-      else { return message }
-      return nil
+      guard let message = try refusal(of: [look, check], ask) else { return nil }
+      guard mayRebuild else { return message }
+      let rebuild = "INSERT INTO main.\(name) (\(name)) VALUES ('rebuild')"
+      return try refusal(of: [rebuild, look, check], ask) == nil ? nil : message
     case "rtree", "rtree_i32", "geopoly":
+      if case .refused(let message) = try ask(look) { return message }
       switch try ask("SELECT rtreecheck('main', \(SQLText.literal(table.name)))") {
       case .done("ok"): return nil
       case .done: return "its nodes are damaged"
       case .refused(let message): return message
       }
-    default: return nil
+    default: return try refusal(of: [look], ask)
     }
+  }
+
+  /// What is said against the first of several statements that is refused; nil where all are carried out.
+  private func refusal<Problem: Error>(
+    of statements: [String], _ ask: (String) throws(Problem) -> Answer
+  ) throws(Problem) -> String? {
+    for statement in statements {
+      if case .refused(let message) = try ask(statement) { return message }
+    }
+    return nil
   }
 
   /// The modules of SQLite's own that read nothing but tables of the database.

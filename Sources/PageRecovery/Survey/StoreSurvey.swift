@@ -62,6 +62,9 @@ package struct StoreSurvey {
 
     /// The bytes of the whole record.
     package let length: Int
+
+    /// Whether the number of a row precedes the record: it is a cell of a table with rowids.
+    package var hasRowid = true
   }
 
   /// The tables and indexes; the first is `sqlite_schema`.
@@ -220,7 +223,11 @@ package struct StoreSurvey {
 
   /// The rows, whole or deleted, that are found in a range by their content alone.
   package func remains(_ bytes: Span<UInt8>, in range: Range<Int>, tree: Int) -> [Remain] {
-    guard let scan = scan(tree), range.count > 4 else { return [] }
+    guard tree < crawl.trees.count, range.count > 4 else { return [] }
+    guard let scan = scan(tree) else {
+      let behind = range.upperBound < bytes.count ? [range.upperBound..<bytes.count] : []
+      return cells(bytes, in: range, tree: tree, covered: behind)
+    }
     var deletedRecords: [FreeSpaceScan.DeletedRecord] = []
     scan.search(bytes, in: range, into: &deletedRecords)
     return deletedRecords.map(Self.remain)
@@ -246,21 +253,33 @@ package struct StoreSurvey {
 
   /// The cells of a table that lie side by side in a range, as a salvage carves them, and the rows that are found between them.
   private func carved(_ bytes: Span<UInt8>, in range: Range<Int>, tree: Int) -> [Remain] {
-    guard tree < crawl.trees.count, crawl.trees[tree].hasRowids else { return [] }
-    let cells = Carving.cells(
-      bytes, in: range, kind: .tableLeaf, shape: crawl.trees[tree].shape, geometry: crawl.reader.geometry, covered: [],
-      encoding: encoding)
+    guard tree < crawl.trees.count else { return [] }
+    let cells = cells(bytes, in: range, tree: tree, covered: [])
+    guard crawl.trees[tree].hasRowids else { return cells }
     var found: [Remain] = []
     var offset = range.lowerBound
-    for cell in cells where cell.offset >= offset {
-      found += remains(bytes, in: offset..<cell.offset, tree: tree)
-      let record = Array(copying: bytes.extracting(cell.payload..<(cell.payload + cell.local)))
-      found.append(
-        Remain(range: cell.offset..<cell.end, payload: cell.payload, record: record, length: cell.length))
-      offset = cell.end
+    for cell in cells where cell.range.lowerBound >= offset {
+      found += remains(bytes, in: offset..<cell.range.lowerBound, tree: tree)
+      found.append(cell)
+      offset = cell.range.upperBound
     }
     if offset < range.upperBound { found += remains(bytes, in: offset..<range.upperBound, tree: tree) }
     return found
+  }
+
+  /// The cells of a table's leaf that are found in a range by their content; none of an index that is no table.
+  private func cells(_ bytes: Span<UInt8>, in range: Range<Int>, tree: Int, covered: [Range<Int>]) -> [Remain] {
+    let facts = crawl.trees[tree]
+    guard !trees[tree].isIndex else { return [] }
+    let cells = Carving.cells(
+      bytes, in: range, kind: facts.hasRowids ? .tableLeaf : .indexLeaf, shape: facts.shape,
+      geometry: crawl.reader.geometry, covered: covered, encoding: encoding)
+    return cells.map { cell in
+      let record = Array(copying: bytes.extracting(cell.payload..<(cell.payload + cell.local)))
+      return Remain(
+        range: cell.offset..<cell.end, payload: cell.payload, record: record, length: cell.length,
+        hasRowid: facts.hasRowids)
+    }
   }
 
   private func scan(_ tree: Int) -> FreeSpaceScan? {

@@ -159,7 +159,8 @@ struct Declarations {
         answer = .done(
           row.flatMap { String.fromDatabaseValue($0[0]) ?? Int64.fromDatabaseValue($0[0]).map { "\($0)" } })
       } catch let error as DatabaseError where error.resultCode != .SQLITE_TOOBIG {
-        guard ResultCodeCause(error.extendedResultCode) == .content else { throw error }
+        // Its module may take damaged bytes for a size and ask for more memory than there is.
+        guard [.content, .outOfMemory].contains(ResultCodeCause(error.extendedResultCode)) else { throw error }
         answer = .refused(error.message.map { printable($0) } ?? "SQLite reported code \(error.resultCode.rawValue)")
       }
     }

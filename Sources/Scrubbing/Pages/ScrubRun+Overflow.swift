@@ -18,8 +18,12 @@ extension ScrubRun {
   /// The most bytes of one value that are held at once; pages behind them are dealt with one by one.
   static let longestPayload = 16 << 20
 
-  /// Appends the rest of a payload, as far as its chain is whole and of no other payload, and says where it is from.
-  func follow(_ first: UInt32, from image: PageImage, length: Int) throws(FileError) -> [Piece] {
+  /// Appends the rest of a payload, as far as its chain is whole and of no other payload.
+  ///
+  /// - Returns: where it is from, and whether the chain leads on behind its end, so that it may be another's.
+  func follow(
+    _ first: UInt32, from image: PageImage, length: Int
+  ) throws(FileError) -> (pieces: [Piece], leadsOn: Bool) {
     var pieces: [Piece] = []
     let perPage = usableSize - 4
     var seen: Set<UInt32> = []
@@ -35,7 +39,7 @@ extension ScrubRun {
       payload.append(contentsOf: overflow[4..<(4 + used)])
       next = overflow.span.uint32(at: 0) ?? 0
     }
-    return pieces
+    return (pieces, next != 0 && payload.count >= length)
   }
 
   /// Writes the pieces of a replaced payload over their pages.

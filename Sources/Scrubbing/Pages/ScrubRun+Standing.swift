@@ -34,11 +34,14 @@ extension ScrubRun {
 
   /// The tree whose rules hold for the record in `payload`: rows of the schema tell themselves, and nothing else stays on
   /// the schema's pages.
-  func rowTree(_ tree: Int?, _ standing: RowStanding) -> Int? {
+  ///
+  /// - Parameter isRoot: whether it is on page 1, whose rows are the schema's also where a statement of theirs is damaged.
+  func rowTree(_ tree: Int?, _ standing: RowStanding, isRoot: Bool = false) -> Int? {
     let other = tree == 0 ? nil : tree
-    guard fields.codes.count == 5, let kind = text(0, limit: 8), ["table", "index", "view", "trigger"].contains(kind)
-    else { return other }
+    guard fields.codes.count == 5, let kind = text(0, limit: 8) else { return other }
     let isOwn = tree == 0 && standing != .left
+    if isOwn, isRoot, standing == .reached { return 0 }
+    guard ["table", "index", "view", "trigger"].contains(kind) else { return other }
     if fields.codes[4] == 0 {
       return kind == "index" && isOwn && text(1, limit: 17) == "sqlite_autoindex_" ? 0 : other
     }
@@ -82,7 +85,7 @@ extension ScrubRun {
 
   /// Notes or replaces the number of a row, or of the last row below a child.
   func rowid(_ number: Int64, _ range: Range<Int>, _ page: inout [UInt8], tree: Int?, _ standing: RowStanding) {
-    guard NumberRegion.isLong(number), let rule = rowidRule(tree, standing) else { return }
+    guard NumberRegion.isLong(number), let rule = rule(forRow: number, tree, standing) else { return }
     guard isReplacing else {
       if rule.kind == .key, rule.domain >= 0 {
         pseudonyms.domains.note(key: number, rule.domain)
@@ -95,11 +98,14 @@ extension ScrubRun {
     Self.write(varint: pseudonym, &page, range)
   }
 
-  /// What happens to the numbers of rows; nil where they stay.
-  private func rowidRule(_ tree: Int?, _ standing: RowStanding) -> FieldRule? {
+  /// What happens to the number of a row; nil where it stays.
+  private func rule(forRow number: Int64, _ tree: Int?, _ standing: RowStanding) -> FieldRule? {
     guard let tree else { return FieldRule(kind: .key) }
     let rule = rules.rowids[tree]
     switch rule.kind {
+    // A module counts its rows: a number far beyond that is of a page that took the place of the table's.
+    case .own where rule.domain >= 0 && number.magnitude > 2 * UInt64(survey.pageCount) * UInt64(pageSize):
+      return FieldRule(kind: .key, isOrdered: true, domain: rule.domain)
     case .own, .keep: return standing == .left ? FieldRule(kind: .replace) : nil
     default: return rule
     }
@@ -107,7 +113,7 @@ extension ScrubRun {
 
   /// Notes or replaces what is left of the number of a row that nothing leads to.
   func remainingRowid(_ remain: StoreSurvey.Remain, _ page: inout [UInt8], tree: Int) {
-    guard remain.payload <= page.count else { return }
+    guard remain.hasRowid, remain.payload <= page.count else { return }
     var offset = remain.range.lowerBound
     let end = max(offset, min(remain.payload, page.count))
     if Varint.read(page.span, at: &offset, before: end) == Int64(remain.length) {
@@ -135,7 +141,7 @@ extension ScrubRun {
     let all = low..<max(low, remain.payload)
     var offset = low
     if Varint.read(bytes, at: &offset, before: all.upperBound) == Int64(remain.length),
-      Varint.read(bytes, at: &offset, before: all.upperBound) != nil, offset == all.upperBound
+      !remain.hasRowid || Varint.read(bytes, at: &offset, before: all.upperBound) != nil, offset == all.upperBound
     {
       return all
     }
@@ -145,9 +151,9 @@ extension ScrubRun {
     return all
   }
 
-  /// Writes an integer over one of as many bytes.
+  /// Writes an integer over another one, whatever its length: a damaged one may be longer than it needs to be, and then groups of
+  /// zeros lead; of an integer that is longer than the place its lowest bits are written, as the other one must not stay.
   private static func write(varint number: Int64, _ page: inout [UInt8], _ range: Range<Int>) {
-    guard Varint.length(of: number) == range.count else { return }
     var rest = UInt64(bitPattern: number)
     for index in range.reversed() {
       if range.count == 9, index == range.upperBound - 1 {

@@ -44,7 +44,7 @@ extension ScrubRun {
         }
       }
     }
-    if kind.isTable {
+    if kind.isTable || tree.map({ !survey.trees[$0].isIndex }) == true {
       // What was a leaf when the table was small has rows of that time left, and page 1 those of the schema.
       covered.sort { $0.lowerBound < $1.lowerBound }
       remains(bytes, &page, covered, tree: tree, start: start, standing)
@@ -58,16 +58,52 @@ extension ScrubRun {
 
   /// Marks the structure of all cells before any value is written, so that none is written over it where cells overlap.
   private func cells(_ bytes: Span<UInt8>, at pointers: Int, count: Int, kind: PageKind) -> [Cell] {
-    var cells: [Cell] = []
-    cells.reserveCapacity(count)
+    var found: [(head: Range<Int>, cell: Cell?)] = []
+    found.reserveCapacity(count)
     for index in 0..<count {
       // As SQLite reads it, which takes no more bits than a page has places.
       guard let offset = bytes.uint16(at: pointers + 2 * index).map({ $0 & (pageSize - 1) }),
-        let cell = markCell(bytes, at: offset, before: pointers + 2 * count, kind: kind)
+        let cell = cell(bytes, at: offset, before: pointers + 2 * count, kind: kind)
       else { continue }
+      found.append(cell)
+    }
+    let strays = survey.isDamaged ? strays(found, bytes) : []
+    var cells: [Cell] = []
+    cells.reserveCapacity(found.count)
+    for (index, one) in found.enumerated() where !strays.contains(index) {
+      mask.mark(one.head, PageMask.kept)
+      guard let cell = one.cell else { continue }
+      if cell.local < cell.length {
+        mask.mark((cell.payload + cell.local)..<(cell.payload + cell.local + 4), PageMask.kept)
+      }
       cells.append(cell)
     }
     return cells
+  }
+
+  /// The cells without a record of which the bytes before it are a value: they begin within the record of another cell, or are
+  /// more than a length and a number commonly have.
+  private func strays(_ found: [(head: Range<Int>, cell: Cell?)], _ bytes: Span<UInt8>) -> Set<Int> {
+    let order = found.indices.sorted { found[$0].head.lowerBound < found[$1].head.lowerBound }
+    var strays: Set<Int> = []
+    var whole: Range<Int>?
+    for index in order {
+      let (head, cell) = found[index]
+      if let cell, isRecord(cell, bytes) {
+        if cell.end > whole?.upperBound ?? 0 { whole = cell.payload..<cell.end }
+      } else if whole?.contains(head.lowerBound) == true || head.count > Self.longestHead {
+        strays.insert(index)
+      }
+    }
+    return strays
+  }
+
+  /// The most bytes that are kept before what is no record.
+  private static let longestHead = 6
+
+  /// Whether the payload of a cell begins as a record does.
+  private func isRecord(_ cell: Cell, _ bytes: Span<UInt8>) -> Bool {
+    fields.read(bytes, at: cell.payload, before: cell.payload + cell.local, length: cell.length) && fields.isWellFormed
   }
 
   /// Deals with the cells of a table's inner page, which have the numbers of rows; gives their places.
@@ -122,8 +158,10 @@ extension ScrubRun {
     return inRange * 2 < count && characters * 10 >= 2 * count * 7
   }
 
-  /// Marks a cell's header, and what it leads to; nil where its content is impossible.
-  private func markCell(_ bytes: Span<UInt8>, at start: Int, before pointersEnd: Int, kind: PageKind) -> Cell? {
+  /// The cell that a pointer leads to, and its bytes before the record; nil where there is none.
+  private func cell(
+    _ bytes: Span<UInt8>, at start: Int, before pointersEnd: Int, kind: PageKind
+  ) -> (head: Range<Int>, cell: Cell?)? {
     guard start >= pointersEnd, start <= usableSize - 4 else { return nil }
     var offset = start
     if !kind.isLeaf { offset += 4 }
@@ -134,23 +172,24 @@ extension ScrubRun {
       guard let number = Varint.read(bytes, at: &offset, before: usableSize) else { return nil }
       rowid = number
     }
-    let rowidRange = rowidStart..<offset
-    mask.mark(start..<offset, PageMask.kept)
-    guard size > 0, size <= Int64(SQLiteFormat.Cell.maximumPayloadLength) else { return nil }
+    let head = start..<offset
+    guard size > 0, size <= Int64(SQLiteFormat.Cell.maximumPayloadLength) else { return (head, nil) }
     let length = Int(size)
     let local = geometry.localLength(of: length, onTableLeaf: kind == .tableLeaf)
-    guard local <= usableSize - offset else { return nil }
+    guard local <= usableSize - offset else { return (head, nil) }
     var end = offset + local
     var overflow: UInt32 = 0
     if local < length {
-      guard end + 4 <= usableSize, let page = bytes.uint32(at: end) else { return nil }
-      mask.mark(end..<(end + 4), PageMask.kept)
+      guard end + 4 <= usableSize, let page = bytes.uint32(at: end) else { return (head, nil) }
       overflow = page
       end += 4
     }
-    return Cell(
-      start: start, payload: offset, local: local, length: length, overflow: overflow, end: max(end, start + 4),
-      rowid: rowid, rowidRange: rowidRange)
+    return (
+      head,
+      Cell(
+        start: start, payload: offset, local: local, length: length, overflow: overflow, end: max(end, start + 4),
+        rowid: rowid, rowidRange: rowidStart..<offset)
+    )
   }
 
   /// Deals with the record of a cell; false where it is none.
@@ -165,10 +204,12 @@ extension ScrubRun {
     payload.removeAll(keepingCapacity: true)
     payload.append(contentsOf: bytes[cell.payload..<localEnd])
     var pieces: [Piece] = []
-    if cell.overflow != 0 { pieces = try follow(cell.overflow, from: image, length: cell.length) }
+    var leadsOn = false
+    if cell.overflow != 0 { (pieces, leadsOn) = try follow(cell.overflow, from: image, length: cell.length) }
     var isApart = false
+    // Rows whose the pages surely are go first.
     if !pieces.isEmpty, isDeferring, case .main(let number) = image,
-      survey.isApart(page: number, payload: cell.payload)
+      leadsOn || survey.isApart(page: number, payload: cell.payload)
     {
       isApart = true
       if deferred.last != image { deferred.append(image) }
@@ -176,7 +217,7 @@ extension ScrubRun {
     // Fields are counted from the beginning of the record from here on.
     _ = fields.read(payload.span, at: 0, before: payload.count, length: cell.length)
     let end = min(payload.count, cell.length)
-    let rowTree = rowTree(tree, standing)
+    let rowTree = rowTree(tree, standing, isRoot: images.page(of: image) == 1)
     treatFields(before: end, tree: rowTree, rowTree == 0 ? .reached : standing)
     if isReplacing { copyValues(to: &page, 0..<cell.local, at: cell.payload) }
     mask.mark(from: payloadMask, 0..<cell.local, at: cell.payload)

@@ -69,7 +69,11 @@ extension ColumnRules {
       survey.layout?.table(named: definition.name) != nil || definition.column(named: "Z_ENT") != nil
       || name.hasPrefix("Z_") || name.hasPrefix("SQLITE_") || name.hasPrefix("ANSCK")
       || ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"].contains(name) || Self.isShadow(name, virtual)
-    if isOwn { return FieldRule(kind: .own) }
+    if isOwn {
+      guard Self.isShadow(name, virtual), !Self.isCoded(name, virtual) else { return FieldRule(kind: .own) }
+      domains.append(NumberDomains.Domain(isOrdered: true, isKey: true))
+      return FieldRule(kind: .own, domain: domains.count - 1)
+    }
     let alias = definition.rowidAlias.map { definition.columns[$0].name } ?? "rowid"
     if wanted.keeping.contains("\(definition.name).\(alias)") { return FieldRule(kind: .keep) }
     domains.append(NumberDomains.Domain(isOrdered: true, isKey: true))
@@ -81,6 +85,11 @@ extension ColumnRules {
     ["DATA", "SEGDIR", "SEGMENTS", "STAT", "NODE", "CONFIG"].contains {
       name.hasSuffix("_\($0)") && virtual.contains(String(name.dropLast($0.count + 1)))
     }
+  }
+
+  /// Whether the numbers of a table's rows are codes of a virtual table's module, and no count.
+  private static func isCoded(_ name: String, _ virtual: Set<String>) -> Bool {
+    name.hasSuffix("_DATA") && virtual.contains(String(name.dropLast("_DATA".count)))
   }
 
   /// Whether a column of integers is a key that the app chooses, or leads to one, by its declaration or its name.
@@ -115,7 +124,7 @@ extension ColumnRules {
         let isAlias = definition.rowidAlias != nil && definition.column(named: name) == definition.rowidAlias
         let own = isAlias ? rowids[place] : child.map { rules[place][$0] }
         guard let own, [.replace, .key].contains(own.kind) else { continue }
-        if own.domain >= 0, rule.domain >= 0 {
+        if own.domain >= 0, rule.domain >= 0, rule.kind != .own {
           let (first, second) = (Self.root(own.domain, joined), Self.root(rule.domain, joined))
           joined[max(first, second)] = min(first, second)
         } else if [.own, .keep].contains(rule.kind) {

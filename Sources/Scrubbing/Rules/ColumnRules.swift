@@ -136,6 +136,7 @@ struct ColumnRules {
   private func copy(of rule: FieldRule) -> FieldRule {
     var rule = rule
     rule.isCopy = true
+    if rule.kind == .own { rule.domain = -1 }
     return rule
   }
 

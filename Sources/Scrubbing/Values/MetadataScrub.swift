@@ -201,13 +201,12 @@ enum MetadataScrub {
           guard isCoreData == isOwn else { continue }
           waiting = [value]
           while let next = waiting.popLast() {
-            guard visited.count < MetadataScrub.limit, visited.insert(next).inserted,
-              let object = object(bytes, next)
-            else { continue }
+            guard visited.count < MetadataScrub.limit, visited.insert(next).inserted else { continue }
+            guard let object = object(bytes, next) else { return false }
             switch object.kind {
             case 0xa0, 0xc0, 0xd0:
               let references = object.kind == 0xd0 ? 2 * object.count : object.count
-              guard object.content + references * referenceSize <= range.upperBound else { continue }
+              guard object.content + references * referenceSize <= range.upperBound else { return false }
               for index in 0..<references {
                 if let reference = number(bytes, object.content + index * referenceSize, referenceSize) {
                   waiting.append(reference)
@@ -221,7 +220,7 @@ enum MetadataScrub {
               default: length = object.count
               }
               guard let kind = Kind(rawValue: object.kind), object.content + length <= range.upperBound else {
-                continue
+                return false
               }
               let content = object.content..<(object.content + length)
               if kind == .ascii, BlobForm.isIdentifierText(bytes, content) {
@@ -234,7 +233,37 @@ enum MetadataScrub {
           }
         }
       }
+      places += gaps(bytes).map { Place(kind: .data, range: $0) }
       return true
+    }
+
+    /// The ranges between the head and the table of offsets that no object covers, as a damaged one is shorter than it was.
+    private func gaps(_ bytes: Span<UInt8>) -> [Range<Int>] {
+      var covered: [Range<Int>] = []
+      for index in 0..<count {
+        guard let place = number(bytes, table + index * offsetSize, offsetSize), let object = object(bytes, index)
+        else { continue }
+        let length =
+          switch object.kind {
+          case 0x10, 0x20, 0x30: 1 << min(object.count, 8)
+          case 0x40, 0x50: object.count
+          case 0x60: 2 * object.count
+          case 0x80: object.count + 1
+          case 0xa0, 0xc0: object.count * referenceSize
+          case 0xd0: 2 * object.count * referenceSize
+          default: 0
+          }
+        covered.append((range.lowerBound + place)..<(object.content + length))
+      }
+      covered.sort { $0.lowerBound < $1.lowerBound }
+      var gaps: [Range<Int>] = []
+      var end = range.lowerBound + 8
+      for one in covered {
+        if one.lowerBound > end, end < table { gaps.append(end..<min(one.lowerBound, table)) }
+        end = max(end, one.upperBound)
+      }
+      if end < table { gaps.append(end..<table) }
+      return gaps
     }
   }
 }

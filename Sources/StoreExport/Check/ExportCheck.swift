@@ -1,4 +1,5 @@
 package import Scrubbing
+package import ScrubbingCheck
 internal import StoreFiles
 internal import SupportBundle
 internal import SystemPackage
@@ -9,6 +10,10 @@ internal import SystemPackage
 /// or a time, or where the same line was made of a scrubbed copy of the store: the text would be the same without the record.
 package struct ExportCheck {
   private let scanner: ValueScanner
+
+  /// What looks for values as the check of a scrubbed store does; nil where there is none.
+  private let search: ValueSearch?
+
   private let names: Set<String>
 
   /// The lines of texts that no value can be in, by the name of the text.
@@ -27,8 +32,9 @@ package struct ExportCheck {
   private static let overlap = 128
 
   /// - Parameter names: texts with the names of the schema and the model.
-  package init(_ scanner: ValueScanner, names texts: [String]) {
+  package init(_ scanner: ValueScanner, search: ValueSearch? = nil, names texts: [String]) {
     self.scanner = scanner
+    self.search = search
     var names = Set<String>()
     for text in texts {
       if text.utf8.count < 100 { names.insert(text.lowercased()) }
@@ -53,10 +59,14 @@ package struct ExportCheck {
 
   /// The values found in a text that must not be there: how many, and the first.
   package func leaks(in bytes: [UInt8], named name: String) -> (count: Int, first: Leak)? {
-    // One look is enough where nothing at all is found.
-    guard !scanner.scan(bytes, named: FilePath(name)).isEmpty else { return nil }
     var (count, first) = (0, Leak?.none)
     var seen = Set<Int64>()
+    for offset in found(bytes, name) where seen.insert(offset).inserted {
+      count += 1
+      if first == nil { first = Leak(name: name, offset: offset) }
+    }
+    // One look is enough where nothing at all is found.
+    guard !scanner.scan(bytes, named: FilePath(name)).isEmpty else { return first.map { (count, $0) } }
     var start = 0
     while start < bytes.count {
       let end = min(bytes.count, start + Self.piece + Self.overlap)
@@ -64,11 +74,23 @@ package struct ExportCheck {
         let range = Int(place.offset)..<min(bytes.count, Int(place.offset) + place.length)
         if isOwn(bytes, range, name) { continue }
         count += 1
-        if first == nil { first = Leak(name: name, offset: place.offset) }
+        if place.offset < first?.offset ?? .max { first = Leak(name: name, offset: place.offset) }
       }
       start += Self.piece
     }
     return first.map { (count, $0) }
+  }
+
+  /// The places of values that are nothing of our own, in each line the first, by the search of the check.
+  private func found(_ bytes: [UInt8], _ name: String) -> [Int64] {
+    guard var search, search.first(in: bytes) != nil else { return [] }
+    var places: [Int64] = []
+    for line in bytes.split(separator: 0x0a) {
+      guard let hit = search.first(in: Array(line)) else { continue }
+      let range = (line.startIndex + hit.lowerBound)..<(line.startIndex + hit.upperBound)
+      if !isOwn(bytes, range, name) { places.append(Int64(range.lowerBound)) }
+    }
+    return places
   }
 
   /// Every place where a value is, in parts small enough that none is left unlisted.

@@ -2,6 +2,7 @@ internal import Examination
 internal import Foundation
 internal import PageRecovery
 internal import Scrubbing
+internal import ScrubbingCheck
 internal import StoreFiles
 internal import SupportBundle
 internal import SystemPackage
@@ -16,6 +17,12 @@ struct ScrubbedStore: Sendable {
 
   /// What looks for the store's values in other files.
   let scanner: ValueScanner
+
+  /// What looks for the store's values as the check of the files did.
+  let search: ValueSearch?
+
+  /// How long the check of the files took, in seconds.
+  let checkSeconds: Double
 
   /// Where they are before they are packed.
   let files: StoreFileSet
@@ -40,6 +47,9 @@ struct ScrubbedStore: Sendable {
     }
     report = result.report
     scanner = result.scanner
+    search = result.search
+    let (seconds, attoseconds) = result.checkDuration.components
+    checkSeconds = ((Double(seconds) + Double(attoseconds) / 1e18) * 1000).rounded() / 1000
     files = result.files
     var items = StoreItems.items(
       of: try ExportEvidence(resting: result.files, in: work.fileSystem), named: work.bundledName,

@@ -1,0 +1,80 @@
+internal import Foundation
+
+/// How much bytes tell that are the same in the original and in the result: sixteenths of a bit, by how many others could stand
+/// in their place.
+enum Information {
+  /// Of characters of text: one of 26 letters, one of ten digits; of others none, as they stay.
+  static let text: [UInt16] = (0..<256).map { byte in
+    switch byte {
+    case 0x30...0x39: 53
+    case 0x41...0x5a, 0x61...0x7a: 75
+    default: 0
+    }
+  }
+
+  /// Of the digits of an identifier: one of ten, or one of six letters.
+  static let identifier: [UInt16] = (0..<256).map { byte in
+    switch byte {
+    case 0x30...0x39: 53
+    case 0x41...0x46, 0x61...0x66: 41
+    default: 0
+    }
+  }
+
+  /// Of bytes of a blob: one of 255.
+  static let blob: [UInt16] = (0..<256).map { $0 == 0 ? 0 : 127 }
+
+  /// Of what is not known: as of text, and no more of other bytes.
+  static let unknown: [UInt16] = (0..<256).map { byte in byte == 0 || byte == 0xff ? 0 : max(text[byte], 40) }
+
+  /// What a character beyond ASCII tells: one of the smallest alphabets.
+  static let character = 44
+
+  /// What a whole value has to tell at least, so that it is judged: three letters, or four digits.
+  static let leastOfValue = 208
+
+  /// What a piece has to tell that is the same in both, so that chance explains less than one in a million of such.
+  ///
+  /// - Parameters:
+  ///   - places: the places that are compared.
+  ///   - pieces: the pieces that are looked for at each.
+  static func bound(places: Int64, pieces: Int64 = 1) -> Int {
+    Int((16 * (log2(Double(max(1, places))) + log2(Double(max(1, pieces))) + 20)).rounded(.up))
+  }
+
+  /// Whether a character beyond ASCII stays: marks, spaces, punctuation, joiners.
+  static func stays(_ scalar: UInt32) -> Bool {
+    switch scalar {
+    case 0..<0x80, 0x80...0xbf, 0xd7, 0xf7, 0x300...0x36f, 0x2000...0x206f, 0x20d0...0x20ff, 0x3000...0x3040,
+      0xe000...0xf8ff, 0xfe00...0xfe0f, 0xfeff, 0xfff0...0x1_2fff, 0x1f3fb...0x1f3ff, 0xe0000...0x10ffff:
+      true
+    default: false
+    }
+  }
+
+  /// What the characters of text tell, and how many characters there are; a word counts once.
+  ///
+  /// - Parameter isName: whether a word stays, as it is a name of the schema.
+  static func ofText(
+    _ text: String, onceEach: Bool, isName: (String) -> Bool = { _ in false }
+  ) -> (bits: Int, characters: Int) {
+    var bits = 0
+    var characters = 0
+    var seen: Set<String> = []
+    for word in text.split(
+      omittingEmptySubsequences: true, whereSeparator: { !($0.isLetter || $0.isNumber || $0 == "_") })
+    {
+      if onceEach, !seen.insert(String(word)).inserted { continue }
+      if isName(String(word)) { continue }
+      for scalar in word.unicodeScalars {
+        if scalar.value < 0x80 {
+          bits += Int(Self.text[Int(scalar.value)])
+        } else if !stays(scalar.value) {
+          bits += character
+        }
+      }
+    }
+    for scalar in text.unicodeScalars where scalar.value != 0 { characters += 1 }
+    return (bits, characters)
+  }
+}

@@ -1,0 +1,398 @@
+/// Holds a page of the original against the same place of the result.
+struct PageComparison: Sendable {
+  /// What was found to be the same.
+  enum Finding {
+    /// A value of a row.
+    case value
+
+    /// The number of a row.
+    case rowid
+
+    /// Bytes that belong to no row in use.
+    case loose
+  }
+
+  private let format: PageFormat
+  private let encoding: CheckedEncoding
+
+  /// From how much on what a piece tells is no chance.
+  private let bound: Int
+
+  /// The largest number that a key may have and stay.
+  private let largestKey: Int64
+
+  /// Whether there are tables whose rows the software numbers, by other ways than one after the other.
+  private let hasOwnRowids: Bool
+
+  /// Whether no table is known.
+  private let isWithoutSchema: Bool
+
+  /// Whether a word is a name of the schema.
+  private let isName: @Sendable (String) -> Bool
+
+  /// The words that a table's records can have as many serial types of.
+  private static let mostTypes = 128
+
+  /// A comparison.
+  ///
+  /// - Parameters:
+  ///   - places: the bytes of the original.
+  ///   - rows: the rows of the original.
+  init(
+    _ format: PageFormat, places: Int64, rows: Int64, hasOwnRowids: Bool, isWithoutSchema: Bool,
+    isName: @escaping @Sendable (String) -> Bool
+  ) {
+    self.format = format
+    encoding = format.encoding
+    bound = Information.bound(places: places)
+    self.hasOwnRowids = hasOwnRowids
+    self.isWithoutSchema = isWithoutSchema
+    largestKey = max(0, rows) &* 16
+    self.isName = isName
+  }
+
+  // MARK: Fields
+
+  /// Compares the fields of a page's records; says what is the same in both.
+  func compare(
+    _ page: CheckedPage, _ original: Span<UInt8>, _ result: Span<UInt8>, _ tree: CheckedTree?
+  ) -> Finding? {
+    for record in page.records {
+      if keeps(record, page, original, tree) { continue }
+      if let finding = compareRowid(record, page, original, result, tree) { return finding }
+      for place in record.fields {
+        let field = page.fields[place]
+        let rule = rule(of: field, tree)
+        if rule.isKept || field.range.count < 4 { continue }
+        if field.type >= 12, field.type & 1 == 0, let metadata = metadata(field, rule, original) {
+          if isSame(metadata, original, result) { return .value }
+        } else if isSame(field, rule, original, result),
+          !field.range.contains(where: { page.marks[$0] == CheckedPage.structure })
+        {
+          // Where cells of a damaged page overlap, structure wins over values.
+          return .value
+        }
+      }
+    }
+    return nil
+  }
+
+  /// The places of an app's values where a field is Core Data's metadata; nil where it is not.
+  func metadata(_ field: CheckedPage.Field, _ rule: CheckedTree.Rule, _ bytes: Span<UInt8>) -> [Range<Int>]? {
+    if field.isWhole, let reading = MetadataReading(bytes, field.range) { return reading.appValues }
+    // What is no binary list, or not wholly there, is noise or has none of an app's entries.
+    return rule.isMetadata ? [] : nil
+  }
+
+  private func isSame(_ values: [Range<Int>], _ original: Span<UInt8>, _ result: Span<UInt8>) -> Bool {
+    values.contains { range in
+      let bits = range.reduce(0) { $0 + Int(Information.text[Int(original[$1])]) }
+      let others = range.count { original[$0] >= 0x80 }
+      return bits + 40 * others >= 2 * Information.leastOfValue && isEqual(range, original, result)
+    }
+  }
+
+  /// The rule of a field.
+  func rule(of field: CheckedPage.Field, _ tree: CheckedTree?) -> CheckedTree.Rule {
+    guard let tree else { return CheckedTree.Rule(isKey: true) }
+    return tree.rules.indices.contains(field.place) ? tree.rules[field.place] : tree.other
+  }
+
+  /// Whether a record is one of the schema, which stays.
+  func keeps(
+    _ record: CheckedPage.Record, _ page: CheckedPage, _ bytes: Span<UInt8>, _ tree: CheckedTree?
+  ) -> Bool {
+    if let tree, tree.isKept { return true }
+    // Where no schema is left, the model's own cache is a blob by itself.
+    if tree == nil, isWithoutSchema, record.count == 1 { return true }
+    guard record.count == 5 || tree?.isSchema == true else { return false }
+    func text(_ place: Int, _ limit: Int) -> String? {
+      guard let field = record.fields.lazy.map({ page.fields[$0] }).first(where: { $0.place == place }),
+        field.type >= 13, field.type & 1 == 1
+      else { return nil }
+      let end = min(field.range.upperBound, field.range.lowerBound + 2 * limit)
+      // Names and statements are ASCII, whatever the encoding.
+      let characters = (field.range.lowerBound..<end).map { bytes[$0] }.filter { $0 != 0 }
+      return String(decoding: characters.prefix(limit), as: UTF8.self)
+    }
+    guard let kind = text(0, 16), ["table", "index", "view", "trigger"].contains(kind) else { return false }
+    if let sql = text(4, 16), sql.uppercased().hasPrefix("CREATE") {
+      return tree?.isSchema == true || text(1, 2048).map(isName) == true
+    }
+    return tree?.isSchema == true || text(1, 17) == "sqlite_autoindex_"
+  }
+
+  private func compareRowid(
+    _ record: CheckedPage.Record, _ page: CheckedPage, _ original: Span<UInt8>, _ result: Span<UInt8>,
+    _ tree: CheckedTree?
+  ) -> Finding? {
+    guard page.kind == 13, record.number > 1 << 22 || record.number < -999_999,
+      record.number > largestKey || record.number < 0,
+      !(tree?.keepsRowids ?? hasOwnRowids)
+    else { return nil }
+    guard record.rowid.count >= 4, isEqual(record.rowid, original, result) else { return nil }
+    return .rowid
+  }
+
+  /// Whether a field's value is in the result, or more of it than chance explains.
+  private func isSame(
+    _ field: CheckedPage.Field, _ rule: CheckedTree.Rule, _ original: Span<UInt8>, _ result: Span<UInt8>
+  ) -> Bool {
+    switch field.type {
+    case 4...6: return isSameInteger(field, rule, original, result)
+    case 7: return isSameReal(field, rule, original, result)
+    case 13... where field.type & 1 == 1: return isSameText(field, rule, original, result)
+    case 12...: return isSameBlob(field, original, result)
+    default: return false
+    }
+  }
+
+  private func isEqual(_ range: Range<Int>, _ original: Span<UInt8>, _ result: Span<UInt8>) -> Bool {
+    for index in range where original[index] != result[index] { return false }
+    return true
+  }
+
+  private func isSameInteger(
+    _ field: CheckedPage.Field, _ rule: CheckedTree.Rule, _ original: Span<UInt8>, _ result: Span<UInt8>
+  ) -> Bool {
+    guard field.isWhole, !rule.isDropped, isEqual(field.range, original, result) else { return false }
+    let number = Bytes.signed(original, field.range)
+    // Numbers of up to six digits that are stored in more bytes than they need are not compared.
+    guard number.magnitude > 999_999 else { return false }
+    return !(rule.isKey && number >= 0 && number <= largestKey)
+  }
+
+  private func isSameReal(
+    _ field: CheckedPage.Field, _ rule: CheckedTree.Rule, _ original: Span<UInt8>, _ result: Span<UInt8>
+  ) -> Bool {
+    guard field.isWhole, !rule.isDropped, isEqual(field.range, original, result) else { return false }
+    let number = Double(bitPattern: UInt64(bitPattern: Bytes.signed(original, field.range)))
+    guard number.isFinite else { return false }
+    // Whole ones of up to six digits may be flags and the like.
+    return number.magnitude > 999_999 || number.rounded() != number
+  }
+
+  private func isSameText(
+    _ field: CheckedPage.Field, _ rule: CheckedTree.Rule, _ original: Span<UInt8>, _ result: Span<UInt8>
+  ) -> Bool {
+    let table = isIdentifier(field.range, original) ? Information.identifier : Information.text
+    var (run, whole) = (0, 0)
+    var runStart = field.range.lowerBound
+    var (isAll, hasWide) = (true, false)
+    for index in field.range {
+      let byte = original[index]
+      if byte >= 0x80 { hasWide = true }
+      if byte == result[index] {
+        run &+= Int(table[Int(byte)]) &+ (byte >= 0x80 ? Information.character : 0)
+        whole &+= Int(table[Int(byte)])
+        if run >= bound {
+          if isTold(runStart...index, field.range, original, rule) { return true }
+          run = 0
+          runStart = index &+ 1
+        }
+      } else {
+        if table[Int(byte)] > 0 || byte >= 0x80 || encoding != .utf8 { isAll = false }
+        run = 0
+        runStart = index &+ 1
+      }
+    }
+    guard isAll, field.isWhole, whole >= Information.leastOfValue || hasWide || encoding != .utf8 else { return false }
+    let text = encoding.text(field.range.map { original[$0] })
+    let (bits, characters) = Information.ofText(text, onceEach: false)
+    if rule.isDropped, text.allSatisfy({ "xX0".contains($0) || !($0.isLetter || $0.isNumber) }) { return false }
+    return characters >= 4 && bits >= Information.leastOfValue && !isName(text.filter { $0 != "\0" })
+  }
+
+  /// Whether a piece of text that is the same in both tells as much when its characters and words are looked at.
+  private func isTold(
+    _ range: ClosedRange<Int>, _ field: Range<Int>, _ original: Span<UInt8>, _ rule: CheckedTree.Rule
+  ) -> Bool {
+    var start = range.lowerBound
+    if encoding != .utf8, (start - field.lowerBound) & 1 == 1 { start += 1 }
+    let text = encoding.text((start..<(range.upperBound + 1)).map { original[$0] })
+    if rule.isDropped, text.allSatisfy({ "xX0".contains($0) || !($0.isLetter || $0.isNumber) }) { return false }
+    return Information.ofText(text, onceEach: field.count > 64, isName: isName).bits >= bound
+  }
+
+  private func isIdentifier(_ range: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
+    guard range.count == 36 else { return false }
+    let start = range.lowerBound
+    return bytes[start + 8] == 0x2d && bytes[start + 13] == 0x2d && bytes[start + 18] == 0x2d
+      && bytes[start + 23] == 0x2d
+  }
+
+  /// How many bytes at the beginning of a blob are a signature, which stays.
+  static func signature(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int {
+    guard range.count >= 8 else { return 0 }
+    switch (bytes[range.lowerBound], bytes[range.lowerBound + 1], bytes[range.lowerBound + 2]) {
+    case (0x89, 0x50, 0x4e), (0x62, 0x70, 0x6c): return 8
+    case (0xff, 0xd8, 0xff): return 3
+    case (1, _, _): return 1
+    default: return 0
+    }
+  }
+
+  private func isSameBlob(_ field: CheckedPage.Field, _ original: Span<UInt8>, _ result: Span<UInt8>) -> Bool {
+    let isReference = field.range.count == 38 && original[field.range.lowerBound] == 2
+    let table = isReference ? Information.identifier : Information.blob
+    let range = (field.range.lowerBound + Self.signature(original, field.range))..<field.range.upperBound
+    var (run, whole) = (0, 0)
+    var isAll = true
+    var last: UInt8 = 0
+    for index in range {
+      let byte = original[index]
+      if byte == result[index] {
+        // Of one byte many times over only the first counts.
+        let bits = byte == last ? 0 : Int(table[Int(byte)])
+        run &+= bits
+        whole &+= bits
+        if run >= bound { return true }
+      } else {
+        isAll = false
+        run = 0
+      }
+      last = byte
+    }
+    return isAll && field.isWhole && whole >= 2 * Information.leastOfValue
+  }
+
+  // MARK: Everything else
+
+  /// Whether a page is where databases with pointer maps have them; what is there stays, whatever it is.
+  func isPointerMap(_ page: Int) -> Bool { page >= 2 && (page - 2) % (format.usableSize / 5 + 1) == 0 }
+
+  /// Compares what belongs to no row in use: free space, pages that nothing leads to, what is no page.
+  ///
+  /// - Parameter marks: what each byte is; nil where all of it is loose.
+  func looseFinding(
+    _ marks: [UInt8]?, _ original: Span<UInt8>, _ result: Span<UInt8>, isSchema: Bool, isPointerMap: Bool = false
+  ) -> Finding? {
+    let end = min(original.count, result.count, marks?.count ?? .max)
+    let marks = marks ?? []
+    let hasMarks = !marks.isEmpty
+    var index = 0
+    while index < end {
+      guard original[index] == result[index], original[index] != 0, original[index] != 0xff,
+        !hasMarks || marks[index] == CheckedPage.loose
+      else {
+        index &+= 1
+        continue
+      }
+      let start = index
+      while index < end, original[index] == result[index], !hasMarks || marks[index] == CheckedPage.loose,
+        original[index] != 0 || encoding != .utf8 && index > start && original[index &- 1] != 0
+      {
+        index &+= 1
+      }
+      if index - start >= 8, isLeft(start..<index, original, isSchema, isPointerMap) { return .loose }
+    }
+    return nil
+  }
+
+  /// Whether bytes that are the same in both are a piece of a value.
+  private func isLeft(_ range: Range<Int>, _ bytes: Span<UInt8>, _ isSchema: Bool, _ isPointerMap: Bool) -> Bool {
+    var (bits, most) = (0, 0)
+    var (high, counts, commonest) = (0, [Int](repeating: 0, count: 256), 0)
+    for index in range {
+      let byte = bytes[index]
+      if byte >= 0x20 && byte < 0x7f || byte >= 0xc2 && byte <= 0xf4
+        || byte >= 0x80 && byte < 0xc0 && index > range.lowerBound
+          && bytes[index - 1] >= 0x80
+        || byte == 0 || byte == 9 || byte == 10 || byte == 13
+      {
+        bits += Int(Information.text[Int(byte)]) + (byte >= 0xc2 ? Information.character : 0)
+        most = max(most, bits)
+      } else {
+        bits = 0
+      }
+      if byte > 0x20 { high += 1 }
+      counts[Int(byte)] += 1
+      commonest = max(commonest, counts[Int(byte)])
+    }
+    let isNoise =
+      range.count >= 24 && high * 4 >= range.count * 3 && counts.count { $0 > 0 } >= 16 && commonest * 4 <= range.count
+    guard most >= bound || isNoise else { return false }
+    // Characters of ASCII are read whatever the encoding, and wherever in one the bytes begin.
+    let characters = range.map { bytes[$0] }.filter { encoding == .utf8 || $0 != 0 }
+    let text = String(decoding: characters, as: UTF8.self)
+    // Rows of the schema stay where their statement makes what they name.
+    if isSchema && text.uppercased().contains("CREATE") || text.contains("CREATE ") { return false }
+    if most >= bound, Information.ofText(text, onceEach: true, isName: isName).bits < bound, !isNoise { return false }
+    return !isHeader(range, bytes)
+  }
+
+  /// Whether bytes are the serial types of a row's record: behind them there is text where they say so.
+  private func isHeader(_ range: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
+    for start in max(0, range.lowerBound - 16)...min(range.lowerBound + 20, range.upperBound) {
+      var offset = start
+      var types: [Int64] = []
+      while types.count < Self.mostTypes, let type = Bytes.varint(bytes, &offset, before: bytes.count),
+        Bytes.length(ofType: type) != nil
+      {
+        types.append(type)
+        guard offset >= range.upperBound - 8 else { continue }
+        // What stands before the types, in the same piece, are the length of the payload, the row's number and that of the header.
+        if start <= range.lowerBound || isLength(offset - start, before: start, bytes),
+          explains(types, from: offset, bytes)
+        {
+          return true
+        }
+        if offset > range.upperBound + 8 { break }
+      }
+    }
+    return false
+  }
+
+  /// Whether the bytes before a place say that a header with so many bytes of serial types begins with them.
+  private func isLength(_ types: Int, before place: Int, _ bytes: Span<UInt8>) -> Bool {
+    for length in 1...2 where place >= length {
+      var offset = place - length
+      if Bytes.varint(bytes, &offset, before: place) == Int64(types + length), offset == place { return true }
+    }
+    return false
+  }
+
+  private func explains(_ types: [Int64], from start: Int, _ bytes: Span<UInt8>) -> Bool {
+    var offset = start
+    var texts = 0
+    for type in types {
+      guard let length = Bytes.length(ofType: type), offset + length <= bytes.count else { return false }
+      if type >= 13, type & 1 == 1 {
+        for index in offset..<(offset + length) where bytes[index] < 0x20 && bytes[index] != 10 && bytes[index] != 9 {
+          if encoding == .utf8 { return false }
+        }
+        texts += 1
+      }
+      offset += length
+    }
+    return texts >= 2
+  }
+
+  /// Whether a page of a chain, or a file, holds more of the original than chance explains.
+  func isSameStretch(_ original: Span<UInt8>, _ result: Span<UInt8>, from: Int, isText: Bool) -> Bool {
+    let end = min(original.count, result.count)
+    let table = isText ? Information.text : Information.blob
+    var run = 0
+    var start = from
+    var last: UInt8 = 0
+    var index = from
+    while index < end {
+      let byte = original[index]
+      if byte == result[index] {
+        run &+= byte == last ? 0 : Int(table[Int(byte)]) &+ (isText && byte >= 0x80 ? Information.character : 0)
+        if run >= bound {
+          if !isText { return true }
+          if isTold(start...index, from..<end, original, CheckedTree.Rule()) { return true }
+          run = 0
+          start = index &+ 1
+        }
+      } else {
+        run = 0
+        start = index &+ 1
+      }
+      last = byte
+      index &+= 1
+    }
+    return false
+  }
+}

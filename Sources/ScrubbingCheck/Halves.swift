@@ -1,0 +1,79 @@
+internal import Dispatch
+internal import StoreFiles
+internal import Synchronization
+
+/// Does pieces of work that have nothing in common at once, each on a thread of its own.
+enum Halves {
+  /// The images of a file from which on two threads go through them.
+  static let leastImages = 4096
+
+  /// What each piece of work gives, in their order; the error of one that failed.
+  static func run<Work: Sendable, Outcome: Sendable>(
+    _ works: [Work], _ body: @escaping @Sendable (Work) throws(FileError) -> Outcome
+  ) throws(FileError) -> [Outcome] {
+    guard works.count > 1 else {
+      var outcomes: [Outcome] = []
+      for work in works { outcomes.append(try body(work)) }
+      return outcomes
+    }
+    let results = Mutex<[Int: Result<Outcome, FileError>]>([:])
+    DispatchQueue.concurrentPerform(iterations: works.count) { index in
+      let result: Result<Outcome, FileError>
+      do throws(FileError) {
+        result = .success(try body(works[index]))
+      } catch {
+        result = .failure(error)
+      }
+      results.withLock { $0[index] = result }
+    }
+    var outcomes: [Outcome] = []
+    for (_, result) in results.withLock({ $0 }).sorted(by: { $0.key < $1.key }) { outcomes.append(try result.get()) }
+    return outcomes
+  }
+}
+
+/// Images of one file that a thread goes through.
+struct Stretch: Sendable {
+  /// The file, by its place in the store's parts.
+  var part: Int
+
+  /// The images, by their places in the file.
+  var images: Range<Int>
+
+  /// Whether what follows the last image belongs to it.
+  var hasRest: Bool
+
+  /// All images of a store: in one list, or where a file has a great many of them half of these in each of two.
+  ///
+  /// - Parameter overlap: how many images of the first half are in the second half too.
+  static func lists(of store: CheckedStore, overlap: Int) -> [[Stretch]] {
+    var lists: [[Stretch]] = [[], []]
+    for (place, part) in store.parts.enumerated() {
+      let count = part.images.count
+      if count >= Halves.leastImages {
+        lists[0].append(Stretch(part: place, images: 0..<(count / 2), hasRest: false))
+        lists[1].append(Stretch(part: place, images: (count / 2 - overlap)..<count, hasRest: true))
+      } else {
+        lists[0].append(Stretch(part: place, images: 0..<count, hasRest: true))
+      }
+    }
+    return lists.filter { !$0.isEmpty }
+  }
+}
+
+/// How far the check is, told by any of its threads.
+final class CheckProgress: Sendable {
+  private let done = Atomic<Int64>(0)
+  private let total: Int64
+  private let tell: ResultCheck.Progress
+
+  init(total: Int64, _ tell: @escaping ResultCheck.Progress) {
+    self.total = total
+    self.tell = tell
+  }
+
+  /// Adds bytes; false where the check is to end.
+  func add(_ bytes: Int64) -> Bool {
+    tell(min(total, done.add(bytes, ordering: .relaxed).newValue), total)
+  }
+}

@@ -1,0 +1,207 @@
+/// A page of a b-tree as the check reads it: which bytes are structure, and where the fields of records are.
+struct CheckedPage: Sendable {
+  /// A field of a record.
+  struct Field: Sendable {
+    /// Its bytes on the page, as many as are on it.
+    var range: Range<Int>
+
+    /// Its serial type.
+    var type: Int64
+
+    /// Its place in the record.
+    var place: Int
+
+    /// Whether all of it is on the page.
+    var isWhole: Bool
+  }
+
+  /// A cell with a record.
+  struct Record: Sendable {
+    /// The fields, in ``CheckedPage/fields``.
+    var fields: Range<Int>
+
+    /// How many fields the record has.
+    var count: Int
+
+    /// The bytes of the row's number; empty where it has none.
+    var rowid: Range<Int>
+
+    /// The number of the row.
+    var number: Int64
+
+    /// The first page of the rest; 0 for none.
+    var overflow: Int
+
+    /// The bytes of the payload, and how many of them are on the page.
+    var length: Int
+    var local: Int
+
+    /// Where in the payload the last fields begin that are not wholly on the page, and their serial types.
+    var long: [(start: Int, type: Int64)] = []
+  }
+
+  /// What a byte is that no record's field has.
+  static let loose: UInt8 = 0
+
+  /// What a byte of a header, a pointer or a length is.
+  static let structure: UInt8 = 1
+
+  /// What a byte of a field is.
+  static let field: UInt8 = 2
+
+  /// For each byte what it is.
+  private(set) var marks: [UInt8] = []
+
+  private(set) var fields: [Field] = []
+  private(set) var records: [Record] = []
+
+  /// The pages below an interior page.
+  private(set) var children: [Int] = []
+
+  /// The kind of page, by its first byte: 2, 5, 10 or 13; 0 for any other.
+  private(set) var kind: UInt8 = 0
+
+  /// The most fields of a record that are read.
+  private static let fieldLimit = 4096
+
+  private var types: [Int64] = []
+  private var cells: [(start: Int, payload: Int, record: Record)] = []
+
+  /// Reads a page.
+  ///
+  /// - Parameters:
+  ///   - start: where its header begins.
+  ///   - isMarking: whether ``marks`` are made, which take as long as all the rest.
+  mutating func read(_ bytes: Span<UInt8>, start: Int, _ format: PageFormat, isMarking: Bool = true) {
+    fields.removeAll(keepingCapacity: true)
+    records.removeAll(keepingCapacity: true)
+    children.removeAll(keepingCapacity: true)
+    cells.removeAll(keepingCapacity: true)
+    marks.removeAll(keepingCapacity: true)
+    if isMarking { marks.append(contentsOf: repeatElement(Self.loose, count: bytes.count)) }
+    kind = 0
+    guard start + 12 <= bytes.count, bytes.count >= format.usableSize, [2, 5, 10, 13].contains(bytes[start]) else {
+      return
+    }
+    kind = bytes[start]
+    let isLeaf = kind >= 10
+    let pointers = start + (isLeaf ? 8 : 12)
+    mark(0..<pointers, Self.structure)
+    if !isLeaf, let right = Bytes.four(bytes, start + 8) { children.append(right) }
+    let stored = Bytes.two(bytes, start + 3) ?? 0
+    guard stored <= (format.usableSize - 8) / 6 else { return }
+    let count = min(stored, max(0, (format.usableSize - pointers) / 2))
+    mark(pointers..<(pointers + 2 * count), Self.structure)
+    markFreeBlocks(bytes, first: Bytes.two(bytes, start + 1) ?? 0, after: pointers, format)
+    for index in 0..<count {
+      guard let pointer = Bytes.two(bytes, pointers + 2 * index) else { break }
+      cell(bytes, at: pointer & (format.pageSize - 1), after: pointers + 2 * count, format)
+    }
+    for cell in cells { record(bytes, cell.payload, cell.record) }
+  }
+
+  private mutating func mark(_ range: Range<Int>, _ mark: UInt8) {
+    let end = min(range.upperBound, marks.count)
+    var index = max(0, range.lowerBound)
+    if mark == Self.structure {
+      while index < end {
+        marks[index] = mark
+        index &+= 1
+      }
+      return
+    }
+    while index < end {
+      if marks[index] == Self.loose { marks[index] = mark }
+      index &+= 1
+    }
+  }
+
+  private mutating func markFreeBlocks(_ bytes: Span<UInt8>, first: Int, after pointers: Int, _ format: PageFormat) {
+    var block = first
+    var steps = 0
+    while block >= pointers, block + 4 <= format.usableSize, steps < format.usableSize / 4 {
+      mark(block..<(block + 4), Self.structure)
+      let next = Bytes.two(bytes, block) ?? 0
+      guard next > block else { return }
+      block = next
+      steps += 1
+    }
+  }
+
+  private mutating func cell(_ bytes: Span<UInt8>, at start: Int, after pointers: Int, _ format: PageFormat) {
+    guard start >= pointers, start + 4 <= format.usableSize else { return }
+    var offset = start
+    if kind < 10 {
+      if let child = Bytes.four(bytes, start) { children.append(child) }
+      offset += 4
+    }
+    if kind == 5 {
+      _ = Bytes.varint(bytes, &offset, before: format.usableSize)
+      mark(start..<offset, Self.structure)
+      return
+    }
+    guard let size = Bytes.varint(bytes, &offset, before: format.usableSize) else { return }
+    let rowidStart = offset
+    var number: Int64 = 0
+    if kind == 13 {
+      guard let read = Bytes.varint(bytes, &offset, before: format.usableSize) else { return }
+      number = read
+    }
+    mark(start..<offset, Self.structure)
+    guard size > 0, size <= Int64(Int32.max) else { return }
+    let length = Int(size)
+    let local = format.localLength(of: length, isTableLeaf: kind == 13)
+    guard local <= format.usableSize - offset else { return }
+    var overflow = 0
+    if local < length {
+      guard let next = Bytes.four(bytes, offset + local) else { return }
+      mark((offset + local)..<(offset + local + 4), Self.structure)
+      overflow = next
+    }
+    cells.append(
+      (
+        start, offset,
+        Record(
+          fields: 0..<0, count: 0, rowid: rowidStart..<offset, number: number, overflow: overflow, length: length,
+          local: local)
+      ))
+  }
+
+  private mutating func record(_ bytes: Span<UInt8>, _ payload: Int, _ found: Record) {
+    var record = found
+    let end = payload + record.local
+    var offset = payload
+    guard let header = Bytes.varint(bytes, &offset, before: end), header >= 1, header <= Int64(record.length) else {
+      return
+    }
+    let headerEnd = payload + Int(header)
+    types.removeAll(keepingCapacity: true)
+    var body = 0
+    while offset < min(headerEnd, end), types.count < Self.fieldLimit {
+      guard let type = Bytes.varint(bytes, &offset, before: min(headerEnd, end)),
+        let length = Bytes.length(ofType: type),
+        length <= record.length
+      else { return }
+      types.append(type)
+      body += length
+    }
+    // What does not come to the payload's length is no record.
+    guard headerEnd > end || offset == headerEnd && Int(header) + body == record.length else { return }
+    mark(payload..<min(headerEnd, end), Self.structure)
+    record.count = types.count
+    let first = fields.count
+    var start = headerEnd
+    for (place, type) in types.enumerated() {
+      let length = Bytes.length(ofType: type) ?? 0
+      if start < end, length > 0 {
+        let range = start..<min(end, start + length)
+        fields.append(Field(range: range, type: type, place: place, isWhole: range.count == length))
+        mark(range, Self.field)
+      }
+      if start + length > end { record.long.append((start - payload, type)) }
+      start += length
+    }
+    record.fields = first..<fields.count
+    records.append(record)
+  }
+}

@@ -1,0 +1,120 @@
+/// What a statement of the schema says of a table's columns, as far as the check needs it.
+struct CheckedTable {
+  /// A column, in the order of the records.
+  struct Column {
+    /// Its name.
+    var name: String
+
+    /// Whether its integers lead to rows, or are numbers of rows.
+    var isKey: Bool
+  }
+
+  /// The table's name.
+  let name: String
+
+  /// The columns that records hold; empty where the statement is not understood.
+  private(set) var columns: [Column] = []
+
+  /// Whether it has no row numbers.
+  private(set) var isWithoutRowid = false
+
+  /// Whether the software itself numbers the rows.
+  private(set) var hasOwnRowids = false
+
+  /// Whether all of it stays: bookkeeping of SQLite and of Core Data.
+  let isKept: Bool
+
+  /// Whether it is that of Core Data's metadata.
+  let isMetadata: Bool
+
+  /// The tables that stay by the specification, in upper case.
+  private static let kept: Set<String> = [
+    "Z_PRIMARYKEY", "Z_MODELCACHE", "SQLITE_SEQUENCE", "SQLITE_STAT1",
+  ]
+
+  /// Reads the statement of a table.
+  init(name: String, sql: String) {
+    self.name = name
+    let upper = name.uppercased()
+    isKept = Self.kept.contains(upper)
+    isMetadata = upper == "Z_METADATA"
+    let words = SchemaWords.tokens(of: sql)
+    isWithoutRowid = words.suffix(8).contains { $0.uppercased() == "WITHOUT" }
+    let isCoreData =
+      upper.hasPrefix("Z_") || upper.hasPrefix("ANSCK") || words.contains { $0.uppercased() == "Z_ENT" }
+      || ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"].contains(upper)
+    let shadows = ["_DATA", "_SEGDIR", "_SEGMENTS", "_STAT", "_NODE", "_CONFIG"]
+    hasOwnRowids = isCoreData || isKept || shadows.contains { upper.hasSuffix($0) }
+    let hasForeignKeys = words.contains { $0.uppercased() == "FOREIGN" }
+    for item in SchemaWords.items(of: sql) {
+      guard let first = item.first, !Self.constraints.contains(first.uppercased()) else { continue }
+      let rest = item.dropFirst().map { $0.uppercased() }
+      let isAlias = rest.starts(with: ["INTEGER", "PRIMARY", "KEY"]) && !rest.contains("DESC")
+      let isName =
+        first.lowercased() == "id" || first.lowercased().hasSuffix("_id")
+        || first.hasSuffix("Id") || first.hasSuffix("ID")
+      columns.append(
+        Column(
+          name: first,
+          isKey: isCoreData || hasForeignKeys || isAlias || isName || rest.contains("REFERENCES")
+            || rest.contains("PRIMARY")))
+    }
+    if isWithoutRowid { columns = [] }
+  }
+
+  private static let constraints: Set<String> = ["CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"]
+}
+
+/// The words of statements, by a reader that only knows names, quotation marks and brackets.
+enum SchemaWords {
+  /// All words: names, quoted or not, numbers, and the text of literals.
+  static func tokens(of sql: String) -> [String] { read(sql).map(\.text) }
+
+  /// The words of each column and constraint between the first brackets.
+  static func items(of sql: String) -> [[String]] {
+    var items: [[String]] = [[]]
+    for token in read(sql) where token.depth >= 1 {
+      if token.depth == 1, token.text == "," {
+        items.append([])
+      } else if token.depth == 1 {
+        items[items.count - 1].append(token.text)
+      }
+    }
+    return items.filter { !$0.isEmpty }
+  }
+
+  private static func read(_ sql: String) -> [(text: String, depth: Int)] {
+    var tokens: [(String, Int)] = []
+    var depth = 0
+    var word: [UInt8] = []
+    var quote: UInt8 = 0
+    func flush(_ tokens: inout [(String, Int)]) {
+      if !word.isEmpty { tokens.append((String(decoding: word, as: UTF8.self), depth)) }
+      word = []
+    }
+    for byte in sql.utf8 {
+      if quote != 0 {
+        if byte == quote {
+          flush(&tokens)
+          quote = 0
+        } else {
+          word.append(byte)
+        }
+        continue
+      }
+      switch byte {
+      case 0x22, 0x27, 0x60, 0x5b:
+        flush(&tokens)
+        quote = byte == 0x5b ? 0x5d : byte
+      case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x5f, 0x80...0xff: word.append(byte)
+      default:
+        flush(&tokens)
+        if byte == 0x28 { depth += 1 }
+        if byte == 0x29 { depth -= 1 }
+        if byte == 0x2c { tokens.append((",", depth)) }
+      }
+    }
+    flush(&tokens)
+    return tokens
+  }
+}

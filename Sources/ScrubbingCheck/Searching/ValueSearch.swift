@@ -1,0 +1,205 @@
+/// Looks for the original's values in bytes: as they are, in UTF-16, as hexadecimal digits, in base64, and packed by deflate.
+package struct ValueSearch: Sendable {
+  /// What is looked for.
+  var fingerprints: ValueFingerprints
+
+  /// How much is unpacked of what one file holds at most, in bytes.
+  private var unpackingLeft: Int
+
+  /// How much one stream is unpacked to.
+  private static let mostOfStream = 64 << 20
+
+  private static let leastOfDigits = 16
+  private static let leastOfBase64 = 11
+
+  init(_ fingerprints: ValueFingerprints, size: Int64) {
+    self.fingerprints = fingerprints
+    unpackingLeft = Int(clamping: (256 << 20) + size)
+  }
+
+  /// Where the first value is, in any form; nil where there is none.
+  package mutating func first(in bytes: [UInt8]) -> Range<Int>? {
+    var stream: Inflating?
+    return first(in: bytes, from: 0, stream: &stream)
+  }
+
+  /// Where the first value is in a piece of a file.
+  ///
+  /// - Parameters:
+  ///   - start: how many bytes were in the piece before.
+  ///   - stream: what goes on from the piece before, and then what goes on in the next.
+  mutating func first(in bytes: [UInt8], from start: Int, stream: inout Inflating?) -> Range<Int>? {
+    if let open = stream {
+      stream = nil
+      if inflate(open, bytes, from: start, &stream) { return 0..<min(bytes.count, 8) }
+    }
+    return plain(bytes.span) ?? forms(bytes) { search, start in search.unpack(bytes, from: start, &stream) }
+  }
+
+  /// Where the first value is in what was unpacked; what is packed twice is not unpacked twice.
+  private func firstUnpacked(in bytes: [UInt8]) -> Bool {
+    var search = self
+    return plain(bytes.span) != nil || search.forms(bytes) { _, _ in false } != nil
+  }
+
+  /// Where the first value is as it stands.
+  private func plain(_ bytes: Span<UInt8>) -> Range<Int>? {
+    let end = bytes.count
+    guard end >= 8 else { return nil }
+    var word = ValueFingerprints.word(bytes, 0)
+    var offset = 0
+    while true {
+      if let length = fingerprints.match(bytes, at: offset, before: end, word) { return offset..<(offset &+ length) }
+      guard offset &+ 8 < end else { return nil }
+      word = word >> 8 | UInt64(bytes[offset &+ 8]) << 56
+      offset &+= 1
+    }
+  }
+
+  // MARK: Forms
+
+  private static let base64Mark: UInt8 = 1
+  private static let digitMark: UInt8 = 2
+  private static let beginMark: UInt8 = 4
+
+  /// What a byte can be part of.
+  private static let kinds: [UInt8] = (0..<256).map { byte in
+    switch UInt8(byte) {
+    case 0x30...0x39, 0x41...0x46, 0x61...0x66: base64Mark | digitMark
+    case 0x47...0x5a, 0x67...0x77, 0x79, 0x7a, 0x2b, 0x2f, 0x2d, 0x5f: base64Mark
+    case 0x78: base64Mark | beginMark
+    case 0x1f: beginMark
+    default: 0
+    }
+  }
+
+  private mutating func forms(
+    _ bytes: [UInt8], unpack: (inout ValueSearch, Int) -> Bool
+  ) -> Range<Int>? {
+    let kinds = Self.kinds
+    let end = bytes.count
+    var (digits, base64, wideEnd) = (0, 0, 0)
+    for index in 0..<end {
+      let byte = bytes[index]
+      let kind = kinds[Int(byte)]
+      if kind & Self.digitMark == 0 {
+        if index &- digits >= Self.leastOfDigits, isInDigits(bytes, digits..<index) { return digits..<index }
+        digits = index &+ 1
+      }
+      if kind & Self.base64Mark == 0 {
+        if index &- base64 >= Self.leastOfBase64, isInBase64(bytes, base64..<index) { return base64..<index }
+        base64 = index &+ 1
+      }
+      if kind & Self.beginMark != 0, unpack(&self, index) { return index..<min(end, index + 8) }
+      if byte != 0, index >= wideEnd, index &+ 16 <= end, bytes[index &+ 1] == 0, bytes[index &+ 2] != 0,
+        bytes[index &+ 3] == 0, bytes[index &+ 5] == 0, bytes[index &+ 7] == 0
+      {
+        let range = wide(bytes, from: index)
+        wideEnd = range.upperBound
+        if isInWide(bytes, range) { return range }
+      }
+    }
+    if end - digits >= Self.leastOfDigits, isInDigits(bytes, digits..<end) { return digits..<end }
+    if end - base64 >= Self.leastOfBase64, isInBase64(bytes, base64..<end) { return base64..<end }
+    return nil
+  }
+
+  /// How far characters of one byte with a zero behind each go.
+  private func wide(_ bytes: [UInt8], from start: Int) -> Range<Int> {
+    var index = start
+    while index &+ 1 < bytes.count, bytes[index] != 0, bytes[index &+ 1] == 0 { index &+= 2 }
+    return start..<index
+  }
+
+  private func isInWide(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
+    var text: [UInt8] = []
+    text.reserveCapacity(range.count)
+    for index in stride(from: range.lowerBound, to: range.upperBound, by: 2) {
+      let byte = bytes[index]
+      if byte < 0x80 {
+        text.append(byte)
+      } else {
+        text.append(0xc0 | byte >> 6)
+        text.append(0x80 | byte & 0x3f)
+      }
+    }
+    // In the other order the zero of the last character stands before it.
+    if range.upperBound < bytes.count, bytes[range.upperBound] != 0, bytes[range.upperBound] < 0x80 {
+      text.append(bytes[range.upperBound])
+    }
+    return plain(text.span) != nil
+  }
+
+  private func isInDigits(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
+    for skipped in 0..<2 {
+      var text: [UInt8] = []
+      var index = range.lowerBound + skipped
+      while index + 1 < range.upperBound {
+        text.append(Self.digit(bytes[index]) << 4 | Self.digit(bytes[index + 1]))
+        index += 2
+      }
+      if plain(text.span) != nil { return true }
+    }
+    return false
+  }
+
+  private static func digit(_ byte: UInt8) -> UInt8 { byte < 0x40 ? byte & 0x0f : (byte & 0x0f) + 9 }
+
+  private func isInBase64(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
+    for skipped in 0..<4 {
+      var text: [UInt8] = []
+      var (word, bits): (UInt32, UInt32) = (0, 0)
+      for index in (range.lowerBound + skipped)..<max(range.lowerBound + skipped, range.upperBound) {
+        word = word << 6 | UInt32(Self.six(bytes[index]))
+        bits += 6
+        if bits >= 8 {
+          bits -= 8
+          text.append(UInt8(truncatingIfNeeded: word >> bits))
+        }
+      }
+      if plain(text.span) != nil { return true }
+    }
+    return false
+  }
+
+  private static func six(_ byte: UInt8) -> UInt8 {
+    switch byte {
+    case 0x41...0x5a: byte - 0x41
+    case 0x61...0x7a: byte - 0x61 + 26
+    case 0x30...0x39: byte - 0x30 + 52
+    case 0x2b, 0x2d: 62
+    default: 63
+    }
+  }
+
+  // MARK: Packed values
+
+  /// Whether a stream begins at a place, and a value is in what it unpacks to.
+  private mutating func unpack(_ bytes: [UInt8], from start: Int, _ open: inout Inflating?) -> Bool {
+    guard start + 8 <= bytes.count, unpackingLeft > 0 else { return false }
+    if bytes[start] == 0x1f {
+      guard bytes[start + 1] == 0x8b, bytes[start + 2] == 8, bytes[start + 3] & 0xe0 == 0 else { return false }
+    } else {
+      guard [0x01, 0x5e, 0x9c, 0xda].contains(bytes[start + 1]) else { return false }
+    }
+    guard let stream = Inflating(limit: min(Self.mostOfStream, unpackingLeft)) else { return false }
+    return inflate(stream, bytes, from: start, &open)
+  }
+
+  private mutating func inflate(
+    _ stream: Inflating, _ bytes: [UInt8], from start: Int, _ open: inout Inflating?
+  ) -> Bool {
+    var tail: [UInt8] = []
+    var (found, left) = (false, unpackingLeft)
+    let goesOn = stream.read(bytes, from: start) { output in
+      left -= output.count
+      let text = tail + output
+      found = firstUnpacked(in: text)
+      tail = Array(text.suffix(128))
+      return !found && left > 0
+    }
+    unpackingLeft = left
+    if goesOn, !found { open = stream }
+    return found
+  }
+}
