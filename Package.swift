@@ -77,6 +77,7 @@ let package = Package(
     .systemLibrary(
       name: "CMicrohttpd", providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
     .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"]), .brew(["libdeflate"])]),
+    .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
     floor("Failures", knows: [systemPackage]),
@@ -131,9 +132,10 @@ let package = Package(
     floor(
       "Backup",
       knows: [
-        "Archives", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
-        "Examination", "Migration", "Salvage", "RecoveryKit", grdb, grdbSQLite, systemPackage,
+        "AgeEncryption", "Archives", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel",
+        "PersistentStore", "Examination", "Migration", "Salvage", "RecoveryKit", grdb, grdbSQLite, systemPackage,
       ]),
+    floor("Zstandard", knows: ["CZstd", "Backup"]),
     floor(
       "RecordBrowsing",
       knows: [
@@ -151,7 +153,8 @@ let package = Package(
     floor(
       "Scrubbing",
       knows: [
-        "Archives", "ScrubbingCheck", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
+        "Archives", "ScrubbingCheck", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel",
+        "PersistentStore",
         "PageRecovery",
         crypto,
         systemPackage,
@@ -160,7 +163,8 @@ let package = Package(
       "StoreExport",
       knows: [
         "AgeEncryption", "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
-        "Examination", "RecoveryKit", "PageRecovery", "Scrubbing", "ScrubbingCheck", "SupportBundle", "Quarantine", grdb, systemPackage,
+        "Examination", "RecoveryKit", "PageRecovery", "Scrubbing", "ScrubbingCheck", "SupportBundle", "Quarantine",
+        grdb, systemPackage,
       ]),
     floor(
       "Sending",
@@ -193,7 +197,8 @@ let package = Package(
       "Commands",
       knows: [
         "AgeEncryption", "Lazaret", "Inbox", "Inspector", "HTTPServer", "Backup", "Damage", "Migration",
-        "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "SwiftModelSources", argumentParser, grdb,
+        "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "SwiftModelSources", "Zstandard",
+        argumentParser, grdb,
         systemPackage, logging,
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
@@ -244,7 +249,9 @@ let package = Package(
     tests(
       of: "Backup",
       needs: [
-        "Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb,
+        "AgeEncryption", "Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore",
+        "SQLiteFormat", "Zstandard",
+        grdb,
       ],
       leavingOut: ["Recorded"]),
     tests(
@@ -255,7 +262,8 @@ let package = Package(
     tests(
       of: "Scrubbing",
       needs: [
-        "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "PropertyLists", "Salvage", "ScrubbingCheck", "SQLiteFormat",
+        "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "PropertyLists", "Salvage",
+        "ScrubbingCheck", "SQLiteFormat",
         grdb,
       ]),
     tests(of: "AgeEncryption", needs: ["Failures", "StoreFiles"]),

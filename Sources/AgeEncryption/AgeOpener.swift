@@ -65,7 +65,7 @@ public struct AgeOpener: Sendable {
     }
     if case .header = stage {
       guard let (header, length) = try AgeHeader.read(waiting) else { return [] }
-      stage = .nonce(try fileKey(of: header))
+      stage = .nonce(try header.fileKey(with: identities))
       waiting.removeFirst(length)
     }
     if case .nonce(let fileKey) = stage {
@@ -88,18 +88,5 @@ public struct AgeOpener: Sendable {
     waiting.removeFirst(position)
     stage = .payload(payload)
     return opened
-  }
-
-  private func fileKey(of header: AgeHeader) throws(AgeError) -> SymmetricKey {
-    for stanza in header.stanzas {
-      for identity in identities {
-        guard let key = try identity.unwrap(stanza) else { continue }
-        guard header.isValid(fileKey: key) else {
-          throw AgeError(.headerAltered, "the header was altered after it was written")
-        }
-        return key
-      }
-    }
-    throw AgeError(.noIdentity, "none of the secret keys that were given opens it")
   }
 }

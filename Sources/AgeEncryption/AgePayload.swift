@@ -19,6 +19,25 @@ struct AgePayload: Sendable {
       inputKeyMaterial: fileKey, salt: nonce, info: Array("payload".utf8), outputByteCount: 32)
   }
 
+  /// The same content, before a chunk, counted from 0.
+  func at(_ chunk: UInt64) -> AgePayload {
+    var copy = self
+    copy.counter = chunk
+    return copy
+  }
+
+  /// What the bytes of the next chunk decrypt to, whether they are what was sealed or not.
+  ///
+  /// ChaCha20 adds a stream of its own to the content; zeros, sealed under the same number, show that stream.
+  func unproven(_ bytes: ArraySlice<UInt8>, isLast: Bool) -> [UInt8] {
+    var copy = self
+    guard let stream = try? copy.seal([UInt8](repeating: 0, count: bytes.count)[...], isLast: isLast) else {
+      // Zeros can always be sealed; what could not be is as good as lost.
+      return [UInt8](repeating: 0, count: bytes.count)
+    }
+    return zip(bytes, stream).map { $0 ^ $1 }
+  }
+
   /// How many chunks there were.
   var chunks: UInt64 { counter }
 

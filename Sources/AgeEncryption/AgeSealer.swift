@@ -23,6 +23,13 @@ public struct AgeSealer: Sendable {
     armor = armored ? ArmorWriter() : nil
   }
 
+  /// Before anything was sealed: the bytes before the first chunk, which hold no secret; a copy of them opens a file whose own
+  /// are damaged.
+  public var beginning: [UInt8] { prologue }
+
+  /// Before anything was sealed: the content that is going to be, for reading it back.
+  public var content: AgeContent { AgeContent(prologueLength: prologue.count, payload: payload) }
+
   /// Adds a piece, and gives what of the file is ready.
   public mutating func seal(_ bytes: some Collection<UInt8>) throws(AgeError) -> [UInt8] {
     waiting += bytes

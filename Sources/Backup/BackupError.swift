@@ -17,6 +17,9 @@ public enum BackupErrorKind: String, FailureKind {
   /// A manifest is none, is damaged, or contradicts itself.
   case manifestUnreadable = "backup-manifest-unreadable"
 
+  /// A manifest is not what was written.
+  case manifestChanged = "backup-manifest-changed"
+
   /// A manifest is of a later version than this software knows.
   case manifestTooNew = "backup-manifest-too-new"
 
@@ -35,6 +38,15 @@ public enum BackupErrorKind: String, FailureKind {
   /// Data could not be packed.
   case packing = "backup-packing"
 
+  /// Files are packed, or are to be packed, in a way that this build does not have.
+  case compressionUnavailable = "compression-unavailable"
+
+  /// A backup is encrypted, and no key that opens it was given.
+  case locked = "backup-encrypted"
+
+  /// The backups of a store are encrypted, and the next one would not be.
+  case encryptionMissing = "backup-encryption-missing"
+
   /// A request that makes no sense, such as a level that does not exist.
   case request = "backup-request"
 
@@ -43,6 +55,9 @@ public enum BackupErrorKind: String, FailureKind {
 
   /// The backup was made after the store was quarantined, or of another generation of it.
   case otherGeneration = "backup-of-other-generation"
+
+  /// The backup is of another store than the one that is named.
+  case otherStore = "backup-of-other-store"
 
   /// The backup policy of a home is none, or says something that cannot be meant.
   case policyUnreadable = "backup-policy-unreadable"
@@ -63,15 +78,21 @@ public enum BackupErrorKind: String, FailureKind {
     case .ambiguous: "Name the store with --of."
     case .nothingToBackUp: "Check the path."
     case .manifestUnreadable: "The files beside it are not affected: gunzip opens those that end in .gz."
+    case .manifestChanged: "Use another backup, or unpack its files with gunzip."
     case .manifestTooNew: "Use a newer version of this software."
     case .damaged: "Use another backup, or none."
     case .chainBroken: "Restore an earlier backup, or put the missing one back."
     case .nameTaken: "Choose another name, or move what is there out of the way."
     case .verificationFailed: "Check the disk; the backup is kept, and is never taken for a good one."
     case .packing: "Please report this, with what you did."
+    case .compressionUnavailable:
+      "Use the command lazaret, which has it, or a build with libzstd; any zstd -d opens the files that end in .zst."
+    case .locked: "Name the file with the secret key: --identity FILE"
+    case .encryptionMissing: "Say to whom: --encrypt-to age1…, or that it is not to be encrypted: --no-encryption"
     case .request: "See: lazaret backup list"
     case .store: "Look at the store with: lazaret inspect"
     case .otherGeneration: "Use a backup from before, or name this one with --trust-backup."
+    case .otherStore: "Name the store that it is of, or restore it over this one with --other-store."
     case .policyUnreadable: "Correct the file, or move it away: the usual policy holds then."
     case .cancelled: "Run it again when there is time."
     case .file: "Check the path and its permissions."

@@ -1,5 +1,7 @@
 public import ArgumentParser
+import Backup
 import Lazaret
+import Zstandard
 
 /// The command `lazaret`: configuration only; each verb is a file of its own.
 public struct LazaretCommand: ParsableCommand {
@@ -25,6 +27,7 @@ public struct LazaretCommand: ParsableCommand {
 
   /// Runs the command line of this process, and ends the process.
   public static func start() -> Never {
+    ZstandardSupport.give(ZstandardLibrary())
     let arguments = RawArguments.take()
     do {
       var command = try parseAsRoot(arguments)

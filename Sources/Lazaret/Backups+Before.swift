@@ -15,12 +15,14 @@ extension Backups {
     case .manual, .scheduled: break
     }
     let examination = try Examiner(fileSystem: surroundings.fileSystem).examine(
-      store.main, options: .init(countsRecords: false))
+      store.main, options: .init(depth: .full, countsRecords: false))
     guard examination.verdict != .missing, examination.verdict != .damaged, examination.isReadable else { return nil }
     var request = BackupRequest()
     request.reason = reason
-    request.level = policy.level
+    (request.compression, request.level) = policy.usablePacking
     request.appVersion = appVersion
-    return try create(store.main, request)
+    let backup = try create(store.main, request)
+    // Damage in indexes is found while it is taken; the raw files that were kept are no backup to go back to.
+    return backup.isApart ? nil : backup
   }
 }

@@ -1,8 +1,21 @@
 extension Backups {
   private var fileSystem: FileSystem { surroundings.fileSystem }
 
-  private func restorer(of store: FilePath, _ place: (any BackupPlace)?) -> BackupRestorer {
-    BackupRestorer(of: place ?? self.place(of: store), surroundings: surroundings)
+  private func restorer(of store: FilePath, _ place: (any BackupPlace)?) throws(BackupError) -> BackupRestorer {
+    var found = place
+    if found == nil { found = try self.place(of: store) }
+    return BackupRestorer(of: found ?? FolderPlace(home.appending("Backups")), surroundings: surroundings)
+  }
+
+  /// Refuses a backup of another store, where the places say of which one they are.
+  private func refuseOther(
+    _ backup: StoredBackup, _ place: (any BackupPlace)?, _ store: FilePath
+  ) throws(BackupError) {
+    guard let place = place as? FolderPlace, place.owner != nil else { return }
+    let own = try self.place(of: store)
+    guard own.path == place.path, try !BackupCatalog(of: own).isOther(backup.id) else {
+      throw .ofOtherStore(backup)
+    }
   }
 
   /// Says what restoring a backup over a store would change; touches nothing.
@@ -12,12 +25,16 @@ extension Backups {
   ///   - id: the backup; the newest that can be restored if nil.
   ///   - time: a moment that the backup must not be later than.
   ///   - place: where it is; the store's own place in the home if nil.
+  ///   - allowsOtherStore: whether it may be of another store.
+  /// - Throws: `backup-of-other-store`, or what restoring it, or reading the store, failed with.
   public func preview(
     of path: FilePath, _ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil,
-    from place: (any BackupPlace)? = nil, options: BackupRestorer.Options = .init()
+    from place: (any BackupPlace)? = nil, allowsOtherStore: Bool = false, options: BackupRestorer.Options = .init()
   ) throws -> RestorePreview {
-    let restorer = restorer(of: path, place)
-    return try restorer.preview(try restorer.choose(id, notLaterThan: time).id, over: path, options: options)
+    let restorer = try restorer(of: path, place)
+    let backup = try restorer.choose(id, notLaterThan: time)
+    if !allowsOtherStore { try refuseOther(backup, place, path) }
+    return try restorer.preview(backup.id, over: path, options: options)
   }
 
   /// What a restore over a store did.
@@ -30,6 +47,9 @@ extension Backups {
 
     /// The backup that was taken of it before; nil where it was damaged, or none was wanted.
     public var backup: StoredBackup?
+
+    /// The newer backups that were not restored, and why; empty where the backup was named.
+    public var passedOver: [BackupChoice.PassedOver] = []
   }
 
   /// Restores a backup over a store: the present one is quarantined, as it is, and the restored one takes its place.
@@ -44,15 +64,19 @@ extension Backups {
   ///   - place: where it is; the store's own place in the home if nil.
   ///   - takesBackup: whether a backup of the present store is taken first, where it is sound and the home's policy does not
   ///     forbid it; it is quarantined in any case.
-  /// - Throws: `locked` or `in-use` where another process has the store open, `no-space`, `backup-damaged`, or what a step
+  ///   - allowsOtherStore: whether the backup may be of another store.
+  /// - Throws: `backup-of-other-store`; `locked` or `in-use` where another process has the store open, `no-space`, `backup-damaged`, or what a step
   ///   failed with. The store is in its place then, as it was.
   public func restore(
     over path: FilePath, _ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil,
-    from place: (any BackupPlace)? = nil, takesBackup: Bool = true, options: BackupRestorer.Options = .init()
+    from place: (any BackupPlace)? = nil, takesBackup: Bool = true, allowsOtherStore: Bool = false,
+    options: BackupRestorer.Options = .init()
   ) throws -> Restored {
     let store = try StoreFileSet.locate(path, in: fileSystem)
-    let restorer = restorer(of: path, place)
-    let backup = try restorer.choose(id, notLaterThan: time)
+    let restorer = try restorer(of: path, place)
+    let choice = try restorer.choice(id, notLaterThan: time)
+    let backup = choice.backup
+    if !allowsOtherStore { try refuseOther(backup, place, path) }
     let chosen = backup.id
     let restored = StoreLineage.Restored(
       backup: chosen.description, date: chosen.date, generation: backup.manifest?.lineage?.generation)
@@ -69,14 +93,14 @@ extension Backups {
       staged = report
       let quarantined = try exchange(store, folder, chosen, restored)
       _ = consume working
-      return Restored(report: report, quarantined: quarantined, backup: present)
+      return Restored(report: report, quarantined: quarantined, backup: present, passedOver: choice.passedOver)
     } catch {
       // The present store may be half-way into quarantine: that is brought to its end, and then the restored one has its
       // place, or goes. What cannot be ended now stays for the next opening, and the first error is the one to report.
       if let staged, (try? finishInterrupted(store)) == .some(chosen) {
         let quarantined = try QuarantineFolder(beside: store, surroundings: surroundings).stores()
           .first { $0.receipt?.originalPath.path == store.main }
-        return Restored(report: staged, quarantined: quarantined, backup: present)
+        return Restored(report: staged, quarantined: quarantined, backup: present, passedOver: choice.passedOver)
       }
       if staged == nil { try? folder.removeUnlessInstalling() }
       throw error

@@ -6,11 +6,17 @@ extension Backups {
     /// The backup that was taken; nil where none was due.
     public var backup: StoredBackup?
 
-    /// What was pruned after it; nil where none was taken.
+    /// What came of restoring and checking it; nil where none was taken, or the store was damaged.
+    public var proof: BackupProof?
+
+    /// What was pruned after it; nil where none was taken, the store was damaged or the backup could not be verified:
+    /// nothing is dropped then.
     public var pruning: PruningReport?
   }
 
-  /// Takes a backup of a store where the home's policy says that one is due, and prunes by it.
+  /// Takes a backup of a store where the home's policy says that one is due, verifies it, and prunes by the policy.
+  ///
+  /// A store that is damaged is kept as its raw files, and nothing is pruned.
   ///
   /// For an app to call when it has opened its store and has nothing better to do; the store may be in use. Each call counts
   /// as an opening.
@@ -20,23 +26,29 @@ extension Backups {
     _ store: FilePath, appVersion: String? = nil, modelVersion: String? = nil
   ) throws(BackupError) -> Scheduled {
     let policy = try BackupPolicy.load(home: home, in: surroundings.fileSystem)
-    let place = place(of: store)
+    let place = try claimPlace(of: store)
     let openings = try OpeningCounter(place: place).next(policy)
-    // A backup that lacks something, or is evidence, is none that a store could go back to; what a migration kept is of
-    // another version.
+    // A backup that lacks something, or failed, is none that a store could go back to; what a migration kept is of another
+    // version. Of a damaged store one backup is enough, until the next is due.
     let dates = try BackupCatalog(of: place).backups
-      .filter { $0.isWhole && !$0.isApart && $0.manifest?.kind != .original }.map(\.id.date)
+      .filter { backup in
+        backup.isWhole && backup.manifest?.kind != .original && backup.proof?.result != .failed
+          && (!backup.isApart || backup.manifest?.reason == .scheduled)
+      }.map(\.id.date)
     guard BackupSchedule(policy).isDue(dates, openings: openings, now: surroundings.now()) else { return Scheduled() }
     var request = BackupRequest()
-    request.level = policy.level
+    (request.compression, request.level) = policy.usablePacking
     request.reason = .scheduled
     request.appVersion = appVersion
     request.modelVersion = modelVersion
     let backup = try create(store, request)
     try OpeningCounter(place: place).reset(policy)
+    guard !backup.isApart else { return Scheduled(backup: backup) }
+    let proof = try prove(backup.id, in: place)
+    guard proof.result == .proven else { return Scheduled(backup: backup, proof: proof) }
     let pruning = try BackupPruner(of: place, surroundings: surroundings).prune(
       policy.keep, options: .init(trashDays: policy.trashDays))
-    return Scheduled(backup: backup, pruning: pruning)
+    return Scheduled(backup: try BackupCatalog(of: place).backup(backup.id), proof: proof, pruning: pruning)
   }
 }
 

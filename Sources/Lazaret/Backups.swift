@@ -6,11 +6,14 @@
 /// if preview.isHarmless { _ = try backups.restore(over: "Stores/App.sqlite") }
 /// ```
 ///
-/// Those of a store lie in `Backups/<name of the store without extension>/`.
+/// Each store has a folder of its own in `Backups/`, by its path in the home and its identifier; ``place(of:)`` finds it.
 public struct Backups: Sendable {
   /// The folder with `Backups/`.
   public let home: FilePath
   let surroundings: Surroundings
+
+  /// The secret keys with which encrypted backups are read.
+  public var identities: [AgeIdentity] = []
 
   /// The backups of a home.
   ///
@@ -20,14 +23,26 @@ public struct Backups: Sendable {
     self.surroundings = surroundings
   }
 
-  /// Where the backups of a store are kept, whether there are any or not.
-  public func place(of store: FilePath) -> FolderPlace {
-    FolderPlace(home: home, store: store, in: surroundings.fileSystem)
+  private var folders: BackupPlaces { BackupPlaces(home: home, surroundings: surroundings) }
+
+  /// Where the backups of a store are kept, whether there are any or not; nothing is written.
+  ///
+  /// A store is told by its path in the home, and by its identifier where it has moved to a path of its own; its `owner`
+  /// says so. Stores of one name, and copies of a store, never share a place.
+  public func place(of store: FilePath) throws(BackupError) -> FolderPlace {
+    try folders.find(store).unlocked(with: identities)
   }
 
-  /// The places of the home in which something lies, by name.
+  /// The place for the backups of a store that is there, with a note of the store in it.
+  ///
+  /// What an earlier version put there of other stores is given a place of its own.
+  public func claimPlace(of store: FilePath) throws(BackupError) -> FolderPlace {
+    try folders.claim(store).unlocked(with: identities)
+  }
+
+  /// The places of the home in which something lies, one for each store, by name.
   public func places() throws(BackupError) -> [FolderPlace] {
-    try FolderPlace.all(home: home, in: surroundings.fileSystem)
+    try folders.all().map { $0.unlocked(with: identities) }
   }
 
   /// Takes a backup of a store that others may go on using; see ``BackupCreator``.
@@ -35,7 +50,20 @@ public struct Backups: Sendable {
   {
     var request = request
     if request.lineage == nil { request.lineage = try evidence(of: store).lineage }
-    return try BackupCreator(surroundings: surroundings).create(store, in: place(of: store), request)
+    let place = try claimPlace(of: store)
+    if request.encryption == nil, !request.allowsPlain {
+      request.encryption = try BackupPolicy.load(home: home, in: surroundings.fileSystem).encryption()
+    }
+    if request.encryption != nil, request.encryption?.deltaKeyFile == nil {
+      request.encryption?.deltaKeyFile = deltaKeyFile(of: place)
+    }
+    return try BackupCreator(surroundings: surroundings).create(store, in: place, request)
+  }
+
+  /// Where the key is kept that lets the next encrypted backup of a place be a delta: in the home, outside of `Backups/`.
+  private func deltaKeyFile(of place: FolderPlace) -> FilePath? {
+    place.path.lastComponent.flatMap { FilePath.Component("\($0.string).key") }
+      .map { home.appending("BackupKeys").appending($0) }
   }
 
   /// Which backups say something of a store: those of its own generation, and of a quarantined one those from before.
@@ -83,5 +111,12 @@ public struct Backups: Sendable {
     _ id: BackupIdentifier, in place: any BackupPlace, _ options: BackupProver.Options = .init()
   ) throws(BackupError) -> BackupProof {
     try BackupProver(surroundings: surroundings).prove(id, in: place, options)
+  }
+
+  /// Proves a backup of a place that was read, and notes the result beside it; see ``BackupProver``.
+  public func prove(
+    _ id: BackupIdentifier, in catalog: BackupCatalog, _ options: BackupProver.Options = .init()
+  ) throws(BackupError) -> BackupProof {
+    try BackupProver(surroundings: surroundings).prove(id, in: catalog, options)
   }
 }

@@ -96,6 +96,7 @@ extension StoreCoordinator {
     guard case .coreData(let bundle) = model else { return nil }
     var migrator = Migrator(bundle, surroundings: surroundings, logger: logger)
     migrator.appVersion = appVersion
+    migrator.keepOriginals(by: surroundings)
     let (current, options) = (bundle.current.model, storeOptions)
     // As it is opened in the end: what this finds wrong brings the original back.
     migrator.checkOpening = { path in

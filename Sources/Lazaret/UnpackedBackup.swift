@@ -43,13 +43,14 @@ public final class UnpackedBackup: Sendable {
     let backups = Backups(home: home, surroundings: surroundings)
     let known = if let scope { scope } else { try backups.evidence(of: store) }
     let unpacking = Unpacking(
-      scope: known, accepts: trust == .anyStore, surroundings: surroundings, isCancelled: isCancelled)
+      scope: known, accepts: trust == .anyStore, alternative: home, surroundings: surroundings,
+      isCancelled: isCancelled)
     let found: Unpacking.Store
     // What lies in the store's own place is its own, as far as nothing speaks against it.
     var isOwn = false
     switch source {
     case .newest:
-      found = try unpacking.newest(in: backups.place(of: store))
+      found = try unpacking.newest(in: try backups.place(of: store))
       isOwn = true
     case .backup(let id):
       let own = try backups.catalog(of: store)
@@ -80,6 +81,9 @@ public final class UnpackedBackup: Sendable {
     /// Whether a backup that the caller names is taken whatever its generation.
     let accepts: Bool
 
+    /// The folder to unpack into where the system's own for temporary files cannot be used.
+    let alternative: FilePath
+
     let surroundings: Surroundings
     let isCancelled: @Sendable () -> Bool
     private var fileSystem: FileSystem { surroundings.fileSystem }
@@ -93,7 +97,7 @@ public final class UnpackedBackup: Sendable {
       if whole.isEmpty, let newest = all.first, let exclusion = newest.exclusion(from: scope) {
         throw Self.refusal(newest.id, exclusion)
       }
-      let ordered = whole.filter { $0.proof?.result == .proven } + whole.filter { $0.proof?.result != .proven }
+      let ordered = whole.filter(\.isProvenGood) + whole.filter { !$0.isProvenGood }
       var first: BackupError?
       for backup in ordered.prefix(8) {
         do throws(BackupError) {
@@ -149,18 +153,18 @@ public final class UnpackedBackup: Sendable {
           throw FileError(.notRegularFile, operation: "read the backup", path: path)
         }
         status = found
-        start = try fileSystem.open(path).bytes(at: 0, length: GzipUnpacking.magic.count)
+        start = try fileSystem.open(path).bytes(at: 0, length: PackedFileUnpacking.magicLength)
       } catch {
         throw BackupError(error)
       }
-      guard start == GzipUnpacking.magic else {
+      guard PackedFileUnpacking.compression(of: start) != nil else {
         try check(path)
         return Store(path: path, date: status.modified)
       }
       if let own = try ownBackup(path) { return own }
       let folder = try privateFolder(needing: status.size)
       let main = folder.path.appending("Backup.sqlite")
-      try GzipUnpacking(in: fileSystem) { [isCancelled] _, _, _ in !isCancelled() }.unpack(path, to: main)
+      try PackedFileUnpacking(in: fileSystem) { [isCancelled] _, _, _ in !isCancelled() }.unpack(path, to: main)
       return Store(path: main, date: status.modified, folder: folder)
     }
 
@@ -194,7 +198,8 @@ public final class UnpackedBackup: Sendable {
 
     private func privateFolder(needing bytes: Int64) throws(BackupError) -> PrivateFolder {
       do throws(FileError) {
-        return try PrivateFolder(in: nil, needing: bytes, to: "unpack the backup", surroundings)
+        return try PrivateFolder(
+          in: nil, or: alternative, needing: bytes, to: "unpack the backup", surroundings)
       } catch {
         throw BackupError(error)
       }

@@ -3,11 +3,18 @@ public import SystemPackage
 
 /// The recovery kits of the stores of one place: `Recovery/App/2026-11-21-10-11-12.kit` in a home, the newest few of each
 /// generation.
+///
+/// Stores of one name have a folder each, with a number behind the name, and a note of the store (`store.json`) as folders of
+/// backups have one. A folder of an earlier version, which has none, becomes that of the store of its name that adds a kit
+/// to it first; what lies in it is told apart by identifiers and generations.
 public struct KitFolder: Sendable {
   /// The folder.
   public let path: FilePath
 
   private let fileSystem: FileSystem
+
+  /// The note of the folder, which is written with its first kit; nil where the store's path cannot be told.
+  private let note: StorePlaceNote?
 
   /// How many kits of a generation are kept.
   public static let kept = 3
@@ -19,9 +26,43 @@ public struct KitFolder: Sendable {
   ///
   /// - Parameter home: the home; nil stands for the folder of the store.
   public init(for store: FilePath, home: FilePath?, in fileSystem: FileSystem = FileSystem()) {
-    let stem = store.stem ?? "Store"
-    path = (home ?? store.folder).appending("Recovery").appending(FilePath.Component(stem) ?? "Store")
+    let root = (home ?? store.folder).appending("Recovery")
+    let stem = FilePath.Component(store.stem ?? "Store") ?? "Store"
     self.fileSystem = fileSystem
+    do throws(FileError) {
+      let main = try fileSystem.resolved(store)
+      let relative = try main.relative(to: fileSystem.resolved(home ?? store.folder))
+      let name = try Self.name(after: stem, for: relative, in: root, fileSystem)
+      note = StorePlaceNote(path: PathText(relative), lastPath: PathText(main), uuid: nil)
+      path = root.appending(name)
+    } catch {
+      // What cannot be looked at now has the folder of its name; reading or writing there says what is wrong.
+      note = nil
+      path = root.appending(stem)
+    }
+  }
+
+  /// The most folders of stores of one name.
+  private static let maximumNames = 1000
+
+  /// The name of the folder for a store: the first one that is not noted to be another store's.
+  private static func name(
+    after stem: FilePath.Component, for relative: FilePath, in root: FilePath, _ fileSystem: FileSystem
+  ) throws(FileError) -> FilePath.Component {
+    for number in 1..<maximumNames {
+      let name = number == 1 ? stem : stem.fitted(suffix: "-\(number)")
+      guard let note = try StorePlaceNote.read(in: root.appending(name), fileSystem), note.path.path != relative else {
+        return name
+      }
+    }
+    return stem
+  }
+
+  /// Notes whose folder it is, where that is not noted.
+  private func writeNote() throws(FileError) {
+    let place = path.appending(StorePlaceNote.name)
+    guard let note, try fileSystem.status(of: place, followingLinks: false) == nil else { return }
+    try fileSystem.writeAtomically(note.json(), to: place, replacing: true, permissions: .ownerReadWrite)
   }
 
   /// The kits, the newest first; none where there is no folder.
@@ -68,6 +109,7 @@ public struct KitFolder: Sendable {
     let superfluous = try superfluous(after: kit)
     return try RecoveryKit.filing { () throws(FileError) in
       try fileSystem.makeDirectory(path, permissions: .init(rawValue: 0o700))
+      try writeNote()
       let place = try freePlace(for: kit)
       try fileSystem.writeAtomically(bytes, to: place, replacing: true, permissions: .ownerReadWrite)
       for path in superfluous where path != place { try fileSystem.unlink(path) }

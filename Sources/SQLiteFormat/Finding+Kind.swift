@@ -194,6 +194,12 @@ extension Finding {
     /// An index does not have as many entries as its table has rows.
     case indexCountDiffers = "index-count-differs"
 
+    /// The entries of an index are not those that its table's rows should have.
+    case indexEntriesDiffer = "index-entries-differ"
+
+    /// The entries of an index are not in order.
+    case indexOrder = "index-order"
+
     /// The header's largest root page is not the largest root page.
     case largestRootWrong = "largest-root-wrong"
 

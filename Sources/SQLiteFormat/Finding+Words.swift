@@ -67,6 +67,8 @@ extension Finding.Kind {
     case .pageNeverUsed: "the page belongs to nothing"
     case .reservedPageUsed: "a pointer-map page or the lock-byte page is used for something else"
     case .indexCountDiffers: "an index does not have as many entries as its table has rows"
+    case .indexEntriesDiffer: "the entries of an index are not those that its table's rows should have"
+    case .indexOrder: "the entries of an index are not in order"
     case .largestRootWrong: "the header's largest root page is not the largest root page"
     case .schemaRowMalformed: "a row of the schema is malformed"
     case .schemaRootInvalid: "the schema names a root page that cannot be one"

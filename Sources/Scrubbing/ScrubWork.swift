@@ -318,6 +318,11 @@ struct ScrubWork {
 
   // MARK: The check
 
+  /// Where the pages are, as the store's own header may be wrong about it.
+  private var pageHint: ResultCheck.PageHint? {
+    survey.map { ResultCheck.PageHint(pageSize: $0.pageSize, base: $0.base) }
+  }
+
   /// Has the result checked by what shares nothing with this module; nil where nothing was found, else what was, in words.
   func check(_ result: inout StoreScrubber.Result) throws(ScrubbingError) -> String? {
     if result.stuckNumbers > 0 {
@@ -326,7 +331,8 @@ struct ScrubWork {
     }
     let begin = ContinuousClock.now
     let check = ResultCheck(
-      of: store, keeping: wanted.keeping, dropping: wanted.dropping, names: result.names, in: fileSystem)
+      of: store, keeping: wanted.keeping, dropping: wanted.dropping, names: result.names, pages: pageHint,
+      in: fileSystem)
     let outcome: ResultCheck.Outcome?
     do throws(FileError) {
       outcome = try check.run(on: target) { [progress] in progress(.check, $0, $1) }

@@ -14,7 +14,23 @@ public struct ResultCheck: Sendable {
   private let keeping: Set<String>
   private let dropping: Set<String>
   private let names: [String]
+  private let pages: PageHint?
   private let fileSystem: FileSystem
+
+  /// Where the pages of a file are, which only a survey tells of one whose header is wrong or missing.
+  public struct PageHint: Sendable, Hashable {
+    /// The bytes of a page.
+    public var pageSize: Int
+
+    /// Where page 1 begins.
+    public var base: Int64
+
+    /// Pages of a size from a place on.
+    public init(pageSize: Int, base: Int64) {
+      self.pageSize = pageSize
+      self.base = base
+    }
+  }
 
   /// A check.
   ///
@@ -23,14 +39,16 @@ public struct ResultCheck: Sendable {
   ///   - keeping: the attributes or columns that stay by the caller's wish.
   ///   - dropping: those that are overwritten with filling.
   ///   - names: names of the schema and the model, which are not the user's; those of the store's own schema are known besides.
+  ///   - pages: where the pages of the main file are; if nil, what its header and its bytes say.
   public init(
     of original: StoreFileSet, keeping: Set<String> = [], dropping: Set<String> = [], names: [String] = [],
-    in fileSystem: FileSystem = FileSystem()
+    pages: PageHint? = nil, in fileSystem: FileSystem = FileSystem()
   ) {
     self.original = original
     self.keeping = keeping
     self.dropping = dropping
     self.names = names
+    self.pages = pages
     self.fileSystem = fileSystem
   }
 
@@ -49,9 +67,10 @@ public struct ResultCheck: Sendable {
   public func run(
     on result: StoreFileSet, progress: @escaping Progress = { _, _ in true }
   ) throws(FileError) -> Outcome? {
-    let store = try CheckedStore(original, keeping: keeping, dropping: dropping, names: names, in: fileSystem)
-    let pages = store.parts.reduce(0) { $0 + $1.source.count }
-    let total = try fileSystem.size(ofFilesBelow: result.path(of: .externalData)) + 2 * pages
+    let store = try CheckedStore(
+      original, keeping: keeping, dropping: dropping, names: names, pages: pages, in: fileSystem)
+    let bytes = store.parts.reduce(0) { $0 + $1.source.count }
+    let total = try fileSystem.size(ofFilesBelow: result.path(of: .externalData)) + 2 * bytes
     let progress = CheckProgress(total: total, progress)
     guard
       let reading = try ValueReading.all(

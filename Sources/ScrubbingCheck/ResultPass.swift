@@ -57,6 +57,11 @@ struct ResultPass {
     var before = [UInt8](repeating: 0, count: size)
     var after = [UInt8](repeating: 0, count: size)
     var end: Int64 = 0
+    if part.part == .main, stretch.images.lowerBound == 0, store.base > 0,
+      try !compareRest(part, written, from: 0, to: store.base, name)
+    {
+      return false
+    }
     for number in stretch.images {
       let image = part.images[number]
       let got = try part.source.read(at: image.offset, length: size, into: &before)
@@ -68,7 +73,11 @@ struct ResultPass {
       searchWaiting(name, image, after)
       if number % 256 == 0, !progress.add(256 * Int64(size)) { return false }
     }
-    if stretch.hasRest, try !compareRest(part, written, from: part.images.isEmpty ? 0 : end, name) { return false }
+    if stretch.hasRest,
+      try !compareRest(part, written, from: part.images.isEmpty ? 0 : end, to: part.source.count, name)
+    {
+      return false
+    }
     searchRest(name)
     return true
   }
@@ -125,12 +134,13 @@ struct ResultPass {
   // MARK: What is no page
 
   private mutating func compareRest(
-    _ part: CheckedStore.Part, _ written: any ByteSource, from start: Int64, _ name: PathText
+    _ part: CheckedStore.Part, _ written: any ByteSource, from start: Int64, to end: Int64, _ name: PathText
   ) throws(FileError) -> Bool {
     var offset = start
-    while offset < part.source.count {
-      let before = try part.source.bytes(at: offset, length: 65536)
-      let after = try written.bytes(at: offset, length: 65536)
+    while offset < end {
+      let length = Int(clamping: min(65536, end - offset))
+      let before = try part.source.bytes(at: offset, length: length)
+      let after = try written.bytes(at: offset, length: length)
       guard !before.isEmpty else { break }
       if comparison.looseFinding(nil, before.span, after.span, isSchema: false) != nil {
         findings.add(CheckFindings.Place(kind: .samePlace, file: name, offset: offset))

@@ -14,14 +14,17 @@ package final class PrivateFolder: Sendable {
   ///
   /// - Parameters:
   ///   - temporary: the folder to make it in; the system's own if nil.
+  ///   - alternative: the folder to make it in, under a hidden name, where the system's own cannot be used.
   ///   - bytes: how much room is needed.
   ///   - operation: what it is for, as an infinitive phrase.
   /// - Throws: `no-space` with the number of bytes that are lacking, or what the file system says.
   package init(
-    in temporary: FilePath?, needing bytes: Int64, to operation: String, _ surroundings: Surroundings
+    in temporary: FilePath?, or alternative: FilePath? = nil, needing bytes: Int64, to operation: String,
+    _ surroundings: Surroundings
   ) throws(FileError) {
     fileSystem = surroundings.fileSystem
-    let root = temporary ?? FilePath(NSTemporaryDirectory())
+    let root = temporary ?? Self.temporary(or: alternative, surroundings)
+    let mark = root == alternative ? ".lazaret" : "lazaret"
     let free = try fileSystem.freeSpace(at: root)
     guard free >= bytes else {
       throw FileError(
@@ -30,7 +33,7 @@ package final class PrivateFolder: Sendable {
         details: .init(neededBytes: bytes))
     }
     try fileSystem.makeDirectory(root)
-    var path = root.appending("lazaret-\(surroundings.makeUUID())")
+    var path = root.appending("\(mark)-\(surroundings.makeUUID())")
     // What is there already is another's, whatever its name.
     var attempts = 1
     while try !fileSystem.makeNewDirectory(path) {
@@ -38,9 +41,24 @@ package final class PrivateFolder: Sendable {
         throw FileError(.alreadyExists, operation: operation, path: path, detail: "every name that was tried is taken")
       }
       attempts += 1
-      path = root.appending("lazaret-\(surroundings.makeUUID())")
+      path = root.appending("\(mark)-\(surroundings.makeUUID())")
     }
     self.path = path
+  }
+
+  /// The system's folder for temporary files; another one where no folder can be made in that, as where `TMPDIR` names none.
+  package static func temporary(or alternative: FilePath?, _ surroundings: Surroundings) -> FilePath {
+    let root = FilePath(NSTemporaryDirectory())
+    guard let alternative else { return root }
+    do throws(FileError) {
+      guard try surroundings.fileSystem.status(of: root)?.kind == .directory else { return alternative }
+      let probe = root.appending("lazaret-\(surroundings.makeUUID())")
+      if try surroundings.fileSystem.makeNewDirectory(probe) { try surroundings.fileSystem.removeDirectory(probe) }
+      return root
+    } catch {
+      // Why it cannot be used does not matter where another one can.
+      return alternative
+    }
   }
 
   /// How many names are tried at most.

@@ -16,6 +16,8 @@ struct BackupPolicyTests {
     var policy = BackupPolicy(
       everyHours: nil, everyOpenings: 5, trashDays: 30, level: 9, beforeMigration: true, beforeInstall: false,
       beforeRestore: false)
+    policy.compression = .zstd
+    policy.level = 19
     policy.keep = RetentionPolicy(
       last: .unlimited, daily: .number(7), within: RetentionDuration("1y2m"), tags: [["a", "b"], ["c"]])
     try policy.save(home: folder.path)
@@ -26,6 +28,7 @@ struct BackupPolicyTests {
     #expect(try read("{\(head)}") == BackupPolicy())
     #expect(try read("{\(head), \"everyHours\": null}").everyHours == nil)
     #expect(try !read("{\(head), \"beforeRestore\": false}").beforeRestore)
+    #expect(try read("{\(head), \"compression\": \"zstd\"}").level == 3)
     #expect(try read("{\(head), \"keep\": {\"last\": 3}}").keep == RetentionPolicy(last: .number(3)))
   }
 
@@ -40,6 +43,7 @@ struct BackupPolicyTests {
     (#"{HEAD, "keep": 7}"#, "keep is of the wrong kind"),
     (#"{HEAD, "everyHours": 0}"#, "everyHours must be from 1 to 1000000, or null for never"),
     (#"{HEAD, "level": 7}"#, "level must be 1, 6 or 9"),
+    (#"{HEAD, "compression": "zstd", "level": 20}"#, "level must be 1 to 19 for zstd"),
     (#"{HEAD, "trashDays": -1}"#, "trashDays must be from 0 to 36500"),
   ])
   func whatCannotBeMeantIsRefused(json: String, detail: String) throws {

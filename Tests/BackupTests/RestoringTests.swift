@@ -72,6 +72,29 @@ struct RestoringTests {
     let failed = BackupProof(id: MadeBackups.id(3), date: MadeBackups.id(3).date, result: .failed, depth: .files)
     try scene.backups.place.replace("\(failed.id).proof.json", with: try failed.json(), in: .kept)
     #expect(try restorer.choose().id == MadeBackups.id(2))
+    let choice = try restorer.choice()
+    #expect(choice.passedOver.map(\.id) == [MadeBackups.id(3)] && choice.passedOver.map(\.reason) == [.failed])
+    #expect(try restorer.choice(MadeBackups.id(1)).passedOver.isEmpty)
+  }
+
+  @Test func oneThatIsDatedInTheFutureIsNotTheNewest() throws {
+    let scene = try RestoreScene()
+    let bytes = try scene.bytes(try scene.store("Ships.sqlite", records: 10))
+    let now = Timestamp("2026-11-21T10:11:12Z")?.secondsSince1970 ?? 0
+    let future = Int((now - MadeBackups.id(0).date.secondsSince1970) / 60) + 60
+    try scene.backups.add(future, bytes)
+    let restorer = scene.restorer()
+    let error = #expect(throws: BackupError.self) { try restorer.choose() }
+    #expect(error?.kind == .notFound && error?.detail.contains("dated in the future") == true)
+    try scene.backups.add(1, bytes)
+    try scene.backups.add(2, bytes)
+    // One that lacks a file is passed over as well.
+    try scene.backups.place.delete("\(MadeBackups.id(2)).sqlite.gz", in: .kept)
+    let choice = try restorer.choice()
+    #expect(choice.backup.id == MadeBackups.id(1))
+    #expect(choice.passedOver.map(\.reason) == [.future, .broken])
+    // One that is named is restored all the same.
+    #expect(try restorer.choose(MadeBackups.id(future)).id == MadeBackups.id(future))
   }
 
   @Test func damageIsNamedAndTheRestIsSalvaged() throws {
@@ -100,10 +123,18 @@ struct RestoringTests {
 
   @Test func aLostParentIsNamedAndItsDeltasAreSalvaged() throws {
     let scene = try RestoreScene()
-    _ = try chain(scene)
+    let states = try chain(scene)
     try scene.backups.damage(2, .delta, at: 5000)
     let path = scene.folder.appending("Other.sqlite")
-    expectError(.damaged) { _ = try scene.restorer().restore(MadeBackups.id(3), to: path) }
+    expectError(.damaged) { _ = try scene.restorer().restore(MadeBackups.id(2), to: path) }
+    // Where every page that is lost has changed since, the next one is what it was.
+    let third = scene.folder.appending("Third.sqlite")
+    do {
+      _ = try scene.restorer().restore(MadeBackups.id(3), to: third)
+      #expect(try scene.bytes(third) == states[2])
+    } catch let error as BackupError {
+      #expect(error.kind == .damaged)
+    }
     #expect(throws: Never.self) {
       try scene.restorer().restore(MadeBackups.id(1), to: scene.folder.appending("First.sqlite"))
     }

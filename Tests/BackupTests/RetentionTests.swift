@@ -229,4 +229,33 @@ struct RetentionTests {
       #expect(byRule.allSatisfy { kept.contains($0.snapshot.identifier) }, told)
     }
   }
+
+  @Test func noneIsDroppedForOthersThatWereVerifiedLessFar() {
+    var history = (1...20).map { snapshot("files\($0)", daysAgo: Double($0)) }
+    for index in history.indices { history[index].verification = index.isMultiple(of: 2) ? .files : .changed }
+    var whole = snapshot("whole", daysAgo: 30)
+    whole.verification = .whole
+    history.append(whole)
+    // Of each depth the last one, with those that were verified further.
+    #expect(kept(history, lastOne) == ["files1", "files2", "whole"])
+    #expect(reasons("whole", history, lastOne) == ["last-proven", "last"])
+    var newer = snapshot("newer", daysAgo: 0)
+    newer.verification = .whole
+    #expect(kept(history + [newer], lastOne) == ["newer"])
+  }
+
+  @Test(arguments: [(29.9, false, true), (30.1, false, false), (29.9, true, false)])
+  func theLastOneBeforeAFallIsKeptForAWhile(daysAgo: Double, isReleased: Bool, isKept: Bool) {
+    var before = snapshot("before", daysAgo: daysAgo + 1)
+    before.isReleased = isReleased
+    var after = snapshot("after", daysAgo: daysAgo)
+    after.falls = [
+      .init(name: "Car", before: 100, after: 3, backup: BackupIdentifier(date: before.date))
+    ]
+    before.identifier = BackupIdentifier(date: before.date).description
+    let history = [before, after, snapshot("newest", daysAgo: 0)]
+    #expect(kept(history, lastOne).contains(before.identifier) == isKept)
+    if isKept { #expect(reasons(before.identifier, history, lastOne) == ["before-fall"]) }
+    #expect(reasons("after", history, lastOne) == [isKept ? "shows-fall" : "no-rule"])
+  }
 }

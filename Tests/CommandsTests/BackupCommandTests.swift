@@ -139,6 +139,59 @@ struct BackupCommandTests {
     #expect(evidence.output.contains("\"apart\"") && evidence.output.contains("\"evidence\""))
   }
 
+  @Test func aDamagedPageIsToldAndTheGoodBackupStays() throws {
+    let desk = try Desk()
+    let store = desk.folder.appending("Plain.sqlite").string
+    let script = """
+      CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT); CREATE INDEX i ON t (b);
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+      INSERT INTO t SELECT i, hex(zeroblob(40)) || i FROM n;
+      """
+    #expect(try ChildProcess.run("sqlite3", [store, script], in: desk.folder.path).status == 0)
+    #expect(try desk.lazaret("backup", "create", store, "--home", "Kept").status == 0)
+    var bytes = try FileSystem().contents(of: FilePath(store), limit: 1 << 28)
+    let leaf = try #require(stride(from: 4096, to: bytes.count, by: 4096).first { bytes[$0] == 13 })
+    for index in leaf..<(leaf + 4096) { bytes[index] = 0 }
+    try FileSystem().writeAtomically(bytes, to: FilePath(store), replacing: true)
+    let created = try desk.lazaret("backup", "create", store, "--home", "Kept")
+    #expect(created.status == 2 && created.output.contains("apart from the good backups"), "\(created.output)")
+    for _ in 0..<2 {
+      let pruned = try desk.lazaret("backup", "prune", "--keep-last", "1", "--trash-days", "0", "--home", "Kept")
+      #expect(pruned.status == 0, "\(pruned.output)\(pruned.errors)")
+    }
+    let restored = try desk.lazaret("backup", "restore", "--home", "Kept", "--to", "Good.sqlite")
+    #expect(restored.status == 0, "\(restored.output)\(restored.errors)")
+    let sound = try ChildProcess.run(
+      "sqlite3", ["Good.sqlite", "PRAGMA integrity_check; SELECT count(*) FROM t"], in: desk.folder.path)
+    #expect(sound.output == "ok\n2000\n")
+  }
+
+  @Test func aFallOfRecordsIsToldAndReleased() throws {
+    let desk = try Desk()
+    let store = desk.folder.appending("Plain.sqlite").string
+    func run(_ script: String) throws {
+      #expect(try ChildProcess.run("sqlite3", [store, script], in: desk.folder.path).status == 0)
+    }
+    try run("CREATE TABLE t (a INTEGER PRIMARY KEY); INSERT INTO t VALUES (1), (2), (3), (4), (5)")
+    #expect(try desk.lazaret("backup", "create", store, "--home", "Kept").status == 0)
+    let id = try #require(
+      try backups(try desk.lazaret("backup", "list", "--home", "Kept", "--json").output).first?["id"] as? String)
+    try run("DELETE FROM t WHERE a > 2")
+    let created = try desk.lazaret("backup", "create", store, "--home", "Kept")
+    #expect(created.status == 0)
+    #expect(created.output.contains("t has 2 records, and had 5 in \(id)."), "\(created.output)")
+    #expect(created.output.contains("lazaret backup release \(id)"), "\(created.output)")
+    #expect(
+      try desk.lazaret("backup", "list", "--home", "Kept").output.contains("t has 2 records, and had 5 in \(id)."))
+    let pruned = try desk.lazaret("backup", "prune", "--keep-last", "1", "--home", "Kept", "--json")
+    #expect(pruned.output.contains("\"before-fall\""), "\(pruned.output)")
+    let released = try desk.lazaret("backup", "release", id, "--home", "Kept")
+    #expect(released.status == 0 && released.output.contains("is released"), "\(released.output)\(released.errors)")
+    #expect(try !desk.lazaret("backup", "list", "--home", "Kept").output.contains("and had 5"))
+    let again = try desk.lazaret("backup", "prune", "--keep-last", "1", "--home", "Kept")
+    #expect(again.output.contains("1 dropped into the trash"), "\(again.output)")
+  }
+
   @Test func aKillAtAnyMomentLeavesWhatWasThere() throws {
     let desk = try Desk()
     let store = try desk.makeOldStore()
@@ -159,6 +212,89 @@ struct BackupCommandTests {
     #expect(try desk.lazaret("backup", "create", store).status == 0)
     let names = try FileSystem().entries(of: desk.folder.appending("Backups/Old")).map(\.string)
     #expect(!names.contains { $0.hasSuffix(".unfinished") })
+  }
+
+  @Test func storesOfOneNameAreNeverMixed() throws {
+    let desk = try Desk()
+    let system = FileSystem()
+    var ids: [String: String] = [:]
+    for name in ["A/App.sqlite", "B/App.sqlite", "A/App.db"] {
+      let path = desk.folder.appending(name)
+      try system.makeDirectory(path.folder)
+      _ = try ChildProcess.run("sqlite3", [path.string, "CREATE TABLE t (x); INSERT INTO t VALUES ('\(name)')"])
+      let made = try desk.lazaret("backup", "create", path.string, "--json")
+      #expect(made.status == 0, "\(made.errors)")
+      let object = try #require(try JSONSerialization.jsonObject(with: Data(made.output.utf8)) as? [String: Any])
+      let backup = try #require(object["backup"] as? [String: Any])
+      #expect(backup["path"] as? String == name)
+      ids[name] = backup["folder"] as? String
+    }
+    #expect(Set(ids.values).count == 3)
+    let listed = try backups(try desk.lazaret("backup", "list", "--json").output)
+    #expect(Set(listed.compactMap { $0["path"] as? String }) == ["A/App.sqlite", "B/App.sqlite", "A/App.db"])
+    #expect(try desk.lazaret("backup", "list").output.contains("B/App.sqlite"))
+    // The newest of one store is never that of another, whichever was backed up last.
+    for name in ["A/App.sqlite", "B/App.sqlite", "A/App.db"] {
+      let to = "Restored-\(name.replacingOccurrences(of: "/", with: "-"))"
+      let path = desk.folder.appending(name).string
+      let restored = try desk.lazaret("backup", "restore", "--of", path, "--to", to)
+      #expect(restored.status == 0, "\(restored.errors)")
+      let found = try ChildProcess.run("sqlite3", [to, "SELECT x FROM t"], in: desk.folder.path)
+      #expect(found.output == "\(name)\n")
+    }
+  }
+
+  @Test func aBackupOfAnotherStoreNeedsAFlag() throws {
+    let desk = try Desk()
+    let (one, other) = (desk.folder.appending("One.sqlite").string, desk.folder.appending("Other.sqlite").string)
+    for path in [one, other] {
+      _ = try ChildProcess.run("sqlite3", [path, "CREATE TABLE t (x); INSERT INTO t VALUES ('\(path)')"])
+    }
+    _ = try desk.lazaret("backup", "create", one)
+    let id = try #require(try backups(try desk.lazaret("backup", "list", "--json").output).first?["id"] as? String)
+    // Backups of one second have the same name, each in the folder of its store.
+    Thread.sleep(forTimeInterval: 1.1)
+    _ = try desk.lazaret("backup", "create", other)
+    let refused = try desk.lazaret("backup", "restore", id, "--of", other)
+    #expect(refused.status == 1 && refused.errors.contains("backup-of-other-store"), "\(refused.errors)")
+    #expect(try ChildProcess.run("sqlite3", [other, "SELECT x FROM t"]).output == "\(other)\n")
+    let restored = try desk.lazaret("backup", "restore", id, "--of", other, "--other-store")
+    #expect(restored.status == 0, "\(restored.errors)")
+    #expect(try ChildProcess.run("sqlite3", [other, "SELECT x FROM t"]).output == "\(one)\n")
+  }
+
+  @Test func whatWasPassedOverIsTold() throws {
+    let desk = try Desk()
+    let store = desk.folder.appending("App.sqlite").string
+    _ = try ChildProcess.run("sqlite3", [store, "CREATE TABLE t (x); INSERT INTO t VALUES (1)"])
+    _ = try desk.lazaret("backup", "create", store)
+    let good = try #require(try backups(try desk.lazaret("backup", "list", "--json").output).first?["id"] as? String)
+    _ = try desk.lazaret("backup", "create", store, "--full")
+    let newer = try #require(try backups(try desk.lazaret("backup", "list", "--json").output).first?["id"] as? String)
+    #expect(newer != good)
+    try FileSystem().unlink(desk.folder.appending("Backups/App/\(newer).sqlite.gz"))
+    let restored = try desk.lazaret("backup", "restore", "--of", store, "--to", "New.sqlite")
+    #expect(restored.output.contains("Passed over \(newer): it is not whole"), "\(restored.output)\(restored.errors)")
+    let told = try desk.lazaret("backup", "restore", "--of", store, "--to", "Newer.sqlite", "--json")
+    let object = try #require(try JSONSerialization.jsonObject(with: Data(told.output.utf8)) as? [String: Any])
+    #expect(object["backup"] as? String == good)
+    let passed = try #require(object["passedOver"] as? [[String: Any]])
+    #expect(passed.map { $0["id"] as? String } == [newer] && passed.map { $0["code"] as? String } == ["broken"])
+  }
+
+  @Test func anUnusableFolderForTemporaryFilesIsNoObstacle() throws {
+    let desk = try Desk()
+    let store = desk.folder.appending("App.sqlite").string
+    _ = try ChildProcess.run("sqlite3", [store, "CREATE TABLE t (x); INSERT INTO t VALUES (1)"])
+    for verb in [["create", store], ["verify"], ["restore", "--preview"]] {
+      let result = try ChildProcess.run(
+        "env", ["TMPDIR=/nowhere/at/all", ChildProcess.tool, "backup"] + verb, in: desk.folder.path,
+        home: desk.folder.path)
+      #expect(result.status == 0, "\(verb): \(result.errors)")
+    }
+    var left = try FileSystem().entries(of: desk.folder.path)
+    left += try FileSystem().entries(of: desk.folder.appending("Backups/App"))
+    #expect(!left.contains { $0.string.hasPrefix(".lazaret") })
   }
 
   @Test func whatCannotBeDoneIsRefused() throws {

@@ -17,7 +17,7 @@ struct BackupSalvageTests {
 
     init(seed: UInt64) throws {
       scene = try SalvagingScene("zero:40", seed: seed, records: BackupSalvageTests.records)
-      place = Backups(home: scene.scene.home).place(of: scene.scene.store())
+      place = try Backups(home: scene.scene.home).place(of: scene.scene.store())
       var ids: [BackupIdentifier] = []
       for (number, hour) in ["08", "09"].enumerated() {
         if number > 0 {

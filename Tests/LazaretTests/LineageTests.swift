@@ -23,7 +23,7 @@ struct LineageTests {
       let kit = try RecoveryKit(of: scene.whole, surroundings: earlier)
       try KitFolder(for: scene.scene.store(), home: home).add(kit)
       before = try BackupCreator(surroundings: earlier).create(
-        scene.whole, in: Backups(home: home).place(of: scene.scene.store()), BackupRequest()
+        scene.whole, in: try Backups(home: home).place(of: scene.scene.store()), BackupRequest()
       ).id
       try scene.coordinator().open(scene.scene.store()).store.close()
       stored = try #require(try Quarantines(home: home).stores().first)

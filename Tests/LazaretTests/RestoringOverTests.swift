@@ -15,7 +15,7 @@ struct RestoringOverTests {
 
   /// Puts a backup of a small store into the home of a scene.
   private static func backUp(_ bytes: [UInt8], _ values: [UInt8], in scene: Scene) throws {
-    let place = Backups(home: scene.home).place(of: scene.store())
+    let place = try Backups(home: scene.home).place(of: scene.store())
     func put(
       _ role: BackupManifest.File.Role, _ bytes: [UInt8], _ content: BackupManifest.Content?
     ) throws -> BackupManifest.File {
@@ -179,7 +179,7 @@ struct RestoringOverTests {
   @Test func anOpeningFinishesWhatWasInterrupted() throws {
     let (scene, _, new) = try Self.scene()
     let set = StoreFileSet(main: scene.store())
-    let restorer = BackupRestorer(of: Backups(home: scene.home).place(of: scene.store()), surroundings: .still())
+    let restorer = BackupRestorer(of: try Backups(home: scene.home).place(of: scene.store()), surroundings: .still())
     let folder = RestoreFolder(for: set, in: FileSystem())
     do {
       let working = try folder.make()

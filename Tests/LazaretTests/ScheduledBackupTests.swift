@@ -75,7 +75,7 @@ struct ScheduledBackupTests {
     let original = try #require(try backups("2026-11-22T10:00:00Z").catalog(of: scene.store()).backups.first)
     #expect(original.manifest?.kind == .original && original.onlyHere == nil)
     let note = OnlyHereNote(step: "V1 → V2", entities: [.init(name: "Person", rows: 12)])
-    let main = backups("2026-11-22T10:00:00Z").place(of: scene.store()).path.appending("\(original.id).sqlite")
+    let main = try backups("2026-11-22T10:00:00Z").place(of: scene.store()).path.appending("\(original.id).sqlite")
     try scene.system.writeAtomically(try note.json(), to: OnlyHereNote.path(beside: main), replacing: true)
     let first = try backups("2026-11-22T10:00:00Z").backUpIfDue(scene.store())
     #expect(first.pruning?.plan.dropped.isEmpty == true)

@@ -168,6 +168,26 @@ struct RecoveryKitTests {
     #expect(try kits.kits().map(\.date.secondsSince1970).map { ($0 - 1_800_000_000) / 86400 } == [5, 4, 3])
   }
 
+  @Test("Stores of one name have a folder of kits each")
+  func sameName() throws {
+    let place = try TemporaryFolder()
+    let kit = try RecoveryKit(of: try Self.makeStore(in: place, rows: 20))
+    let stores = ["A/App.sqlite", "B/App.sqlite", "A/App.db"].map { place.appending($0) }
+    for store in stores {
+      try FileSystem().makeDirectory(store.folder)
+      #expect(try KitFolder(for: store, home: place.path).kits().isEmpty)
+      try KitFolder(for: store, home: place.path).add(kit)
+    }
+    let folders = stores.map { KitFolder(for: $0, home: place.path) }
+    #expect(folders.map { $0.path.lastComponent?.string } == ["App", "App-2", "App-3"])
+    for folder in folders { #expect(try folder.kits().count == 1) }
+    // The home may be moved, and its stores with it.
+    let elsewhere = try TemporaryFolder()
+    try FileSystem().rename(place.appending("Recovery"), to: elsewhere.appending("Recovery"))
+    let moved = KitFolder(for: elsewhere.appending("B/App.sqlite"), home: elsewhere.path)
+    #expect(moved.path.lastComponent == "App-2")
+  }
+
   @Test("A kit says of which generation it is, and one that does not is written as earlier versions read it")
   func generation() throws {
     let place = try TemporaryFolder()

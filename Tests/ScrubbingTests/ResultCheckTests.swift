@@ -193,7 +193,7 @@ struct ResultCheckTests {
   func ends() throws {
     let leaks = try Leaks()
     let store = StoreFileSet(main: leaks.store)
-    let outcome = try ResultCheck(of: store).run(on: store) { _, _ in false }
+    let outcome = try withExtendedLifetime(leaks) { try ResultCheck(of: store).run(on: store) { _, _ in false } }
     #expect(outcome == nil)
   }
 

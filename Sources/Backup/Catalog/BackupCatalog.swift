@@ -8,11 +8,17 @@ public struct BackupCatalog: Sendable {
   /// The part of the place.
   public let section: BackupSection
 
-  /// All backups, newest first, broken ones included.
+  /// All backups of the place's store, newest first, broken ones included.
   public let backups: [StoredBackup]
+
+  /// What lies in the same folder and is of another store, or not known to be of this one, newest first.
+  public let others: [StoredBackup]
 
   /// The objects that belong to no backup, by name; other software, or a migration, may have put them there.
   public let strays: [BackupObject]
+
+  /// All that lies in the folder, of whichever store.
+  var all: [StoredBackup] { backups + others }
 
   private let byIdentifier: [BackupIdentifier: StoredBackup]
 
@@ -31,16 +37,23 @@ public struct BackupCatalog: Sendable {
         strays.append(object)
       }
     }
+    let onTheirWay = try Self.onTheirWay(&groups, place, section)
     var found: [BackupIdentifier: StoredBackup] = [:]
     for (id, objects) in groups {
       let (own, others) = Self.sorted(objects, of: id)
       strays += others
-      if !own.isEmpty { found[id] = try Self.read(id, own, place, section) }
+      guard !own.isEmpty else { continue }
+      let usesCopies = !onTheirWay.contains(id)
+      found[id] = try Self.readUnlessGone(id, own, place, section, usesCopies: usesCopies)
     }
     // What a migration keeps does not say of which store it is; the others of the place do.
-    let known = found.values.filter { $0.manifest.map { $0.kind != .original } ?? false }.max { $0.id < $1.id }
+    let owner = place.owner
+    let owned = { (backup: StoredBackup) in owner?.owns(backup.id, backup.manifest) ?? true }
+    let own = Set(found.values.filter(owned).map(\.id))
+    let known = found.values.filter { own.contains($0.id) && $0.manifest.map { !$0.namesNoStore } ?? false }
+      .max { $0.id < $1.id }
     if let store = known?.manifest?.store {
-      for id in found.keys where found[id]?.manifest?.kind == .original {
+      for id in own where found[id]?.manifest?.kind == .original {
         found[id]?.manifest?.store = .init(path: store.path, kind: store.kind)
       }
     }
@@ -51,7 +64,8 @@ public struct BackupCatalog: Sendable {
       }
     }
     byIdentifier = found
-    backups = found.values.sorted { $0.id > $1.id }
+    backups = found.values.filter { own.contains($0.id) }.sorted { $0.id > $1.id }
+    others = found.values.filter { !own.contains($0.id) }.sorted { $0.id > $1.id }
     self.strays = strays.sorted { $0.name < $1.name }
   }
 
@@ -67,6 +81,9 @@ public struct BackupCatalog: Sendable {
     }
     return backup
   }
+
+  /// Whether a backup in the folder is of another store, or not known to be of the place's.
+  public func isOther(_ id: BackupIdentifier) -> Bool { others.contains { $0.id == id } }
 
   /// The backups that restoring one reads, the full one first and itself last.
   ///
@@ -108,10 +125,11 @@ public struct BackupCatalog: Sendable {
   public func descendants(of id: BackupIdentifier) -> [StoredBackup] {
     var needed: Set<BackupIdentifier> = [id]
     // A child is newer than its parent, so that one pass from the oldest on finds all.
-    for backup in backups.reversed() {
+    let all = all.sorted { $0.id > $1.id }
+    for backup in all.reversed() {
       if let parent = backup.manifest?.parent, needed.contains(parent) { needed.insert(backup.id) }
     }
-    return backups.filter { $0.id != id && needed.contains($0.id) }
+    return all.filter { $0.id != id && needed.contains($0.id) }
   }
 
   // MARK: Reading
@@ -125,53 +143,92 @@ public struct BackupCatalog: Sendable {
   }
 
   private static let suffixes =
-    BackupManifest.File.Role.allCases.map(\.suffix) + [BackupManifest.suffix, BackupProof.suffix]
+    BackupManifest.File.Role.suffixes + BackupManifest.File.Role.allCases.filter(\.isOriginal).map(\.suffix) + [
+      BackupManifest.suffix, BackupProof.suffix, releaseSuffix,
+    ]
+
+  /// What the name of the note has behind the identifier by which a person has released a backup that a fall of records
+  /// kept.
+  static let releaseSuffix = ".released.json"
+
+  /// Reads a backup; nil where a pruning, or a person, has taken it away since the place was listed.
+  private static func readUnlessGone(
+    _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection,
+    usesCopies: Bool
+  ) throws(BackupError) -> StoredBackup? {
+    do throws(BackupError) {
+      return try read(id, objects, place, section, usesCopies: usesCopies)
+    } catch {
+      guard error.fileError?.kind == .notFound else { throw error }
+      // What is left of it is listed as it is now.
+      let names = Set(try place.list(section).map(\.name))
+      let left = objects.filter { names.contains($0.name) }
+      if left.isEmpty || left.count == objects.count { return nil }
+      do throws(BackupError) {
+        return try read(id, left, place, section, usesCopies: false)
+      } catch {
+        guard error.fileError?.kind == .notFound else { throw error }
+        return nil
+      }
+    }
+  }
 
   private static func read(
-    _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection
+    _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection,
+    usesCopies: Bool
   ) throws(BackupError) -> StoredBackup {
     var backup = StoredBackup(id: id, manifest: nil, proof: nil, objects: objects, problems: [])
     let sizes = Dictionary(objects.map { ($0.name, $0.bytes) }, uniquingKeysWith: { first, _ in first })
-    if let bytes = try content("\(id)\(BackupProof.suffix)", sizes, limit: 1 << 20, place, section) {
+    let proof = "\(id)\(BackupProof.suffix)"
+    if let bytes = try content(proof, sizes, limit: 1 << 20, place, section) {
       backup.proof = BackupProof(json: bytes, of: id)
+      if backup.proof == nil { backup.warnings.append(.unreadableProof(proof, "is not what was written")) }
     }
     if let manifest = try originalManifest(id, objects, place, section) {
       backup.manifest = manifest
       backup.onlyHere = onlyHereNote(id, objects, place, section)
       return backup
     }
-    guard sizes["\(id)\(BackupManifest.suffix)"] != nil else {
-      backup.problems.append(
-        .init(code: .manifestMissing, words: "it has no manifest: it was not finished, or the manifest was removed"))
-      return backup
-    }
-    do throws(BackupError) {
-      guard
-        let bytes = try content("\(id)\(BackupManifest.suffix)", sizes, limit: BackupManifest.limit, place, section)
-      else {
-        backup.problems.append(.init(code: .manifestUnreadable, words: "its manifest is too large to be one"))
-        return backup
-      }
-      backup.manifest = try BackupManifest(json: bytes, of: id)
-    } catch {
-      guard error.kind == .manifestUnreadable || error.kind == .manifestTooNew else { throw error }
-      backup.problems.append(.init(code: .manifestUnreadable, words: "its manifest cannot be read: \(error.detail)"))
+    try readManifest(into: &backup, sizes, place, section, usesCopies: usesCopies)
+    if let named = backup.proof?.manifest, let own = backup.manifestDigest, named != own {
+      backup.proof = nil
+      backup.warnings.append(.unreadableProof(proof, "is that of another manifest"))
     }
     for file in backup.manifest?.files ?? [] {
-      if let size = sizes[file.name] {
-        guard size != file.bytes else { continue }
-        backup.problems.append(
-          .init(
-            code: .fileSizeWrong, words: "\(file.name) has \(size) bytes, and the manifest says \(file.bytes)"))
-      } else {
-        backup.problems.append(.init(code: .fileMissing, words: "\(file.name) is missing"))
-      }
+      // What is left of a copy stands behind the blocks still.
+      if backup.manifest?.rebuilt == true, let size = sizes[file.name], size >= file.bytes { continue }
+      let tail = file.tailLength(manifest: backup.manifestLength)
+      guard let problem = problem(of: file, size: sizes[file.name], tail: tail) else { continue }
+      let isHelper =
+        file.role.isHelper || problem.code == .manifestCopyDamaged || problem.code == .seekTableDamaged
+      if isHelper { backup.warnings.append(problem) } else { backup.problems.append(problem) }
     }
     return backup
   }
 
+  /// What a file's name and size tell against it.
+  ///
+  /// - Parameter tail: the bytes that stand behind its blocks.
+  private static func problem(
+    of file: BackupManifest.File, size: Int64?, tail: Int64
+  ) -> StoredBackup.Problem? {
+    guard let size else { return .init(code: .fileMissing, words: "\(file.name) is missing", file: file.name) }
+    let whole = file.bytes + tail
+    if size == whole { return nil }
+    if size >= file.bytes, size < whole, file.carriesManifest != true {
+      return .init(
+        code: .seekTableDamaged, words: "the seek table of \(file.name) is cut off", file: file.name)
+    }
+    if size >= file.bytes, size < whole {
+      return .init(
+        code: .manifestCopyDamaged, words: "the copy of the manifest in \(file.name) is cut off", file: file.name)
+    }
+    return .init(
+      code: .fileSizeWrong, words: "\(file.name) has \(size) bytes, and the manifest says \(whole)", file: file.name)
+  }
+
   /// A small object; nil where it is not there or is larger than it can be.
-  private static func content(
+  static func content(
     _ name: String, _ sizes: [String: Int64], limit: Int, _ place: any BackupPlace, _ section: BackupSection
   ) throws(BackupError) -> [UInt8]? {
     guard let size = sizes[name], size <= Int64(limit) else { return nil }
@@ -188,7 +245,9 @@ public struct BackupCatalog: Sendable {
     guard found.isWhole, let other = found.manifest else {
       return .init(code: .parentBroken, words: "backup \(parent), whose pages it leaves out, is not whole")
     }
-    guard other.database?.pageSize == manifest.database?.pageSize, ![.evidence, .original].contains(other.kind),
+    // Without a key the page size is not known.
+    let isSame = other.isLocked || manifest.isLocked || other.database?.pageSize == manifest.database?.pageSize
+    guard isSame, ![.evidence, .original].contains(other.kind),
       other.depth == manifest.depth - 1
     else {
       return .init(code: .parentBroken, words: "backup \(parent) is not the one whose pages it leaves out")

@@ -12,11 +12,23 @@ public struct StoredBackup: Sendable, Hashable {
       /// The manifest cannot be read.
       case manifestUnreadable = "manifest-unreadable"
 
+      /// The manifest is not what was written.
+      case manifestChanged = "manifest-changed"
+
+      /// The copy of the manifest in a file is not what was written.
+      case manifestCopyDamaged = "manifest-copy-damaged"
+
+      /// The seek table of a file, which only other programs use, is not what was written.
+      case seekTableDamaged = "seek-table-damaged"
+
       /// A file is missing.
       case fileMissing = "file-missing"
 
       /// A file has another length than the manifest says.
       case fileSizeWrong = "file-size-wrong"
+
+      /// The proof cannot be read, or is not what was written: it counts as none.
+      case proofUnreadable = "proof-unreadable"
 
       /// The parent is not there.
       case parentMissing = "parent-missing"
@@ -30,6 +42,29 @@ public struct StoredBackup: Sendable, Hashable {
 
     /// The problem in plain words, one sentence without a full stop.
     public var words: String
+
+    /// The file that it is in, where it is in one.
+    public var file: String?
+
+    /// A proof that counts as none.
+    static func unreadableProof(_ file: String, _ words: String) -> Problem {
+      Problem(code: .proofUnreadable, words: "its proof \(words), and counts as none", file: file)
+    }
+  }
+
+  /// Where what is known of a backup was read.
+  public enum ManifestSource: String, Sendable, Hashable {
+    /// In the manifest beside it, whose digest is right; of an original in the original itself.
+    case own
+
+    /// In the copy at the end of its file.
+    case copy
+
+    /// In a manifest of an earlier version, which has no digest.
+    case earlier
+
+    /// In the headers of its blocks: both manifests are lost.
+    case rebuilt
   }
 
   /// What it is called.
@@ -40,6 +75,15 @@ public struct StoredBackup: Sendable, Hashable {
 
   /// The result of the last proving; nil where there was none.
   public var proof: BackupProof?
+
+  /// Where the manifest was read.
+  public var manifestSource = ManifestSource.own
+
+  /// The digest of the manifest, by which a proof names it; nil for an original, and for one that has no manifest.
+  var manifestDigest: String?
+
+  /// The bytes of the manifest's text.
+  var manifestLength = 0
 
   /// What a migration has noted of the records that are only in this original, which pruning keeps until it is released;
   /// nil for any other backup.
@@ -53,15 +97,28 @@ public struct StoredBackup: Sendable, Hashable {
   /// Why it is not whole; empty for one that is.
   public var problems: [Problem]
 
+  /// What is wrong with files that restoring does not need: the hashes of pages, the recovery kit, the proof.
+  public var warnings: [Problem] = []
+
+  /// Whether a person has said that no fall of records keeps it any more.
+  public var isReleased: Bool { objects.contains { $0.name == "\(id)\(BackupCatalog.releaseSuffix)" } }
+
   /// Whether nothing is lacking, as far as names, sizes and manifests tell.
   public var isWhole: Bool { problems.isEmpty }
 
   /// Whether it is kept apart from the good ones: evidence, or of a store that was not sound.
   public var isApart: Bool { manifest.map { $0.kind == .evidence || !$0.check.isSound } ?? true }
 
+  /// Whether nothing speaks for what its manifest says: an earlier version wrote it without a digest, or it was made of
+  /// blocks alone, and it has not been restored and checked since.
+  public var isUnverified: Bool {
+    guard manifestSource == .earlier || manifestSource == .rebuilt || manifest?.rebuilt == true else { return false }
+    return manifestDigest == nil || proof?.manifest != manifestDigest || proof?.lastRestored == nil
+  }
+
   /// Whether it is whole, of a sound store, and was proven when last looked at: what retention counts, and never loses the
   /// last of.
-  public var isProvenGood: Bool { isWhole && !isApart && proof?.result == .proven }
+  public var isProvenGood: Bool { isWhole && !isApart && proof?.result == .proven && !isUnverified }
 
   /// Why it says nothing of a store; nil where it counts, as far as generations and dates tell.
   public func exclusion(from scope: EvidenceScope) -> EvidenceScope.Exclusion? {

@@ -1,3 +1,4 @@
+import AgeEncryption
 import Foundation
 public import StoreFiles
 public import SystemPackage
@@ -8,7 +9,7 @@ public import SystemPackage
 /// manifest last; what a killed run leaves is never listed as a backup.
 public struct BackupCreator: Sendable {
   let surroundings: Surroundings
-  let temporary: FilePath
+  let temporary: FilePath?
 
   /// How often a store is tried that is changed meanwhile by a process that keeps to no lock.
   private static let attempts = 5
@@ -16,10 +17,10 @@ public struct BackupCreator: Sendable {
   /// Takes backups with this machine's file system and clock.
   public init() { self.init(surroundings: .machine) }
 
-  /// - Parameter temporary: the folder for copies of stores whose writers wait; the system's own if nil.
+  /// - Parameter temporary: the folder for copies of stores whose writers wait; the system's own, or that of the backups, if nil.
   package init(surroundings: Surroundings, temporary: FilePath? = nil) {
     self.surroundings = surroundings
-    self.temporary = temporary ?? FilePath(NSTemporaryDirectory())
+    self.temporary = temporary
   }
 
   /// Backs a store up.
@@ -38,6 +39,7 @@ public struct BackupCreator: Sendable {
     _ store: FilePath, in place: any BackupPlace, _ request: BackupRequest = BackupRequest()
   ) throws(BackupError) -> StoredBackup {
     try request.check()
+    let (place, deltaKey) = sealed(place, request)
     let files: StoreFileSet
     do throws(FileError) {
       files = try StoreFileSet.locate(store, in: surroundings.fileSystem)
@@ -48,15 +50,22 @@ public struct BackupCreator: Sendable {
     let lock = try place.lock()
     defer { withExtendedLifetime(lock) {} }
     try place.removeUnfinished()
+    // The backup is worth more than a tidy trash: what cannot be moved on now, the next pruning moves.
+    try? BackupTrash(of: place, surroundings: surroundings).finishInterrupted()
     let catalog = try BackupCatalog(of: place)
+    if request.encryption == nil, !request.allowsPlain { try Self.requirePlain(catalog, store) }
     let id = try freeIdentifier(catalog)
+    let temporary =
+      temporary ?? PrivateFolder.temporary(or: folder(of: place), surroundings)
     for attempt in 1...Self.attempts {
       do throws(BackupError) {
         let job = BackupJob(
           id: id, files: files, catalog: catalog, request: request, surroundings: surroundings, temporary: temporary,
           attempt: attempt)
         let (manifest, isInUse) = try job.run()
-        return try finish(manifest, isInUse: isInUse, in: place, request)
+        let backup = try finish(manifest, isInUse: isInUse, in: place, request)
+        if let deltaKey { deltaKey.key.write(deltaKey.next, of: id) }
+        return backup
       } catch {
         // A store that another process begins to use, or exchanges, in this moment is looked at again.
         let isChange = error.fileError.map { $0.kind == .changed || $0.kind == .notFound } ?? false
@@ -65,6 +74,39 @@ public struct BackupCreator: Sendable {
       }
     }
     throw BackupError(FileError(.changed, operation: "back up the store", path: store))
+  }
+
+  /// The place as new backups are written into it, and the key that opens what the next one needs of this one.
+  private func sealed(
+    _ place: any BackupPlace, _ request: BackupRequest
+  ) -> (place: any BackupPlace, deltaKey: (key: DeltaKey, next: AgeIdentity)?) {
+    guard let encryption = request.encryption else { return (place, nil) }
+    var (base, identities) = (place, [AgeIdentity]())
+    if let folder = place as? FolderPlace {
+      identities = folder.keys?.identities ?? []
+      base = folder.unlocked(with: [])
+    }
+    let key = encryption.deltaKeyFile.map { DeltaKey(file: $0, fileSystem: surroundings.fileSystem) }
+    if let known = key?.read() { identities.append(known) }
+    let next = AgeIdentity()
+    let keys = BackupKeys(
+      identities, writing: .init(recipients: encryption.recipients, delta: key == nil ? nil : next.recipient))
+    return (SealedPlace(base: base, keys: keys), key.map { ($0, next) })
+  }
+
+  private func folder(of place: any BackupPlace) -> FilePath? {
+    ((place as? SealedPlace)?.base as? FolderPlace ?? place as? FolderPlace)?.path
+  }
+
+  /// Refuses to go on without encryption where the last backup is encrypted: nothing in the place says to whom, since
+  /// what lies there may have been put there by another.
+  private static func requirePlain(_ catalog: BackupCatalog, _ store: FilePath) throws(BackupError) {
+    guard let last = catalog.backups.first(where: { $0.manifest.map { $0.kind != .original } ?? false }),
+      try catalog.place.isSealed(last.id, in: .kept)
+    else { return }
+    throw BackupError(
+      .encryptionMissing, operation: "back up the store", path: store,
+      detail: "its last backup \(last.id) is encrypted, and this one would not be")
   }
 
   /// Proves the new backup by reading it back, where that is wanted.
@@ -88,7 +130,7 @@ public struct BackupCreator: Sendable {
 
   /// A name that no file in the place has yet, in the trash neither.
   private func freeIdentifier(_ catalog: BackupCatalog) throws(BackupError) -> BackupIdentifier {
-    var names = catalog.backups.flatMap(\.objects).map(\.name) + catalog.strays.map(\.name)
+    var names = (catalog.backups + catalog.others).flatMap(\.objects).map(\.name) + catalog.strays.map(\.name)
     names += try catalog.place.list(.trash).map(\.name)
     let taken = Set(names.compactMap { $0.split(separator: ".").first.map(String.init) })
     let date = surroundings.now()

@@ -21,6 +21,7 @@ extension BackupJob {
       versions: .init(
         app: request.appVersion, library: LibraryVersion.current, sqlite: SQLiteLibrary.version,
         storeWrittenBySQLite: examination.health.writtenBySQLite, operatingSystem: LibraryVersion.operatingSystem))
+    manifest.store.relativePath = place.owner?.path
     manifest.tags = request.tags
     manifest.lineage = request.lineage
     if let metadata = examination.metadata {
@@ -32,5 +33,14 @@ extension BackupJob {
       manifest.entities = examination.entities.map { .init(name: $0.name, table: $0.table, rows: $0.rows) }
     }
     return manifest
+  }
+}
+
+extension BackupManifest {
+  /// Takes down what the check beside the packing found.
+  mutating func note(_ outcome: StoreCheck.Outcome) {
+    let counted = outcome.examination.entities
+    entities = counted.isEmpty ? nil : counted.map { .init(name: $0.name, table: $0.table, rows: $0.rows) }
+    check.uncompared = outcome.uncompared.isEmpty ? nil : Array(outcome.uncompared.sorted().prefix(1000))
   }
 }

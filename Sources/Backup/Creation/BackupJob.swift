@@ -34,19 +34,33 @@ struct BackupJob {
 
   /// Takes the backup of what is held still.
   private func take(_ snapshot: StoreSnapshot) throws(BackupError) -> BackupManifest {
-    let examination = try examine(snapshot)
+    let examination = try examine(snapshot, countsRecords: request.isEvidence)
     // Of what cannot be read as a database the raw files are kept.
     let isUnreadable = examination.verdict == .damaged || examination.isEncryptedOrRandom
-    guard request.isEvidence || isUnreadable else { return try runDatabase(snapshot, examination) }
+    var damaged: Examination?
+    if !request.isEvidence, !isUnreadable {
+      switch try runDatabase(snapshot, examination) {
+      case .taken(let manifest): return manifest
+      case .damaged(let found): damaged = found
+      }
+    }
     // What looks like damage may be the work of a process that came meanwhile.
     try wrapping { () throws(FileError) in try snapshot.finish() }
-    return try runEvidence(snapshot, examination)
+    if let damaged { return try runEvidence(snapshot, damaged) }
+    return try runEvidence(
+      snapshot, request.isEvidence ? examination : try examine(snapshot, countsRecords: true))
   }
 
   // MARK: A sound store
 
-  private func runDatabase(_ snapshot: StoreSnapshot, _ examination: Examination) throws(BackupError) -> BackupManifest
-  {
+  /// What came of backing a store up as a database.
+  private enum Taken {
+    case taken(BackupManifest)
+    /// The check found that the store is damaged; nothing was kept of what was packed.
+    case damaged(Examination)
+  }
+
+  private func runDatabase(_ snapshot: StoreSnapshot, _ examination: Examination) throws(BackupError) -> Taken {
     let database = try database(of: snapshot)
     // What others read by the index of their log has to be what its checksums say.
     guard snapshot.committedFrames == nil || snapshot.committedFrames == database.writeAheadLog?.committedFrameCount
@@ -54,40 +68,44 @@ struct BackupJob {
       throw BackupError(FileError(.changed, operation: "read the store's log", path: files.path(of: .wal)))
     }
     let content = SnapshotContent(database)
-    let packer = BlockPacker(job: self, snapshot: snapshot)
     let parent = try request.isFull ? nil : self.parent(for: content, examination)
+    let isWhole = isWholeCheckDue(parent)
+    let check = StoreCheck(content, snapshot, of: self, scope: isWhole ? .whole : nil)
+    defer { check.stop() }
+    do throws(BackupError) {
+      return try pack(content, snapshot, examination, parent, check, isWhole: isWhole)
+    } catch {
+      // What could not be read as a database may be owed to damage that the check has not come to yet.
+      guard check.isDamaged || error.kind == .store else { throw error }
+      check.compare(.whole)
+      let found = try check.outcome().examination
+      guard found.verdict == .damaged else { throw error }
+      return .damaged(found)
+    }
+  }
+
+  private func pack(
+    _ content: SnapshotContent, _ snapshot: StoreSnapshot, _ examination: Examination, _ parent: StoredBackup?,
+    _ check: StoreCheck, isWhole: Bool
+  ) throws(BackupError) -> Taken {
+    let packer = BlockPacker(job: self, snapshot: snapshot, check: check)
     var manifest = self.manifest(parent == nil ? .full : .delta, snapshot, examination)
     var uploads: [any BackupUpload] = []
     let hashes = try HashedPages(id, content, in: place)
     var comparison: ContentComparison?
     if let parent { comparison = try packer.compare(content, with: parent, hashes) }
     if let parent, let comparison, comparison.isWorthDelta {
-      let changed = ChangedPages(content: content, runs: comparison.runs)
-      let packed = try packer.pack(changed, as: .delta, hashes: nil)
-      manifest.parent = parent.id
-      manifest.depth = (parent.manifest?.depth ?? 1) + 1
-      manifest.pages = comparison.runs.flatMap { [$0.first, $0.count] }
-      manifest.database = comparison.content
-      manifest.files.append(packed.file)
-      uploads.append(packed.upload)
+      check.compare(isWhole ? .whole : .changed(comparison.runs))
+      manifest.check.depth = isWhole ? .whole : .changed
+      uploads.append(try pack(content, comparison, on: parent, packer, into: &manifest))
     } else {
+      check.compare(.whole)
+      manifest.check.depth = .whole
       // The pages were hashed already where they were compared.
-      let packed = try packer.pack(content, as: .database, hashes: comparison == nil ? hashes : nil)
-      var file = packed.file
-      manifest.kind = .full
-      manifest.database = file.content
-      manifest.database?.pageSize = content.pageSize
-      manifest.database?.pageCount = content.pageCount
-      file.content = nil
-      manifest.files.append(file)
-      uploads.append(packed.upload)
+      uploads.append(try pack(content, packer, comparison == nil ? hashes : nil, into: &manifest))
     }
     manifest.files.append(try hashes.finish())
     uploads.append(hashes.upload)
-    if let kit = try recoveryKit(of: content, snapshot) {
-      manifest.files.append(kit.file)
-      uploads.append(kit.upload)
-    }
     let external = ExternalDataJob(
       job: self, packer: packer, parent: manifest.parent.flatMap { id in catalog.backups.first { $0.id == id } })
     if let packed = try external.run(content, model: examination.storeModel) {
@@ -97,9 +115,59 @@ struct BackupJob {
         uploads.append(archive.upload)
       }
     }
+    let outcome = try check.outcome()
+    guard outcome.examination.verdict != .damaged else { return .damaged(outcome.examination) }
+    manifest.note(outcome)
+    manifest.falls = falls(of: manifest)
+    if let kit = outcome.kit {
+      let packed = try write(kit: kit)
+      manifest.files.append(packed.file)
+      uploads.append(packed.upload)
+    }
     try wrapping { () throws(FileError) in try snapshot.finish() }
     try commit(&manifest, uploads)
-    return manifest
+    return .taken(manifest)
+  }
+
+  /// Packs the pages that changed.
+  private func pack(
+    _ content: SnapshotContent, _ comparison: ContentComparison, on parent: StoredBackup, _ packer: BlockPacker,
+    into manifest: inout BackupManifest
+  ) throws(BackupError) -> any BackupUpload {
+    let packed = try packer.pack(ChangedPages(content: content, runs: comparison.runs), as: .delta, hashes: nil)
+    manifest.parent = parent.id
+    manifest.depth = (parent.manifest?.depth ?? 1) + 1
+    manifest.pages = comparison.runs.flatMap { [$0.first, $0.count] }
+    manifest.database = comparison.content
+    manifest.files.append(packed.file)
+    return packed.upload
+  }
+
+  /// Packs the whole database.
+  private func pack(
+    _ content: SnapshotContent, _ packer: BlockPacker, _ hashes: HashedPages?, into manifest: inout BackupManifest
+  ) throws(BackupError) -> any BackupUpload {
+    let packed = try packer.pack(content, as: .database, hashes: hashes)
+    var file = packed.file
+    manifest.kind = .full
+    manifest.database = file.content
+    manifest.database?.pageSize = content.pageSize
+    manifest.database?.pageCount = content.pageCount
+    file.content = nil
+    manifest.files.append(file)
+    return packed.upload
+  }
+
+  /// Whether all indexes are compared with the rows of their tables: for a full backup, where the parent's own check is not
+  /// known, and once a day.
+  private func isWholeCheckDue(_ parent: StoredBackup?) -> Bool {
+    guard let parent, parent.manifest?.check.depth != nil else { return true }
+    let last = catalog.backups.first { backup in
+      backup.isWhole && !backup.isApart && backup.manifest?.check.depth == .whole && backup.id < id
+    }
+    guard let last else { return true }
+    let age = id.date.secondsSince1970 &- last.id.date.secondsSince1970
+    return age < 0 || age >= 86400
   }
 
   /// Opens the snapshot's bytes as a database.
@@ -111,10 +179,12 @@ struct BackupJob {
     }
   }
 
-  private func examine(_ snapshot: StoreSnapshot) throws(BackupError) -> Examination {
+  /// - Parameter countsRecords: whether records are counted; the check of every page counts them too.
+  private func examine(_ snapshot: StoreSnapshot, countsRecords: Bool) throws(BackupError) -> Examination {
     do {
       return try Examiner(fileSystem: surroundings.fileSystem).examine(
-        main: snapshot.main, log: snapshot.log, journal: snapshot.journal, of: files, members: snapshot.members)
+        main: snapshot.main, log: snapshot.log, journal: snapshot.journal, of: files, members: snapshot.members,
+        options: .init(countsRecords: countsRecords))
     } catch let error as FileError {
       throw BackupError(error)
     } catch let error as FormatError {
@@ -136,7 +206,11 @@ struct BackupJob {
       guard manifest.depth < request.chainLimit else { return nil }
       // All of its ancestors have to be good, as far as is known.
       let chain = try catalog.chain(of: backup.id)
-      return chain.contains { $0.proof?.result == .failed } ? nil : backup
+      // None may be of another store, as chains of earlier versions can have them.
+      if chain.contains(where: { $0.proof?.result == .failed || catalog.isOther($0.id) }) { return nil }
+      // What this process cannot unpack it could not verify either.
+      let isReadable = chain.allSatisfy { $0.manifest?.files.allSatisfy(\.packing.isAvailable) ?? false }
+      return isReadable ? backup : nil
     }
     return nil
   }
@@ -145,7 +219,7 @@ struct BackupJob {
 
   private func runEvidence(_ snapshot: StoreSnapshot, _ examination: Examination) throws(BackupError) -> BackupManifest
   {
-    let packer = BlockPacker(job: self, snapshot: snapshot)
+    let packer = BlockPacker(job: self, snapshot: snapshot, check: nil)
     var manifest = self.manifest(.evidence, snapshot, examination)
     manifest.store.journalMode = nil
     var uploads: [any BackupUpload] = []
@@ -190,22 +264,33 @@ struct BackupJob {
 
   // MARK: The end
 
-  /// Gives all files their names, and writes the manifest last.
+  /// Gives all files their names, the manifest last.
+  ///
+  /// A copy of the manifest goes to the end of the file that has the database, or the pages that changed. The manifest is on
+  /// the disk before the first file has its name: what a killed run leaves is known by it, and removed by the next backup.
   private func commit(_ manifest: inout BackupManifest, _ uploads: [any BackupUpload]) throws(BackupError) {
     manifest.files.sort { $0.name < $1.name }
-    for upload in uploads { try upload.finish() }
+    if manifest.files.contains(where: { $0.packing != .gzip }) { manifest.version = BackupManifest.newestVersion }
+    manifest.chooseCarrier()
     let json = try manifest.json()
     // What is written is what can be read, or it is not written at all.
-    _ = try BackupManifest(json: json, of: id)
+    manifest = try BackupManifest(json: json, of: id)
+    for file in manifest.files where file.members != nil {
+      let content = (file.content ?? manifest.database)?.bytes ?? 0
+      let tail = file.packing.tail(of: file, content: content, manifest: file.carriesManifest == true ? json : nil)
+      if let upload = uploads.first(where: { $0.name == file.name }) { try upload.append(tail[...]) }
+    }
+    for upload in uploads { try upload.finish() }
+    let head = try place.begin("\(id)\(BackupManifest.suffix)")
+    try head.append(json[...])
+    try head.finish()
     var named: [String] = []
     do throws(BackupError) {
       for (upload, name) in zip(uploads, uploads.map(\.name)) {
         try upload.commit()
         named.append(name)
       }
-      let file = try place.begin("\(id)\(BackupManifest.suffix)")
-      try file.append(json[...])
-      try file.commit()
+      try head.commit()
     } catch {
       // The first error is the one to report; files without a manifest are never taken for a backup.
       try? place.delete("\(id)\(BackupManifest.suffix)", in: .kept)

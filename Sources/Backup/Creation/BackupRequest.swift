@@ -2,8 +2,20 @@ public import StoreFiles
 
 /// How a backup is to be taken.
 public struct BackupRequest: Sendable {
-  /// How hard to pack: 1, 6 or 9.
-  public var level = 6
+  /// How the blocks are packed.
+  public var compression = BackupCompression.gzip
+
+  /// How hard to pack: 1, 6 or 9 for gzip, 1 to 19 for Zstandard; as is usual for the compression where it is nil.
+  public var level: Int?
+
+  /// The level that is used.
+  var chosenLevel: Int { level ?? compression.usualLevel }
+
+  /// To whom the backup is encrypted; nil where it is not.
+  public var encryption: BackupEncryption?
+
+  /// Whether a backup that is not encrypted may follow one that is.
+  public var allowsPlain = false
 
   /// Whether the whole store is packed, even where few pages changed.
   public var isFull = false
@@ -35,13 +47,15 @@ public struct BackupRequest: Sendable {
   /// Called now and then with what is done.
   public var progress: BackupProgress
 
-  /// A backup that was asked for, packed at level 6.
+  /// A backup that was asked for, packed with gzip at level 6.
   public init(progress: @escaping BackupProgress = { _, _, _ in true }) { self.progress = progress }
 
   /// Refuses what makes no sense.
   func check() throws(BackupError) {
-    guard [1, 6, 9].contains(level) else {
-      throw .request("there is no level \(level)", hint: "Use level 1, 6 or 9.")
+    try compression.requireAvailable(to: "back up the store")
+    guard compression.has(level: chosenLevel) else {
+      throw .request(
+        "\(compression.rawValue) has no level \(chosenLevel)", hint: "Use level \(compression.levelWords).")
     }
     guard (1...1000).contains(chainLimit) else {
       throw .request("a chain cannot have \(chainLimit) backups", hint: "Use a length from 1 to 1000.")

@@ -1,10 +1,12 @@
-import Archives
 import StoreFiles
 
 /// Packs what a job reads, block by block on all processors.
 struct BlockPacker {
   let job: BackupJob
   let snapshot: StoreSnapshot
+
+  /// The check beside the packing, which ends it where the store is damaged; nil for evidence.
+  let check: StoreCheck?
 
   /// How many blocks are worked on at once.
   ///
@@ -30,28 +32,31 @@ struct BlockPacker {
   func pack(
     _ source: any ByteSource, as role: BackupManifest.File.Role, hashes: HashedPages?
   ) throws(BackupError) -> Packed {
-    let name = "\(job.id)\(role.suffix)"
+    let compression = job.request.compression
+    let name = "\(job.id)\(role.suffix(packedBy: compression))"
     let upload = try job.place.begin(name)
     let length = BackupManifest.blockLength
     let total = source.count
-    // Even nothing becomes a member, so that the file is a gzip file.
+    // Even nothing becomes a member, so that the file is one that other programs open.
     let count = max(1, Int((total + Int64(length) - 1) / Int64(length)))
     let phase: BackupPhase = role == .externalData ? .externalData : .packing
-    let (level, snapshot, pageSize) = (job.request.level, snapshot, hashes?.pageSize)
+    let (level, snapshot, pageSize) = (job.request.chosenLevel, snapshot, hashes?.pageSize)
     var file = BackupManifest.File(role: role, name: name, bytes: 0, sha256: "", members: [])
+    file.packing = compression
     var (whole, content) = (RunningDigest(), RunningDigest())
     var blocks: [String] = []
     try BlockPipeline.run(count: count, threads: Self.threads(isInUse: snapshot.isInUse)) {
       () throws(BackupError) -> ((Int) throws(BackupError) -> Block) in
-      guard let deflate = Deflate(level: level) else { throw .memory() }
+      let pack = try compression.packer(level: level)
       return { (index) throws(BackupError) -> Block in
         let bytes = try snapshot.block(index, of: source)
         return Block(
           content: bytes, digest: FileDigest(of: bytes).hexadecimal,
-          member: try GzipMember.pack(bytes, number: index, with: deflate),
+          member: try pack(bytes, index),
           hashes: pageSize.map { PageHash.hashes(of: bytes, pageSize: $0) } ?? [])
       }
     } deliver: { (index, block) throws(BackupError) in
+      try check?.stopUselessWork()
       content.add(block.content)
       if !block.content.isEmpty { blocks.append(block.digest) }
       whole.add(block.member)

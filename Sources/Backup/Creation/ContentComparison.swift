@@ -62,6 +62,7 @@ extension BlockPacker {
           changed: own == theirs ? [] : Self.runs(own, theirs, firstPage: UInt32(index * pagesPerBlock + 1)))
       }
     } deliver: { (index, block) throws(BackupError) in
+      try check?.stopUselessWork()
       whole.add(block.content)
       result.content.blocks.append(block.digest)
       try hashes.append(block.hashes)
@@ -104,7 +105,8 @@ private struct ParentHashes: Sendable {
 
   /// Opens them; nil where they are not what the backup's manifest says, which costs no more than a full backup.
   init?(_ backup: StoredBackup, in place: any BackupPlace) throws(BackupError) {
-    guard let manifest = backup.manifest, let file = manifest.file(.pageHashes), let database = manifest.database,
+    guard backup.warnings.isEmpty,
+      let manifest = backup.manifest, let file = manifest.file(.pageHashes), let database = manifest.database,
       let pageSize = database.pageSize, let pageCount = database.pageCount,
       file.bytes == Int64(PageHash.headerLength) + Int64(PageHash.length) * Int64(pageCount)
     else { return nil }

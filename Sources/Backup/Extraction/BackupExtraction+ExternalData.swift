@@ -31,7 +31,7 @@ extension BackupExtraction {
     var readers: [BackupIdentifier: ArchiveReader] = [:]
     for backup in chain {
       if let manifest = backup.manifest, let file = manifest.file(.externalData),
-        let reader = MemberReader(file, of: manifest, in: place, section)
+        let reader = try MemberReader(file, of: manifest, in: place, section)
       {
         readers[backup.id] = ArchiveReader(reader)
       }

@@ -21,7 +21,12 @@ package struct BackupExtraction: Sendable {
     /// The names of large values that are lost.
     package var lostItems: [String] = []
 
-    /// Whether everything that was restored is, byte for byte, what was backed up.
+    /// Whether a database that was restored is, byte for byte, what was backed up.
+    ///
+    /// A block of an earlier backup can be lost, and all of its pages have changed since.
+    package var isContentRight: Bool { lostBlocks.isEmpty && isDigestRight }
+
+    /// Whether everything that was restored is, byte for byte, what was backed up, and nothing that was read is damaged.
     package var isWhole: Bool { lostBlocks.isEmpty && damage.isEmpty && isDigestRight && lostItems.isEmpty }
   }
 
@@ -36,12 +41,18 @@ package struct BackupExtraction: Sendable {
   /// Prepares to unpack a backup.
   ///
   /// - Parameter isTolerant: whether a chain that is broken is read as far as it goes.
-  /// - Throws: `no-such-backup`, `backup-damaged`, `backup-chain-broken`.
+  /// - Throws: `no-such-backup`, `backup-damaged`, `backup-chain-broken`, `backup-encrypted`.
   package init(
     _ id: BackupIdentifier, in catalog: BackupCatalog, isTolerant: Bool = false, fileSystem: FileSystem,
     progress: @escaping BackupProgress = { _, _, _ in true }
   ) throws(BackupError) {
-    chain = try isTolerant ? catalog.remains(of: id) : catalog.chain(of: id)
+    var chain = try isTolerant ? catalog.remains(of: id) : catalog.chain(of: id)
+    for backup in chain where backup.manifest?.isLocked == true { throw .locked(backup.id, "unpack the backup") }
+    if let last = chain.indices.last, let manifest = chain[last].manifest {
+      let rebuilt = RebuiltManifest(place: catalog.place, section: catalog.section)
+      chain[last].manifest = try rebuilt.withExternalData(manifest)
+    }
+    self.chain = chain
     self.catalog = catalog
     place = catalog.place
     section = catalog.section
@@ -94,7 +105,12 @@ package struct BackupExtraction: Sendable {
     }
     // A later backup of the chain may have fewer pages than an earlier one.
     try file.truncate(to: database.bytes)
-    if digest != database.sha256 { try compare(path, with: database, &result) }
+    if database.sha256.isEmpty {
+      // Nothing says what the whole was; the blocks that have wrong checksums are known.
+      result.lostBlocks = own.file(.database).flatMap { result.damage[$0.name] } ?? []
+    } else if digest != database.sha256 {
+      try compare(path, with: database, &result)
+    }
     return result
   }
 
@@ -151,7 +167,7 @@ package struct BackupExtraction: Sendable {
     _ packed: BackupManifest.File, of manifest: BackupManifest,
     deliver: (Int, [UInt8]?) throws(BackupError) -> Void
   ) throws(BackupError) -> [Int] {
-    guard let reader = MemberReader(packed, of: manifest, in: place, section) else { return [] }
+    guard let reader = try MemberReader(packed, of: manifest, in: place, section) else { return [] }
     var damaged: [Int] = []
     let total = reader.content.bytes
     try BlockPipeline.run(count: reader.blockCount, threads: BlockPacker.threads(isInUse: false)) {

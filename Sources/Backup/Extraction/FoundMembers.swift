@@ -11,8 +11,10 @@ final class FoundMembers: Sendable {
   /// How many places are kept of each number; what contradicts itself so often is no backup.
   private static let limit = 4
 
-  init(in name: String, of place: any BackupPlace, _ section: BackupSection) {
-    search = { () throws(BackupError) in try Self.search(name, place, section) }
+  init(
+    in name: String, packedBy compression: BackupCompression, of place: any BackupPlace, _ section: BackupSection
+  ) {
+    search = { () throws(BackupError) in try Self.search(name, compression, place, section) }
   }
 
   /// Where members of that number may begin.
@@ -24,16 +26,16 @@ final class FoundMembers: Sendable {
   }
 
   private static func search(
-    _ name: String, _ place: any BackupPlace, _ section: BackupSection
+    _ name: String, _ compression: BackupCompression, _ place: any BackupPlace, _ section: BackupSection
   ) throws(BackupError) -> [UInt32: [Int64]] {
     var result: [UInt32: [Int64]] = [:]
     let length = 1 << 20
     var offset: Int64 = 0
     while true {
       // Each piece has the beginning of the next, so that no header is cut in two.
-      let bytes = try place.read(name, in: section, at: offset, length: length + GzipMember.headerLength)
-      for start in starts(in: bytes, before: length) {
-        guard let header = GzipMember.Header(bytes[start...]) else { continue }
+      let bytes = try place.read(name, in: section, at: offset, length: length + compression.memberHeaderLength)
+      for start in compression.memberStarts(in: bytes, before: length) {
+        guard let header = compression.memberHeader(bytes[start...]) else { continue }
         if (result[header.number]?.count ?? 0) < limit {
           result[header.number, default: []].append(offset + Int64(start))
         }
@@ -41,17 +43,5 @@ final class FoundMembers: Sendable {
       if bytes.count <= length { return result }
       offset += Int64(length)
     }
-  }
-
-  /// Where the magic of a gzip member stands.
-  private static func starts(in bytes: [UInt8], before end: Int) -> [Int] {
-    var starts: [Int] = []
-    let span = bytes.span
-    var index = 0
-    while index < min(end, span.count - 1) {
-      if span[index] == 0x1f, span[index + 1] == 0x8b { starts.append(index) }
-      index += 1
-    }
-    return starts
   }
 }

@@ -1,4 +1,3 @@
-import Archives
 import StoreFiles
 
 /// Reads the packed file of a backup block by block, and knows which blocks are damaged.
@@ -14,11 +13,26 @@ struct MemberReader: Sendable {
   /// Where members are that are not in their places.
   private let found: FoundMembers
 
-  init?(_ file: BackupManifest.File, of manifest: BackupManifest, in place: any BackupPlace, _ section: BackupSection) {
-    guard let members = file.members, let content = file.content ?? manifest.database else { return nil }
+  /// A reader of a file of a backup; nil for one that is not packed.
+  ///
+  /// - Throws: `compression-unavailable`.
+  init?(
+    _ file: BackupManifest.File, of manifest: BackupManifest, in place: any BackupPlace, _ section: BackupSection
+  ) throws(BackupError) {
+    try self.init(file, content: file.content ?? manifest.database, in: place, section)
+  }
+
+  /// A reader of a file that unpacks to some content; nil for one that is not packed.
+  ///
+  /// - Throws: `compression-unavailable`.
+  init?(
+    _ file: BackupManifest.File, content: BackupManifest.Content?, in place: any BackupPlace, _ section: BackupSection
+  ) throws(BackupError) {
+    guard let members = file.members, let content else { return nil }
+    try file.packing.requireAvailable(to: "unpack the backup", file: file.name)
     self.place = place
     self.section = section
-    found = FoundMembers(in: file.name, of: place, section)
+    found = FoundMembers(in: file.name, packedBy: file.packing, of: place, section)
     self.file = file
     self.content = content
     var offsets: [Int64] = []
@@ -43,7 +57,9 @@ struct MemberReader: Sendable {
   func member(_ block: Int) throws(BackupError) -> [UInt8]? {
     guard let members = file.members, members.indices.contains(block) else { return nil }
     do throws(BackupError) {
-      return try place.read(file.name, in: section, at: offsets[block], length: members[block])
+      // Where members are lost, a manifest that was made of the others gives one of them the bytes of all.
+      let length = min(members[block], BackupManifest.longestMember)
+      return try place.read(file.name, in: section, at: offsets[block], length: length)
     } catch {
       guard error.fileError?.kind == .notFound else { throw error }
       return nil
@@ -57,8 +73,16 @@ struct MemberReader: Sendable {
     guard let member = try member(block) else { return nil }
     if let bytes = unpack(member, block) { return bytes }
     guard let length = file.members?[block] else { return nil }
+    // Of an encrypted file a chunk that was altered may have parts of two blocks: the digest tells which of them is whole.
+    if content.blocks.indices.contains(block), !content.blocks[block].isEmpty {
+      let unproven = try place.readUnproven(
+        file.name, in: section, at: offsets[block], length: min(length, BackupManifest.longestMember))
+      if unproven != member, let bytes = unpack(unproven, block) { return bytes }
+    }
     for offset in try found.places(of: block) where offset != offsets[block] {
-      let bytes = unpack(try place.read(file.name, in: section, at: offset, length: length), block)
+      let member = try place.read(
+        file.name, in: section, at: offset, length: min(length, BackupManifest.longestMember))
+      let bytes = unpack(member, block)
       // The digest of the block says that it is the one.
       if let bytes { return bytes }
     }
@@ -68,9 +92,13 @@ struct MemberReader: Sendable {
   /// Unpacks a member; nil where it is not what was packed.
   func unpack(_ member: [UInt8], _ block: Int) -> [UInt8]? {
     guard content.blocks.indices.contains(block),
-      let bytes = Inflate.unpack(member: member, count: length(of: block)),
-      FileDigest(of: bytes).hexadecimal == content.blocks[block]
+      let bytes = file.packing.unpack(member: member, count: length(of: block))
     else { return nil }
-    return bytes
+    let digest = content.blocks[block]
+    if digest.isEmpty {
+      // Where no manifest is left the member's own checksum, which was right, and its number have to do.
+      return file.packing.memberHeader(member[...]).map { $0.number == UInt32(block) } == true ? bytes : nil
+    }
+    return FileDigest(of: bytes).hexadecimal == digest ? bytes : nil
   }
 }

@@ -6,6 +6,9 @@ extension BackupManifest {
     /// Where it was.
     public var path: PathText
 
+    /// The same from the home on; nil in manifests of earlier versions, and where the place is of no home.
+    public var relativePath: PathText?
+
     /// `core-data`, `sqlite` or `unknown`.
     public var kind: String
 
@@ -67,6 +70,9 @@ extension BackupManifest {
       /// What a salvage would want to know of the store, none of its records' values: `.kit`.
       case recoveryKit = "recovery-kit"
 
+      /// Of an encrypted backup: the manifest itself, with all that is known of the store: `.manifest.age`.
+      case manifest
+
       /// The large values, as an archive, packed: `.tar.gz`.
       case externalData = "external-data"
 
@@ -103,6 +109,9 @@ extension BackupManifest {
       /// What a repair of records took out of an original's successor: `.sqlite-set-aside`.
       case originalSetAside = "original-set-aside"
 
+      /// Whether nothing is lost with it: it is made anew of what the backup restores to.
+      public var isHelper: Bool { self == .pageHashes || self == .recoveryKit }
+
       /// Whether it is a packed file of evidence, kept byte for byte.
       public var isEvidence: Bool { part != nil && !isOriginal }
 
@@ -124,17 +133,45 @@ extension BackupManifest {
         case .evidenceSharedMemory, .originalSharedMemory: .sharedMemory
         case .evidenceJournal, .originalJournal: .journal
         case .originalSupport: .externalData
-        case .database, .delta, .pageHashes, .recoveryKit, .externalData, .originalOnlyHere, .originalSetAside: nil
+        case .database, .delta, .pageHashes, .recoveryKit, .manifest, .externalData, .originalOnlyHere,
+          .originalSetAside:
+          nil
         }
       }
 
-      /// What the name of such a file has behind the identifier.
+      /// What the name of such a file has behind the identifier, where it is packed in a way, or not at all.
+      func suffix(packedBy compression: BackupCompression) -> String {
+        let gzip = BackupCompression.gzip.fileEnding
+        guard compression != .gzip, suffix.hasSuffix(gzip) else { return suffix }
+        return suffix.dropLast(gzip.utf8.count) + compression.fileEnding
+      }
+
+      /// What the names of files may have behind the identifier.
+      static let suffixes: [String] = {
+        let plain = allCases.filter { !$0.isOriginal }
+          .flatMap { role in BackupCompression.allCases.map { role.suffix(packedBy: $0) } }
+        return Set(plain + plain.map { $0 + BackupManifest.Encryption.fileEnding }).sorted()
+      }()
+
+      /// The packed file of this role that a backup has, and how it is packed; nil where it has none.
+      func packedFile(
+        of id: BackupIdentifier, among sizes: [String: Int64]
+      ) -> (name: String, packing: BackupCompression)? {
+        for packing in BackupCompression.allCases {
+          let name = "\(id)\(suffix(packedBy: packing))"
+          if sizes[name] != nil { return (name, packing) }
+        }
+        return nil
+      }
+
+      /// What the name of such a file has behind the identifier, packed with gzip where it is packed.
       public var suffix: String {
         switch self {
         case .database, .evidenceMain: ".sqlite.gz"
         case .delta: ".delta.gz"
         case .pageHashes: ".pages"
         case .recoveryKit: ".kit"
+        case .manifest: ".manifest"
         case .externalData: ".tar.gz"
         case .evidenceLog: ".sqlite-wal.gz"
         case .evidenceSharedMemory: ".sqlite-shm.gz"
@@ -153,16 +190,36 @@ extension BackupManifest {
     /// What it holds.
     public var role: Role
 
+    /// How it is packed; nil for gzip, and for a file that is not packed.
+    public var compression: BackupCompression?
+
     /// Its name, in the folder of the manifest.
     public var name: String
 
-    /// Its size in bytes.
+    /// Its size in bytes, without what stands behind its blocks: a copy of the manifest, the seek table of Zstandard.
     public var bytes: Int64
 
-    /// The SHA-256 of the file as it lies there, in hexadecimal digits.
+    /// The SHA-256 of these bytes, in hexadecimal digits; empty where it was never known.
     public var sha256: String
 
-    /// The sizes of its gzip members in bytes, in order; nil for a file that is not packed.
+    /// How it is packed, where it is.
+    var packing: BackupCompression {
+      get { compression ?? .gzip }
+      set { compression = newValue == .gzip ? nil : newValue }
+    }
+
+    /// The bytes behind its blocks.
+    ///
+    /// - Parameter manifest: the bytes of the manifest's text.
+    func tailLength(manifest: Int) -> Int64 {
+      guard let members else { return 0 }
+      return packing.tailLength(members: members.count, manifest: carriesManifest == true ? manifest : nil)
+    }
+
+    /// Of an encrypted file: its beginning, in base64, which opens it where its own is damaged; nil for any other.
+    public var beginning: String?
+
+    /// The sizes of its members in bytes, in order; nil for a file that is not packed.
     ///
     /// Each unpacks to a block of 1 MiB, the last one to what is left.
     public var members: [Int]?
@@ -170,6 +227,9 @@ extension BackupManifest {
     /// What it unpacks to; nil for a file that is not packed, and for the database of a full backup, whose content is the
     /// manifest's.
     public var content: Content?
+
+    /// Whether a copy of the manifest stands behind its blocks; nil where none does.
+    public var carriesManifest: Bool?
 
     /// A file by its facts.
     public init(role: Role, name: String, bytes: Int64, sha256: String, members: [Int]? = nil, content: Content? = nil)
@@ -270,12 +330,27 @@ extension BackupManifest {
     }
   }
 
-  /// What the look at the store found while it was backed up.
+  /// What the check of the store found while it was backed up.
   public struct Check: Sendable, Hashable, Codable {
-    /// Whether the store was sound, as far as it was looked at.
+    /// How far a check went; each includes those before.
+    public enum Depth: String, Sendable, Hashable, Codable {
+      /// Every page, and the indexes of the tables that pages which changed since the parent belong to.
+      case changed
+
+      /// Every page, and every index.
+      case whole
+    }
+
+    /// Whether the store was sound, as far as it was checked.
     ///
     /// A backup of a store that was not is kept apart: it never counts in retention.
     public var isSound: Bool
+
+    /// How far the store was checked; nil for evidence, and in manifests of earlier versions, which say nothing of it.
+    public var depth: Depth?
+
+    /// The indexes whose entries could not be compared with rows, such as those of expressions; nil where there are none.
+    public var uncompared: [String]?
 
     /// A stable word for the reason where it was not, such as `roots-damaged`.
     public var code: String?
@@ -289,6 +364,38 @@ extension BackupManifest {
       self.code = code
       self.words = words
     }
+  }
+
+  /// An entity, or a table, that has less than half of the records it had in the backup before, or none any more.
+  public struct Fall: Sendable, Hashable, Codable {
+    /// The entity, or the table where no entity is known.
+    public var name: String
+
+    /// How many records it had.
+    public var before: Int64
+
+    /// How many it has.
+    public var after: Int64
+
+    /// The last backup of before the fall, which is kept until it is released or 30 days have passed.
+    public var backup: BackupIdentifier
+
+    /// A fall by its facts.
+    public init(name: String, before: Int64, after: Int64, backup: BackupIdentifier) {
+      self.name = name
+      self.before = before
+      self.after = after
+      self.backup = backup
+    }
+  }
+
+  /// How the files of a backup are encrypted.
+  public struct Encryption: Sendable, Hashable, Codable {
+    /// Always `age`: the age format, version 1.
+    public var format = "age"
+
+    /// What the name of an encrypted file ends in.
+    static let fileEnding = ".age"
   }
 
   /// The versions of everything that had a part in a backup.

@@ -11,8 +11,10 @@ extension BackupManifest {
   /// Reads a manifest, and refuses one that contradicts itself: it is input like any other.
   ///
   /// - Parameter id: the identifier that its file is named by.
-  /// - Throws: `backup-manifest-unreadable`, `backup-manifest-too-new`.
+  /// - Throws: `backup-manifest-unreadable`, `backup-manifest-changed`, `backup-manifest-too-new`.
   package init(json bytes: [UInt8], of id: BackupIdentifier) throws(BackupError) {
+    let verdict = DigestedText.verdict(bytes)
+    guard verdict != .changed else { throw .changed(id) }
     struct Head: Decodable {
       var format: String
       var version: Int
@@ -26,26 +28,30 @@ extension BackupManifest {
       throw .unreadable(id, "it is not the manifest of a backup")
     }
     guard head.format == Self.formatName else { throw .unreadable(id, "it is not the manifest of a backup") }
-    guard head.version == Self.currentVersion else {
+    guard (1...Self.newestVersion).contains(head.version) else {
       throw BackupError(
         .manifestTooNew, operation: "read the manifest of backup \(id)",
-        detail: "it is of version \(head.version), and this software knows version \(Self.currentVersion)")
+        detail: "it is of version \(head.version), and this software knows version \(Self.newestVersion)")
     }
     do {
       manifest = try decoder.decode(BackupManifest.self, from: Data(bytes))
     } catch {
       throw .unreadable(id, "parts of it are missing or of the wrong kind")
     }
+    // Only manifests of earlier versions have no digest; those have no copy either.
+    guard verdict == .right || manifest.digest == nil && manifest.carrier == nil else { throw .changed(id) }
     if let contradiction = manifest.contradiction(id: id) { throw .unreadable(id, contradiction) }
     self = manifest
   }
 
-  /// The manifest as the JSON text that is written, with a final newline.
+  /// The manifest as the JSON text that is written, with its own digest and a final newline.
   package func json() throws(BackupError) -> [UInt8] {
+    var manifest = self
+    manifest.digest = nil
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     do {
-      return [UInt8](try encoder.encode(self)) + [UInt8(ascii: "\n")]
+      return DigestedText.adding(to: [UInt8](try encoder.encode(manifest)) + [UInt8(ascii: "\n")])
     } catch {
       throw BackupError(
         .packing, operation: "write the manifest of backup \(id)", detail: "it cannot be written as JSON")
@@ -58,9 +64,11 @@ extension BackupManifest {
   private func contradiction(id: BackupIdentifier) -> String? {
     guard self.id == id else { return "it is that of backup \(self.id)" }
     guard Set(files.map(\.role)).count == files.count else { return "it names two files of one kind" }
+    guard files.filter({ $0.carriesManifest == true }).count <= 1 else { return "it has two copies" }
     for file in files {
       if let words = contradiction(in: file) { return words }
     }
+    if encryption != nil { return lockedContradiction }
     switch kind {
     case .full:
       guard parent == nil, pages == nil, depth == 1 else { return "a full backup has no parent" }
@@ -82,13 +90,32 @@ extension BackupManifest {
     }
   }
 
+  /// What cannot be in the manifest of an encrypted backup; nil for one that agrees with itself.
+  private var lockedContradiction: String? {
+    guard encryption?.format == "age", kind != .original, file(.manifest) != nil else {
+      return "its encryption is not one that there is"
+    }
+    guard database == nil, pages == nil, externalData == nil, entities == nil else {
+      return "it tells what should be encrypted"
+    }
+    guard files.allSatisfy({ $0.members == nil && $0.content == nil }) else { return "its files cannot have blocks" }
+    guard kind == .delta else { return parent == nil && depth == 1 ? nil : "only a delta has a parent" }
+    guard let parent, parent < id, depth > 1, depth <= 1000 else { return "its place in a chain cannot be" }
+    return nil
+  }
+
   private var pageHashes: File? { file(.pageHashes) }
 
   private func contradiction(in file: File) -> String? {
-    guard file.name == "\(id)\(file.role.suffix)" else { return "it names a file that is not its own" }
+    guard file.carriesManifest != true || file.members != nil else { return "its copy is in a file without blocks" }
+    let ending = isLocked ? Encryption.fileEnding : ""
+    guard file.name == "\(id)\(file.role.suffix(packedBy: file.packing))\(ending)" else {
+      return "it names a file that is not its own"
+    }
     guard file.bytes >= 0, file.sha256.isDigest else { return "size or digest of a file cannot be" }
+    guard isLocked || file.role != .manifest else { return "it names itself" }
     guard !file.role.isOriginal else { return "it names a file that no manifest is written for" }
-    guard [.pageHashes, .recoveryKit, .database].contains(file.role) || file.content != nil else {
+    guard isLocked || [.pageHashes, .recoveryKit, .database].contains(file.role) || file.content != nil else {
       return "it does not say what a file holds"
     }
     if let content = file.content { return contradiction(members: file.members, of: content, in: file) }
@@ -103,17 +130,17 @@ extension BackupManifest {
     let count = content.bytes / length + (content.bytes % length == 0 ? 0 : 1)
     guard Int64(content.blocks.count) == count else { return "it does not have a digest for each block" }
     guard let members else { return "it does not say where its blocks are" }
-    // An empty content has one member, so that the file is a gzip file.
+    // An empty content has one member, so that other programs open the file.
     guard Int64(members.count) == max(1, count), members.allSatisfy({ (18...Self.longestMember).contains($0) }) else {
       return "it does not say where each block is"
     }
+    let file = file ?? self.file(kind == .full ? .database : .delta)
     let total = members.reduce(Int64(0)) { $0 + Int64($1) }
-    let bytes = (file ?? self.file(kind == .full ? .database : .delta))?.bytes
-    guard total == bytes else { return "its blocks do not fill its file" }
+    guard total == file?.bytes else { return "its blocks do not fill its file" }
     return nil
   }
 
-  /// The longest gzip member of a block: data that cannot be packed grows by some bytes for each 64 KiB, and a header.
+  /// The longest member of a block: data that cannot be packed grows by some bytes for each 64 KiB, and a header.
   static let longestMember = blockLength + 65536
 
   private func contradiction(database: Content) -> String? {
@@ -140,6 +167,11 @@ extension BackupManifest {
 }
 
 extension BackupError {
+  fileprivate static func changed(_ id: BackupIdentifier) -> BackupError {
+    BackupError(
+      .manifestChanged, operation: "read the manifest of backup \(id)", detail: "it was changed after it was written")
+  }
+
   fileprivate static func unreadable(_ id: BackupIdentifier, _ detail: String) -> BackupError {
     BackupError(.manifestUnreadable, operation: "read the manifest of backup \(id)", detail: detail)
   }

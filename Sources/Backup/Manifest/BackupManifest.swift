@@ -41,16 +41,19 @@ public struct BackupManifest: Sendable, Hashable, Codable {
   /// The name of the format.
   public static let formatName = "lazaret-backup-manifest"
 
-  /// The version of the format that this software writes.
+  /// The version of the format that this software writes where earlier versions of it can read what the manifest is of.
   public static let currentVersion = 1
 
-  /// The bytes of a block, and so of what one gzip member unpacks to.
+  /// The newest version of the format: that of backups which earlier versions of this software cannot read.
+  public static let newestVersion = 2
+
+  /// The bytes of a block, and so of what one member unpacks to.
   public static let blockLength = 1 << 20
 
   /// The name of the format: always `lazaret-backup-manifest`.
   public var format: String = BackupManifest.formatName
 
-  /// The version of the format: 1.
+  /// The version of the format: 1, or 2 where a file is not packed with gzip.
   public var version: Int = BackupManifest.currentVersion
 
   /// What the backup is called.
@@ -98,11 +101,28 @@ public struct BackupManifest: Sendable, Hashable, Codable {
   /// The records of each entity, or the rows of each table; nil where they could not be counted.
   public var entities: [EntityCount]?
 
-  /// What the look at the store found while it was backed up.
+  /// What the check of the store found while it was backed up.
   public var check: Check
+
+  /// The entities whose records suddenly became few, or none; nil where there are none.
+  public var falls: [Fall]?
+
+  /// How the files are encrypted, of a manifest that says no more of the store than may be known without a key; nil for any
+  /// other, and for the manifest that is encrypted itself.
+  public var encryption: Encryption?
+
+  /// Whether a key is needed to know what is in it.
+  public var isLocked: Bool { encryption != nil }
 
   /// The versions of everything that had a part in it.
   public var versions: Versions
+
+  /// Whether it was made anew of the backup's own files, after it was lost; nil for any other.
+  public var rebuilt: Bool?
+
+  /// The SHA-256 of the text as it is without this key, in hexadecimal digits; nil in manifests of earlier versions, and for
+  /// one that was not read.
+  public var digest: String?
 
   /// A manifest with its parts.
   public init(
@@ -124,6 +144,23 @@ public struct BackupManifest: Sendable, Hashable, Codable {
   /// The bytes that it restores to, without large values in files of their own.
   public var contentBytes: Int64 {
     database?.bytes ?? files.filter { $0.role.isEvidence }.reduce(0) { $0 + ($1.content?.bytes ?? 0) }
+  }
+
+  /// Whether it says nothing of the store that it is of.
+  var namesNoStore: Bool {
+    kind == .original || store.relativePath == nil && store.path.text.isEmpty && store.path.bytes == nil
+  }
+
+  /// The file that has a copy of the manifest behind its blocks; nil where none has.
+  public var carrier: File? { files.first { $0.carriesManifest == true } }
+
+  /// Says which file gets a copy: that of the database, of the changes, or the first one of evidence.
+  mutating func chooseCarrier() {
+    let roles: [File.Role] = [.database, .delta, .evidenceMain, .evidenceLog, .evidenceJournal, .evidenceSharedMemory]
+    guard let role = roles.first(where: { file($0) != nil }),
+      let place = files.firstIndex(where: { $0.role == role })
+    else { return }
+    files[place].carriesManifest = true
   }
 
   /// The file of a role; nil where the backup has none.

@@ -82,19 +82,31 @@ public struct BackupProof: Sendable, Hashable, Codable {
   /// What was found where it was not proven.
   public var problems: [Problem]
 
+  /// What was found in files that restoring does not need, such as the hashes of pages; nil where nothing was.
+  public var warnings: [Problem]?
+
+  /// The digest of the manifest that this is the proof of: the manifest's own, or the SHA-256 of its text where it has none;
+  /// nil in proofs of earlier versions, and for an original.
+  public var manifest: String?
+
+  /// The SHA-256 of the text as it is without this key, in hexadecimal digits; nil in proofs of earlier versions.
+  public var digest: String?
+
   /// When it last was restored and found right, in RFC 3339; kept where a later look went less far.
   public var lastRestored: String?
 
   /// A result.
   public init(
     id: BackupIdentifier, date: Timestamp, result: Result, depth: Depth, problems: [Problem] = [],
-    lastRestored: String? = nil
+    warnings: [Problem] = [], lastRestored: String? = nil, manifest: String? = nil
   ) {
     self.id = id
     self.date = date.rfc3339
     self.result = result
     self.depth = depth
     self.problems = problems
+    self.warnings = warnings.isEmpty ? nil : warnings
+    self.manifest = manifest
     self.lastRestored = result == .proven && depth >= .restored ? date.rfc3339 : lastRestored
   }
 
@@ -107,11 +119,25 @@ public struct BackupProof: Sendable, Hashable, Codable {
     guard let proof = try? JSONDecoder().decode(BackupProof.self, from: Data(bytes)),
       proof.format == "lazaret-backup-proof", proof.version == 1, proof.id == id
     else { return nil }
+    switch DigestedText.verdict(bytes) {
+    case .right: break
+    case .changed: return nil
+    case .none:
+      // Each byte counts: what an earlier version wrote has no digest, and no key that is not known.
+      guard proof.digest == nil, (try? proof.text()) == bytes else { return nil }
+    }
     self = proof
+    digest = nil
   }
 
-  /// The proof as the JSON text that is written, with a final newline.
+  /// The proof as the JSON text that is written, with its own digest and a final newline.
   package func json() throws(BackupError) -> [UInt8] {
+    var proof = self
+    proof.digest = nil
+    return DigestedText.adding(to: try proof.text())
+  }
+
+  private func text() throws(BackupError) -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     do {

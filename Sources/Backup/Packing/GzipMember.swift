@@ -47,6 +47,12 @@ enum GzipMember {
     var contentLength: Int
     var length: Int
 
+    init(number: UInt32, contentLength: Int, length: Int) {
+      self.number = number
+      self.contentLength = contentLength
+      self.length = length
+    }
+
     init?(_ bytes: ArraySlice<UInt8>) {
       let bytes = Array(bytes.prefix(GzipMember.headerLength))
       guard bytes.count == GzipMember.headerLength, bytes[0..<4] == [0x1f, 0x8b, 8, 4],

@@ -1,3 +1,5 @@
+public import StoreFiles
+
 /// Where the backups of one store are kept: a folder today, a prefix in object storage some day.
 ///
 /// An object gets its name only when it is whole and as durable as the place can make it, and is never changed afterwards,
@@ -6,8 +8,14 @@ public protocol BackupPlace: Sendable {
   /// Where it is, for people.
   var location: String { get }
 
+  /// The store whose backups are meant; nil where all that lies there is of one.
+  var owner: PlaceOwner? { get }
+
   /// The objects of a section, by name; what is still being written is not among them.
   func list(_ section: BackupSection) throws(BackupError) -> [BackupObject]
+
+  /// Whether an object of that name is there.
+  func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool
 
   /// The bytes of a range, cut off at the end of the object.
   ///
@@ -26,6 +34,20 @@ public protocol BackupPlace: Sendable {
   /// Removes an object; no error where there is none.
   func delete(_ name: String, in section: BackupSection) throws(BackupError)
 
+  /// The bytes of a range, those of an encrypted file included that were altered: only for what a digest proves.
+  func readUnproven(
+    _ name: String, in section: BackupSection, at offset: Int64, length: Int
+  ) throws(BackupError) -> [UInt8]
+
+  /// Whether a backup is encrypted.
+  func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> Bool
+
+  /// The manifest outside of an encrypted backup, and the place in which its files lie as that says; nil for any other.
+  func label(of id: BackupIdentifier) throws(BackupError) -> (place: any BackupPlace, manifest: BackupManifest)?
+
+  /// The names of the objects of the kept section that are being written, or were when a process ended.
+  func unfinished() throws(BackupError) -> [String]
+
   /// Removes what processes that are gone were writing.
   ///
   /// The caller holds the lock.
@@ -33,6 +55,36 @@ public protocol BackupPlace: Sendable {
 
   /// Takes the lock that a process holds while it changes the place; it is held as long as the value lives.
   func lock() throws(BackupError) -> any BackupPlaceLock
+}
+
+extension BackupPlace {
+  /// What is read in any case.
+  public func readUnproven(
+    _ name: String, in section: BackupSection, at offset: Int64, length: Int
+  ) throws(BackupError) -> [UInt8] { try read(name, in: section, at: offset, length: length) }
+
+  /// Whether a file of it lies there encrypted.
+  public func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> Bool {
+    try list(section).contains {
+      $0.name.hasPrefix("\(id).") && $0.name.hasSuffix(BackupManifest.Encryption.fileEnding)
+    }
+  }
+
+  /// None.
+  public func label(
+    of id: BackupIdentifier
+  ) throws(BackupError) -> (place: any BackupPlace, manifest: BackupManifest)? { nil }
+
+  /// None: what is being written cannot be seen.
+  public func unfinished() throws(BackupError) -> [String] { [] }
+
+  /// Whether the list has an object of that name.
+  public func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool {
+    try list(section).contains { $0.name == name }
+  }
+
+  /// No store in particular.
+  public var owner: PlaceOwner? { nil }
 }
 
 /// A part of a place.

@@ -1,3 +1,4 @@
+public import AgeEncryption
 public import StoreFiles
 public import SystemPackage
 
@@ -7,40 +8,37 @@ public import SystemPackage
 public struct FolderPlace: BackupPlace {
   /// The folder, whether it is there or not.
   public let path: FilePath
+
+  /// The store whose backups are meant; nil where all that lies in the folder is.
+  public var owner: PlaceOwner?
+
   let fileSystem: FileSystem
 
+  /// The keys with which encrypted backups are read; nil where all are seen as they lie there.
+  var keys: BackupKeys?
+
+  /// The same folder, whose encrypted backups are read with secret keys.
+  public func unlocked(with identities: [AgeIdentity]) -> FolderPlace {
+    var place = self
+    place.keys = identities.isEmpty ? nil : BackupKeys(identities)
+    return place
+  }
+
+  /// The folder as the holder of the keys sees it; nil where there are none.
+  private var sealed: SealedPlace? { keys.map { SealedPlace(base: unlocked(with: []), keys: $0) } }
+
   /// A folder, whether it is there or not.
-  package init(_ path: FilePath, in fileSystem: FileSystem) {
+  package init(_ path: FilePath, of owner: PlaceOwner? = nil, in fileSystem: FileSystem) {
     self.path = path
+    self.owner = owner
     self.fileSystem = fileSystem
   }
 
   /// A folder of this machine, whether it is there or not.
   public init(_ path: FilePath) { self.init(path, in: FileSystem()) }
 
-  /// The folder for the backups of a store in a home, `Backups/<name of the store without extension>`.
-  package init(home: FilePath, store: FilePath, in fileSystem: FileSystem) {
-    self.init(home.appending("Backups").appending(store.stem ?? "Store"), in: fileSystem)
-  }
-
   /// The folder in words, as a path.
   public var location: String { path.string }
-
-  /// The folders in a home that may hold backups, by name.
-  package static func all(home: FilePath, in fileSystem: FileSystem) throws(BackupError) -> [FolderPlace] {
-    let backups = home.appending("Backups")
-    do throws(FileError) {
-      guard try fileSystem.status(of: backups)?.kind == .directory else { return [] }
-      var places: [FolderPlace] = []
-      for name in try fileSystem.entries(of: backups) where !name.string.hasPrefix(".") {
-        let folder = backups.appending(name)
-        if try fileSystem.status(of: folder)?.kind == .directory { places.append(FolderPlace(folder, in: fileSystem)) }
-      }
-      return places
-    } catch {
-      throw BackupError(error)
-    }
-  }
 
   func folder(_ section: BackupSection) -> FilePath {
     switch section {
@@ -57,6 +55,16 @@ public struct FolderPlace: BackupPlace {
     }
     if let id = Self.supportIdentifier(name) { return support(of: id, in: section) }
     return folder(section).appending(component)
+  }
+
+  /// Whether a note of the store lies there that is none, or is not what was written: it counts as none.
+  public func hasUnreadableNote() throws(BackupError) -> Bool {
+    do throws(FileError) {
+      guard try fileSystem.status(of: path.appending(StorePlaceNote.name)) != nil else { return false }
+      return try StorePlaceNote.read(in: path, fileSystem) == nil
+    } catch {
+      throw BackupError(error)
+    }
   }
 
   /// Whether a text can be the name of an object: nothing that leads elsewhere, nothing hidden.
@@ -78,6 +86,7 @@ public struct FolderPlace: BackupPlace {
 extension FolderPlace {
   /// The files of a section that can be objects.
   public func list(_ section: BackupSection) throws(BackupError) -> [BackupObject] {
+    if let sealed { return try sealed.list(section) }
     do throws(FileError) {
       let folder = folder(section)
       guard try fileSystem.status(of: folder)?.kind == .directory else { return [] }
@@ -96,10 +105,22 @@ extension FolderPlace {
     }
   }
 
+  /// Whether a file of that name is there.
+  public func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool {
+    if let sealed { return try sealed.contains(name, in: section) }
+    let file = try file(name, in: section)
+    do throws(FileError) {
+      return try fileSystem.status(of: file, followingLinks: false) != nil
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
   /// Reads a part of a file.
   public func read(
     _ name: String, in section: BackupSection, at offset: Int64, length: Int
   ) throws(BackupError) -> [UInt8] {
+    if let sealed { return try sealed.read(name, in: section, at: offset, length: length) }
     let file = try file(name, in: section)
     do throws(FileError) {
       return try fileSystem.open(file).bytes(at: offset, length: length)
@@ -107,6 +128,26 @@ extension FolderPlace {
       throw BackupError(error)
     }
   }
+
+  /// Reads a part of a file, what was altered of an encrypted one included.
+  public func readUnproven(
+    _ name: String, in section: BackupSection, at offset: Int64, length: Int
+  ) throws(BackupError) -> [UInt8] {
+    if let sealed { return try sealed.readUnproven(name, in: section, at: offset, length: length) }
+    return try read(name, in: section, at: offset, length: length)
+  }
+
+  /// Whether a file of a backup lies there encrypted.
+  public func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> Bool {
+    try unlocked(with: []).list(section).contains { object in
+      object.name.hasPrefix("\(id).") && object.name.hasSuffix(BackupManifest.Encryption.fileEnding)
+    }
+  }
+
+  /// The manifest outside of an encrypted backup, where the place has keys.
+  public func label(
+    of id: BackupIdentifier
+  ) throws(BackupError) -> (place: any BackupPlace, manifest: BackupManifest)? { try sealed?.label(of: id) }
 
   /// Begins a file under a hidden name.
   public func begin(_ name: String) throws(BackupError) -> any BackupUpload {
@@ -121,6 +162,7 @@ extension FolderPlace {
 
   /// Writes a small file so that its name stands for the old content or the new.
   public func replace(_ name: String, with bytes: [UInt8], in section: BackupSection) throws(BackupError) {
+    if let sealed { return try sealed.replace(name, with: bytes, in: section) }
     let file = try file(name, in: section)
     do throws(FileError) {
       try fileSystem.makeDirectory(folder(section))
@@ -132,6 +174,7 @@ extension FolderPlace {
 
   /// Moves a file; at no moment is it in neither section.
   public func move(_ name: String, from: BackupSection, to: BackupSection) throws(BackupError) {
+    if let sealed { return try sealed.move(name, from: from, to: to) }
     let (source, destination) = (try file(name, in: from), try file(name, in: to))
     do throws(FileError) {
       try fileSystem.makeDirectory(folder(to))
@@ -145,6 +188,7 @@ extension FolderPlace {
 
   /// Removes a file, and has that on the disk.
   public func delete(_ name: String, in section: BackupSection) throws(BackupError) {
+    if let sealed { return try sealed.delete(name, in: section) }
     let file = try file(name, in: section)
     do throws(FileError) {
       guard try fileSystem.status(of: file, followingLinks: false) != nil else { return }
@@ -155,8 +199,21 @@ extension FolderPlace {
     }
   }
 
-  /// Removes hidden files whose names end in `.unfinished`.
+  /// The names that hidden files whose names end in `.unfinished` will get.
+  public func unfinished() throws(BackupError) -> [String] {
+    do throws(FileError) {
+      guard try fileSystem.status(of: path)?.kind == .directory else { return [] }
+      return try fileSystem.entries(of: path).map(\.string)
+        .filter { $0.hasPrefix(".") && $0.hasSuffix(FolderUpload.suffix) }
+        .map { String($0.dropFirst().dropLast(FolderUpload.suffix.count)) }
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// Removes hidden files whose names end in `.unfinished`, and the files of backups whose manifests are among them.
   public func removeUnfinished() throws(BackupError) {
+    try removeHalfBackups()
     do throws(FileError) {
       for section in BackupSection.allCases {
         let folder = folder(section)
@@ -168,6 +225,24 @@ extension FolderPlace {
       }
     } catch {
       throw BackupError(error)
+    }
+  }
+
+  /// Removes the files of backups that a killed run was giving their names: the manifest is still hidden.
+  private func removeHalfBackups() throws(BackupError) {
+    let entries: [FilePath.Component]
+    do throws(FileError) {
+      guard try fileSystem.status(of: path)?.kind == .directory else { return }
+      entries = try fileSystem.entries(of: path)
+    } catch {
+      throw BackupError(error)
+    }
+    let suffix = BackupManifest.suffix + FolderUpload.suffix
+    for name in entries.map(\.string) where name.hasPrefix(".") && name.hasSuffix(suffix) {
+      guard let id = BackupIdentifier(String(name.dropFirst().dropLast(suffix.count))),
+        !entries.contains(where: { $0.string == "\(id)\(BackupManifest.suffix)" })
+      else { continue }
+      for suffix in BackupManifest.File.Role.suffixes { try delete("\(id)\(suffix)", in: .kept) }
     }
   }
 

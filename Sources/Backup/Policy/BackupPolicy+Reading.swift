@@ -75,7 +75,13 @@ extension BackupPolicy {
       if let number, !(1...1_000_000).contains(number) { return "\(name) must be from 1 to 1000000, or null for never" }
     }
     guard (0...36500).contains(trashDays) else { return "trashDays must be from 0 to 36500" }
-    guard [1, 6, 9].contains(level) else { return "level must be 1, 6 or 9" }
+    guard compression.has(level: level) else {
+      return "level must be \(compression.levelWords)" + (compression == .gzip ? "" : " for \(compression.rawValue)")
+    }
+    if let encryptTo {
+      guard (1...100).contains(encryptTo.count) else { return "encryptTo must name from 1 to 100 keys, or be left out" }
+      do throws(BackupError) { _ = try encryption() } catch { return "encryptTo: \(error.detail)" }
+    }
     return nil
   }
 

@@ -1,3 +1,6 @@
+import AgeEncryption
+public import StoreFiles
+
 /// When backups are taken by themselves, and which are kept.
 ///
 /// Kept as `backup-policy.json` in the home: versioned JSON, described in `Documentation/BACKUP_POLICY.md`. Whatever it says,
@@ -18,8 +21,14 @@ public struct BackupPolicy: Sendable, Hashable, Codable {
   /// The days for which a dropped backup stays in the trash.
   public var trashDays: Int
 
-  /// How hard backups are packed: 1, 6 or 9.
+  /// How backups are packed.
+  public var compression: BackupCompression
+
+  /// How hard backups are packed: 1, 6 or 9 for gzip, 1 to 19 for Zstandard.
   public var level: Int
+
+  /// To whom backups are encrypted, as age public keys; nil where they are not.
+  public var encryptTo: [String]?
 
   /// Whether a migration is preceded by a packed, proven backup, besides keeping the original itself.
   public var beforeMigration: Bool
@@ -33,23 +42,43 @@ public struct BackupPolicy: Sendable, Hashable, Codable {
   /// A policy: by default one backup a day, and those of `RetentionPolicy.usual` are kept.
   public init(
     everyHours: Int? = 24, everyOpenings: Int? = nil, keep: RetentionPolicy = .usual, trashDays: Int = 7,
-    level: Int = 6, beforeMigration: Bool = false, beforeInstall: Bool = true, beforeRestore: Bool = true
+    compression: BackupCompression = .gzip, level: Int? = nil, beforeMigration: Bool = false,
+    beforeInstall: Bool = true, beforeRestore: Bool = true, encryptTo: [String]? = nil
   ) {
     self.everyHours = everyHours
     self.everyOpenings = everyOpenings
     self.keep = keep
     self.trashDays = trashDays
-    self.level = level
+    self.compression = compression
+    self.level = level ?? compression.usualLevel
+    self.encryptTo = encryptTo
     self.beforeMigration = beforeMigration
     self.beforeInstall = beforeInstall
     self.beforeRestore = beforeRestore
   }
 
+  /// How this process packs by the policy: with gzip where it lacks the compression, since a backup is better than none.
+  package var usablePacking: (compression: BackupCompression, level: Int) {
+    compression.isAvailable ? (compression, level) : (.gzip, BackupCompression.gzip.usualLevel)
+  }
+
+  /// To whom backups are encrypted; nil where they are not.
+  public func encryption() throws(BackupError) -> BackupEncryption? {
+    guard let encryptTo else { return nil }
+    do throws(AgeError) {
+      var recipients: [AgeRecipient] = []
+      for text in encryptTo { recipients.append(try AgeRecipient(text)) }
+      return BackupEncryption(to: recipients)
+    } catch {
+      throw BackupError(.policyUnreadable, because: error, operation: "read the backup policy")
+    }
+  }
+
   static let formatName = "lazaret-backup-policy"
 
   private enum CodingKeys: String, CodingKey, CaseIterable {
-    case format, version, everyHours, everyOpenings, keep, trashDays, level, beforeMigration, beforeInstall,
-      beforeRestore
+    case format, version, everyHours, everyOpenings, keep, trashDays, compression, level, beforeMigration,
+      beforeInstall, beforeRestore, encryptTo
   }
 
   /// The keys that its JSON may have.
@@ -70,10 +99,12 @@ public struct BackupPolicy: Sendable, Hashable, Codable {
       everyOpenings: try number(.everyOpenings, usual.everyOpenings),
       keep: try values.decodeIfPresent(RetentionPolicy.self, forKey: .keep) ?? usual.keep,
       trashDays: try values.decodeIfPresent(Int.self, forKey: .trashDays) ?? usual.trashDays,
-      level: try values.decodeIfPresent(Int.self, forKey: .level) ?? usual.level,
+      compression: try values.decodeIfPresent(BackupCompression.self, forKey: .compression) ?? usual.compression,
+      level: try values.decodeIfPresent(Int.self, forKey: .level),
       beforeMigration: try word(.beforeMigration, usual.beforeMigration),
       beforeInstall: try word(.beforeInstall, usual.beforeInstall),
-      beforeRestore: try word(.beforeRestore, usual.beforeRestore))
+      beforeRestore: try word(.beforeRestore, usual.beforeRestore),
+      encryptTo: try values.decodeIfPresent([String].self, forKey: .encryptTo))
   }
 
   /// Writes a policy with all its keys.
@@ -85,7 +116,9 @@ public struct BackupPolicy: Sendable, Hashable, Codable {
     try values.encode(everyOpenings, forKey: .everyOpenings)
     try values.encode(keep, forKey: .keep)
     try values.encode(trashDays, forKey: .trashDays)
+    if compression != .gzip { try values.encode(compression, forKey: .compression) }
     try values.encode(level, forKey: .level)
+    try values.encodeIfPresent(encryptTo, forKey: .encryptTo)
     try values.encode(beforeMigration, forKey: .beforeMigration)
     try values.encode(beforeInstall, forKey: .beforeInstall)
     try values.encode(beforeRestore, forKey: .beforeRestore)

@@ -17,7 +17,8 @@ extension BackupRestorer {
   public func preview(
     _ id: BackupIdentifier, over path: FilePath, options: Options = Options(), temporary: FilePath? = nil
   ) throws(BackupError) -> RestorePreview {
-    try withRestored(id, options: options, temporary: temporary) { store, folder throws(BackupError) in
+    try withRestored(id, options: options, temporary: temporary, or: path.folder) {
+      store, folder throws(BackupError) in
       do {
         let present = try PresentStore(
           try StoreFileSet.locate(path, in: fileSystem), in: folder, surroundings: surroundings)
@@ -32,15 +33,19 @@ extension BackupRestorer {
 
   /// Restores a backup into a private folder for as long as the body runs.
   ///
-  /// - Parameter temporary: where the private folder is made; among the system's temporary files if nil.
+  /// - Parameters:
+  ///   - temporary: where the private folder is made; among the system's temporary files if nil.
+  ///   - alternative: where it is made if nothing can be made there; the folder of the backups if nil.
   package func withRestored<Value>(
-    _ id: BackupIdentifier, options: Options, temporary: FilePath?,
+    _ id: BackupIdentifier, options: Options, temporary: FilePath?, or alternative: FilePath? = nil,
     _ body: (_ store: StoreFileSet, _ folder: FilePath) throws(BackupError) -> Value
   ) throws(BackupError) -> Value {
     // It goes, with everything in it, when this function ends.
     let home: PrivateFolder
     do throws(FileError) {
-      home = try PrivateFolder(in: temporary, needing: 0, to: "restore the backup", surroundings)
+      home = try PrivateFolder(
+        in: temporary, or: alternative ?? (place as? FolderPlace)?.path, needing: 0, to: "restore the backup",
+        surroundings)
     } catch {
       throw BackupError(error)
     }

@@ -11,14 +11,15 @@ extension BackupProver {
   /// Restores a backup into a private folder, and says what is wrong with it.
   func restored(
     _ backup: StoredBackup, _ manifest: BackupManifest, in catalog: BackupCatalog, _ options: Options,
-    _ progress: @escaping BackupProgress
+    _ progress: @escaping BackupProgress, _ found: inout Found
   ) throws(BackupError) -> [BackupProof.Problem] {
     let extraction = try BackupExtraction(
       backup.id, in: catalog, fileSystem: surroundings.fileSystem, progress: progress)
     let folder: PrivateFolder
     do throws(FileError) {
       folder = try PrivateFolder(
-        in: temporary, needing: manifest.contentBytes, to: "restore the backup to prove it", surroundings)
+        in: temporary, or: (catalog.place as? FolderPlace)?.path, needing: manifest.contentBytes,
+        to: "restore the backup to prove it", surroundings)
     } catch {
       throw BackupError(error)
     }
@@ -33,6 +34,10 @@ extension BackupProver {
       let result = try extraction.writeDatabase(to: store)
       problems += Self.problems(result)
       if problems.isEmpty { problems += try check(store, manifest, progress) }
+      if problems.isEmpty {
+        found.warnings = try mended(found.warnings, of: manifest, in: catalog.place, from: store)
+        found.manifest = try writeAnew(backup, in: catalog.place, from: store)
+      }
     }
     problems += Self.problems(try extraction.checkExternalData())
     if problems.isEmpty, options.depth == .migrated, manifest.kind != .evidence, let model = options.model {

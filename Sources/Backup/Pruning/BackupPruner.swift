@@ -10,8 +10,12 @@ public struct BackupPruner: Sendable {
     /// Whether it is only told what would be done.
     public var isRehearsal: Bool
 
-    /// A week in the trash, and in earnest, unless told otherwise.
-    public init(trashDays: Int = 7, isRehearsal: Bool = false) {
+    /// Whether the newest good backups, which the others are dropped for, are read and compared with their digests first.
+    public var verifies: Bool
+
+    /// A week in the trash, in earnest, and nothing read, unless told otherwise.
+    public init(trashDays: Int = 7, isRehearsal: Bool = false, verifies: Bool = false) {
+      self.verifies = verifies
       self.trashDays = max(0, trashDays)
       self.isRehearsal = isRehearsal
     }
@@ -42,10 +46,13 @@ public struct BackupPruner: Sendable {
     let lock = options.isRehearsal ? nil : try place.lock()
     defer { withExtendedLifetime(lock) {} }
     if !options.isRehearsal { try bin.finishInterrupted() }
-    let catalog = try BackupCatalog(of: place)
     let now = surroundings.now()
-    let plan = RetentionPlan(catalog.backups.map { RetentionSnapshot($0) }, policy: policy, now: now)
+    var catalog = try BackupCatalog(of: place)
+    var failed: [BackupIdentifier] = []
+    if options.verifies, !options.isRehearsal { failed = try verify(&catalog, policy, now) }
+    let plan = RetentionPlan(of: catalog, policy: policy, now: now)
     var report = PruningReport(plan: plan)
+    report.failed = failed
     for decision in plan.dropped {
       let backup = try catalog.backup(decision.id)
       report.droppedBytes += backup.bytes
@@ -58,6 +65,55 @@ public struct BackupPruner: Sendable {
     try empty(catalog, options, now, &report)
     report.trash.sort { $0.id > $1.id }
     return report
+  }
+
+  /// Reads the newest good backup, and the newest of those that were verified furthest, with all that they need, before
+  /// anything is dropped for them; what is not what was written counts as failed from then on.
+  ///
+  /// - Returns: the backups that failed.
+  private func verify(
+    _ catalog: inout BackupCatalog, _ policy: RetentionPolicy, _ now: Timestamp
+  ) throws(BackupError) -> [BackupIdentifier] {
+    let prover = BackupProver(surroundings: surroundings)
+    var failed: [BackupIdentifier] = []
+    var read: Set<BackupIdentifier> = []
+    // Each round reads a backup that was not read before, or is the last.
+    for _ in 0...catalog.backups.count {
+      let plan = RetentionPlan(of: catalog, policy: policy, now: now)
+      let good = plan.kept.filter { $0.snapshot.proof == .proven && $0.snapshot.standing == .ordinary }
+      guard !plan.dropped.isEmpty, let newest = good.first else { break }
+      let furthest = good.map(\.snapshot.verification).max()
+      let chosen = [newest.id] + good.filter { $0.snapshot.verification == furthest }.prefix(1).map(\.id)
+      var isSound = true
+      for id in chosen {
+        for backup in try needed(by: id, in: catalog) where read.insert(backup.id).inserted {
+          guard let manifest = backup.manifest, manifest.kind != .original else { continue }
+          let found = try prover.look(at: manifest, place) { _, _, _ in true }
+          guard !found.problems.isEmpty else { continue }
+          let proof = BackupProof(
+            id: backup.id, date: now, result: .failed, depth: .files, problems: found.problems,
+            lastRestored: backup.proof?.lastRestored, manifest: backup.manifestDigest)
+          try place.replace("\(backup.id)\(BackupProof.suffix)", with: try proof.json(), in: .kept)
+          failed.append(backup.id)
+          isSound = false
+        }
+      }
+      if isSound { break }
+      catalog = try BackupCatalog(of: place)
+    }
+    return failed
+  }
+
+  /// A backup and all that it cannot be restored without.
+  private func needed(by id: BackupIdentifier, in catalog: BackupCatalog) throws(BackupError) -> [StoredBackup] {
+    var found: [BackupIdentifier: StoredBackup] = [:]
+    var waiting = [id]
+    while let next = waiting.popLast() {
+      guard found[next] == nil, let backup = catalog.all.first(where: { $0.id == next }) else { continue }
+      found[next] = backup
+      waiting += backup.needs
+    }
+    return found.values.sorted { $0.id < $1.id }
   }
 
   /// Brings a backup back out of the trash, with what it cannot be restored without.
@@ -90,6 +146,27 @@ public struct BackupPruner: Sendable {
     return note
   }
 
+  /// Says that no fall of records keeps a backup any more: the rules judge it like any other from then on.
+  ///
+  /// A note is written beside it; the backup itself is not touched.
+  ///
+  /// - Returns: the falls that kept it; empty where none did.
+  /// - Throws: `no-such-backup`, or what the place says.
+  @discardableResult
+  public func acknowledge(_ id: BackupIdentifier) throws(BackupError) -> [BackupManifest.Fall] {
+    // Looked for before the lock is taken, which makes the folder of a place.
+    _ = try BackupCatalog(of: place).backup(id)
+    let lock = try place.lock()
+    defer { withExtendedLifetime(lock) {} }
+    let catalog = try BackupCatalog(of: place)
+    let backup = try catalog.backup(id)
+    let falls = catalog.backups.flatMap { $0.manifest?.falls ?? [] }.filter { $0.backup == id }
+    guard !falls.isEmpty, !backup.isReleased else { return [] }
+    let text = "{\"date\":\"\(surroundings.now().rfc3339)\",\"format\":\"lazaret-backup-release\",\"version\":1}\n"
+    try place.replace("\(id)\(BackupCatalog.releaseSuffix)", with: Array(text.utf8), in: .kept)
+    return falls
+  }
+
   /// The backups in the trash, newest first.
   public func trash() throws(BackupError) -> [TrashedBackup] { try bin.backups() }
 
@@ -105,7 +182,7 @@ public struct BackupPruner: Sendable {
     let kept = Set(report.plan.kept.map(\.id))
     let remaining = catalog.backups.filter { kept.contains($0.id) }
     let hasGood = remaining.contains(where: \.isProvenGood)
-    var needed = Set(remaining.flatMap(\.needs))
+    var needed = Set((remaining + catalog.others).flatMap(\.needs))
     // An earlier version of this software drops an original and leaves its note behind.
     let notes = Set(catalog.strays.compactMap { BackupCatalog.noteIdentifier(of: $0.name) })
     for backup in try bin.backups() {

@@ -27,6 +27,7 @@ package struct BackupTrash: Sendable {
     }
     for stray in catalog.strays where stray.name.hasSuffix(TrashRecord.suffix) {
       guard let id = BackupIdentifier(String(stray.name.dropLast(TrashRecord.suffix.count))) else { continue }
+      guard found[id] != nil || !catalog.isOther(id) && place.owner?.unnamed.contains(id) ?? true else { continue }
       var backup = found[id] ?? TrashedBackup(id: id, objects: [])
       if stray.bytes <= Int64(TrashRecord.limit) {
         backup.record = TrashRecord(

@@ -15,6 +15,9 @@ public struct PruningReport: Sendable, Hashable {
   /// What was decided of each backup, and why.
   public var plan: RetentionPlan
 
+  /// The backups that were not what was written when they were read before others were dropped for them.
+  public var failed: [BackupIdentifier] = []
+
   /// What was removed from the trash for good.
   public var emptied: [BackupIdentifier] = []
 

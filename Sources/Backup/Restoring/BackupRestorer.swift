@@ -42,29 +42,13 @@ public struct BackupRestorer: Sendable {
 
   // MARK: Choosing
 
-  /// The backup to restore: the one of that name, or the newest that is whole, of a sound store, and not found damaged.
+  /// The backup to restore: the one of that name, or the newest that can be; see ``choice(_:notLaterThan:)``.
   ///
-  /// - Parameters:
-  ///   - id: its name; nil for the newest.
-  ///   - time: a moment that it must not be later than.
-  /// - Throws: `no-such-backup`.
+  /// - Throws: `no-such-backup`, `backup-of-other-store`.
   public func choose(_ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil) throws(BackupError)
     -> StoredBackup
   {
-    let catalog = try BackupCatalog(of: place)
-    if let id { return try catalog.backup(id) }
-    let candidates = catalog.backups.filter { backup in
-      backup.isWhole && !backup.isApart && backup.proof?.result != .failed && time.map { backup.id.date <= $0 } != false
-    }
-    guard let first = candidates.first else {
-      throw BackupError(
-        .notFound, operation: "find the backup",
-        detail: time == nil
-          ? "no backup that can be restored lies in \(printable(place.location))"
-          : "no backup that can be restored is so old in \(printable(place.location))",
-        hint: "List what is there with: lazaret backup list")
-    }
-    return first
+    try choice(id, notLaterThan: time).backup
   }
 
   // MARK: Restoring
@@ -123,20 +107,25 @@ public struct BackupRestorer: Sendable {
       isEvidence
       ? try extraction.writeEvidence(to: folder.store) : try extraction.writeDatabase(to: folder.store.main)
     let values = try extraction.writeExternalData(into: folder.store.path(of: .externalData))
-    guard options.salvages || losses.isWhole && values.isWhole else { throw Self.damaged(id, losses, values) }
+    // What a database has to be is known, whatever of its chain is damaged; of evidence each file counts.
+    let isContentRight = isEvidence ? losses.isWhole : losses.isContentRight
+    guard options.salvages || isContentRight && values.lostItems.isEmpty else {
+      throw Self.damaged(id, losses, values)
+    }
     if !isEvidence {
-      isRight = losses.isWhole
+      isRight = isContentRight
       if isRight { isRight = try isSound(folder.store.main, manifest, options) }
       if !isRight { try salvage(folder, try extraction.recoveryKit(), options) }
     }
     try synchronize(folder.store)
-    let lost = losses.damage.sorted { $0.key < $1.key }.flatMap { file, blocks in
+    let damage = isContentRight ? [:] : losses.damage
+    let lost = damage.sorted { $0.key < $1.key }.flatMap { file, blocks in
       blocks.map { RestoreReport.LostBlock(file: file, block: $0) }
     }
     return RestoreReport(
       id: id, chain: extraction.chain.map(\.id), path: folder.target.main, bytes: manifest.contentBytes,
       values: (manifest.externalData?.items.count ?? 0) - values.lostItems.count, lostBlocks: lost,
-      isContentRight: losses.isWhole && isRight, lostValues: values.lostItems)
+      isContentRight: isContentRight && isRight, lostValues: values.lostItems)
   }
 
   private static func damaged(

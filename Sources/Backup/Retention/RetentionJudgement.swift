@@ -39,6 +39,7 @@ struct RetentionJudgement {
       isClockTrusted = false
     }
     keepLastBeforeQuarantines(counted)
+    keepLastBeforeFalls(counted)
     keepWhatIsNeeded()
   }
 
@@ -80,11 +81,15 @@ struct RetentionJudgement {
   /// - Parameter told: the reasons to tell in place of a rule.
   private mutating func judge(_ part: [Int], told: (RetentionReason) -> [RetentionReason]) {
     let proven = part.filter { history[$0].proof == .proven }
-    if let last = proven.first {
-      for reason in told(.lastProven) { keep(last, because: reason) }
-    }
-    for (place, found) in zip(proven, rules.reasons(for: proven.map { history[$0] })) {
-      for reason in found.flatMap(told) { keep(place, because: reason) }
+    // Among those that were verified as far as one, it is dropped only for others of them.
+    for depth in Set(proven.map { history[$0].verification }).sorted(by: >) {
+      let equals = proven.filter { history[$0].verification >= depth }
+      if let last = equals.first {
+        for reason in told(.lastProven) { keep(last, because: reason) }
+      }
+      for (place, found) in zip(equals, rules.reasons(for: equals.map { history[$0] })) {
+        for reason in found.flatMap(told) { keep(place, because: reason) }
+      }
     }
     guard proven.count < part.count else { return }
     for (place, found) in zip(part, rules.reasons(for: part.map { history[$0] }))
@@ -108,6 +113,24 @@ struct RetentionJudgement {
       let former = counted[(index + 1)...].prefix { history[$0].lineage?.generation != lineage.generation }
       let last = former.first { history[$0].proof == .proven } ?? former.first
       if let last { keep(last, because: .beforeQuarantine) }
+    }
+  }
+
+  // MARK: Falls
+
+  /// The days for which the last backup of before a fall is kept, unless it is released earlier.
+  static let daysAfterFall = 30
+
+  /// Keeps the last backup of before entities lost more than half of their records: that may not have been meant.
+  private mutating func keepLastBeforeFalls(_ counted: [Int]) {
+    for place in counted where days(from: history[place].date, to: now) < Self.daysAfterFall {
+      let fallen = Dictionary(grouping: history[place].falls, by: \.backup.description)
+      for (identifier, falls) in fallen {
+        guard let last = places[identifier], !history[last].isReleased else { continue }
+        keep(last, because: .beforeFall(entities: falls.map(\.name).sorted(), in: history[place].identifier))
+        // Without the one that shows the fall the next pruning would know nothing of it.
+        keep(place, because: .showsFall(since: identifier))
+      }
     }
   }
 

@@ -5,7 +5,9 @@ public import StoreFiles
 /// The rules are restic's. Beyond them, and whatever they say:
 ///
 /// - Only proven backups count. One that is not proven is kept where a rule would keep it, and takes no proven one's place.
-/// - The last proven one and the newest of all are kept.
+/// - A proven one takes the place of no other one that was verified further.
+/// - The last proven one of each depth and the newest of all are kept.
+/// - The last one of before an entity lost more than half of its records is kept for thirty days, unless it is released.
 /// - What a kept delta cannot be restored without is kept.
 /// - The last good one of before the store was quarantined is kept for thirty days.
 /// - Nothing is dropped because of a clock: what is dated in the future, or before the backup it builds on, is kept and not
@@ -45,6 +47,21 @@ public struct RetentionPlan: Sendable, Hashable {
     var judgement = RetentionJudgement(history, policy: policy, now: now)
     judgement.judge()
     decisions = judgement.decisions
+    isClockTrusted = judgement.isClockTrusted
+  }
+
+  /// Judges the backups of a place's store; those of others in the same folder count for nothing, and keep what they need.
+  package init(of catalog: BackupCatalog, policy: RetentionPolicy, now: Timestamp) {
+    let others = catalog.others.map { backup in
+      var snapshot = RetentionSnapshot(backup)
+      snapshot.standing = .apart
+      return snapshot
+    }
+    let names = Set(others.map(\.identifier))
+    var judgement = RetentionJudgement(
+      RetentionSnapshot.history(of: catalog.backups) + others, policy: policy, now: now)
+    judgement.judge()
+    decisions = judgement.decisions.filter { !names.contains($0.snapshot.identifier) }
     isClockTrusted = judgement.isClockTrusted
   }
 }

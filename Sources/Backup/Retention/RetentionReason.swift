@@ -35,6 +35,12 @@ public enum RetentionReason: Sendable, Hashable {
   /// It is the last one of before the store was quarantined, which another one took the place of lately.
   case beforeQuarantine
 
+  /// It is the last one of before entities lost more than half of their records, as another one shows.
+  case beforeFall(entities: [String], in: String)
+
+  /// It shows that entities lost more than half of the records that another one has, which is kept because of it.
+  case showsFall(since: String)
+
   /// What it is cannot be told, so that rules do not touch it.
   case unknown
 
@@ -71,6 +77,8 @@ public enum RetentionReason: Sendable, Hashable {
     case .apart: "apart"
     case .onlyHere: "only-here"
     case .beforeQuarantine: "before-quarantine"
+    case .beforeFall: "before-fall"
+    case .showsFall: "shows-fall"
     case .unknown: "unknown"
     case .datedInTheFuture: "dated-in-the-future"
     case .datedBeforeParent: "dated-before-its-parent"
@@ -96,6 +104,10 @@ public enum RetentionReason: Sendable, Hashable {
     case .onlyHere(let note): "\(Self.words(of: note)), and is kept until it is released"
     case .beforeQuarantine:
       "the last one of before the store was quarantined, kept for \(RetentionJudgement.daysAfterQuarantine) days"
+    case .beforeFall(let entities, let later):
+      "the last one before \(Self.list(entities)) lost more than half of the records, in \(later): kept for "
+        + "\(RetentionJudgement.daysAfterFall) days, or until it is released"
+    case .showsFall(let earlier): "it shows what was lost after \(earlier), which is kept because of that"
     case .unknown: "its manifest cannot be read, so that rules do not touch it"
     case .datedInTheFuture: "dated in the future: a clock is or was wrong"
     case .datedBeforeParent: "dated before the backup it builds on: a clock was wrong"
@@ -110,6 +122,12 @@ public enum RetentionReason: Sendable, Hashable {
   package static func words(of note: OnlyHereNote) -> String {
     note.records.map { "holds \($0) that its migration removed" }
       ?? "has a note of removed records that cannot be read"
+  }
+
+  /// The first names of a list, and how many more there are.
+  private static func list(_ names: [String]) -> String {
+    let shown = names.prefix(3).joined(separator: ", ")
+    return names.count > 3 ? "\(shown) and \(names.count - 3) more" : shown
   }
 
   /// Whether it is one of restic's rules that keeps the backup.

@@ -17,6 +17,21 @@ public struct RetentionSnapshot: Sendable, Hashable {
     case inconclusive
   }
 
+  /// How far the store in a proven backup was checked; each includes those before.
+  public enum Verification: Int, Sendable, Hashable, Comparable {
+    /// Its files are what was written; an earlier version of this software took it, and checked no store.
+    case files
+
+    /// Every page, and the indexes of the tables that had changed.
+    case changed
+
+    /// Every page and every index, when it was taken or when it was restored to be verified.
+    case whole
+
+    /// Whether one goes less far than another.
+    public static func < (left: Verification, right: Verification) -> Bool { left.rawValue < right.rawValue }
+  }
+
   /// Whether the rules are for a backup.
   public enum Standing: String, Sendable, Hashable {
     /// They are.
@@ -37,6 +52,12 @@ public struct RetentionSnapshot: Sendable, Hashable {
   public var tags: [String]
   /// Whether it has been shown to be good.
   public var proof: Proof
+  /// How far it was verified, where it is proven: it takes the place of none that was verified further.
+  public var verification: Verification
+  /// The entities that have few records, or none, where the backup before had many.
+  public var falls: [BackupManifest.Fall]
+  /// Whether a person has said that no fall keeps it any more.
+  public var isReleased: Bool
   /// The backups that it cannot be restored without: the one it is a delta of, and those that have its large values.
   public var needs: [String]
   /// Whether the rules are for it.
@@ -49,12 +70,16 @@ public struct RetentionSnapshot: Sendable, Hashable {
   /// What is known of a backup.
   public init(
     identifier: String, date: Timestamp, tags: [String] = [], proof: Proof = .proven, needs: [String] = [],
-    standing: Standing = .ordinary, onlyHere: OnlyHereNote? = nil, lineage: StoreLineage? = nil
+    standing: Standing = .ordinary, onlyHere: OnlyHereNote? = nil, lineage: StoreLineage? = nil,
+    verification: Verification = .whole, falls: [BackupManifest.Fall] = [], isReleased: Bool = false
   ) {
     self.identifier = identifier
     self.date = date
     self.tags = tags
     self.proof = proof
+    self.verification = verification
+    self.falls = falls
+    self.isReleased = isReleased
     self.needs = needs
     self.standing = standing
     self.onlyHere = onlyHere

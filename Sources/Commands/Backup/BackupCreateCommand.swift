@@ -5,14 +5,21 @@ import Lazaret
 struct BackupCreateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "create", abstract: "Backs a store up while it goes on being used.",
-    usage: "lazaret backup create <store> [--home <dir>] [--level <n>] [--full] [<options>]",
+    usage: "lazaret backup create <store> [--home <dir>] [--compression <format>] [--full] [<options>]",
     discussion: """
       Takes one consistent state of the store, with what is in its write-ahead log and its large values. Writers are not \
       kept waiting, and nothing beside the store is touched. Where few pages changed since the last backup only those are \
-      kept. What was written is read back and unpacked before the backup counts.
+      kept. While it is packed, every page is checked, and the entries of indexes against the rows of their tables. What was \
+      written is read back and unpacked before the backup counts.
 
       A store that is damaged or encrypted is kept as its raw files, byte for byte, apart from the good backups; the exit \
       code is 2 then. A file that is plainly no store is kept only with --evidence.
+
+      Where an entity has less than half of the records that it had in the last backup, or none, that is told, and that \
+      backup is kept for thirty days, or until it is released. See: lazaret backup release
+
+      With --encrypt-to the backup is encrypted with age; only holders of the secret keys see more of it than a label. The next \
+      one can still keep only what changed. The policy can say to whom, too (encryptTo).
 
       EXAMPLE
         lazaret backup create App.sqlite --home /data --tag nightly
@@ -25,8 +32,20 @@ struct BackupCreateCommand: ParsableCommand {
 
   @OptionGroup var home: HomeOptions
 
-  @Option(help: ArgumentHelp("How hard to pack: 1, 6 or 9.", valueName: "n"))
-  var level = 6
+  @Option(help: ArgumentHelp("How to pack: gzip or zstd.", valueName: "format"))
+  var compression = BackupCompression.gzip
+
+  @Option(
+    help: ArgumentHelp("How hard to pack: 1, 6 or 9, usually 6; for zstd 1 to 19, usually 3.", valueName: "n"))
+  var level: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "Encrypt to a public key, age1…, or to those in a file; may be given again.", valueName: "recipient"))
+  var encryptTo: [String] = []
+
+  @Flag(help: "Do not encrypt, even where the policy says so or the last backup is encrypted.")
+  var noEncryption = false
 
   @Flag(help: "Keep the whole store, even where few pages changed.")
   var full = false
@@ -42,8 +61,13 @@ struct BackupCreateCommand: ParsableCommand {
 
   @OptionGroup var output: OutputOptions
 
+  func validate() throws {
+    guard encryptTo.isEmpty || !noEncryption else { throw ValidationError("--no-encryption leaves no --encrypt-to.") }
+  }
+
   private struct Report: Encodable {
     var backup: BackupJSON
+    var movedFrom: PathText?
   }
 
   func run() throws {
@@ -54,7 +78,10 @@ struct BackupCreateCommand: ParsableCommand {
         line.show(phase.words, done, of: total)
         return true
       }
+      request.compression = compression
       request.level = level
+      if !encryptTo.isEmpty { request.encryption = BackupEncryption(to: try KeyFiles.recipients(encryptTo)) }
+      request.allowsPlain = noEncryption
       request.isFull = full
       request.isEvidence = evidence
       request.tags = tag
@@ -62,20 +89,23 @@ struct BackupCreateCommand: ParsableCommand {
       let home = home.of(store: store.path)
       home.tell(json: output.json)
       let backups = Backups(home: home.path)
+      let before = try backups.place(of: store.path)
       let backup = try home.writing { try backups.create(store.path, request) }
       line.clear()
-      let place = backups.place(of: store.path)
+      let place = try backups.place(of: store.path)
       if output.json {
-        Terminal.standardOutput.write(JSONText.pretty(home.told(Report(backup: BackupJSON(backup, in: place)))))
+        Terminal.standardOutput.write(
+          JSONText.pretty(
+            home.told(Report(backup: BackupJSON(backup, in: place), movedFrom: before.owner?.movedFrom))))
       } else {
-        Terminal.standardOutput.write(text(backup, place))
+        Terminal.standardOutput.write(text(backup, place, home) + (before.movedWords ?? ""))
       }
       // Evidence that was asked for is no surprise.
       if let check = backup.manifest?.check, !check.isSound { throw ExitStatus.doubtful }
     }
   }
 
-  private func text(_ backup: StoredBackup, _ place: FolderPlace) -> String {
+  private func text(_ backup: StoredBackup, _ place: FolderPlace, _ home: ChosenHome) -> String {
     guard let manifest = backup.manifest else { return "" }
     let sizes = "\(readableSize(manifest.contentBytes)) in \(readableSize(manifest.totalBytes))"
     var text = "Backup \(backup.id): \(manifest.kind.words(of: manifest)), \(sizes), in \(place.path.string)\n"
@@ -86,7 +116,31 @@ struct BackupCreateCommand: ParsableCommand {
       text +=
         "  \(counted(Int64(missing.count), "large value")) that the store refers to \(missing.count == 1 ? "is" : "are") missing from it.\n"
     }
-    return text
+    if let uncompared = manifest.check.uncompared {
+      text +=
+        "  The entries of \(uncompared.count == 1 ? "1 index" : "\(uncompared.count) indexes") could not be compared with rows.\n"
+    }
+    return text + FallText(backup, home).text
+  }
+}
+
+/// The records that suddenly became few, in words.
+struct FallText {
+  let text: String
+
+  init(_ backup: StoredBackup, _ home: ChosenHome) {
+    var lines = ""
+    let falls = backup.manifest?.falls ?? []
+    for fall in falls.prefix(20) {
+      let now = fall.after == 0 ? "no record" : counted(fall.after, "record")
+      lines += "  \(printable(fall.name)) has \(now), and had \(grouped(fall.before)) in \(fall.backup).\n"
+    }
+    if let last = falls.first?.backup {
+      if falls.count > 20 { lines += "  \(falls.count - 20) more have less than half of their records too.\n" }
+      lines += "  Backup \(last) is kept for 30 days. Where this was meant, release it with: "
+      lines += "lazaret backup release \(last)\(home.option)\n"
+    }
+    text = lines
   }
 }
 

@@ -7,9 +7,12 @@ struct BackupListCommand: ParsableCommand {
     commandName: "list", abstract: "Lists backups, newest first, with what is known of each.",
     discussion: """
       A backup that lacks a file, or whose parent is missing, is listed as broken. Exits with 2 where one is. What a \
-      migration has kept of a store is listed as an original. Where it holds records that the migration removed, the list \
-      says how many, and how to release it: pruning keeps it until then. Of a store that is named, the list says which \
-      backups are of one that was at its place at another time, such as before a salvage.
+      migration has kept of a store is listed as an original. A file that restoring does not need is a warning. Where it \
+      holds records that the migration removed, the list says how many, and how to release it: pruning keeps it until \
+      then. Each store has backups of its own; the list gives its path in the home. One that moved within the home keeps \
+      its backups, and the list says so. Of a store that is named, the list says which \
+      backups are of one that was at its place at another time, such as before a salvage. Of an encrypted backup only a label \
+      is known without its key; --identity gives the rest.
 
       \(ExitStatus.help)
       """)
@@ -18,10 +21,14 @@ struct BackupListCommand: ParsableCommand {
   var store: PathArgument?
 
   @OptionGroup var home: HomeOptions
+  @OptionGroup var identity: BackupIdentityOptions
   @OptionGroup var output: OutputOptions
 
   private struct Listing: Encodable {
     var backups: [BackupJSON]
+
+    /// Where the store that was named was at its last backup, where it has moved since.
+    var movedFrom: PathText?
   }
 
   func run() throws {
@@ -32,14 +39,18 @@ struct BackupListCommand: ParsableCommand {
       let home = try (store.map { self.home.of(store: $0.path) } ?? self.home.current())
         .existing(to: "list the backups")
       home.tell(json: output.json)
-      let backups = Backups(home: home.path)
+      let backups = Backups(home: home.path, identities: try identity.identities())
       let scope = try store.map { try backups.evidence(of: $0.path) }
-      let places = try store.map { [backups.place(of: $0.path)] } ?? backups.places()
+      let places = try store.map { [try backups.place(of: $0.path)] } ?? backups.places()
       var all: [(place: FolderPlace, backup: StoredBackup)] = []
       for place in places { all += try BackupCatalog(of: place).backups.map { (place, $0) } }
       if output.json {
         Terminal.standardOutput.write(
-          JSONText.pretty(home.listed(Listing(backups: all.map { BackupJSON($0.backup, in: $0.place, of: scope) }))))
+          JSONText.pretty(
+            home.listed(
+              Listing(
+                backups: all.map { BackupJSON($0.backup, in: $0.place, of: scope) },
+                movedFrom: store == nil ? nil : places.first?.owner?.movedFrom))))
       } else if all.isEmpty {
         let whose = store.map { " of \(printable($0.path.string))" } ?? ""
         Terminal.standardOutput.write("No backup\(whose) lies in the home: \(home.words). \(ChosenHome.another)\n")
@@ -60,8 +71,9 @@ struct BackupListCommand: ParsableCommand {
     for (place, backup) in all {
       let manifest = backup.manifest
       table.append([
-        backup.id.description, printable(place.path.lastComponent?.string ?? ""), Self.age(of: backup.id.date, at: now),
-        backup.state, manifest?.kind.rawValue ?? "?", manifest.map { readableSize($0.contentBytes) } ?? "?",
+        backup.id.description, place.words, Self.age(of: backup.id.date, at: now), backup.state,
+        manifest?.kind.rawValue ?? "?",
+        manifest.map { $0.isLocked ? "encrypted" : readableSize($0.contentBytes) } ?? "?",
         readableSize(backup.bytes), backup.ratio.map { "\($0)" } ?? "",
         printable(manifest?.model?.version ?? manifest?.model?.identifiers.first ?? ""),
         manifest?.parent.map { "\(manifest?.depth ?? 0) on \($0)" } ?? "",
@@ -70,6 +82,23 @@ struct BackupListCommand: ParsableCommand {
     var text = table.text(indent: "")
     for (_, backup) in all where !backup.problems.isEmpty {
       text += "\(backup.id): " + backup.problems.map { printable($0.words) }.joined(separator: "; ") + "\n"
+    }
+    for (_, backup) in all where !backup.warnings.isEmpty {
+      text += "\(backup.id): warning: " + backup.warnings.map { printable($0.words) }.joined(separator: "; ") + "\n"
+    }
+    let unverified = all.filter(\.backup.isUnverified).map(\.backup)
+    if let first = unverified.first {
+      let option = unverified.count == 1 ? " \(first.id)" : ""
+      text += unverified.count == 1 ? "\(first.id) has" : "\(unverified.count) backups have"
+      text += " a manifest that nothing speaks for yet. Verify with: lazaret backup verify\(option)\(home.option)\n"
+    }
+    for (place, backup) in all {
+      // Told until it is released, or has been in the list for as long as it is kept.
+      guard backup.manifest?.isLocked != true, let last = backup.manifest?.falls?.first?.backup,
+        Self.days(from: backup.id.date, to: now) < 30,
+        all.contains(where: { $0.place.path == place.path && $0.backup.id == last && !$0.backup.isReleased })
+      else { continue }
+      text += "\(backup.id): records became few\n" + FallText(backup, home).text
     }
     for (_, backup) in all {
       guard let exclusion = scope.flatMap({ backup.exclusion(from: $0) }) else { continue }
@@ -80,8 +109,13 @@ struct BackupListCommand: ParsableCommand {
       text += "\(backup.id): \(RetentionReason.words(of: note)). Pruning keeps it until it is released with: "
       text += "lazaret backup release \(backup.id)\(home.option)\n"
     }
+    if store != nil, let words = all.first?.place.movedWords { text += words }
     text += "\nHome: \(home.words)\n"
     Terminal.standardOutput.write(text)
+  }
+
+  private static func days(from date: Timestamp, to now: Timestamp) -> Int64 {
+    (now.secondsSince1970 &- date.secondsSince1970) / 86400
   }
 
   /// A time span in the largest unit that fits.

@@ -9,6 +9,7 @@ struct BackupPlaceOptions: ParsableArguments {
   var of: PathArgument?
 
   @OptionGroup var home: HomeOptions
+  @OptionGroup var identity: BackupIdentityOptions
 
   /// The backups that are meant, where they lie.
   ///
@@ -17,7 +18,25 @@ struct BackupPlaceOptions: ParsableArguments {
   func chosen(to operation: String, json: Bool) throws -> ChosenBackups {
     let home = try (of.map { self.home.of(store: $0.path) } ?? self.home.current()).existing(to: operation)
     home.tell(json: json)
-    return ChosenBackups(home: home, of: of?.path)
+    return ChosenBackups(home: home, of: of?.path, identities: try identity.identities())
+  }
+}
+
+/// The keys with which encrypted backups are read.
+struct BackupIdentityOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp("A file with secret keys, for encrypted backups; may be given again.", valueName: "file"))
+  var identity: [PathArgument] = []
+
+  /// The secret keys in the files.
+  func identities() throws -> [AgeIdentity] { try KeyFiles.identities(identity.map(\.path)) }
+}
+
+extension Backups {
+  /// The backups of a home, read with secret keys.
+  init(home: FilePath, identities: [AgeIdentity]) {
+    self.init(home: home)
+    self.identities = identities
   }
 }
 
@@ -28,26 +47,52 @@ struct ChosenBackups {
   /// The store, or the name of its folder; nil where none was named.
   let of: FilePath?
 
+  /// The secret keys that were given.
+  var identities: [AgeIdentity] = []
+
   /// The backups of the home.
-  var backups: Backups { Backups(home: home.path) }
+  var backups: Backups { Backups(home: home.path, identities: identities) }
 
   /// The places of all stores, or of the one that was named.
   func places() throws(BackupError) -> [FolderPlace] {
-    if let of { return [backups.place(of: of)] }
-    return try backups.places()
+    guard let of else { return try backups.places() }
+    let folder = try named(of)
+    return folder.isEmpty ? [try backups.place(of: of)] : folder
+  }
+
+  /// The places in the folder of that name; empty where the name is that of a store, or of nothing.
+  private func named(_ of: FilePath) throws(BackupError) -> [FolderPlace] {
+    guard !of.isAbsolute, of.components.count == 1, let name = of.lastComponent else { return [] }
+    do throws(FileError) {
+      if try FileSystem().status(of: of) != nil { return [] }
+    } catch {
+      throw BackupError(error)
+    }
+    return try backups.places().filter { $0.path.lastComponent == name }
   }
 
   /// The place of the one store, or the one that has a backup.
   ///
-  /// - Throws: `no-such-backup` where there is none, `backup-request` where there are several and none was named.
-  func place(with id: BackupIdentifier?) throws -> any BackupPlace {
-    if of == nil, let id { return try home.finding(backup: id) { try backups.find(id).catalog.place } }
-    return try place()
+  /// - Parameter allowsOtherStore: whether the backup may be of another store than the one that was named.
+  /// - Throws: `no-such-backup` where there is none, `backup-of-other-store`, `backup-request` where there are several and
+  ///   none was named.
+  func place(with id: BackupIdentifier?, allowsOtherStore: Bool = false) throws -> any BackupPlace {
+    guard let id else { return try place() }
+    if of == nil { return try home.finding(backup: id) { try backups.find(id).catalog.place } }
+    let own = try place()
+    let catalog = try BackupCatalog(of: own)
+    // What is in no other place either is told by the verb itself.
+    guard !catalog.backups.contains(where: { $0.id == id }),
+      let other = try backups.catalogs().first(where: { $0.backups.contains { $0.id == id } })
+    else { return own }
+    guard allowsOtherStore else { throw BackupError.ofOtherStore(try other.backup(id)) }
+    return other.place
   }
 
   /// The place of the one store.
   func place() throws(BackupError) -> FolderPlace {
-    let places = try places()
+    var places = try places()
+    if places.count > 1 { places = try places.withBackups() }
     guard let first = places.first else {
       throw BackupError(
         .notFound, operation: "find the backups", path: home.path,
@@ -55,13 +100,38 @@ struct ChosenBackups {
         hint: ChosenHome.another)
     }
     guard places.count == 1 else {
-      let names = places.compactMap { $0.path.lastComponent.map { printable($0.string) } }
       throw BackupError(
         .request, operation: "find the backups", path: home.path,
-        detail: "\(places.count) stores have backups here: \(names.joined(separator: ", "))",
+        detail: "\(places.count) stores have backups here: \(places.map(\.words).joined(separator: ", "))",
         hint: "Name one of them with --of.")
     }
     return first
+  }
+}
+
+extension [FolderPlace] {
+  /// Those in which anything lies besides the note of their store.
+  fileprivate func withBackups() throws(BackupError) -> [FolderPlace] {
+    var places: [FolderPlace] = []
+    for place in self {
+      let (kept, trash) = (try place.list(.kept), try place.list(.trash))
+      if !trash.isEmpty || kept.contains(where: { $0.name != "store.json" }) { places.append(place) }
+    }
+    return places
+  }
+}
+
+extension FolderPlace {
+  /// The store of a place in words: its path from the home on where that is known, or the name of the folder.
+  var words: String { printable(owner?.path?.text ?? path.lastComponent?.string ?? "") }
+}
+
+extension FolderPlace {
+  /// That the store has moved since its last backup, on a line of its own; nil where it has not.
+  var movedWords: String? {
+    owner?.movedFrom.map {
+      "The store was at \(printable($0.text)) when its last backup was taken; its history goes on.\n"
+    }
   }
 }
 

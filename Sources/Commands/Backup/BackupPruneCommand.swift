@@ -8,8 +8,13 @@ struct BackupPruneCommand: ParsableCommand {
     discussion: """
       The rules are restic's; without any, those of backup-policy.json in the home, or the usual ones. Whatever they say, \
       the last backup that was proven good is kept, and whatever a kept one cannot be restored without; backups that are \
-      not proven take no proven one's place; evidence stays; and nothing is dropped because of a clock that jumped. An \
-      original with records that its migration removed stays until it is released. See: lazaret backup release
+      not proven take no proven one's place, and a proven one takes the place of none that was verified further; evidence \
+      stays; and nothing is dropped because of a clock that jumped. An original with records that its migration removed, \
+      and the last backup before an entity lost more than half of its records, stay until they are released, the latter for \
+      30 days at most. See: lazaret backup release
+
+      Before anything is dropped, the newest good backup is read with all that it needs. Where it is damaged it counts no \
+      longer, and the exit code is 2.
 
       What is dropped stays in the trash for seven days, unless the policy says otherwise. See: lazaret backup undelete
 
@@ -35,10 +40,12 @@ struct BackupPruneCommand: ParsableCommand {
     try report(json: output.json) {
       let source = try source.chosen(to: "prune the backups", json: output.json)
       let policy = try BackupPolicy.load(home: source.home.path)
-      let options = BackupPruner.Options(trashDays: trashDays ?? policy.trashDays, isRehearsal: dryRun)
+      let options = BackupPruner.Options(trashDays: trashDays ?? policy.trashDays, isRehearsal: dryRun, verifies: true)
+      var hasFailed = false
       var stores: [PruningJSON.Store] = []
       for place in try source.places() {
         let result = try BackupPruner(of: place).prune(rules.policy ?? policy.keep, options: options)
+        if !result.failed.isEmpty { hasFailed = true }
         stores.append(PruningJSON.Store(result, place: place.path))
         if !output.json {
           Terminal.standardOutput.write(PruningText(result, place: place, home: source.home, isRehearsal: dryRun).text)
@@ -49,7 +56,15 @@ struct BackupPruneCommand: ParsableCommand {
       } else if stores.isEmpty {
         Terminal.standardOutput.write("There are no backups in the home: \(source.home.words). \(ChosenHome.another)\n")
       }
+      if hasFailed { throw ExitStatus.doubtful }
     }
+  }
+}
+
+extension RetentionPlan.Decision {
+  /// Whether the records of an entity became few after it.
+  fileprivate var isKeptForFall: Bool {
+    reasons.contains { if case .beforeFall = $0 { true } else { false } }
   }
 }
 
@@ -76,6 +91,7 @@ struct PruningJSON: Encodable {
     var clockTrusted: Bool
     var backups: [Decision]
     var droppedBytes: Int64
+    var failed: [String]
     var emptied: [String]
     var freedBytes: Int64
     var trash: [Trashed]
@@ -89,6 +105,7 @@ struct PruningJSON: Encodable {
           reasons: decision.reasons.map { Reason(code: $0.code, words: $0.words) })
       }
       droppedBytes = report.droppedBytes
+      failed = report.failed.map(\.description)
       emptied = report.emptied.map(\.description)
       freedBytes = report.freedBytes
       trash = report.trash.map { Trashed(id: $0.id.description, expires: $0.expires?.rfc3339) }
@@ -119,7 +136,10 @@ struct PruningText {
     if emptied > 0 {
       lines += "  \(emptied) \(would)removed from the trash for good (\(readableSize(report.freedBytes)))\n"
     }
-    for decision in report.plan.kept where decision.snapshot.onlyHere != nil {
+    for id in report.failed {
+      lines += "  \(id) is damaged and counts no longer; verify it with: lazaret backup verify \(id)\(home.option)\n"
+    }
+    for decision in report.plan.kept where decision.snapshot.onlyHere != nil || decision.isKeptForFall {
       lines += "  The rules judge \(decision.id) when it is released with: "
       lines += "lazaret backup release \(decision.id)\(home.option)\n"
     }

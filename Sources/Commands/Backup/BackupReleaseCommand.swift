@@ -1,14 +1,15 @@
 import ArgumentParser
 import Lazaret
 
-/// `lazaret backup release`: lets the rules judge an original that holds records which its migration removed.
+/// `lazaret backup release`: lets the rules judge a backup that is kept for records which later ones lack.
 struct BackupReleaseCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "release", abstract: "Lets pruning drop an original with records that its migration removed.",
+    commandName: "release", abstract: "Lets pruning drop a backup that is kept for records which later ones lack.",
     discussion: """
       A migration that removes an entity keeps the store as it was, with the records of the entity, and pruning never drops \
       this original. Releasing it says that they are not needed any more: the rules judge it like any other backup from then \
-      on. Nothing of the original is changed. To take the records out of it first, see: lazaret backup restore --entity
+      on. Where an entity has suddenly less than half of its records, the last backup before that is kept for thirty days; \
+      releasing it says that the records were meant to go. Nothing of the backup is changed. To take the records out of it first, see: lazaret backup restore --entity
 
       Where nothing is to be released the exit code is 0 too.
 
@@ -28,26 +29,36 @@ struct BackupReleaseCommand: ParsableCommand {
     var backup: String
     var released: Bool
     var onlyHere: BackupJSON.OnlyHere?
+    var falls: [BackupManifest.Fall]
   }
 
   func run() throws {
     try report(json: output.json) {
       let source = try source.chosen(to: "release the backup", json: output.json)
-      let note = try source.home.finding(backup: id.id, forQuarantined: "quarantine release ID") {
-        try source.backups.release(id.id, in: try source.place(with: id.id))
+      let (note, falls) = try source.home.finding(backup: id.id, forQuarantined: "quarantine release ID") {
+        let place = try source.place(with: id.id)
+        return (
+          try source.backups.release(id.id, in: place), try source.backups.acknowledgeFalls(since: id.id, in: place)
+        )
       }
       Terminal.standardOutput.write(
         output.json
           ? JSONText.pretty(
             source.home.told(
               Released(
-                backup: id.id.description, released: note != nil, onlyHere: note.map { BackupJSON.OnlyHere($0) })))
-          : text(note))
+                backup: id.id.description, released: note != nil || !falls.isEmpty,
+                onlyHere: note.map { BackupJSON.OnlyHere($0) }, falls: falls)))
+          : text(note, falls))
     }
   }
 
-  private func text(_ note: OnlyHereNote?) -> String {
+  private func text(_ note: OnlyHereNote?, _ falls: [BackupManifest.Fall]) -> String {
     guard let note else {
+      if !falls.isEmpty {
+        let names = Set(falls.map(\.name)).sorted().prefix(5).map { printable($0) }.joined(separator: ", ")
+        return "Backup \(id.id) is released. It was kept because \(names) lost more than half of the records after it. "
+          + "The rules of pruning judge it like any other from now on.\n"
+      }
       return "There is nothing to release: backup \(id.id) was released before, or holds no records that were noted.\n"
     }
     let holding = note.records.map { "It holds \($0) that its migration removed. " } ?? ""

@@ -8,8 +8,9 @@ struct BackupRestoreCommand: ParsableCommand {
     commandName: "restore", abstract: "Restores a backup over the store, or to another path.",
     usage: "lazaret backup restore [<id>] [--at <time>] [--to <path>] [<options>]",
     discussion: """
-      Without an id, restores the newest backup that is whole, of a sound store and not found damaged, or with --at the \
-      newest that is not later.
+      Without an id, restores the newest backup of the store that is whole, of a sound store, not found damaged and not \
+      dated in the future, or with --at the newest that is not later; it says which newer ones it passed over, and why. A \
+      backup of another store is restored over this one only with --other-store.
 
       The store that is there is quarantined first, complete and unchanged, and the restored one takes its place only when \
       it is whole, checked and on the disk. With --to nothing is replaced. With --preview nothing is restored: it is told \
@@ -52,6 +53,9 @@ struct BackupRestoreCommand: ParsableCommand {
   @Flag(help: "Take no backup of the present store first; it is quarantined all the same.")
   var noBackup = false
 
+  @Flag(help: "Restore a backup of another store over the one that is named with --of.")
+  var otherStore = false
+
   @Flag(help: "Salvage what is left where parts of the backup are lost.")
   var salvage = false
 
@@ -78,11 +82,12 @@ struct BackupRestoreCommand: ParsableCommand {
   func run() throws {
     try report(json: output.json) {
       let source = try source.chosen(to: "restore the backup", json: output.json)
-      let place = try source.place(with: id?.id)
+      let place = try source.place(with: id?.id, allowsOtherStore: otherStore)
       let restorer = BackupRestorer(of: place)
-      let backup = try source.home.finding(backup: id?.id, forQuarantined: "quarantine release ID") {
-        try restorer.choose(id?.id, notLaterThan: at?.time)
+      let choice = try source.home.finding(backup: id?.id, forQuarantined: "quarantine release ID") {
+        try restorer.choice(id?.id, notLaterThan: at?.time)
       }
+      let backup = choice.backup
       let known = try model.map { try versionOrder.loadAppModel($0.path, json: output.json) }
       let line = ProgressLine()
       let options = BackupRestorer.Options(salvages: salvage, model: known.map(SalvageModel.init)) {
@@ -96,29 +101,35 @@ struct BackupRestoreCommand: ParsableCommand {
       } else if let to {
         let report = try restorer.restore(backup.id, to: to.path, options: options)
         line.clear()
-        try show(report, quarantined: nil, source.home)
+        try show(report, quarantined: nil, choice, source.home)
       } else {
-        let path = try storePath(backup, source.of)
+        let path = try storePath(backup, source.of, place)
         let backups = source.backups
         if preview {
-          let preview = try backups.preview(of: path, backup.id, from: place, options: options)
+          let preview = try backups.preview(
+            of: path, backup.id, from: place, allowsOtherStore: otherStore, options: options)
           line.clear()
-          try show(preview, backup.id, path, source.home)
+          try show(preview, choice, path, source.home)
         } else {
           let restored = try backups.restore(
-            over: path, backup.id, from: place, takesBackup: !noBackup, options: options)
+            over: path, backup.id, from: place, takesBackup: !noBackup, allowsOtherStore: otherStore,
+            options: options)
           line.clear()
-          try show(restored.report, quarantined: restored.quarantined, before: restored.backup, source.home)
+          try show(restored.report, quarantined: restored.quarantined, before: restored.backup, choice, source.home)
         }
       }
     }
   }
 
   /// The store that the backup goes over: the one that was named by its path, or the one that it was taken of.
-  private func storePath(_ backup: StoredBackup, _ named: FilePath?) throws -> FilePath {
+  private func storePath(
+    _ backup: StoredBackup, _ named: FilePath?, _ place: any BackupPlace
+  ) throws -> FilePath {
     if let named, named.components.count > 1 || named.isAbsolute || named.extension != nil {
       return named
     }
+    // Where it is now: a home that was moved has taken it along.
+    if let present = place.owner?.present { return present }
     guard let path = backup.manifest?.store.path.path, path.isAbsolute else {
       throw BackupError(
         .request, operation: "restore the backup", detail: "backup \(backup.id) does not say where its store was",
@@ -146,21 +157,24 @@ struct BackupRestoreCommand: ParsableCommand {
   }
 
   private func show(
-    _ report: RestoreReport, quarantined: QuarantinedStore?, before: StoredBackup? = nil,
+    _ report: RestoreReport, quarantined: QuarantinedStore?, before: StoredBackup? = nil, _ choice: BackupChoice,
     _ home: ChosenHome
   ) throws {
     Terminal.standardOutput.write(
       output.json
-        ? JSONText.pretty(home.told(RestoreJSON(report, quarantined: quarantined, before: before, in: home)))
-        : RestoreJSON.text(report, quarantined: quarantined, before: before))
+        ? JSONText.pretty(home.told(RestoreJSON(report, quarantined: quarantined, before: before, choice, in: home)))
+        : RestoreJSON.text(report, quarantined: quarantined, before: before) + PassedOverJSON.text(choice))
     if !report.isComplete { throw ExitStatus.doubtful }
   }
 
   private func show(
-    _ preview: RestorePreview, _ id: BackupIdentifier, _ path: FilePath, _ home: ChosenHome
+    _ preview: RestorePreview, _ choice: BackupChoice, _ path: FilePath, _ home: ChosenHome
   ) throws {
+    let id = choice.backup.id
     Terminal.standardOutput.write(
-      output.json ? JSONText.pretty(home.told(PreviewJSON(preview, id, path))) : PreviewJSON.text(preview, id, path))
+      output.json
+        ? JSONText.pretty(home.told(PreviewJSON(preview, id, path)))
+        : PreviewJSON.text(preview, id, path) + PassedOverJSON.text(choice))
     if !preview.isHarmless { throw ExitStatus.doubtful }
   }
 }

@@ -7,9 +7,14 @@ struct BackupVerifyCommand: ParsableCommand {
     commandName: "verify", abstract: "Proves that backups can be restored.",
     usage: "lazaret backup verify [<id>] [--of <store>] [--home <dir>] [--budget <time>] [<options>]",
     discussion: """
-      Restores each backup into a private folder, opens it, checks its pages and counts its records; the result is kept \
-      beside the backup. With a model the restored store is migrated to its current version too. Those proven longest ago \
-      come first.
+      Reads every file of each backup and compares its digest; then restores the backup into a private folder, opens it, \
+      checks its pages and indexes and counts its records. The result is kept beside the backup. With a model the restored \
+      store is migrated to its current version too. Those proven longest ago come first.
+
+      Damage is named with its file. Hashes of pages, recovery kits and manifests that have a copy are made anew where they \
+      are damaged. A backup that another process removes meanwhile is left out.
+
+      Of an encrypted backup the digests of its files are compared; with --identity it is restored and checked as any other.
 
       Exits with 2 where a backup fails, or nothing certain can be said.
 
@@ -26,6 +31,7 @@ struct BackupVerifyCommand: ParsableCommand {
   var of: PathArgument?
 
   @OptionGroup var home: HomeOptions
+  @OptionGroup var identity: BackupIdentityOptions
 
   @Flag(help: "Only read the files and compare their digests; restore nothing.")
   var quick = false
@@ -53,14 +59,18 @@ struct BackupVerifyCommand: ParsableCommand {
     var depth: String
     var date: String
     var problems: [BackupProof.Problem]
+    var warnings: [BackupProof.Problem]
   }
 
   fileprivate struct Report: Encodable {
     var backups: [Result] = []
+    /// What is wrong in folders of backups, apart from the backups.
+    var warnings: [BackupProof.Problem] = []
     var proven = 0
     var failed = 0
     var inconclusive = 0
     var notReached = 0
+    var removedMeanwhile = 0
   }
 
   func run() throws {
@@ -75,14 +85,25 @@ struct BackupVerifyCommand: ParsableCommand {
       options.deadline = budget.map { ContinuousClock.now + $0.duration }
       let home = try (of.map { self.home.of(store: $0.path) } ?? self.home.current()).existing(to: "verify the backups")
       home.tell(json: output.json)
-      let backups = Backups(home: home.path)
+      let backups = Backups(home: home.path, identities: try identity.identities())
+      let source = ChosenBackups(home: home, of: of?.path, identities: backups.identities)
       var report = Report()
-      for (place, backup) in try chosen(backups, in: home) {
+      for place in try source.places() where try place.hasUnreadableNote() { report.warn(of: place) }
+      for (place, catalog, backup) in try chosen(backups, source) {
         if let deadline = options.deadline, ContinuousClock.now > deadline {
           report.notReached += 1
           continue
         }
-        let proof = try backups.prove(backup.id, in: place, options)
+        let proof: BackupProof
+        do throws(BackupError) {
+          proof = try backups.prove(backup.id, in: catalog, options)
+        } catch {
+          line.clear()
+          // A backup that was asked for by its name has to be there.
+          guard error.kind == .notFound, id == nil else { throw error }
+          report.removedMeanwhile += 1
+          continue
+        }
         line.clear()
         report.add(proof, place)
         if !output.json { Terminal.standardOutput.write(Self.text(proof, place)) }
@@ -97,35 +118,50 @@ struct BackupVerifyCommand: ParsableCommand {
   }
 
   /// The backups to prove, those proven longest ago first.
-  private func chosen(_ backups: Backups, in home: ChosenHome) throws -> [(FolderPlace, StoredBackup)] {
-    let places = try of.map { [backups.place(of: $0.path)] } ?? backups.places()
-    var all: [(FolderPlace, StoredBackup)] = []
-    for place in places { all += try BackupCatalog(of: place).backups.map { (place, $0) } }
+  private func chosen(
+    _ backups: Backups, _ source: ChosenBackups
+  ) throws -> [(FolderPlace, BackupCatalog, StoredBackup)] {
+    var all: [(place: FolderPlace, catalog: BackupCatalog, backup: StoredBackup)] = []
+    for place in try source.places() {
+      let catalog = try BackupCatalog(of: place)
+      all += catalog.backups.map { (place, catalog, $0) }
+    }
     if let id = id.flatMap({ BackupIdentifier($0) }) {
-      all = all.filter { $0.1.id == id }
+      all = all.filter { $0.backup.id == id }
       // Tells what is not there, or is there twice.
-      if all.isEmpty || all.count > 1 { _ = try home.finding(backup: id) { try backups.find(id) } }
+      if all.isEmpty || all.count > 1 {
+        let found = try source.home.finding(backup: id) { try backups.find(id) }
+        if all.isEmpty { throw BackupError.ofOtherStore(found.backup) }
+      }
     }
-    let order = BackupProver.order(all.map(\.1))
-    var rest = all
-    return order.compactMap { backup in
-      rest.firstIndex { $0.1 == backup }.map { rest.remove(at: $0) }
-    }
+    let order = BackupProver.order(all.map(\.backup))
+    var places = Dictionary(grouping: all.indices) { all[$0].backup }
+    return order.compactMap { backup in places[backup]?.popLast().map { all[$0] } }
   }
 
   private static func text(_ proof: BackupProof, _ place: FolderPlace) -> String {
-    var text = "\(proof.id)  \(printable(place.path.lastComponent?.string ?? ""))  \(proof.result.rawValue)\n"
+    // What was not restored is not said to have been.
+    let extent = proof.depth == .files && proof.result == .proven ? " (digests of its files only)" : ""
+    var text = "\(proof.id)  \(printable(place.path.lastComponent?.string ?? ""))  \(proof.result.rawValue)\(extent)\n"
     for problem in proof.problems { text += "  \(printable(problem.words))\n" }
+    for warning in proof.warnings ?? [] { text += "  warning: \(printable(warning.words))\n" }
     return text
   }
 }
 
 extension BackupVerifyCommand.Report {
+  fileprivate mutating func warn(of place: FolderPlace) {
+    let folder = printable(place.path.lastComponent?.string ?? "")
+    let words = "store.json of \(folder) is not what was written, and counts as none; the next backup writes it anew"
+    guard !warnings.contains(where: { $0.words == words }) else { return }
+    warnings.append(.init(code: "note-unreadable", words: words, file: "store.json"))
+  }
+
   fileprivate mutating func add(_ proof: BackupProof, _ place: FolderPlace) {
     backups.append(
       .init(
         id: proof.id.description, store: place.path.lastComponent?.string ?? "", result: proof.result.rawValue,
-        depth: proof.depth.rawValue, date: proof.date, problems: proof.problems))
+        depth: proof.depth.rawValue, date: proof.date, problems: proof.problems, warnings: proof.warnings ?? []))
     switch proof.result {
     case .proven: proven += 1
     case .failed: failed += 1
@@ -134,8 +170,12 @@ extension BackupVerifyCommand.Report {
   }
 
   fileprivate func text(_ home: ChosenHome) -> String {
-    if backups.isEmpty, notReached == 0 { return "No backup lies in the home: \(home.words). \(ChosenHome.another)\n" }
-    var text = "\(proven) proven, \(failed) failed, \(inconclusive) inconclusive"
+    if backups.isEmpty, notReached == 0, removedMeanwhile == 0 {
+      return "No backup lies in the home: \(home.words). \(ChosenHome.another)\n"
+    }
+    var text = warnings.map { "warning: \($0.words)\n" }.joined()
+    text += "\(proven) proven, \(failed) failed, \(inconclusive) inconclusive"
+    if removedMeanwhile > 0 { text += ", \(removedMeanwhile) removed meanwhile by another process" }
     if notReached > 0 { text += ", \(notReached) not reached in time" }
     return text + "\n"
   }

@@ -17,8 +17,13 @@ struct RestoreJSON: Encodable {
   var lostValues: [String]
   var quarantined: QuarantinedStoreJSON?
   var backupBefore: String?
+  var passedOver: [PassedOverJSON]
 
-  init(_ report: RestoreReport, quarantined: QuarantinedStore?, before: StoredBackup?, in home: ChosenHome) {
+  init(
+    _ report: RestoreReport, quarantined: QuarantinedStore?, before: StoredBackup?, _ choice: BackupChoice,
+    in home: ChosenHome
+  ) {
+    passedOver = choice.passedOver.map { PassedOverJSON($0) }
     backupBefore = before?.id.description
     backup = report.id.description
     chain = report.chain.map(\.description)
@@ -45,6 +50,24 @@ struct RestoreJSON: Encodable {
     if !report.isContentRight { lines += "  What is left was salvaged; look at it with: lazaret inspect\n" }
     for name in report.lostValues { lines += "  The large value \(printable(name)) is lost\n" }
     return lines
+  }
+}
+
+/// A newer backup that was not restored, as `backup restore --json` prints it.
+struct PassedOverJSON: Encodable {
+  var id: String
+  var code: String
+  var words: String
+
+  init(_ passed: BackupChoice.PassedOver) {
+    id = passed.id.description
+    code = passed.reason.rawValue
+    words = passed.words
+  }
+
+  /// The newer backups that were passed over, a line for each.
+  static func text(_ choice: BackupChoice) -> String {
+    choice.passedOver.map { "  Passed over \($0.id): it \(printable($0.words)).\n" }.joined()
   }
 }
 

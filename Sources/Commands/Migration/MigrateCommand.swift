@@ -42,7 +42,8 @@ struct MigrateCommand: ParsableCommand {
     try report(json: presentation.json) {
       try refuseNoStore(at: migration.store.path, to: "migrate the store")
       let bundle = try migration.bundle(json: presentation.json)
-      let migrator = Migrator(bundle, logger: log.logger(json: presentation.json))
+      var migrator = Migrator(bundle, logger: log.logger(json: presentation.json))
+      migrator.keepOriginals()
       var options = try migration.options(for: bundle)
       options.output = output?.path
       let home = home.of(store: migration.store.path)

@@ -37,9 +37,15 @@ struct OtherHome: Encodable {
     }
     guard let store else { return holds }
     let backups = Backups(home: here)
-    let name = backups.place(of: store).path.lastComponent?.string ?? ""
-    if let catalog = try? backups.catalog(of: store), !catalog.backups.isEmpty { holds.append("Backups/\(name)") }
-    if let kits = try? KitFolder(for: store, home: here).kits(), !kits.isEmpty { holds.append("Recovery/\(name)") }
+    if let place = try? backups.place(of: store), let catalog = try? BackupCatalog(of: place),
+      !catalog.backups.isEmpty
+    {
+      holds.append("Backups/\(place.path.lastComponent?.string ?? "")")
+    }
+    let kits = KitFolder(for: store, home: here)
+    if let found = try? kits.kits(), !found.isEmpty {
+      holds.append("Recovery/\(kits.path.lastComponent?.string ?? "")")
+    }
     return holds
   }
 

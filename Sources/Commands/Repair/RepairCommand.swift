@@ -61,8 +61,9 @@ struct RepairCommand: ParsableCommand {
   func run() throws {
     try report(json: presentation.json) {
       try refuseNoStore(at: store.path, to: "repair the store")
-      let migrator = Migrator(
+      var migrator = Migrator(
         try versionOrder.load(model.path, json: presentation.json), logger: log.logger(json: presentation.json))
+      migrator.keepOriginals()
       var options = Migrator.Options()
       options.repair = data ? .data : .structure
       let home = home.of(store: store.path)

@@ -25,7 +25,7 @@ struct BackupActions: Sendable {
 
   @Sendable func createForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
     let files = try live(store)
-    let place = parts.backups.place(of: files.main)
+    let place = try parts.backups.place(of: files.main)
     var form = ActionForm(
       "Back up", of: store, "backup",
       does: [
@@ -153,6 +153,8 @@ struct BackupActions: Sendable {
   ///
   /// What a migration kept does not say where it was; the one store of the home that has its name is it.
   private func destination(_ backup: StoredBackup, _ place: FolderPlace) throws -> FilePath {
+    // Where the store of the place is now, which a home that was moved has taken along.
+    if let path = place.owner?.present, Self.isNamed(place, path) { return path }
     if backup.manifest?.kind == .original {
       let places = try parts.catalogue.live().compactMap(\.files?.main).filter {
         $0.stem == place.path.lastComponent?.string
@@ -160,9 +162,18 @@ struct BackupActions: Sendable {
       if places.count == 1 { return places[0] }
     }
     guard let path = backup.manifest?.store.path.path, path.isAbsolute, path.lexicallyNormalized() == path,
-      path.stem == place.path.lastComponent?.string
+      Self.isNamed(place, path)
     else { throw Refusal(.conflict, "the backup does not say which store of this home it is of") }
     return path
+  }
+
+  /// Whether a folder of backups has the name of a store, with or without a number behind it.
+  private static func isNamed(_ place: FolderPlace, _ path: FilePath) -> Bool {
+    guard let name = place.path.lastComponent?.string else { return false }
+    let own = BackupPlaces.folderName(path.stem ?? "Store").string
+    guard name.hasPrefix(own) else { return name == path.stem }
+    let rest = name.dropFirst(own.count)
+    return rest.isEmpty || rest.first == "-" && rest.dropFirst().allSatisfy { $0.isASCII && $0.isNumber }
   }
 
   @Sendable func restoreForm(_ store: ListedStore, isShown: Bool) throws -> ActionForm {

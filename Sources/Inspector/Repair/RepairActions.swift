@@ -17,13 +17,14 @@ struct RepairActions: Sendable {
 
   @Sendable func repairForm(_ store: ListedStore, isShown: Bool) throws -> ActionForm {
     let subject = try RepairSubject(store, parts)
+    let originals = try originals(of: subject.files)
     var form = ActionForm(
       "Repair", of: store, "repair",
       does: [
         "Adds what the store lacks of its own version of the model, on a copy. It stays at its version.",
         "Changes no value that is there, apart from entity numbers that are not the model's, and removes nothing.",
         "Checks the copy before it takes the store's place: every page, and every row and value against the original.",
-        "Keeps the original, whole, in \(printable(originals(of: subject.files).string)). Restoring it undoes the repair.",
+        "Keeps the original, whole, in \(printable(originals.string)). Restoring it undoes the repair.",
         "Close the app before: a store that is in use stays where it is.",
       ], button: "Repair")
     form.obstacle = try subject.obstacle ?? subject.declarations(in: parts.surroundings.fileSystem)
@@ -45,7 +46,9 @@ struct RepairActions: Sendable {
   }
 
   /// The folder that the original of before a repair is kept in.
-  private func originals(of files: StoreFileSet) -> FilePath { parts.backups.place(of: files.main).path }
+  private func originals(of files: StoreFileSet) throws -> FilePath {
+    try parts.backups.place(of: files.main).path
+  }
 
   func repair(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
     let subject = try RepairSubject(store, parts)

@@ -47,7 +47,9 @@ struct RepairSubject {
   /// - Throws: ``Refusal`` 409 where its own model is not at hand.
   func migrator(_ parts: InspectorParts) throws -> Migrator {
     guard let bundle else { throw Self.modelMissing.refusal }
-    return Migrator(bundle, surroundings: parts.surroundings, logger: parts.logger)
+    var migrator = Migrator(bundle, surroundings: parts.surroundings, logger: parts.logger)
+    migrator.keepOriginals(by: parts.surroundings)
+    return migrator
   }
 
   /// Why it is neither repaired nor checked now; nil where it can be.

@@ -102,7 +102,7 @@ struct BackupPage: InspectorPage {
       "Facts",
       .facts([
         ("Taken", Words.time(backup.id.date, now: frame.now)), ("Why", HTML(escaping: backup.reasonWords)),
-        ("Of", manifest.map { "<code>\(printable($0.store.path.text))</code>" }),
+        ("Of", whose.map { "<code>\(printable($0))</code>" }),
         ("Holds", kind.map { HTML(escaping: $0) }),
         ("Size", manifest.map { "\(Words.size(backup.bytes)), of \(Words.size($0.contentBytes))" }),
         ("Model", manifest?.model.flatMap { $0.version ?? $0.identifiers.first }.map { HTML(escaping: printable($0)) }),
@@ -115,6 +115,9 @@ struct BackupPage: InspectorPage {
         ("It is in", "<code>\(printable(place.path.string))</code>"),
       ]))
   }
+
+  /// The path of the store: from the home on where it is known.
+  private var whose: String? { place.owner?.path?.text ?? backup.manifest?.store.path.text }
 
   private func proof(_ frame: PageFrame) -> HTML {
     guard let proof = backup.proof else {

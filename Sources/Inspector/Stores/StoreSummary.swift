@@ -142,6 +142,7 @@ extension StoredBackup {
     if proof?.result == .failed { return ("failed its proof", .bad) }
     if isApart { return (manifest?.kind == .evidence ? "evidence" : "of a store that was not sound", .warn) }
     switch proof?.result {
+    case .proven where isUnverified: return ("not verified yet", .plain)
     case .proven: return ("proven", .good)
     case .inconclusive: return ("proof inconclusive", .warn)
     default: return ("not proven yet", .plain)

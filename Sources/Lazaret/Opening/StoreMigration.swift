@@ -78,7 +78,7 @@ struct StoreMigration {
       else { return [] }
       return [
         OpeningEvent(
-          .backup, at: surroundings.now(), path: backups.place(of: place.main).path,
+          .backup, at: surroundings.now(), path: try backups.place(of: place.main).path,
           words: "A backup of the store was taken before it was \(change), and proven.", id: backup.id.description)
       ]
     } catch let error as BackupError {

@@ -159,17 +159,32 @@ extension Migrator {
   ///
   /// The superuser makes it for the owner of the store's folder.
   private func makeBackups(_ original: StoreFileSet, in home: FilePath) throws(FileError) -> FilePath {
-    let backups = home.appending("Backups").appending(original.main.stem ?? "Store")
+    let root = home.appending("Backups")
     var missing: [FilePath] = []
-    for folder in [home, backups.folder, backups] where try fileSystem.status(of: folder) == nil {
-      missing.append(folder)
+    for folder in [home, root] where try fileSystem.status(of: folder) == nil { missing.append(folder) }
+    let backups = try backupsFolder(of: original, in: home)
+    if try fileSystem.status(of: backups) == nil {
+      missing.append(backups)
+      try fileSystem.makeDirectory(backups)
     }
-    try fileSystem.makeDirectory(backups)
     if FileSystem.effectiveUser == 0, var model = try fileSystem.status(of: original.folder) {
       model.permissions = .ownerReadWriteExecute
       for folder in missing { try fileSystem.adoptAccess(of: model, to: folder) }
     }
     return try fileSystem.realPath(backups)
+  }
+
+  /// The folder that is asked for, or else the first one with the store's name that is not noted to be of another store.
+  private func backupsFolder(of original: StoreFileSet, in home: FilePath) throws(FileError) -> FilePath {
+    if let backupsFolder { return try backupsFolder(original, home) }
+    let (stem, root) = (original.main.stem ?? "Store", home.appending("Backups"))
+    let path = try original.main.relative(to: fileSystem.resolved(home))
+    var number = 1
+    while true {
+      let folder = root.appending(number == 1 ? stem : "\(stem)-\(number)")
+      guard let note = try StorePlaceNote.read(in: folder, fileSystem), note.path.path != path else { return folder }
+      number &+= 1
+    }
   }
 
   /// A name for the backup that nothing has yet.

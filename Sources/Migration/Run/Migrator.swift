@@ -25,6 +25,11 @@ public struct Migrator: Sendable {
     try store.close()
   }
 
+  /// The folder that the original of a store goes to, made where it is not there; nil chooses one by the name of the store.
+  ///
+  /// Asked when the migrated store is whole and is about to take the original's place.
+  package var backupsFolder: (@Sendable (_ store: StoreFileSet, _ home: FilePath) throws(FileError) -> FilePath)?
+
   /// Asked once other migrations of the same store are kept out, because one of them may have done it meanwhile.
   package var isStillNeeded: @Sendable () throws -> Bool = { true }
   var fileSystem: FileSystem { surroundings.fileSystem }

@@ -288,7 +288,7 @@ package final class StoreSides: Sendable {
       _ = try extraction.writeEvidence(to: files)
       isSound = false
     } else {
-      isSound = try extraction.writeDatabase(to: files.main).isWhole && manifest.check.isSound
+      isSound = try extraction.writeDatabase(to: files.main).isContentRight && manifest.check.isSound
     }
     if let data = manifest.externalData, data.totalBytes <= Self.externalLimit {
       _ = try extraction.writeExternalData(into: files.path(of: .externalData))

@@ -91,6 +91,16 @@ struct BTreeWalk {
     return nil
   }
 
+  /// The next cells in key order that lie on one page: all of a leaf, or one of an inner page of an index.
+  mutating func nextRun() throws(FormatError) -> (page: BTreePage, cells: Range<Int>)? {
+    while let place = try nextCell() {
+      guard place.page.kind.isLeaf else { return (place.page, place.index..<(place.index + 1)) }
+      stack.removeLast()
+      return (place.page, place.index..<place.page.cellCount)
+    }
+    return nil
+  }
+
   private mutating func descend(toChild index: Int, of page: BTreePage) throws(FormatError) {
     if let child = page.child(at: index) {
       try descend(to: child, from: page)

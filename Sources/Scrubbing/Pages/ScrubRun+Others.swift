@@ -20,11 +20,12 @@ extension ScrubRun {
     if isZero(span) {
       if isReplacing { tally.pages.structural += 1 }
     } else if number != 1, isPointerMap(number) {
-      mask.mark(0..<(5 * survey.pageLayout.pointerMapEntries), PageMask.kept)
+      keepNumbers(span, from: 0, count: survey.pageLayout.pointerMapEntries, isPointerMap: true)
       if isReplacing { tally.pages.structural += 1 }
     } else if number != 1, survey.isTrunk(number) {
       let count = FreelistTrunk(bytes, usableSize: usableSize)?.leaves.count ?? 0
-      mask.mark(0..<(8 + 4 * count), PageMask.kept)
+      mask.mark(0..<8, PageMask.kept)
+      keepNumbers(span, from: 8, count: count, isPointerMap: false)
       remainsAnywhere(bytes, &page, of: number, from: 8 + 4 * count)
       if isReplacing { tally.pages.structural += 1 }
     } else {
@@ -40,6 +41,20 @@ extension ScrubRun {
     }
     try finish(image, &page, present: present, isSure: false)
     output = page
+  }
+
+  /// Marks the entries of a pointer map, or of a list of free pages, that are numbers of pages: what damage put there may be anything.
+  private func keepNumbers(_ bytes: Span<UInt8>, from start: Int, count: Int, isPointerMap: Bool) {
+    let length = isPointerMap ? 5 : 4
+    // The file may have been cut off, or grow in the log.
+    let highest = max(1 << 16, 16 * UInt64(images.pageCount))
+    for index in 0..<count {
+      let offset = start + length * index
+      guard let page = bytes.uint32(at: offset + length - 4), UInt64(page) <= highest,
+        !isPointerMap || bytes[offset] <= 5
+      else { continue }
+      mask.mark(offset..<(offset + length), PageMask.kept)
+    }
   }
 
   private func isPointerMap(_ number: UInt32) -> Bool {

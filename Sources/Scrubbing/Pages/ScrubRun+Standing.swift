@@ -169,7 +169,7 @@ extension ScrubRun {
   /// What happens to the largest row number of a table in the record of `sqlite_sequence` that `content` is: what happens to
   /// that table's.
   func sequenceRule(_ content: [UInt8]) -> FieldRule? {
-    guard fields.codes.count == 2, let name = text(0, limit: Self.longestName, of: content),
+    guard fields.codes.count == 2, fields.codes[1] <= 9, let name = text(0, limit: Self.longestName, of: content),
       let tree = survey.trees.firstIndex(where: { !$0.isIndex && $0.name == name })
     else { return nil }
     return rules.rowids[tree]

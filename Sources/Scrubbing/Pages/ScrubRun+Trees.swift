@@ -236,7 +236,8 @@ extension ScrubRun {
     (payload, payloadMask) = ([], PageMask(count: 0))
     defer { (payload, payloadMask) = (content, mask) }
     let (pseudonyms, fields, isReplacing) = (pseudonyms, fields, isReplacing)
-    let sequence = tree != nil && tree == rules.sequence ? sequenceRule(content) : nil
+    let isSequence = tree != nil && tree == rules.sequence
+    let sequence = isSequence ? sequenceRule(content) : nil
     mask.clear(count: content.count)
     mask.mark(0..<min(fields.headerEnd, content.count), PageMask.kept)
     for field in fields.codes.indices {
@@ -244,6 +245,9 @@ extension ScrubRun {
       let rule: FieldRule
       if let sequence, field == 1 {
         rule = sequence
+      } else if isSequence, sequence == nil {
+        // What names no table is of a page that took the place of the table's.
+        rule = FieldRule()
       } else if let tree, field < rules.rules[tree].count {
         rule = rules.rules[tree][field].rule(for: standing)
       } else {

@@ -72,7 +72,8 @@ enum MetadataScrub {
       case .integer, .real, .date:
         // Of other widths, which are rare: sign and magnitude stay.
         var stream = KeyStream(pseudonyms.function, seed: pseudonyms.function(bytes.span, place.range, tweak: 6))
-        pseudonyms.replaceNoise(&bytes, (place.range.lowerBound + 2)..<place.range.upperBound, &stream)
+        let rest = (place.range.lowerBound + min(2, place.range.count))..<place.range.upperBound
+        pseudonyms.replaceNoise(&bytes, rest, &stream)
       }
     }
     return places.map(\.range)
@@ -82,7 +83,7 @@ enum MetadataScrub {
   private static func places(_ bytes: Span<UInt8>, _ range: Range<Int>) -> [Place] {
     if let list = BinaryList(bytes, range) {
       var places: [Place] = []
-      if list.collect(bytes, &places) { return places }
+      return list.collect(bytes, &places) ? places : [Place(kind: .data, range: range)]
     }
     var content: [UInt8] = []
     for index in range { content.append(bytes[index]) }
@@ -233,6 +234,8 @@ enum MetadataScrub {
           }
         }
       }
+      // Where an object is in no entry, it is not known whose the others are either.
+      guard visited.union([top]).count == count else { return false }
       places += gaps(bytes).map { Place(kind: .data, range: $0) }
       return true
     }

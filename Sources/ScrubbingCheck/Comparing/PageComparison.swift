@@ -106,6 +106,8 @@ struct PageComparison: Sendable {
     // Where no schema is left, the model's own cache is a blob by itself.
     if tree == nil, isWithoutSchema, record.count == 1 { return true }
     guard record.count == 5 || tree?.isSchema == true else { return false }
+    // The schema's root has rows of the schema, also where they are damaged.
+    if tree?.isSchema == true, page.isFirst, record.count == 5 { return true }
     func text(_ place: Int, _ limit: Int) -> String? {
       guard let field = record.fields.lazy.map({ page.fields[$0] }).first(where: { $0.place == place }),
         field.type >= 13, field.type & 1 == 1
@@ -317,6 +319,8 @@ struct PageComparison: Sendable {
     let text = String(decoding: characters, as: UTF8.self)
     // Rows of the schema stay where their statement makes what they name.
     if isSchema && text.uppercased().contains("CREATE") || text.contains("CREATE ") { return false }
+    // A database within a file has its mark wherever it begins.
+    if text.hasPrefix("SQLite format 3") { return false }
     if most >= bound, Information.ofText(text, onceEach: true, isName: isName).bits < bound, !isNoise { return false }
     return !isHeader(range, bytes)
   }

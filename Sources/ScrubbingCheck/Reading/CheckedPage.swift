@@ -61,6 +61,9 @@ struct CheckedPage: Sendable {
   /// The kind of page, by its first byte: 2, 5, 10 or 13; 0 for any other.
   private(set) var kind: UInt8 = 0
 
+  /// Whether it is page 1, with the database's header before its own.
+  private(set) var isFirst = false
+
   /// The most fields of a record that are read.
   private static let fieldLimit = 4096
 
@@ -73,6 +76,7 @@ struct CheckedPage: Sendable {
   ///   - start: where its header begins.
   ///   - isMarking: whether ``marks`` are made, which take as long as all the rest.
   mutating func read(_ bytes: Span<UInt8>, start: Int, _ format: PageFormat, isMarking: Bool = true) {
+    isFirst = start > 0
     fields.removeAll(keepingCapacity: true)
     records.removeAll(keepingCapacity: true)
     children.removeAll(keepingCapacity: true)

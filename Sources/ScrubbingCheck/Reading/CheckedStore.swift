@@ -41,6 +41,9 @@ struct CheckedStore: Sendable {
   /// The sizes of pages; nil where no page of a database was found.
   let format: PageFormat?
 
+  /// Where page 1 begins in the main file.
+  let base: Int64
+
   /// The trees.
   private(set) var trees: [CheckedTree] = [.schema]
 
@@ -65,8 +68,10 @@ struct CheckedStore: Sendable {
 
   /// Opens the files of a store, which are only read.
   init(
-    _ files: StoreFileSet, keeping: Set<String>, dropping: Set<String>, names: [String], in fileSystem: FileSystem
+    _ files: StoreFileSet, keeping: Set<String>, dropping: Set<String>, names: [String], pages: ResultCheck.PageHint?,
+    in fileSystem: FileSystem
   ) throws(FileError) {
+    base = max(0, pages?.base ?? 0)
     self.keeping = keeping
     self.dropping = dropping
     let main = try fileSystem.open(files.main)
@@ -76,11 +81,11 @@ struct CheckedStore: Sendable {
       others.append((part, try fileSystem.open(files.path(of: part))))
     }
     let log = others.first { $0.0 == .wal }?.1
-    var format = try PageFinding.format(of: main, log: log)
+    var format = try PageFinding.format(of: main, log: log, pages)
     var parts = [Part(part: .main, source: main, images: [])]
     var count = 0
     if let format {
-      parts[0].images = PageFinding.images(ofMain: main, format)
+      parts[0].images = PageFinding.images(ofMain: main, format, from: base)
       count = parts[0].images.count
       for (part, source) in others {
         let images =
@@ -89,7 +94,7 @@ struct CheckedStore: Sendable {
         parts.append(Part(part: part, source: source, images: images))
       }
     }
-    if let found = format, try !PageFinding.hasHeader(main) {
+    if let found = format, try !PageFinding.hasHeader(main, at: base) {
       format = PageFormat(pageSize: found.pageSize, encoding: try PageFinding.encoding(of: parts, found))
     } else if format == nil {
       parts += others.map { Part(part: $0.0, source: $0.1, images: []) }
@@ -165,7 +170,7 @@ struct CheckedStore: Sendable {
     }
     guard page <= parts[0].images.count else { return false }
     return try parts[0].source.read(
-      at: Int64(page - 1) * Int64(format.pageSize), length: format.pageSize, into: &buffer) == format.pageSize
+      at: base + Int64(page - 1) * Int64(format.pageSize), length: format.pageSize, into: &buffer) == format.pageSize
   }
 
   /// Where the header of a page's image begins.

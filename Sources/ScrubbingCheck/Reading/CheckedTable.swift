@@ -7,6 +7,9 @@ struct CheckedTable {
 
     /// Whether its integers lead to rows, or are numbers of rows.
     var isKey: Bool
+
+    /// The tables that it may refer to, whose values it has then.
+    var targets: [String] = []
   }
 
   /// The table's name.
@@ -46,7 +49,11 @@ struct CheckedTable {
     let shadows = ["_DATA", "_SEGDIR", "_SEGMENTS", "_STAT", "_NODE", "_CONFIG"]
     hasOwnRowids = isCoreData || isKept || shadows.contains { upper.hasSuffix($0) }
     let hasForeignKeys = words.contains { $0.uppercased() == "FOREIGN" }
-    for item in SchemaWords.items(of: sql) {
+    let items = SchemaWords.items(of: sql)
+    // Which columns a FOREIGN KEY is of is not read: any may be.
+    let targets = items.filter { $0.first?.uppercased() == "FOREIGN" || $0.first?.uppercased() == "CONSTRAINT" }
+      .flatMap(Self.targets)
+    for item in items {
       guard let first = item.first, !Self.constraints.contains(first.uppercased()) else { continue }
       let rest = item.dropFirst().map { $0.uppercased() }
       let isAlias = rest.starts(with: ["INTEGER", "PRIMARY", "KEY"]) && !rest.contains("DESC")
@@ -57,9 +64,31 @@ struct CheckedTable {
         Column(
           name: first,
           isKey: isCoreData || hasForeignKeys || isAlias || isName || rest.contains("REFERENCES")
-            || rest.contains("PRIMARY")))
+            || rest.contains("PRIMARY"),
+          targets: targets + Self.targets(item)))
     }
     if isWithoutRowid { columns = [] }
+  }
+
+  /// The tables behind the word REFERENCES.
+  private static func targets(_ item: [String]) -> [String] {
+    zip(item, item.dropFirst()).filter { $0.0.uppercased() == "REFERENCES" }.map(\.1)
+  }
+
+  /// Whether a column refers to a table of which a column stays by the caller's wish.
+  func refers(_ column: String, toAnyOf keeping: Set<String>) -> Bool {
+    guard !keeping.isEmpty, let column = columns.first(where: { $0.name.lowercased() == column.lowercased() }) else {
+      return false
+    }
+    return column.targets.contains { target in
+      keeping.contains { $0.lowercased().hasPrefix("\(target.lowercased()).") }
+    }
+  }
+
+  /// Whether the key of its rows stays by the caller's wish, or refers to what does.
+  func keepsKey(_ keeping: Set<String>) -> Bool {
+    keeping.contains("\(name).rowid")
+      || columns.contains { $0.isKey && (keeping.contains("\(name).\($0.name)") || refers($0.name, toAnyOf: keeping)) }
   }
 
   private static let constraints: Set<String> = ["CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"]

@@ -49,10 +49,11 @@ struct CheckedTree {
     name = table.name
     other.isKept = table.isKept && table.name.lowercased() != "sqlite_sequence"
     other.isKey = table.columns.isEmpty || table.isWithoutRowid || table.isKept
-    keepsRowids = table.hasOwnRowids || keeping.contains { $0.hasPrefix("\(table.name).") }
+    keepsRowids = table.hasOwnRowids || table.keepsKey(keeping)
     rules = table.columns.map { column in
       Rule(
-        isKept: other.isKept || Self.names(column.name, in: table, keeping),
+        isKept: other.isKept || Self.names(column.name, in: table, keeping)
+          || table.refers(column.name, toAnyOf: keeping),
         isDropped: Self.names(column.name, in: table, dropping),
         isMetadata: table.isMetadata && column.name.uppercased() == "Z_PLIST", isKey: column.isKey)
     }
@@ -73,13 +74,15 @@ struct CheckedTree {
     other.isKey = true
     rules = columns.map { column in
       Rule(
-        isKept: table.isKept || Self.names(column, in: table, keeping),
+        isKept: table.isKept || Self.names(column, in: table, keeping) || table.refers(column, toAnyOf: keeping),
         isDropped: Self.names(column, in: table, dropping),
         isKey: true)
     }
+    // Each entry ends with the key of the row.
+    if table.keepsKey(keeping) { other.isKept = true }
     // What an index of expressions holds is not known; a column that stays may be in it.
     let isUnknown = columns.isEmpty && !keeping.isEmpty
-    other.isKept = table.isKept || isUnknown && keeping.contains { $0.hasPrefix("\(table.name).") }
+    other.isKept = other.isKept || table.isKept || isUnknown && keeping.contains { $0.hasPrefix("\(table.name).") }
   }
 
   /// Whether attributes, by the names that the caller gave them, have a column among them.

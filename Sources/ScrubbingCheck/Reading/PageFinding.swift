@@ -8,7 +8,14 @@ enum PageFinding {
   private static let sampled = 2048
 
   /// The sizes of the pages: by the header, by that of the log, or by what most places look like.
-  static func format(of main: any ByteSource, log: (any ByteSource)?) throws(FileError) -> PageFormat? {
+  static func format(
+    of main: any ByteSource, log: (any ByteSource)?, _ hint: ResultCheck.PageHint?
+  ) throws(FileError) -> PageFormat? {
+    if let hint, sizes.contains(hint.pageSize), hint.base >= 0 {
+      let header = try main.bytes(at: hint.base, length: 100)
+      if let format = PageFormat(header: header.span), format.pageSize == hint.pageSize { return format }
+      return PageFormat(pageSize: hint.pageSize, encoding: CheckedEncoding(Bytes.four(header.span, 56)))
+    }
     let header = try main.bytes(at: 0, length: 100)
     if header.starts(with: "SQLite format 3\0".utf8), let format = PageFormat(header: header.span) { return format }
     let encoding = PageFormat(header: header.span)?.encoding ?? .utf8
@@ -37,8 +44,8 @@ enum PageFinding {
   }
 
   /// Whether a header says what the encoding is.
-  static func hasHeader(_ main: any ByteSource) throws(FileError) -> Bool {
-    let header = try main.bytes(at: 0, length: 100)
+  static func hasHeader(_ main: any ByteSource, at base: Int64) throws(FileError) -> Bool {
+    let header = try main.bytes(at: base, length: 100)
     return PageFormat(header: header.span) != nil && (1...3).contains(Bytes.four(header.span, 56) ?? 0)
   }
 
@@ -75,9 +82,9 @@ enum PageFinding {
   }
 
   /// The pages of a main file.
-  static func images(ofMain main: any ByteSource, _ format: PageFormat) -> [CheckedStore.Image] {
-    let count = Int(clamping: (main.count + Int64(format.pageSize) - 1) / Int64(format.pageSize))
-    return (0..<count).map { CheckedStore.Image(page: $0 + 1, offset: Int64($0) * Int64(format.pageSize)) }
+  static func images(ofMain main: any ByteSource, _ format: PageFormat, from base: Int64) -> [CheckedStore.Image] {
+    let count = Int(clamping: max(0, main.count - base + Int64(format.pageSize) - 1) / Int64(format.pageSize))
+    return (0..<count).map { CheckedStore.Image(page: $0 + 1, offset: base + Int64($0) * Int64(format.pageSize)) }
   }
 
   /// The frames of a log.

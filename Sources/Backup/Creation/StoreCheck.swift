@@ -1,0 +1,230 @@
+import Dispatch
+import Examination
+import Foundation
+import RecoveryKit
+import SQLiteFormat
+import StoreFiles
+import Synchronization
+
+/// The check of a store that is being backed up, on a thread of its own beside the packing.
+///
+/// It looks at every page, counts the records of each entity, and compares the entries of indexes with the rows of their
+/// tables. The recovery kit is made on the same thread.
+final class StoreCheck: Sendable {
+  /// Which indexes are compared with the rows of their tables.
+  enum Scope: Sendable {
+    /// All of them.
+    case whole
+
+    /// Those of the tables that these pages belong to, as rows or as entries.
+    case changed([PageRun])
+  }
+
+  /// What came of it.
+  struct Outcome: Sendable {
+    /// What looking at every page found; its verdict tells damage in indexes too.
+    var examination: Examination
+
+    /// The indexes that could not be compared.
+    var uncompared: [String] = []
+
+    /// The recovery kit; nil where none was wanted, or none can be made.
+    var kit: [UInt8]?
+  }
+
+  private let content: SnapshotContent
+  private let snapshot: StoreSnapshot
+  private let job: BackupJob
+  private let state = Mutex(State())
+  private let scoped = DispatchSemaphore(value: 0)
+  private let ended = DispatchSemaphore(value: 0)
+
+  private struct State {
+    var isStopped = false
+    var scope: Scope?
+    var isDamaged = false
+    var result: Result<Outcome, BackupError>?
+    /// What getting out of a writer's way failed with.
+    var failure: FileError?
+    var progress: (done: Int64, total: Int64) = (0, 1)
+  }
+
+  /// Begins the check.
+  ///
+  /// - Parameter scope: which indexes are compared; nil where that is told later, by ``compare(_:)``.
+  init(_ content: SnapshotContent, _ snapshot: StoreSnapshot, of job: BackupJob, scope: Scope?) {
+    self.content = content
+    self.snapshot = snapshot
+    self.job = job
+    state.withLock { $0.scope = scope }
+    WorkThread.start { self.run() }
+  }
+
+  // MARK: The caller's thread
+
+  /// Says which indexes are compared, where that was not known from the beginning.
+  func compare(_ scope: Scope) {
+    state.withLock { state in
+      if state.scope == nil { state.scope = scope }
+    }
+    scoped.signal()
+  }
+
+  /// Whether the store has been found damaged.
+  var isDamaged: Bool { state.withLock { $0.isDamaged } }
+
+  /// Ends work that is of no use any more: the store is damaged, or cannot be read.
+  func stopUselessWork() throws(BackupError) {
+    let (isDamaged, result) = state.withLock { ($0.isDamaged, $0.result) }
+    if isDamaged {
+      throw BackupError(.store, operation: "back up the store", path: job.files.main, detail: "it is damaged")
+    }
+    if case .failure(let error) = result { throw error }
+  }
+
+  /// Waits for the end.
+  ///
+  /// - Throws: what reading the store failed with; `cancelled` where the caller's progress function says so.
+  func outcome() throws(BackupError) -> Outcome {
+    while ended.wait(timeout: .now() + .milliseconds(100)) == .timedOut {
+      let progress = state.withLock { $0.progress }
+      try job.advance(.checking, progress.done, progress.total)
+    }
+    ended.signal()
+    guard let result = state.withLock({ $0.result }) else { throw .cancelled("back up the store") }
+    return try result.get()
+  }
+
+  /// Has the check end, and waits for that: what it reads is released afterwards.
+  func stop() {
+    state.withLock { $0.isStopped = true }
+    scoped.signal()
+    ended.wait()
+    ended.signal()
+  }
+
+  // MARK: Its own thread
+
+  private func run() {
+    let result: Result<Outcome, BackupError>
+    do throws(BackupError) {
+      result = .success(try check())
+    } catch {
+      result = .failure(error)
+    }
+    state.withLock { state in
+      state.result = result
+      if case .success(let outcome) = result, outcome.examination.verdict == .damaged { state.isDamaged = true }
+    }
+    ended.signal()
+  }
+
+  private func check() throws(BackupError) -> Outcome {
+    var outcome = Outcome(examination: try examine())
+    guard outcome.examination.verdict != .damaged, let report = outcome.examination.health.integrity else {
+      return outcome
+    }
+    outcome.kit = try kit()
+    let scope = waitForScope()
+    guard let scope else { throw .cancelled("back up the store") }
+    let indexes: IndexReport
+    do throws(FormatError) {
+      indexes = try Database(main: content).compareIndexes(
+        report.schema, ofTables: Self.tables(of: scope, report)
+      ) { self.goesOn() }
+    } catch {
+      throw failure(error)
+    }
+    outcome.uncompared = indexes.uncompared
+    if !indexes.isSound { outcome.examination.condemnIndexes(indexes) }
+    return outcome
+  }
+
+  private func examine() throws(BackupError) -> Examination {
+    do {
+      return try Examiner(fileSystem: job.surroundings.fileSystem).examine(
+        main: content, log: nil, journal: nil, of: job.files, members: snapshot.members,
+        options: .init(depth: .full) { [self] done, total in
+          state.withLock { $0.progress = (Int64(done), Int64(max(1, total))) }
+          return goesOn()
+        })
+    } catch let error as FileError {
+      throw BackupError(error)
+    } catch let error as FormatError {
+      throw failure(error)
+    } catch {
+      throw BackupError(
+        .store, operation: "check the store", path: job.files.main, detail: "an unforeseen failure",
+        hint: "Please report this, with what you did.")
+    }
+  }
+
+  private func kit() throws(BackupError) -> [UInt8]? {
+    do throws(RecoveryKitError) {
+      var kit = try RecoveryKit(reading: content, at: job.id.date)
+      kit.generation = job.request.lineage?.generation
+      let bytes = try kit.bytes()
+      return Int64(bytes.count) <= BackupJob.kitLimit(content) ? bytes : nil
+    } catch {
+      if let fileError = error.fileError { throw BackupError(fileError) }
+      // The backup is as good without.
+      return nil
+    }
+  }
+
+  private func waitForScope() -> Scope? {
+    while true {
+      let (scope, isStopped) = state.withLock { ($0.scope, $0.isStopped) }
+      if isStopped { return nil }
+      if let scope { return scope }
+      scoped.wait()
+    }
+  }
+
+  /// The root pages of the tables whose indexes are compared; nil for all.
+  private static func tables(of scope: Scope, _ report: IntegrityReport) -> Set<UInt32>? {
+    guard case .changed(let runs) = scope else { return nil }
+    var roots: Set<UInt32> = []
+    for run in runs {
+      for page in run.first..<(run.first + run.count) {
+        if let root = report.ownership.root(of: page) { roots.insert(root) }
+      }
+    }
+    // A change of the schema may have made a table or an index of what was there.
+    if roots.contains(1) { return nil }
+    for index in report.schema.indexes where roots.contains(index.rootPage) {
+      if let table = report.schema.table(named: index.tableName) { roots.insert(table.rootPage) }
+    }
+    return roots
+  }
+
+  /// Gets out of the way of a writer that waits, and says whether the check goes on.
+  private func goesOn() -> Bool {
+    do throws(FileError) {
+      try snapshot.giveWay()
+    } catch {
+      state.withLock { $0.failure = error }
+      return false
+    }
+    return !state.withLock { $0.isStopped }
+  }
+
+  private func failure(_ error: FormatError) -> BackupError {
+    if let failure = state.withLock({ $0.failure }) { return BackupError(failure) }
+    if error.kind == .cancelled { return .cancelled("back up the store") }
+    return BackupError(error, store: job.files.main)
+  }
+}
+
+extension Examination {
+  /// Gives the verdict of damage for what the comparison of indexes found.
+  mutating func condemnIndexes(_ report: IndexReport) {
+    let kinds = report.findings.damage
+    let words = kinds.keys.sorted { $0.rawValue < $1.rawValue }.map(\.words).joined(separator: "; ")
+    verdict = .damaged
+    reason = VerdictReason(
+      "indexes-damaged", words: "Its indexes are damaged: \(words).",
+      hint: "Open it with the app's model to have it quarantined and replaced; nothing of it is thrown away.",
+      coreData: 259, sqlite: 11)
+  }
+}

@@ -1,0 +1,119 @@
+/// The order of an index, as far as it can be told without the app's own collations.
+struct EntryOrder {
+  /// How the values of one column are ordered.
+  struct Column {
+    /// How text is compared; nil where it cannot be compared here.
+    var collation: Collation?
+
+    /// Whether the order is descending.
+    var isDescending = false
+  }
+
+  /// The collations that SQLite has by itself.
+  enum Collation {
+    /// Byte by byte.
+    case binary
+    /// Byte by byte, ASCII letters as lower-case ones.
+    case noCase
+    /// Byte by byte, without the spaces at the end.
+    case rightTrimmed
+
+    /// The collation of a name, binary without one; nil for one of the app's own.
+    ///
+    /// Of the encodings of text only UTF-8 is compared as it lies there by the latter two.
+    init?(_ name: String?, encoding: TextEncoding) {
+      guard let name, !isSameName(name, "binary") else {
+        self = .binary
+        return
+      }
+      guard encoding == .utf8 else { return nil }
+      if isSameName(name, "nocase") {
+        self = .noCase
+      } else if isSameName(name, "rtrim") {
+        self = .rightTrimmed
+      } else {
+        return nil
+      }
+    }
+  }
+
+  /// How two entries lie.
+  enum Relation {
+    /// The second comes after the first.
+    case ascending
+    /// It does not, or both are the same.
+    case wrong
+    /// It cannot be told: a collation is unknown, or a value goes on behind the page.
+    case unknown
+  }
+
+  /// The columns, without the rowid at the end.
+  let columns: [Column]
+
+  /// How an entry lies behind another one, both wholly there.
+  func relation(
+    _ bytes: Span<UInt8>, _ first: borrowing RecordFields, to others: Span<UInt8>, _ second: borrowing RecordFields
+  ) -> Relation {
+    for index in 0...columns.count {
+      guard index < first.count, index < second.count else { return .unknown }
+      let (code, other) = (first.codes[index], second.codes[index])
+      let (start, otherStart) = (first.starts[index], second.starts[index])
+      guard
+        let order = Self.compare(
+          code, bytes, start, other, others, otherStart,
+          index < columns.count ? columns[index].collation : .binary)
+      else { return .unknown }
+      if order != 0 {
+        let isAscending = (order < 0) != (index < columns.count && columns[index].isDescending)
+        return isAscending ? .ascending : .wrong
+      }
+    }
+    return .wrong
+  }
+
+  /// Below 0 where the first value comes before the second, 0 where they are the same; nil where that cannot be told.
+  private static func compare(
+    _ code: Int64, _ bytes: Span<UInt8>, _ start: Int, _ other: Int64, _ others: Span<UInt8>, _ otherStart: Int,
+    _ collation: Collation?
+  ) -> Int? {
+    let (rank, otherRank) = (rank(of: code), Self.rank(of: other))
+    if rank != otherRank { return rank < otherRank ? -1 : 1 }
+    switch rank {
+    case 0: return 0
+    case 1: return compareNumbers(number(code, bytes, start), number(other, others, otherStart))
+    default:
+      var (count, otherCount) = (Int((code &- 12) >> 1), Int((other &- 12) >> 1))
+      guard let collation = rank == 2 ? collation : .binary else { return nil }
+      if collation == .rightTrimmed {
+        while count > 0, bytes[start &+ count &- 1] == 0x20 { count -= 1 }
+        while otherCount > 0, others[otherStart &+ otherCount &- 1] == 0x20 { otherCount -= 1 }
+      }
+      for index in 0..<min(count, otherCount) {
+        var (byte, otherByte) = (bytes[start &+ index], others[otherStart &+ index])
+        // NOCASE ends at a zero byte, and takes no account of what follows.
+        if collation == .noCase, byte == 0 || otherByte == 0 { return nil }
+        if byte == otherByte { continue }
+        if collation == .noCase { (byte, otherByte) = (lowercased(byte), lowercased(otherByte)) }
+        if byte != otherByte { return byte < otherByte ? -1 : 1 }
+      }
+      return count == otherCount ? 0 : count < otherCount ? -1 : 1
+    }
+  }
+
+  /// NULL comes first, then numbers, text and blobs.
+  private static func rank(of code: Int64) -> Int { code == 0 ? 0 : code < 12 ? 1 : code & 1 == 1 ? 2 : 3 }
+
+  private static func number(_ code: Int64, _ bytes: Span<UInt8>, _ start: Int) -> Value {
+    SerialType.value(of: code, in: bytes, at: start, encoding: .utf8) ?? .null
+  }
+
+  private static func compareNumbers(_ first: Value, _ second: Value) -> Int? {
+    if case .integer(let number) = first, case .integer(let other) = second {
+      return number == other ? 0 : number < other ? -1 : 1
+    }
+    guard let number = first.real, let other = second.real else { return nil }
+    if number != other { return number < other ? -1 : 1 }
+    // An integer of more than 53 bits may differ from the real that it is closest to.
+    return abs(number) < 9e15 ? 0 : nil
+  }
+}

@@ -1,0 +1,135 @@
+import GRDB
+import SQLiteFormat
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+@Suite("The comparison of indexes with the rows of their tables")
+struct IndexComparisonTests {
+  private static let values: [String] = [
+    "NULL", "0", "1", "5", "5.0", "5.5", "-0.0", "9007199254740993", "-9223372036854775808", "1e300", "''", "'a'",
+    "'A'",
+    "'a '", "'5'", "x''", "x'0061'", "hex(zeroblob(1500))", "zeroblob(3000)",
+  ]
+
+  private func fixture(_ pragma: String, seed: UInt64) throws -> StoreFixture {
+    var random = SeededGenerator(seed: seed)
+    let fixture = try StoreFixture(
+      "PRAGMA page_size = 1024", pragma,
+      """
+      CREATE TABLE a (x INTEGER PRIMARY KEY, r REAL, n NUMERIC, t TEXT, b, u TEXT UNIQUE, v INT,
+        g AS (x + 1) VIRTUAL, s AS (x * 2) STORED, UNIQUE (n, t))
+      """,
+      "CREATE INDEX a_all ON a (r DESC, n, t COLLATE NOCASE, b)", "CREATE INDEX a_x ON a (x DESC)",
+      "CREATE INDEX a_s ON a (s)", "CREATE INDEX a_rtrim ON a (t COLLATE RTRIM, v)",
+      "CREATE INDEX a_g ON a (g)", "CREATE INDEX a_some ON a (r) WHERE n > 1", "CREATE INDEX a_length ON a (length(t))",
+      "CREATE TABLE w (k TEXT, l INT, PRIMARY KEY (l, k)) WITHOUT ROWID", "CREATE INDEX w_k ON w (k)",
+      "CREATE TABLE p (k TEXT PRIMARY KEY DESC, q TEXT COLLATE NOCASE, UNIQUE (q, k))")
+    for row in 0..<400 {
+      let picked = (0..<5).map { _ in Self.values.randomElement(using: &random) ?? "NULL" }
+      try fixture.run(
+        """
+        INSERT OR IGNORE INTO a (x, r, n, t, b, u, v) VALUES (\(row * 3), \(picked[0]), \(picked[1]), \(picked[2]),
+          \(picked[3]), \(row % 7 == 0 ? picked[4] : "'u\(row)'"), \(row % 11));
+        INSERT OR IGNORE INTO w VALUES ('k\(row)', \(row % 13)); INSERT INTO p VALUES ('\(row)', 'Q\(row % 5)');
+        """)
+    }
+    try fixture.run("DELETE FROM a WHERE x % 4 = 0")
+    try fixture.run("ALTER TABLE a ADD COLUMN late TEXT DEFAULT 'so'; CREATE INDEX a_late ON a (late, x)")
+    try fixture.run("ALTER TABLE a ADD COLUMN none REAL; CREATE INDEX a_none ON a (none)")
+    return fixture
+  }
+
+  @Test(
+    "Sound stores are sound, whatever their values are stored as; what cannot be computed is named",
+    arguments: ["PRAGMA encoding = 'UTF-8'", "PRAGMA encoding = 'UTF-16be'", "PRAGMA auto_vacuum = 1"])
+  func sound(pragma: String) throws {
+    let fixture = try fixture(pragma, seed: 1)
+    let lines = try fixture.queue.read { try String.fetchAll($0, sql: "PRAGMA integrity_check") }
+    #expect(lines == ["ok"])
+    let database = try fixture.files().open()
+    let pages = try database.checkIntegrity()
+    #expect(pages.isSound)
+    let report = try database.compareIndexes(pages.schema)
+    #expect(report.findings.items.map(\.description) == [])
+    #expect(Set(report.uncompared) == ["a_g", "a_some", "a_length", "w_k"])
+    let all = try fixture.queue.read {
+      try Int.fetchOne($0, sql: "SELECT count(*) FROM sqlite_master WHERE type = 'index'") ?? 0
+    }
+    #expect(all >= 14)
+    #expect(report.compared == all - report.uncompared.count)
+  }
+
+  @Test("Only the tables that are asked for are compared")
+  func chosen() throws {
+    let fixture = try fixture("PRAGMA encoding = 'UTF-8'", seed: 2)
+    let database = try fixture.files().open()
+    let schema = try database.schema()
+    let root = try #require(schema.table(named: "p")).rootPage
+    let report = try database.compareIndexes(schema, ofTables: [root])
+    #expect(report.compared == 2 && report.uncompared.isEmpty && report.isSound)
+    #expect(throws: (any Error).self) { try database.compareIndexes(schema) { false } }
+  }
+
+  @Test("What SQLite's own check finds after a bit was flipped is found", arguments: [UInt64(1), 2, 3, 4])
+  func flips(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let fixture = try StoreFixture(
+      "PRAGMA page_size = 1024", "CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT, c REAL, d)",
+      "CREATE INDEX i1 ON t (b)", "CREATE INDEX i2 ON t (c, d DESC)",
+      """
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
+      INSERT INTO t SELECT i * 3, 'b' || (i * 7919 % 101), i / 3.0, CASE i % 3 WHEN 0 THEN NULL WHEN 1 THEN i ELSE 'd' END
+      FROM n
+      """)
+    let files = try fixture.files()
+    var found = 0
+    for _ in 0..<60 {
+      var bytes = files.main
+      let place = Int.random(in: 1024..<bytes.count, using: &random)
+      bytes[place] ^= 1 << UInt8.random(in: 0...7, using: &random)
+      let told = Comment(rawValue: "seed \(seed), byte \(place)")
+      let isSound = try Self.isSound(bytes)
+      let database = try StoreFixture.Files(main: bytes).open()
+      let pages = try database.checkIntegrity()
+      let isFound = try !pages.isSound || !database.compareIndexes(pages.schema).isSound
+      #expect(isSound != isFound, told)
+      if isFound { found += 1 }
+    }
+    #expect(found > 20)
+  }
+
+  /// SQLite's own opinion.
+  private static func isSound(_ bytes: [UInt8]) throws -> Bool {
+    let folder = try TemporaryFolder()
+    let path = try folder.write(bytes, to: "Damaged.sqlite")
+    var configuration = Configuration()
+    configuration.readonly = true
+    do {
+      let queue = try DatabaseQueue(path: path.string, configuration: configuration)
+      defer { try? queue.close() }
+      return try queue.read { try String.fetchAll($0, sql: "PRAGMA integrity_check") } == ["ok"]
+    } catch is DatabaseError {
+      return false
+    }
+  }
+
+  @Test("Entries that are exchanged are not in order")
+  func order() throws {
+    let fixture = try StoreFixture(
+      "PRAGMA page_size = 1024", "CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT)", "CREATE INDEX i ON t (b)",
+      "INSERT INTO t VALUES (1, 'one'), (2, 'two'), (3, 'three')")
+    var files = try fixture.files()
+    let root = try #require(try files.open().schema().indexes.first).rootPage
+    let start = (Int(root) - 1) * 1024 + 8
+    let pointers = Array(files.main[start..<(start + 4)])
+    files.main.replaceSubrange(start..<(start + 4), with: pointers[2...] + pointers[..<2])
+    #expect(try !Self.isSound(files.main))
+    let database = try files.open()
+    let pages = try database.checkIntegrity()
+    #expect(pages.isSound)
+    let report = try database.compareIndexes(pages.schema)
+    #expect(report.findings.contains(.indexOrder) && !report.isSound)
+  }
+}
