@@ -54,6 +54,7 @@ struct ModelVerifyTests {
         decoding: try FileSystem().contents(of: desk.folder.appending("out.xml"), limit: 1 << 20), as: UTF8.self)
     }
     #expect(try junit().contains("<failure type=\"loss\""))
+    #expect(try junit().contains("<testcase name=\"V1 → V2\" classname=\"Cars.steps\""))
     #expect(try desk.lazaret("model", "verify", model, "--allow-losses", "--junit", "out.xml").status == 0)
     #expect(try !junit().contains("<failure"))
     let parser = XMLDocumentCheck()
@@ -94,6 +95,24 @@ struct ModelVerifyTests {
     #expect(unknown.status == 1)
     #expect(unknown.errors.contains("[unknown-version]"))
     #expect(try desk.lazaret("model", "verify", model, "--rows", "-1").status == 64)
+    #expect(try desk.lazaret("model", "verify", model, "--jobs", "0").status == 64)
+  }
+
+  @Test func whatIsNewerIsToldOfTheModelAndNotOfAStore() throws {
+    let (desk, model) = try desk(attribute("name"), attribute("name") + attribute("color"))
+    try desk.folder.write(
+      """
+      <?xml version="1.0" encoding="UTF-8"?>
+      <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+      <plist version="1.0"><dict><key>_XCCurrentVersionName</key><string>V1.xcdatamodel</string></dict></plist>
+      """, to: "Cars.xcdatamodeld/.xccurrentversion")
+    let whole = try desk.lazaret("model", "verify", model)
+    #expect(whole.status == 0, "\(whole.output)\(whole.errors)")
+    #expect(whole.output.contains("Not checked, since newer than V1: V2"))
+    let chosen = try desk.lazaret("model", "verify", model, "--from", "V2")
+    #expect(chosen.status == 1)
+    #expect(chosen.errors.contains("version \"V2\" is newer than the current one, \"V1\""), "\(chosen.errors)")
+    #expect(!chosen.errors.contains("the store is"))
   }
 }
 

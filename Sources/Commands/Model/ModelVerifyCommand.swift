@@ -11,8 +11,10 @@ struct ModelVerifyCommand: ParsableCommand {
     usage: "lazaret model verify <model> [--from <version>] [--rows <n>] [--junit <file>] [<options>]",
     discussion: """
       For each earlier version, stores are generated with several kinds of records: none, usual ones, extreme values, \
-      nothing wherever the model allows that, the same values everywhere. Each is migrated along the versions, and \
-      every record is held against what the mappings imply. The same seed makes the same stores.
+      nothing wherever the model allows that, the same values everywhere. Each step that stores take is checked once, \
+      on stores of the version it starts from, and every record is held against what the mapping implies. Where a later \
+      step depends on what an earlier one makes, stores are taken all the way besides. Versions that are newer than the \
+      current one are named and not checked. The same seed makes the same stores.
 
       EXIT CODES
         0   every version migrates, and nothing is lost
@@ -43,7 +45,13 @@ struct ModelVerifyCommand: ParsableCommand {
   @Flag(help: "Neither are stores that fail only because of certain records.")
   var allowConditions = false
 
-  @Option(help: ArgumentHelp("Write the results as JUnit's XML, for build servers.", valueName: "file"))
+  @Option(
+    help: ArgumentHelp(
+      "The number of stores to work on at once; as many as the machine has processors if not given.", valueName: "n"))
+  var jobs: Int?
+
+  @Option(
+    help: ArgumentHelp("Write the results as JUnit's XML, for build servers: a case for each step.", valueName: "file"))
   var junit: PathArgument?
 
   @Option(help: ArgumentHelp("Make the stores in this folder and keep them.", valueName: "dir"))
@@ -54,6 +62,9 @@ struct ModelVerifyCommand: ParsableCommand {
 
   func validate() throws {
     guard (0...10_000_000).contains(rows) else { throw ValidationError("Give --rows from 0 to 10000000.") }
+    if let jobs {
+      guard (1...256).contains(jobs) else { throw ValidationError("Give --jobs from 1 to 256.") }
+    }
   }
 
   func run() throws {
@@ -67,9 +78,13 @@ struct ModelVerifyCommand: ParsableCommand {
       options.records = rows
       options.checksDirectSteps = direct
       options.folder = keep?.path
-      options.progress = { version, profile, number, count in
-        line.show("\(printable(version)), \(profile.rawValue)", Int64(number), of: Int64(count))
-        return true
+      if let jobs { options.threads = jobs }
+      Interruption.listen()
+      options.isCancelled = { Interruption.isRequested }
+      options.progress = { _, _, number, count in
+        // The words stay the same, so that the time that is left can be told.
+        line.show("Migrating generated stores", Int64(number), of: Int64(count))
+        return !Interruption.isRequested
       }
       let found = try MigrationVerifier(bundle, options: options).run()
       line.clear()
@@ -83,7 +98,7 @@ struct ModelVerifyCommand: ParsableCommand {
       case .fine: break
       case .lossy: if !allowLosses { throw ExitStatus.doubtful }
       case .conditional:
-        let isLossy = found.versions.contains { !$0.losses.isEmpty }
+        let isLossy = found.versions.contains { !$0.losses.isEmpty } || found.steps.contains { !$0.losses.isEmpty }
         if !allowConditions || isLossy && !allowLosses { throw ExitStatus.doubtful }
       case .failed: throw ExitStatus.failed
       }
