@@ -54,6 +54,7 @@ let package = Package(
     .library(name: "Lazaret", targets: ["Lazaret"]),
     .library(name: "LazaretTesting", targets: ["LazaretTesting"]),
     .executable(name: "lazaret", targets: ["LazaretTool"]),
+    .plugin(name: "CheckModels", targets: ["CheckModels"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -185,6 +186,13 @@ let package = Package(
         systemPackage, logging,
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
+    .plugin(
+      name: "CheckModels",
+      capability: .command(
+        intent: .custom(
+          verb: "check-models",
+          description: "Checks a package's Core Data models: what a change would lose, and whether versions migrate.")),
+      dependencies: ["LazaretTool"]),
     .executableTarget(
       name: "lazaret-benchmarks",
       dependencies: [

@@ -58,9 +58,11 @@ struct ModelVerifyCommand: ParsableCommand {
   var keep: PathArgument?
 
   @OptionGroup var mappings: MappingOptions
+  @OptionGroup var annotations: AnnotationOptions
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
+    if annotations.annotate != nil, output.json { throw ValidationError("Give --annotate or --json, not both.") }
     guard (0...10_000_000).contains(rows) else { throw ValidationError("Give --rows from 0 to 10000000.") }
     if let jobs {
       guard (1...256).contains(jobs) else { throw ValidationError("Give --jobs from 1 to 256.") }
@@ -94,6 +96,11 @@ struct ModelVerifyCommand: ParsableCommand {
           permissions: .init(rawValue: 0o644))
       }
       Terminal.standardOutput.write(output.json ? JSONText.pretty(found) : VerificationListing(found).text)
+      if let style = annotations.annotate {
+        for annotation in Annotation.all(of: found, allowing: allowed, ModelPlaces(bundle)) {
+          Terminal.standardOutput.write(annotation.text(style) + "\n")
+        }
+      }
       switch found.outcome {
       case .fine: break
       case .lossy: if !allowLosses { throw ExitStatus.doubtful }
@@ -110,5 +117,41 @@ struct ModelVerifyCommand: ParsableCommand {
     if allowLosses { allowed.insert(.lossy) }
     if allowConditions { allowed.insert(.conditional) }
     return allowed
+  }
+}
+
+extension Annotation {
+  /// What a check found, each refusal, loss and failing kind of store by itself.
+  fileprivate static func all(
+    of report: VerificationReport, allowing allowed: Set<VerificationReport.Outcome>, _ places: ModelPlaces
+  ) -> [Annotation] {
+    var result: [Annotation] = []
+    func add(
+      _ isError: Bool, _ step: String, _ target: String, _ entity: String?, _ property: String?, _ message: String
+    ) {
+      let place = places.place(places.version(of: step) ?? target, entity, property)
+      let annotation = Annotation(
+        isError: isError, file: place?.file, line: place?.line, title: step, message: message)
+      // A step and a whole way may say the same.
+      if !result.contains(annotation) { result.append(annotation) }
+    }
+    func add(_ name: String, _ target: String, _ losses: [VerificationReport.Loss], _ cases: [VerificationReport.Case])
+    {
+      for found in cases where found.outcome > .lossy && !allowed.contains(found.outcome) {
+        add(found.outcome == .failed, name, target, nil, nil, VerificationListing.sentence(for: found))
+      }
+      guard !allowed.contains(.lossy) else { return }
+      for loss in losses { add(false, loss.step, target, loss.entity, loss.property, loss.text) }
+    }
+    for step in report.steps {
+      for refusal in step.refusals {
+        add(true, step.step, step.to, refusal.entity, refusal.property, "\(refusal.text). \(refusal.wayRound)")
+      }
+      add(step.step, step.to, step.losses, step.cases)
+    }
+    for version in report.versions where version.wholeWay {
+      add("\(version.from) → \(version.to)", version.to, version.losses, version.cases)
+    }
+    return result
   }
 }

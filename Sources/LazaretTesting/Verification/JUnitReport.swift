@@ -108,7 +108,7 @@ public struct JUnitReport: Sendable {
     var failures = refusals
     var others = Lines()
     for store in stores {
-      let words = "\(store.profile.rawValue): \(VerificationListing.words(for: store))"
+      let words = VerificationListing.sentence(for: store)
       if store.outcome > .lossy, !allowed.contains(store.outcome) {
         let details = store.differences.map { "\n  \($0.description)" }.joined()
         failures.add(store.code ?? "difference", words, words + details)

@@ -103,6 +103,11 @@ public struct VerificationListing: Sendable {
     return "\(counted(found.differenceCount, "difference")) from what the mapping implies"
   }
 
+  /// What became of one store, with the kind of its records.
+  public static func sentence(for found: VerificationReport.Case) -> String {
+    "\(found.profile.rawValue): \(words(for: found))"
+  }
+
   private static func word(_ outcome: VerificationReport.Outcome) -> String {
     switch outcome {
     case .fine: "ok"

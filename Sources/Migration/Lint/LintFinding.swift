@@ -22,6 +22,12 @@ public struct LintFinding: Sendable, Hashable {
     /// A renaming identifier that does not lead to what it seems meant for.
     case brokenRename = "broken-rename"
 
+    /// Renaming identifiers move values, and the hashes of both versions are equal, so that no migration runs.
+    case renameWithoutMigration = "rename-without-migration"
+
+    /// An attribute's values are to be encrypted in the cloud from a version on, or no more.
+    case cloudEncryptionChanged = "cloud-encryption-changed"
+
     /// A version was edited after its hashes had been locked.
     case editedAfterRelease = "edited-after-release"
 
@@ -72,6 +78,12 @@ public struct LintFinding: Sendable, Hashable {
   /// The property it is about, where it is about one.
   public var propertyName: String?
 
+  /// The source file it stands in, where it stands in one.
+  public var file: String?
+
+  /// The line of the file, from 1.
+  public var line: Int?
+
   /// What was found, in a plain sentence without a full stop.
   public var detail: String
 
@@ -95,11 +107,12 @@ extension LintFinding.Rule {
   /// How much a finding of this rule matters.
   public var severity: LintFinding.Severity {
     switch self {
-    case .notMigratable, .disagreeingIdentifiers, .brokenRename, .editedAfterRelease, .missingRelease,
-      .inconsistentModel,
+    case .notMigratable, .disagreeingIdentifiers, .brokenRename, .renameWithoutMigration, .editedAfterRelease,
+      .missingRelease, .inconsistentModel,
       .mismatchedHashes, .unreadableVersion:
       .error
-    case .dataLoss, .dependsOnData, .possibleRename, .cloudKitUniqueness, .cloudKitMandatoryAttribute,
+    case .dataLoss, .dependsOnData, .possibleRename, .cloudEncryptionChanged, .cloudKitUniqueness,
+      .cloudKitMandatoryAttribute,
       .cloudKitMandatoryRelationship, .cloudKitMissingInverse, .cloudKitOrdered, .cloudKitDenyRule, .cloudKitType,
       .cloudKitNotAdditive:
       .warning
