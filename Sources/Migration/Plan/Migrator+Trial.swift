@@ -89,11 +89,14 @@ extension Migrator {
     guard let number = plan.steps.firstIndex(where: { $0.name == error.step }) ?? plan.steps.indices.first else {
       return
     }
+    // The finding is the step's, which it need not name once more.
+    let prefix = "step \(printable(plan.steps[number].name)): "
+    let detail = error.detail.hasPrefix(prefix) ? String(error.detail.dropFirst(prefix.count)) : error.detail
     plan.steps[number].uncertain = []
     plan.steps[number].failures = [
       MigrationPlan.Finding(
         kind: error.code, entity: error.entityName ?? "", property: error.propertyName, rows: nil,
-        examples: [], text: error.detail)
+        examples: [], text: detail)
     ]
   }
 }
