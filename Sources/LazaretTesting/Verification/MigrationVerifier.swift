@@ -40,8 +40,9 @@ public struct MigrationVerifier: Sendable {
     /// How many stores are worked on at once; as many as the machine has processors unless said otherwise.
     public var threads = ProcessInfo.processInfo.activeProcessorCount
 
-    /// Called before each store with the version that it is of, the kind of store, its number from 0 and the number of all;
-    /// false ends the check. Never called twice at once.
+    /// Called before each store with its version, its kind, its number from 0 and the number of all; false ends the check.
+    ///
+    /// Never called twice at once.
     public var progress: @Sendable (_ version: String, _ profile: StoreProfile, _ number: Int, _ count: Int) -> Bool = {
       _, _, _, _ in true
     }
