@@ -3,7 +3,7 @@ import PackagePlugin
 
 /// `swift package check-models`: checks the Core Data models of a package, with file and line for editors.
 ///
-/// Arguments are passed on to `lazaret model lint` and `lazaret model verify`, those that only one of them knows to that one.
+/// Options are passed on to `lazaret model lint` and `lazaret model verify`, each to the one that knows it.
 @main
 struct CheckModels: CommandPlugin {
   func performCommand(context: PluginContext, arguments: [String]) throws {

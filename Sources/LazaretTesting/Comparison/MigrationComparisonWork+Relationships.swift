@@ -113,8 +113,10 @@ extension MigrationComparisonWork {
     let inverse = new.mutualInverse(of: relationship, key)
     let isExclusive = inverse.map { !$0.relationship.isToMany } ?? relationship.isToMany
     let owned = Set(found.map(\.own))
-    let reached = Set(found.map(\.destination))
-    for pair in expected.pairs.subtracting(found).sorted(by: { ($0.own, $0.destination) < ($1.own, $1.destination) }) {
+    let missing = expected.pairs.subtracting(found)
+    // A record of another entity of the hierarchy may have taken what is missing.
+    let reached = missing.isEmpty || !isExclusive ? [] : try destinations(of: key)
+    for pair in missing.sorted(by: { ($0.own, $0.destination) < ($1.own, $1.destination) }) {
       let hasOther = !relationship.isToMany && owned.contains(pair.own)
       let isTaken = isExclusive && reached.contains(pair.destination)
       if hasOther || isTaken, let kind = permission(place) {
@@ -130,6 +132,15 @@ extension MigrationComparisonWork {
     where sequences[own] != pairs {
       add(.order, own, place)
     }
+  }
+
+  /// Everything that a relationship leads to in the result, whichever entity of a hierarchy leads there.
+  private func destinations(of key: PropertyKey) throws -> Set<Int64> {
+    var reached: Set<Int64> = []
+    for entity in new.concreteEntities where new.isKind(entity.name, of: key.entityName) {
+      for stored in try result.pairs(of: key.name, entity: entity.name) { reached.insert(stored.pair.destination) }
+    }
+    return reached
   }
 
   private mutating func add(_ kind: StoreDifference.Kind, _ own: Int64, _ place: Place) {
