@@ -60,6 +60,7 @@ let package = Package(
     .library(name: "LazaretTesting", targets: ["LazaretTesting"]),
     .library(name: "SwiftModelSources", targets: ["SwiftModelSources"]),
     .executable(name: "lazaret", targets: ["LazaretTool"]),
+    .plugin(name: "CheckModels", targets: ["CheckModels"]),
   ],
   traits: [
     .trait(name: "SwiftSources", description: "Reads SwiftData's models from Swift sources, with swift-syntax.")
@@ -202,6 +203,13 @@ let package = Package(
         systemPackage, logging,
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
+    .plugin(
+      name: "CheckModels",
+      capability: .command(
+        intent: .custom(
+          verb: "check-models",
+          description: "Checks a package's Core Data models: what a change would lose, and whether versions migrate.")),
+      dependencies: ["LazaretTool"]),
     .executableTarget(
       name: "lazaret-benchmarks",
       dependencies: [

@@ -52,7 +52,8 @@ struct MigrateCommand: ParsableCommand {
       options.isRecorded = output == nil || home.reason != .store
       home.tell(json: presentation.json)
       if dryRun {
-        try migrator.plan(migration.store.path, options: options).print(json: presentation.json)
+        try migrator.plan(migration.store.path, options: options).print(
+          json: presentation.json, isWhole: false)
         return
       }
       let line = ProgressLine()

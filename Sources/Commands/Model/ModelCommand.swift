@@ -25,6 +25,13 @@ struct ModelOptions: ParsableArguments {
   func load(
     unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse, json: Bool
   ) throws -> ModelBundle {
-    try versionOrder.load(model.path, unreadableVersions: policy, json: json)
+    try loaded(unreadableVersions: policy, json: json).bundle
+  }
+
+  /// The same with what Swift sources declare, for naming their lines.
+  func loaded(
+    unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse, json: Bool
+  ) throws -> LoadedModel {
+    try versionOrder.loaded(model.path, unreadableVersions: policy, json: json)
   }
 }

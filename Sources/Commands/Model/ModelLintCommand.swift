@@ -9,12 +9,14 @@ struct ModelLintCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "lint",
     abstract: "Checks a model's versions for changes that lose data or break rules.",
-    usage: "lazaret model lint <model> [--lock <file>] [--store <store>] [--cloudkit] [<options>]",
+    usage:
+      "lazaret model lint <model> [--lock <file>] [--store <store>] [--cloudkit] [--annotate <style>] [<options>]",
     discussion: """
       Names what each step from version to version would lose, what depends on the data, what cannot be migrated, \
-      and renames without a renaming identifier. With a lock file, released versions that were edited afterwards are \
-      named, and steps between released versions are left out. A lock file that is not there yet is written. With stores \
-      of released versions, those of no version are named, and records are counted.
+      renames without a renaming identifier, and renames that no migration would carry out. With a lock file, released \
+      versions that were edited afterwards are named, and steps between released versions are left out. A lock file that \
+      is not there yet is written. With stores of released versions, those of no version are named, and records are \
+      counted.
 
       Of Swift sources, each finding has its file and line: historical schemas with classes or values that change with the \
       app, copies under another name, versions that the plan lacks, and what differs by platform are found too.
@@ -45,9 +47,11 @@ struct ModelLintCommand: ParsableCommand {
       "A store that a released version wrote, or a folder with some; may be given several times.", valueName: "store"))
   var stores: [PathArgument] = []
 
+  @OptionGroup var annotations: AnnotationOptions
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
+    if annotations.annotate != nil, output.json { throw ValidationError("Give --annotate or --json, not both.") }
     if writeLock, options.versionOrder.lock == nil { throw ValidationError("Give --lock with --write-lock.") }
   }
 
@@ -74,7 +78,9 @@ struct ModelLintCommand: ParsableCommand {
       } else {
         lint = lint.adding(try stores.unknown(to: bundle))
       }
-      var text = output.json ? JSONText.pretty(LintJSON(lint)) : LintListing(lint).text
+      // In models of Xcode, files and lines are for programs; people are told the version, the entity and the property.
+      let located = lint.located(ModelPlaces(bundle, sources: loaded.sources).place)
+      var text = output.json ? JSONText.pretty(LintJSON(located)) : LintListing(lint).text
       // Hashes that cannot be told are not locked.
       if let lock, writeLock || known == nil, loaded.isComplete {
         try ModelLock(bundle, after: known) { loaded.sources == nil ? nil : Self.declaration(of: $0) }
@@ -82,6 +88,9 @@ struct ModelLintCommand: ParsableCommand {
         if !output.json {
           text += "wrote the hashes of \(counted(Int64(bundle.versions.count), "version")) to \(quoted(lock.path))\n"
         }
+      }
+      if let style = annotations.annotate {
+        text += located.findings.map { Annotation($0).text(style) + "\n" }.joined()
       }
       Terminal.standardOutput.write(text)
       guard lint.findings.isEmpty else { throw ExitStatus.doubtful }
@@ -168,6 +177,11 @@ extension LintFinding {
         propertyName == nil
         ? "If it is the same, keep the class's name, which is the entity's; or move the records in a custom stage."
         : "If it is the same, declare it with @Attribute(originalName:) or @Relationship(originalName:) and its old name."
+    case .renameWithoutMigration:
+      hint = """
+        Give a property of the class a hashModifier in the newer schema, so that the schemas differ and a migration runs; or \
+        leave the names as they were.
+        """
     case .brokenRename, .disagreeingIdentifiers:
       hint = "Correct the originalName, so that it is the name in the version before."
     case .dependsOnData where hint.hasPrefix("Give the attribute a default"):

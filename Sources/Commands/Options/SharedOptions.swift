@@ -38,9 +38,18 @@ struct VersionOrderOptions: ParsableArguments {
     _ path: FilePath, unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse,
     to target: String? = nil, json: Bool
   ) throws -> ModelBundle {
-    let loaded = try loadUnlocked(path, unreadableVersions: policy, to: target)
+    try loaded(path, unreadableVersions: policy, to: target, json: json).bundle
+  }
+
+  /// The same with what Swift sources declare.
+  func loaded(
+    _ path: FilePath, unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse,
+    to target: String? = nil, json: Bool
+  ) throws -> LoadedModel {
+    var loaded = try loadUnlocked(path, unreadableVersions: policy, to: target)
     loaded.tell(json: json)
-    return try locked(loaded.bundle, to: target)
+    loaded.bundle = try locked(loaded.bundle, to: target)
+    return loaded
   }
 
   /// The same with what Swift sources leave open, and with versions that are not complete, for showing them.

@@ -26,7 +26,8 @@ struct PlanPage: InspectorPage {
     plan = PagePart {
       if let problem = try Self.declarations(of: files, parts) { throw problem.refusal }
       let copy = try PrivateCopy(of: files, surroundings: parts.surroundings)
-      let plan = try Migrator(bundle, logger: parts.logger).plan(copy.files.main)
+      let plan = try Migrator(bundle, logger: parts.logger).plan(
+        copy.files.main, tryingSteps: false)
       _ = consume copy
       return plan
     }

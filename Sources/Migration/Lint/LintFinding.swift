@@ -22,6 +22,12 @@ public struct LintFinding: Sendable, Hashable {
     /// A renaming identifier that does not lead to what it seems meant for.
     case brokenRename = "broken-rename"
 
+    /// Renaming identifiers move values, and the hashes of both versions are equal, so that no migration runs.
+    case renameWithoutMigration = "rename-without-migration"
+
+    /// An attribute's values are to be encrypted in the cloud from a version on, or no more.
+    case cloudEncryptionChanged = "cloud-encryption-changed"
+
     /// A version was edited after its hashes had been locked.
     case editedAfterRelease = "edited-after-release"
 
@@ -134,12 +140,13 @@ extension LintFinding.Rule {
   /// How much a finding of this rule matters.
   public var severity: LintFinding.Severity {
     switch self {
-    case .notMigratable, .disagreeingIdentifiers, .brokenRename, .editedAfterRelease, .missingRelease,
-      .inconsistentModel,
+    case .notMigratable, .disagreeingIdentifiers, .brokenRename, .renameWithoutMigration, .editedAfterRelease,
+      .missingRelease, .inconsistentModel,
       .mismatchedHashes, .unreadableVersion, .unresolvedSource, .liveClass, .duplicateChecksum, .unplannedRelease,
       .unknownRelease, .foreignVersionClass, .unfrozenType:
       .error
-    case .dataLoss, .dependsOnData, .possibleRename, .cloudKitUniqueness, .cloudKitMandatoryAttribute,
+    case .dataLoss, .dependsOnData, .possibleRename, .cloudEncryptionChanged, .cloudKitUniqueness,
+      .cloudKitMandatoryAttribute,
       .cloudKitMandatoryRelationship, .cloudKitMissingInverse, .cloudKitOrdered, .cloudKitDenyRule, .cloudKitType,
       .cloudKitNotAdditive, .uncertainSource, .aliasName, .unlistedClass, .platformDependent:
       .warning
