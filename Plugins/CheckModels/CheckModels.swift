@@ -1,8 +1,9 @@
 import Foundation
 import PackagePlugin
 
-/// `swift package check-models`: checks the Core Data models of a package, with file and line for editors.
+/// `swift package check-models`: checks the models of a package, with file and line for editors.
 ///
+/// SwiftData's sources are read where they are given with `--model`, and this package with its trait `SwiftSources`.
 /// Options are passed on to `lazaret model lint` and `lazaret model verify`, each to the one that knows it.
 @main
 struct CheckModels: CommandPlugin {
@@ -23,7 +24,8 @@ struct CheckModels: CommandPlugin {
       models = targets.flatMap { Self.models(in: $0) }
     }
     guard !models.isEmpty else {
-      Diagnostics.error("The package's targets have no .xcdatamodeld. \(Self.usage)")
+      Diagnostics.error(
+        "The package's targets have no .xcdatamodeld; give SwiftData's sources with --model. \(Self.usage)")
       return
     }
     let tool = try context.tool(named: "LazaretTool").url
@@ -35,7 +37,8 @@ struct CheckModels: CommandPlugin {
 
   private static let usage = """
     Usage: swift package check-models [--target <name>] [--model <path>] [--lock <file>] [--versions <names>] \
-    [--cloudkit] [--rows <n>] [--allow-losses] [--allow-conditions] [--mapping <file>] [--only-lint] [--only-verify]
+    [--types <names>] [--platform <platform>] [--define <flag>] [--cloudkit] \
+    [--rows <n>] [--allow-losses] [--allow-conditions] [--mapping <file>] [--only-lint] [--only-verify]
     """
 
   /// What is passed on to each of the two checks.
@@ -44,7 +47,7 @@ struct CheckModels: CommandPlugin {
     var verify: [String] = []
 
     init(_ extractor: inout ArgumentExtractor) {
-      for name in ["lock", "versions"] {
+      for name in ["lock", "versions", "types", "platform", "define"] {
         for value in extractor.extractOption(named: name) {
           lint += ["--\(name)", value]
           verify += ["--\(name)", value]

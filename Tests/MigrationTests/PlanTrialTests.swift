@@ -77,6 +77,19 @@ struct PlanTrialTests {
     #expect(open.steps.first?.uncertain.map(\.kind) == ["duplicate-values"])
   }
 
+  @Test func aMappingThatWasNotTriedIsNotKnown() throws {
+    let bundle = try bundle(Self.old, model(entity("Post", attribute("size", .integer32))))
+    let mapping = try CustomLossTests.load(
+      #"{"source": "Post", "destination": "Post", "attributes": {"size": "text || ''"}}"#, bundle)
+    let scene = try Self.scene()
+    let migrator = Migrator(bundle, surroundings: .still())
+    let open = try migrator.plan(scene.store, options: CustomMappingTests.options(mapping), tryingSteps: false)
+    #expect(open.isPossible && !open.isCertain)
+    #expect(open.steps.count == 1 && open.steps.allSatisfy { $0.uncertain.contains { $0.kind == "not-tried" } })
+    let tried = try migrator.plan(scene.store, options: CustomMappingTests.options(mapping))
+    #expect(!tried.isPossible && tried.isCertain && tried.steps.allSatisfy(\.uncertain.isEmpty))
+  }
+
   @Test func whatTheInverseKeepsIsNoLoss() throws {
     let before = model(
       entity("Owner", toMany("cats", "Cat", inverse: "owner"), toMany("dogs", "Dog", inverse: "owner")),

@@ -157,8 +157,8 @@ struct MigrationPlanText {
 
   /// A finding with the records concerned.
   private static func words(for finding: MigrationPlan.Finding) -> String {
-    // What a step that was tried fails on says of itself how many there are.
-    let isTold = finding.kind.hasPrefix("migration-")
+    // What a step that was tried fails on says of itself how many there are; of one that was not, nothing is counted.
+    let isTold = finding.kind.hasPrefix("migration-") || finding.kind == MigrationPlan.Finding.notTried
     guard finding.rows != nil || !isTold else { return printable(finding.text) }
     var count = finding.rows.map { counted(Int64($0), "record") } ?? "how many is known only once it runs"
     if !finding.examples.isEmpty {

@@ -18,7 +18,7 @@ public struct ModelCarrier: Sendable {
     /// A store, in its place, in quarantine or anywhere else.
     case store
 
-    /// A backup, or another store that is packed with gzip.
+    /// A backup, or another store that is packed with gzip or Zstandard.
     case backup
 
     /// A bundle that `export` made, as a file.
@@ -57,6 +57,10 @@ public struct ModelCarrier: Sendable {
       let head = try fileSystem.open(path).bytes(at: 0, length: 4096)
       if AgeOpener.isAge(head) {
         kind = .bundle
+        return
+      }
+      if PackedFileUnpacking.compression(of: head) == .zstd {
+        kind = .backup
         return
       }
       switch FileKind(firstBytes: head) {
@@ -98,7 +102,7 @@ public struct ModelCarrier: Sendable {
   /// The name of the version: that of the file without its endings.
   public var versionName: String {
     var name = path.lastComponent?.string ?? "Store"
-    for ending in [".gz", ".age", ".tar", ".sqlite", ".store", ".db", ".sqlite3", ".lazaret", ".json"]
+    for ending in [".gz", ".zst", ".age", ".tar", ".sqlite", ".store", ".db", ".sqlite3", ".lazaret", ".json"]
     where name.lowercased().hasSuffix(ending) && name.count > ending.count {
       name.removeLast(ending.count)
     }

@@ -111,6 +111,9 @@ public struct MigrationPlan: Sendable, Hashable, Codable {
 
     /// What it is, in one sentence without a full stop.
     public var text: String
+
+    /// The kind of what is said of a step by a mapping that was not tried.
+    package static let notTried = "not-tried"
   }
 
   /// A reason why there is no way.

@@ -38,7 +38,9 @@ extension Migrator {
         plan.steps, occupied, isRepaired: plan.repair != nil,
         isCopied: plan.repair != nil || members.contains { $0.part != .main && $0.status.size > 0 })
       plan.freeBytes = try fileSystem.freeSpace(at: folder.path.folder)
-      if tryingSteps, needsTrial(plan) { try carryOutInPrivate(original, &plan, options) }
+      if needsTrial(plan) {
+        if tryingSteps { try carryOutInPrivate(original, &plan, options) } else { leaveOpen(&plan) }
+      }
       plan.isInterrupted = try fileSystem.status(of: folder.journalPath, followingLinks: false) != nil
       return plan
     } catch {

@@ -21,33 +21,55 @@ extension Migrator {
   /// Carries the steps out in a private folder, by the code of a migration, and puts what came of it into the plan.
   ///
   /// The store is only read. The files of the steps lie among the temporary ones, and go again; memory grows with the records
-  /// as little as that of a migration. Where there is no room for them, the plan stays as it is, with what it does not know.
+  /// as little as that of a migration. Where they cannot be made there, the plan stays as it is, and says that it does not know.
   func carryOutInPrivate(_ original: StoreFileSet, _ plan: inout MigrationPlan, _ options: Options) throws {
-    guard let folder = try privateFolder(plan.neededBytes + plan.bytes) else { return }
+    guard let folder = try privateFolder(&plan) else { return }
     defer { withExtendedLifetime(folder) {} }
     let place = StoreFileSet(main: folder.path.appending("Trial.sqlite"))
     let working = WorkingFolder(for: place, in: fileSystem)
     var options = options
     options.output = place.main
     options.isRecorded = false
-    try filing { () throws(FileError) in try working.make() }
-    do throws(MigrationError) {
-      note(try carryOut(try prepared(original, working, options), working, options), in: &plan)
-    } catch {
-      if error.fileError?.kind == .noSpace { return }
-      if error.isEnvironmental || error.kind == .cancelled { throw error }
-      if let journal = try filing({ () throws(FileError) in try working.journal() }) { note(journal, in: &plan) }
-      note(error, in: &plan)
+    var attempt = 1
+    while true {
+      try filing { () throws(FileError) in try working.make() }
+      do throws(MigrationError) {
+        note(try carryOut(try prepared(original, working, options), working, options), in: &plan)
+        return
+      } catch {
+        // As a migration begins afresh where another process has written to the store meanwhile.
+        if error.fileError?.kind == .changed, attempt < Self.attempts {
+          try filing { () throws(FileError) in try working.remove() }
+          attempt += 1
+          continue
+        }
+        if error.fileError?.kind == .noSpace { return leaveOpen(&plan, because: error.detail) }
+        if error.isEnvironmental || error.kind == .cancelled { throw error }
+        if let journal = try filing({ () throws(FileError) in try working.journal() }) { note(journal, in: &plan) }
+        return note(error, in: &plan)
+      }
     }
   }
 
-  /// A folder among the temporary files; nil where there is no room.
-  private func privateFolder(_ bytes: Int64) throws(FileError) -> PrivateFolder? {
+  /// A folder among the temporary files; nil where there is no room or none can be made, which the plan then says.
+  private func privateFolder(_ plan: inout MigrationPlan) throws(FileError) -> PrivateFolder? {
     do throws(FileError) {
-      return try PrivateFolder(in: nil, needing: bytes, to: "try the migration", surroundings)
+      return try PrivateFolder(
+        in: nil, needing: plan.neededBytes + plan.bytes, to: "try the migration", surroundings)
     } catch {
-      guard error.kind == .noSpace else { throw error }
+      guard [.noSpace, .notFound, .permissionDenied, .readOnlyFileSystem].contains(error.kind) else { throw error }
+      leaveOpen(&plan, because: error.detail)
       return nil
+    }
+  }
+
+  /// Says of each step by a mapping that what it comes to is not known; of inferred ones the plan says what is not.
+  func leaveOpen(_ plan: inout MigrationPlan, because reason: String? = nil) {
+    for number in plan.steps.indices where plan.steps[number].mapping.kind != .inferred {
+      plan.steps[number].uncertain.append(
+        MigrationPlan.Finding(
+          kind: MigrationPlan.Finding.notTried, entity: "", property: nil, rows: nil, examples: [],
+          text: "what its mapping makes of the records was not tried" + (reason.map { ": \($0)" } ?? "")))
     }
   }
 
