@@ -98,6 +98,13 @@ struct ModelExportTests {
     #expect(try hashes(desk.folder.appending("Backups/Old/\(id).sqlite.gz").string) == wanted)
   }
 
+  @Test func aBackupThatIsPackedWithZstandardCarriesItsModel() throws {
+    #expect(try desk.lazaret("backup", "create", old, "--compression", "zstd").status == 0)
+    let list = try desk.lazaret("backup", "list", old, "--json").output
+    let id = try #require(list.firstMatch(of: /"id"\s*:\s*"([^"]+)"/)).1
+    #expect(try hashes(desk.folder.appending("Backups/Old/\(id).sqlite.zst").string) == hashes(old))
+  }
+
   @Test func aBundleCarriesTheModelOfItsStore() throws {
     let bundle = desk.folder.appending("B.tar.gz").string
     let made = try desk.lazaret("export", old, "-o", bundle, "--level", "facts", "--yes")
