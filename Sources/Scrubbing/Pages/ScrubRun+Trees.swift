@@ -67,7 +67,8 @@ extension ScrubRun {
       else { continue }
       found.append(cell)
     }
-    let strays = survey.isDamaged ? strays(found, bytes) : []
+    let isOdd = survey.isDamaged || found.contains { $0.cell == nil || $0.head.count > Self.longestHead }
+    let strays = isOdd ? strays(found, bytes) : []
     var cells: [Cell] = []
     cells.reserveCapacity(found.count)
     for (index, one) in found.enumerated() where !strays.contains(index) {
