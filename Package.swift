@@ -24,6 +24,11 @@ let grdbSQLite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.sw
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 
+/// What reads Swift sources; resolved only where the trait `SwiftSources` is asked for, so that no app's build has it without need.
+let swiftSyntax: [Target.Dependency] = ["SwiftSyntax", "SwiftParser"].map {
+  .product(name: $0, package: "swift-syntax", condition: .when(traits: ["SwiftSources"]))
+}
+
 /// A floor of the house: the modules below are listed from the ground up, and each may only name modules above it in this list.
 func floor(_ name: String, knows dependencies: [Target.Dependency]) -> Target {
   .target(name: name, dependencies: dependencies, swiftSettings: settings)
@@ -53,7 +58,12 @@ let package = Package(
   products: [
     .library(name: "Lazaret", targets: ["Lazaret"]),
     .library(name: "LazaretTesting", targets: ["LazaretTesting"]),
+    .library(name: "SwiftModelSources", targets: ["SwiftModelSources"]),
     .executable(name: "lazaret", targets: ["LazaretTool"]),
+    .plugin(name: "CheckModels", targets: ["CheckModels"]),
+  ],
+  traits: [
+    .trait(name: "SwiftSources", description: "Reads SwiftData's models from Swift sources, with swift-syntax.")
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -61,6 +71,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.0"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    .package(url: "https://github.com/swiftlang/swift-syntax", from: "603.0.1"),
   ],
   targets: [
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
@@ -79,6 +90,7 @@ let package = Package(
     floor("PropertyLists", knows: ["StoreFiles", systemPackage]),
     floor("SQLiteFormat", knows: ["StoreFiles", systemPackage]),
     floor("ManagedObjectModel", knows: ["CZlib", "StoreFiles", "PropertyLists", crypto, systemPackage]),
+    floor("SwiftModelSources", knows: ["StoreFiles", "ManagedObjectModel", systemPackage] + swiftSyntax),
     floor(
       "PersistentStore",
       knows: [
@@ -186,10 +198,18 @@ let package = Package(
       "Commands",
       knows: [
         "AgeEncryption", "Lazaret", "Inbox", "Inspector", "HTTPServer", "Backup", "Damage", "Migration",
-        "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "Zstandard", argumentParser, grdb,
+        "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "SwiftModelSources", "Zstandard",
+        argumentParser, grdb,
         systemPackage, logging,
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
+    .plugin(
+      name: "CheckModels",
+      capability: .command(
+        intent: .custom(
+          verb: "check-models",
+          description: "Checks a package's Core Data models: what a change would lose, and whether versions migrate.")),
+      dependencies: ["LazaretTool"]),
     .executableTarget(
       name: "lazaret-benchmarks",
       dependencies: [
@@ -215,6 +235,7 @@ let package = Package(
     tests(of: "PropertyLists"),
     tests(of: "SQLiteFormat", needs: [grdb]),
     tests(of: "ManagedObjectModel", needs: ["PropertyLists", grdb]),
+    tests(of: "SwiftModelSources", needs: ["ManagedObjectModel", "StoreFiles"]),
     tests(of: "PersistentStore", needs: ["ManagedObjectModel", grdb]),
     tests(of: "Examination", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
     tests(of: "Migration", needs: ["ManagedObjectModel", "PersistentStore", "PropertyLists", grdb]),
@@ -288,7 +309,8 @@ let package = Package(
         "ManagedObjectModel", "SupportBundle", "PersistentStore", "RecordBrowsing", "StoreFiles", grdb,
       ]),
     tests(
-      of: "Commands", needs: ["HTTPServer", "Lazaret", "LazaretTool", argumentParser, grdb], leavingOut: ["Snapshots"]),
+      of: "Commands", needs: ["HTTPServer", "Lazaret", "LazaretTool", "SwiftModelSources", argumentParser, grdb],
+      leavingOut: ["Snapshots"]),
     tests(of: "FuzzTargets"),
   ] + fuzzer
 )

@@ -26,7 +26,7 @@ struct InspectCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken.",
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken.",
       valueName: "model"))
   var model: [PathArgument] = []
 
@@ -45,7 +45,7 @@ struct InspectCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let model = try versionOrder.loadAppModel(model.map(\.path), fitting: store.path)
+      let model = try versionOrder.loadAppModel(model.map(\.path), fitting: store.path, json: output.json)
       let line = ProgressLine()
       let options = Examiner.Options(depth: check == .quick ? .quick : .full, countsRecords: counts) { done, total in
         line.show("Checking", Int64(done), of: Int64(total))
@@ -53,14 +53,15 @@ struct InspectCommand: ParsableCommand {
       }
       let examination = try Examiner().examine(store.path, model: model, options: options)
       let data = try check == .data ? Self.checkData(of: examination) : nil
+      let nearest = NearestVersion(to: examination, in: model)
       line.clear()
       Terminal.standardOutput.write(
         output.json
           ? JSONText.pretty(
             InspectionJSON(
               examination: ExaminationJSON(examination: examination, path: store.path),
-              data: data.map { DataCheckJSON($0) }))
-          : ExaminationText(examination: examination, path: store.path, data: data).text)
+              data: data.map { DataCheckJSON($0) }, nearest: nearest))
+          : ExaminationText(examination: examination, path: store.path, data: data, nearest: nearest).text)
       switch examination.verdict {
       case .unavailable:
         let isFolder = examination.reason.code == FileError.Kind.isDirectory.rawValue
@@ -97,14 +98,17 @@ enum InspectCheck: String, CaseIterable, ExpressibleByArgument {
 private struct InspectionJSON: Encodable {
   let examination: ExaminationJSON
   let data: DataCheckJSON?
+  let nearest: NearestVersion?
 
   private enum Key: String, CodingKey {
     case data
+    case nearestVersion
   }
 
   func encode(to encoder: any Encoder) throws {
     try examination.encode(to: encoder)
     var values = encoder.container(keyedBy: Key.self)
     try values.encodeIfPresent(data, forKey: .data)
+    try values.encodeIfPresent(nearest, forKey: .nearestVersion)
   }
 }

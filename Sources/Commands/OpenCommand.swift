@@ -35,7 +35,10 @@ struct OpenCommand: ParsableCommand {
   @Argument(help: "The store's main file.")
   var store: PathArgument
 
-  @Option(help: "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema.")
+  @Option(
+    help:
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema."
+  )
   var model: PathArgument
 
   @OptionGroup var versionOrder: VersionOrderOptions
@@ -79,7 +82,7 @@ struct OpenCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let model = try versionOrder.loadAppModel(model.path)
+      let model = try versionOrder.loadAppModel(model.path, json: output.json)
       var migration = Migrator.Options()
       if case .coreData(let bundle) = model { migration = try way.options(for: bundle) }
       var policy = OpeningPolicy(

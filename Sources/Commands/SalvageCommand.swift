@@ -36,7 +36,7 @@ struct SalvageCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom; of several, or of those in a folder, the one that fits the store is taken.",
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, or a store that carries it; of several, or of those in a folder, the one that fits the store is taken.",
       valueName: "model"))
   var model: [PathArgument] = []
 
@@ -106,7 +106,7 @@ struct SalvageCommand: ParsableCommand {
 
   private func salvage(_ donor: SalvageDonor?, kit: KitSource, _ home: ChosenHome) throws {
     let known = try versionOrder.loadAppModel(
-      model.map(\.path) + [schema?.path].compactMap(\.self), fitting: store.path)
+      model.map(\.path) + [schema?.path].compactMap(\.self), fitting: store.path, json: output.json)
     let line = ProgressLine()
     Interruption.listen()
     let options = Salvager.Options(

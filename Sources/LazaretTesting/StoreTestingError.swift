@@ -13,6 +13,9 @@ public enum StoreTestingErrorKind: String, FailureKind {
   /// A store was opened without its model.
   case noModel = "store-without-model"
 
+  /// A version of a model that is newer than the current one.
+  case newerVersion = "version-is-newer"
+
   /// A lower module could not do its part; the code is that of its error.
   case lowerModule = "store-testing"
 
@@ -23,6 +26,7 @@ public enum StoreTestingErrorKind: String, FailureKind {
   public var usualHint: String {
     switch self {
     case .noModel: "Open both with their models."
+    case .newerVersion: "Name an earlier version, or say which one came first with --versions or a lock file."
     case .lowerModule: "Read what the cause says."
     }
   }

@@ -29,6 +29,15 @@ public enum ModelErrorKind: String, FailureKind {
   case currentVersionMissing = "model-current-version-missing"
   case unwritable = "model-unwritable"
 
+  /// Something in Swift sources that cannot be resolved without a compiler.
+  case unresolvedSource = "model-unresolved-source"
+
+  /// Swift sources, and a build that does not read them.
+  case sourcesNotBuiltIn = "model-sources-not-built-in"
+
+  /// A class or a schema that was asked for by its name.
+  case unknownType = "model-unknown-type"
+
   /// What of the model a failure is about.
   public struct Details: FailureDetails {
     /// The version of a bundle that the error is about, where it is about one.
@@ -51,7 +60,7 @@ public enum ModelErrorKind: String, FailureKind {
   public var usualHint: String {
     switch self {
     case .file: "Check the path and its permissions."
-    case .notAModel: "Name a .xcdatamodeld, .xcdatamodel, .momd or .mom."
+    case .notAModel: "Name a .xcdatamodeld, .xcdatamodel, .momd or .mom, or Swift sources."
     case .damaged: "Take the model from version control or build it again."
     case .invalid: "Correct the model in Xcode and save it."
     case .foreignArchive: "Compile the model with Xcode's momc, or name the model's source."
@@ -64,6 +73,9 @@ public enum ModelErrorKind: String, FailureKind {
     case .currentVersionMissing:
       "Choose the current version again in Xcode, or copy the missing version into the bundle."
     case .unwritable: "Leave the model cache out."
+    case .unresolvedSource: "Write out what the sources leave to the compiler."
+    case .sourcesNotBuiltIn: "Build it with: swift build --traits SwiftSources"
+    case .unknownType: "Name classes with @Model, or one VersionedSchema, with --types A,B."
     }
   }
 

@@ -10,7 +10,9 @@ import Testing
 struct HelpTests {
   static let verbs: [[String]] = [
     [], ["open"], ["inspect"], ["model"], ["model", "show"], ["model", "hashes"], ["model", "diff"], ["model", "lint"],
-    ["model", "verify"], ["model", "seal"], ["plan"], ["migrate"], ["repair"], ["damage"], ["serve"], ["salvage"],
+    ["model", "verify"], ["model", "seal"], ["model", "freeze"], ["model", "export"], ["plan"], ["migrate"], ["repair"],
+    ["damage"],
+    ["serve"], ["salvage"],
     ["kit"],
     ["inbox"], ["inbox", "token"], ["inbox", "token", "new"], ["inbox", "token", "list"], ["inbox", "token", "revoke"],
     ["kit", "create"],

@@ -54,6 +54,7 @@ struct ModelVerifyTests {
         decoding: try FileSystem().contents(of: desk.folder.appending("out.xml"), limit: 1 << 20), as: UTF8.self)
     }
     #expect(try junit().contains("<failure type=\"loss\""))
+    #expect(try junit().contains("<testcase name=\"V1 → V2\" classname=\"Cars.steps\""))
     #expect(try desk.lazaret("model", "verify", model, "--allow-losses", "--junit", "out.xml").status == 0)
     #expect(try !junit().contains("<failure"))
     let parser = XMLDocumentCheck()
@@ -94,6 +95,103 @@ struct ModelVerifyTests {
     #expect(unknown.status == 1)
     #expect(unknown.errors.contains("[unknown-version]"))
     #expect(try desk.lazaret("model", "verify", model, "--rows", "-1").status == 64)
+    #expect(try desk.lazaret("model", "verify", model, "--jobs", "0").status == 64)
+  }
+
+  @Test func whatIsNewerIsToldOfTheModelAndNotOfAStore() throws {
+    let (desk, model) = try desk(attribute("name"), attribute("name") + attribute("color"))
+    try desk.folder.write(
+      """
+      <?xml version="1.0" encoding="UTF-8"?>
+      <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+      <plist version="1.0"><dict><key>_XCCurrentVersionName</key><string>V1.xcdatamodel</string></dict></plist>
+      """, to: "Cars.xcdatamodeld/.xccurrentversion")
+    let whole = try desk.lazaret("model", "verify", model)
+    #expect(whole.status == 0, "\(whole.output)\(whole.errors)")
+    #expect(whole.output.contains("Not checked, since newer than V1: V2"))
+    let chosen = try desk.lazaret("model", "verify", model, "--from", "V2")
+    #expect(chosen.status == 1)
+    #expect(chosen.errors.contains("version \"V2\" is newer than the current one, \"V1\""), "\(chosen.errors)")
+    #expect(!chosen.errors.contains("the store is"))
+  }
+}
+
+/// Annotations of `model lint` and `model verify`, and the script that a build server runs.
+struct ModelAnnotationTests {
+  /// A desk with a model of two versions, of which the second has lost an attribute, or changed a type.
+  private func desk(_ second: String) throws -> Desk {
+    let desk = try Desk()
+    for (version, attributes) in [("V1", ["color", "plate"]), ("V2", [])] {
+      let lines = attributes.map { "    <attribute name=\"\($0)\" optional=\"YES\" attributeType=\"String\"/>\n" }
+      try desk.folder.write(
+        """
+        <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+        <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0">
+          <entity name="Car" representedClassName="Car" syncable="YES">
+        \(version == "V1" ? lines.joined() : second)
+          </entity>
+        </model>
+        """, to: "Repository/Cars.xcdatamodeld/\(version).xcdatamodel/contents")
+    }
+    return desk
+  }
+
+  private let lossy = "    <attribute name=\"color\" optional=\"YES\" attributeType=\"String\"/>"
+  private let refused = """
+        <attribute name="color" optional="YES" attributeType="String"/>
+        <attribute name="plate" optional="YES" attributeType="Date"/>
+    """
+
+  @Test func annotationsHaveFileAndLine() throws {
+    let desk = try desk(refused)
+    let model = desk.folder.appending("Repository/Cars.xcdatamodeld").string
+    for verb in ["lint", "verify"] {
+      let github = try desk.lazaret("model", verb, model, "--annotate", "github")
+      #expect(
+        github.output.contains(
+          "::error file=\(model)/V2.xcdatamodel/contents,line=5,title=V1 → V2"), "\(github.output)")
+      let xcode = try desk.lazaret("model", verb, model, "--annotate", "xcode")
+      #expect(xcode.output.contains("\(model)/V2.xcdatamodel/contents:5: error: V1 → V2"), "\(xcode.output)")
+      #expect(try desk.lazaret("model", verb, model, "--annotate", "xcode", "--json").status == 64)
+    }
+    let found = try desk.lazaret("model", "lint", model, "--json")
+    let findings = try #require((try json(found.output) as? [String: Any])?["findings"] as? [[String: Any]])
+    #expect(findings.first?["line"] as? Int == 5)
+    #expect((findings.first?["file"] as? String)?.hasSuffix("Cars.xcdatamodeld/V2.xcdatamodel/contents") == true)
+  }
+
+  private func check(_ desk: Desk, _ variables: String...) throws -> ChildProcess.Result {
+    let script = RealMaterial.projectRoot.appending("Scripts/check-models").string
+    return try ChildProcess.run(
+      "env", ["LAZARET=\(ChildProcess.tool)", "CHECK_ROWS=3"] + variables + ["bash", script],
+      in: desk.folder.appending("Repository"))
+  }
+
+  @Test func theScriptOfABuildServerFailsWhereItShould() throws {
+    let desk = try desk(lossy)
+    let warned = try check(desk)
+    #expect(warned.status == 0, "\(warned.output)\(warned.errors)")
+    #expect(warned.output.contains("\n::warning file=Cars.xcdatamodeld/V2.xcdatamodel/contents,line=3,"))
+    #expect(try check(desk, "CHECK_FAIL_ON=warning").status == 1)
+    #expect(try check(desk, "CHECK_MODEL=Missing.xcdatamodeld").status == 1)
+    #expect(try check(desk, "CHECK_FAIL_ON=nothing").status == 1)
+    let summary = desk.folder.appending("summary.md")
+    let failing = try self.desk(refused)
+    let failed = try check(failing, "CHECK_JUNIT=out.xml", "GITHUB_STEP_SUMMARY=\(summary.string)")
+    #expect(failed.status == 1)
+    #expect(failed.output.contains("\n::error file=Cars.xcdatamodeld/V2.xcdatamodel/contents,line=5,"))
+    let text = String(decoding: try FileSystem().contents(of: summary, limit: 1 << 20), as: UTF8.self)
+    #expect(text.contains("### Verification: `Cars.xcdatamodeld`") && !text.contains("::error"))
+    #expect(try FileSystem().status(of: failing.folder.appending("Repository/out.xml")) != nil)
+  }
+
+  @Test func theScriptTakesTheExample() throws {
+    let desk = try Desk()
+    let example = RealMaterial.projectRoot.appending("Examples").string
+    try FileSystem().makeDirectory(desk.folder.appending("Repository"))
+    let result = try check(desk, "CHECK_MODEL=\(example)/Garage.xcdatamodeld")
+    #expect(result.status == 0, "\(result.output)\(result.errors)")
+    #expect(result.output.contains("Every version migrates, and nothing is lost."))
   }
 }
 

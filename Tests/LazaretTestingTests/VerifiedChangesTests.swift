@@ -186,7 +186,7 @@ struct VerifiedChangesTests {
 
 extension ManagedObjectModel {
   /// The model with one more property.
-  fileprivate func adding(_ property: Property, to entity: String) -> ManagedObjectModel {
+  func adding(_ property: Property, to entity: String) -> ManagedObjectModel {
     var copy = self
     copy.entities[entity]?.properties[property.name] = property
     return copy

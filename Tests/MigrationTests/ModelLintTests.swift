@@ -145,4 +145,60 @@ struct ModelLintTests {
       ])
     #expect(try Self.lint(model(entity("Car")), model(entity("Car", attribute("a"))), cloudKit: true) == [])
   }
+
+  @Test func aSwapByRenamingIdentifiersRunsNothing() throws {
+    let before = model(entity("Car", attribute("color"), attribute("tint")), entity("A"), entity("B"))
+    let swapped = model(
+      entity("Car", attribute("color", id: "tint"), attribute("tint", id: "color")), entity("A"), entity("B"))
+    #expect(before.versionHashes() == swapped.versionHashes())
+    #expect(
+      try Self.lint(before, swapped).filter { $0.hasPrefix("rename-without") } == [
+        "rename-without-migration V1 → V2 Car.color", "rename-without-migration V1 → V2 Car.tint",
+      ])
+    let entities = model(
+      entity("Car", attribute("color"), attribute("tint")), entity("A", id: "B"), entity("B", id: "A"))
+    #expect(
+      try Self.lint(before, entities).filter { $0.hasPrefix("rename-without") } == [
+        "rename-without-migration V1 → V2 A", "rename-without-migration V1 → V2 B",
+      ])
+    // The version between changes nothing of it: a store of the first one is opened as one of the third.
+    let more = model(
+      entity("Car", attribute("color"), attribute("tint"), attribute("doors")), entity("A"), entity("B"))
+    #expect(
+      try Self.lint(before, more, swapped).contains("rename-without-migration V1 → V3 Car.color"))
+    // Where the hashes differ a migration runs, and moves the values.
+    var marked = swapped
+    marked.entities["Car"]?.versionHashModifier = "swapped"
+    #expect(try !Self.lint(before, marked).contains { $0.hasPrefix("rename-without") })
+    // Identifiers that say what both versions said before move nothing.
+    #expect(try !Self.lint(swapped, swapped).contains { $0.hasPrefix("rename-without") })
+  }
+
+  @Test func encryptionInTheCloudDoesNotChange() throws {
+    func car(encrypted: Bool, _ more: Property...) -> ManagedObjectModel {
+      var plate = Attribute(traits: PropertyTraits(name: "plate", isOptional: true), type: .string)
+      plate.traits.allowsCloudEncryption = encrypted
+      var made = entity("Car", attribute("maker"))
+      for property in [.attribute(plate)] + more { made.properties[property.name] = property }
+      return model(made)
+    }
+    let (off, on) = (car(encrypted: false), car(encrypted: true))
+    #expect(try Self.lint(off, on) == ["cloud-encryption-changed V1 → V2 Car.plate"])
+    #expect(try Self.lint(on, off) == ["cloud-encryption-changed V1 → V2 Car.plate"])
+    #expect(try Self.lint(on, on) == [])
+    // A new attribute may be encrypted.
+    #expect(try Self.lint(model(entity("Car", attribute("maker"))), on) == [])
+  }
+
+  @Test func findingsAreLocated() throws {
+    let versions = [
+      ModelVersion(name: "V1", model: model(entity("Car", attribute("a"))), isCurrent: false),
+      ModelVersion(name: "V2", model: model(entity("Car")), isCurrent: true),
+    ]
+    let lint = ModelLint(try #require(ModelBundle(name: "Test", versions: versions))).located { finding in
+      (file: "\(finding.entityName ?? "").xml", line: 7)
+    }
+    #expect(lint.findings.map(\.file) == ["Car.xml"] && lint.findings.map(\.line) == [7])
+    #expect(LintJSON(lint).findings.first?.line == 7)
+  }
 }

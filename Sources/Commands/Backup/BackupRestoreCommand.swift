@@ -88,7 +88,7 @@ struct BackupRestoreCommand: ParsableCommand {
         try restorer.choice(id?.id, notLaterThan: at?.time)
       }
       let backup = choice.backup
-      let known = try model.map { try versionOrder.loadAppModel($0.path) }
+      let known = try model.map { try versionOrder.loadAppModel($0.path, json: output.json) }
       let line = ProgressLine()
       let options = BackupRestorer.Options(salvages: salvage, model: known.map(SalvageModel.init)) {
         phase, done, total in

@@ -36,7 +36,10 @@ struct BackupVerifyCommand: ParsableCommand {
   @Flag(help: "Only read the files and compare their digests; restore nothing.")
   var quick = false
 
-  @Option(help: ArgumentHelp("The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom.", valueName: "model"))
+  @Option(
+    help: ArgumentHelp(
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, or a store that carries it.",
+      valueName: "model"))
   var migrate: PathArgument?
 
   @Option(help: ArgumentHelp("How long to go on, such as 90s, 2m or 1h.", valueName: "time"))
@@ -78,7 +81,7 @@ struct BackupVerifyCommand: ParsableCommand {
         return true
       }
       options.depth = quick ? .files : migrate == nil ? .restored : .migrated
-      options.model = try migrate.map { try ModelBundle.load(path: $0.path) }
+      options.model = try migrate.map { try LoadedModel.load($0.path, json: output.json) }
       options.deadline = budget.map { ContinuousClock.now + $0.duration }
       let home = try (of.map { self.home.of(store: $0.path) } ?? self.home.current()).existing(to: "verify the backups")
       home.tell(json: output.json)

@@ -59,7 +59,7 @@ struct ExportCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken.",
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken.",
       valueName: "model"))
   var model: [PathArgument] = []
 
@@ -111,8 +111,8 @@ struct ExportCommand: ParsableCommand {
       let evidence = try evidence(home, isNamed: isNamed)
       let options = ExportOptions(
         level: level, app: app, appVersion: appVersion,
-        model: try versionOrder.loadAppModel(model.map(\.path), fitting: evidence), keeping: Set(keep),
-        dropping: Set(drop), usesSameKey: sameKey)
+        model: try versionOrder.loadAppModel(model.map(\.path), fitting: evidence, json: format.json),
+        keeping: Set(keep), dropping: Set(drop), usesSameKey: sameKey)
       Interruption.listen()
       let line = ProgressLine()
       let progress: ExportProgress = { phase, done, total in

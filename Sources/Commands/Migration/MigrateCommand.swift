@@ -41,7 +41,7 @@ struct MigrateCommand: ParsableCommand {
   func run() throws {
     try report(json: presentation.json) {
       try refuseNoStore(at: migration.store.path, to: "migrate the store")
-      let bundle = try migration.bundle()
+      let bundle = try migration.bundle(json: presentation.json)
       var migrator = Migrator(bundle, logger: log.logger(json: presentation.json))
       migrator.keepOriginals()
       var options = try migration.options(for: bundle)
@@ -52,7 +52,8 @@ struct MigrateCommand: ParsableCommand {
       options.isRecorded = output == nil || home.reason != .store
       home.tell(json: presentation.json)
       if dryRun {
-        try migrator.plan(migration.store.path, options: options).print(json: presentation.json)
+        try migrator.plan(migration.store.path, options: options).print(
+          json: presentation.json, isWhole: false)
         return
       }
       let line = ProgressLine()

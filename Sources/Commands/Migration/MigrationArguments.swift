@@ -7,7 +7,7 @@ struct MigrationArguments: ParsableArguments {
   @Argument(help: "The store's main file.")
   var store: PathArgument
 
-  @Option(help: "The app's model: .xcdatamodeld, .xcdatamodel, .momd or .mom.")
+  @Option(help: "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, or a store that carries it.")
   var model: PathArgument
 
   @OptionGroup var versionOrder: VersionOrderOptions
@@ -20,7 +20,7 @@ struct MigrationArguments: ParsableArguments {
   @OptionGroup var way: MigrationWayOptions
 
   /// The model's versions.
-  func bundle() throws -> ModelBundle { try versionOrder.load(model.path, to: to) }
+  func bundle(json: Bool) throws -> ModelBundle { try versionOrder.load(model.path, to: to, json: json) }
 
   /// The options that plan and migration have in common.
   func options(for bundle: ModelBundle) throws -> Migrator.Options {

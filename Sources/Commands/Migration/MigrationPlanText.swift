@@ -1,19 +1,23 @@
 import Lazaret
 import Migration
 
-/// A plan in words, for a terminal.
+/// A plan in words, for a terminal: what is lost first, then a line for each step; with everything where that is wanted.
 struct MigrationPlanText {
   private let plan: MigrationPlan
 
-  init(_ plan: MigrationPlan) { self.plan = plan }
+  /// Whether nothing is left out.
+  private let isWhole: Bool
+
+  /// How many lines of one kind fit a screen with the others.
+  private static let limit = 8
+
+  init(_ plan: MigrationPlan, isWhole: Bool = false) {
+    self.plan = plan
+    self.isWhole = isWhole
+  }
 
   var text: String {
     var lines = "\(printable(plan.store.text)): \(verdict)\n"
-    if let repair = plan.repair {
-      lines += "\n  Repaired first, because it lacks something of its own model:\n"
-      for text in repair.changes.map(\.text) + repair.leftOut.map(\.text) { lines += "    \(text)\n" }
-    }
-    for (number, step) in zip(1..., plan.steps) { lines += "\n" + text(of: step, number) }
     for refusal in plan.refusals {
       lines += "\n  Refused: \(Self.place(refusal))\(printable(refusal.detail))\n"
       if refusal.isOfCoreData {
@@ -21,27 +25,83 @@ struct MigrationPlanText {
       }
       lines += "    Way round: \(printable(refusal.wayRound))\n"
     }
-    for detour in plan.detours {
-      lines += "\n  Goes by versions between, since \(printable(detour.step)) cannot be inferred:\n"
-      for refusal in detour.refusals { lines += "    \(printable(refusal.detail))\n" }
-      if detour.losses.isEmpty {
-        lines += "    In one step nothing else would have been lost.\n"
-      } else {
-        lines += "    In one step this would have been lost:\n"
-        for loss in detour.losses { lines += "      \(printable(loss))\n" }
-      }
+    lines += list("Would fail", plan.steps.flatMap { step in step.failures.map { (step, $0) } })
+    lines += list("Would be lost", plan.steps.flatMap { step in step.losses.map { (step, $0) } })
+    lines += block(
+      "Left behind, since it no longer fits", plan.steps.flatMap { step in step.leftBehind.map { printable($0) } })
+    lines += list(
+      "Could fail, which only running it tells", plan.steps.flatMap { step in step.uncertain.map { (step, $0) } })
+    lines += block(
+      "Not known, since only running it tells what it makes",
+      plan.steps.flatMap { step in step.code.map { "\(printable(step.name)): \($0)" } })
+    if let repair = plan.repair {
+      lines += block(
+        "Repaired first, because it lacks something of its own model",
+        repair.changes.map(\.text) + repair.leftOut.map(\.text))
     }
-    if !plan.carriedRenames.isEmpty {
-      lines += "\n  Renamed from version to version, and carried on:\n"
-      for rename in plan.carriedRenames { lines += "    \(printable(rename))\n" }
-    }
+    lines += steps
+    for detour in plan.detours { lines += text(of: detour) }
+    lines += block("Renamed from version to version, and carried on", plan.carriedRenames.map { printable($0) })
     if plan.isNeeded {
       lines += "\n  Needs \(readableSize(plan.neededBytes)) of free space beside the store; "
       lines += "\(readableSize(plan.freeBytes)) are free.\n"
     }
-    for text in plan.unusedMappings { lines += "\n  Not used: \(printable(text))\n" }
+    lines += block("Not used", plan.unusedMappings.map { printable($0) })
     if plan.isInterrupted { lines += "\n  An earlier migration was interrupted; the next one goes on from there.\n" }
     return lines + "\n  Nothing was touched.\n"
+  }
+
+  /// A line for each step, or everything about each.
+  private var steps: String {
+    guard !plan.steps.isEmpty else { return "" }
+    if isWhole { return zip(1..., plan.steps).map { "\n" + text(of: $1, $0) }.joined() }
+    return block("Steps", plan.steps.map(Self.line))
+  }
+
+  /// A step in one line: its versions, where its mapping comes from, how it is carried out, and what changes.
+  private static func line(of step: MigrationPlan.Step) -> String {
+    var counts: [String] = []
+    for way in [EntityWay.removed, .added, .custom, .rebuilt, .inPlace, .renamed] {
+      let names = step.entities.filter { $0.way == way }.compactMap { $0.destination ?? $0.source }.map {
+        printable($0)
+      }
+      guard !names.isEmpty else { continue }
+      counts.append(
+        "\(names.count <= 3 ? names.joined(separator: ", ") : counted(names.count, "entity", "entities")) \(way.rawValue)"
+      )
+    }
+    let how = step.way == .inPlace ? "added and renamed in a copy" : "rebuilt in a new file"
+    return "\(printable(step.name)), \(words(for: step.mapping)), \(how)"
+      + (counts.isEmpty ? "" : ": \(counts.joined(separator: "; "))")
+  }
+
+  private func text(of detour: MigrationPlan.Detour) -> String {
+    var lines = block(
+      "Goes by versions between, since \(printable(detour.step)) cannot be inferred",
+      detour.refusals.map { printable($0.detail) })
+    guard isWhole else { return lines }
+    if detour.losses.isEmpty {
+      lines += "    In one step nothing else would have been lost.\n"
+    } else {
+      lines += "    In one step this would have been lost:\n"
+      for loss in detour.losses { lines += "      \(printable(loss))\n" }
+    }
+    return lines
+  }
+
+  /// Findings under a heading, each with its step and the records concerned.
+  private func list(_ title: String, _ findings: [(step: MigrationPlan.Step, found: MigrationPlan.Finding)]) -> String {
+    block(title, findings.map { "\(printable($0.step.name)): \(Self.words(for: $0.found))" })
+  }
+
+  /// Lines under a heading, as many as fit.
+  private func block(_ title: String, _ lines: [String]) -> String {
+    guard !lines.isEmpty else { return "" }
+    // One that does not fit takes as much room as the words that it is left out.
+    let shown = isWhole || lines.count <= Self.limit + 1 ? lines[...] : lines.prefix(Self.limit)
+    var text = "\n  \(title):\n" + shown.map { "    \($0)\n" }.joined()
+    if shown.count < lines.count { text += "    … and \(grouped(lines.count - shown.count)) more; --all names them\n" }
+    return text
   }
 
   private static func place(_ refusal: MigrationPlan.Refusal) -> String {
@@ -61,7 +121,7 @@ struct MigrationPlanText {
     if plan.freeBytes < plan.neededBytes { parts.append("the disk is too full") }
     if !plan.failures.isEmpty { parts.append("it would fail") }
     if !plan.losses.isEmpty { parts.append("something is lost") }
-    if parts.isEmpty { parts.append("nothing is lost") }
+    if parts.isEmpty { parts.append(plan.isCertain ? "nothing is lost" : "not everything is known before it runs") }
     return "; " + parts.joined(separator: ", ")
   }
 
@@ -78,7 +138,6 @@ struct MigrationPlanText {
       ])
     }
     lines += table.text(indent: "    ")
-    lines += Self.list("Would be lost", step.losses) + Self.list("Would fail", step.failures)
     return lines
   }
 
@@ -93,14 +152,20 @@ struct MigrationPlanText {
   static func list(_ title: String, _ findings: [MigrationPlan.Finding]) -> String {
     guard !findings.isEmpty else { return "" }
     return "    \(title):\n"
-      + findings.map { finding in
-        var count = finding.rows.map { counted(Int64($0), "record") } ?? "how many is known only once it runs"
-        if !finding.examples.isEmpty {
-          count += ": " + finding.examples.map { "\($0)" }.joined(separator: ", ")
-          if finding.examples.count != finding.rows { count += " …" }
-        }
-        return "      \(printable(finding.text)) (\(count))\n"
-      }.joined()
+      + findings.map { "      \(words(for: $0))\n" }.joined()
+  }
+
+  /// A finding with the records concerned.
+  private static func words(for finding: MigrationPlan.Finding) -> String {
+    // What a step that was tried fails on says of itself how many there are; of one that was not, nothing is counted.
+    let isTold = finding.kind.hasPrefix("migration-") || finding.kind == MigrationPlan.Finding.notTried
+    guard finding.rows != nil || !isTold else { return printable(finding.text) }
+    var count = finding.rows.map { counted(Int64($0), "record") } ?? "how many is known only once it runs"
+    if !finding.examples.isEmpty {
+      count += ": " + finding.examples.map { "\($0)" }.joined(separator: ", ")
+      if finding.examples.count != finding.rows { count += " …" }
+    }
+    return "\(printable(finding.text)) (\(count))"
   }
 }
 

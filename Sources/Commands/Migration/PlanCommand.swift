@@ -7,10 +7,11 @@ struct PlanCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "plan",
     abstract: "Says what a migration would do to a store, step by step, and what it would lose.",
-    usage: "lazaret plan <store> --model <model> [<options>]",
+    usage: "lazaret plan <store> --model <model> [--all] [<options>]",
     discussion: """
       Touches nothing: no byte of the store changes, and no file appears beside it. Records are counted in the store as \
-      it is, also for later steps.
+      it is. Where that does not tell what a step comes to (a mapping's expressions, records that an earlier step makes), \
+      the steps are tried on a private copy among the temporary files, which takes as long as the migration.
 
       EXAMPLE
         lazaret plan Stores/App.sqlite --model App.xcdatamodeld
@@ -18,21 +19,25 @@ struct PlanCommand: ParsableCommand {
       EXIT CODES
         0   the migration would lose nothing, or there is nothing to do
         1   failed
-        2   it would lose something, or could not be done; the output says what
+        2   it would lose something, could not be done, or that is not known; the output says what
         3   the store is unavailable: locked, forbidden, newer than the app
         64  the command line was wrong
       """)
 
   @OptionGroup var migration: MigrationArguments
+
+  @Flag(help: "Print everything: each entity of each step, and every finding.")
+  var all = false
+
   @OptionGroup var output: OutputOptions
   @OptionGroup var log: LogOptions
 
   func run() throws {
     try report(json: output.json) {
-      let bundle = try migration.bundle()
+      let bundle = try migration.bundle(json: output.json)
       let plan = try Migrator(bundle, logger: log.logger(json: output.json)).plan(
         migration.store.path, options: try migration.options(for: bundle))
-      try plan.print(json: output.json)
+      try plan.print(json: output.json, isWhole: all)
     }
   }
 }
@@ -40,9 +45,11 @@ struct PlanCommand: ParsableCommand {
 extension MigrationPlan {
   /// Prints the plan.
   ///
-  /// - Throws: the exit code 2 where it would lose something or could not be carried out.
-  func print(json: Bool) throws {
-    Terminal.standardOutput.write(json ? JSONText.pretty(self) : MigrationPlanText(self).text)
-    guard isPossible, losses.isEmpty else { throw ExitStatus.doubtful }
+  /// - Throws: the exit code 2 where it would lose something or could not be carried out, or where that is not known.
+  func print(json: Bool, isWhole: Bool) throws {
+    Terminal.standardOutput.write(json ? JSONText.pretty(self) : MigrationPlanText(self, isWhole: isWhole).text)
+    guard isPossible, isCertain, losses.isEmpty, steps.allSatisfy(\.leftBehind.isEmpty) else {
+      throw ExitStatus.doubtful
+    }
   }
 }

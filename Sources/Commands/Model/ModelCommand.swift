@@ -8,18 +8,30 @@ struct ModelCommand: ParsableCommand {
     discussion: ExitStatus.help,
     subcommands: [
       ModelShowCommand.self, ModelHashesCommand.self, ModelDiffCommand.self, ModelLintCommand.self,
-      ModelVerifyCommand.self, ModelSealCommand.self,
+      ModelVerifyCommand.self, ModelSealCommand.self, ModelFreezeCommand.self, ModelExportCommand.self,
     ])
 }
 
 /// The model that a verb is about.
 struct ModelOptions: ParsableArguments {
-  @Argument(help: "The model: .xcdatamodeld, .xcdatamodel, .momd or .mom.")
+  @Argument(
+    help: ArgumentHelp(
+      "The model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources (a file or a folder), a store, backup or bundle that carries its model, or a folder of these, a version each.",
+      valueName: "model"))
   var model: PathArgument
 
   @OptionGroup var versionOrder: VersionOrderOptions
 
-  func load(unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse) throws -> ModelBundle {
-    try versionOrder.load(model.path, unreadableVersions: policy)
+  func load(
+    unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse, json: Bool
+  ) throws -> ModelBundle {
+    try loaded(unreadableVersions: policy, json: json).bundle
+  }
+
+  /// The same with what Swift sources declare, for naming their lines.
+  func loaded(
+    unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse, json: Bool
+  ) throws -> LoadedModel {
+    try versionOrder.loaded(model.path, unreadableVersions: policy, json: json)
   }
 }

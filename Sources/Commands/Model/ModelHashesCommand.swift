@@ -1,14 +1,19 @@
 import ArgumentParser
 import Lazaret
+import SwiftModelSources
 
 /// `lazaret model hashes`: the version hash of every entity of every version.
 struct ModelHashesCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "hashes",
     abstract: "Prints the version hash of each entity and the checksum of each version.",
+    usage: "lazaret model hashes <model> [--types <names>] [--json] [<options>]",
     discussion: """
       They are the hashes that Core Data writes into stores (NSStoreModelVersionHashes), and the checksum it names a \
       version by (NSStoreModelVersionChecksumKey).
+
+      In Swift sources, an entity that only a compiler could tell has no hash. Its file and line are named, and the exit \
+      code is 2.
 
       \(ExitStatus.help)
       """)
@@ -18,18 +23,27 @@ struct ModelHashesCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let bundle = try options.load()
+      let isSource = try SwiftSources.isSource(options.model.path)
+      let loaded =
+        try isSource
+        ? options.versionOrder.loadWhole(options.model.path)
+        : LoadedModel(bundle: options.load(json: output.json))
+      let bundle = loaded.bundle
       guard !output.json else {
-        Terminal.standardOutput.write(JSONText.pretty(ModelHashesJSON(bundle)))
+        let hashes = ModelHashesJSON(bundle) { loaded.incompleteEntities(of: $0) }
+        Terminal.standardOutput.write(JSONText.pretty(ModelResultJSON(result: hashes, sources: loaded.sources)))
+        guard loaded.isComplete else { throw ExitStatus.doubtful }
         return
       }
+      if isSource { loaded.tell(json: false) }
       var text = ""
       for version in bundle.versions {
         text += "\(printable(version.name))\(version.name == bundle.current.name ? " (current)" : "")\n"
-        text += "  checksum \(version.checksum)\n"
+        let incomplete = loaded.incompleteEntities(of: version.name)
+        if incomplete.isEmpty { text += "  checksum \(version.checksum)\n" }
         var table = TextTable(["entity", "hash"])
         for (name, hash) in version.versionHashes.sorted(by: { $0.key < $1.key }) {
-          table.append([printable(name), hash.hex])
+          table.append([printable(name), incomplete.contains(name) ? "cannot be told" : hash.hex])
         }
         text += table.text()
         for name in version.mismatchedEntityNames {
@@ -38,6 +52,7 @@ struct ModelHashesCommand: ParsableCommand {
         }
       }
       Terminal.standardOutput.write(text)
+      guard loaded.isComplete else { throw ExitStatus.doubtful }
     }
   }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Lazaret
+import SwiftModelSources
 
 /// `lazaret model show`: a model that a person can read.
 struct ModelShowCommand: ParsableCommand {
@@ -9,6 +10,8 @@ struct ModelShowCommand: ParsableCommand {
     usage: "lazaret model show <model> [--version <version>] [<options>]",
     discussion: """
       Shows the current version unless told otherwise. Versions that cannot be read are named at the end.
+
+      What Swift sources leave open is named with file and line. Where something is missing for it, the exit code is 2.
 
       \(ExitStatus.help)
       """)
@@ -29,7 +32,12 @@ struct ModelShowCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let bundle = try options.load(unreadableVersions: .report)
+      let isSource = try SwiftSources.isSource(options.model.path)
+      let loaded =
+        try isSource
+        ? options.versionOrder.loadWhole(options.model.path)
+        : LoadedModel(bundle: options.load(unreadableVersions: .report, json: output.json))
+      let bundle = loaded.bundle
       let versions: [ModelVersion]
       if all {
         versions = bundle.versions
@@ -47,7 +55,12 @@ struct ModelShowCommand: ParsableCommand {
       }
       Terminal.standardOutput.write(
         output.json
-          ? JSONText.pretty(ModelJSON(bundle, versions: versions)) : ModelListing(bundle, versions: versions).text)
+          ? JSONText.pretty(
+            ModelResultJSON(result: ModelJSON(bundle, versions: versions), sources: loaded.sources))
+          : ModelListing(bundle, versions: versions).text)
+      if isSource, !output.json { loaded.tell(json: false) }
+      let isShownWhole = versions.allSatisfy { loaded.incompleteEntities(of: $0.name).isEmpty }
+      guard isShownWhole else { throw ExitStatus.doubtful }
     }
   }
 }

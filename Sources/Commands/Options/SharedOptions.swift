@@ -1,6 +1,7 @@
 import ArgumentParser
 import Lazaret
 import Migration
+import SwiftModelSources
 
 /// How results are printed.
 struct OutputOptions: ParsableArguments {
@@ -22,16 +23,43 @@ struct VersionOrderOptions: ParsableArguments {
       valueName: "file"))
   var lock: PathArgument?
 
+  @OptionGroup var sources: SourceOptions
+
   /// The names given on the command line; nil if none were.
   private var names: [String]? { versions?.split(separator: ",").map { String($0.trimmingSpaces) } }
 
   /// The versions of a model in their order.
   ///
-  /// - Parameter target: the version that is led to, where that is not the current one.
+  /// - Parameters:
+  ///   - policy: what becomes of a version that cannot be read.
+  ///   - target: the version that is led to, where that is not the current one.
+  ///   - json: whether what is not certain of Swift sources is told as JSON.
   func load(
-    _ path: FilePath, unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse, to target: String? = nil
+    _ path: FilePath, unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse,
+    to target: String? = nil, json: Bool
   ) throws -> ModelBundle {
-    let bundle = try loadUnlocked(path, unreadableVersions: policy, to: target)
+    try loaded(path, unreadableVersions: policy, to: target, json: json).bundle
+  }
+
+  /// The same with what Swift sources declare.
+  func loaded(
+    _ path: FilePath, unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse,
+    to target: String? = nil, json: Bool
+  ) throws -> LoadedModel {
+    var loaded = try loadUnlocked(path, unreadableVersions: policy, to: target)
+    loaded.tell(json: json)
+    loaded.bundle = try locked(loaded.bundle, to: target)
+    return loaded
+  }
+
+  /// The same with what Swift sources leave open, and with versions that are not complete, for showing them.
+  func loadWhole(_ path: FilePath) throws -> LoadedModel {
+    var loaded = try loadUnlocked(path, unreadableVersions: .report, includingIncomplete: true)
+    loaded.bundle = try locked(loaded.bundle, to: nil)
+    return loaded
+  }
+
+  private func locked(_ bundle: ModelBundle, to target: String?) throws -> ModelBundle {
     guard let place = lock, names == nil else { return bundle }
     guard let lock = try ModelLock.read(place.path) else {
       throw FileError(.notFound, operation: "read the lock file", path: place.path)
@@ -41,22 +69,27 @@ struct VersionOrderOptions: ParsableArguments {
 
   /// The same without the lock file, which a verb may be about to write; released versions and drafts alike.
   func loadUnlocked(
-    _ path: FilePath, unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse, to target: String? = nil
-  ) throws -> ModelBundle {
-    let bundle = try ModelBundle.load(path: path, unreadableVersions: policy)
-    return try names.map { try bundle.ordered($0, to: target) } ?? bundle
+    _ path: FilePath, unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse,
+    to target: String? = nil, includingIncomplete: Bool = false
+  ) throws -> LoadedModel {
+    var loaded = try LoadedModel.load(
+      path, sources, unreadableVersions: policy, includingIncomplete: includingIncomplete)
+    if let names { loaded.bundle = try loaded.bundle.ordered(names, to: target) }
+    return loaded
   }
 
   /// The order that was given of the versions of models, for a worker that loads them itself; nil for none.
   func order(of models: [FilePath]) throws -> [String]? {
     if let names { return names }
     guard lock != nil, let model = models.first else { return nil }
-    return try load(model).versions.map(\.name)
+    return try load(model, json: true).versions.map(\.name)
   }
 
   /// The model that fits a store best, of several or of those in a folder; nil where none was given.
-  func loadAppModel(_ paths: [FilePath], fitting store: @autoclosure () throws -> FilePath) throws -> AppModel? {
-    let models = try paths.flatMap { try Self.models(at: $0) }.map { try loadAppModel($0) }
+  func loadAppModel(
+    _ paths: [FilePath], fitting store: @autoclosure () throws -> FilePath, json: Bool
+  ) throws -> AppModel? {
+    let models = try paths.flatMap { try Self.models(at: $0) }.map { try loadAppModel($0, json: json) }
     return models.count > 1 ? try AppModel.fitting(models, store()) : models.first
   }
 
@@ -65,19 +98,21 @@ struct VersionOrderOptions: ParsableArguments {
     let endings: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom", "sql"]
     func isModel(_ name: String?) -> Bool { name.map { endings.contains($0.lowercased()) } ?? false }
     let system = FileSystem()
-    guard !isModel(path.extension), try system.status(of: path)?.kind == .directory else { return [path] }
+    guard !isModel(path.extension), try system.status(of: path)?.kind == .directory, try ModelHistory(path) == nil
+    else { return [path] }
     let found = try system.entries(of: path).filter { isModel($0.extension) }.sorted { $0.string < $1.string }
     return found.isEmpty ? [path] : found.map { path.appending($0) }
   }
 
-  /// What an app expects of its store: a model, or a `.sql` schema.
-  func loadAppModel(_ path: FilePath) throws -> AppModel {
-    path.extension?.lowercased() == "sql" ? try AppModel.load(path) : .coreData(try load(path))
+  /// What an app expects of its store: a model, Swift sources, or a `.sql` schema.
+  func loadAppModel(_ path: FilePath, json: Bool) throws -> AppModel {
+    path.extension?.lowercased() == "sql" ? try AppModel.load(path) : .coreData(try load(path, json: json))
   }
 }
 
 extension Substring {
-  fileprivate var trimmingSpaces: Substring {
+  /// The text without spaces at its ends.
+  var trimmingSpaces: Substring {
     var rest = drop { $0 == " " }
     while rest.last == " " { rest.removeLast() }
     return rest

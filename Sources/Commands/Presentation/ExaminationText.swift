@@ -9,11 +9,15 @@ struct ExaminationText {
   /// What contradicts the model in the records; nil where that was not checked.
   var data: DataCheck?
 
+  /// The version of the app's that comes nearest to one that is none of them.
+  var nearest: NearestVersion?
+
   var text: String {
     var lines = "\(printable(path.string)): \(examination.verdict.rawValue)\n"
     lines += "  \(examination.reason.words)\n"
     let facts = facts
     if !facts.isEmpty { lines += "  \(facts)\n" }
+    lines += nearest?.text ?? ""
     if !examination.entities.isEmpty { lines += "\n" + entities }
     let notes = examination.health.notes
     if !notes.isEmpty {

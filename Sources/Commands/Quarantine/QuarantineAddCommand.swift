@@ -35,7 +35,7 @@ struct QuarantineAddCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let model = try model.map { try versionOrder.loadAppModel($0.path) }
+      let model = try model.map { try versionOrder.loadAppModel($0.path, json: output.json) }
       if !foreign.replaceForeign {
         try refuseNoStore(at: store.path, to: "quarantine the store", allowingEncrypted: true)
       }

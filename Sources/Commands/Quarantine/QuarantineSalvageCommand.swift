@@ -29,7 +29,7 @@ struct QuarantineSalvageCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken.",
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken.",
       valueName: "model"))
   var model: [PathArgument] = []
 
@@ -75,7 +75,7 @@ struct QuarantineSalvageCommand: ParsableCommand {
       let found = try home.finding(quarantined: id.path, forBackup: "backup restore ID") {
         try quarantines.store(id.path)
       }
-      let model = try versionOrder.loadAppModel(model.map(\.path), fitting: found.files.main)
+      let model = try versionOrder.loadAppModel(model.map(\.path), fitting: found.files.main, json: output.json)
       Interruption.listen()
       let line = ProgressLine()
       let observer = OpeningObserver {

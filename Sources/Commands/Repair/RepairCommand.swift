@@ -33,7 +33,7 @@ struct RepairCommand: ParsableCommand {
   @Argument(help: "The store's main file.")
   var store: PathArgument
 
-  @Option(help: "The app's model: .xcdatamodeld, .xcdatamodel, .momd or .mom.")
+  @Option(help: "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, or a store that carries it.")
   var model: PathArgument
 
   @OptionGroup var versionOrder: VersionOrderOptions
@@ -61,7 +61,8 @@ struct RepairCommand: ParsableCommand {
   func run() throws {
     try report(json: presentation.json) {
       try refuseNoStore(at: store.path, to: "repair the store")
-      var migrator = Migrator(try versionOrder.load(model.path), logger: log.logger(json: presentation.json))
+      var migrator = Migrator(
+        try versionOrder.load(model.path, json: presentation.json), logger: log.logger(json: presentation.json))
       migrator.keepOriginals()
       var options = Migrator.Options()
       options.repair = data ? .data : .structure

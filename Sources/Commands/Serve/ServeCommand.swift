@@ -2,6 +2,7 @@ import ArgumentParser
 import HTTPServer
 import Inspector
 import Lazaret
+import SwiftModelSources
 
 /// `lazaret serve`: the inspector, in a browser.
 struct ServeCommand: ParsableCommand {
@@ -33,7 +34,7 @@ struct ServeCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema; may be given several times.",
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema; may be given several times.",
       valueName: "model"))
   var model: [PathArgument] = []
 
@@ -58,7 +59,7 @@ struct ServeCommand: ParsableCommand {
         publicFolder: try PublicFolder.find())
       options.models = InspectorModel.named(
         try model.map { path in
-          (path.path.stem ?? "Model", try versionOrder.loadAppModel(path.path))
+          (path.path.stem ?? "Model", try versionOrder.loadAppModel(path.path, json: output.json))
         })
       options.allowsActions = !readOnly
       options.logger = log.logger(json: output.json)
@@ -66,6 +67,13 @@ struct ServeCommand: ParsableCommand {
       guard receiving.inbox else {
         try InspectorRun(options, listening.place, opensBrowser: !noBrowser, json: output.json).run()
         return
+      }
+      for path in model {
+        let isOther = try ModelCarrier(path.path) != nil || ModelHistory(path.path) != nil
+        guard try isOther || SwiftSources.isSource(path.path) else { continue }
+        throw ModelError(
+          .notAModel, path: path.path, detail: "the workers of an inbox read models, and no Swift sources or stores",
+          hint: "Give the inbox a compiled model, such as lazaret model export writes.")
       }
       let running = try ReceivingRun(
         receiving, home: options.home, models: model.map(\.path), order: try versionOrder.order(of: model.map(\.path)))

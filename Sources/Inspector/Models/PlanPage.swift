@@ -26,7 +26,8 @@ struct PlanPage: InspectorPage {
     plan = PagePart {
       if let problem = try Self.declarations(of: files, parts) { throw problem.refusal }
       let copy = try PrivateCopy(of: files, surroundings: parts.surroundings)
-      let plan = try Migrator(bundle, logger: parts.logger).plan(copy.files.main)
+      let plan = try Migrator(bundle, logger: parts.logger).plan(
+        copy.files.main, tryingSteps: false)
       _ = consume copy
       return plan
     }
@@ -115,12 +116,17 @@ struct PlanPage: InspectorPage {
     let verdict: HTML =
       !plan.failures.isEmpty
       ? .note(.bad, "<p><strong>It would fail.</strong> The store would stay as it is.</p>")
-      : plan.losses.isEmpty
-        ? .note(
-          .good,
-          "<p><strong>Nothing would be lost.</strong> \(Words.counted(plan.rows, "record")) in \(Words.counted(plan.steps.count, "step")).</p>"
-        )
-        : .note(.warn, "<p><strong>Something would be lost.</strong> It says what in the steps below.</p>")
+      : !plan.losses.isEmpty
+        ? .note(.warn, "<p><strong>Something would be lost.</strong> It says what in the steps below.</p>")
+        : !plan.isCertain
+          ? .note(
+            .warn,
+            "<p><strong>Not everything is known before it runs.</strong> It says what in the steps below; <code>lazaret plan</code> tries the steps on a private copy.</p>"
+          )
+          : .note(
+            .good,
+            "<p><strong>Nothing would be lost.</strong> \(Words.counted(plan.rows, "record")) in \(Words.counted(plan.steps.count, "step")).</p>"
+          )
     return of + verdict + repairs(plan) + drawing(plan) + plan.steps.reduce(into: HTML.empty) { $0 += details($1) }
   }
 
@@ -149,7 +155,10 @@ struct PlanPage: InspectorPage {
       let way = step.way == .inPlace ? "added and renamed" : "rebuilt"
       let mark: HTML =
         !step.failures.isEmpty
-        ? .tag("fails", .bad) : step.losses.isEmpty ? .tag("keeps everything", .good) : .tag("loses", .warn)
+        ? .tag("fails", .bad)
+        : !step.losses.isEmpty
+          ? .tag("loses", .warn)
+          : step.uncertain.isEmpty && step.code.isEmpty ? .tag("keeps everything", .good) : .tag("not known", .warn)
       html += """
         <li class="arrow" aria-hidden="true">→</li><li><span class="soft">\(way)</span><br>\
         <strong>\(printable(step.destination))</strong><br>\(mark)</li>
@@ -170,8 +179,15 @@ struct PlanPage: InspectorPage {
       printable(step.name),
       """
       \(reason)\(HTML.table("Entities of \(printable(step.name))", head: "<th scope=\"col\">Entity</th><th scope=\"col\">Becomes</th><th scope=\"col\">How</th><th scope=\"col\" class=\"number\">Records</th>", rows))\
-      \(list("Would be lost", step.losses))\(list("Would fail on", step.failures))
+      \(list("Would be lost", step.losses))\(list("Would fail on", step.failures))\
+      \(list("Could fail, which only running it tells", step.uncertain))\(code(step))
       """)
+  }
+
+  private func code(_ step: MigrationPlan.Step) -> HTML {
+    guard !step.code.isEmpty else { return .empty }
+    let items = step.code.map { name -> HTML in "<li>\(sentence(printable(name)))</li>" }
+    return "<h3>Not known, since only running it tells what it makes</h3><ul>\(items)</ul>"
   }
 
   private func list(_ heading: String, _ findings: [MigrationPlan.Finding]) -> HTML {

@@ -20,31 +20,60 @@ extension MigrationComparisonWork {
   mutating func compareRelationships() throws {
     var expected: [Place: Expected] = [:]
     var known: Set<Place> = []
+    var halves: Set<Place> = []
     for entity in new.concreteEntities {
       for (key, relationship) in new.relationships(of: entity.name) {
         let place = Place(entity: entity.name, relationship: key.name)
         let value = inferred[entity.name]?.propertyMapping(of: PropertyPath(key.name))?.value
-        if inferred[entity.name] == nil, mapping.entityMappings(to: entity.name).contains(where: { $0.kind != .add }) {
+        let isMade = isMadeByCustomStep(entity.name, key.name)
+        guard !isMade, !isInverseMadeByCustomStep(relationship, key) else {
           unchecked.insert("\(entity.name).\(key.name)")
+          // What an inverse leads back to is there all the same.
+          if !isMade { halves.insert(place) }
           continue
-        }
-        switch value {
-        case .expression, .destinations:
-          unchecked.insert("\(entity.name).\(key.name)")
-          continue
-        default: break
         }
         known.insert(place)
         guard case .relationship(let name) = value, let from = inferred[entity.name]?.sourceEntityName else { continue }
         try add(name, of: from, at: place, key, relationship, to: &expected)
       }
     }
+    try compareInverses(of: halves)
     for place in known.sorted(by: { ($0.entity, $0.relationship) < ($1.entity, $1.relationship) })
     where !options.ignoring.contains("\(place.entity).\(place.relationship)") {
       guard
         let found = new.relationships(of: place.entity).first(where: { $0.key.name == place.relationship })
       else { continue }
       try compare(expected[place] ?? Expected(), place, found.key, found.relationship)
+    }
+  }
+
+  /// Whether a custom step says what a relationship leads to.
+  private func isMadeByCustomStep(_ entity: String, _ relationship: String) -> Bool {
+    guard let own = inferred[entity] else { return mapping.entityMappings(to: entity).contains { $0.kind != .add } }
+    switch own.propertyMapping(of: PropertyPath(relationship))?.value {
+    case .expression, .destinations: return true
+    default: return false
+    }
+  }
+
+  /// Whether a custom step fills a relationship from the other side.
+  private func isInverseMadeByCustomStep(_ relationship: Relationship, _ key: PropertyKey) -> Bool {
+    guard let inverse = new.mutualInverse(of: relationship, key) else { return false }
+    return new.concreteEntities.contains { entity in
+      new.isKind(entity.name, of: inverse.key.entityName) && isMadeByCustomStep(entity.name, inverse.key.name)
+    }
+  }
+
+  /// Makes sure that what relationships lead to leads back, where nothing else is known of them.
+  private mutating func compareInverses(of places: Set<Place>) throws {
+    for place in places.sorted(by: { ($0.entity, $0.relationship) < ($1.entity, $1.relationship) })
+    where !options.ignoring.contains("\(place.entity).\(place.relationship)") {
+      guard
+        let found = new.relationships(of: place.entity).first(where: { $0.key.name == place.relationship }),
+        let inverse = new.mutualInverse(of: found.relationship, found.key)
+      else { continue }
+      let pairs = try result.pairs(of: place.relationship, entity: place.entity).map(\.pair)
+      try compareInverse(Set(pairs), place, inverse.key)
     }
   }
 
@@ -84,8 +113,10 @@ extension MigrationComparisonWork {
     let inverse = new.mutualInverse(of: relationship, key)
     let isExclusive = inverse.map { !$0.relationship.isToMany } ?? relationship.isToMany
     let owned = Set(found.map(\.own))
-    let reached = Set(found.map(\.destination))
-    for pair in expected.pairs.subtracting(found).sorted(by: { ($0.own, $0.destination) < ($1.own, $1.destination) }) {
+    let missing = expected.pairs.subtracting(found)
+    // A record of another entity of the hierarchy may have taken what is missing.
+    let reached = missing.isEmpty || !isExclusive ? [] : try destinations(of: key)
+    for pair in missing.sorted(by: { ($0.own, $0.destination) < ($1.own, $1.destination) }) {
       let hasOther = !relationship.isToMany && owned.contains(pair.own)
       let isTaken = isExclusive && reached.contains(pair.destination)
       if hasOther || isTaken, let kind = permission(place) {
@@ -101,6 +132,15 @@ extension MigrationComparisonWork {
     where sequences[own] != pairs {
       add(.order, own, place)
     }
+  }
+
+  /// Everything that a relationship leads to in the result, whichever entity of a hierarchy leads there.
+  private func destinations(of key: PropertyKey) throws -> Set<Int64> {
+    var reached: Set<Int64> = []
+    for entity in new.concreteEntities where new.isKind(entity.name, of: key.entityName) {
+      for stored in try result.pairs(of: key.name, entity: entity.name) { reached.insert(stored.pair.destination) }
+    }
+    return reached
   }
 
   private mutating func add(_ kind: StoreDifference.Kind, _ own: Int64, _ place: Place) {

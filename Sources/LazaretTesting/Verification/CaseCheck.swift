@@ -6,18 +6,26 @@ internal import SystemPackage
 
 /// The check of one generated store.
 struct CaseCheck {
-  private let check: VersionCheck
+  private let verifier: MigrationVerifier
+  private let piece: VerifiedRun
   private let profile: StoreProfile
-  private let steps: [MigrationStep]
+  private let folder: FilePath
+  private let isCancelled: @Sendable () -> Bool
 
-  init(_ check: VersionCheck, _ profile: StoreProfile, _ steps: [MigrationStep]) {
-    self.check = check
+  init(
+    _ verifier: MigrationVerifier, _ piece: VerifiedRun, _ profile: StoreProfile, in folder: FilePath,
+    isCancelled: @escaping @Sendable () -> Bool
+  ) {
+    self.verifier = verifier
+    self.piece = piece
     self.profile = profile
-    self.steps = steps
+    self.folder = folder
+    self.isCancelled = isCancelled
   }
 
-  private var surroundings: Surroundings { check.verifier.surroundings }
-  private var options: MigrationVerifier.Options { check.options }
+  private var surroundings: Surroundings { verifier.surroundings }
+  private var options: MigrationVerifier.Options { verifier.options }
+  private var steps: [MigrationStep] { piece.steps }
 
   /// Where the records of a kind of store lie: migrations meet all three in the field.
   static func journal(_ profile: StoreProfile) -> StoreGenerator.Journal {
@@ -28,13 +36,15 @@ struct CaseCheck {
     }
   }
 
-  func run(_ losses: inout [LossCount]) throws -> VerificationReport.Case {
+  /// What was found, and how much of what each step loses was in the store.
+  func run() throws -> (found: VerificationReport.Case, losses: [LossCount]) {
+    var losses = steps.map { LossCount($0) }
     let begin = surroundings.now()
     var report = VerificationReport.Case(
       profile: profile, records: 0, outcome: .fine, comparedRecords: 0, alterations: [], differences: [],
       differenceCount: 0, unchecked: [], notes: [], seconds: 0)
     let generator = try StoreGenerator(
-      check.version.model,
+      piece.version.model,
       options: StoreGenerator.Options(
         profile, seed: options.seed, records: options.records, journal: Self.journal(profile)))
     let store = try generator.write(to: place("store"), in: surroundings.fileSystem)
@@ -43,27 +53,26 @@ struct CaseCheck {
     do {
       try migrate(store.path, &report, &losses)
     } catch let error as MigrationError {
-      if error.isEnvironmental { throw error }
+      if error.isEnvironmental || error.kind == .cancelled { throw error }
       fail(error, &report)
     }
     if report.differenceCount > 0 { report.outcome = .failed }
-    try check.scratch.tidy()
     let end = surroundings.now()
     report.seconds =
       Double(end.secondsSince1970 - begin.secondsSince1970)
       + Double(end.nanoseconds - begin.nanoseconds) / 1_000_000_000
-    return report
+    return (report, losses)
   }
 
   /// A path for one of the stores; names are those of versions, with what a file name cannot hold replaced.
   private func place(_ name: String) -> FilePath {
-    let whole = "\(check.version.name)-\(check.isDirect ? "direct-" : "")\(profile.rawValue)-\(name).sqlite"
+    let whole = "\(piece.label)-\(profile.rawValue)-\(name).sqlite"
     let safe = whole.unicodeScalars.map { scalar -> String in
       let isSafe =
         scalar.properties.isAlphabetic || scalar.properties.numericType != nil || " .-_".unicodeScalars.contains(scalar)
       return isSafe ? String(scalar) : "_"
     }
-    return check.scratch.path.appending(safe.joined())
+    return folder.appending(safe.joined())
   }
 
   // MARK: Migrating
@@ -72,21 +81,22 @@ struct CaseCheck {
     _ store: FilePath, _ report: inout VerificationReport.Case, _ losses: inout [LossCount]
   ) throws {
     var source = store
-    var model = check.version.model
+    var model = piece.version.model
     for (number, step) in steps.enumerated() {
       let target = place("step-\(number + 1)-to-\(step.destinationName)")
       let before = try PersistentStore(opening: source, model: model, options: .init(isReadOnly: true))
       try losses[number].count(in: before)
       try before.close()
-      try migrate(source, to: step.destinationName, target, isDirect: check.isDirect)
+      // Just this step, whatever else leads there.
+      try migrate(source, to: step.destinationName, target, isDirect: true)
       try compare(step.mapping, source, target, &report)
       source = target
       model = step.mapping.destination
     }
-    guard steps.count > 1 else { return }
-    // The whole chain at once must end in the same records.
-    let target = place("chain")
-    try migrate(store, to: check.bundle.current.name, target, isDirect: check.isDirect)
+    guard piece.isWay else { return }
+    // The whole way at once must end in the same records.
+    let target = place("whole")
+    try migrate(store, to: verifier.bundle.current.name, target, isDirect: false)
     try compareWhole(source, target, model, &report)
   }
 
@@ -98,7 +108,8 @@ struct CaseCheck {
     options.isDirect = isDirect
     options.output = target
     options.mappings = self.options.mappings
-    _ = try Migrator(check.bundle, surroundings: surroundings).migrate(store, options: options)
+    options.isCancelled = isCancelled
+    _ = try Migrator(verifier.bundle, surroundings: surroundings).migrate(store, options: options)
   }
 
   private func compare(

@@ -1,4 +1,5 @@
-/// A report as JUnit's XML, for build servers: a suite for each version, a case for each kind of store.
+/// A report as JUnit's XML, for build servers: a case for each step, and one for each version whose steps depend on each
+/// other and were taken all at once.
 public struct JUnitReport: Sendable {
   private let report: VerificationReport
   private let allowed: Set<VerificationReport.Outcome>
@@ -15,52 +16,46 @@ public struct JUnitReport: Sendable {
 
   private struct Case {
     var name: String
-    var seconds: Double
+    var seconds = 0.0
     var failure: (type: String, message: String, text: String)?
-    var output: String
+    var skipped: String?
+    var output = ""
   }
 
   /// The document.
   public var xml: String {
-    let suites = report.versions.map { ($0, cases(of: $0)) }
-    let all = suites.flatMap(\.1)
+    var suites = [("steps", report.steps.map(Self.case(allowed)))]
+    let ways = report.versions.filter(\.wholeWay)
+    if !ways.isEmpty { suites.append(("ways", ways.map(Self.wholeWay(allowed)))) }
+    let unchecked = self.unchecked
+    if !unchecked.isEmpty { suites.append(("not checked", unchecked)) }
     var text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-    text += "<testsuites name=\"\(escaped("\(report.model) to \(report.to)"))\"\(numbers(of: all))>\n"
-    for (version, cases) in suites {
-      let name = "\(version.from) → \(version.to)\(version.direct ? " (direct)" : "")"
+    text += "<testsuites name=\"\(escaped("\(report.model) to \(report.to)"))\"\(numbers(of: suites.flatMap(\.1)))>\n"
+    for (name, cases) in suites {
       text += "  <testsuite name=\"\(escaped(name))\"\(numbers(of: cases))>\n    <properties>\n"
-      for (key, value) in [
-        ("model", report.model), ("seed", String(report.seed)), ("rows", String(report.rows)),
-        ("steps", version.steps.joined(separator: ", ")),
-      ] {
+      for (key, value) in [("model", report.model), ("seed", String(report.seed)), ("rows", String(report.rows))] {
         text += "      <property name=\"\(key)\" value=\"\(escaped(value))\"/>\n"
       }
       text += "    </properties>\n"
       for found in cases { text += element(found, in: "\(report.model).\(name)") }
       text += "  </testsuite>\n"
     }
-    for version in report.unreadableVersions {
-      text += "  <testsuite name=\"\(escaped(version.name))\" tests=\"1\" failures=\"0\" errors=\"0\" skipped=\"1\" "
-      text +=
-        "time=\"0.000\">\n    <testcase name=\"mapping\" classname=\"\(escaped("\(report.model).\(version.name)"))\" "
-      text +=
-        "time=\"0.000\">\n      <skipped message=\"\(escaped(version.detail))\"/>\n    </testcase>\n  </testsuite>\n"
-    }
     return text + "</testsuites>\n"
   }
 
   private func numbers(of cases: [Case]) -> String {
     let seconds = cases.reduce(0) { $0 + $1.seconds }
-    return " tests=\"\(cases.count)\" failures=\"\(cases.filter { $0.failure != nil }.count)\" errors=\"0\" "
-      + "time=\"\(Self.time(seconds))\""
+    return " tests=\"\(cases.count)\" failures=\"\(cases.count { $0.failure != nil })\" errors=\"0\" "
+      + "skipped=\"\(cases.count { $0.skipped != nil })\" time=\"\(Self.time(seconds))\""
   }
 
   private func element(_ found: Case, in className: String) -> String {
     var text =
       "    <testcase name=\"\(escaped(found.name))\" classname=\"\(escaped(className))\" "
       + "time=\"\(Self.time(found.seconds))\""
-    guard found.failure != nil || !found.output.isEmpty else { return text + "/>\n" }
+    guard found.failure != nil || found.skipped != nil || !found.output.isEmpty else { return text + "/>\n" }
     text += ">\n"
+    if let reason = found.skipped { text += "      <skipped message=\"\(escaped(reason))\"/>\n" }
     if let failure = found.failure {
       text +=
         "      <failure type=\"\(escaped(failure.type))\" message=\"\(escaped(failure.message))\">"
@@ -70,38 +65,83 @@ public struct JUnitReport: Sendable {
     return text + "    </testcase>\n"
   }
 
-  private func cases(of version: VerificationReport.Version) -> [Case] {
-    var result: [Case] = []
-    if !version.refusals.isEmpty {
-      let lines = version.refusals.map { "\($0.step): \($0.text). \($0.wayRound)" }
-      result.append(
+  // MARK: Cases
+
+  /// The versions of which nothing is said.
+  private var unchecked: [Case] {
+    report.unreadableVersions.map { Case(name: $0.name, skipped: $0.detail) }
+      + report.uncheckedVersions.map { version in
         Case(
-          name: "mapping", seconds: 0,
-          failure: ("refused", version.refusals.first?.text ?? "", lines.joined(separator: "\n")), output: ""))
-      return result
+          name: version.name,
+          skipped: version.reason == .newer
+            ? "it is newer than the current version" : "the order that was given leaves it out")
+      }
+  }
+
+  private static func `case`(
+    _ allowed: Set<VerificationReport.Outcome>
+  ) -> (VerificationReport.Step) -> Case {
+    { step in
+      var refusals = Lines()
+      for refusal in step.refusals {
+        refusals.add("refused", refusal.text, "\(refusal.text). \(refusal.wayRound)")
+      }
+      return made("\(step.step)\(step.direct ? " (direct)" : "")", refusals, step.losses, step.cases, allowed)
     }
-    let lost = version.losses.map { "\($0.step): \($0.text) (\($0.count) in the generated stores)" }
-    let isLossy = !lost.isEmpty && !allowed.contains(.lossy)
-    result.append(
-      Case(
-        name: "losses", seconds: 0,
-        failure: isLossy
-          ? ("loss", version.losses.first.map { $0.text } ?? "", lost.joined(separator: "\n")) : nil,
-        output: isLossy ? "" : lost.joined(separator: "\n")))
-    for found in version.cases {
-      var lines = found.alterations.map { "\($0.kind.rawValue) \($0.entity).\($0.property): \($0.count)" }
-      lines += found.unchecked.map { "unchecked \($0)" }
-      let words = VerificationListing.words(for: found)
-      let isFailure = found.outcome > .lossy && !allowed.contains(found.outcome)
-      let details = found.differences.map(\.description)
-      result.append(
-        Case(
-          name: found.profile.rawValue, seconds: found.seconds,
-          failure: isFailure
-            ? (found.code ?? "difference", words, ([words] + details).joined(separator: "\n")) : nil,
-          output: ((isFailure || words.isEmpty ? [] : [words]) + lines).joined(separator: "\n")))
+  }
+
+  private static func wholeWay(
+    _ allowed: Set<VerificationReport.Outcome>
+  ) -> (VerificationReport.Version) -> Case {
+    { version in
+      made(
+        "\(version.from) → \(version.to) (\(version.steps.count) steps)", Lines(), version.losses, version.cases,
+        allowed)
     }
-    return result
+  }
+
+  /// What is told of a step or a way: what fails it, and what is only told.
+  private static func made(
+    _ name: String, _ refusals: Lines, _ losses: [VerificationReport.Loss], _ stores: [VerificationReport.Case],
+    _ allowed: Set<VerificationReport.Outcome>
+  ) -> Case {
+    var failures = refusals
+    var others = Lines()
+    for store in stores {
+      let words = VerificationListing.sentence(for: store)
+      if store.outcome > .lossy, !allowed.contains(store.outcome) {
+        let details = store.differences.map { "\n  \($0.description)" }.joined()
+        failures.add(store.code ?? "difference", words, words + details)
+      } else if store.outcome > .lossy {
+        others.add("", words, words)
+      }
+      for altered in store.alterations {
+        let line =
+          "\(store.profile.rawValue): \(altered.kind.rawValue) \(altered.entity).\(altered.property): \(altered.count)"
+        others.add("", line, line)
+      }
+    }
+    for loss in losses {
+      let line = "\(loss.step): \(loss.text) (\(loss.count) in the generated stores)"
+      if allowed.contains(.lossy) { others.add("", line, line) } else { failures.add("loss", loss.text, line) }
+    }
+    for name in Set(stores.flatMap(\.unchecked)).sorted() { others.add("", name, "unchecked \(name)") }
+    return Case(
+      name: name, seconds: stores.reduce(0) { $0 + $1.seconds },
+      failure: failures.first.map { ($0.type, $0.message, failures.text) }, output: others.text)
+  }
+
+  /// What is told of one thing, line by line; the first line gives it its kind.
+  private struct Lines {
+    private(set) var first: (type: String, message: String)?
+    private var lines: [String] = []
+
+    mutating func add(_ type: String, _ message: String, _ line: String) {
+      first = first ?? (type, message)
+      lines.append(line)
+    }
+
+    var text: String { lines.joined(separator: "\n") }
   }
 
   /// Seconds with three decimals.

@@ -7,8 +7,9 @@ public import SystemPackage
 
 /// The check that every version of a model still migrates to the current one.
 ///
-/// For each earlier version it generates stores of several kinds, migrates each along the chain of versions and holds
-/// every record of the result against what the mappings imply. The same seed makes the same stores.
+/// Each step that stores of the earlier versions take is checked once, on generated stores of the version that it starts
+/// from: every record of the result is held against what the mapping implies. Where a step's outcome depends on what the
+/// steps before have made, stores are taken along the whole way besides. The same seed makes the same stores.
 public struct MigrationVerifier: Sendable {
   /// What is checked.
   public struct Options: Sendable {
@@ -36,11 +37,18 @@ public struct MigrationVerifier: Sendable {
     /// The most differences that are told for each store.
     public var limit = 20
 
-    /// Called before each store with the version, the kind of store, its number from 0 and the number of all; false ends
-    /// the check.
+    /// How many stores are worked on at once; as many as the machine has processors unless said otherwise.
+    public var threads = ProcessInfo.processInfo.activeProcessorCount
+
+    /// Called before each store with its version, its kind, its number from 0 and the number of all; false ends the check.
+    ///
+    /// Never called twice at once.
     public var progress: @Sendable (_ version: String, _ profile: StoreProfile, _ number: Int, _ count: Int) -> Bool = {
       _, _, _, _ in true
     }
+
+    /// Whether the check is to end; asked now and then, also while a store is migrated.
+    public var isCancelled: @Sendable () -> Bool = { false }
 
     /// Every version, every kind of store, twenty records of each entity.
     public init() {}
@@ -63,65 +71,24 @@ public struct MigrationVerifier: Sendable {
   ///   `progress`. What is wrong with a migration is in the report and no error.
   public func run() throws(StoreTestingError) -> VerificationReport {
     do {
-      let versions = try versionsToCheck()
-      let scratch = try Workplace(options.folder, surroundings)
-      var report = VerificationReport(
-        model: bundle.name, to: bundle.current.name, seed: options.seed, rows: options.records, outcome: .fine,
-        versions: [],
-        unreadableVersions: bundle.unreadableVersions.map { version in
-          VerificationReport.UnreadableVersion(
-            name: version.name, code: version.error.code, detail: version.error.detail)
-        })
-      var jobs: [(version: ModelVersion, isDirect: Bool)] = []
-      for version in versions {
-        jobs.append((version, false))
-        if options.checksDirectSteps, hasSeveralSteps(version) { jobs.append((version, true)) }
-      }
-      for (number, job) in jobs.enumerated() {
-        let found = try VersionCheck(
-          verifier: self, version: job.version, isDirect: job.isDirect, scratch: scratch,
-          first: number * options.profiles.count, count: jobs.count * options.profiles.count
-        ).run()
-        report.versions.append(found)
-        report.outcome = max(report.outcome, found.outcome)
-      }
-      return report
+      return try VerificationWork(self).report()
     } catch {
       throw StoreTestingError(error, operation: "verify the model's migrations", path: bundle.path)
     }
   }
-
-  /// Whether the way of a version's stores has several steps, so that one step is another way.
-  private func hasSeveralSteps(_ version: ModelVersion) -> Bool {
-    // A way that cannot be found is a finding of the version itself.
-    let path = try? MigrationPath(
-      in: bundle, from: .version(version.name), options: .init(mappings: options.mappings))
-    return (path?.steps.count ?? 0) > 1
-  }
-
-  /// The versions that are not newer than the current one and differ from it.
-  private func versionsToCheck() throws -> [ModelVersion] {
-    let earlier = bundle.versions(upTo: bundle.current).filter { $0.versionHashes != bundle.current.versionHashes }
-    guard let name = options.version else { return earlier }
-    guard let version = bundle.version(named: name) else {
-      throw MigrationError(
-        .unknownVersion, operation: "verify the model's migrations", path: bundle.path,
-        detail: """
-          the model has no version "\(printable(name))"; it has \
-          \(bundle.versions.map { printable($0.name) }.joined(separator: ", "))
-          """)
-    }
-    return version.versionHashes == bundle.current.versionHashes ? [] : [version]
-  }
 }
 
 /// The folder that stores are made in.
-struct Workplace {
-  let path: FilePath
-  let isKept: Bool
+struct Workplace: Sendable {
+  private let path: FilePath
+  private let isKept: Bool
+  private let fileSystem: FileSystem
+
+  /// Removes the folder when nothing uses it any more.
   private let scratch: ScratchFolder?
 
   init(_ folder: FilePath?, _ surroundings: Surroundings) throws {
+    fileSystem = surroundings.fileSystem
     if let folder {
       try surroundings.fileSystem.makeDirectory(folder)
       path = folder
@@ -137,6 +104,10 @@ struct Workplace {
     }
   }
 
-  /// Removes what one store has left, unless everything is kept.
-  func tidy() throws(FileError) { try scratch?.empty() }
+  /// Gives a piece of work a folder of its own, which goes with it; the one folder where everything is kept.
+  func withFolder<Value>(_ number: Int, _ body: (FilePath) throws -> Value) throws -> Value {
+    guard !isKept else { return try body(path) }
+    let own = try ScratchFolder(in: path, named: "\(number)", fileSystem)
+    return try body(own.path)
+  }
 }

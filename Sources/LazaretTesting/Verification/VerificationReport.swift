@@ -121,19 +121,22 @@ public struct VerificationReport: Codable, Sendable, Hashable {
     public var seconds: Double
   }
 
-  /// What was found for one version.
-  public struct Version: Codable, Sendable, Hashable {
+  /// One step, and what became of generated stores of the version that it starts from.
+  public struct Step: Codable, Sendable, Hashable {
+    /// The step, such as `V1 → V2`.
+    public var step: String
+
     /// The version that the stores are of.
     public var from: String
 
     /// The version that they are migrated to.
     public var to: String
 
-    /// Whether the versions between are left out.
+    /// Whether it leaves out the versions between.
     public var direct: Bool
 
-    /// The steps, such as `V1 → V2`; empty where a step is refused.
-    public var steps: [String]
+    /// The versions whose stores take it.
+    public var versions: [String]
 
     /// How it went.
     public var outcome: Outcome
@@ -149,6 +152,58 @@ public struct VerificationReport: Codable, Sendable, Hashable {
 
     /// The stores that were tried.
     public var cases: [Case]
+  }
+
+  /// What was found for one version.
+  public struct Version: Codable, Sendable, Hashable {
+    /// The version that the stores are of.
+    public var from: String
+
+    /// The version that they are migrated to.
+    public var to: String
+
+    /// Whether the versions between are left out.
+    public var direct: Bool
+
+    /// The steps, such as `V1 → V2`; empty where a step is refused.
+    public var steps: [String]
+
+    /// Whether its stores were taken along all steps, because what a later one does depends on what an earlier one makes;
+    /// else each step was looked at by itself.
+    public var wholeWay: Bool
+
+    /// How it went.
+    public var outcome: Outcome
+
+    /// What is lost.
+    public var losses: [Loss]
+
+    /// Why it cannot be inferred.
+    public var refusals: [Refusal]
+
+    /// What depends on the records, in sentences.
+    public var conditions: [String]
+
+    /// The stores of this version that were tried.
+    public var cases: [Case]
+  }
+
+  /// A version that was not checked, and nothing is wrong with it.
+  public struct UncheckedVersion: Codable, Sendable, Hashable {
+    /// Why a version is not checked.
+    public enum Reason: String, Codable, Sendable, Hashable {
+      /// It is newer than the current one.
+      case newer
+
+      /// The order that was given leaves it out.
+      case leftOut = "left-out"
+    }
+
+    /// The name of the version.
+    public var name: String
+
+    /// Why it was not checked.
+    public var reason: Reason
   }
 
   /// A version that could not be read, so that nothing can be said of it.
@@ -178,9 +233,15 @@ public struct VerificationReport: Codable, Sendable, Hashable {
   /// How it went on the whole: the worst of the versions.
   public var outcome: Outcome
 
+  /// What was found for each step, oldest first; refused ones last.
+  public var steps: [Step]
+
   /// What was found for each version, oldest first.
   public var versions: [Version]
 
   /// The versions that could not be read and were not checked.
   public var unreadableVersions: [UnreadableVersion]
+
+  /// The other versions of which nothing is said.
+  public var uncheckedVersions: [UncheckedVersion]
 }

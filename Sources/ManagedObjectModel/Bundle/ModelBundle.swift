@@ -9,6 +9,12 @@ public struct ModelBundle: Sendable {
 
     /// Why it cannot be read.
     public let error: ModelError
+
+    /// A version that cannot be read.
+    package init(name: String, error: ModelError) {
+      self.name = name
+      self.error = error
+    }
   }
 
   /// What becomes of a version that cannot be read.
@@ -64,6 +70,9 @@ public struct ModelBundle: Sendable {
     let names = versions.map(\.name)
     order = VersionOrder(names: names + unordered.map(\.name), given: isOrdered ? names : nil)
   }
+
+  /// Names of versions in the order in which people count: `V2` before `V10`.
+  public static func namesInOrder(_ names: [String]) -> [String] { names.sorted(by: precedesNaturally) }
 
   /// The version of that name.
   public func version(named name: String) -> ModelVersion? {

@@ -16,17 +16,26 @@ public struct ModelHashesJSON: Codable, Sendable, Hashable {
 
     /// The version hash of each entity as 64 hexadecimal digits.
     public var entities: [String: String]
+
+    /// The entities whose hash cannot be told, in order; left out where there are none.
+    ///
+    /// The checksum is empty where there are any.
+    public var incomplete: [String]?
   }
 
   /// The versions, oldest first.
   public var versions: [Version]
 
   /// The hashes of every version of a bundle.
-  public init(_ bundle: ModelBundle) {
+  ///
+  /// - Parameter incomplete: the entities of a version whose hash cannot be told; none unless given.
+  public init(_ bundle: ModelBundle, incomplete: (String) -> Set<String> = { _ in [] }) {
     versions = bundle.versions.map { version in
-      Version(
-        name: version.name, current: version.isCurrent, checksum: version.checksum,
-        entities: version.versionHashes.mapValues(\.hex))
+      let missing = incomplete(version.name)
+      return Version(
+        name: version.name, current: version.isCurrent, checksum: missing.isEmpty ? version.checksum : "",
+        entities: version.versionHashes.filter { !missing.contains($0.key) }.mapValues(\.hex),
+        incomplete: missing.isEmpty ? nil : missing.sorted(by: precedesByCodeUnit))
     }
   }
 }

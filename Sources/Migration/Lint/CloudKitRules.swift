@@ -63,6 +63,32 @@ enum CloudKitRules {
     return findings
   }
 
+  /// The attributes whose encryption in the cloud changes; a field that is deployed stays as it is.
+  ///
+  /// A field of the cloud is called as the attribute is, whatever its renaming identifier.
+  static func encryptionFindings(from before: ModelVersion, to after: ModelVersion, place: String) -> [LintFinding] {
+    var findings: [LintFinding] = []
+    for name in after.model.entities.keys.sorted(by: precedesByCodeUnit) {
+      guard let old = before.model.entities[name], let new = after.model.entities[name] else { continue }
+      for key in new.properties.keys.sorted(by: precedesByCodeUnit) {
+        guard let earlier = old.properties[key]?.attribute, let attribute = new.properties[key]?.attribute,
+          earlier.traits.allowsCloudEncryption != attribute.traits.allowsCloudEncryption,
+          !earlier.traits.isTransient, !attribute.traits.isTransient
+        else { continue }
+        let isOn = attribute.traits.allowsCloudEncryption
+        findings.append(
+          LintFinding(
+            .cloudEncryptionChanged, in: place, entity: name, property: key,
+            detail: """
+              \(printable(name)).\(printable(key)) \(isOn ? "is to be encrypted in the cloud, and was not before" : "was encrypted in the cloud, and is to be no more"): \
+              CloudKit changes no field that is deployed, and values that are there stay as they are
+              """,
+            hint: "Leave it as it was. Add a new attribute with the other setting, and copy the values in the app."))
+      }
+    }
+    return findings
+  }
+
   /// What of a step is no addition.
   static func findings(in mapping: MappingModel, place: String) -> [LintFinding] {
     var findings: [LintFinding] = []

@@ -22,6 +22,12 @@ public struct LintFinding: Sendable, Hashable {
     /// A renaming identifier that does not lead to what it seems meant for.
     case brokenRename = "broken-rename"
 
+    /// Renaming identifiers move values, and the hashes of both versions are equal, so that no migration runs.
+    case renameWithoutMigration = "rename-without-migration"
+
+    /// An attribute's values are to be encrypted in the cloud from a version on, or no more.
+    case cloudEncryptionChanged = "cloud-encryption-changed"
+
     /// A version was edited after its hashes had been locked.
     case editedAfterRelease = "edited-after-release"
 
@@ -36,6 +42,39 @@ public struct LintFinding: Sendable, Hashable {
 
     /// A version cannot be read.
     case unreadableVersion = "unreadable-version"
+
+    /// Swift sources leave something to a compiler, without which the version is not complete.
+    case unresolvedSource = "unresolved-source"
+
+    /// It is not certain what SwiftData makes of something in Swift sources.
+    case uncertainSource = "uncertain-source"
+
+    /// A historical schema in Swift lists or reaches a class of the current version.
+    case liveClass = "live-class"
+
+    /// A class of a historical schema is called as an alias whose class has another name.
+    case aliasName = "alias-name"
+
+    /// Two schemas of a migration plan have one checksum.
+    case duplicateChecksum = "duplicate-checksum"
+
+    /// A version was released, and is not in the migration plan.
+    case unplannedRelease = "unplanned-release"
+
+    /// A store at hand is of none of the versions.
+    case unknownRelease = "unknown-release"
+
+    /// A relationship of one schema's class leads to another schema's.
+    case foreignVersionClass = "foreign-version-class"
+
+    /// An enumeration or a structure is part of a historical schema, and is the app's present one.
+    case unfrozenType = "unfrozen-type"
+
+    /// A class is declared that a version had, and the next one neither lists nor reaches.
+    case unlistedClass = "unlisted-class"
+
+    /// The hashes of a version differ by platform.
+    case platformDependent = "platform-dependent"
     case cloudKitUniqueness = "cloudkit-uniqueness"
     case cloudKitMandatoryAttribute = "cloudkit-mandatory-attribute"
     case cloudKitMandatoryRelationship = "cloudkit-mandatory-relationship"
@@ -72,6 +111,12 @@ public struct LintFinding: Sendable, Hashable {
   /// The property it is about, where it is about one.
   public var propertyName: String?
 
+  /// The source file it stands in, where it stands in one.
+  public var file: String?
+
+  /// The line of the file, from 1.
+  public var line: Int?
+
   /// What was found, in a plain sentence without a full stop.
   public var detail: String
 
@@ -95,13 +140,15 @@ extension LintFinding.Rule {
   /// How much a finding of this rule matters.
   public var severity: LintFinding.Severity {
     switch self {
-    case .notMigratable, .disagreeingIdentifiers, .brokenRename, .editedAfterRelease, .missingRelease,
-      .inconsistentModel,
-      .mismatchedHashes, .unreadableVersion:
+    case .notMigratable, .disagreeingIdentifiers, .brokenRename, .renameWithoutMigration, .editedAfterRelease,
+      .missingRelease, .inconsistentModel,
+      .mismatchedHashes, .unreadableVersion, .unresolvedSource, .liveClass, .duplicateChecksum, .unplannedRelease,
+      .unknownRelease, .foreignVersionClass, .unfrozenType:
       .error
-    case .dataLoss, .dependsOnData, .possibleRename, .cloudKitUniqueness, .cloudKitMandatoryAttribute,
+    case .dataLoss, .dependsOnData, .possibleRename, .cloudEncryptionChanged, .cloudKitUniqueness,
+      .cloudKitMandatoryAttribute,
       .cloudKitMandatoryRelationship, .cloudKitMissingInverse, .cloudKitOrdered, .cloudKitDenyRule, .cloudKitType,
-      .cloudKitNotAdditive:
+      .cloudKitNotAdditive, .uncertainSource, .aliasName, .unlistedClass, .platformDependent:
       .warning
     }
   }

@@ -19,6 +19,12 @@ public struct LintJSON: Codable, Sendable, Hashable {
     /// The property.
     public var property: String?
 
+    /// The source file, where it stands in one.
+    public var file: String?
+
+    /// The line of the file, from 1.
+    public var line: Int?
+
     /// What was found.
     public var detail: String
 
@@ -41,8 +47,7 @@ public struct LintJSON: Codable, Sendable, Hashable {
     findings = lint.findings.map {
       Finding(
         rule: $0.rule.rawValue, severity: $0.severity, place: $0.place, entity: $0.entityName,
-        property: $0.propertyName, detail: $0.detail,
-        hint: $0.hint)
+        property: $0.propertyName, file: $0.file, line: $0.line, detail: $0.detail, hint: $0.hint)
     }
     releasedFindings = lint.releasedFindingCount
   }

@@ -14,6 +14,7 @@ public struct LintListing: Sendable {
         lines.append(printable(finding.place))
         place = finding.place
       }
+      if let file = finding.file { lines.append("  \(printable(file)):\(finding.line ?? 1):") }
       lines += Self.wrapped(
         "\(finding.severity.rawValue): \(finding.detail) [\(finding.rule.rawValue)]", indent: "  ", width)
       lines += Self.wrapped(finding.hint, indent: "      ", width)

@@ -24,6 +24,21 @@ public struct ModelLint: Sendable {
   /// How many findings of steps between two locked versions were left out.
   public private(set) var releasedFindingCount = 0
 
+  /// The findings with the file and the line of each, where a version has any that it is about.
+  ///
+  /// - Parameter place: the file and the line of what a finding is about; nil for none.
+  public func located(_ place: (LintFinding) -> (file: String, line: Int?)?) -> ModelLint {
+    var lint = self
+    lint.findings = findings.map { finding in
+      guard finding.file == nil, let found = place(finding) else { return finding }
+      var finding = finding
+      finding.file = found.file
+      finding.line = found.line
+      return finding
+    }
+    return lint
+  }
+
   /// Checks a bundle, against a lock file's hashes where there are any.
   public init(_ bundle: ModelBundle, lock: ModelLock? = nil, options: Options = Options()) {
     for unreadable in bundle.unreadableVersions {
@@ -35,6 +50,11 @@ public struct ModelLint: Sendable {
     for version in bundle.versions { checkVersion(version) }
     if let lock { check(bundle, against: lock) }
     if options.checksCloudKit { findings += CloudKitRules.findings(in: bundle.current) }
+    for (number, version) in bundle.versions.enumerated() {
+      // A store is taken for one of the newest version with its hashes, whatever lies between.
+      let twin = bundle.versions[..<number].last { $0.versionHashes == version.versionHashes }
+      if let twin { findings += EqualHashes.findings(from: twin, to: version) }
+    }
     for (before, after) in zip(bundle.versions, bundle.versions.dropFirst()) {
       let found = Self.findings(
         from: before, to: after, later: bundle.versions(after: after).map(\.model),
@@ -46,6 +66,20 @@ public struct ModelLint: Sendable {
         findings += found
       }
     }
+  }
+
+  /// The same with findings of another source, before those about steps.
+  public func adding(_ more: [LintFinding]) -> ModelLint {
+    var lint = self
+    lint.findings = more + findings
+    return lint
+  }
+
+  /// The same with every finding changed, such as by the place in a source that it is about.
+  public func changing(_ change: (inout LintFinding) throws -> Void) rethrows -> ModelLint {
+    var lint = self
+    for index in lint.findings.indices { try change(&lint.findings[index]) }
+    return lint
   }
 
   private mutating func checkVersion(_ version: ModelVersion) {
@@ -106,6 +140,7 @@ public struct ModelLint: Sendable {
           detail: refusal.detail, hint: refusal.wayRound))
     }
     findings += RenameSuspicion.findings(in: inference.mapping, place: place)
+    findings += CloudKitRules.encryptionFindings(from: before, to: after, place: place)
     // What is refused is not lost.
     let refused = Set(
       inference.refusals.filter(\.preventsLoss).map { [$0.entityName, $0.property?.description ?? ""] })

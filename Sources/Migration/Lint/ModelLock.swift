@@ -6,7 +6,8 @@ public import SystemPackage
 /// The version hashes of the versions that have been released, so that a later edit of one is noticed.
 ///
 /// A JSON file that is kept in version control beside the model:
-/// `{"format":1,"order":["V1"],"versions":{"V1":{"checksum":"<base64>","entities":{"Car":"<64 hex digits>"}}}}`.
+/// `{"format":1,"order":["V1"],"versions":{"V1":{"checksum":"<base64>","entities":{"Car":"<64 hex digits>"}}}}`; a version
+/// of Swift sources has its `declaration` too.
 public struct ModelLock: Sendable, Hashable, Codable {
   /// The hashes of one version.
   public struct Version: Sendable, Hashable, Codable {
@@ -16,10 +17,14 @@ public struct ModelLock: Sendable, Hashable, Codable {
     /// The version hash of each entity as 64 hexadecimal digits.
     public var entities: [String: String]
 
-    /// The hashes of a version.
-    public init(_ version: ModelVersion) {
+    /// The version as a `VersionedSchema` in Swift, which it can be frozen from later; nil for models of another kind.
+    public var declaration: String?
+
+    /// The hashes of a version, and its declaration where it is kept.
+    public init(_ version: ModelVersion, declaration: String? = nil) {
       checksum = version.checksum
       entities = version.versionHashes.mapValues(\.hex)
+      self.declaration = declaration
     }
   }
 
@@ -34,8 +39,12 @@ public struct ModelLock: Sendable, Hashable, Codable {
 
   /// The hashes of every version of a bundle as it is now.
   ///
-  /// - Parameter earlier: the lock that it takes the place of, whose order stands; new versions come after it.
-  public init(_ bundle: ModelBundle, after earlier: ModelLock? = nil) {
+  /// - Parameters:
+  ///   - earlier: the lock that it takes the place of, whose order stands; new versions come after it.
+  ///   - declaration: a version as a schema in Swift; nil for one that is kept without.
+  public init(
+    _ bundle: ModelBundle, after earlier: ModelLock? = nil, declaration: (ModelVersion) -> String? = { _ in nil }
+  ) {
     format = 1
     if bundle.order.isGiven {
       order = bundle.versions.map(\.name)
@@ -46,7 +55,8 @@ public struct ModelLock: Sendable, Hashable, Codable {
       order = known + names.filter { !known.contains($0) }
     }
     versions = Dictionary(
-      bundle.versions.map { ($0.name, Version($0)) }, uniquingKeysWith: { first, _ in first })
+      bundle.versions.map { ($0.name, Version($0, declaration: declaration($0))) },
+      uniquingKeysWith: { first, _ in first })
   }
 
   /// Whether a version is in the lock and has not been edited since.

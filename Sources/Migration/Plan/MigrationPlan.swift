@@ -34,6 +34,15 @@ public struct MigrationPlan: Sendable, Hashable, Codable {
     /// What the step would fail on; the store would stay as it is.
     public var failures: [Finding]
 
+    /// What it may fail on, which only carrying it out tells; empty where that is known.
+    public var uncertain: [Finding] = []
+
+    /// The code of the app that takes part in it, in words; what it makes only running it tells.
+    public var code: [String] = []
+
+    /// The app's own indexes, views and triggers that would be left behind, where that is known.
+    public var leftBehind: [String] = []
+
     /// The step in words, such as `V1 → V2`.
     public var name: String { "\(source ?? "the store's model") → \(destination)" }
   }
@@ -102,6 +111,9 @@ public struct MigrationPlan: Sendable, Hashable, Codable {
 
     /// What it is, in one sentence without a full stop.
     public var text: String
+
+    /// The kind of what is said of a step by a mapping that was not tried.
+    package static let notTried = "not-tried"
   }
 
   /// A reason why there is no way.
@@ -211,6 +223,9 @@ public struct MigrationPlan: Sendable, Hashable, Codable {
 
   /// Whether it would come to its end: there is a way, nothing to fail on, and enough space.
   public var isPossible: Bool { refusals.isEmpty && failures.isEmpty && freeBytes >= neededBytes }
+
+  /// Whether everything that it would come to is known: no code of the app takes part, and nothing is left open.
+  public var isCertain: Bool { steps.allSatisfy { $0.code.isEmpty && $0.uncertain.isEmpty } }
 
   /// Everything that would be lost.
   public var losses: [Finding] { steps.flatMap(\.losses) }

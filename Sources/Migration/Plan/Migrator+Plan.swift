@@ -12,7 +12,12 @@ extension Migrator {
   ///
   /// - Throws: `MigrationError` where there is nothing to plan for: no store, none of Core Data's, one of an unknown or a
   ///   newer version. What no mapping can be inferred for is no error: the plan says so.
-  public func plan(_ path: FilePath, options: Options = Options()) throws(MigrationError) -> MigrationPlan {
+  /// - Parameter tryingSteps: whether steps are carried out in a private folder among the temporary files where counting does
+  ///   not tell what they come to: custom mappings, or records that an earlier step makes. That takes as long as the migration,
+  ///   and nothing of the app's code is run. Without it, what is not known is left open.
+  public func plan(
+    _ path: FilePath, options: Options = Options(), tryingSteps: Bool = true
+  ) throws(MigrationError) -> MigrationPlan {
     do {
       let original = try StoreFileSet.locate(path, in: fileSystem)
       let members = try original.members(in: fileSystem)
@@ -30,9 +35,12 @@ extension Migrator {
       plan.store = PathText(path)
       plan.bytes = bytes
       plan.neededBytes = Self.neededSpace(
-        plan.steps, occupied,
+        plan.steps, occupied, isRepaired: plan.repair != nil,
         isCopied: plan.repair != nil || members.contains { $0.part != .main && $0.status.size > 0 })
       plan.freeBytes = try fileSystem.freeSpace(at: folder.path.folder)
+      if needsTrial(plan) {
+        if tryingSteps { try carryOutInPrivate(original, &plan, options) } else { leaveOpen(&plan) }
+      }
       plan.isInterrupted = try fileSystem.status(of: folder.journalPath, followingLinks: false) != nil
       return plan
     } catch {
@@ -76,8 +84,10 @@ extension Migrator {
   /// What must be free beside a store: the file of the step before, and that of the step that is being made of it.
   ///
   /// A store without a log is read where it lies. A rebuild sorts its indexes in files beside the new one.
-  private static func neededSpace(_ steps: [MigrationPlan.Step], _ bytes: Int64, isCopied: Bool) -> Int64 {
-    guard !steps.isEmpty else { return 0 }
+  private static func neededSpace(
+    _ steps: [MigrationPlan.Step], _ bytes: Int64, isRepaired: Bool, isCopied: Bool
+  ) -> Int64 {
+    guard !steps.isEmpty || isRepaired else { return 0 }
     let before = isCopied || steps.count > 1 ? bytes : 0
     return before + bytes + (steps.contains { $0.way == .rebuild } ? bytes / 4 : 0)
   }
@@ -118,7 +128,9 @@ extension Migrator {
         plan.refusals.append(.init(refusal))
       }
       let forecast = StepForecast(step.mapping, after: earlier, census: census)
-      plan.steps.append(try self.step(step, layout, forecast, known, database))
+      var planned = try self.step(step, layout, forecast, known, database)
+      planned.code = code(of: step, options)
+      plan.steps.append(planned)
       earlier.append(step.mapping)
       // What the app added to the store is only known of the store as it is.
       known = nil
@@ -161,7 +173,17 @@ extension Migrator {
       },
       losses: try forecast.losses(database) + leftOut
         + (decision.way == .rebuild ? contents?.unexpectedColumnLosses(database, layout) ?? [] : []),
-      failures: try forecast.failures(database))
+      failures: try forecast.failures(database), uncertain: try forecast.uncertain(database))
+  }
+
+  /// The code of the app that takes part in a step.
+  private func code(of step: MigrationStep, _ options: Options) -> [String] {
+    var result = handlers(.willMigrate, step, options).map { _ in "the app's code before the step" }
+    for mapping in step.mapping.entityMappings where mapping.needsPolicy || options.policies.isNamed(mapping) {
+      let name = mapping.policyClassName.map { " \(printable($0))" } ?? ""
+      result.append("the policy\(name) of \(printable(mapping.name))")
+    }
+    return result + handlers(.didMigrate, step, options).map { _ in "the app's code after the step" }
   }
 }
 
@@ -184,6 +206,11 @@ extension StepForecast {
   func failures(_ database: Database) throws -> [MigrationPlan.Finding] {
     // What only running the steps tells is no failure yet.
     try findings(.fails, database).filter { $0.rows != nil }
+  }
+
+  /// What the step may fail on, which only running it tells.
+  func uncertain(_ database: Database) throws -> [MigrationPlan.Finding] {
+    try findings(.fails, database).filter { $0.rows == nil }
   }
 
   private func findings(

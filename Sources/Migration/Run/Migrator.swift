@@ -142,7 +142,8 @@ public struct Migrator: Sendable {
     do { return try isStillNeeded() } catch { throw MigrationError(database: error, path: nil) }
   }
 
-  private func prepared(
+  /// The work of a migration; where it cannot be begun, nothing of the working folder is left.
+  func prepared(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ options: Options
   ) throws(MigrationError) -> Work {
     do throws(MigrationError) {

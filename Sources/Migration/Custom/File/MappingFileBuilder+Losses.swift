@@ -65,6 +65,7 @@ extension MappingFileBuilder {
   /// What is lost of each entity of the source: what no mapping that reads it makes use of.
   func remainingLosses() throws(MigrationError) -> [MigrationLoss] {
     let used = try usedProperties()
+    let side = InferenceSide(source)
     // What a policy reads cannot be known.
     let custom = Set(mappings.filter { $0.kind == .custom }.compactMap(\.sourceEntityName))
       .subtracting(mappings.filter(\.needsPolicy).compactMap(\.sourceEntityName))
@@ -73,9 +74,16 @@ extension MappingFileBuilder {
       guard var common = lists.first else { continue }
       for list in lists.dropFirst() { common.formIntersection(list) }
       result.formUnion(
-        common.filter { loss in loss.property.map { used[name]?.contains($0.description) != true } ?? true })
+        common.filter { loss in
+          guard let path = loss.property else { return true }
+          guard let property = side.properties[name]?.first(where: { $0.path == path }) else {
+            return used[name]?.contains(path.description) != true
+          }
+          // An order is kept by nothing but the relationship itself.
+          return loss.kind == .relationshipOrder
+            ? used[name]?.contains(path.description) != true : !isUsed(property, of: name, used, side)
+        })
     }
-    let side = InferenceSide(source)
     for name in custom {
       for property in side.properties[name] ?? [] {
         guard !isUsed(property, of: name, used, side),

@@ -1,0 +1,223 @@
+public import ArgumentParser
+import Lazaret
+public import SwiftModelSources
+
+/// What Swift sources, given as the model, do not say themselves.
+struct SourceOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Where the model is Swift sources: the classes that make it up, or a VersionedSchema, separated by commas. If not given, what the app gives to its containers is taken, and its VersionedSchemas are the versions.",
+      valueName: "names"))
+  var types: String?
+
+  @Option(
+    help: ArgumentHelp("Where the model is Swift sources: the platform of #if os(…).", valueName: "platform"))
+  var platform: SourcePlatform?
+
+  @Option(
+    help: ArgumentHelp(
+      "Where the model is Swift sources: a flag that #if finds set; may be given several times.", valueName: "flag"))
+  var define: [String] = []
+
+  /// Reads sources.
+  ///
+  /// - Parameters:
+  ///   - other: the platform, where it is not the one that was given.
+  ///   - onlyItsOwnFiles: whether the folders of a folder are passed over.
+  func load(
+    _ path: FilePath, platform other: SourcePlatform? = nil, onlyItsOwnFiles: Bool = false
+  ) throws(ModelError) -> SourceModels {
+    let names = types?.split(separator: ",").map { String($0.trimmingSpaces) } ?? []
+    return try Self.load(
+      path, types: names, platform: other ?? platform, flags: Set(define), readsSubfolders: !onlyItsOwnFiles)
+  }
+
+  /// Reads sources, for verbs without options about them.
+  static func load(
+    _ path: FilePath, types: [String] = [], platform: SourcePlatform? = nil, flags: Set<String> = [],
+    readsSubfolders: Bool = true
+  ) throws(ModelError) -> SourceModels {
+    let machine = Surroundings.machine
+    // As SwiftData does: evaluated once, when the model is made.
+    return try SwiftSources.load(
+      path,
+      options: SwiftSources.Options(
+        types: types, platform: platform, flags: flags, readsSubfolders: readsSubfolders,
+        now: machine.now().secondsSinceReferenceDate, identifier: machine.makeUUID().bytes))
+  }
+}
+
+extension SourcePlatform: ExpressibleByArgument {}
+
+/// A model as it was loaded, with what its sources leave open where it is Swift.
+struct LoadedModel {
+  var bundle: ModelBundle
+
+  /// What the sources declare; nil for a model of another kind.
+  var sources: SourceModels?
+
+  /// What Swift sources among other files leave open.
+  var findings: [SourceFinding] = []
+
+  /// Whether it is a folder of stores, models and sources, a version of each.
+  var isHistory = false
+
+  /// A model of any kind, for verbs without options about it.
+  static func load(_ path: FilePath, json: Bool) throws -> ModelBundle {
+    let loaded = try load(path, nil, unreadableVersions: .refuse)
+    loaded.tell(json: json)
+    return loaded.bundle
+  }
+
+  /// A model of any kind: a bundle, a compiled model, sources, what carries a model, or a folder with some of them.
+  ///
+  /// - Parameters:
+  ///   - options: what Swift sources do not say; the usual if nil.
+  ///   - includingIncomplete: whether versions of Swift sources that are not complete are among them.
+  static func load(
+    _ path: FilePath, _ options: SourceOptions?, unreadableVersions policy: ModelBundle.UnreadableVersionPolicy,
+    includingIncomplete: Bool = false
+  ) throws -> LoadedModel {
+    let place = try CarrierName.path(path)
+    defer { withExtendedLifetime(place) {} }
+    let carrier: ModelCarrier?
+    do throws(FileError) {
+      carrier = try ModelCarrier(place.path)
+    } catch {
+      throw ModelError(error)
+    }
+    if let carrier { return LoadedModel(bundle: try carrier.load()) }
+    if let history = try ModelHistory(path) {
+      let found = try history.load(options ?? SourceOptions.parse([]), unreadableVersions: policy)
+      return LoadedModel(bundle: found.bundle, findings: found.findings, isHistory: true)
+    }
+    guard try SwiftSources.isSource(path) else {
+      return LoadedModel(bundle: try ModelBundle.load(path: path, unreadableVersions: policy))
+    }
+    let models = try options.map { try $0.load(path) } ?? SourceOptions.load(path)
+    return LoadedModel(
+      bundle: try models.bundle(unreadableVersions: policy, includingIncomplete: includingIncomplete),
+      sources: models)
+  }
+
+  /// Tells on standard error what is not certain of sources, and what a folder was taken for.
+  func tell(json: Bool) {
+    sources?.tell(json: json)
+    for finding in findings { finding.tell(json: json) }
+    guard isHistory, !json else { return }
+    let names = bundle.versions.map { version -> String in
+      "\(printable(version.name))\(version.name == bundle.current.name ? " (current)" : "")"
+    }
+    Terminal.standardError.write(
+      "lazaret: the folder is a history of \(counted(Int64(names.count), "version")): \(names.joined(separator: ", "))\n"
+    )
+  }
+
+  /// The entities of a version whose hash cannot be told.
+  func incompleteEntities(of version: String) -> Set<String> {
+    sources?.versions.first { $0.name == version }?.incompleteEntities ?? []
+  }
+
+  /// The versions that are known whole, as far as there are any.
+  func completeBundle() throws -> ModelBundle {
+    guard let sources else { return bundle }
+    var part = sources
+    part.versions.removeAll { !$0.isComplete }
+    guard let last = part.versions.last else { return try sources.bundle() }
+    if !part.versions.contains(where: { $0.name == part.currentName }) { part.currentName = last.name }
+    return try part.bundle()
+  }
+
+  /// Whether every version is known whole.
+  var isComplete: Bool { sources?.versions.allSatisfy(\.isComplete) ?? true }
+}
+
+extension SourceModels {
+  /// Tells on standard error what is not certain, or cannot be resolved.
+  func tell(json: Bool) {
+    for finding in findings { finding.tell(json: json) }
+  }
+}
+
+extension SourceFinding {
+  /// Tells it on standard error.
+  fileprivate func tell(json: Bool) {
+    Terminal.standardError.write(json ? JSONText.line(SourceFindingJSON.Line(source: .init(self))) : line)
+  }
+
+  /// The finding as compilers print theirs: place, severity, what, and what to do.
+  var line: String {
+    let start = place.map { "\(printable($0.file)):\($0.line):\($0.column): " } ?? ""
+    return "\(start)\(severity.rawValue): \(printable(detail)) [\(kind.rawValue)]. \(hint)\n"
+  }
+}
+
+/// A finding about Swift sources as JSON.
+struct SourceFindingJSON: Encodable {
+  /// A line of its own on standard error.
+  struct Line: Encodable {
+    var source: SourceFindingJSON
+  }
+
+  var kind: String
+  var severity: String
+  var version: String?
+  var entity: String?
+  var property: String?
+  var file: PathText?
+  var line: Int?
+  var column: Int?
+  var detail: String
+  var hint: String
+
+  init(_ finding: SourceFinding) {
+    kind = finding.kind.rawValue
+    severity = finding.severity.rawValue
+    version = finding.versionName
+    entity = finding.entityName
+    property = finding.propertyName
+    file = finding.place.map { PathText(FilePath($0.file)) }
+    line = finding.place?.line
+    column = finding.place?.column
+    detail = finding.detail
+    hint = finding.hint
+  }
+}
+
+/// A result about a model, with what Swift sources leave open under `sources`.
+struct ModelResultJSON<Result: Encodable>: Encodable {
+  let result: Result
+  let sources: SourceModels?
+
+  private enum Key: String, CodingKey {
+    case sources
+  }
+
+  /// What is said of the sources.
+  private struct Sources: Encodable {
+    /// A stage of the migration plan.
+    struct Stage: Encodable {
+      var from: String
+      var to: String
+      var custom: Bool
+      var file: PathText
+      var line: Int
+    }
+
+    var findings: [SourceFindingJSON]
+    var stages: [Stage]
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    try result.encode(to: encoder)
+    guard let sources else { return }
+    var values = encoder.container(keyedBy: Key.self)
+    let stages = sources.stages.map { stage in
+      Sources.Stage(
+        from: stage.source, to: stage.destination, custom: stage.isCustom, file: PathText(FilePath(stage.place.file)),
+        line: stage.place.line)
+    }
+    try values.encode(
+      Sources(findings: sources.findings.map { SourceFindingJSON($0) }, stages: stages), forKey: .sources)
+  }
+}

@@ -1,0 +1,53 @@
+internal import ManagedObjectModel
+internal import StoreFiles
+
+/// What two versions with equal hashes say differently, although nothing runs between them.
+enum EqualHashes {
+  /// The entities and properties that a version takes from others by its renaming identifiers.
+  ///
+  /// Version hashes say nothing of renaming identifiers (format section 4.2), so that a store of the one version counts as one
+  /// of the other: it is opened as it is.
+  static func findings(from before: ModelVersion, to after: ModelVersion) -> [LintFinding] {
+    let mapping = MappingInference(from: before.model, to: after.model).mapping
+    let place = "\(before.name) → \(after.name)"
+    var findings: [LintFinding] = []
+    for entity in mapping.entityMappings {
+      guard let source = entity.sourceEntityName, let destination = entity.destinationEntityName else { continue }
+      if source != destination {
+        findings.append(
+          finding(
+            place, entity: destination, property: nil, old: source, new: destination))
+      }
+      for property in entity.propertyMappings {
+        guard let origin = property.source, origin != property.destination,
+          isDeclared(property.destination.name, by: destination, after.model)
+        else { continue }
+        findings.append(
+          finding(
+            place, entity: destination, property: property.destination.description,
+            old: "\(source).\(origin)", new: "\(destination).\(property.destination)"))
+      }
+    }
+    return findings
+  }
+
+  /// An heir has its ancestor's finding.
+  private static func isDeclared(_ property: String, by entity: String, _ model: ManagedObjectModel) -> Bool {
+    model.entities[entity]?.properties[property] != nil
+  }
+
+  private static func finding(
+    _ place: String, entity: String, property: String?, old: String, new: String
+  ) -> LintFinding {
+    LintFinding(
+      .renameWithoutMigration, in: place, entity: entity, property: property,
+      detail: """
+        \(printable(new)) is what \(printable(old)) was, by its renaming identifier; but the version hashes of both versions \
+        are equal, so that no migration runs, and \(printable(new)) has what \(printable(new)) had before
+        """,
+      hint: """
+        Give the entity a version hash modifier in the newer version, so that the versions differ and a migration runs; or \
+        leave the names as they were.
+        """)
+  }
+}

@@ -1,0 +1,89 @@
+/// A type as it is written in a declaration, before its name is looked up.
+indirect enum TypeReference: Hashable, Sendable {
+  /// One name of a path such as `A.B<C>`, with its generic arguments.
+  struct Component: Hashable, Sendable {
+    /// The name, without back quotes.
+    var name: String
+
+    /// The generic arguments.
+    var arguments: [TypeReference] = []
+  }
+
+  /// A name, or a path of names.
+  case named([Component])
+
+  /// `T?`, `T!`, `Optional<T>`.
+  case optional(TypeReference)
+
+  /// `[T]`, `Array<T>`.
+  case array(TypeReference)
+
+  /// `Set<T>`.
+  case set(TypeReference)
+
+  /// `[K: V]`, `Dictionary<K, V>`.
+  case dictionary(TypeReference, TypeReference)
+
+  /// Something that no attribute or relationship can be of: a tuple, a function, a protocol; as it is written.
+  case other(String)
+
+  /// A path of names without generic arguments.
+  static func path(_ names: [String]) -> TypeReference { .named(names.map { Component(name: $0) }) }
+
+  /// The type as text.
+  var text: String {
+    switch self {
+    case .named(let components):
+      components.map { component in
+        component.arguments.isEmpty
+          ? component.name : "\(component.name)<\(component.arguments.map(\.text).joined(separator: ", "))>"
+      }.joined(separator: ".")
+    case .optional(let wrapped): "\(wrapped.text)?"
+    case .array(let element): "[\(element.text)]"
+    case .set(let element): "Set<\(element.text)>"
+    case .dictionary(let key, let value): "[\(key.text): \(value.text)]"
+    case .other(let text): text
+    }
+  }
+
+  /// The type without optionality, and whether it had any.
+  var unwrapped: (type: TypeReference, isOptional: Bool) {
+    var type = self
+    var isOptional = false
+    while case .optional(let wrapped) = type {
+      type = wrapped
+      isOptional = true
+    }
+    return (type, isOptional)
+  }
+
+  /// The names of the path, where it is one without generic arguments.
+  var names: [String]? {
+    guard case .named(let components) = self, components.allSatisfy(\.arguments.isEmpty) else { return nil }
+    return components.map(\.name)
+  }
+
+  /// A named type in its one spelling: `Swift.Optional<T>` as `T?`, `Array<T>` as `[T]`.
+  static func normalized(_ components: [Component]) -> TypeReference {
+    var rest = components[...]
+    if rest.count > 1, let first = rest.first, first.arguments.isEmpty, moduleNames.contains(first.name) {
+      rest = rest.dropFirst()
+    }
+    if rest.count == 1, let only = rest.first {
+      switch (only.name, only.arguments.count) {
+      case ("Optional", 1): return .optional(only.arguments[0])
+      case ("Array", 1): return .array(only.arguments[0])
+      case ("Set", 1): return .set(only.arguments[0])
+      case ("Dictionary", 2): return .dictionary(only.arguments[0], only.arguments[1])
+      default: break
+      }
+    }
+    return .named(Array(rest))
+  }
+
+  /// Modules of the system that a type's name may begin with.
+  private static let moduleNames: Set<String> = [
+    "Swift", "Foundation", "FoundationEssentials", "SwiftUI", "SwiftData", "CoreGraphics", "CoreLocation", "UIKit",
+    "AppKit", "CoreFoundation",
+  ]
+}

@@ -1,0 +1,261 @@
+#if SwiftSources
+  internal import SwiftSyntax
+
+  /// Reads the declarations of a file: types, what they declare, aliases and extensions.
+  ///
+  /// Bodies of functions are not entered.
+  struct DeclarationReader {
+    /// Where a declaration stands.
+    struct Context {
+      /// The names of the types around it.
+      var path: [String] = []
+
+      /// Where its names are looked up, the nearest first.
+      var scopes: [[String]] = []
+
+      /// The condition that could not be told, which it stands under.
+      var undecided: String?
+
+      /// Whether a condition on the platform decides whether it is there.
+      var dependsOnPlatform = false
+
+      /// Whether it is visible in its file alone.
+      var isFilePrivate = false
+    }
+
+    let conditions: BuildConditions
+    let lines: LineTable
+
+    /// What was read.
+    private(set) var result = ParsedSource()
+
+    /// A reader of one file.
+    init(conditions: BuildConditions, lines: LineTable) {
+      self.conditions = conditions
+      self.lines = lines
+    }
+
+    /// Reads the statements of a file.
+    mutating func read(_ statements: CodeBlockItemListSyntax, _ context: Context = Context()) {
+      for statement in statements {
+        guard case .decl(let declaration) = statement.item else { continue }
+        if let condition = declaration.as(IfConfigDeclSyntax.self) {
+          for (clause, context) in compiled(condition, context) {
+            if case .statements(let statements)? = clause.elements { read(statements, context) }
+          }
+        } else {
+          readType(declaration, context)
+        }
+      }
+    }
+
+    /// The branches of an `#if` that are compiled: one, or none.
+    private func compiled(
+      _ condition: IfConfigDeclSyntax, _ context: Context
+    ) -> [(IfConfigClauseSyntax, Context)] {
+      var context = context
+      for clause in condition.clauses {
+        guard let test = clause.condition else { return [(clause, context)] }
+        var evaluator = ConditionEvaluator(conditions)
+        let holds = evaluator.holds(test)
+        if evaluator.asksForPlatform { context.dependsOnPlatform = true }
+        if holds == nil { context.undecided = String(test.trimmedDescription.prefix(80)) }
+        if holds == true { return [(clause, context)] }
+      }
+      return []
+    }
+
+    /// Reads a type, an alias or an extension; whether it was one.
+    @discardableResult
+    private mutating func readType(_ syntax: DeclSyntax, _ context: Context) -> Bool {
+      if let alias = syntax.as(TypeAliasDeclSyntax.self) {
+        let kind = SourceDeclaration.Kind.alias(TypeReference(alias.initializer.value))
+        var declaration = declaration(kind, alias.name, alias.modifiers, context)
+        declaration.genericParameters = alias.genericParameterClause?.parameters.map(\.name.plainName) ?? []
+        result.declarations.append(declaration)
+        return true
+      }
+      if let type = syntax.as(ExtensionDeclSyntax.self) {
+        readExtension(type, context)
+        return true
+      }
+      let header: (SourceDeclaration.Kind, TokenSyntax, GenericParameterClauseSyntax?)? =
+        if let type = syntax.as(ClassDeclSyntax.self) {
+          (.class, type.name, type.genericParameterClause)
+        } else if let type = syntax.as(StructDeclSyntax.self) {
+          (.structure, type.name, type.genericParameterClause)
+        } else if let type = syntax.as(EnumDeclSyntax.self) {
+          (.enumeration, type.name, type.genericParameterClause)
+        } else if let type = syntax.as(ActorDeclSyntax.self) {
+          (.actor, type.name, type.genericParameterClause)
+        } else if let type = syntax.as(ProtocolDeclSyntax.self) {
+          (.protocol, type.name, nil)
+        } else {
+          nil
+        }
+      guard let header, let group = syntax.asProtocol((any DeclGroupSyntax).self) else { return false }
+      var declaration = declaration(header.0, header.1, group.modifiers, context)
+      declaration.attributes = attributes(group.attributes)
+      declaration.inherited = Self.inherited(group)
+      declaration.genericParameters = header.2?.parameters.map(\.name.plainName) ?? []
+      readMembers(group.memberBlock.members, of: &declaration, context)
+      return true
+    }
+
+    private static func inherited(_ group: some DeclGroupSyntax) -> [TypeReference] {
+      group.inheritanceClause?.inheritedTypes.map { TypeReference($0.type) } ?? []
+    }
+
+    private func declaration(
+      _ kind: SourceDeclaration.Kind, _ name: TokenSyntax, _ modifiers: DeclModifierListSyntax, _ context: Context
+    ) -> SourceDeclaration {
+      let path = context.path + [name.plainName]
+      var declaration = SourceDeclaration(
+        kind: kind, path: path, scopes: [path] + context.scopes,
+        place: lines.place(of: name.positionAfterSkippingLeadingTrivia.utf8Offset))
+      if case .alias = kind { declaration.scopes = context.scopes }
+      declaration.undecidedCondition = context.undecided
+      declaration.dependsOnPlatform = context.dependsOnPlatform
+      declaration.isFilePrivate = context.isFilePrivate || Self.isFilePrivate(modifiers)
+      return declaration
+    }
+
+    private static func isFilePrivate(_ modifiers: DeclModifierListSyntax) -> Bool {
+      modifiers.contains { modifier in
+        modifier.detail == nil
+          && (modifier.name.tokenKind == .keyword(.private) || modifier.name.tokenKind == .keyword(.fileprivate))
+      }
+    }
+
+    private mutating func readExtension(_ type: ExtensionDeclSyntax, _ context: Context) {
+      // An extension of a type with generic arguments is one of the type.
+      guard case .named(let components) = TypeReference(type.extendedType) else { return }
+      let path = components.map(\.name)
+      var declaration = SourceDeclaration(
+        kind: .extension, path: path, scopes: [path],
+        place: lines.place(of: type.extendedType.positionAfterSkippingLeadingTrivia.utf8Offset))
+      declaration.inherited = Self.inherited(type)
+      declaration.undecidedCondition = context.undecided
+      declaration.dependsOnPlatform = context.dependsOnPlatform
+      readMembers(type.memberBlock.members, of: &declaration, context)
+    }
+
+    /// Reads what a type declares, and then the types within it.
+    private mutating func readMembers(
+      _ members: MemberBlockItemListSyntax, of declaration: inout SourceDeclaration, _ context: Context
+    ) {
+      var inner = context
+      inner.path = declaration.path
+      inner.scopes = declaration.scopes
+      inner.isFilePrivate = declaration.isFilePrivate
+      var nested: [(DeclSyntax, Context)] = []
+      gather(members, into: &declaration, &nested, inner)
+      result.declarations.append(declaration)
+      for (syntax, context) in nested { readType(syntax, context) }
+    }
+
+    private mutating func gather(
+      _ members: MemberBlockItemListSyntax, into declaration: inout SourceDeclaration,
+      _ nested: inout [(DeclSyntax, Context)], _ context: Context
+    ) {
+      for member in members {
+        if let condition = member.decl.as(IfConfigDeclSyntax.self) {
+          for (clause, context) in compiled(condition, context) {
+            if case .decls(let members)? = clause.elements { gather(members, into: &declaration, &nested, context) }
+          }
+        } else if let variable = member.decl.as(VariableDeclSyntax.self) {
+          declaration.properties += properties(variable, context)
+        } else if let cases = member.decl.as(EnumCaseDeclSyntax.self) {
+          for element in cases.elements {
+            declaration.cases.append(
+              SourceCase(
+                name: element.name.plainName, hasAssociatedValues: element.parameterClause != nil,
+                undecidedCondition: context.undecided,
+                place: lines.place(of: element.name.positionAfterSkippingLeadingTrivia.utf8Offset)))
+          }
+        } else if let macro = member.decl.as(MacroExpansionDeclSyntax.self) {
+          declaration.macros.append(
+            SourceMacro(
+              name: macro.macroName.plainName, arguments: SourceExpression.Argument.list(macro.arguments),
+              place: lines.place(of: macro.positionAfterSkippingLeadingTrivia.utf8Offset)))
+        } else {
+          nested.append((member.decl, context))
+        }
+      }
+    }
+
+    /// The attributes of a declaration, those of the branches of `#if` that are compiled included.
+    private func attributes(_ list: AttributeListSyntax, depth: Int = 0) -> [SourceAttribute] {
+      list.flatMap { element -> [SourceAttribute] in
+        switch element {
+        case .attribute(let attribute):
+          guard case .named(let components) = TypeReference(attribute.attributeName), let last = components.last
+          else { return [] }
+          guard case .argumentList(let arguments)? = attribute.arguments else {
+            return [SourceAttribute(name: last.name)]
+          }
+          return [SourceAttribute(name: last.name, arguments: SourceExpression.Argument.list(arguments))]
+        case .ifConfigDecl(let condition):
+          guard depth < 16 else { return [] }
+          return compiled(condition, Context()).flatMap { clause, _ -> [SourceAttribute] in
+            if case .attributes(let inner)? = clause.elements { attributes(inner, depth: depth + 1) } else { [] }
+          }
+        }
+      }
+    }
+
+    // MARK: Properties
+
+    private func properties(_ variable: VariableDeclSyntax, _ context: Context) -> [SourceProperty] {
+      let attributes = attributes(variable.attributes)
+      let modifiers = variable.modifiers.filter { $0.detail == nil }.map(\.name.text)
+      var properties: [SourceProperty] = []
+      // `var a, b: Int`: a type holds for the names before it that have neither type nor value.
+      var laterType: TypeReference?
+      for binding in variable.bindings.reversed() {
+        if let annotation = binding.typeAnnotation {
+          laterType = TypeReference(annotation.type)
+        } else if binding.initializer != nil {
+          laterType = nil
+        }
+        let initial = binding.initializer.map { SourceExpression($0.value) }
+        let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier.plainName
+        properties.append(
+          SourceProperty(
+            name: name ?? "", isConstant: variable.bindingSpecifier.tokenKind == .keyword(.let),
+            type: laterType, initialValue: initial, isComputed: Self.isComputed(binding.accessorBlock),
+            isStatic: modifiers.contains("static") || modifiers.contains("class"), isLazy: modifiers.contains("lazy"),
+            attributes: attributes, returned: Self.returned(binding.accessorBlock),
+            undecidedCondition: context.undecided, dependsOnPlatform: context.dependsOnPlatform,
+            place: lines.place(of: binding.pattern.positionAfterSkippingLeadingTrivia.utf8Offset)))
+      }
+      return properties.reversed()
+    }
+
+    private static func isComputed(_ block: AccessorBlockSyntax?) -> Bool {
+      switch block?.accessors {
+      case nil: false
+      case .getter: true
+      case .accessors(let accessors):
+        !accessors.allSatisfy { ["willSet", "didSet"].contains($0.accessorSpecifier.text) }
+      }
+    }
+
+    /// What a getter returns, where that is one expression.
+    private static func returned(_ block: AccessorBlockSyntax?) -> SourceExpression? {
+      let statements: CodeBlockItemListSyntax? =
+        switch block?.accessors {
+        case nil: nil
+        case .getter(let statements): statements
+        case .accessors(let accessors): accessors.first { $0.accessorSpecifier.text == "get" }?.body?.statements
+        }
+      guard let statements, statements.count == 1, let only = statements.first else { return nil }
+      switch only.item {
+      case .expr(let expression): return SourceExpression(expression)
+      case .stmt(let statement):
+        return statement.as(ReturnStmtSyntax.self)?.expression.map { SourceExpression($0) }
+      case .decl: return nil
+      }
+    }
+  }
+#endif

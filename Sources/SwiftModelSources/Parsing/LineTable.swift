@@ -1,0 +1,24 @@
+/// The lines of a file, for places in it.
+struct LineTable: Sendable {
+  private let file: String
+
+  /// The offset of the first byte of each line.
+  private var starts = [0]
+
+  /// The lines of a file's bytes.
+  init(file: String, bytes: [UInt8]) {
+    self.file = file
+    for (offset, byte) in bytes.enumerated() where byte == 0x0A { starts.append(offset + 1) }
+  }
+
+  /// The place of a byte.
+  func place(of offset: Int) -> SourcePlace {
+    var low = 0
+    var high = starts.count
+    while high - low > 1 {
+      let middle = (low + high) / 2
+      if starts[middle] <= offset { low = middle } else { high = middle }
+    }
+    return SourcePlace(file: file, line: low + 1, column: offset - starts[low] + 1)
+  }
+}

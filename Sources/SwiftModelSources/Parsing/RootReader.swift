@@ -1,0 +1,162 @@
+#if SwiftSources
+  internal import SwiftSyntax
+
+  /// Finds the lists of types that an app gives to its containers and schemas, wherever they stand in a file.
+  struct RootReader {
+    let lines: LineTable
+
+    /// Whether the file is one of tests or previews.
+    let isAside: Bool
+
+    /// The roots found.
+    private(set) var roots: [SourceRoots] = []
+
+    /// The lists of types that variables have as their initial value.
+    private(set) var lists: [String: SourceExpression] = [:]
+
+    /// A reader of one file.
+    init(lines: LineTable, isAside: Bool) {
+      self.lines = lines
+      self.isAside = isAside
+    }
+
+    /// Whether bytes hold any of the words that lists of types stand beside.
+    static func isWorthReading(_ bytes: [UInt8]) -> Bool {
+      let text = String(decoding: bytes, as: UTF8.self)
+      // Lists in variables only matter to the containers of the same file.
+      return text.contains("Schema") || text.contains("odelContainer")
+    }
+
+    /// Walks a file with a stack of its own, so that no nesting of what it reads is too deep.
+    mutating func read(_ file: SourceFileSyntax) {
+      var waiting: [Syntax] = [Syntax(file)]
+      while let node = waiting.popLast() {
+        if let call = node.as(FunctionCallExprSyntax.self) {
+          read(call)
+        } else if let binding = node.as(PatternBindingSyntax.self) {
+          read(binding)
+        }
+        let inner = node.children(viewMode: .sourceAccurate)
+        waiting += inner.reversed().filter { !$0.is(TokenSyntax.self) }
+      }
+    }
+
+    private mutating func read(_ binding: PatternBindingSyntax) {
+      guard let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier.plainName,
+        let value = binding.initializer?.value, value.is(ArrayExprSyntax.self)
+      else { return }
+      let list = SourceExpression(value)
+      guard case .array(let elements) = list, !elements.isEmpty,
+        elements.allSatisfy({ if case .metatype = $0 { true } else { false } })
+      else { return }
+      lists[name] = list
+    }
+
+    private mutating func read(_ call: FunctionCallExprSyntax) {
+      guard let name = Self.name(of: call.calledExpression) else { return }
+      let arguments = SourceExpression.Argument.list(call.arguments)
+      let models: SourceExpression
+      var versionedSchema: TypeReference?
+      switch name {
+      case "Schema":
+        guard let first = arguments.first else { return }
+        if first.label == "versionedSchema", case .metatype(let type) = first.value {
+          versionedSchema = type
+          models = .array([])
+        } else if first.label == nil {
+          models = first.value
+        } else {
+          return
+        }
+      case "ModelContainer", "modelContainer":
+        guard arguments.first?.label == "for", let first = arguments.first else { return }
+        let others = arguments.dropFirst().prefix { $0.label == nil }
+        if case .metatype = first.value {
+          models = .array([first.value] + others.map(\.value))
+        } else {
+          models = first.value
+        }
+      default: return
+      }
+      var migrationPlan: TypeReference?
+      if case .metatype(let type)? = arguments.first(where: { $0.label == "migrationPlan" })?.value {
+        migrationPlan = type
+      }
+      let around = Self.surroundings(of: Syntax(call))
+      roots.append(
+        SourceRoots(
+          models: models, versionedSchema: versionedSchema, migrationPlan: migrationPlan, scopes: around.scopes,
+          isAside: isAside || around.isAside || Self.isInMemory(arguments),
+          place: lines.place(of: call.positionAfterSkippingLeadingTrivia.utf8Offset)))
+    }
+
+    /// `Schema` of `Schema(…)` and `SwiftData.Schema(…)`, `modelContainer` of `view.modelContainer(…)`.
+    private static func name(of called: ExprSyntax) -> String? {
+      if let name = called.as(DeclReferenceExprSyntax.self) { return name.baseName.plainName }
+      guard let member = called.as(MemberAccessExprSyntax.self) else { return nil }
+      let name = member.declName.baseName.plainName
+      guard name == "init" else { return name }
+      return member.base?.as(DeclReferenceExprSyntax.self)?.baseName.plainName
+    }
+
+    private static func isInMemory(_ arguments: [SourceExpression.Argument]) -> Bool {
+      arguments.contains { argument in
+        switch (argument.label, argument.value) {
+        case ("inMemory", .boolean(true)), ("isStoredInMemoryOnly", .boolean(true)): true
+        case (_, .call(_, let inner)):
+          inner.contains { $0.label == "isStoredInMemoryOnly" && $0.value == .boolean(true) }
+        default: false
+        }
+      }
+    }
+
+    /// The types around a node, and whether one of them, or a function or a macro, is for previews or tests.
+    private static func surroundings(of node: Syntax) -> (scopes: [[String]], isAside: Bool) {
+      var names: [[String]] = []
+      var isAside = false
+      var next = node.parent
+      while let current = next {
+        next = current.parent
+        if let group = current.asProtocol((any DeclGroupSyntax).self) {
+          let name = Self.names(of: group)
+          names.append(name)
+          isAside =
+            isAside || name.contains { Self.isAside($0) }
+            || group.inheritanceClause?.inheritedTypes.contains { TypeReference($0.type).text == "PreviewProvider" }
+              == true
+        } else if let function = current.as(FunctionDeclSyntax.self) {
+          isAside = isAside || Self.isAside(function.name.plainName)
+        } else if let binding = current.as(PatternBindingSyntax.self),
+          let name = binding.pattern.as(IdentifierPatternSyntax.self)
+        {
+          isAside = isAside || Self.isAside(name.identifier.plainName)
+        } else if let macro = current.as(MacroExpansionDeclSyntax.self) {
+          isAside = isAside || macro.macroName.plainName == "Preview"
+        } else if let macro = current.as(MacroExpansionExprSyntax.self) {
+          isAside = isAside || macro.macroName.plainName == "Preview"
+        }
+      }
+      var scopes: [[String]] = []
+      var path: [String] = []
+      for name in names.reversed() {
+        path += name
+        scopes.insert(path, at: 0)
+      }
+      return (scopes, isAside)
+    }
+
+    private static func names(of group: any DeclGroupSyntax) -> [String] {
+      if let type = group.as(ExtensionDeclSyntax.self) {
+        guard case .named(let components) = TypeReference(type.extendedType) else { return [] }
+        return components.map(\.name)
+      }
+      return group.asProtocol((any NamedDeclSyntax).self).map { [$0.name.plainName] } ?? []
+    }
+
+    /// Whether a name is one of previews, samples or tests.
+    static func isAside(_ name: String) -> Bool {
+      let name = name.lowercased()
+      return ["preview", "test", "mock", "sample"].contains { name.contains($0) }
+    }
+  }
+#endif

@@ -1,0 +1,191 @@
+#if SwiftSources
+  internal import SwiftParser
+  internal import SwiftSyntax
+
+  extension SourceExpression {
+    /// An expression; what is nested more deeply than any initial value is `other`.
+    init(_ syntax: ExprSyntax, depth: Int = 0) {
+      guard depth < 64 else {
+        self = .other
+        return
+      }
+      self = Self.literal(syntax, depth) ?? Self.reference(syntax, depth) ?? Self.compound(syntax, depth) ?? .other
+    }
+
+    private static func literal(_ syntax: ExprSyntax, _ depth: Int) -> SourceExpression? {
+      if let text = syntax.as(StringLiteralExprSyntax.self) { return .string(text.representedLiteralValue) }
+      if let number = syntax.as(IntegerLiteralExprSyntax.self) { return .integer(integer(number.literal.text)) }
+      if let number = syntax.as(FloatLiteralExprSyntax.self) {
+        return .real(number.literal.text.filter { $0 != "_" })
+      }
+      if let value = syntax.as(BooleanLiteralExprSyntax.self) {
+        return .boolean(value.literal.tokenKind == .keyword(.true))
+      }
+      if syntax.is(NilLiteralExprSyntax.self) { return .null }
+      if let array = syntax.as(ArrayExprSyntax.self) {
+        return .array(array.elements.map { SourceExpression($0.expression, depth: depth + 1) })
+      }
+      if let dictionary = syntax.as(DictionaryExprSyntax.self) {
+        guard case .elements(let elements) = dictionary.content else { return .dictionary([], []) }
+        return .dictionary(
+          elements.map { SourceExpression($0.key, depth: depth + 1) },
+          elements.map { SourceExpression($0.value, depth: depth + 1) })
+      }
+      return nil
+    }
+
+    private static func integer(_ text: String) -> Int64? {
+      let digits = text.filter { $0 != "_" }
+      let bases: [(prefix: String, radix: Int)] = [("0x", 16), ("0b", 2), ("0o", 8)]
+      if let base = bases.first(where: { digits.hasPrefix($0.prefix) }) {
+        return Int64(digits.dropFirst(2), radix: base.radix)
+      }
+      return Int64(digits)
+    }
+
+    private static func reference(_ syntax: ExprSyntax, _ depth: Int) -> SourceExpression? {
+      if let name = syntax.as(DeclReferenceExprSyntax.self) { return .path([name.baseName.plainName]) }
+      if let member = syntax.as(MemberAccessExprSyntax.self) { return Self.member(member, depth) }
+      if let keyPath = syntax.as(KeyPathExprSyntax.self) {
+        var names: [String] = []
+        for component in keyPath.components {
+          switch component.component {
+          case .property(let property): names.append(property.declName.baseName.plainName)
+          case .optional: break
+          default: return .other
+          }
+        }
+        return .keyPath(keyPath.root.map { TypeReference($0) }, names)
+      }
+      if let type = syntax.as(TypeExprSyntax.self) { return .type(TypeReference(type.type)) }
+      if let generic = syntax.as(GenericSpecializationExprSyntax.self) { return specialized(generic, depth) }
+      return nil
+    }
+
+    private static func member(_ member: MemberAccessExprSyntax, _ depth: Int) -> SourceExpression {
+      // Long chains lean to the left and have no bound: the names are gathered without recursion.
+      var names: [String] = []
+      var next = member
+      var base: ExprSyntax?
+      while true {
+        names.append(next.declName.baseName.plainName)
+        guard let inner = next.base else { break }
+        guard let more = inner.as(MemberAccessExprSyntax.self) else {
+          base = inner
+          break
+        }
+        next = more
+      }
+      guard names.count <= 32 else { return .other }
+      names.reverse()
+      let isMetatype = member.declName.baseName.tokenKind == .keyword(.self)
+      if isMetatype { names.removeLast() }
+      guard let base else {
+        return names.count == 1 && !isMetatype ? .implicitMember(names[0]) : .other
+      }
+      var result = SourceExpression(base, depth: depth + 1)
+      if case .path(let first) = result {
+        result = .path(first + names)
+      } else {
+        for name in names.prefix(16) { result = .member(result, name) }
+        if names.count > 16 { return .other }
+      }
+      guard isMetatype else { return result }
+      return result.typeReference.map { .metatype($0) } ?? .other
+    }
+
+    private static func specialized(_ generic: GenericSpecializationExprSyntax, _ depth: Int) -> SourceExpression {
+      guard case .path(let names) = SourceExpression(generic.expression, depth: depth + 1), let last = names.last
+      else { return .other }
+      let arguments = generic.genericArgumentClause.arguments.map { argument -> TypeReference in
+        guard case .type(let type) = argument.argument else { return .other("a value") }
+        return TypeReference(type)
+      }
+      return .type(
+        .normalized(
+          names.dropLast().map { TypeReference.Component(name: $0) } + [
+            TypeReference.Component(name: last, arguments: arguments)
+          ]))
+    }
+
+    private static func compound(_ syntax: ExprSyntax, _ depth: Int) -> SourceExpression? {
+      func inner(_ syntax: ExprSyntax) -> SourceExpression { SourceExpression(syntax, depth: depth + 1) }
+      if let call = syntax.as(FunctionCallExprSyntax.self) { return Self.call(call, depth) }
+      if let tuple = syntax.as(TupleExprSyntax.self), tuple.elements.count == 1, let only = tuple.elements.first {
+        return inner(only.expression)
+      }
+      if let forced = syntax.as(ForceUnwrapExprSyntax.self) { return .member(inner(forced.expression), "!") }
+      if let tried = syntax.as(TryExprSyntax.self) {
+        return tried.questionOrExclamationMark?.tokenKind == .postfixQuestionMark ? .other : inner(tried.expression)
+      }
+      if let sequence = syntax.as(SequenceExprSyntax.self) { return Self.sequence(sequence, depth) }
+      if let prefix = syntax.as(PrefixOperatorExprSyntax.self) {
+        let value = inner(prefix.expression)
+        switch (prefix.operator.text, value) {
+        case ("-", .integer(let number)): return .integer(number.map { -$0 })
+        case ("-", .real(let digits)): return .real("-\(digits)")
+        case ("+", _), ("-", _): return value
+        case ("!", _): return .cast(.path(["Bool"]))
+        default: return .other
+        }
+      }
+      return nil
+    }
+
+    private static func call(_ call: FunctionCallExprSyntax, _ depth: Int) -> SourceExpression {
+      // The type of a closure that is called at once is only known where it is written.
+      if let closure = call.calledExpression.as(ClosureExprSyntax.self) {
+        return closure.signature?.returnClause.map { .cast(TypeReference($0.type)) } ?? .other
+      }
+      return .call(
+        SourceExpression(call.calledExpression, depth: depth + 1), Argument.list(call.arguments, depth: depth + 1))
+    }
+
+    private static func sequence(_ sequence: SequenceExprSyntax, _ depth: Int) -> SourceExpression {
+      var operands: [SourceExpression] = []
+      var operators: [String] = []
+      var isCast = false
+      for element in sequence.elements {
+        if let binary = element.as(BinaryOperatorExprSyntax.self) {
+          operators.append(binary.operator.text)
+        } else if let ternary = element.as(UnresolvedTernaryExprSyntax.self) {
+          // Of `a ? b : c` only b and c tell the type.
+          operands = [SourceExpression(ternary.thenExpression, depth: depth + 1)]
+          operators = ["?:"]
+        } else if let cast = element.as(UnresolvedAsExprSyntax.self) {
+          isCast = true
+          operators.append(cast.questionOrExclamationMark?.tokenKind == .postfixQuestionMark ? "as?" : "as")
+        } else if isCast, operators.count == 1, let type = element.as(TypeExprSyntax.self) {
+          let type = TypeReference(type.type)
+          return .cast(operators[0] == "as?" ? .optional(type) : type)
+        } else {
+          operands.append(SourceExpression(element, depth: depth + 1))
+        }
+        guard operands.count < 256 else { return .other }
+      }
+      return .operators(operands, operators)
+    }
+
+    /// The type that an expression names, where it names one.
+    var typeReference: TypeReference? {
+      switch self {
+      case .path(let names): TypeReference.normalized(names.map { TypeReference.Component(name: $0) })
+      case .type(let type): type
+      case .array(let elements) where elements.count == 1: elements[0].typeReference.map { .array($0) }
+      case .dictionary(let keys, let values) where keys.count == 1:
+        keys[0].typeReference.flatMap { key in values[0].typeReference.map { .dictionary(key, $0) } }
+      default: nil
+      }
+    }
+  }
+
+  extension SourceExpression.Argument {
+    /// The arguments of a call, an attribute or a macro.
+    static func list(_ syntax: LabeledExprListSyntax, depth: Int = 0) -> [SourceExpression.Argument] {
+      syntax.map { argument in
+        SourceExpression.Argument(
+          label: argument.label?.plainName, value: SourceExpression(argument.expression, depth: depth))
+      }
+    }
+  }
+#endif

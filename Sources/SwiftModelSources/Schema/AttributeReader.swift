@@ -1,0 +1,204 @@
+internal import ManagedObjectModel
+
+/// Makes the attribute of a resolved type, with the elements of composites.
+struct AttributeReader {
+  /// Something that is not known of the type, or not certain.
+  struct Problem {
+    var kind: SourceFinding.Kind
+    var detail: String
+    var hint: String
+  }
+
+  /// More elements than any composite has.
+  private static let maximumElements = 2000
+
+  let program: SourceProgram
+
+  /// What was found: why there is no attribute, or what of it is not certain.
+  private(set) var problems: [Problem] = []
+  private var elementCount = 0
+
+  /// A reader.
+  init(program: SourceProgram) { self.program = program }
+
+  /// Sets an attribute's type and elements; false where that cannot be told.
+  ///
+  /// - Parameter isTop: whether it is the class's own attribute, and no element of a composite.
+  mutating func read(
+    _ type: ResolvedType, _ written: TypeReference, isTop: Bool, depth: Int = 0, into attribute: inout Attribute
+  ) -> Bool {
+    elementCount += 1
+    guard depth < 16, elementCount < Self.maximumElements else {
+      return fail(.unresolvedType, "is of a type that holds itself, or is too large")
+    }
+    switch type {
+    case .primitive(let type, let name, let isCertain):
+      attribute.type = type
+      if !isCertain { doubt("is of type \(name): taken as \(type.sourceName)") }
+    case .array(let element, let elementType): return collection(element, elementType, isTop, &attribute)
+    case .set(_, let element):
+      attribute.type = .binary
+      if isTop { doubt("is a set of \(element.text): taken as Binary") }
+    case .dictionary:
+      attribute.type = .binary
+      if isTop { doubt("is a dictionary: taken as Binary") }
+    case .system(let name, let elements, let isCertain):
+      attribute.type = .composite
+      attribute.compositeTypeName = name
+      attribute.compositeElements = elements.map { element in
+        Attribute(
+          traits: PropertyTraits(name: element.name, isOptional: attribute.traits.isOptional), type: element.type)
+      }
+      if !isCertain {
+        doubt("is of type \(name): taken as a composite of \(elements.map(\.name).joined(separator: ", "))")
+      }
+    case .enumeration(let declaration): enumeration(declaration, isTop, &attribute)
+    case .structure(let declaration): return structure(declaration, isTop, depth, &attribute)
+    case .optional(let inner):
+      attribute.traits.isOptional = true
+      return read(inner, written, isTop: isTop, depth: depth + 1, into: &attribute)
+    case .model(let declaration): return fail(.unresolvedType, "holds the model \(declaration.name) within a value")
+    case .unknown(let kind, let words): return fail(kind, "is of type \(written.text), which \(words)")
+    }
+    return true
+  }
+
+  private mutating func fail(_ kind: SourceFinding.Kind, _ detail: String) -> Bool {
+    problems.append(
+      Problem(
+        kind: kind, detail: detail,
+        hint: kind == .ambiguousType
+          ? "Name fewer files, so that one of them is left."
+          : "Name the files that declare it too; types of other modules are known only by their sources."))
+    return false
+  }
+
+  private mutating func doubt(_ detail: String) {
+    problems.append(
+      Problem(
+        kind: .unknownRule, detail: "\(detail), which no store has shown",
+        hint: "Compare with a store that the app wrote."))
+  }
+
+  /// An array: of primitives transformable in a class, else JSON in a binary attribute.
+  private mutating func collection(
+    _ element: ResolvedType, _ written: TypeReference, _ isTop: Bool, _ attribute: inout Attribute
+  ) -> Bool {
+    attribute.type = .binary
+    guard isTop else { return true }
+    var inner = element
+    while case .optional(let wrapped) = inner { inner = wrapped }
+    switch inner {
+    case .primitive(_, let name, _):
+      attribute.type = .transformable
+      attribute.valueTransformerName = "NSSecureUnarchiveFromData"
+      attribute.valueClassName = "Array<\(name)>"
+      if case .optional = element { doubt("is an array of optional values: taken as Transformable") }
+    case .unknown(let kind, let words):
+      // It might be a model, and the property a relationship.
+      return fail(kind, "is an array of \(written.text), which \(words)")
+    default: doubt("is of type [\(written.text)]: taken as Binary")
+    }
+    return true
+  }
+
+  private mutating func enumeration(
+    _ declaration: SourceDeclaration, _ isTop: Bool, _ attribute: inout Attribute
+  ) {
+    attribute.type = .composite
+    attribute.compositeTypeName = declaration.name
+    if let raw = rawType(of: declaration) {
+      attribute.compositeElements = [
+        Attribute(traits: PropertyTraits(name: attribute.name, isOptional: true), type: raw)
+      ]
+    } else {
+      attribute.compositeElements = declaration.cases.map {
+        Attribute(traits: PropertyTraits(name: $0.name, isOptional: true), type: .string)
+      }
+      if declaration.cases.contains(where: \.hasAssociatedValues) {
+        doubt("is of enum \(declaration.name), which has cases with values: each is taken as a String element")
+      }
+      if declaration.cases.isEmpty { doubt("is of enum \(declaration.name), which has no cases") }
+    }
+    if let element = declaration.cases.first(where: { $0.undecidedCondition != nil }) {
+      problems.append(
+        Problem(
+          kind: .undecidedCondition,
+          detail:
+            "is of enum \(declaration.name), whose cases depend on \"#if \(element.undecidedCondition ?? "")\", taken as not set",
+          hint: "Give --define with the flags that the app is built with."))
+    }
+    if !isTop { doubt("has an enum within a struct: taken as a composite within a composite") }
+  }
+
+  /// Whether an enumeration has raw values, so that its cases are not part of the model.
+  func hasRawValues(_ declaration: SourceDeclaration) -> Bool { rawType(of: declaration) != nil }
+
+  /// The type of an enumeration's raw values: the first it inherits from, where that is one, through aliases.
+  private func rawType(of declaration: SourceDeclaration) -> AttributeType? {
+    for type in declaration.inherited {
+      guard let names = type.names else { continue }
+      let name = names.joined(separator: ".")
+      switch program.find(names, scopes: declaration.scopes, file: declaration.place.file) {
+      case .missing: if let raw = PrimitiveTypes.rawType(name) { return raw }
+      case .found, .ambiguous:
+        let resolved = program.resolve(type, scopes: declaration.scopes, file: declaration.place.file)
+        if case .primitive(let raw, _, _) = resolved { return raw }
+      }
+    }
+    return nil
+  }
+
+  private mutating func structure(
+    _ declaration: SourceDeclaration, _ isTop: Bool, _ depth: Int, _ attribute: inout Attribute
+  ) -> Bool {
+    attribute.type = .composite
+    attribute.compositeTypeName = declaration.name
+    let isInOptional = attribute.traits.isOptional
+    for property in declaration.properties where !property.isComputed && !property.isStatic {
+      let inference = TypeInference(program: program, scopes: declaration.scopes, file: declaration.place.file)
+      guard let type = property.type ?? property.initialValue.flatMap({ inference.type(of: $0) }) else {
+        return fail(
+          .unresolvedInitialValue,
+          "is of struct \(declaration.name), whose \(property.name) has no type written (\(Self.words(property.place)))"
+        )
+      }
+      let unwrapped = type.unwrapped
+      var element = Attribute(
+        traits: PropertyTraits(name: property.name, isOptional: unwrapped.isOptional || isInOptional), type: .undefined)
+      let resolved = program.resolve(unwrapped.type, scopes: declaration.scopes, file: declaration.place.file)
+      let count = problems.count
+      let isKnown = read(resolved, unwrapped.type, isTop: false, depth: depth + 1, into: &element)
+      for index in problems.indices[count...] {
+        problems[index].detail =
+          "is of struct \(declaration.name), whose \(property.name) (\(Self.words(property.place))) \(problems[index].detail)"
+      }
+      guard isKnown else { return false }
+      check(property, of: declaration)
+      attribute.compositeElements.append(element)
+    }
+    if attribute.compositeElements.isEmpty { doubt("is of struct \(declaration.name), which stores nothing") }
+    let special: Set<String> = ["RawRepresentable", "OptionSet"]
+    if let name = program.inherited(declaration).compactMap(\.names?.last).first(where: { special.contains($0) }) {
+      doubt("is of struct \(declaration.name), which conforms to \(name): taken as a composite of its properties")
+    }
+    if !isTop { doubt("has a struct within a struct: taken as a composite within a composite") }
+    return true
+  }
+
+  private mutating func check(_ property: SourceProperty, of declaration: SourceDeclaration) {
+    let subject = "is of struct \(declaration.name), whose \(property.name) (\(Self.words(property.place)))"
+    if property.isConstant, property.initialValue != nil { doubt("\(subject) is a constant with a value") }
+    if let wrapper = property.attributes.first {
+      doubt("\(subject) carries @\(wrapper.name)")
+    }
+    if let condition = property.undecidedCondition {
+      problems.append(
+        Problem(
+          kind: .undecidedCondition, detail: "\(subject) is there only under \"#if \(condition)\", taken as not set",
+          hint: "Give --define with the flags that the app is built with."))
+    }
+  }
+
+  private static func words(_ place: SourcePlace) -> String { "\(place.file):\(place.line)" }
+}

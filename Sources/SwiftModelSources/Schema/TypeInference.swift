@@ -1,0 +1,161 @@
+/// Tells the type of a property without a written one from its initial value.
+struct TypeInference {
+  let program: SourceProgram
+  let scopes: [[String]]
+  let file: String
+
+  /// The type of a value; nil where only a compiler knows it.
+  func type(of value: SourceExpression, depth: Int = 0) -> TypeReference? {
+    guard depth < 32 else { return nil }
+    switch value {
+    case .string: return .path(["String"])
+    case .integer: return .path(["Int"])
+    case .real: return .path(["Double"])
+    case .boolean: return .path(["Bool"])
+    case .cast(let type): return type
+    case .array(let elements): return common(elements, depth).map { .array($0) }
+    case .dictionary(let keys, let values):
+      guard let key = common(keys, depth), let value = common(values, depth) else { return nil }
+      return .dictionary(key, value)
+    case .call(let called, let arguments): return result(of: called, arguments, depth)
+    case .path(let names):
+      if let type = member(names, depth) { return type }
+      if names.count > 2, names.last == "rawValue" { return rawType(Array(names.dropLast(2))) }
+      return names.count > 2 ? Self.knownMembers[names.last ?? ""] : nil
+    case .member(let inner, "!"): return type(of: inner, depth: depth + 1)?.unwrapped.type
+    case .member(_, let name): return Self.knownMembers[name]
+    case .operators(let operands, let operators): return combined(operands, operators, depth)
+    case .null, .implicitMember, .metatype, .keyPath, .type, .other: return nil
+    }
+  }
+
+  private func common(_ values: [SourceExpression], _ depth: Int) -> TypeReference? {
+    let types = values.map { type(of: $0, depth: depth + 1) }
+    guard let first = types.first, let first else { return nil }
+    if types.allSatisfy({ $0 == first }) { return first }
+    // Whole numbers among fractions are fractions.
+    let numbers: Set<TypeReference> = [.path(["Int"]), .path(["Double"])]
+    return types.allSatisfy { $0.map { numbers.contains($0) } ?? false } ? .path(["Double"]) : nil
+  }
+
+  /// The type of a call: that of an initializer, or of a function of Foundation that is known.
+  private func result(
+    of called: SourceExpression, _ arguments: [SourceExpression.Argument], _ depth: Int
+  ) -> TypeReference? {
+    switch called {
+    case .path(var names):
+      if names.last == "init", names.count > 1 { names.removeLast() }
+      if isType(names) {
+        // A URL of text may be none.
+        let isFailable = names.last == "URL" && arguments.first?.label == "string"
+        return isFailable ? .optional(.path(names)) : .normalized(names.map { TypeReference.Component(name: $0) })
+      }
+      // `Kind.custom(1)`: a case with associated values is of its type.
+      if names.count > 1, let type = enumeration(Array(names.dropLast())),
+        type.cases.contains(where: { $0.name == names.last })
+      {
+        return .path(Array(names.dropLast()))
+      }
+      return Self.function(names)
+    case .type(let type): return type
+    case .array, .dictionary: return Self.reference(called)
+    case .member(_, "addingTimeInterval"): return .path(["Date"])
+    case .member(_, "uppercased"), .member(_, "lowercased"): return .path(["String"])
+    default: return nil
+    }
+  }
+
+  /// `[Int]` of `[Int]()`.
+  private static func reference(_ value: SourceExpression) -> TypeReference? {
+    switch value {
+    case .path(let names): .normalized(names.map { TypeReference.Component(name: $0) })
+    case .type(let type): type
+    case .array(let elements) where elements.count == 1: reference(elements[0]).map { .array($0) }
+    case .dictionary(let keys, let values) where keys.count == 1:
+      reference(keys[0]).flatMap { key in reference(values[0]).map { .dictionary(key, $0) } }
+    default: nil
+    }
+  }
+
+  /// The type of a function of Foundation that initial values are often made by.
+  private static func function(_ names: [String]) -> TypeReference? {
+    switch names.last {
+    case "addingTimeInterval"?: .path(["Date"])
+    case "NSLocalizedString"? where names.count == 1: .path(["String"])
+    case "startOfDay"? where names.first == "Calendar": .path(["Date"])
+    case "date"? where names.first == "Calendar": .optional(.path(["Date"]))
+    case "random"? where names.count == 2 && PrimitiveTypes.all[names[0]] != nil: .path([names[0]])
+    default: nil
+    }
+  }
+
+  /// The type of the raw values of an enumeration.
+  private func rawType(_ names: [String]) -> TypeReference? {
+    enumeration(names)?.inherited.first { type in
+      type.names.map { PrimitiveTypes.rawType($0.joined(separator: ".")) != nil } ?? false
+    }
+  }
+
+  private func enumeration(_ names: [String]) -> SourceDeclaration? {
+    let found = program.follow(program.find(names, scopes: scopes, file: file)).declaration
+    return found?.kind == .enumeration ? found : nil
+  }
+
+  private func isType(_ names: [String]) -> Bool {
+    switch program.find(names, scopes: scopes, file: file) {
+    case .found, .ambiguous: true
+    case .missing:
+      TypeReference.normalized(names.map { TypeReference.Component(name: $0) }).names.map {
+        let name = $0.joined(separator: ".")
+        return PrimitiveTypes.all[name] != nil || PrimitiveTypes.systems[name] != nil
+      } ?? false
+    }
+  }
+
+  /// The type of a member of a type: a case, or a static property.
+  private func member(_ names: [String], _ depth: Int) -> TypeReference? {
+    guard names.count > 1, let last = names.last else { return nil }
+    let owner = Array(names.dropLast())
+    let found = program.follow(program.find(owner, scopes: scopes, file: file)).declaration
+    if let found {
+      if found.kind == .enumeration, found.cases.contains(where: { $0.name == last }) { return .path(owner) }
+      return program.staticProperty(last, of: found).flatMap { declared($0, in: found, depth) }
+    }
+    guard let name = TypeReference.normalized(owner.map { TypeReference.Component(name: $0) }).names, name.count == 1,
+      let type = name.first, PrimitiveTypes.all[type] != nil
+    else { return nil }
+    if let property = program.staticProperty(last, ofForeign: [type]) {
+      return property.type ?? property.initialValue.flatMap { self.type(of: $0, depth: depth + 1) }
+    }
+    return Self.ownMembers[type]?.contains(last) == true ? .path([type]) : nil
+  }
+
+  private func declared(_ property: SourceProperty, in owner: SourceDeclaration, _ depth: Int) -> TypeReference? {
+    if let type = property.type { return type.names == ["Self"] ? .path(owner.path) : type }
+    let inference = TypeInference(program: program, scopes: owner.scopes, file: owner.place.file)
+    return property.initialValue.flatMap { inference.type(of: $0, depth: depth + 1) }
+  }
+
+  /// Members of Foundation's types that are of the type itself.
+  private static let ownMembers: [String: Set<String>] = [
+    "Date": ["now", "distantPast", "distantFuture"], "Int": ["max", "min", "zero"], "Int64": ["max", "min", "zero"],
+    "Int32": ["max", "min", "zero"], "Int16": ["max", "min", "zero"], "Decimal": ["zero", "pi", "nan"],
+    "Double": ["pi", "zero", "infinity", "nan", "greatestFiniteMagnitude", "leastNormalMagnitude"],
+    "Float": ["pi", "zero", "infinity", "nan", "greatestFiniteMagnitude", "leastNormalMagnitude"],
+  ]
+
+  /// Members of Foundation's values whose type is the same whatever they are members of.
+  private static let knownMembers: [String: TypeReference] = [
+    "uuidString": .path(["String"]), "timeIntervalSince1970": .path(["Double"]),
+    "timeIntervalSinceReferenceDate": .path(["Double"]),
+  ]
+
+  private func combined(_ operands: [SourceExpression], _ operators: [String], _ depth: Int) -> TypeReference? {
+    let comparisons: Set<String> = ["==", "!=", "<", ">", "<=", ">=", "&&", "||", "===", "!=="]
+    if operators.contains(where: { comparisons.contains($0) }) { return .path(["Bool"]) }
+    if operators == ["??"], operands.count == 2 { return type(of: operands[1], depth: depth + 1) }
+    let arithmetic: Set<String> = ["+", "-", "*", "/", "%", "?:", "<<", ">>", "&", "|"]
+    guard operators.allSatisfy({ arithmetic.contains($0) }) else { return nil }
+    return common(operands, depth)
+  }
+}
