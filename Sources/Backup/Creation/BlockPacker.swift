@@ -45,11 +45,13 @@ struct BlockPacker {
     file.packing = compression
     var (whole, content) = (RunningDigest(), RunningDigest())
     var blocks: [String] = []
+    let buffers = BlockBuffers()
+    var last = DeliveredBlock(buffers)
     try BlockPipeline.run(count: count, threads: Self.threads(isInUse: snapshot.isInUse)) {
       () throws(BackupError) -> ((Int) throws(BackupError) -> Block) in
       let pack = try compression.packer(level: level)
       return { (index) throws(BackupError) -> Block in
-        let bytes = try snapshot.block(index, of: source)
+        let bytes = try snapshot.block(index, of: source, in: buffers)
         return Block(
           content: bytes, digest: FileDigest(of: bytes).hexadecimal,
           member: try pack(bytes, index),
@@ -58,6 +60,7 @@ struct BlockPacker {
     } deliver: { (index, block) throws(BackupError) in
       try check?.stopUselessWork()
       content.add(block.content)
+      last.replace(with: block.content)
       if !block.content.isEmpty { blocks.append(block.digest) }
       whole.add(block.member)
       try upload.append(block.member[...])
@@ -74,13 +77,15 @@ struct BlockPacker {
 
 extension StoreSnapshot {
   /// A block of a source that is read while the store is held still.
-  func block(_ index: Int, of source: any ByteSource) throws(BackupError) -> [UInt8] {
+  func block(
+    _ index: Int, of source: any ByteSource, in buffers: BlockBuffers
+  ) throws(BackupError) -> [UInt8] {
     do throws(FileError) {
       try giveWay()
       let start = Int64(index) * Int64(BackupManifest.blockLength)
       let wanted = max(0, min(Int64(BackupManifest.blockLength), source.count - start))
-      let bytes = try source.bytes(at: start, length: Int(wanted))
-      guard bytes.count == Int(wanted) else {
+      var bytes = buffers.take(count: Int(wanted))
+      guard try source.read(at: start, length: Int(wanted), into: &bytes) == Int(wanted) else {
         throw FileError(.changed, operation: "read the store", path: files.main)
       }
       return bytes
