@@ -45,13 +45,11 @@ struct BlockPacker {
     file.packing = compression
     var (whole, content) = (RunningDigest(), RunningDigest())
     var blocks: [String] = []
-    let buffers = BlockBuffers()
-    var last = DeliveredBlock(buffers)
     try BlockPipeline.run(count: count, threads: Self.threads(isInUse: snapshot.isInUse)) {
       () throws(BackupError) -> ((Int) throws(BackupError) -> Block) in
       let pack = try compression.packer(level: level)
       return { (index) throws(BackupError) -> Block in
-        let bytes = try snapshot.block(index, of: source, in: buffers)
+        let bytes = try snapshot.block(index, of: source)
         return Block(
           content: bytes, digest: FileDigest(of: bytes).hexadecimal,
           member: try pack(bytes, index),
@@ -60,7 +58,6 @@ struct BlockPacker {
     } deliver: { (index, block) throws(BackupError) in
       try check?.stopUselessWork()
       content.add(block.content)
-      last.replace(with: block.content)
       if !block.content.isEmpty { blocks.append(block.digest) }
       whole.add(block.member)
       try upload.append(block.member[...])
@@ -77,14 +74,16 @@ struct BlockPacker {
 
 extension StoreSnapshot {
   /// A block of a source that is read while the store is held still.
+  ///
+  /// - Parameter buffers: where its memory comes from; fresh memory if nil.
   func block(
-    _ index: Int, of source: any ByteSource, in buffers: BlockBuffers
+    _ index: Int, of source: any ByteSource, in buffers: BlockBuffers? = nil
   ) throws(BackupError) -> [UInt8] {
     do throws(FileError) {
       try giveWay()
       let start = Int64(index) * Int64(BackupManifest.blockLength)
       let wanted = max(0, min(Int64(BackupManifest.blockLength), source.count - start))
-      var bytes = buffers.take(count: Int(wanted))
+      var bytes = buffers?.take(count: Int(wanted)) ?? [UInt8](repeating: 0, count: Int(wanted))
       guard try source.read(at: start, length: Int(wanted), into: &bytes) == Int(wanted) else {
         throw FileError(.changed, operation: "read the store", path: files.main)
       }

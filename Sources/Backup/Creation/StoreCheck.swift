@@ -176,13 +176,15 @@ final class StoreCheck: Sendable {
     }
   }
 
-  /// Compares the indexes with what the rows of their tables add up to, several at once.
+  /// Compares the indexes with what the rows of their tables add up to, two at once where few pages are packed.
   private func compareIndexes(
     _ survey: StoreSurvey, _ tables: Set<UInt32>?
   ) throws(BackupError) -> IndexReport {
     let (begun, scans) = survey.comparisons(ofTables: tables)
     var report = begun
-    try BlockPipeline.run(count: scans.count, threads: BlockPacker.threads(isInUse: snapshot.isInUse)) {
+    // Beside the packing of a whole store a second thread would take memory, and find no processor that rests.
+    let threads = tables == nil ? 1 : BlockPacker.threads(isInUse: snapshot.isInUse)
+    try BlockPipeline.run(count: scans.count, threads: threads) {
       () throws(BackupError) -> ((Int) throws(BackupError) -> IndexReport) in
       let database: Database
       do throws(FormatError) { database = try Database(main: self.content) } catch { throw self.failure(error) }

@@ -6,8 +6,8 @@ import Synchronization
 final class BlockBuffers: Sendable {
   private let free = Mutex<[[UInt8]]>([])
 
-  /// More than there are blocks in memory at a time.
-  private static let most = 8
+  /// How many blocks' memory is kept at most.
+  private static let most = 3
 
   /// A block's memory; what it holds is of an earlier block.
   func take(count: Int) -> [UInt8] {
