@@ -62,8 +62,8 @@ struct SalvageWork {
     let backup = try options.backup.map { source in
       try UnpackedBackup(
         source, of: stored.receipt?.originalPath.path ?? stored.files.main, home: home ?? folder.path.folder,
-        trust: options.trustsBackup ? .anyStore : .sameStore, scope: stored.evidence, surroundings: surroundings,
-        isCancelled: observer.isCancelled)
+        trust: options.trustsBackup ? .anyStore : .sameStore, scope: stored.evidence, identities: options.identities,
+        surroundings: surroundings, isCancelled: observer.isCancelled)
     }
     let salvaging = Salvager.Options(
       findsDeleted: options.findsDeleted, fitsModel: true, kit: .any([.folders(kits), backup?.kit ?? .none]),

@@ -87,7 +87,9 @@ struct QuarantineSalvageCommand: ParsableCommand {
       let salvaged = try backup.finding(source, in: home) {
         try quarantines.salvage(
           id.path, model: model,
-          options: .init(findsDeleted: deleted, backup: source, trustsBackup: backup.trustBackup), observer: observer)
+          options: .init(
+            findsDeleted: deleted, backup: source, trustsBackup: backup.trustBackup,
+            identities: try backup.identity.identities()), observer: observer)
       }
       line.clear()
       let installed =
