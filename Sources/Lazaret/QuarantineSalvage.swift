@@ -37,17 +37,10 @@ public struct QuarantineSalvageOptions: Sendable, Hashable {
   /// Whether records are taken from that backup even if nothing says that it is of the store.
   public var trustsBackup: Bool
 
-  /// The secret keys with which that backup is read where it is encrypted.
-  public var identities: [AgeIdentity] = []
-
   /// Live records only, unless told otherwise.
-  public init(
-    findsDeleted: Bool = false, backup: BackupSource? = nil, trustsBackup: Bool = false,
-    identities: [AgeIdentity] = []
-  ) {
+  public init(findsDeleted: Bool = false, backup: BackupSource? = nil, trustsBackup: Bool = false) {
     self.findsDeleted = findsDeleted
     self.backup = backup
     self.trustsBackup = trustsBackup
-    self.identities = identities
   }
 }

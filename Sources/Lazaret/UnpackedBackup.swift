@@ -59,7 +59,8 @@ public final class UnpackedBackup: Sendable {
     case .backup(let id):
       let own = try backups.catalogs(of: store).first { $0.backups.contains { $0.id == id } }
       isOwn = own != nil
-      found = try unpacking.restored(id, from: try own?.place ?? backups.find(id).catalog.place)
+      let catalog = if let own { own } else { try backups.find(id).catalog }
+      found = try unpacking.restored(id, from: catalog.place)
     case .file(let path): found = try unpacking.file(path)
     }
     let isTrusted = isOwn && trust == .sameStore
