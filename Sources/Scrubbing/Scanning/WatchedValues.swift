@@ -153,6 +153,13 @@ struct WatchedValues: Sendable {
     wideStarts.add(other.wideStarts)
   }
 
+  /// Takes as little memory as goes, once all values are known.
+  mutating func seal() {
+    values.seal()
+    shortValues.seal()
+    numbers.seal()
+  }
+
   /// The bit of ``lengths`` that stands for a number of eight bytes.
   static let numberMark: UInt32 = 1 << 31
 

@@ -136,6 +136,7 @@ final class Pseudonyms {
         watch(number)
       }
     }
+    watched.seal()
     let watched = watched
     dates.choose(function) { watched.contains(number: Self.bits(of: $0)) }
     orderedNumbers.assign(function) { number, width in

@@ -38,7 +38,7 @@ struct FingerprintTable: Sendable {
     guard table[place] == 0 else { return true }
     if count >= room {
       sampling = sampling << 1 | 1
-      rebuild(table.count)
+      thin()
       return insert(key)
     }
     table[place] = key
@@ -47,11 +47,23 @@ struct FingerprintTable: Sendable {
     return true
   }
 
+  /// Gives up what is not held any more, without another table.
+  private mutating func thin() {
+    var kept: [UInt64] = []
+    kept.reserveCapacity(count / 2 + count / 16)
+    for place in table.indices {
+      if table[place] != 0, table[place] & sampling == 0 { kept.append(table[place]) }
+      table[place] = 0
+    }
+    for key in kept { table[slot(key)] = key }
+    count = kept.count
+  }
+
   private mutating func rebuild(_ size: Int) {
     let old = table
     table = [UInt64](repeating: 0, count: size)
     count = 0
-    for key in old where key != 0 && key & sampling == 0 {
+    for key in old where key != 0 {
       table[slot(key)] = key
       count += 1
     }
