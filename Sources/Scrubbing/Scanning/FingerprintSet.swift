@@ -4,7 +4,7 @@
 /// are the same are one run, in order, of which the next 32 bits are held each. Two fingerprints are told apart by 48 bits then:
 /// where thirty million are held, one lookup in nine million finds what is none of them. With a table of a sixteenth of the
 /// runs that takes five bytes a fingerprint, and no more than a small part of the runs is made anew at a time.
-struct FingerprintSet: Sendable {
+package struct FingerprintSet: Sendable {
   /// A stretch of the runs: 256 of them, one after the other.
   private struct Stretch: Sendable {
     /// The second halves of the fingerprints, run by run.
@@ -32,13 +32,13 @@ struct FingerprintSet: Sendable {
   private static let stretchCount = 256
 
   /// An empty set.
-  init(salt: UInt64 = 0) { self.salt = salt }
+  package init(salt: UInt64 = 0) { self.salt = salt }
 
   /// The number of fingerprints in it.
-  var count: Int { settled + waiting }
+  package var count: Int { settled + waiting }
 
   /// The bytes that it takes.
-  var memory: Int {
+  package var memory: Int {
     slots.capacity * 8 + stretches.reduce(0) { $0 + 4 * ($1.rests.capacity + $1.starts.capacity) }
   }
 
@@ -93,7 +93,7 @@ struct FingerprintSet: Sendable {
 
   /// Whether a fingerprint is in it.
   @inline(__always)
-  func contains(_ fingerprint: UInt64) -> Bool {
+  package func contains(_ fingerprint: UInt64) -> Bool {
     let fingerprint = fingerprint == 0 ? 1 : fingerprint
     if waiting > 0, slots[place(fingerprint)] == fingerprint { return true }
     return settled > 0 && isSettled(fingerprint)
@@ -101,7 +101,7 @@ struct FingerprintSet: Sendable {
 
   /// Puts a fingerprint in; whether it was new.
   @discardableResult
-  mutating func insert(_ fingerprint: UInt64) -> Bool {
+  package mutating func insert(_ fingerprint: UInt64) -> Bool {
     let fingerprint = fingerprint == 0 ? 1 : fingerprint
     let index = place(fingerprint)
     guard slots[index] == 0, settled == 0 || !isSettled(fingerprint) else { return false }
@@ -119,7 +119,7 @@ struct FingerprintSet: Sendable {
   }
 
   /// Puts all into runs where there are enough for that, once nothing more comes.
-  mutating func seal() {
+  package mutating func seal() {
     if settled > 0 || waiting > Self.leastOfRuns / 4 {
       settle()
       slots = [UInt64](repeating: 0, count: 1 << 12)
@@ -191,7 +191,7 @@ struct FingerprintSet: Sendable {
   /// Takes in what is in another set of the same salt, which is empty then, until there are so many; gives how many found no
   /// room.
   @discardableResult
-  mutating func take(_ other: inout FingerprintSet, upTo limit: Int = .max) -> Int64 {
+  package mutating func take(_ other: inout FingerprintSet, upTo limit: Int = .max) -> Int64 {
     var left: Int64 = 0
     if other.settled > 0 {
       settle()

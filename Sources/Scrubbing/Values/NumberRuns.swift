@@ -2,9 +2,9 @@
 ///
 /// What is put in waits until there is enough of it to be worth a merge, so that the numbers of rows that an index holds in
 /// another order than theirs come together too.
-struct NumberRuns: Sendable {
+package struct NumberRuns: Sendable {
   /// The runs, in order and apart from each other.
-  private(set) var runs: [ClosedRange<Int64>] = []
+  package private(set) var runs: [ClosedRange<Int64>] = []
 
   private var waiting: [ClosedRange<Int64>] = []
 
@@ -12,16 +12,16 @@ struct NumberRuns: Sendable {
   private let limit: Int
 
   /// The numbers that found no room.
-  private(set) var leftOut: Int64 = 0
+  package private(set) var leftOut: Int64 = 0
 
   /// The runs that wait before they are merged, at the least.
   private static let leastWaiting = 1 << 14
 
   /// No numbers, and room for so many runs.
-  init(limit: Int) { self.limit = limit }
+  package init(limit: Int) { self.limit = limit }
 
   /// Puts a number in.
-  mutating func insert(_ number: Int64) {
+  package mutating func insert(_ number: Int64) {
     if let last = waiting.last {
       if last.contains(number) { return }
       if last.upperBound < Int64.max, number == last.upperBound + 1 {
@@ -38,7 +38,7 @@ struct NumberRuns: Sendable {
   }
 
   /// Puts in what is in another one, which is empty then.
-  mutating func take(_ other: inout NumberRuns) {
+  package mutating func take(_ other: inout NumberRuns) {
     settle()
     other.settle()
     leftOut += other.leftOut
@@ -48,7 +48,7 @@ struct NumberRuns: Sendable {
   }
 
   /// Merges what waits into the runs.
-  mutating func settle() {
+  package mutating func settle() {
     guard !waiting.isEmpty else { return }
     waiting.sort { $0.lowerBound < $1.lowerBound }
     var merged: [ClosedRange<Int64>] = []

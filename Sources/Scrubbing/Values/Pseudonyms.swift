@@ -110,7 +110,7 @@ final class Pseudonyms {
   /// Adds the notes that were taken on another thread.
   func takeNotes(of other: Pseudonyms) {
     watched.take(&other.watched)
-    orderedTexts.add(other.orderedTexts)
+    orderedTexts.take(&other.orderedTexts)
     orderedNumbers.take(&other.orderedNumbers)
     dates.add(other.dates)
     domains.take(&other.domains)

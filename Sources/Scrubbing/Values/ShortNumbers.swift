@@ -1,10 +1,13 @@
 /// Different integers of up to six digits: a few as they are, more as one bit for each that there can be.
-struct ShortNumbers: Sendable {
+package struct ShortNumbers: Sendable {
   private var few: [Int32] = []
   private var bits: [UInt64] = []
 
+  /// None.
+  package init() {}
+
   /// How many there are.
-  private(set) var count = 0
+  package private(set) var count = 0
 
   private static let mostFew = 64
   private static let largest = Int32(NumberRegion.kept)
@@ -15,7 +18,7 @@ struct ShortNumbers: Sendable {
   }
 
   /// Whether a number is among them.
-  func contains(_ number: Int32) -> Bool {
+  package func contains(_ number: Int32) -> Bool {
     guard !bits.isEmpty else { return few.contains(number) }
     guard abs(Int64(number)) <= Int64(Self.largest) else { return false }
     let (word, bit) = Self.place(number)
@@ -23,7 +26,7 @@ struct ShortNumbers: Sendable {
   }
 
   /// Puts a number in; one of more digits is left out.
-  mutating func insert(_ number: Int32) {
+  package mutating func insert(_ number: Int32) {
     guard abs(Int64(number)) <= Int64(Self.largest), !contains(number) else { return }
     count += 1
     if bits.isEmpty, few.count < Self.mostFew {
@@ -44,12 +47,12 @@ struct ShortNumbers: Sendable {
   }
 
   /// Puts in what is in another one.
-  mutating func formUnion(_ other: ShortNumbers) {
+  package mutating func formUnion(_ other: ShortNumbers) {
     for number in other.sorted() { insert(number) }
   }
 
   /// All of them, the least first.
-  func sorted() -> [Int32] {
+  package func sorted() -> [Int32] {
     guard !bits.isEmpty else { return few.sorted() }
     var numbers: [Int32] = []
     numbers.reserveCapacity(count)
