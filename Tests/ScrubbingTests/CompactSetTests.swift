@@ -13,9 +13,11 @@ struct CompactSetTests {
   func aSetOfFingerprintsHasWhatWasPutInAndNothingElse(_ count: Int) {
     let members = Self.numbers(count, seed: 7)
     var set = FingerprintSet(salt: 42)
-    #expect(members.allSatisfy { set.insert($0) })
+    let areNew = members.allSatisfy { set.insert($0) }
+    #expect(areNew)
     #expect(set.count == count)
-    #expect(!members.contains { set.insert($0) })
+    let isAnyNew = members.contains { set.insert($0) }
+    #expect(!isAnyNew)
     for isSealed in [false, true] {
       if isSealed { set.seal() }
       #expect(set.count == count)
@@ -95,7 +97,8 @@ struct CompactSetTests {
     var random = SeededGenerator(seed: 6)
     let numbers = (0..<50_000).map { _ in Int64.random(in: 0...20_000, using: &random) }
     var different = DifferentNumbers<Int64>()
-    #expect(numbers.allSatisfy { different.insert($0, limit: 1_000_000) })
+    let haveRoom = numbers.allSatisfy { different.insert($0, limit: 1_000_000) }
+    #expect(haveRoom)
     different.settle()
     #expect(different.numbers == Set(numbers).sorted())
     var bounded = DifferentNumbers<Int64>()
