@@ -17,9 +17,6 @@ struct ModelSourceWriter {
   /// Composites within composites.
   private static let maximumDepth = 16
 
-  /// A writer of one model.
-  private init(model: ManagedObjectModel) { self.model = model }
-
   /// The source, and what of the model is not in it.
   static func write(_ model: ManagedObjectModel) throws(ModelError) -> (bytes: [UInt8], omissions: [String]) {
     try model.requireSoundStructure()
