@@ -30,9 +30,7 @@ extension StoreRebuild {
             database, sql: "SELECT max(Z_MAX) FROM old.Z_PRIMARYKEY WHERE Z_ENT IN \(roots.sorted().sqlList)") ?? 0
         highest = max(highest, before)
       }
-      try database.execute(
-        sql: "INSERT INTO main.Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, ?)",
-        arguments: [entity.number, entity.name, entity.parentNumber, highest])
+      try StoreLayout.notePrimaryKey(highest, of: entity, on: database)
     }
     try database.execute(
       sql: """

@@ -109,10 +109,8 @@ final class NewStore: NewTables {
         guard error.fileError == nil else { throw error }
       }
     }
-    if let layout = facts.layout {
-      for statement in layout.statements.suffix(StoreLayout.bookkeepingTableNames.count) {
-        try database.execute(statement)
-      }
+    if facts.layout != nil {
+      for statement in StoreLayout.bookkeepingStatements { try database.execute(statement) }
     }
     for index in facts.numericIndexes {
       guard index.isForeign else {
