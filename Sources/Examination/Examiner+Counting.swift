@@ -1,6 +1,7 @@
 import ManagedObjectModel
 import PersistentStore
 import SQLiteFormat
+internal import StoreFiles
 
 extension Examiner {
   /// Looks at every page, and counts records on the way.

@@ -1,5 +1,6 @@
 internal import Foundation
 package import GRDB
+internal import ManagedObjectModel
 
 /// The steps in which a store is made from its layout while it is filled; everything is in the schema `main`.
 extension StoreLayout {

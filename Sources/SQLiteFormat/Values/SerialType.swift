@@ -4,6 +4,9 @@ public struct SerialType: RawRepresentable, Sendable, Hashable {
   /// The code as stored.
   public var rawValue: Int64
 
+  /// A serial type of the given code.
+  public init(rawValue: Int64) { self.rawValue = rawValue }
+
   /// The number of bytes in the record's body; nil for codes 10 and 11, which are never in a file, and negative ones.
   public var length: Int? { SerialType.length(of: rawValue) }
 

@@ -70,6 +70,8 @@ package struct AscendingNumbers {
     private var offset = 0
     private var number: Int64 = 0
 
+    fileprivate init(numbers: AscendingNumbers) { self.numbers = numbers }
+
     /// The next number; nil at the end.
     package mutating func next() -> Int64? {
       guard place < numbers.count else { return nil }
