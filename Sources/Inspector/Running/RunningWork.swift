@@ -121,9 +121,6 @@ package final class RunningWork: Sendable {
 
   // MARK: Events
 
-  /// How many pages are told of events.
-  var listenerCount: Int { state.withLock { state in state.listeners.count { !$0.isClosed } } }
-
   /// Ends the events of a session that is over.
   package func endEvents(of session: Sessions.Session) {
     let channels = state.withLock { state in

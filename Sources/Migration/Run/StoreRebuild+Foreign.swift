@@ -6,9 +6,6 @@ internal import StoreFiles
 internal import struct SQLiteFormat.TableDefinition
 
 extension StoreRebuild {
-  /// The tables of persistent history (format section 3.10).
-  static let historyTables: Set<String> = ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"]
-
   /// Whether a table belongs to the mirroring to CloudKit (format section 3.11).
   static func isMirroring(_ table: String) -> Bool { table.hasPrefix("ANSCK") }
 
