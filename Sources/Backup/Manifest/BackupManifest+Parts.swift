@@ -276,10 +276,16 @@ extension BackupManifest {
     public var items: [Item]
 
     /// The names of files that records refer to and that were not there.
-    public var missing: [String] = []
+    public var missing: [String]
 
     /// The size of all files together, in bytes.
     public var totalBytes: Int64 { items.reduce(0) { $0 &+ max(0, $1.bytes) } }
+
+    /// The large values of a store.
+    public init(items: [Item], missing: [String] = []) {
+      self.items = items
+      self.missing = missing
+    }
   }
 
   /// The model that a store was written with.
@@ -332,6 +338,13 @@ extension BackupManifest {
 
     /// The reason in plain words.
     public var words: String?
+
+    /// The result of a look.
+    public init(isSound: Bool, code: String? = nil, words: String? = nil) {
+      self.isSound = isSound
+      self.code = code
+      self.words = words
+    }
   }
 
   /// An entity, or a table, that has less than half of the records it had in the backup before, or none any more.
