@@ -1,5 +1,3 @@
-internal import ManagedObjectModel
-internal import PersistentStore
 internal import StoreFiles
 internal import SystemPackage
 

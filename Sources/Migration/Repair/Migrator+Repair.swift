@@ -1,5 +1,4 @@
 internal import GRDB
-internal import Logging
 internal import ManagedObjectModel
 internal import PersistentStore
 public import StoreFiles

@@ -1,8 +1,6 @@
 internal import GRDB
-internal import ManagedObjectModel
 internal import PersistentStore
 internal import StoreFiles
-internal import SystemPackage
 
 /// One step of a migration that only adds and renames, carried out on a copy of the store in one transaction
 /// (``InPlaceCopy``).

@@ -2,7 +2,6 @@ internal import GRDB
 internal import PageRecovery
 internal import PersistentStore
 internal import SQLiteFormat
-internal import StoreFiles
 
 extension StoreAssembly {
   /// Copies persistent history, mirroring and the app's own tables, with what belongs to them.
