@@ -229,6 +229,8 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["StoreFiles", crypto, systemPackage], path: "Tests/TestSupport",
       swiftSettings: settings),
+    .target(
+      name: "ModelMaking", dependencies: ["ManagedObjectModel"], path: "Tests/ModelMaking", swiftSettings: settings),
     tests(of: "Failures"),
     tests(of: "HTTPServer", needs: ["Failures"]),
     tests(of: "StoreFiles", needs: ["CLinux"]),
@@ -238,9 +240,10 @@ let package = Package(
     tests(of: "SwiftModelSources", needs: ["ManagedObjectModel", "StoreFiles"]),
     tests(of: "PersistentStore", needs: ["ManagedObjectModel", grdb]),
     tests(of: "Examination", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
-    tests(of: "Migration", needs: ["ManagedObjectModel", "PersistentStore", "PropertyLists", grdb]),
     tests(
-      of: "LazaretTesting", needs: ["Examination", "ManagedObjectModel", "PersistentStore", grdb],
+      of: "Migration", needs: ["ManagedObjectModel", "ModelMaking", "PersistentStore", "PropertyLists", grdb]),
+    tests(
+      of: "LazaretTesting", needs: ["Examination", "ManagedObjectModel", "ModelMaking", "PersistentStore", grdb],
       leavingOut: ["Snapshots"]),
     tests(of: "Damage", needs: ["Examination", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
     tests(of: "PageRecovery"),

@@ -41,21 +41,22 @@ public struct TarWriter: Sendable {
   }
 
   private func extended(path: String, size: Int64) throws(ArchiveError) -> [UInt8] {
-    var records = Self.record("path", path)
-    if size >= 1 << 33 { records += Self.record("size", String(size)) }
+    var records = Self.record("path", path.utf8)
+    if size >= 1 << 33 { records += Self.record("size", String(size).utf8) }
     let padding = [UInt8](repeating: 0, count: (512 - records.count % 512) % 512)
     let short = Array(path.utf8.suffix(100))
     return Self.header(
-      name: Array("PaxHeader".utf8), prefix: [], size: Int64(records.count), type: "x", seconds: seconds)
+      name: Array("PaxHeader".utf8), size: Int64(records.count), type: "x", seconds: seconds)
       + records + padding
-      + Self.header(name: short, prefix: [], size: size < 1 << 33 ? size : 0, type: "0", seconds: seconds)
+      + Self.header(name: short, size: size < 1 << 33 ? size : 0, type: "0", seconds: seconds)
   }
 
-  private static func record(_ key: String, _ value: String) -> [UInt8] {
-    let rest = " \(key)=\(value)\n"
-    var length = rest.utf8.count + 1
-    while String(length).utf8.count + rest.utf8.count != length { length = String(length).utf8.count + rest.utf8.count }
-    return Array("\(length)\(rest)".utf8)
+  /// A record of an extended header: its own length in decimal digits, a space, key, `=`, value, newline.
+  package static func record(_ key: String, _ value: some Sequence<UInt8>) -> [UInt8] {
+    let rest = Array(" \(key)=".utf8) + value + [UInt8(ascii: "\n")]
+    var length = rest.count + 1
+    while String(length).utf8.count + rest.count != length { length = String(length).utf8.count + rest.count }
+    return Array(String(length).utf8) + rest
   }
 
   /// A name as a header says it: up to 100 bytes, and up to 155 for the folders before them.
@@ -69,13 +70,16 @@ public struct TarWriter: Sendable {
     return nil
   }
 
-  private static func header(name: [UInt8], prefix: [UInt8], size: Int64, type: Character, seconds: Int64) -> [UInt8] {
+  /// A header of 512 bytes, of a file or of what is said about the next one.
+  package static func header(
+    name: [UInt8], prefix: [UInt8] = [], size: Int64, type: Character, seconds: Int64
+  ) -> [UInt8] {
     var header = [UInt8](repeating: 0, count: 512)
     func put(_ bytes: some Collection<UInt8>, at offset: Int) {
       header.replaceSubrange(offset..<(offset + bytes.count), with: bytes)
     }
     func octal(_ value: Int64, digits: Int) -> [UInt8] {
-      let text = String(value, radix: 8)
+      let text = String(max(0, value), radix: 8)
       return Array((String(repeating: "0", count: max(0, digits - text.utf8.count)) + text).utf8)
     }
     put(name, at: 0)

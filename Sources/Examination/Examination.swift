@@ -16,18 +16,6 @@ public struct Examination: Sendable {
     case full
   }
 
-  /// The records of an entity, or the rows of a table.
-  public struct EntityCount: Sendable, Hashable, Codable {
-    /// The entity, or the table where no entity is known.
-    public var name: String
-
-    /// The table in SQL, such as `ZCAR`.
-    public var table: String
-
-    /// How many there are; nil where they were not counted, or where the table cannot be read to its end.
-    public var rows: Int64?
-  }
-
   /// The store's files, symbolic links resolved; nil where not even that could be done.
   public var files: StoreFileSet?
 

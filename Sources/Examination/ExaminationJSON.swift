@@ -66,9 +66,9 @@ package struct ReasonJSON: Encodable {
 
 /// The records of an entity; `rows` is null where they were not counted.
 struct EntityJSON: Encodable {
-  let count: Examination.EntityCount
+  let count: EntityCount
 
-  init(_ count: Examination.EntityCount) { self.count = count }
+  init(_ count: EntityCount) { self.count = count }
 
   private enum Key: String, CodingKey {
     case name

@@ -1,6 +1,7 @@
 import ManagedObjectModel
 import PersistentStore
 import SQLiteFormat
+internal import StoreFiles
 
 extension Examiner {
   /// Looks at every page, and counts records on the way.
@@ -44,7 +45,7 @@ extension Examiner {
       }
     }
     for counting in Self.countings(of: schema, examination) {
-      var entity = Examination.EntityCount(name: counting.name, table: counting.table)
+      var entity = EntityCount(name: counting.name, table: counting.table)
       if let table = schema.table(named: counting.table), table.rootPage > 0 {
         if counted[table.name] == nil {
           counted[table.name] = .some(try counts(of: table, counting.number != nil, database, &examination.health))
@@ -110,7 +111,7 @@ extension Examiner {
   }
 
   /// The entities of a Core Data store, or the tables of any other, by name; none is counted.
-  static func entities(of schema: Schema, _ examination: Examination) -> [Examination.EntityCount] {
+  static func entities(of schema: Schema, _ examination: Examination) -> [EntityCount] {
     countings(of: schema, examination).map { .init(name: $0.name, table: $0.table) }
   }
 

@@ -8,12 +8,6 @@ package struct InspectorModel: Sendable {
   /// The model.
   package let model: AppModel
 
-  /// A model by its name.
-  package init(name: String, model: AppModel) {
-    self.name = name
-    self.model = model
-  }
-
   /// Models with names that are all different: where two files have one name the later gets a number.
   package static func named(_ models: [(name: String, model: AppModel)]) -> [InspectorModel] {
     var taken: Set<String> = []

@@ -57,8 +57,6 @@ private struct OpeningCounter {
   let place: FolderPlace
   private let name = "openings.json"
 
-  init(place: FolderPlace) { self.place = place }
-
   private struct Content: Codable {
     var openings: Int
   }

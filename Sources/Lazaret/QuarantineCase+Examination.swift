@@ -25,8 +25,7 @@ extension QuarantineCase {
           version: examination.modelVersion, identifiers: $0.versionIdentifiers,
           checksum: $0.versionHashes.isEmpty ? nil : ManagedObjectModel.versionChecksum(of: $0.versionHashes))
       },
-      entities: examination.entities.isEmpty
-        ? nil : examination.entities.map { .init(name: $0.name, table: $0.table, rows: $0.rows) },
+      entities: examination.entities.isEmpty ? nil : examination.entities,
       versions: .init(
         app: appVersion, library: LibraryVersion.current, sqlite: SQLiteLibrary.version,
         storeWrittenBySQLite: examination.health.writtenBySQLite, operatingSystem: LibraryVersion.operatingSystem))

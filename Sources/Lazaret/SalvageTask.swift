@@ -45,7 +45,7 @@ public final class SalvageTask: Sendable {
       of: OpeningProgress.self, bufferingPolicy: .bufferingNewest(1))
     self.updates = updates
     end.enter()
-    let thread = Thread { [self] in
+    WorkThread.start(named: "lazaret.salvage") { [self] in
       let observer = OpeningObserver { progress in
         self.state.withLock { $0.progress = progress }
         continuation.yield(progress)
@@ -60,10 +60,6 @@ public final class SalvageTask: Sendable {
       continuation.finish()
       finish(result)
     }
-    thread.name = "lazaret.salvage"
-    // As much as a main thread has: schemas and models of a hostile store may nest.
-    thread.stackSize = 8 << 20
-    thread.start()
   }
 
   private func finish(_ result: Result<QuarantineSalvage, any Error>) {

@@ -12,7 +12,7 @@ public struct QuarantineCase: Sendable, Hashable, Codable {
   public var model: Receipt.Model?
 
   /// The records that could be counted; nil where it could not be read so far.
-  public var entities: [Receipt.EntityCount]?
+  public var entities: [EntityCount]?
 
   /// The versions of everything that had a part in it.
   public var versions: Receipt.Versions
@@ -26,7 +26,7 @@ public struct QuarantineCase: Sendable, Hashable, Codable {
   /// What is known of a store.
   public init(
     reason: Receipt.Reason, error: Receipt.ErrorCodes = .init(), model: Receipt.Model? = nil,
-    entities: [Receipt.EntityCount]? = nil, versions: Receipt.Versions
+    entities: [EntityCount]? = nil, versions: Receipt.Versions
   ) {
     self.reason = reason
     self.error = error

@@ -72,25 +72,6 @@ public struct Receipt: Sendable, Hashable, Codable {
     }
   }
 
-  /// How many records of an entity could be counted.
-  public struct EntityCount: Sendable, Hashable, Codable {
-    /// The entity, or the table where no entity is known.
-    public var name: String
-
-    /// The table its records are in.
-    public var table: String
-
-    /// Nil where the table cannot be read.
-    public var rows: Int64?
-
-    /// A count, or nil where there is none.
-    public init(name: String, table: String, rows: Int64?) {
-      self.name = name
-      self.table = table
-      self.rows = rows
-    }
-  }
-
   /// The versions of everything that had a part in a quarantine.
   public typealias Versions = SoftwareVersions
 

@@ -67,7 +67,7 @@ public struct KitFolder: Sendable {
 
   /// The kits, the newest first; none where there is no folder.
   public func kits() throws(RecoveryKitError) -> [(path: FilePath, date: Timestamp)] {
-    try RecoveryKit.filing { () throws(FileError) in
+    try wrapping(RecoveryKitError.init) { () throws(FileError) in
       guard try fileSystem.status(of: path)?.kind == .directory else { return [] }
       var kits: [(path: FilePath, date: Timestamp)] = []
       for name in try fileSystem.entries(of: path) where name.extension == "kit" {
@@ -107,7 +107,7 @@ public struct KitFolder: Sendable {
   public func add(_ kit: RecoveryKit) throws(RecoveryKitError) -> FilePath {
     let bytes = try kit.bytes()
     let superfluous = try superfluous(after: kit)
-    return try RecoveryKit.filing { () throws(FileError) in
+    return try wrapping(RecoveryKitError.init) { () throws(FileError) in
       try fileSystem.makeDirectory(path, permissions: .init(rawValue: 0o700))
       try writeNote()
       let place = try freePlace(for: kit)
@@ -155,7 +155,9 @@ extension RecoveryKit {
   ///
   /// - Throws: ``RecoveryKitError``: `kit-unreadable`, `kit-later-format`, or what the file system says.
   public init(contentsOf path: FilePath, in fileSystem: FileSystem = FileSystem()) throws(RecoveryKitError) {
-    let bytes = try Self.filing { () throws(FileError) in try fileSystem.contents(of: path, limit: 64 << 20) }
+    let bytes = try wrapping(RecoveryKitError.init) { () throws(FileError) in
+      try fileSystem.contents(of: path, limit: 64 << 20)
+    }
     do throws(RecoveryKitError) {
       try self.init(bytes: bytes)
     } catch {

@@ -20,11 +20,13 @@ extension RecoveryKit {
     surroundings: Surroundings = .machine
   ) throws(RecoveryKitError) {
     let fileSystem = surroundings.fileSystem
-    let files = try Self.filing { () throws(FileError) in try StoreFileSet.locate(store, in: fileSystem) }
+    let files = try wrapping(RecoveryKitError.init) { () throws(FileError) in
+      try StoreFileSet.locate(store, in: fileSystem)
+    }
     for _ in 0..<4 {
-      let before = try Self.filing { () throws(FileError) in try files.members(in: fileSystem) }
+      let before = try wrapping(RecoveryKitError.init) { () throws(FileError) in try files.members(in: fileSystem) }
       let outcome = Self.attempt(files, sumsUpTo: sumLimit, surroundings)
-      let after = try Self.filing { () throws(FileError) in try files.members(in: fileSystem) }
+      let after = try wrapping(RecoveryKitError.init) { () throws(FileError) in try files.members(in: fileSystem) }
       // What was read while the store changed is neither a kit nor a verdict.
       guard after == before else { continue }
       do throws(RecoveryKitError) {
@@ -45,7 +47,7 @@ extension RecoveryKit {
   ) -> Result<RecoveryKit, RecoveryKitError> {
     do throws(RecoveryKitError) {
       let fileSystem = surroundings.fileSystem
-      let lock = try filing { () throws(FileError) in
+      let lock = try wrapping(RecoveryKitError.init) { () throws(FileError) in
         LockBox(try SharedStoreLock(on: files, in: fileSystem))
       }
       guard let main = lock.file else {
@@ -75,11 +77,8 @@ extension RecoveryKit {
   static func read(
     main: any ByteSource, log: (any ByteSource)?, journal: (any ByteSource)?, sumsUpTo limit: Int64, at date: Timestamp
   ) throws(RecoveryKitError) -> RecoveryKit {
-    let database: Database
-    do throws(FormatError) {
-      database = try Database(main: main, writeAheadLog: log, rollbackJournal: journal)
-    } catch {
-      throw RecoveryKitError(error)
+    let database = try wrapping(RecoveryKitError.init) { () throws(FormatError) in
+      try Database(main: main, writeAheadLog: log, rollbackJournal: journal)
     }
     var survey = KitSurvey(database, sumsUpTo: limit)
     return try survey.run(at: date)
@@ -88,15 +87,11 @@ extension RecoveryKit {
   private static func part(
     _ part: StoreFileSet.Part, of files: StoreFileSet, in fileSystem: FileSystem
   ) throws(RecoveryKitError) -> (any ByteSource)? {
-    try filing { () throws(FileError) -> (any ByteSource)? in
+    try wrapping(RecoveryKitError.init) { () throws(FileError) -> (any ByteSource)? in
       guard try fileSystem.status(of: files.path(of: part)) != nil else { return nil }
       let file = try fileSystem.open(files.path(of: part))
       return file.count > 0 ? file : nil
     }
-  }
-
-  static func filing<Value>(_ body: () throws(FileError) -> Value) throws(RecoveryKitError) -> Value {
-    do throws(FileError) { return try body() } catch { throw RecoveryKitError(error) }
   }
 }
 

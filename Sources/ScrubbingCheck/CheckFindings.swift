@@ -51,9 +51,6 @@ public struct CheckFindings: Sendable, Hashable {
   /// Whether nothing was found.
   public var isEmpty: Bool { count == 0 }
 
-  /// Nothing.
-  public init() {}
-
   mutating func add(_ place: Place) {
     count += 1
     if places.count < 100 { places.append(place) }

@@ -79,7 +79,7 @@ public struct ResultCheck: Sendable {
     let (read, rows) = (reading.store, reading.rows)
     let search = reading.search(size: total)
     let lists = Stretch.lists(of: read, overlap: 1)
-    let passes = try Halves.run(lists) { [fileSystem] (stretches) throws(FileError) -> CheckFindings? in
+    let passes = try concurrently(lists) { [fileSystem] (stretches) throws(FileError) -> CheckFindings? in
       var pass = ResultPass(read, search, rows: rows, total: total, progress)
       return try pass.run(stretches, result, in: fileSystem) ? pass.findings : nil
     }

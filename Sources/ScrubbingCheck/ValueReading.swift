@@ -35,7 +35,7 @@ struct ValueReading: Sendable {
     of store: CheckedStore, external: FilePath, total: Int64, _ progress: CheckProgress, in fileSystem: FileSystem
   ) throws(FileError) -> ValueReading? {
     let lists = store.format == nil ? [] : Stretch.lists(of: store, overlap: 0)
-    var readings = try Halves.run(lists) { (stretches) throws(FileError) -> ValueReading? in
+    var readings = try concurrently(lists) { (stretches) throws(FileError) -> ValueReading? in
       var reading = ValueReading(store, total: total, readers: lists.count, progress)
       for stretch in stretches where try !reading.read(stretch) { return nil }
       return reading

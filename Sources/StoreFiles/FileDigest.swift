@@ -27,14 +27,5 @@ public struct FileDigest: Sendable, Hashable {
     self = digest.value
   }
 
-  init(_ digest: SHA256.Digest) {
-    let digits = Array("0123456789abcdef".utf8)
-    var text: [UInt8] = []
-    text.reserveCapacity(64)
-    for byte in digest {
-      text.append(digits[Int(byte >> 4)])
-      text.append(digits[Int(byte & 15)])
-    }
-    hexadecimal = String(decoding: text, as: UTF8.self)
-  }
+  init(_ digest: SHA256.Digest) { hexadecimal = digest.hexadecimal }
 }

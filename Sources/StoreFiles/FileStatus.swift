@@ -87,10 +87,4 @@ public struct FileIdentity: Sendable, Hashable, Codable {
 
   /// The number of the file on that device.
   public var inode: UInt64
-
-  /// An identity by its two numbers.
-  public init(device: UInt64, inode: UInt64) {
-    self.device = device
-    self.inode = inode
-  }
 }

@@ -15,3 +15,14 @@ package func grouped(_ number: some BinaryInteger) -> String {
 package func counted(_ count: some BinaryInteger, _ noun: String, _ plural: String? = nil) -> String {
   "\(grouped(count)) \(count == 1 ? noun : plural ?? noun + "s")"
 }
+
+/// A number of bytes in the decimal unit that people would use: `27.9 MB`.
+package func readableSize(_ bytes: Int64) -> String {
+  guard bytes >= 1000 else { return counted(bytes, "byte") }
+  var value = Double(bytes) / 1000
+  for unit in ["kB", "MB", "GB"] {
+    if value < 999.95 { return "\((value * 10).rounded() / 10) \(unit)" }
+    value /= 1000
+  }
+  return "\((value * 10).rounded() / 10) TB"
+}

@@ -11,27 +11,13 @@ public struct PathText: Sendable, Hashable, Codable {
   /// The text of a path.
   public init(_ path: FilePath) {
     text = path.string
-    if FilePath(text) != path {
-      bytes = path.rawBytes.map { byte in
-        let digits = String(byte, radix: 16)
-        return digits.count == 1 ? "0" + digits : digits
-      }.joined()
-    }
+    if FilePath(text) != path { bytes = path.rawBytes.hexadecimal }
   }
 
   /// The path; nil where `bytes` are no hexadecimal digits.
   public var path: FilePath? {
     guard let bytes else { return FilePath(text) }
-    let digits = Array(bytes.utf8)
-    guard digits.count.isMultiple(of: 2) else { return nil }
-    var raw: [UInt8] = []
-    for index in stride(from: 0, to: digits.count, by: 2) {
-      guard let byte = UInt8(String(decoding: digits[index...(index + 1)], as: UTF8.self), radix: 16) else {
-        return nil
-      }
-      raw.append(byte)
-    }
-    return FilePath(rawBytes: raw)
+    return [UInt8](hexadecimal: bytes).flatMap { FilePath(rawBytes: $0) }
   }
 
   // A plain string in JSON wherever that is enough.
@@ -66,7 +52,7 @@ public struct PathText: Sendable, Hashable, Codable {
 
 extension FilePath {
   /// The bytes of the path.
-  var rawBytes: [UInt8] {
+  package var rawBytes: [UInt8] {
     unsafe withPlatformString { start in
       var bytes: [UInt8] = []
       while unsafe start[bytes.count] != 0 { unsafe bytes.append(UInt8(bitPattern: start[bytes.count])) }

@@ -55,12 +55,5 @@ public struct UniversalIdentifier: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The usual text in upper case, as Core Data writes it.
-  public var description: String {
-    let digits = bytes.map { byte in
-      let text = String(byte, radix: 16, uppercase: true)
-      return text.count == 1 ? "0" + text : text
-    }
-    let groups = [0..<4, 4..<6, 6..<8, 8..<10, 10..<16]
-    return groups.map { digits[$0].joined() }.joined(separator: "-")
-  }
+  public var description: String { bytes.uuidText }
 }

@@ -7,11 +7,14 @@ internal import Synchronization
 /// there are none left; a thread of its own needs none.
 package enum WorkThread {
   /// As much as the main thread has: work may be recursive.
-  private static let stackSize = 8 << 20
+  package static let stackSize = 8 << 20
 
-  /// Does a piece of work on a thread of its own, which ends with it.
-  package static func start(_ body: @escaping @Sendable () -> Void) {
+  /// Does a piece of work on a thread of its own, which ends with it and has the name that debuggers show.
+  package static func start(
+    named name: String? = nil, stackSize: Int = stackSize, _ body: @escaping @Sendable () -> Void
+  ) {
     let thread = Thread(block: body)
+    thread.name = name
     thread.stackSize = stackSize
     thread.start()
   }
@@ -35,6 +38,22 @@ package func concurrently<First: Sendable, Second, Failure: Error>(
   return (try one.get(), try other.get())
 }
 
+/// Does pieces of work at once, each but the last on a thread of its own, and gives what came of them in their order.
+///
+/// - Throws: what the first piece that failed threw.
+package func concurrently<Work: Sendable, Outcome: Sendable, Failure: Error>(
+  _ works: [Work], _ body: @escaping @Sendable (Work) throws(Failure) -> Outcome
+) throws(Failure) -> [Outcome] {
+  guard let last = works.last else { return [] }
+  guard works.count > 1 else { return [try body(last)] }
+  let (others, own) = try concurrently { () throws(Failure) in
+    try concurrently(Array(works.dropLast()), body)
+  } _: { () throws(Failure) in
+    try body(last)
+  }
+  return others + [own]
+}
+
 /// What came of a piece of work on another thread.
 final class WorkOutcome<Value: Sendable, Failure: Error>: Sendable {
   private let ended = DispatchSemaphore(value: 0)
@@ -52,11 +71,11 @@ final class WorkOutcome<Value: Sendable, Failure: Error>: Sendable {
     ended.signal()
   }
 
-  /// Waits for the result.
+  /// Waits for the result, and gives it up: only one thread waits.
   func wait() -> Result<Value, Failure> {
     while true {
       ended.wait()
-      if let value = result.withLock({ $0 }) { return value }
+      if let value = result.withLock({ $0.take() }) { return value }
     }
   }
 }

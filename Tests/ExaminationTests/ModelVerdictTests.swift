@@ -2,6 +2,7 @@ import Examination
 import ManagedObjectModel
 import PersistentStore
 import SQLiteFormat
+import StoreFiles
 import TestSupport
 import Testing
 

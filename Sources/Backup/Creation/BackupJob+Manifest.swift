@@ -29,9 +29,7 @@ extension BackupJob {
         version: request.modelVersion, identifiers: metadata.versionIdentifiers, checksum: metadata.versionChecksum,
         entityHashes: metadata.versionHashes.mapValues(\.description))
     }
-    if !examination.entities.isEmpty {
-      manifest.entities = examination.entities.map { .init(name: $0.name, table: $0.table, rows: $0.rows) }
-    }
+    if !examination.entities.isEmpty { manifest.entities = examination.entities }
     return manifest
   }
 }
@@ -40,7 +38,7 @@ extension BackupManifest {
   /// Takes down what the check beside the packing found.
   mutating func note(_ outcome: StoreCheck.Outcome) {
     let counted = outcome.examination.entities
-    entities = counted.isEmpty ? nil : counted.map { .init(name: $0.name, table: $0.table, rows: $0.rows) }
+    entities = counted.isEmpty ? nil : counted
     check.uncompared = outcome.uncompared.isEmpty ? nil : Array(outcome.uncompared.sorted().prefix(1000))
   }
 }

@@ -45,7 +45,7 @@ struct BackupJob {
       }
     }
     // What looks like damage may be the work of a process that came meanwhile.
-    try wrapping { () throws(FileError) in try snapshot.finish() }
+    try wrapping(BackupError.init) { () throws(FileError) in try snapshot.finish() }
     if let damaged { return try runEvidence(snapshot, damaged) }
     return try runEvidence(
       snapshot, request.isEvidence ? examination : try examine(snapshot, countsRecords: true))
@@ -124,7 +124,7 @@ struct BackupJob {
       manifest.files.append(packed.file)
       uploads.append(packed.upload)
     }
-    try wrapping { () throws(FileError) in try snapshot.finish() }
+    try wrapping(BackupError.init) { () throws(FileError) in try snapshot.finish() }
     try commit(&manifest, uploads)
     return .taken(manifest)
   }
@@ -240,7 +240,7 @@ struct BackupJob {
         uploads.append(archive.upload)
       }
     }
-    try wrapping { () throws(FileError) in try snapshot.finish() }
+    try wrapping(BackupError.init) { () throws(FileError) in try snapshot.finish() }
     try commit(&manifest, uploads)
     return manifest
   }
@@ -297,11 +297,6 @@ struct BackupJob {
       for name in named { try? place.delete(name, in: .kept) }
       throw error
     }
-  }
-
-  /// Runs what throws errors of files.
-  func wrapping<Value>(_ body: () throws(FileError) -> Value) throws(BackupError) -> Value {
-    do throws(FileError) { return try body() } catch { throw BackupError(error) }
   }
 
   /// Tells the caller how far it is, and stops where the caller wants that.

@@ -29,7 +29,7 @@ struct ExternalDataJob {
   /// - Throws: `changed-meanwhile` where files went away that the database refers to, as a writer may have removed them
   ///   since.
   func run(_ content: SnapshotContent?, model: ManagedObjectModel?) throws(BackupError) -> Packed? {
-    let found = try job.wrapping { () throws(FileError) in try list() }
+    let found = try wrapping(BackupError.init) { () throws(FileError) in try list() }
     let referenced = try content.flatMap { content throws(BackupError) in
       try model.map { model throws(BackupError) in try references(content, model) }
     }

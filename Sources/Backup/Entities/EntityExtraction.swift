@@ -25,11 +25,7 @@ struct EntityExtraction {
   }
 
   mutating func run(metadata: StoreMetadata) throws {
-    for table in layout.tables { try database.execute(sql: table.statement) }
-    for table in layout.joinTables { try database.execute(sql: table.statement) }
-    for statement in layout.statements.suffix(StoreLayout.bookkeepingTableNames.count) {
-      try database.execute(sql: statement)
-    }
+    try layout.makeTables(on: database)
     try database.execute(sql: "CREATE TEMP TABLE wanted (k INTEGER PRIMARY KEY)")
     for key in selection.primaryKeys ?? [] {
       try database.execute(sql: "INSERT OR IGNORE INTO temp.wanted VALUES (?)", arguments: [key])
@@ -38,9 +34,9 @@ struct EntityExtraction {
     for table in layout.joinTables { try fill(table) }
     for index in layout.indexes { try database.execute(sql: index.statement) }
     for table in layout.tables { try cutReferences(of: table) }
-    try fillSpatialIndexes()
+    try layout.makeSpatialIndexes(on: database)
     try fillBookkeeping(metadata)
-    for trigger in layout.triggers { try database.execute(sql: trigger.statement) }
+    try layout.makeTriggers(on: database)
     try count()
   }
 
@@ -139,13 +135,6 @@ struct EntityExtraction {
 
   // MARK: Bookkeeping
 
-  private func fillSpatialIndexes() throws {
-    for index in layout.spatialIndexes {
-      try database.execute(sql: index.statement)
-      try database.execute(sql: layout.fillingStatement(of: index))
-    }
-  }
-
   private func fillBookkeeping(_ metadata: StoreMetadata) throws {
     for entity in layout.entities {
       // The highest keys of the backup: a record that comes later never gets the key of one that was left out.
@@ -155,15 +144,8 @@ struct EntityExtraction {
           database,
           sql: "SELECT max(Z_MAX) FROM backup.Z_PRIMARYKEY WHERE Z_ENT = ? AND typeof(Z_MAX) = 'integer'",
           arguments: [entity.number]) : 0
-      try database.execute(
-        sql: "INSERT INTO main.Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, ?)",
-        arguments: [entity.number, entity.name, entity.parentNumber, highest ?? 0])
+      try StoreLayout.notePrimaryKey(highest ?? 0, of: entity, on: database)
     }
-    try database.execute(
-      sql: "INSERT INTO main.Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?, ?)",
-      arguments: [metadata.uuid, Data(try metadata.propertyListBytes())])
-    try database.execute(
-      sql: "INSERT INTO main.Z_MODELCACHE (Z_CONTENT) VALUES (?)", arguments: [Data(try layout.model.modelCache())]
-    )
+    try layout.noteMetadata(metadata, on: database)
   }
 }

@@ -311,25 +311,6 @@ extension BackupManifest {
     }
   }
 
-  /// How many records of an entity, or rows of a table, there were.
-  public struct EntityCount: Sendable, Hashable, Codable {
-    /// The entity, or the table where no entity is known.
-    public var name: String
-
-    /// The table its records are in.
-    public var table: String
-
-    /// Nil where the table could not be read.
-    public var rows: Int64?
-
-    /// A count, or nil where there is none.
-    public init(name: String, table: String, rows: Int64?) {
-      self.name = name
-      self.table = table
-      self.rows = rows
-    }
-  }
-
   /// What the check of the store found while it was backed up.
   public struct Check: Sendable, Hashable, Codable {
     /// How far a check went; each includes those before.

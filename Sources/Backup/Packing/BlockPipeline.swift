@@ -1,5 +1,5 @@
 import Dispatch
-import Foundation
+import StoreFiles
 import Synchronization
 
 /// Makes something of each block on several threads at once, and hands it over in order, on the caller's thread.
@@ -21,11 +21,7 @@ enum BlockPipeline {
     guard count > 0 else { return }
     let threads = max(1, min(threads, count))
     let work = Work<Made>(count: count, threads: threads, ahead: threads + 3)
-    for _ in 0..<threads {
-      let thread = Thread { work.run(worker) }
-      thread.stackSize = 1 << 20
-      thread.start()
-    }
+    for _ in 0..<threads { WorkThread.start(stackSize: 1 << 20) { work.run(worker) } }
     do throws(BackupError) {
       for index in 0..<count { try deliver(index, try work.next(index)) }
     } catch {

@@ -1,3 +1,4 @@
+import Archives
 import StoreFiles
 import SystemPackage
 
@@ -96,43 +97,18 @@ struct TarArchive: ByteSource {
     }
     var headers: [UInt8] = []
     var records: [UInt8] = []
-    if name.count > 100 { records += Self.record("path", name) }
-    if file.status.size >= 1 << 33 { records += Self.record("size", Array(String(file.status.size).utf8)) }
+    if name.count > 100 { records += TarWriter.record("path", name) }
+    if file.status.size >= 1 << 33 { records += TarWriter.record("size", String(file.status.size).utf8) }
     if !records.isEmpty {
-      headers += header(name: Array("PaxHeader".utf8), size: Int64(records.count), type: UInt8(ascii: "x"))
+      headers += header(name: Array("PaxHeader".utf8), size: Int64(records.count), type: "x")
       headers += records
       headers += [UInt8](repeating: 0, count: Int(Self.padded(Int64(records.count))) - records.count)
     }
     let size = file.status.size < 1 << 33 ? file.status.size : 0
-    return headers + header(name: Array(name.prefix(100)), size: size, type: UInt8(ascii: "0"))
+    return headers + header(name: Array(name.prefix(100)), size: size, type: "0")
   }
 
-  /// A record of an extended header: its own length in decimal digits, a space, key, `=`, value, newline.
-  private static func record(_ key: String, _ value: [UInt8]) -> [UInt8] {
-    let rest = [UInt8(ascii: " ")] + Array(key.utf8) + [UInt8(ascii: "=")] + value + [UInt8(ascii: "\n")]
-    var length = rest.count + 1
-    while String(length).utf8.count + rest.count != length { length = String(length).utf8.count + rest.count }
-    return Array(String(length).utf8) + rest
-  }
-
-  private func header(name: [UInt8], size: Int64, type: UInt8) -> [UInt8] {
-    var header = [UInt8](repeating: 0, count: 512)
-    func put(_ bytes: [UInt8], at offset: Int) { header.replaceSubrange(offset..<(offset + bytes.count), with: bytes) }
-    func octal(_ value: Int64, digits: Int) -> [UInt8] {
-      let text = String(max(0, value), radix: 8)
-      return Array((String(repeating: "0", count: max(0, digits - text.utf8.count)) + text).utf8)
-    }
-    put(name, at: 0)
-    put(octal(0o600, digits: 7), at: 100)
-    put(octal(0, digits: 7), at: 108)
-    put(octal(0, digits: 7), at: 116)
-    put(octal(size, digits: 11), at: 124)
-    put(octal(date.secondsSince1970, digits: 11), at: 136)
-    put([UInt8](repeating: UInt8(ascii: " "), count: 8), at: 148)
-    header[156] = type
-    put(Array("ustar".utf8) + [0] + Array("00".utf8), at: 257)
-    let sum = header.reduce(0) { $0 + Int64($1) }
-    put(octal(sum, digits: 6) + [0, UInt8(ascii: " ")], at: 148)
-    return header
+  private func header(name: [UInt8], size: Int64, type: Character) -> [UInt8] {
+    TarWriter.header(name: name, size: size, type: type, seconds: date.secondsSince1970)
   }
 }

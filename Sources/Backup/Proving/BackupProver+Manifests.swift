@@ -121,8 +121,7 @@ extension BackupManifest {
         identifiers: metadata.versionIdentifiers, checksum: metadata.versionChecksum,
         entityHashes: metadata.versionHashes.mapValues(\.description))
     }
-    let counted = examination.entities.map { EntityCount(name: $0.name, table: $0.table, rows: $0.rows) }
-    entities = counted.isEmpty ? nil : counted
+    entities = examination.entities.isEmpty ? nil : examination.entities
     versions.library = LibraryVersion.current
     versions.operatingSystem = LibraryVersion.operatingSystem
     versions.storeWrittenBySQLite = examination.health.writtenBySQLite

@@ -52,7 +52,7 @@ struct BackupJSON: Encodable {
   var ratio: Double?
   var modelVersion: String?
   var modelChecksum: String?
-  var entities: [BackupManifest.EntityCount]?
+  var entities: [EntityCount]?
   var isSound: Bool?
   var check: BackupManifest.Check?
   var falls: [BackupManifest.Fall]?

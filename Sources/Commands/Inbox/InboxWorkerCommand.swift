@@ -53,7 +53,7 @@ struct InboxWorkerCommand: ParsableCommand {
 
   /// The process that started this one holds its input open: when that ends, the result is not waited for.
   private static func endWithItsMaster() {
-    let thread = Thread {
+    WorkThread.start(named: "lazaret.master") {
       while true {
         do {
           guard let bytes = try FileHandle.standardInput.read(upToCount: 4096), !bytes.isEmpty else { _exit(1) }
@@ -63,7 +63,5 @@ struct InboxWorkerCommand: ParsableCommand {
         }
       }
     }
-    thread.name = "lazaret.master"
-    thread.start()
   }
 }

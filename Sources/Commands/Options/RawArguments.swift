@@ -67,6 +67,6 @@ extension PathText {
   /// The text and the bytes that it stands for.
   fileprivate init(text: String, rawBytes: [UInt8]) {
     self.init(FilePath(text))
-    bytes = rawBytes.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
+    bytes = rawBytes.hexadecimal
   }
 }

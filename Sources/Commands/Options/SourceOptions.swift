@@ -80,12 +80,7 @@ struct LoadedModel {
   ) throws -> LoadedModel {
     let place = try CarrierName.path(path)
     defer { withExtendedLifetime(place) {} }
-    let carrier: ModelCarrier?
-    do throws(FileError) {
-      carrier = try ModelCarrier(place.path)
-    } catch {
-      throw ModelError(error)
-    }
+    let carrier = try wrapping(ModelError.init) { () throws(FileError) in try ModelCarrier(place.path) }
     if let carrier { return LoadedModel(bundle: try carrier.load()) }
     if let history = try ModelHistory(path) {
       let found = try history.load(options ?? SourceOptions.parse([]), unreadableVersions: policy)

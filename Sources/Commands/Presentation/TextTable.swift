@@ -25,14 +25,3 @@ struct TextTable {
     }.joined()
   }
 }
-
-/// A number of bytes in the unit people would use.
-func readableSize(_ bytes: Int64) -> String {
-  guard bytes >= 1000 else { return bytes == 1 ? "1 byte" : "\(bytes) bytes" }
-  var value = Double(bytes) / 1000
-  for unit in ["kB", "MB", "GB"] {
-    if value < 1000 { return "\((value * 10).rounded() / 10) \(unit)" }
-    value /= 1000
-  }
-  return "\((value * 10).rounded() / 10) TB"
-}

@@ -17,14 +17,6 @@ package struct InboxSender: Sendable, Hashable {
   /// The longest name, in bytes.
   package static let maximumNameLength = 100
 
-  /// A sender.
-  package init(name: String, quota: Int64, created: Timestamp, revoked: Timestamp? = nil) {
-    self.name = name
-    self.quota = quota
-    self.created = created
-    self.revoked = revoked
-  }
-
   /// Whether a text can be a name: not empty, not too long, no control characters, no white space around it.
   static func isName(_ text: String) -> Bool {
     !text.isEmpty && text.utf8.count <= maximumNameLength && printable(text) == text

@@ -91,12 +91,6 @@ package struct WorkResult: Sendable, Hashable, Codable {
   /// What the worker could not do besides its job; nil where it does not tell.
   package var isolation: WorkIsolation?
 
-  /// A result.
-  package init(opened: Opened? = nil, failure: Failure? = nil) {
-    self.opened = opened
-    self.failure = failure
-  }
-
   /// The most bytes of an answer that are read.
   static let lengthLimit = 8 << 20
 }

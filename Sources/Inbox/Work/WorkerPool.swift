@@ -84,13 +84,10 @@ package final class WorkerPool: Sendable {
     inbox.changes.listen { [wake] in wake.signal() }
     for number in 0..<max(1, options.count) {
       threads.enter()
-      let thread = Thread { [self] in
+      WorkThread.start(named: "lazaret.inbox.\(number)") { [self] in
         work(number)
         threads.leave()
       }
-      thread.name = "lazaret.inbox.\(number)"
-      thread.stackSize = 8 << 20
-      thread.start()
     }
   }
 

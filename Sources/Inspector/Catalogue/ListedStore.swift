@@ -57,7 +57,4 @@ package struct ListedStore: Sendable {
     guard case .quarantined(let store, let folder) = kind else { return nil }
     return folder.result(of: store)
   }
-
-  /// The name or path by which the quarantine knows it.
-  var quarantinePath: FilePath? { quarantined?.files.main }
 }

@@ -95,7 +95,7 @@ struct BytesPage: InspectorPage {
         "frames",
         .array(
           frames.map { ["number": .integer(Int64($0.number)), "isOfThisRound": .boolean($0.isOfThisRound)] })))
-    members.append(.init("bytes", .string(Self.hexadecimal(content.bytes))))
+    members.append(.init("bytes", .string(content.bytes.hexadecimal)))
     return .object(members)
   }
 
@@ -118,19 +118,8 @@ struct BytesPage: InspectorPage {
     case .real(let number): .real(number)
     case .text(let text): .string(text.string)
     case .blob(let bytes):
-      ["bytes": .integer(Int64(bytes.count)), "beginning": .string(hexadecimal(Array(bytes.prefix(16))))]
+      ["bytes": .integer(Int64(bytes.count)), "beginning": .string(bytes.prefix(16).hexadecimal)]
     }
-  }
-
-  private static func hexadecimal(_ bytes: [UInt8]) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    var result: [UInt8] = []
-    result.reserveCapacity(2 * bytes.count)
-    for byte in bytes {
-      result.append(digits[Int(byte >> 4)])
-      result.append(digits[Int(byte & 15)])
-    }
-    return String(decoding: result, as: UTF8.self)
   }
 
   private static func code(_ kind: PageKind?) -> String {

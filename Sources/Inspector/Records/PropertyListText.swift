@@ -1,3 +1,4 @@
+import Lazaret
 import PropertyLists
 
 /// A property list as indented text for people, bounded in depth and length.
@@ -35,7 +36,7 @@ struct PropertyListText {
     } else if let string = value.string {
       text += "“\(string)”"
     } else if let data = value.data {
-      text += "\(data.count) bytes: " + data.prefix(32).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+      text += "\(data.count) bytes: " + data.prefix(32).hexadecimal
       if data.count > 32 { text += "…" }
     } else if let uid = value.uid {
       text += "object \(uid)"

@@ -66,15 +66,6 @@ extension RunningWork {
     /// Why it failed; nil where it did not.
     package internal(set) var problem: Problem?
 
-    init(id: String, kind: Kind, title: String, store: StoreID?, started: Timestamp, target: RequestTarget) {
-      self.id = id
-      self.kind = kind
-      self.title = title
-      self.store = store
-      self.started = started
-      self.target = target
-    }
-
     /// Whether it has not ended yet.
     package var isRunning: Bool { state == .running }
 

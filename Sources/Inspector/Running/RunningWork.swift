@@ -85,15 +85,11 @@ package final class RunningWork: Sendable {
     let job = try result.get()
     observer.listener = { [weak self] progress in self?.report(progress, of: job.id) }
     threads.enter()
-    let thread = Thread { [self] in
+    WorkThread.start(named: "lazaret.\(kind.rawValue)") { [self] in
       let outcome = Result { try body(observer) }
       end(job.id, outcome, isCancelled: observer.isCancelled)
       threads.leave()
     }
-    thread.name = "lazaret.\(kind.rawValue)"
-    // As much as a main thread has: schemas and models of a hostile store may nest.
-    thread.stackSize = 8 << 20
-    thread.start()
     return job
   }
 
@@ -124,9 +120,6 @@ package final class RunningWork: Sendable {
   }
 
   // MARK: Events
-
-  /// How many pages are told of events.
-  var listenerCount: Int { state.withLock { state in state.listeners.count { !$0.isClosed } } }
 
   /// Ends the events of a session that is over.
   package func endEvents(of session: Sessions.Session) {

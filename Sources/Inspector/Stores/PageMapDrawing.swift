@@ -7,7 +7,7 @@ struct PageMapDrawing: Sendable {
   let store: StoreID
 
   /// The most cells of the drawing without scripts; of more pages, several share a cell and the worst state shows.
-  private static let maximumCells = 4000
+  static let maximumCells = 4000
 
   /// The data of the script, also the twin of the page.
   static func json(_ pages: PageStates, _ store: StoreID) -> JSONText {
@@ -53,32 +53,15 @@ struct PageMapDrawing: Sendable {
     return "<ul class=\"legend\">\(items)</ul>"
   }
 
-  /// Rectangles of pages in the same state, row by row.
+  /// The drawing of the pages that the report has.
   private var drawing: HTML {
     let share = max(1, (pages.mapped + Self.maximumCells - 1) / Self.maximumCells)
     let cells = cells(of: share)
     guard !cells.isEmpty else { return "<p class=\"soft\">The report has no map of the pages.</p>" }
-    let ideal = Double(cells.count * 4).squareRoot().rounded(.up)
-    let across = min(cells.count, max(16, Int(ideal)))
-    let down = (cells.count + across - 1) / across
-    var shapes = HTML.empty
-    var start = 0
-    while start < cells.count {
-      var end = start + 1
-      while end < cells.count, end % across != 0, cells[end] == cells[start] { end += 1 }
-      shapes += """
-        <rect class="\(cells[start].rawValue)" x="\(start % across * 10)" y="\(start / across * 10)" \
-        width="\((end - start) * 10 - 1)" height="9"/>
-        """
-      start = end
-    }
     let words = PageStates.State.allCases.compactMap { state in
       pages.counts[state].map { "\(Words.number($0)) \(state.rawValue)" }
     }.joined(separator: ", ")
-    return """
-      <svg viewBox="0 0 \(across * 10) \(down * 10)" role="img" aria-label="Map of \(Words.number(pages.total)) pages: \(words)">\
-      \(shapes)</svg>
-      """
+    return PageStates.State.drawing(of: cells, label: "Map of \(Words.number(pages.total)) pages: \(words)")
   }
 
   private func cells(of share: Int) -> [PageStates.State] {
@@ -104,6 +87,26 @@ extension PageStates.Owner {
 }
 
 extension PageStates.State {
+  /// A drawing of cells with their states, row by row: rectangles of those in the same state.
+  static func drawing(of cells: [PageStates.State], label: String) -> HTML {
+    let across = min(cells.count, max(16, Int(Double(cells.count * 4).squareRoot().rounded(.up))))
+    let down = (cells.count + across - 1) / across
+    var shapes = HTML.empty
+    var start = 0
+    while start < cells.count {
+      var end = start + 1
+      while end < cells.count, end % across != 0, cells[end] == cells[start] { end += 1 }
+      shapes += """
+        <rect class="\(cells[start].rawValue)" x="\(start % across * 10)" y="\(start / across * 10)" \
+        width="\((end - start) * 10 - 1)" height="9"/>
+        """
+      start = end
+    }
+    return """
+      <svg viewBox="0 0 \(across * 10) \(down * 10)" role="img" aria-label="\(label)">\(shapes)</svg>
+      """
+  }
+
   /// What it means, in a few words.
   var meaning: String {
     switch self {

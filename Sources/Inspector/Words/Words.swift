@@ -4,15 +4,7 @@ package import Lazaret
 /// The words of the pages for what the modules below say in codes and numbers.
 package enum Words {
   /// A size, in decimal units.
-  package static func size(_ bytes: Int64) -> String {
-    guard bytes >= 1000 else { return bytes == 1 ? "1 byte" : "\(bytes) bytes" }
-    var value = Double(bytes) / 1000
-    for unit in ["kB", "MB", "GB"] {
-      if value < 999.95 { return "\((value * 10).rounded() / 10) \(unit)" }
-      value /= 1000
-    }
-    return "\((value * 10).rounded() / 10) TB"
-  }
+  package static func size(_ bytes: Int64) -> String { readableSize(bytes) }
 
   /// A number with commas between thousands.
   package static func number(_ number: some BinaryInteger) -> String { grouped(number) }

@@ -33,10 +33,10 @@ public struct OpeningProgress: Sendable, Hashable {
   public var phase: Phase
 
   /// The bytes done, of `total`; of a look at the store, pages; of a migration, the steps; of a salvage, thousandths.
-  public var completed: Int64
+  public var completed: Int64 = 0
 
   /// The bytes in all, or the pages, the steps, or a thousand; 0 where they are not known.
-  public var total: Int64
+  public var total: Int64 = 0
 
   /// The step of a migration, such as `V1 → V2`; nil otherwise.
   public var step: String?
@@ -49,16 +49,4 @@ public struct OpeningProgress: Sendable, Hashable {
 
   /// How much of the phase is done, from 0 to 1; nil where that cannot be told.
   public var fraction: Double? { total > 0 ? min(1, max(0, Double(completed) / Double(total))) : nil }
-
-  init(
-    phase: Phase, completed: Int64 = 0, total: Int64 = 0, step: String? = nil, salvagePhase: SalvagePhase? = nil,
-    secondsLeft: Double? = nil
-  ) {
-    self.phase = phase
-    self.completed = completed
-    self.total = total
-    self.step = step
-    self.salvagePhase = salvagePhase
-    self.secondsLeft = secondsLeft
-  }
 }

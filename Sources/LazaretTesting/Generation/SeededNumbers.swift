@@ -1,3 +1,5 @@
+internal import StoreFiles
+
 /// Random numbers that follow from a seed and a name, each reached by its index (SplitMix64).
 ///
 /// No state goes from one record to the next, so that a value depends on nothing but its own place.
@@ -10,11 +12,11 @@ struct SeededNumbers: Sendable {
     for name in names {
       for byte in Array(name.utf8) + [0xFF] { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
     }
-    base = Self.mixed(hash &+ Self.mixed(seed))
+    base = (hash &+ seed.mixed).mixed
   }
 
   /// The number of that index.
-  subscript(index: Int) -> UInt64 { Self.mixed(base &+ UInt64(bitPattern: Int64(index)) &* 0x9E37_79B9_7F4A_7C15) }
+  subscript(index: Int) -> UInt64 { (base &+ UInt64(bitPattern: Int64(index)) &* SeededGenerator.step).mixed }
 
   /// One of the numbers below a limit; 0 where the limit is not positive.
   func number(_ index: Int, below limit: Int) -> Int {
@@ -30,17 +32,10 @@ struct SeededNumbers: Sendable {
     result.reserveCapacity(count + 8)
     var state = self[index]
     while result.count < count {
-      state = Self.mixed(state &+ 0x9E37_79B9_7F4A_7C15)
+      state = (state &+ SeededGenerator.step).mixed
       for shift in 0..<8 { result.append(UInt8(truncatingIfNeeded: state >> UInt64(8 * shift))) }
     }
     result.removeLast(result.count - count)
     return result
-  }
-
-  static func mixed(_ value: UInt64) -> UInt64 {
-    var mixed = value
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
   }
 }

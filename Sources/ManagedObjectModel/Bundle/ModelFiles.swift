@@ -15,10 +15,8 @@ struct ModelFiles {
   ///
   /// The only place of this module that reads one; pipes and devices are refused before a byte is read of them.
   func read(_ path: FilePath) throws(ModelError) -> [UInt8] {
-    do throws(FileError) {
-      return try fileSystem.contents(of: path, limit: Self.maximumFileSize)
-    } catch {
-      throw ModelError(error)
+    return try wrapping(ModelError.init) { () throws(FileError) in
+      try fileSystem.contents(of: path, limit: Self.maximumFileSize)
     }
   }
 

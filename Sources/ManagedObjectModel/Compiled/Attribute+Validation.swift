@@ -1,3 +1,5 @@
+internal import StoreFiles
+
 extension Attribute {
   /// Takes a validation rule apart into a bound or the pattern, or keeps it as text.
   ///
@@ -73,8 +75,7 @@ extension AttributeValue {
     case .boolean(let value): value ? "YES" : "NO"
     case .string(let text), .uri(let text): text
     case .date(let seconds): numberFormat(seconds)
-    case .data(let bytes), .uuid(let bytes):
-      bytes.prefix(64).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    case .data(let bytes), .uuid(let bytes): bytes.prefix(64).hexadecimal
     case .opaque(let className): "<\(className)>"
     }
   }

@@ -13,27 +13,7 @@ package enum RawDeflate {
       unsafe inflateInit2_(&stream, -MAX_WBITS, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK
     else { return nil }
     defer { unsafe inflateEnd(&stream) }
-    var input = bytes
-    var output: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: chunk)
-    let isWhole = unsafe input.withUnsafeMutableBufferPointer { source in
-      unsafe stream.next_in = source.baseAddress
-      unsafe stream.avail_in = UInt32(clamping: source.count)
-      while true {
-        let (status, made) = unsafe buffer.withUnsafeMutableBufferPointer { target in
-          unsafe stream.next_out = target.baseAddress
-          unsafe stream.avail_out = UInt32(clamping: target.count)
-          let status = unsafe inflate(&stream, Z_NO_FLUSH)
-          return unsafe (status, target.count - Int(stream.avail_out))
-        }
-        guard output.count + made <= limit else { return false }
-        output += buffer[..<made]
-        if status == Z_STREAM_END { return true }
-        // Without progress the stream is cut off.
-        guard status == Z_OK, made > 0 else { return false }
-      }
-    }
-    return isWhole ? output : nil
+    return unsafe run(&stream, over: bytes, limit: limit) { unsafe inflate($0, Z_NO_FLUSH) }
   }
 
   /// Packs bytes as small as can be; nil only where memory is short.
@@ -51,6 +31,13 @@ package enum RawDeflate {
         == Z_OK
     else { return nil }
     defer { unsafe deflateEnd(&stream) }
+    return unsafe run(&stream, over: bytes, limit: .max) { unsafe deflate($0, Z_FINISH) }
+  }
+
+  /// Has the library work on bytes until the stream ends; nil where it does not, or gives more than `limit` bytes.
+  private static func run(
+    _ stream: inout z_stream, over bytes: [UInt8], limit: Int, step: (UnsafeMutablePointer<z_stream>) -> Int32
+  ) -> [UInt8]? {
     var input = bytes
     var output: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: chunk)
@@ -61,11 +48,13 @@ package enum RawDeflate {
         let (status, made) = unsafe buffer.withUnsafeMutableBufferPointer { target in
           unsafe stream.next_out = target.baseAddress
           unsafe stream.avail_out = UInt32(clamping: target.count)
-          let status = unsafe deflate(&stream, Z_FINISH)
+          let status = unsafe step(&stream)
           return unsafe (status, target.count - Int(stream.avail_out))
         }
+        guard output.count + made <= limit else { return false }
         output += buffer[..<made]
         if status == Z_STREAM_END { return true }
+        // Without progress the stream is cut off.
         guard status == Z_OK, made > 0 else { return false }
       }
     }

@@ -1,4 +1,5 @@
 internal import Crypto
+internal import StoreFiles
 
 /// The version hash of an entity: the 32 bytes by which Core Data recognizes what a store was written with.
 public struct VersionHash: Sendable, Hashable, CustomStringConvertible {
@@ -13,35 +14,15 @@ public struct VersionHash: Sendable, Hashable, CustomStringConvertible {
 
   /// A hash from 64 hexadecimal digits; nil where the text is anything else.
   public init?(hex: String) {
-    let digits = Array(hex.utf8)
-    guard digits.count == 64 else { return nil }
-    var bytes: [UInt8] = []
-    for index in stride(from: 0, to: 64, by: 2) {
-      guard let high = Self.value(of: digits[index]), let low = Self.value(of: digits[index + 1]) else { return nil }
-      bytes.append(high << 4 | low)
-    }
-    self.bytes = bytes
-  }
-
-  /// The value of a hexadecimal digit.
-  private static func value(of digit: UInt8) -> UInt8? {
-    switch digit {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-    default: nil
-    }
+    guard let bytes = [UInt8](hexadecimal: hex) else { return nil }
+    self.init(bytes: bytes)
   }
 
   /// The SHA-256 of a message.
   init(of message: [UInt8]) { bytes = Array(SHA256.hash(data: message)) }
 
   /// The hash as 64 lower-case hexadecimal digits.
-  public var hex: String {
-    var text = ""
-    for byte in bytes { text += (byte < 16 ? "0" : "") + String(byte, radix: 16) }
-    return text
-  }
+  public var hex: String { bytes.hexadecimal }
 
   /// The hash in base 64, as Xcode shows it.
   public var base64: String { Base64.text(of: bytes) }

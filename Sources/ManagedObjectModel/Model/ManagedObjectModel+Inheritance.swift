@@ -54,10 +54,4 @@ public struct InheritedProperty: Sendable, Hashable {
 
   /// The entity that declares it.
   public var declaringEntityName: String
-
-  /// A property and the entity that declares it.
-  public init(property: Property, declaringEntityName: String) {
-    self.property = property
-    self.declaringEntityName = declaringEntityName
-  }
 }

@@ -183,13 +183,7 @@ struct ModelSourceReader {
 
   private static func uuid(_ text: String) -> [UInt8]? {
     let digits = Array(text.utf8.filter { $0 != UInt8(ascii: "-") })
-    guard digits.count == 32 else { return nil }
-    var bytes: [UInt8] = []
-    for index in stride(from: 0, to: 32, by: 2) {
-      guard let byte = UInt8(String(decoding: digits[index...index + 1], as: UTF8.self), radix: 16) else { return nil }
-      bytes.append(byte)
-    }
-    return bytes
+    return digits.count == 32 ? [UInt8](hexadecimal: digits) : nil
   }
 
   private static func seconds(_ text: String) -> String { Double(text).map(numberFormat) ?? text }

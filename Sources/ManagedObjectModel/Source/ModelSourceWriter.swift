@@ -17,9 +17,6 @@ struct ModelSourceWriter {
   /// Composites within composites.
   private static let maximumDepth = 16
 
-  /// A writer of one model.
-  private init(model: ManagedObjectModel) { self.model = model }
-
   /// The source, and what of the model is not in it.
   static func write(_ model: ManagedObjectModel) throws(ModelError) -> (bytes: [UInt8], omissions: [String]) {
     try model.requireSoundStructure()
@@ -199,20 +196,11 @@ struct ModelSourceWriter {
     case (.boolean(let value)?, _): return value ? "1" : "0"
     case (.string(let text)?, _), (.uri(let text)?, _): return text
     case (.date(let seconds)?, .date) where seconds.isFinite: return String(seconds)
-    case (.uuid(let bytes)?, .uuid) where bytes.count == 16: return Self.uuid(bytes)
+    case (.uuid(let bytes)?, .uuid) where bytes.count == 16: return bytes.uuidText
     default:
       omissions.append("the default of \(printable(entity.name)).\(printable(attribute.name))")
       return nil
     }
-  }
-
-  private static func uuid(_ bytes: [UInt8]) -> String {
-    var text = ""
-    for (place, byte) in bytes.enumerated() {
-      if [4, 6, 8, 10].contains(place) { text += "-" }
-      text += (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-    }
-    return text
   }
 
   /// The composite type of an attribute; one with the same elements is used again.

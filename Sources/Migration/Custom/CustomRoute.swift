@@ -1,4 +1,3 @@
-internal import ManagedObjectModel
 internal import PersistentStore
 
 /// One entity mapping of a custom step, with what is known of it before a store is looked at.

@@ -1,5 +1,4 @@
 internal import ManagedObjectModel
-internal import StoreFiles
 
 extension InferenceBuilder {
   /// What becomes of a relationship of both (section 5.3).

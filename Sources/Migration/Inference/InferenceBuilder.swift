@@ -61,9 +61,6 @@ struct InferenceBuilder {
   /// The versions between, through which renames are carried.
   let chain: RenameChain
 
-  /// The names of each carried entity of the source in every version of the chain.
-  var chainNames: [String: [String]] = [:]
-
   /// The renames that were carried on through versions between.
   var carried: [CarriedRename] = []
 

@@ -1,5 +1,3 @@
-internal import StoreFiles
-
 /// Something about a model's versions that would hurt the people who have stores of them.
 public struct LintFinding: Sendable, Hashable {
   /// The rule that is broken; raw values are part of the command line's contract.

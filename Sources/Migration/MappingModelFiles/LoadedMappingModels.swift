@@ -4,15 +4,9 @@ public struct LoadedMappingModels: Sendable {
   ///
   /// Of several that lead from the same version to the same version, the first is the one that loses the fewest
   /// entities, else the one that needs the fewest policies, else the first by path.
-  public var mappings: [MappingModel]
+  public var mappings: [MappingModel] = []
 
   /// Why each of the other files gives no mapping: `mapping-stale`, `expression-unsupported` or `mapping-invalid`, with
   /// the file's path.
-  public var notes: [MigrationError]
-
-  /// Mapping models and what is wrong with others.
-  public init(mappings: [MappingModel] = [], notes: [MigrationError] = []) {
-    self.mappings = mappings
-    self.notes = notes
-  }
+  public var notes: [MigrationError] = []
 }

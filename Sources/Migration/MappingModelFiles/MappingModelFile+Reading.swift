@@ -1,4 +1,3 @@
-internal import ManagedObjectModel
 internal import PropertyLists
 internal import StoreFiles
 internal import SystemPackage
@@ -22,7 +21,7 @@ extension MappingModelFile {
   /// - Throws: `mapping-invalid` where it is none or is damaged, or a file error.
   static func read(_ path: FilePath, _ fileSystem: FileSystem) throws(MigrationError) -> MappingModelFile {
     var file = path
-    do throws(FileError) {
+    try wrapping(MigrationError.init) { () throws(FileError) in
       guard let status = try fileSystem.status(of: path) else {
         throw FileError(.notFound, operation: operation, path: path)
       }
@@ -34,14 +33,9 @@ extension MappingModelFile {
             detail: "the folder has no \(MappingModelFiles.sourceFileName)")
         }
       }
-    } catch {
-      throw MigrationError(error)
     }
-    let bytes: [UInt8]
-    do throws(FileError) {
-      bytes = try fileSystem.contents(of: file, limit: maximumFileSize)
-    } catch {
-      throw MigrationError(error)
+    let bytes = try wrapping(MigrationError.init) { () throws(FileError) in
+      try fileSystem.contents(of: file, limit: maximumFileSize)
     }
     return try read(bytes, at: path)
   }

@@ -1,5 +1,3 @@
-internal import ManagedObjectModel
-internal import PersistentStore
 internal import StoreFiles
 internal import SystemPackage
 
@@ -32,20 +30,22 @@ extension Migrator {
     options.isRecorded = false
     var attempt = 1
     while true {
-      try filing { () throws(FileError) in try working.make() }
+      try wrapping(MigrationError.init) { () throws(FileError) in try working.make() }
       do throws(MigrationError) {
         note(try carryOut(try prepared(original, working, options), working, options), in: &plan)
         return
       } catch {
         // As a migration begins afresh where another process has written to the store meanwhile.
         if error.fileError?.kind == .changed, attempt < Self.attempts {
-          try filing { () throws(FileError) in try working.remove() }
+          try wrapping(MigrationError.init) { () throws(FileError) in try working.remove() }
           attempt += 1
           continue
         }
         if error.fileError?.kind == .noSpace { return leaveOpen(&plan, because: error.detail) }
         if error.isEnvironmental || error.kind == .cancelled { throw error }
-        if let journal = try filing({ () throws(FileError) in try working.journal() }) { note(journal, in: &plan) }
+        if let journal = try wrapping(MigrationError.init, { () throws(FileError) in try working.journal() }) {
+          note(journal, in: &plan)
+        }
         return note(error, in: &plan)
       }
     }

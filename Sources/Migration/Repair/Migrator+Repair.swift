@@ -1,5 +1,4 @@
 internal import GRDB
-internal import Logging
 internal import ManagedObjectModel
 internal import PersistentStore
 public import StoreFiles
@@ -159,7 +158,7 @@ extension Migrator {
     }
     MigrationTrace.current?.begin(named: repair.name, number: run.number)
     let (folder, number, members) = (run.folder, run.number, run.journal.members)
-    try filing { () throws(FileError) in
+    try wrapping(MigrationError.init) { () throws(FileError) in
       try folder.removeUnfinished(number)
       try folder.removeAside()
     }
@@ -172,7 +171,7 @@ extension Migrator {
         throw error.ofRepair
       }
     }
-    if !account.setsAside { try filing { () throws(FileError) in try folder.removeAside() } }
+    if !account.setsAside { try wrapping(MigrationError.init) { () throws(FileError) in try folder.removeAside() } }
     run.journal.made = made
     var step = StepAccount(step: repair.name, way: .repair)
     step.repair = account
@@ -189,18 +188,16 @@ extension Migrator {
     let (_, outcome) = try concurrently { () throws(MigrationError) in
       try FileIntegrity.checkSource(source, in: fileSystem)
     } _: { () throws(MigrationError) in
-      try filing { () throws(FileError) in try fileSystem.duplicate(source, to: target) }
+      try wrapping(MigrationError.init) { () throws(FileError) in try fileSystem.duplicate(source, to: target) }
       return try repair.run(on: target, aside: aside)
     }
     let verification = RepairVerification(
       layout: repair.entry.layout, account: outcome.account, renumberings: outcome.renumberings,
       aside: repair.scope == .data ? aside : nil)
     _ = try concurrently { () throws(MigrationError) in
-      do throws(FileError) {
+      try wrapping(MigrationError.init) { () throws(FileError) in
         try fileSystem.synchronizeFile(target)
         if repair.scope == .data { try fileSystem.synchronizeFile(aside) }
-      } catch {
-        throw MigrationError(error)
       }
       try FileIntegrity.check(target, in: fileSystem)
     } _: { () throws(MigrationError) in

@@ -180,12 +180,10 @@ extension RepairRun {
 
   /// Computes the derived attributes whose columns were added.
   func computeDerivedValues() throws {
-    let derived = DerivedValues(layout: layout, side: side)
     for case .missingColumn(let table, let column) in drift.differences {
       guard case .attribute(let key, _) = column.role, let entity = layout.entity(named: key.entityName),
         let attribute = layout.model.entities[key.entityName]?.properties[key.name]?.attribute, attribute.isDerived,
-        attribute.filteringPredicate == nil, let text = attribute.derivationExpression,
-        let expression = DerivationExpression(text), let value = derived.sql(of: expression, entity)
+        let value = layout.derivedValue(of: attribute, entity)
       else { continue }
       try database.execute(
         sql: "UPDATE main.\(SQLText.identifier(table)) AS o SET \(column.sqlName) = \(value) "

@@ -262,14 +262,11 @@ extension RepairRun {
 
   /// Computes derived attributes anew, since triggers did not run while records changed.
   private mutating func renewDerivedValues() throws {
-    let derived = DerivedValues(layout: layout, side: side)
     for table in layout.tables {
       for column in table.columns where hadColumn(column.name, in: table.name) {
         guard case .attribute(let key, _) = column.role, let entity = layout.entity(named: key.entityName),
           let attribute = layout.model.entities[key.entityName]?.properties[key.name]?.attribute, attribute.isDerived,
-          attribute.filteringPredicate == nil, let text = attribute.derivationExpression,
-          let expression = DerivationExpression(text), expression != .now,
-          let value = derived.sql(of: expression, entity)
+          let value = layout.derivedValue(of: attribute, entity, isTimeWanted: false)
         else { continue }
         _ = try change(
           column.name, of: table.name, to: value, where: "o.Z_ENT IN \(Array(entity.numbers).sqlList)")

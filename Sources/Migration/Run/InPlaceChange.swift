@@ -31,11 +31,6 @@ struct InPlaceChange: Sendable {
     var columns: [Renaming] = []
     var added: [ColumnLayout] = []
     var fillings: [Filling] = []
-
-    /// Whether the table stays as it is.
-    var isNothing: Bool {
-      name.old == name.new && columns.isEmpty && added.isEmpty && fillings.isEmpty
-    }
   }
 
   /// The entities' tables and the join tables that stay.

@@ -1,8 +1,6 @@
 internal import GRDB
-internal import ManagedObjectModel
 internal import PersistentStore
 internal import StoreFiles
-internal import SystemPackage
 
 /// One step of a migration that only adds and renames, carried out on a copy of the store in one transaction
 /// (``InPlaceCopy``).
@@ -88,8 +86,9 @@ struct InPlaceStep {
     outcome.changedTables.formUnion(StoreLayout.bookkeepingTableNames + change.newTables.map(\.name))
     outcome.changedTables.formUnion(change.tables.filter { !$0.fillings.isEmpty }.map(\.name.new))
     try rebuild.computeDerivedValues(database)
-    for trigger in layout.destination.triggers { try database.execute(sql: trigger.statement) }
-    try restoreAppObjects(database, &outcome.account)
+    try layout.destination.makeTriggers(on: database)
+    // The app's own triggers and views, where they still fit.
+    try StoreRebuild.make(contents.schema.appObjects, database, &outcome.account)
   }
 
   // MARK: Names
@@ -163,7 +162,7 @@ struct InPlaceStep {
     }
   }
 
-  // MARK: Indexes, triggers, views
+  // MARK: Indexes
 
   /// Drops an index of the old model, whatever name an earlier migration left it; the app's own stay.
   private func drop(_ index: IndexLayout, _ database: Database) throws {
@@ -201,19 +200,5 @@ struct InPlaceStep {
       tables.insert(index.tableName)
     }
     return tables
-  }
-
-  /// Makes the app's own triggers and views again where they still fit.
-  private func restoreAppObjects(_ database: Database, _ account: inout StepAccount) throws {
-    let statements =
-      contents.schema.views.map { ($0.key, $0.value) }
-      + contents.schema.triggers.filter { !StoreRebuild.isCoreDataTrigger($0.key) }.map { ($0.key, $0.value) }
-    for (name, statement) in statements.sorted(by: { $0.0 < $1.0 }) {
-      do {
-        try database.execute(sql: statement)
-      } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
-        account.leftBehind.append(name)
-      }
-    }
   }
 }

@@ -73,7 +73,7 @@ extension Migrator {
     guard let step = steps.first else { return 0 }
     try announce(step, run.number, run)
     MigrationTrace.current?.begin(step, number: run.number)
-    try filing { () throws(FileError) in try run.folder.removeUnfinished(run.number) }
+    try wrapping(MigrationError.init) { () throws(FileError) in try run.folder.removeUnfinished(run.number) }
     let attempt = try noteAttempt(run.number, step, &run.journal, run.folder, run.options)
     let members = run.journal.members
     let (source, current) = (run.source, run)
@@ -102,7 +102,7 @@ extension Migrator {
     let (first, last) = (run.number, run.number + accounts.count - 1)
     let folder = run.folder
     try finish(first, as: last, folder)
-    let status = try filing { () throws(FileError) in
+    let status = try wrapping(MigrationError.init) { () throws(FileError) in
       try fileSystem.status(of: folder.step(last), followingLinks: false)
     }
     guard let status else { throw MigrationError(FileError(.notFound, operation: "migrate the store", path: nil)) }
@@ -115,10 +115,10 @@ extension Migrator {
     for (index, pair) in zip(steps, accounts).enumerated() {
       MigrationTrace.current?.finish(named: pair.0.name, number: first + index, pair.1)
     }
-    try filing { () throws(FileError) in try folder.removeUnfinished(first) }
+    try wrapping(MigrationError.init) { () throws(FileError) in try folder.removeUnfinished(first) }
     if run.source.original == nil {
       let old = run.source.path
-      try filing { () throws(FileError) in try fileSystem.unlink(old) }
+      try wrapping(MigrationError.init) { () throws(FileError) in try fileSystem.unlink(old) }
     }
     run.source = StepSource(path: folder.step(last))
   }
@@ -184,7 +184,7 @@ extension Migrator {
     _ first: InPlaceStep, _ steps: ArraySlice<MigrationStep>, _ run: StepRun
   ) throws(MigrationError) -> [(account: StepAccount, layout: StepLayout)] {
     let (source, target) = (run.source.path, run.folder.unfinished(run.number))
-    try filing { () throws(FileError) in try fileSystem.duplicate(source, to: target) }
+    try wrapping(MigrationError.init) { () throws(FileError) in try fileSystem.duplicate(source, to: target) }
     var copy = try InPlaceCopy(target, referenceDate: run.journal.referenceDate)
     var done: [(account: StepAccount, layout: StepLayout)] = []
     var changed: Set<String> = []
@@ -201,7 +201,7 @@ extension Migrator {
     try copy.close()
     guard !done.isEmpty else {
       let (folder, number) = (run.folder, run.number)
-      try filing { () throws(FileError) in try folder.removeUnfinished(number) }
+      try wrapping(MigrationError.init) { () throws(FileError) in try folder.removeUnfinished(number) }
       return []
     }
     try verify(target, changed)
@@ -275,7 +275,7 @@ extension Migrator {
   func requireSpace(for run: StepRun, _ way: MigrationWay) throws(MigrationError) {
     let (source, folder) = (run.source.path, run.folder.path)
     let whole = wholeSpace(run)
-    try filing { () throws(FileError) in
+    try wrapping(MigrationError.init) { () throws(FileError) in
       let size = try fileSystem.status(of: source)?.occupiedSize ?? 0
       try requireSpace(way == .inPlace ? size : size + size / 4, of: whole, at: folder)
     }

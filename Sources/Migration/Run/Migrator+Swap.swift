@@ -115,15 +115,13 @@ extension Migrator {
   ) throws(MigrationError) -> Result {
     var journal = journal
     let file = folder.step(journal.steps.count)
-    do throws(FileError) {
+    try wrapping(MigrationError.init) { () throws(FileError) in
       let backups = try makeBackups(original, in: home ?? original.folder)
       try adoptAccess(of: original, file)
       journal.setBackup(try freeName(in: backups), from: folder)
       journal.result = try fileSystem.status(of: file, followingLinks: false)?.identity
       journal.placed = MigrationJournal.content(try StoreFileSet(main: file).members(in: fileSystem))
       try checkUnchanged(original, journal)
-    } catch {
-      throw MigrationError(error)
     }
     journal.phase = .swapping
     try folder.write(journal)

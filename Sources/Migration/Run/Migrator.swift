@@ -63,17 +63,20 @@ public struct Migrator: Sendable {
   }
 
   private func begin(_ path: FilePath, _ options: Options) throws(MigrationError) -> Result {
-    let original = try filing { () throws(FileError) in try StoreFileSet.locate(path, in: fileSystem) }
-    let place = try filing { () throws(FileError) in
+    let original = try wrapping(MigrationError.init) { () throws(FileError) in
+      try StoreFileSet.locate(path, in: fileSystem)
+    }
+    let place = try wrapping(MigrationError.init) { () throws(FileError) in
       guard let output = options.output else { return original }
       return try StoreFileSet.locate(output, in: fileSystem)
     }
     if options.output != nil,
-      let member = try filing({ () throws(FileError) in try place.members(in: fileSystem) }).first
+      let member = try wrapping(MigrationError.init, { () throws(FileError) in try place.members(in: fileSystem) })
+        .first
     {
       throw MigrationError(FileError(.alreadyExists, operation: "migrate the store", path: member.path))
     }
-    try filing { () throws(FileError) in try requireStore(original) }
+    try wrapping(MigrationError.init) { () throws(FileError) in try requireStore(original) }
     let folder = WorkingFolder(for: place, in: fileSystem)
     var attempt = 1
     while true {
@@ -85,7 +88,7 @@ public struct Migrator: Sendable {
       } catch {
         // Another process wrote to the store meanwhile: what was made of it is void, and the next attempt starts afresh.
         guard error.fileError?.kind == .changed, attempt < Self.attempts else { throw error }
-        try filing { () throws(FileError) in try folder.remove() }
+        try wrapping(MigrationError.init) { () throws(FileError) in try folder.remove() }
         attempt += 1
       }
     }
@@ -114,7 +117,7 @@ public struct Migrator: Sendable {
   ) throws(MigrationError) -> Result {
     if options.output == nil, let done = try finishedByAnother(original, folder) { return done }
     guard try isNeeded() else {
-      try filing { () throws(FileError) in try folder.remove() }
+      try wrapping(MigrationError.init) { () throws(FileError) in try folder.remove() }
       return Result(store: original.main, backup: nil, accounts: [], resumed: 0)
     }
     let work = try prepared(original, folder, options)
@@ -122,7 +125,7 @@ public struct Migrator: Sendable {
       if options.output != nil {
         // Nothing to do, but a caller waits for the file.
         if work.source.original != nil {
-          try filing { () throws(FileError) in
+          try wrapping(MigrationError.init) { () throws(FileError) in
             try fileSystem.duplicate(work.source.path, to: folder.unfinished(0))
             try fileSystem.synchronizeFile(folder.unfinished(0))
           }
@@ -130,7 +133,7 @@ public struct Migrator: Sendable {
         }
         return try deliver(original, to: place, folder, work.journal, resumed: 0)
       }
-      try filing { () throws(FileError) in try folder.remove() }
+      try wrapping(MigrationError.init) { () throws(FileError) in try folder.remove() }
       var result = Result(store: original.main, backup: nil, accounts: [], resumed: 0)
       result.repair = work.nothing
       return result
@@ -227,9 +230,12 @@ public struct Migrator: Sendable {
   private func prepare(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ options: Options
   ) throws(MigrationError) -> Work {
-    try filing { () throws(FileError) in try checkExternalData(original) }
-    let members = try filing { () throws(FileError) in MigrationJournal.members(try original.members(in: fileSystem)) }
-    if let journal = try filing({ () throws(FileError) in try folder.journal() }), journal.members == members,
+    try wrapping(MigrationError.init) { () throws(FileError) in try checkExternalData(original) }
+    let members = try wrapping(MigrationError.init) { () throws(FileError) in
+      MigrationJournal.members(try original.members(in: fileSystem))
+    }
+    if let journal = try wrapping(MigrationError.init, { () throws(FileError) in try folder.journal() }),
+      journal.members == members,
       journal.request == request(options), journal.phase == .stepping, journal.store.path == original.main,
       let file = try lastFile(journal, folder)
     {
@@ -237,7 +243,7 @@ public struct Migrator: Sendable {
         return Work(path: path, repair: nil, nothing: nil, journal: journal, source: StepSource(path: file))
       }
     }
-    try filing { () throws(FileError) in try folder.clear() }
+    try wrapping(MigrationError.init) { () throws(FileError) in try folder.clear() }
     // Without a log the store itself can be read; it is never written to.
     let isWhole = members.allSatisfy { $0.part == .main || $0.size == 0 }
     if !isWhole { try copy(original, folder, members) }
@@ -271,7 +277,7 @@ public struct Migrator: Sendable {
   ) throws(MigrationError) -> Value {
     guard let original = source.original else { return try body() }
     func check() throws(MigrationError) {
-      try filing { () throws(FileError) in
+      try wrapping(MigrationError.init) { () throws(FileError) in
         guard MigrationJournal.members(try original.members(in: fileSystem)) == members else {
           throw FileError(.changed, operation: "copy the store", path: original.main)
         }
@@ -301,7 +307,9 @@ public struct Migrator: Sendable {
     let number = journal.finished
     guard number > 0 else { return nil }
     let path = folder.step(number)
-    let status = try filing { () throws(FileError) in try fileSystem.status(of: path, followingLinks: false) }
+    let status = try wrapping(MigrationError.init) { () throws(FileError) in
+      try fileSystem.status(of: path, followingLinks: false)
+    }
     guard let status, MigrationJournal.FileStamp(status) == journal.steps[number - 1].file else { return nil }
     return path
   }
@@ -341,7 +349,7 @@ public struct Migrator: Sendable {
 
   /// Gives a finished file its name; it has been pushed to the disk.
   func finish(_ unfinished: Int, as number: Int, _ folder: WorkingFolder) throws(MigrationError) {
-    try filing { () throws(FileError) in
+    try wrapping(MigrationError.init) { () throws(FileError) in
       let path = folder.unfinished(unfinished)
       for suffix in ["-wal", "-shm", "-journal"] { try fileSystem.unlink(path.sibling(suffix: suffix)) }
       try fileSystem.install(path, at: folder.step(number), replacing: true)
@@ -362,10 +370,5 @@ public struct Migrator: Sendable {
       detail: "the migration needs \(whole ?? needed) bytes and \(free) are free",
       hint: "Free \((whole ?? needed) - free) bytes, then try again; the store is as it was.",
       details: .init(neededBytes: whole ?? needed))
-  }
-
-  /// Runs a piece of file work with its error in this module's words.
-  func filing<Value>(_ body: () throws(FileError) -> Value) throws(MigrationError) -> Value {
-    do throws(FileError) { return try body() } catch { throw MigrationError(error) }
   }
 }

@@ -43,30 +43,20 @@ struct StepConnection {
 
   /// Runs statements outside any transaction.
   func run<Value>(_ body: (Database) throws -> Value) throws(MigrationError) -> Value {
-    do {
-      return try connection.run(body)
-    } catch {
-      throw MigrationError(database: error, path: path)
-    }
+    try wrapping(failure) { try connection.run(body) }
   }
 
   /// Reads.
   func read<Value>(_ body: (Database) throws -> Value) throws(MigrationError) -> Value {
-    do {
-      return try connection.read(body)
-    } catch {
-      throw MigrationError(database: error, path: path)
-    }
+    try wrapping(failure) { try connection.read(body) }
   }
 
   /// Closes the connection.
   func close() throws(MigrationError) {
-    do {
-      try connection.close()
-    } catch {
-      throw MigrationError(database: error, path: path)
-    }
+    try wrapping(failure) { try connection.close() }
   }
+
+  private func failure(_ error: any Error) -> MigrationError { MigrationError(database: error, path: path) }
 }
 
 extension MigrationError {

@@ -30,9 +30,7 @@ extension StoreRebuild {
             database, sql: "SELECT max(Z_MAX) FROM old.Z_PRIMARYKEY WHERE Z_ENT IN \(roots.sorted().sqlList)") ?? 0
         highest = max(highest, before)
       }
-      try database.execute(
-        sql: "INSERT INTO main.Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, ?)",
-        arguments: [entity.number, entity.name, entity.parentNumber, highest])
+      try StoreLayout.notePrimaryKey(highest, of: entity, on: database)
     }
     try database.execute(
       sql: """
@@ -72,7 +70,6 @@ extension StoreRebuild {
 
   /// Computes the derived attributes whose values could not be kept.
   func computeDerivedValues(_ database: Database) throws {
-    let derived = DerivedValues(layout: layout.destination, side: layout.destinationSide)
     for entity in layout.destination.entities {
       for property in layout.destinationSide.properties[entity.name] ?? []
       where property.declaringEntityName == entity.name && property.attribute?.isDerived == true {
@@ -81,10 +78,9 @@ extension StoreRebuild {
             let old = layout.sourceSide.properties[route.source.name]?.first { $0.path == property.path }
             return !layout.keepsDerivedValue(old, property, route.destination.name)
           }.map(\.destination.number) + (layout.isCustom ? Array(entity.numbers) : [])
-        guard !numbers.isEmpty, let text = property.attribute?.derivationExpression,
-          property.attribute?.filteringPredicate == nil, let expression = DerivationExpression(text),
+        guard !numbers.isEmpty, let attribute = property.attribute,
           case .attribute(let columns) = layout.destination.storage(of: property.key), let column = columns.first,
-          let value = derived.sql(of: expression, entity)
+          let value = layout.destination.derivedValue(of: attribute, entity)
         else { continue }
         try database.execute(
           sql: "UPDATE main.\(SQLText.identifier(entity.tableName)) AS o SET \(column.sqlName) = \(value) "

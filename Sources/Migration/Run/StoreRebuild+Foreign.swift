@@ -1,22 +1,16 @@
 internal import GRDB
-internal import ManagedObjectModel
 internal import PersistentStore
 internal import StoreFiles
 
 internal import struct SQLiteFormat.TableDefinition
 
 extension StoreRebuild {
-  /// The tables of persistent history (format section 3.10).
-  static let historyTables: Set<String> = ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"]
-
   /// Whether a table belongs to the mirroring to CloudKit (format section 3.11).
   static func isMirroring(_ table: String) -> Bool { table.hasPrefix("ANSCK") }
 
   /// The tables that are none of the model's, in the order of their names.
   static func foreignTables(_ contents: SourceContents, _ layout: StoreLayout) -> [SQLTable] {
-    let own = Set(
-      (layout.tables.map(\.name) + layout.joinTables.map(\.name) + layout.spatialIndexes.map(\.name)
-        + StoreLayout.bookkeepingTableNames).map { $0.uppercased() })
+    let own = Set(layout.tableNames.map { $0.uppercased() })
     return contents.schema.tables.values.filter { !own.contains($0.name.uppercased()) }.sorted { $0.name < $1.name }
   }
 
@@ -100,10 +94,15 @@ extension StoreRebuild {
     let indexes = contents.schema.indexes.values.filter { index in
       tables.contains(index.tableName) && !index.name.hasPrefix("Z") && contents.indexStatements[index.name] != nil
     }
-    let statements =
-      indexes.map { ($0.name, contents.indexStatements[$0.name] ?? "") }
-      + contents.schema.views.map { ($0.key, $0.value) }
-      + contents.schema.triggers.filter { !Self.isCoreDataTrigger($0.key) }.map { ($0.key, $0.value) }
+    try Self.make(
+      indexes.map { ($0.name, contents.indexStatements[$0.name] ?? "") } + contents.schema.appObjects, database,
+      &account)
+  }
+
+  /// Makes what is not the model's again, in the order of the names; what does not fit any more is left behind.
+  static func make(
+    _ statements: [(name: String, sql: String)], _ database: Database, _ account: inout StepAccount
+  ) throws {
     for (name, statement) in statements.sorted(by: { $0.0 < $1.0 }) {
       do {
         try database.execute(sql: statement)
@@ -112,9 +111,12 @@ extension StoreRebuild {
       }
     }
   }
+}
 
-  /// Core Data's triggers begin like this (format section 3.9); they are made anew.
-  static func isCoreDataTrigger(_ name: String) -> Bool {
-    ["Z_DA_", "Z_RT_", "ZT_", "ZQ_"].contains { name.hasPrefix($0) }
+extension SQLSchema {
+  /// The app's own triggers and views.
+  var appObjects: [(name: String, sql: String)] {
+    views.map { ($0.key, $0.value) }
+      + triggers.filter { !StoreLayout.isOwnTrigger($0.key) }.map { ($0.key, $0.value) }
   }
 }

@@ -1,5 +1,4 @@
 internal import GRDB
-internal import ManagedObjectModel
 internal import PersistentStore
 internal import StoreFiles
 internal import SystemPackage
@@ -91,7 +90,7 @@ struct StoreRebuild {
       try database.execute(
         sql: "ATTACH DATABASE ? AS old", arguments: [WorkingConnection.address(source, .immutable)])
       try database.execute(sql: "BEGIN")
-      try createTables(database)
+      try layout.destination.makeTables(on: database)
       let custom = try custom.map { try CustomRun($0, database, contents, stage) }
       defer { custom?.close() }
       if let custom { try custom.fill() } else { try fillTables(database, contents) }
@@ -103,7 +102,7 @@ struct StoreRebuild {
       try computeDerivedValues(database)
       try custom?.validate()
       try custom?.count(&account)
-      for trigger in layout.destination.triggers { try database.execute(sql: trigger.statement) }
+      try layout.destination.makeTriggers(on: database)
       try recreateAppObjects(database, contents, &account)
       for pragma in ["user_version", "application_id"] {
         let value = try Int64.fetchOne(database, sql: "PRAGMA old.\(pragma)") ?? 0
@@ -122,14 +121,6 @@ struct StoreRebuild {
   }
 
   // MARK: Tables
-
-  private func createTables(_ database: Database) throws {
-    for table in layout.destination.tables { try database.execute(sql: table.statement) }
-    for table in layout.destination.joinTables { try database.execute(sql: table.statement) }
-    for statement in layout.destination.statements.suffix(StoreLayout.bookkeepingTableNames.count) {
-      try database.execute(sql: statement)
-    }
-  }
 
   private func fillTables(_ database: Database, _ contents: SourceContents) throws {
     for table in layout.destination.tables {
@@ -198,10 +189,7 @@ struct StoreRebuild {
         throw try duplicates(index, database)
       }
     }
-    for index in layout.destination.spatialIndexes {
-      try database.execute(sql: index.statement)
-      try database.execute(sql: layout.destination.fillingStatement(of: index))
-    }
+    try layout.destination.makeSpatialIndexes(on: database)
   }
 
   func duplicates(_ index: IndexLayout, _ database: Database) throws -> MigrationError {

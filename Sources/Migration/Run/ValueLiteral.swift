@@ -1,5 +1,6 @@
 package import ManagedObjectModel
 internal import PersistentStore
+internal import StoreFiles
 
 extension AttributeValue {
   /// The value as a literal of SQL, as the column of an attribute holds it; `NULL` for what cannot be written.
@@ -30,8 +31,5 @@ extension AttributeValue {
     text.utf8.contains(0) ? "CAST(\(blob(Array(text.utf8))) AS TEXT)" : SQLText.literal(text)
   }
 
-  private static func blob(_ bytes: [UInt8]) -> String {
-    let digits = bytes.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }
-    return "x'\(digits.joined())'"
-  }
+  private static func blob(_ bytes: [UInt8]) -> String { "x'\(bytes.hexadecimal)'" }
 }

@@ -71,12 +71,6 @@ struct Crawl {
   /// No b-tree of SQLite's is deeper.
   static let maximumDepth = 20
 
-  init(reader: PageReader, map: PageMap, trees: [Tree]) {
-    self.reader = reader
-    self.map = map
-    self.trees = trees
-  }
-
   /// Whether only its content tells whose a page is.
   func isByContent(_ page: UInt32) -> Bool { map.fate(page) == .placed || ofFragments.contains(page) }
 

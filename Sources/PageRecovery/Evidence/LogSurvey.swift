@@ -30,11 +30,6 @@ struct LogSurvey {
     return try survey.overlay(hasHeader: header != nil)
   }
 
-  private init(source: any ByteSource, pageSize: Int) {
-    self.source = source
-    self.pageSize = pageSize
-  }
-
   private var frameLength: Int { pageSize + WriteAheadLog.frameHeaderLength }
   private var frameCount: Int {
     Int(max(0, source.count - Int64(WriteAheadLog.Header.length)) / Int64(frameLength))

@@ -40,11 +40,9 @@ package struct SalvageTarget {
 
   /// Pushes the result to the disk and gives it its name.
   package func install() throws(SalvageError) {
-    do throws(FileError) {
+    try wrapping(SalvageError.init) { () throws(FileError) in
       try fileSystem.synchronizeFile(unfinished)
       try fileSystem.install(unfinished, at: path, replacing: false)
-    } catch {
-      throw SalvageError(error)
     }
   }
 

@@ -134,10 +134,8 @@ extension SalvageReport {
         .output, operation: "write the report", path: path, detail: "it cannot be put into JSON",
         hint: "Please report this.")
     }
-    do throws(FileError) {
+    try wrapping(SalvageError.init) { () throws(FileError) in
       try fileSystem.writeAtomically(bytes, to: path, replacing: true, permissions: .ownerReadWrite)
-    } catch {
-      throw SalvageError(error)
     }
     return path
   }

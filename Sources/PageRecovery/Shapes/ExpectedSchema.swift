@@ -19,12 +19,10 @@ struct ExpectedSchema {
 
   /// The schema of one version of a model.
   init(_ model: ManagedObjectModel) throws(SalvageError) {
-    do throws(PersistentStoreError) {
+    try wrapping(SalvageError.init) { () throws(PersistentStoreError) in
       let layout = try StoreLayout(model)
       self.layout = layout
       entries = Self.entries(of: layout.statements)
-    } catch {
-      throw SalvageError(error)
     }
   }
 

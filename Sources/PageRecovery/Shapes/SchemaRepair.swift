@@ -339,12 +339,7 @@ extension SchemaRepair {
     case .integer(let number): "\(number)"
     case .real(let number): number.isFinite ? "\(number)" : nil
     case .text(let text): SQLText.literal(text.string)
-    case .blob(let bytes):
-      "x'"
-        + bytes.map { byte in
-          let digits = String(byte, radix: 16)
-          return digits.count < 2 ? "0" + digits : digits
-        }.joined() + "'"
+    case .blob(let bytes): "x'\(bytes.hexadecimal)'"
     }
   }
 }

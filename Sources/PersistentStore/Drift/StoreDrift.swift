@@ -5,16 +5,10 @@ internal import StoreFiles
 /// Every difference can be made good without touching a value, unless it says otherwise; remarks cannot, and are told.
 public struct StoreDrift: Sendable, Hashable {
   /// What has to be made good, in the order in which that can be done: tables, columns, indexes, triggers, bookkeeping.
-  public var differences: [Difference]
+  public var differences: [Difference] = []
 
   /// What is told beside it and changed by no repair.
-  public var remarks: [Remark]
-
-  /// A drift of these differences and remarks.
-  public init(differences: [Difference] = [], remarks: [Remark] = []) {
-    self.differences = differences
-    self.remarks = remarks
-  }
+  public var remarks: [Remark] = []
 
   /// Whether the store has everything that its model wants.
   public var isEmpty: Bool { differences.isEmpty }

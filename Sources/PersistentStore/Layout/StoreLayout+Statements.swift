@@ -12,7 +12,7 @@ extension StoreLayout {
   }
 
   /// The statements that create the tables every Core Data store has (format sections 3.2 to 3.4).
-  static let bookkeepingStatements = [
+  package static let bookkeepingStatements = [
     "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)",
     "CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)",
     "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)",

@@ -36,9 +36,6 @@ public struct StoreMetadata: Sendable, Hashable {
     /// The version of Core Data that wrote the store last.
     public static let frameworkVersion = "NSPersistenceFrameworkVersion"
 
-    /// The highest version of Core Data that has written the store (fw 1523 and later).
-    public static let maximumFrameworkVersion = "NSPersistenceMaximumFrameworkVersion"
-
     /// The auto-vacuum mode, as text.
     public static let autoVacuumLevel = "_NSAutoVacuumLevel"
 

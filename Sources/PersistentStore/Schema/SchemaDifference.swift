@@ -16,14 +16,6 @@ public enum SchemaDifference: Sendable, Hashable {
   /// An index over these columns is not there.
   case missingIndex(table: String, columns: [String], isUnique: Bool)
   case unexpectedIndex(table: String, columns: [String], isUnique: Bool)
-
-  /// Whether records of the expected schema would not fit into what was found.
-  public var concernsData: Bool {
-    switch self {
-    case .missingTable, .missingColumn, .otherType: true
-    case .unexpectedTable, .unexpectedColumn, .missingIndex, .unexpectedIndex: false
-    }
-  }
 }
 
 extension SchemaDifference {

@@ -18,30 +18,16 @@ extension PersistentStore {
   /// The path as an SQLite URI without parameters.
   static func escaped(_ path: FilePath) -> String {
     var address = path.isAbsolute ? "file://" : "file:"
-    for byte in bytes(of: path) {
+    for byte in path.rawBytes {
       switch byte {
       case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
         UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "."), UInt8(ascii: "-"),
         UInt8(ascii: "_"):
         address.unicodeScalars.append(Unicode.Scalar(byte))
-      default:
-        let digits = String(byte, radix: 16, uppercase: true)
-        address += digits.count == 1 ? "%0" + digits : "%" + digits
+      default: address += "%" + CollectionOfOne(byte).hexadecimal.uppercased()
       }
     }
     return address
-  }
-
-  private static func bytes(of path: FilePath) -> [UInt8] {
-    unsafe path.withPlatformString { pointer in
-      var bytes: [UInt8] = []
-      var index = 0
-      while unsafe pointer[index] != 0 {
-        bytes.append(UInt8(bitPattern: unsafe pointer[index]))
-        index += 1
-      }
-      return bytes
-    }
   }
 
   /// The settings of a connection.

@@ -28,12 +28,6 @@ struct XMLReader {
     return try reader.document()
   }
 
-  private init(bytes: [UInt8], documentType: XMLTree.DocumentType, limits: XMLTree.Limits) {
-    self.bytes = bytes
-    self.documentType = documentType
-    self.limits = limits
-  }
-
   private mutating func document() throws(PropertyListError) -> XMLTree.Element {
     if let place = bytes.firstIndex(where: { $0 < 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }) {
       position = place

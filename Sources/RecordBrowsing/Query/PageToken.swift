@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+internal import StoreFiles
 
 /// Where a page begins: behind the record with this sort value and key.
 ///
@@ -33,8 +34,8 @@ struct PageToken {
     case .null: return "n"
     case .int64(let number): return "i\(number)"
     case .double(let number): return "r\(String(number.bitPattern, radix: 16))"
-    case .string(let text): return "t\(hexadecimal(Array(text.utf8)))"
-    case .blob(let data): return "b\(hexadecimal([UInt8](data)))"
+    case .string(let text): return "t\(text.utf8.hexadecimal)"
+    case .blob(let data): return "b\(data.hexadecimal)"
     }
   }
 
@@ -44,31 +45,10 @@ struct PageToken {
     case "n": return digits.isEmpty ? .null : nil
     case "i": return Int64(digits)?.databaseValue
     case "r": return UInt64(digits, radix: 16).map { Double(bitPattern: $0).databaseValue }
-    case "t": return bytes(digits).map { String(decoding: $0, as: UTF8.self).databaseValue }
-    case "b": return bytes(digits).map { Data($0).databaseValue }
+    case "t": return [UInt8](hexadecimal: digits).map { String(decoding: $0, as: UTF8.self).databaseValue }
+    case "b": return [UInt8](hexadecimal: digits).map { Data($0).databaseValue }
     default: return nil
     }
   }
 
-  private static func hexadecimal(_ bytes: [UInt8]) -> String {
-    var result = ""
-    for byte in bytes {
-      if byte < 16 { result += "0" }
-      result += String(byte, radix: 16)
-    }
-    return result
-  }
-
-  static func bytes(_ digits: Substring) -> [UInt8]? {
-    let digits = Array(digits.utf8)
-    guard digits.count.isMultiple(of: 2) else { return nil }
-    var result: [UInt8] = []
-    for index in stride(from: 0, to: digits.count, by: 2) {
-      guard let byte = UInt8(String(decoding: digits[index...(index + 1)], as: UTF8.self), radix: 16) else {
-        return nil
-      }
-      result.append(byte)
-    }
-    return result
-  }
 }

@@ -38,7 +38,7 @@ enum QueryValue {
       case .date: return try date(word, column)
       case .uuid:
         let digits = Array(word.utf8.filter { $0 != UInt8(ascii: "-") })
-        guard digits.count == 32, let bytes = PageToken.bytes(Substring(decoding: digits, as: UTF8.self)) else {
+        guard digits.count == 32, let bytes = [UInt8](hexadecimal: digits) else {
           throw wrong(column, "a UUID such as 6BA7B810-9DAD-11D1-80B4-00C04FD430C8")
         }
         return Bounds(first: Data(bytes))

@@ -131,7 +131,7 @@ extension BrowsedStore {
       return true
     }
     guard isFree else { throw tooManyStreams }
-    let thread = Thread { [self] in
+    WorkThread.start(named: "records") { [self] in
       var failure: RecordBrowsingError?
       do {
         try fill(stream, statement, collection)
@@ -141,8 +141,6 @@ extension BrowsedStore {
       streams.withLock { $0 -= 1 }
       stream.finish(failure)
     }
-    thread.name = "records"
-    thread.start()
   }
 
   private func fill(_ stream: RowStream, _ statement: PageStatement, _ collection: RecordCollection) throws {

@@ -1,5 +1,4 @@
 internal import Backup
-internal import Crypto
 internal import Dispatch
 internal import Foundation
 package import ManagedObjectModel
@@ -113,7 +112,8 @@ package final class StoreSides: Sendable {
   }
 
   private func begin(_ side: StoreSide, _ name: String, _ preparation: SidePreparation) {
-    let thread = Thread { [self] in
+    // The crawl of a damaged store goes deep.
+    WorkThread.start(named: "side") { [self] in
       preparation.tell("waiting for others to be done", 0, 0)
       places.wait()
       preparation.tell("reading", 0, 0)
@@ -121,10 +121,6 @@ package final class StoreSides: Sendable {
       places.signal()
       preparation.finish(result, at: surroundings.now())
     }
-    thread.name = "side"
-    // The crawl of a damaged store goes deep.
-    thread.stackSize = 8 << 20
-    thread.start()
   }
 
   /// Closes sides that were not used for longest; those in the making are left alone.
@@ -184,8 +180,7 @@ package final class StoreSides: Sendable {
   private func digest(_ facts: [String]) -> String {
     // Another model, or another way of arranging rows, gives another file.
     let all = ["3"] + models.flatMap { $0.versions.map(\.checksum) } + facts
-    let sum = SHA256.hash(data: Data(all.joined(separator: "\u{0}").utf8))
-    return sum.prefix(16).map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
+    return String(FileDigest(of: Array(all.joined(separator: "\u{0}").utf8)).hexadecimal.prefix(32))
   }
 
   // MARK: Making

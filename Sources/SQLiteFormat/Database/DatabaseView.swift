@@ -10,10 +10,6 @@ struct DatabaseView {
   var highestPage: UInt32 = 0
   var findings = Findings()
 
-  init(mainCount: Int64) {
-    self.mainCount = mainCount
-  }
-
   mutating func choosePageSize(given: Int?, inFile: Int?, log: WriteAheadLog?, journal: RollbackJournal?) {
     if let given, DatabaseHeader.isPageSize(given) {
       pageSize = given

@@ -11,10 +11,6 @@ struct SQLTokenizer {
     return tokens
   }
 
-  private init(bytes: [UInt8]) {
-    self.bytes = bytes
-  }
-
   private func byte(_ ahead: Int = 0) -> UInt8? {
     let index = offset + ahead
     return index < bytes.count ? bytes[index] : nil

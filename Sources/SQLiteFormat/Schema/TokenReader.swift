@@ -1,3 +1,5 @@
+internal import StoreFiles
+
 /// Reads a statement's tokens from front to back; parentheses are taken as one.
 struct TokenReader {
   private let tokens: [SQLToken]
@@ -103,11 +105,7 @@ struct TokenReader {
     return Int64(text).map { .integer($0) } ?? Double(text).map { .real($0) }
   }
 
-  private static func blob(_ digits: String) -> Value? {
-    let nibbles = digits.utf8.compactMap { Character(UnicodeScalar($0)).hexDigitValue }
-    guard nibbles.count == digits.utf8.count, nibbles.count.isMultiple(of: 2) else { return nil }
-    return .blob(stride(from: 0, to: nibbles.count, by: 2).map { UInt8(nibbles[$0] << 4 | nibbles[$0 + 1]) })
-  }
+  private static func blob(_ digits: String) -> Value? { [UInt8](hexadecimal: digits).map { .blob($0) } }
 }
 
 extension SQLToken {

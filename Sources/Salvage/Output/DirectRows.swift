@@ -261,9 +261,6 @@ struct DirectRows {
     try tree.finish()
   }
 
-  /// How many rows have a rowid in a range, as far as there was memory to keep them.
-  func count(above: Int64, upTo: Int64) -> Int64 { keys.count(above: above, upTo: upTo) }
-
   /// How many rows have an entity number; to be asked while rows are taken, or after.
   func count(ofEntity number: Int64) -> Int64 {
     entityCounts[number, default: 0] + (recentEntity == number ? recentCount : 0)

@@ -72,10 +72,8 @@ final class NewStore: NewTables {
     let vacuum =
       isCoreData ? 2 : facts.store.header.map { $0.isAutoVacuum ? ($0.incrementalVacuum == 0 ? 1 : 2) : 0 } ?? 0
     roots = try Self.makeTables(path, facts, pageSize: size, vacuum: vacuum)
-    do throws(FileError) {
-      pages = try NewPages(path, pageSize: size, hasPointerMaps: vacuum > 0, in: fileSystem)
-    } catch {
-      throw SalvageError(error)
+    pages = try wrapping(SalvageError.init) { () throws(FileError) in
+      try NewPages(path, pageSize: size, hasPointerMaps: vacuum > 0, in: fileSystem)
     }
   }
 
@@ -109,10 +107,8 @@ final class NewStore: NewTables {
         guard error.fileError == nil else { throw error }
       }
     }
-    if let layout = facts.layout {
-      for statement in layout.statements.suffix(StoreLayout.bookkeepingTableNames.count) {
-        try database.execute(statement)
-      }
+    if facts.layout != nil {
+      for statement in StoreLayout.bookkeepingStatements { try database.execute(statement) }
     }
     for index in facts.numericIndexes {
       guard index.isForeign else {

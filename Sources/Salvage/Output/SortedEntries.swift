@@ -111,12 +111,10 @@ package struct SortedEntries {
   }
 
   private mutating func read(_ length: Int, at offset: Int64, _ file: ReadableFile) throws(SalvageError) {
-    do throws(FileError) {
+    try wrapping(SalvageError.init) { () throws(FileError) in
       guard try file.read(at: offset, length: length, into: &bytes) == length else {
         throw FileError(.inputOutput, operation: "sort an index", path: file.path)
       }
-    } catch {
-      throw SalvageError(error)
     }
   }
 

@@ -99,7 +99,7 @@ package final class SortingSpace {
   }
 
   private func spill() throws(SalvageError) {
-    do throws(FileError) {
+    try wrapping(SalvageError.init) { () throws(FileError) in
       let file = end == 0 ? try fileSystem.create(path) : try fileSystem.update(path)
       let places = SortingOrder.sort(entries, sorters: widths.count, into: &order)
       var bytes = [UInt8](repeating: 0, count: Self.pieceLength)
@@ -119,8 +119,6 @@ package final class SortingSpace {
       }
       try file.write(bytes[..<used], at: end)
       end += Int64(used)
-    } catch {
-      throw SalvageError(error)
     }
     entries.removeAll(keepingCapacity: true)
   }

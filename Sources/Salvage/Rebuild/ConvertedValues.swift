@@ -1,5 +1,4 @@
 internal import GRDB
-internal import PageRecovery
 internal import PersistentStore
 internal import SQLiteFormat
 internal import StoreFiles

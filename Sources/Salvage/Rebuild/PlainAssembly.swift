@@ -1,8 +1,6 @@
 internal import GRDB
 internal import PageRecovery
-internal import PersistentStore
 internal import SQLiteFormat
-internal import StoreFiles
 
 /// The filling of a new plain database from a raw salvage: by the schema that was given, else by the store's own.
 struct PlainAssembly {

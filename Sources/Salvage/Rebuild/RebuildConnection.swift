@@ -32,30 +32,20 @@ struct RebuildConnection {
 
   /// Runs statements outside any transaction.
   func run<Value>(_ body: (Database) throws -> Value) throws(SalvageError) -> Value {
-    do {
-      return try connection.run(body)
-    } catch {
-      throw SalvageError(database: error, path: path)
-    }
+    try wrapping(failure) { try connection.run(body) }
   }
 
   /// Reads.
   func read<Value>(_ body: (Database) throws -> Value) throws(SalvageError) -> Value {
-    do {
-      return try connection.read(body)
-    } catch {
-      throw SalvageError(database: error, path: path)
-    }
+    try wrapping(failure) { try connection.read(body) }
   }
 
   /// Closes the connection.
   func close() throws(SalvageError) {
-    do {
-      try connection.close()
-    } catch {
-      throw SalvageError(database: error, path: path)
-    }
+    try wrapping(failure) { try connection.close() }
   }
+
+  private func failure(_ error: any Error) -> SalvageError { SalvageError(database: error, path: path) }
 }
 
 extension SalvageError {

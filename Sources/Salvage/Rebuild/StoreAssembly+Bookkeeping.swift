@@ -14,14 +14,6 @@ extension StoreAssembly {
   /// The literal of a default; `NULL` for what cannot be written.
   func defaultLiteral(_ value: AttributeValue, isMarked: Bool) -> String { value.literal(isMarked: isMarked) }
 
-  /// Fills the R-tree indexes.
-  func fillSpatialIndexes() throws {
-    for index in layout.spatialIndexes {
-      try database.execute(sql: index.statement)
-      try database.execute(sql: layout.fillingStatement(of: index))
-    }
-  }
-
   /// Fills `Z_PRIMARYKEY`, `Z_METADATA` and `Z_MODELCACHE`.
   func fillBookkeeping(uuid: String) throws {
     let keys = raw["Z_PRIMARYKEY"]
@@ -49,9 +41,7 @@ extension StoreAssembly {
           highest = max(highest, before ?? 0)
         }
       }
-      try database.execute(
-        sql: "INSERT INTO main.Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, ?)",
-        arguments: [entity.number, entity.name, entity.parentNumber, highest])
+      try StoreLayout.notePrimaryKey(highest, of: entity, on: database)
     }
     if let keys, ["Z_ENT", "Z_NAME", "Z_SUPER", "Z_MAX"].allSatisfy({ keys.column($0) != nil }) {
       try database.execute(
@@ -78,11 +68,7 @@ extension StoreAssembly {
     }
     metadata.entries[StoreMetadata.Key.storeType] = fresh.entries[StoreMetadata.Key.storeType]
     metadata.entries[StoreMetadata.Key.autoVacuumLevel] = fresh.entries[StoreMetadata.Key.autoVacuumLevel]
-    try database.execute(
-      sql: "INSERT INTO main.Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?, ?)",
-      arguments: [metadata.uuid, Data(try metadata.propertyListBytes())])
-    try database.execute(
-      sql: "INSERT INTO main.Z_MODELCACHE (Z_CONTENT) VALUES (?)", arguments: [Data(try model.modelCache())])
+    try layout.noteMetadata(metadata, on: database)
   }
 
   /// Whether text is a UUID as stores have it.

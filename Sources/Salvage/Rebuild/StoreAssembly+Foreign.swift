@@ -2,14 +2,11 @@ internal import GRDB
 internal import PageRecovery
 internal import PersistentStore
 internal import SQLiteFormat
-internal import StoreFiles
 
 extension StoreAssembly {
   /// Copies persistent history, mirroring and the app's own tables, with what belongs to them.
   mutating func copyForeignTables() throws {
-    var own = Set(
-      (layout.tables.map(\.name) + layout.joinTables.map(\.name) + layout.spatialIndexes.map(\.name)
-        + StoreLayout.bookkeepingTableNames).map { $0.lowercased() } + found.names.foreignTables)
+    var own = Set(layout.tableNames.map { $0.lowercased() } + found.names.foreignTables)
     // The tables behind R-tree indexes, by the names that SQLite gives them.
     for entry in found.entries where entry.kind == .table {
       guard let sql = entry.sql?.uppercased(), sql.hasPrefix("CREATE VIRTUAL"), sql.contains("RTREE"),
@@ -42,7 +39,7 @@ extension StoreAssembly {
     let foreign = statements.filter { statement in
       switch statement.kind {
       case "view": true
-      case "trigger": !["Z_DA_", "Z_RT_", "ZT_", "ZQ_"].contains(where: statement.name.hasPrefix)
+      case "trigger": !StoreLayout.isOwnTrigger(statement.name)
       default: false
       }
     }

@@ -93,7 +93,7 @@ struct StoreAssembly {
       try repairReferences(of: table)
       try step()
     }
-    try fillSpatialIndexes()
+    try layout.makeSpatialIndexes(on: database)
     try fillBookkeeping(uuid: uuid)
     for name in StoreLayout.bookkeepingTableNames {
       guard let source = raw[name] else { continue }
@@ -104,7 +104,7 @@ struct StoreAssembly {
       }
     }
     if !found.report.isComplete || !account.isFaithful { try computeDerivedValues() }
-    for trigger in layout.triggers { try database.execute(sql: trigger.statement) }
+    try layout.makeTriggers(on: database)
     try copyForeignTables()
     try aside.takeOver(raw)
     try nameKeys()

@@ -1,4 +1,3 @@
-internal import ManagedObjectModel
 internal import PageRecovery
 internal import StoreFiles
 internal import SystemPackage

@@ -57,13 +57,13 @@ struct StoreReconstruction {
 
   private func run(in folder: RebuildFolder) throws(SalvageError) -> SalvageReport {
     let external = StoreFileSet(main: output).path(of: .externalData)
-    try filing { () throws(FileError) in
+    try wrapping(SalvageError.init) { () throws(FileError) in
       try folder.takeBack(main: output, aside: Self.asidePath(output), external: external)
       try folder.clear()
     }
     let target = try SalvageTarget(output, beside: evidence.files, in: fileSystem)
     let asideTarget = try SalvageTarget(Self.asidePath(output), beside: evidence.files, in: fileSystem)
-    try filing { () throws(FileError) in
+    try wrapping(SalvageError.init) { () throws(FileError) in
       if try fileSystem.status(of: external, followingLinks: false) != nil,
         try fileSystem.status(of: evidence.files.path(of: .externalData)) != nil
       {
@@ -137,7 +137,7 @@ struct StoreReconstruction {
         shared: Set(layout.tables.map { found.names.table($0.name).lowercased() }))
     }
     // What was found is in the new files now, and its room is wanted for the migration.
-    try filing { () throws(FileError) in
+    try wrapping(SalvageError.init) { () throws(FileError) in
       try fileSystem.unlink(folder.raw)
     }
     try RebuildCheck.run(folder.store, found.layout, in: fileSystem, isCancelled: relay.isCancelled)
@@ -213,9 +213,5 @@ struct StoreReconstruction {
       report.isComplete = false
       return folder.store
     }
-  }
-
-  private func filing<Value>(_ body: () throws(FileError) -> Value) throws(SalvageError) -> Value {
-    do throws(FileError) { return try body() } catch { throw SalvageError(error) }
   }
 }

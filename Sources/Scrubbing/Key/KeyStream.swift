@@ -1,3 +1,5 @@
+internal import StoreFiles
+
 /// Pseudorandom numbers that follow from a seed under a key.
 ///
 /// The keyed function gives the beginning, and SplitMix64 (Steele, Lea and Flood, 2014) goes on from there: a reader who sees the
@@ -13,10 +15,7 @@ struct KeyStream {
   @inline(__always)
   mutating func next64() -> UInt64 {
     state &+= 0x9e37_79b9_7f4a_7c15
-    var mixed = state
-    mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
-    return mixed ^ mixed >> 31
+    return state.mixed
   }
 
   /// The next 16 bits.

@@ -73,9 +73,6 @@ public struct ScrubReport: Sendable, Hashable, Codable {
     /// Pages that hold noise now, because they could not be read.
     public var noise: Int64 = 0
 
-    /// None of any.
-    public init() {}
-
     mutating func add(_ other: Pages) {
       rewritten += other.rewritten
       overflow += other.overflow
@@ -175,7 +172,4 @@ public struct ScrubReport: Sendable, Hashable, Codable {
 
   /// What else is to be said.
   public var remarks: [String] = []
-
-  /// A report of nothing yet.
-  public init() {}
 }

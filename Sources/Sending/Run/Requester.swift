@@ -23,11 +23,8 @@ struct Requester: Sendable {
     if let token { request.fields["Authorization"] = token.field }
     request.fields["User-Agent"] = "lazaret/\(LibraryVersion.current)"
     for _ in 0...Self.redirectionLimit {
-      let response: UploadResponse
-      do throws(TransportError) {
-        response = try transport.send(request, progress: progress)
-      } catch {
-        throw told(error)
+      let response = try wrapping(told) { () throws(TransportError) in
+        try transport.send(request, progress: progress)
       }
       guard [301, 302, 303, 307, 308].contains(response.status) else { return response }
       let keepsMethod = response.status == 307 || response.status == 308 || [.head, .get, .options].contains(method)

@@ -42,10 +42,6 @@ extension SendingRun {
   }
 
   private static func base64(ofHexadecimal text: String) -> String {
-    let digits = Array(text.utf8)
-    let bytes = stride(from: 0, to: digits.count - 1, by: 2).compactMap { index in
-      UInt8(String(decoding: digits[index...(index + 1)], as: UTF8.self), radix: 16)
-    }
-    return Data(bytes).base64EncodedString()
+    Data([UInt8](hexadecimal: text) ?? []).base64EncodedString()
   }
 }

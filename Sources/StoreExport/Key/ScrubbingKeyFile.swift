@@ -25,7 +25,7 @@ struct ScrubbingKeyFile {
     try fileSystem.makeDirectory(path.folder, permissions: .ownerReadWriteExecute)
     var generator = SystemRandomNumberGenerator()
     let bytes = (0..<ScrubbingKey.length).map { _ in UInt8.random(in: 0...255, using: &generator) }
-    let text = bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + "\n"
+    let text = bytes.hexadecimal + "\n"
     do throws(FileError) {
       try fileSystem.writeAtomically(Array(text.utf8), to: path, replacing: false, permissions: .ownerReadWrite)
     } catch {
@@ -39,12 +39,7 @@ struct ScrubbingKeyFile {
   private func read() throws -> ScrubbingKey? {
     guard try fileSystem.status(of: path, followingLinks: false) != nil else { return nil }
     let digits = try fileSystem.contents(of: path, limit: 256).filter { $0 > 0x20 }
-    var bytes: [UInt8] = []
-    for index in stride(from: 0, to: digits.count - 1, by: 2) {
-      guard let byte = UInt8(String(decoding: digits[index...(index + 1)], as: UTF8.self), radix: 16) else { break }
-      bytes.append(byte)
-    }
-    guard bytes.count == ScrubbingKey.length, digits.count == 2 * bytes.count else {
+    guard let bytes = [UInt8](hexadecimal: digits), bytes.count == ScrubbingKey.length else {
       throw SupportBundleErrors.request(
         "read the scrubbing key", path, "it is not 64 hexadecimal digits",
         "Move it away; the next export makes a new one, with other pseudonyms.")

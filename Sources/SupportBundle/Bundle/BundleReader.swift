@@ -10,7 +10,6 @@ public import SystemPackage
 public struct BundleReader: Sendable {
   private static let operation = "open the bundle"
   private static let piece = 256 << 10
-  private static let tagLimit: Int64 = 16 << 20
 
   private let surroundings: Surroundings
   private let identities: [AgeIdentity]

@@ -8,13 +8,6 @@ public struct SourcePlace: Sendable, Hashable {
 
   /// The byte within the line, from 1.
   public var column: Int
-
-  /// A place.
-  public init(file: String, line: Int, column: Int) {
-    self.file = file
-    self.line = line
-    self.column = column
-  }
 }
 
 extension SourcePlace: Comparable {

@@ -119,26 +119,18 @@ struct SourceFiles {
   // MARK: Reading
 
   private func status(_ path: FilePath, followingLinks: Bool) throws(ModelError) -> FileStatus? {
-    do throws(FileError) {
-      return try fileSystem.status(of: path, followingLinks: followingLinks)
-    } catch {
-      throw ModelError(error)
+    return try wrapping(ModelError.init) { () throws(FileError) in
+      try fileSystem.status(of: path, followingLinks: followingLinks)
     }
   }
 
   private func entries(_ path: FilePath) throws(ModelError) -> [FilePath.Component] {
-    do throws(FileError) {
-      return try fileSystem.entries(of: path)
-    } catch {
-      throw ModelError(error)
-    }
+    return try wrapping(ModelError.init) { () throws(FileError) in try fileSystem.entries(of: path) }
   }
 
   private func bytes(_ path: FilePath) throws(ModelError) -> [UInt8] {
-    do throws(FileError) {
-      return try fileSystem.contents(of: path, limit: Self.maximumFileSize)
-    } catch {
-      throw ModelError(error)
+    return try wrapping(ModelError.init) { () throws(FileError) in
+      try fileSystem.contents(of: path, limit: Self.maximumFileSize)
     }
   }
 

@@ -29,12 +29,6 @@
     /// What was read.
     private(set) var result = ParsedSource()
 
-    /// A reader of one file.
-    init(conditions: BuildConditions, lines: LineTable) {
-      self.conditions = conditions
-      self.lines = lines
-    }
-
     /// Reads the statements of a file.
     mutating func read(_ statements: CodeBlockItemListSyntax, _ context: Context = Context()) {
       for statement in statements {

@@ -14,12 +14,6 @@
     /// The lists of types that variables have as their initial value.
     private(set) var lists: [String: SourceExpression] = [:]
 
-    /// A reader of one file.
-    init(lines: LineTable, isAside: Bool) {
-      self.lines = lines
-      self.isAside = isAside
-    }
-
     /// Whether bytes hold any of the words that lists of types stand beside.
     static func isWorthReading(_ bytes: [UInt8]) -> Bool {
       let text = String(decoding: bytes, as: UTF8.self)

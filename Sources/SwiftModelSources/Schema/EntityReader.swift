@@ -21,13 +21,6 @@ struct EntityReader {
     "_spi", "frozen", "usableFromInline", "unchecked", "nonisolated",
   ]
 
-  /// A reader of one class.
-  init(program: SourceProgram, options: SwiftSources.Options, declaration: SourceDeclaration) {
-    self.program = program
-    self.options = options
-    self.declaration = declaration
-  }
-
   /// The entity, its relationships without the inverses that are not named.
   mutating func read() -> EntityDraft {
     var draft = EntityDraft(declaration: declaration, entity: Entity(name: declaration.name))

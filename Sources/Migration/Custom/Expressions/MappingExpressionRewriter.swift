@@ -1,6 +1,4 @@
-internal import ManagedObjectModel
 internal import PersistentStore
-internal import StoreFiles
 
 /// Turns an SQL expression over a source entity's properties into one over the columns of its table.
 ///

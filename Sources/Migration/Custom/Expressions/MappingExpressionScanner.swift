@@ -18,8 +18,6 @@ struct MappingExpressionScanner {
     return tokens
   }
 
-  private init(text: [Unicode.Scalar]) { self.text = text }
-
   private func scalar(_ ahead: Int = 0) -> Unicode.Scalar? {
     let index = offset + ahead
     return index < text.count ? text[index] : nil

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+internal import StoreFiles
 
 /// The functions and keywords that expressions of mappings may use.
 enum MappingFunctions {
@@ -101,8 +102,7 @@ enum MappingFunctions {
     },
     DatabaseFunction("uuid_text", argumentCount: 1, pure: true) { values in
       guard case .blob(let data) = values[0].storage, data.count == 16 else { return nil }
-      let digits = data.map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }
-      return [0..<4, 4..<6, 6..<8, 8..<10, 10..<16].map { digits[$0].joined() }.joined(separator: "-")
+      return data.uuidText
     },
   ]
 
@@ -112,18 +112,12 @@ enum MappingFunctions {
     var seed: UInt64 = 0xCBF2_9CE4_8422_2325
     for byte in "\(store)\u{0}\(place)".utf8 { seed = (seed ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
     let number = UInt64(bitPattern: key)
-    let halves = [mixed(seed ^ number), mixed(mixed(seed) &+ number)]
+    // SplitMix64's step, whose mixing maps no two numbers to the same.
+    func next(_ value: UInt64) -> UInt64 { (value &+ SeededGenerator.step).mixed }
+    let halves = [next(seed ^ number), next(next(seed) &+ number)]
     var bytes = halves.flatMap { half in (0..<8).map { UInt8(truncatingIfNeeded: half >> (56 - 8 * $0)) } }
     bytes[6] = bytes[6] & 0x0F | 0x40
     bytes[8] = bytes[8] & 0x3F | 0x80
     return bytes
-  }
-
-  /// SplitMix64's mixing, which maps no two numbers to the same.
-  private static func mixed(_ value: UInt64) -> UInt64 {
-    var value = value &+ 0x9E37_79B9_7F4A_7C15
-    value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-    return value ^ (value >> 31)
   }
 }

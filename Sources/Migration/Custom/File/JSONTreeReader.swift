@@ -25,8 +25,6 @@ struct JSONTreeReader {
     return tree
   }
 
-  private init(bytes: [UInt8]) { self.bytes = bytes }
-
   private func problem(_ detail: String) -> Problem { Problem(line: line, detail: detail) }
 
   private var byte: UInt8? { offset < bytes.count ? bytes[offset] : nil }

@@ -75,13 +75,7 @@ struct MappingConstant {
   private static func uuid(_ text: String) -> [UInt8]? {
     let groups = text.split(separator: "-", omittingEmptySubsequences: false)
     guard groups.map(\.utf8.count) == [8, 4, 4, 4, 12] else { return nil }
-    let digits = Array(groups.joined().utf8)
-    let bytes = stride(from: 0, to: digits.count, by: 2).compactMap { place -> UInt8? in
-      let pair = digits[place...].prefix(2).map { Character(UnicodeScalar($0)) }
-      guard pair.count == 2, pair.allSatisfy(\.isHexDigit) else { return nil }
-      return UInt8(String(pair), radix: 16)
-    }
-    return bytes.count == 16 ? bytes : nil
+    return [UInt8](hexadecimal: groups.joined())
   }
 
   /// Whether a text has the characters of a URI (RFC 3986), and no others.

@@ -108,11 +108,8 @@ public struct MappingFile: Sendable {
 
   /// Reads a mapping file.
   public init(contentsOf path: FilePath, in fileSystem: FileSystem = FileSystem()) throws(MigrationError) {
-    let bytes: [UInt8]
-    do throws(FileError) {
-      bytes = try fileSystem.contents(of: path, limit: Self.sizeLimit)
-    } catch {
-      throw MigrationError(error)
+    let bytes = try wrapping(MigrationError.init) { () throws(FileError) in
+      try fileSystem.contents(of: path, limit: Self.sizeLimit)
     }
     try self.init(bytes: bytes, path: path)
   }

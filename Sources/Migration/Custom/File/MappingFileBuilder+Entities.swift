@@ -1,5 +1,4 @@
 internal import ManagedObjectModel
-internal import PersistentStore
 internal import StoreFiles
 
 extension MappingFileBuilder {

@@ -13,12 +13,6 @@ struct MappingFileBuilder {
   var losses: [String: [Set<MigrationLoss>]] = [:]
   var refusals: [MigrationRefusal] = []
 
-  init(file: MappingFile, source: ManagedObjectModel, destination: ManagedObjectModel) {
-    self.file = file
-    self.source = source
-    self.destination = destination
-  }
-
   mutating func model() throws(MigrationError) -> MappingModel {
     try checkNames()
     let inference = MappingInference(from: source, to: destination)

@@ -12,12 +12,6 @@ public final class MigrationRecord {
 
     /// Its primary key, unique in its hierarchy of entities.
     public let primaryKey: Int64
-
-    /// Names a record.
-    public init(entityName: String, primaryKey: Int64) {
-      self.entityName = entityName
-      self.primaryKey = primaryKey
-    }
   }
 
   /// What tells it from all others.

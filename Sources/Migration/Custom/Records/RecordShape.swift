@@ -37,9 +37,6 @@ struct RecordShape {
       attributes.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// The attribute of that name.
-  func attribute(_ name: String) -> Attribute? { indexes[name].map { attributes[$0] } }
-
   /// The values of a row whose columns from a place on are those of the attributes, in order.
   func values(_ row: Row, from start: Int) -> [String: RecordValue] {
     var result: [String: RecordValue] = [:]

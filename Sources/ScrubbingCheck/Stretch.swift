@@ -1,39 +1,10 @@
-internal import Dispatch
-internal import StoreFiles
 internal import Synchronization
-
-/// Does pieces of work that have nothing in common at once, each on a thread of its own.
-enum Halves {
-  /// The images of a file from which on two threads go through them.
-  static let leastImages = 4096
-
-  /// What each piece of work gives, in their order; the error of one that failed.
-  static func run<Work: Sendable, Outcome: Sendable>(
-    _ works: [Work], _ body: @escaping @Sendable (Work) throws(FileError) -> Outcome
-  ) throws(FileError) -> [Outcome] {
-    guard works.count > 1 else {
-      var outcomes: [Outcome] = []
-      for work in works { outcomes.append(try body(work)) }
-      return outcomes
-    }
-    let results = Mutex<[Int: Result<Outcome, FileError>]>([:])
-    DispatchQueue.concurrentPerform(iterations: works.count) { index in
-      let result: Result<Outcome, FileError>
-      do throws(FileError) {
-        result = .success(try body(works[index]))
-      } catch {
-        result = .failure(error)
-      }
-      results.withLock { $0[index] = result }
-    }
-    var outcomes: [Outcome] = []
-    for (_, result) in results.withLock({ $0 }).sorted(by: { $0.key < $1.key }) { outcomes.append(try result.get()) }
-    return outcomes
-  }
-}
 
 /// Images of one file that a thread goes through.
 struct Stretch: Sendable {
+  /// The images of a file from which on two threads go through them.
+  private static let leastImages = 4096
+
   /// The file, by its place in the store's parts.
   var part: Int
 
@@ -50,7 +21,7 @@ struct Stretch: Sendable {
     var lists: [[Stretch]] = [[], []]
     for (place, part) in store.parts.enumerated() {
       let count = part.images.count
-      if count >= Halves.leastImages {
+      if count >= leastImages {
         lists[0].append(Stretch(part: place, images: 0..<(count / 2), hasRest: false))
         lists[1].append(Stretch(part: place, images: (count / 2 - overlap)..<count, hasRest: true))
       } else {

@@ -1,10 +1,10 @@
-import LazaretTesting
+package import ManagedObjectModel
 
 /// A model from its entities.
-func model(_ entities: Entity...) -> ManagedObjectModel { ManagedObjectModel(entities: entities) }
+package func model(_ entities: Entity...) -> ManagedObjectModel { ManagedObjectModel(entities: entities) }
 
 /// An entity from its properties.
-func entity(
+package func entity(
   _ name: String, _ properties: Property..., id: String? = nil, parent: String? = nil, abstract: Bool = false,
   unique: [[String]] = []
 ) -> Entity {
@@ -14,7 +14,7 @@ func entity(
 }
 
 /// An attribute; optional text unless said otherwise.
-func attribute(
+package func attribute(
   _ name: String, _ type: AttributeType = .string, optional: Bool = true, default value: AttributeValue? = nil,
   id: String? = nil, transient: Bool = false, external: Bool = false, derived: String? = nil,
   userInfo: [String: String] = [:], elements: [Attribute] = []
@@ -28,12 +28,12 @@ func attribute(
 }
 
 /// A leaf of a composite attribute.
-func leaf(_ name: String, _ type: AttributeType = .string, id: String? = nil) -> Attribute {
+package func leaf(_ name: String, _ type: AttributeType = .string, id: String? = nil) -> Attribute {
   Attribute(traits: PropertyTraits(name: name, isOptional: true, explicitRenamingIdentifier: id), type: type)
 }
 
 /// A relationship that leads to one record.
-func toOne(
+package func toOne(
   _ name: String, _ destination: String, inverse: String? = nil, optional: Bool = true, id: String? = nil,
   rule: DeleteRule = .nullify
 ) -> Property {
@@ -44,7 +44,7 @@ func toOne(
 }
 
 /// A relationship that leads to many records.
-func toMany(
+package func toMany(
   _ name: String, _ destination: String, inverse: String? = nil, optional: Bool = true, id: String? = nil,
   ordered: Bool = false, min: Int = 0, max: Int = 0
 ) -> Property {
@@ -56,7 +56,10 @@ func toMany(
 }
 
 /// A bundle of versions called V1, V2 and so on, the last one current.
-func bundle(_ models: ManagedObjectModel...) throws -> ModelBundle {
+package func bundle(_ models: ManagedObjectModel...) throws -> ModelBundle { try bundle(models) }
+
+/// A bundle of versions called V1, V2 and so on, the last one current.
+package func bundle(_ models: [ManagedObjectModel]) throws -> ModelBundle {
   let versions = models.enumerated().map { index, model in
     ModelVersion(name: "V\(index + 1)", model: model, isCurrent: index == models.count - 1)
   }
