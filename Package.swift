@@ -54,7 +54,7 @@ let fuzzer: [Target] =
 
 let package = Package(
   name: "Lazaret",
-  platforms: [.macOS(.v15)],
+  platforms: [.iOS(.v16), .macOS(.v13), .tvOS(.v16), .watchOS(.v9), .visionOS(.v1)],
   products: [
     .library(name: "Lazaret", targets: ["Lazaret"]),
     .library(name: "LazaretTesting", targets: ["LazaretTesting"]),
@@ -81,20 +81,21 @@ let package = Package(
     .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
+    floor("Compatibility", knows: []),
     floor("Failures", knows: [systemPackage]),
-    floor("HTTPServer", knows: ["CMicrohttpd", "Failures"]),
-    floor("StoreFiles", knows: ["CLinux", "Failures", systemPackage, crypto]),
-    floor("TusProtocol", knows: ["StoreFiles"]),
+    floor("HTTPServer", knows: ["Compatibility", "CMicrohttpd", "Failures"]),
+    floor("StoreFiles", knows: ["Compatibility", "CLinux", "Failures", systemPackage, crypto]),
+    floor("TusProtocol", knows: ["Compatibility", "StoreFiles"]),
     floor("AgeEncryption", knows: ["Failures", crypto]),
-    floor("Archives", knows: ["CZlib", "CDeflate", "Failures"]),
-    floor("PropertyLists", knows: ["StoreFiles", systemPackage]),
-    floor("SQLiteFormat", knows: ["StoreFiles", systemPackage]),
+    floor("Archives", knows: ["Compatibility", "CZlib", "CDeflate", "Failures"]),
+    floor("PropertyLists", knows: ["Compatibility", "StoreFiles", systemPackage]),
+    floor("SQLiteFormat", knows: ["Compatibility", "StoreFiles", systemPackage]),
     floor("ManagedObjectModel", knows: ["CZlib", "StoreFiles", "PropertyLists", crypto, systemPackage]),
     floor("SwiftModelSources", knows: ["StoreFiles", "ManagedObjectModel", systemPackage] + swiftSyntax),
     floor(
       "PersistentStore",
       knows: [
-        "CSQLite", "StoreFiles", "PropertyLists", "ManagedObjectModel", grdb, grdbSQLite, crypto, systemPackage,
+        "Compatibility", "CSQLite", "StoreFiles", "PropertyLists", "ManagedObjectModel", grdb, grdbSQLite, crypto, systemPackage,
       ]),
     floor(
       "Examination",
@@ -104,57 +105,57 @@ let package = Package(
     floor(
       "Migration",
       knows: [
-        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, systemPackage,
+        "Compatibility", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, systemPackage,
         logging,
       ]),
     floor(
       "LazaretTesting",
       knows: [
-        "StoreFiles", "PropertyLists", "ManagedObjectModel", "PersistentStore", "Migration", grdb, systemPackage,
+        "Compatibility", "StoreFiles", "PropertyLists", "ManagedObjectModel", "PersistentStore", "Migration", grdb, systemPackage,
       ]),
     floor(
       "RecoveryKit",
       knows: [
-        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, grdbSQLite,
+        "Compatibility", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, grdbSQLite,
         systemPackage,
       ]),
     floor(
       "PageRecovery",
       knows: [
-        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "RecoveryKit", grdb,
+        "Compatibility", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "RecoveryKit", grdb,
         grdbSQLite, systemPackage,
       ]),
     floor(
       "Salvage",
       knows: [
-        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration", "RecoveryKit",
+        "Compatibility", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration", "RecoveryKit",
         "PageRecovery", grdb, systemPackage,
       ]),
     floor(
       "Backup",
       knows: [
-        "AgeEncryption", "Archives", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel",
+        "Compatibility", "AgeEncryption", "Archives", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel",
         "PersistentStore", "Examination", "Migration", "Salvage", "RecoveryKit", grdb, grdbSQLite, systemPackage,
       ]),
     floor("Zstandard", knows: ["CZstd", "Backup"]),
     floor(
       "RecordBrowsing",
       knows: [
-        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "PageRecovery", "Backup", grdb, crypto,
+        "Compatibility", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "PageRecovery", "Backup", grdb, crypto,
         systemPackage,
       ]),
     floor(
       "SupportBundle",
-      knows: ["AgeEncryption", "Archives", "StoreFiles", systemPackage]),
+      knows: ["Compatibility", "AgeEncryption", "Archives", "StoreFiles", systemPackage]),
     floor(
       "Damage",
       knows: ["StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
-    floor("ScrubbingCheck", knows: ["CZlib", "StoreFiles", systemPackage]),
+    floor("ScrubbingCheck", knows: ["Compatibility", "CZlib", "StoreFiles", systemPackage]),
     floor(
       "Scrubbing",
       knows: [
-        "Archives", "ScrubbingCheck", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel",
+        "Compatibility", "Archives", "ScrubbingCheck", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel",
         "PersistentStore",
         "PageRecovery",
         crypto,
@@ -163,17 +164,17 @@ let package = Package(
     floor(
       "StoreExport",
       knows: [
-        "AgeEncryption", "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
+        "Compatibility", "AgeEncryption", "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
         "Examination", "RecoveryKit", "PageRecovery", "Scrubbing", "ScrubbingCheck", "SupportBundle", "Quarantine",
         grdb, systemPackage,
       ]),
     floor(
       "Sending",
-      knows: ["TusProtocol", "SupportBundle", "StoreFiles", "Quarantine", crypto, systemPackage]),
+      knows: ["Compatibility", "TusProtocol", "SupportBundle", "StoreFiles", "Quarantine", crypto, systemPackage]),
     floor(
       "Lazaret",
       knows: [
-        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration",
+        "Compatibility", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration",
         "PageRecovery", "Salvage",
         "Backup", "Quarantine", "RecoveryKit", "AgeEncryption", "Scrubbing", "SupportBundle", "StoreExport", "Sending",
         systemPackage, logging,
@@ -181,14 +182,14 @@ let package = Package(
     floor(
       "Inbox",
       knows: [
-        "AgeEncryption", "Archives", "StoreFiles", "ManagedObjectModel", "PersistentStore", "Examination",
+        "Compatibility", "AgeEncryption", "Archives", "StoreFiles", "ManagedObjectModel", "PersistentStore", "Examination",
         "PageRecovery",
         "Quarantine", "SupportBundle", "TusProtocol", "Lazaret", "HTTPServer", "CLinux", grdb, crypto, systemPackage,
       ]),
     floor(
       "Inspector",
       knows: [
-        "Inbox", "SupportBundle",
+        "Compatibility", "Inbox", "SupportBundle",
         "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
         "Migration", "RecoveryKit", "PageRecovery", "Backup", "Quarantine", "Lazaret", "RecordBrowsing", "HTTPServer",
         grdb,
@@ -197,7 +198,7 @@ let package = Package(
     floor(
       "Commands",
       knows: [
-        "AgeEncryption", "Lazaret", "Inbox", "Inspector", "HTTPServer", "Backup", "Damage", "Migration",
+        "Compatibility", "AgeEncryption", "Lazaret", "Inbox", "Inspector", "HTTPServer", "Backup", "Damage", "Migration",
         "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "SwiftModelSources", "Zstandard",
         argumentParser, grdb,
         systemPackage, logging,

@@ -1,5 +1,5 @@
+import Compatibility
 import Lazaret
-import Synchronization
 
 /// What was found out about stores, kept until a store changes.
 ///

@@ -1,5 +1,5 @@
+import Compatibility
 import Salvage
-import Synchronization
 
 /// Turns what a salvage says of its phases into one share of the work that only grows, and a time left.
 final class SalvageClock: Sendable {

@@ -1,6 +1,6 @@
+import Compatibility
 public import Examination
 import Foundation
-import Synchronization
 public import SystemPackage
 
 /// A salvage of a quarantined store that runs in the background, on a thread of its own.
@@ -20,8 +20,8 @@ public final class SalvageTask: Sendable {
   }
 
   private let state = Mutex(State())
-  private let isEnded = Atomic<Bool>(false)
-  private let isCancelled = Atomic<Bool>(false)
+  private let isEnded = Mutex(false)
+  private let isCancelled = Mutex(false)
   private let end = DispatchGroup()
 
   /// How far it is, from when it began to when it ended: the latest report, where the earlier ones were not taken in time.
@@ -50,7 +50,7 @@ public final class SalvageTask: Sendable {
         self.state.withLock { $0.progress = progress }
         continuation.yield(progress)
       } isCancelled: {
-        self.isCancelled.load(ordering: .relaxed)
+        self.isCancelled.withLock { $0 }
       }
       let result = Result<QuarantineSalvage, any Error> {
         let salvaged = try quarantines.salvage(name, model: model, options: options, observer: observer)
@@ -72,7 +72,7 @@ public final class SalvageTask: Sendable {
       defer { state.waiting = [] }
       return state.waiting
     }
-    isEnded.store(true, ordering: .releasing)
+    isEnded.withLock { $0 = true }
     end.leave()
     for continuation in waiting { continuation.resume(with: result) }
   }
@@ -81,10 +81,10 @@ public final class SalvageTask: Sendable {
   public var progress: OpeningProgress? { state.withLock { $0.progress } }
 
   /// Whether it has ended, well or not.
-  public var hasEnded: Bool { isEnded.load(ordering: .acquiring) }
+  public var hasEnded: Bool { isEnded.withLock { $0 } }
 
   /// Asks it to end; it does at the next step, with `cancelled`, and leaves the quarantined store as it is.
-  public func cancel() { isCancelled.store(true, ordering: .relaxed) }
+  public func cancel() { isCancelled.withLock { $0 = true } }
 
   /// Waits for its end, and blocks the thread meanwhile.
   ///

@@ -1,5 +1,5 @@
+internal import Compatibility
 internal import GRDB
-internal import Synchronization
 
 extension BrowsedStore {
   /// Where the bytes of a row are, and how far it is to be believed; nil in stores that are not of found rows.

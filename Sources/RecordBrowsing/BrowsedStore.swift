@@ -1,8 +1,8 @@
+internal import Compatibility
 internal import GRDB
 public import ManagedObjectModel
 internal import PersistentStore
 public import StoreFiles
-internal import Synchronization
 public import SystemPackage
 
 /// A store whose records are looked at: entities by the names of the model, or the tables of a plain database.

@@ -1,6 +1,6 @@
+internal import Compatibility
 internal import Dispatch
 internal import StoreFiles
-internal import Synchronization
 
 /// Does pieces of work that have nothing in common at once, each on a thread of its own.
 enum Halves {
@@ -63,7 +63,7 @@ struct Stretch: Sendable {
 
 /// How far the check is, told by any of its threads.
 final class CheckProgress: Sendable {
-  private let done = Atomic<Int64>(0)
+  private let done = Mutex<Int64>(0)
   private let total: Int64
   private let tell: ResultCheck.Progress
 
@@ -74,6 +74,10 @@ final class CheckProgress: Sendable {
 
   /// Adds bytes; false where the check is to end.
   func add(_ bytes: Int64) -> Bool {
-    tell(min(total, done.add(bytes, ordering: .relaxed).newValue), total)
+    let sum = done.withLock { done in
+      done += bytes
+      return done
+    }
+    return tell(min(total, sum), total)
   }
 }

@@ -1,3 +1,5 @@
+internal import Compatibility
+
 /// What a sender says about an upload: keys with values, as `Upload-Metadata` has them.
 ///
 /// Pairs are separated by commas, key and value by a space; a value is encoded in base64 and may be missing (tus 1.0, "Creation").
@@ -35,7 +37,7 @@ public struct UploadMetadata: Sendable, Hashable {
 
   /// The value of a key as text; nil where it is missing or no UTF-8.
   public subscript(_ key: String) -> String? {
-    get { values[key].flatMap { String(validating: $0, as: UTF8.self) } }
+    get { values[key].flatMap { String(utf8: $0) } }
     set { values[key] = newValue.map { Array($0.utf8) } }
   }
 

@@ -1,6 +1,6 @@
+import Compatibility
 import HTTPServer
 import Lazaret
-import Synchronization
 
 /// The bundles that were written here: those in `Exports/` of the home.
 ///

@@ -1,6 +1,6 @@
+internal import Compatibility
 internal import Dispatch
 internal import RecoveryKit
-internal import Synchronization
 
 /// What goes on in the background after a store was opened: every page is looked at, and a recovery kit noted.
 ///

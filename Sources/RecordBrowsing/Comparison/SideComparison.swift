@@ -1,7 +1,7 @@
+internal import Compatibility
 internal import GRDB
 internal import PersistentStore
 public import StoreFiles
-internal import Synchronization
 
 /// The comparison of two stores: entity by entity, record by record, by primary key or by a property with UUIDs.
 ///

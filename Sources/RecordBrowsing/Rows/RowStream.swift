@@ -1,8 +1,8 @@
+internal import Compatibility
 internal import Dispatch
 internal import Foundation
 internal import GRDB
 public import StoreFiles
-internal import Synchronization
 
 /// All records that fit a query, handed out batch by batch as they are asked for, so that memory stays flat.
 ///

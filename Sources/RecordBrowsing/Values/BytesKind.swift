@@ -1,3 +1,5 @@
+internal import Compatibility
+
 /// What bytes look like by their beginning.
 public enum BytesKind: String, Sendable, Hashable, CaseIterable {
   case empty
@@ -95,6 +97,6 @@ public enum BytesKind: String, Sendable, Hashable, CaseIterable {
     // A character that the cut goes through is left out.
     if bytes.count > head.count { while let last = head.last, last >= 0x80 { head.removeLast() } }
     guard !head.isEmpty, !head.contains(where: { $0 < 0x20 && ![0x09, 0x0A, 0x0D].contains($0) }) else { return nil }
-    return String(validating: head, as: UTF8.self)
+    return String(utf8: head)
   }
 }
