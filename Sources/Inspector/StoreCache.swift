@@ -1,5 +1,5 @@
 import Compatibility
-import Lazaret
+import StoreCoordination
 
 /// What was found out about stores, kept until a store changes.
 ///

@@ -1,4 +1,4 @@
-import Lazaret
+import StoreCoordination
 import Synchronization
 import TestSupport
 import Testing

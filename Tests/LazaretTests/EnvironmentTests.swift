@@ -1,5 +1,5 @@
 import GRDB
-import Lazaret
+import StoreCoordination
 import TestSupport
 import Testing
 

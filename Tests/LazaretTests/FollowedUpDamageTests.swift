@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
-import Lazaret
 import SQLiteFormat
+import StoreCoordination
 import Synchronization
 import TestSupport
 import Testing

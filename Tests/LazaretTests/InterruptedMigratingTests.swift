@@ -1,6 +1,6 @@
 import Foundation
-import Lazaret
 import Migration
+import StoreCoordination
 import StoreFiles
 import TestSupport
 import Testing

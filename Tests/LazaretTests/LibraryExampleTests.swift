@@ -1,6 +1,6 @@
 import GRDB
-import Lazaret
 import Logging
+import StoreCoordination
 import Synchronization
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
-import Lazaret
 import Logging
+import StoreCoordination
 
 // The examples of Documentation/LIBRARY.md, word for word: here they are compiled, and a test compares them.
 

@@ -1,7 +1,7 @@
 import GRDB
-import Lazaret
 import RecoveryKit
 import Salvage
+import StoreCoordination
 import TestSupport
 import Testing
 

@@ -1,8 +1,8 @@
 import Foundation
 import GRDB
-import Lazaret
 import Logging
 import Migration
+import StoreCoordination
 import Synchronization
 import TestSupport
 import Testing

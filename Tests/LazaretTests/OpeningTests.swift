@@ -1,6 +1,6 @@
 import Foundation
 import GRDB
-import Lazaret
+import StoreCoordination
 import Synchronization
 import TestSupport
 import Testing

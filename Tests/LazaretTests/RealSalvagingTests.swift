@@ -1,6 +1,6 @@
 import Damage
 import GRDB
-import Lazaret
+import StoreCoordination
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
 import Foundation
-import Lazaret
+import StoreCoordination
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import Damage
 import GRDB
-import Lazaret
 import LazaretTesting
+import StoreCoordination
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import GRDB
-import Lazaret
 import Migration
+import StoreCoordination
 import TestSupport
 import Testing
 

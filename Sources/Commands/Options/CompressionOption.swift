@@ -1,4 +1,4 @@
 public import ArgumentParser
-public import Lazaret
+public import StoreCoordination
 
 extension BackupCompression: ExpressibleByArgument {}

@@ -1,5 +1,5 @@
 import Compatibility
-import Lazaret
+import StoreCoordination
 
 /// The arguments of this process, byte for byte.
 ///

@@ -1,5 +1,5 @@
 import Compatibility
-import Lazaret
+import StoreCoordination
 
 #if canImport(Glibc)
   import Glibc

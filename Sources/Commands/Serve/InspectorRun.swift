@@ -3,7 +3,7 @@ import Foundation
 import HTTPServer
 import Inbox
 import Inspector
-import Lazaret
+import StoreCoordination
 
 /// An inspector that serves until Ctrl-C.
 struct InspectorRun {

@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 extension InspectorRoutes {
   /// Exporting stores for support, and sending what was exported.

@@ -1,8 +1,8 @@
 internal import Compatibility
 import HTTPServer
-import Lazaret
 import PropertyLists
 import RecordBrowsing
+import StoreCoordination
 
 /// One value of a record on a page of its own: text, JSON and property lists as text, pictures on demand, other bytes as such.
 struct ValuePage: InspectorPage {

@@ -1,5 +1,5 @@
 import Compatibility
-import Lazaret
+import StoreCoordination
 
 /// Through which a job tells how far it is, and learns that it is not wanted any more.
 package final class JobObserver: Sendable {

@@ -10,7 +10,6 @@
 @_exported public import SQLiteFormat
 @_exported public import Salvage
 @_exported public import Scrubbing
-@_exported public import Sending
 @_exported public import StoreExport
 @_exported public import StoreFiles
 @_exported public import SupportBundle
