@@ -16,7 +16,7 @@ package final class ZlibDeflate {
     guard bytes.count < Int(Int32.max) else { return [] }
     var stream = unsafe z_stream()
     return unsafe withUnsafeMutablePointer(to: &stream) { stream in
-      let size = Int32(MemoryLayout<z_stream>.size)
+      let size = unsafe Int32(MemoryLayout<z_stream>.size)
       // A window of less than none: no header and no trailer of zlib's own.
       let begun = unsafe deflateInit2_(
         stream, level, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION, size)
@@ -48,12 +48,12 @@ package final class ZlibDeflate {
 
   /// The CRC-32 of bytes (RFC 1952).
   package static func crc32(_ bytes: ArraySlice<UInt8>) -> UInt32 {
-    sum(bytes, from: 0) { unsafe CZlib.crc32($0, $1, $2) }
+    unsafe sum(bytes, from: 0) { unsafe CZlib.crc32($0, $1, $2) }
   }
 
   /// The Adler-32 of bytes (RFC 1950).
   package static func adler32(_ bytes: ArraySlice<UInt8>) -> UInt32 {
-    sum(bytes, from: 1) { unsafe CZlib.adler32($0, $1, $2) }
+    unsafe sum(bytes, from: 1) { unsafe CZlib.adler32($0, $1, $2) }
   }
 
   /// A checksum of bytes, in pieces that zlib can count.

@@ -23,7 +23,8 @@ extension Backups {
   ///
   /// - Throws: `backup-policy-unreadable`, or what taking or pruning failed with; the store is not touched in any case.
   public func backUpIfDue(
-    _ store: FilePath, appVersion: String? = nil, modelVersion: String? = nil
+    _ store: FilePath, appVersion: String? = nil, modelVersion: String? = nil,
+    progress: @escaping BackupProgress = { _, _, _ in true }
   ) throws(BackupError) -> Scheduled {
     let policy = try BackupPolicy.load(home: home, in: surroundings.fileSystem)
     let place = try claimPlace(of: store)
@@ -36,7 +37,7 @@ extension Backups {
           && (!backup.isApart || backup.manifest?.reason == .scheduled)
       }.map(\.id.date)
     guard BackupSchedule(policy).isDue(dates, openings: openings, now: surroundings.now()) else { return Scheduled() }
-    var request = BackupRequest()
+    var request = BackupRequest(progress: progress)
     (request.compression, request.level) = policy.usablePacking
     request.reason = .scheduled
     request.appVersion = appVersion

@@ -92,7 +92,7 @@ extension StoreCoordinator {
   }
 
   /// Migrates the stores of the app's model; nil for a schema without Core Data's tables.
-  var migrator: Migrator? {
+  package var migrator: Migrator? {
     guard case .coreData(let bundle) = model else { return nil }
     var migrator = Migrator(bundle, surroundings: surroundings, logger: logger)
     migrator.appVersion = appVersion
