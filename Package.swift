@@ -336,12 +336,13 @@ let package = Package(
     tests(
       of: "Sending",
       needs: ["AgeEncryption", "HTTPServer", "Quarantine", "StoreFiles", "SupportBundle", "TusProtocol"]),
+    tests(of: "Compatibility"),
     tests(
-      of: "Lazaret",
+      of: "StoreCoordination",
       needs: [
-        "StoreCoordination",
         "LazaretTool", "Damage", "LazaretTesting", "Migration", "RecoveryKit", "Salvage", grdb, grdbSQLite, logging,
       ]),
+    tests(of: "Lazaret", needs: [grdb, logging]),
     tests(
       of: "Inspector",
       needs: [

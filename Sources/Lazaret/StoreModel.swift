@@ -1,4 +1,5 @@
 public import Foundation
+public import ManagedObjectModel
 internal import StoreCoordination
 public import SystemPackage
 
@@ -41,6 +42,9 @@ public struct StoreModel: Sendable {
     guard let bundle else { return nil }
     model = .coreData(bundle)
   }
+
+  /// The versions of a model that was put together by other means, such as the product `SwiftModelSources`.
+  public init(_ bundle: ModelBundle) { model = .coreData(bundle) }
 
   /// The versions, oldest first as far as that is known; empty for a schema file.
   public var versions: [Version] {
