@@ -61,6 +61,11 @@ struct AppScene {
     return names
   }
 
+  /// Makes a file that is no store, and not plainly of another kind.
+  func makeNonsense() throws {
+    try Data(("\u{1}\u{2}" + String(repeating: "nothing like a database\n", count: 300)).utf8).write(to: place)
+  }
+
   /// Overwrites a page in the middle of the file with zeros.
   func damage() throws {
     let handle = try FileHandle(forUpdating: place)

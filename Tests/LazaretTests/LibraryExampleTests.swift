@@ -29,7 +29,7 @@ struct LibraryExampleTests {
         block.append(line)
       }
     }
-    #expect(count == 12)
+    #expect(count == 11)
   }
 
   @Test func theAppGoesBackToItsBackup() async throws {
@@ -49,7 +49,7 @@ struct LibraryExampleTests {
 
   @Test func theAppShowsAnAlertOnce() async throws {
     let scene = try AppScene()
-    try Data("SQLite format 3\u{0} and nothing of a store".utf8).write(to: scene.place)
+    try scene.makeNonsense()
     guard case .alert(let notice, _) = await start(store: scene.place, model: scene.model) else {
       Issue.record("no alert")
       return
@@ -88,7 +88,7 @@ struct LibraryExampleTests {
 
   @Test func theServerRefuses() async throws {
     let scene = try AppScene()
-    try Data("SQLite format 3\u{0} and nothing of a store".utf8).write(to: scene.place)
+    try scene.makeNonsense()
     let before = try FolderContents(of: scene.folder.path)
     let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     let model = try StoreModel(contentsOf: scene.model)

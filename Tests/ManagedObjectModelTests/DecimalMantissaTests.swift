@@ -1,6 +1,5 @@
+import ManagedObjectModel
 import Testing
-
-@testable import ManagedObjectModel
 
 /// The 128 bits of a decimal, against the standard library's own integer of that width.
 struct DecimalMantissaTests {
