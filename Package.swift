@@ -63,6 +63,8 @@ let package = Package(
   products: [
     // What an app imports; of the library's own modules it shows `Lazaret` alone.
     .library(name: "Lazaret", targets: ["Lazaret"]),
+    // Opening a database with GRDB through it.
+    .library(name: "LazaretGRDB", targets: ["LazaretGRDB"]),
     // Custom steps of migrations in Swift, beside it.
     .library(name: "LazaretMigration", targets: ["Migration"]),
     // Bundles on their way to support, for apps that send them themselves.
@@ -213,6 +215,7 @@ let package = Package(
         "Quarantine",
         "AgeEncryption", "SupportBundle", "StoreExport", "StoreCoordination", systemPackage, logging,
       ]),
+    floor("LazaretGRDB", knows: ["Lazaret", grdb]),
     floor(
       "Inbox",
       knows: [
@@ -343,6 +346,7 @@ let package = Package(
         "LazaretTool", "Damage", "LazaretTesting", "Migration", "RecoveryKit", "Salvage", grdb, grdbSQLite, logging,
       ]),
     tests(of: "Lazaret", needs: [grdb, logging]),
+    tests(of: "LazaretGRDB", needs: ["Lazaret", grdb]),
     tests(
       of: "Inspector",
       needs: [

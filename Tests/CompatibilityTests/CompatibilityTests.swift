@@ -1,5 +1,5 @@
 import Compatibility
-import Foundation
+import Dispatch
 import TestSupport
 import Testing
 

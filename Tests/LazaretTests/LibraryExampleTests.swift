@@ -3,6 +3,7 @@ import GRDB
 import Lazaret
 import Logging
 import Synchronization
+import SystemPackage
 import TestSupport
 import Testing
 

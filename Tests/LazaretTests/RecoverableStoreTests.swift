@@ -37,7 +37,7 @@ struct RecoverableStoreTests {
     #expect(try scene.names() == ["Car 1", "Car 2", "Car 3"])
     let condition = try await store.examine()
     #expect(condition.verdict == .compatible)
-    #expect(condition.entities.map(\.records) == [3])
+    #expect(condition.entities.first { $0.name == "Car" }?.records == 3)
     let again = try await store.migrate()
     #expect(again.steps.isEmpty && again.original == nil)
   }
@@ -61,7 +61,7 @@ struct RecoverableStoreTests {
     #expect(Set(names).isSubset(of: Set((1...2000).map { "Car \($0)" })))
     #expect(salvage.recovered == Int64(names.count))
     #expect(salvage.recovered + salvage.lost >= 2000 || !salvage.isLostExact)
-    #expect(salvage.entities.map(\.name) == ["Car"])
+    #expect(salvage.entities.contains { $0.name == "Car" && $0.recovered == Int64(names.count) })
     let entries = try await store.quarantine.all()
     #expect(entries.map(\.url.path) == [try #require(opening.quarantined).path])
     #expect(entries.map(\.salvageState) == [.installed])
@@ -86,7 +86,10 @@ struct RecoverableStoreTests {
     try await scene.make("V1", cars: 100)
     let before = try FolderContents(of: scene.folder.path)
     let store = try scene.store()
-    let task = Task { try await store.open() }
+    let task = Task {
+      while !Task.isCancelled { await Task.yield() }
+      return try await store.open()
+    }
     task.cancel()
     await #expect(throws: CancellationError.self) { try await task.value }
     #expect(try FolderContents(of: scene.folder.path) == before)
@@ -160,11 +163,11 @@ struct StoreFacilityTests {
     let store = try scene.store(home: scene.home)
     let backup = try await store.backups.create(tags: ["nightly"])
     #expect(backup.isWhole && !backup.isApart && !backup.isEncrypted)
-    #expect(backup.records == ["Car": 3])
+    #expect(backup.records["Car"] == 3)
     #expect(try await store.backups.prove(backup).isProven)
     try scene.write { try $0.execute(sql: "DELETE FROM ZCAR WHERE Z_PK > 1") }
     let preview = try await store.backups.preview()
-    #expect(preview.entities.map(\.added) == [2])
+    #expect(preview.entities.first { $0.name == "Car" }?.added == 2)
     #expect(preview.isHarmless)
     let restored = try await store.backups.restore()
     #expect(restored.backup == backup.id)
