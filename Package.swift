@@ -212,7 +212,7 @@ let package = Package(
       "Lazaret",
       knows: [
         "Compatibility", "StoreFiles", "ManagedObjectModel", "Examination", "Migration", "Salvage", "Backup",
-        "Quarantine",
+        "Quarantine", "RecoveryKit",
         "AgeEncryption", "SupportBundle", "StoreExport", "StoreCoordination", systemPackage, logging,
       ]),
     floor("LazaretGRDB", knows: ["Lazaret", grdb]),

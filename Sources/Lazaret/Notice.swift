@@ -12,8 +12,38 @@ public struct Notice: Sendable, Hashable {
     public let title: String
   }
 
+  /// The numbers that the words hold, for translations of the app's own.
+  public struct Counts: Sendable, Hashable {
+    /// Records recovered.
+    public var recovered: Int64 = 0
+
+    /// Those of them that are doubtful.
+    public var doubtful: Int64 = 0
+
+    /// Records lost.
+    public var lost: Int64 = 0
+
+    /// Whether more or fewer may be lost.
+    public var isEstimate = false
+
+    /// Records of a sound store that are in quarantine; 0 where they were not counted.
+    public var setAside: Int64 = 0
+
+    /// Records that a migration left out, because the app's version has no place for them.
+    public var leftOut: Int64 = 0
+
+    /// No records at all.
+    init() {}
+  }
+
   /// The key to translate title and message by, such as `lazaret.notice.salvaged`.
   public let key: String
+
+  /// What was wrong: `damaged`, `incompatible`, `migration`, `repair`, `leftovers`, `set-aside` or `empty`; nil where nothing was.
+  public let cause: String?
+
+  /// The numbers that the words hold.
+  public let counts: Counts
 
   /// The heading of an alert.
   public let title: String
@@ -28,11 +58,35 @@ public struct Notice: Sendable, Hashable {
   public let report: URL?
 
   /// The same words, as the modules below have them.
-  init(_ notice: StoreCoordination.Notice) {
+  ///
+  /// - Parameter events: what happened, for the cause and the numbers.
+  init(_ notice: StoreCoordination.Notice, _ events: [OpeningEvent] = []) {
     key = notice.key
     title = notice.title
     message = notice.message
     actions = notice.actions.map { Action(key: $0.key, title: $0.title) }
     report = URL(notice.report)
+    cause = events.last { $0.reason != nil }?.reason.map { StoreCoordination.Notice.key(for: $0.code) }
+    var counts = Counts()
+    if let salvage = events.last(where: { $0.salvage != nil })?.salvage {
+      counts.recovered = salvage.recovered
+      counts.doubtful = salvage.doubtful
+      counts.lost = salvage.lost
+      counts.isEstimate = !salvage.lostIsExact || salvage.count.hasUnknown
+    }
+    counts.setAside = events.last { $0.records != nil }?.records ?? 0
+    counts.leftOut = events.compactMap(\.migration).flatMap(\.removedRows.values).reduce(0) { $0 + Int64($1) }
+    self.counts = counts
+  }
+
+  /// The same notice in other words.
+  init(_ notice: Notice, title: String, message: String, actions: [Action]) {
+    key = notice.key
+    cause = notice.cause
+    counts = notice.counts
+    report = notice.report
+    self.title = title
+    self.message = message
+    self.actions = actions
   }
 }

@@ -55,7 +55,7 @@ extension RecoverableStore {
       path = opening.store.path
       condition = Condition(opening.examination)
       events = opening.events.map(Event.init)
-      notice = opening.notice.map(Notice.init)
+      notice = opening.notice.map { Notice($0, opening.events) }
       isWithLosses = opening.isWithLosses
       losses = opening.losses.map(Loss.init)
       salvage = opening.salvage.map(Salvage.init)

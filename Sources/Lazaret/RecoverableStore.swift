@@ -1,6 +1,7 @@
 public import Foundation
 public import Logging
 public import Migration
+internal import RecoveryKit
 internal import StoreCoordination
 public import SystemPackage
 

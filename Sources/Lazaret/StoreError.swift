@@ -79,12 +79,14 @@ public struct StoreError: LocalizedError, Sendable, CustomStringConvertible {
   init(_ error: any Error) {
     if let error = error as? StoreError {
       self = error
-      return
-    }
-    guard let error = error as? any ReportableError else {
+    } else if let error = error as? any ReportableError {
+      self.init(reported: error)
+    } else {
       self.init(unforeseen: error)
-      return
     }
+  }
+
+  private init(reported error: any ReportableError) {
     kind = Kind(error)
     code = error.code
     operation = error.operation

@@ -149,7 +149,8 @@ public struct Notice: Sendable, Hashable, Codable {
     }
   }
 
-  private static func key(for code: String) -> String {
+  /// What was wrong, in a stable word, by the code of the reason.
+  package static func key(for code: String) -> String {
     switch code {
     case VerdictReason.migrationFailedCode: "migration"
     case VerdictReason.repairFailedCode: "repair"
