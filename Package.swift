@@ -215,7 +215,7 @@ let package = Package(
         "Quarantine", "RecoveryKit",
         "AgeEncryption", "SupportBundle", "StoreExport", "StoreCoordination", systemPackage, logging,
       ]),
-    floor("LazaretGRDB", knows: ["Lazaret", grdb]),
+    floor("LazaretGRDB", knows: ["Lazaret", grdb, systemPackage]),
     floor(
       "Inbox",
       knows: [

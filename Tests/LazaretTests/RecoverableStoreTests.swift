@@ -18,7 +18,7 @@ struct RecoverableStoreTests {
     #expect(opening.url.path == scene.place.path)
     let queue = try DatabaseQueue(path: scene.place.path)
     // An exclusive lock is only to be had where no other connection is.
-    try queue.writeWithoutTransaction { try $0.execute(sql: "BEGIN EXCLUSIVE; COMMIT") }
+    try await queue.writeWithoutTransaction { try $0.execute(sql: "BEGIN EXCLUSIVE; COMMIT") }
     try queue.close()
   }
 
