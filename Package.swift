@@ -339,7 +339,7 @@ let package = Package(
     tests(
       of: "Sending",
       needs: ["AgeEncryption", "HTTPServer", "Quarantine", "StoreFiles", "SupportBundle", "TusProtocol"]),
-    tests(of: "Compatibility"),
+    tests(of: "Compatibility", needs: ["StoreFiles"]),
     tests(
       of: "StoreCoordination",
       needs: [

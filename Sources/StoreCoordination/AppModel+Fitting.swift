@@ -1,6 +1,6 @@
-public import Examination
-public import StoreFiles
-public import SystemPackage
+package import Examination
+package import StoreFiles
+package import SystemPackage
 
 extension AppModel {
   /// The model of several that fits a store best; nil for none.
@@ -8,7 +8,7 @@ extension AppModel {
   /// Where nothing tells, because the store is damaged, it is the first.
   ///
   /// - Throws: what the file system says.
-  public static func fitting(
+  package static func fitting(
     _ models: [AppModel], _ store: FilePath, in fileSystem: FileSystem = FileSystem()
   ) throws -> AppModel? {
     guard models.count > 1 else { return models.first }

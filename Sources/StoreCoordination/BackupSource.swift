@@ -1,8 +1,8 @@
-public import Backup
-public import SystemPackage
+package import Backup
+package import SystemPackage
 
 /// A backup that a salvage takes lost records from.
-public enum BackupSource: Sendable, Hashable {
+package enum BackupSource: Sendable, Hashable {
   /// The newest proven backup of the store in its place in the home.
   case newest
 

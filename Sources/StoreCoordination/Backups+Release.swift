@@ -11,7 +11,7 @@ extension Backups {
   ///   removed records that it holds.
   /// - Throws: `no-such-backup`, `ambiguous-id` where two stores have one of that name, or what the place says.
   @discardableResult
-  public func release(
+  package func release(
     _ id: BackupIdentifier, in place: (any BackupPlace)? = nil
   ) throws(BackupError) -> OnlyHereNote? {
     let found: any BackupPlace
@@ -28,7 +28,7 @@ extension Backups {
   /// - Returns: the falls that kept it; empty where none did.
   /// - Throws: `no-such-backup`, `ambiguous-id` where two stores have one of that name, or what the place says.
   @discardableResult
-  public func acknowledgeFalls(
+  package func acknowledgeFalls(
     since id: BackupIdentifier, in place: (any BackupPlace)? = nil
   ) throws(BackupError) -> [BackupManifest.Fall] {
     let found: any BackupPlace

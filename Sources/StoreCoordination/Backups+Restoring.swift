@@ -27,7 +27,7 @@ extension Backups {
   ///   - place: where it is; the store's own place in the home if nil.
   ///   - allowsOtherStore: whether it may be of another store.
   /// - Throws: `backup-of-other-store`, or what restoring it, or reading the store, failed with.
-  public func preview(
+  package func preview(
     of path: FilePath, _ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil,
     from place: (any BackupPlace)? = nil, allowsOtherStore: Bool = false, options: BackupRestorer.Options = .init()
   ) throws -> RestorePreview {
@@ -38,18 +38,18 @@ extension Backups {
   }
 
   /// What a restore over a store did.
-  public struct Restored: Sendable {
+  package struct Restored: Sendable {
     /// What was restored, and what could not be.
-    public var report: RestoreReport
+    package var report: RestoreReport
 
     /// The store that was there before, in quarantine; nil where there was none.
-    public var quarantined: QuarantinedStore?
+    package var quarantined: QuarantinedStore?
 
     /// The backup that was taken of it before; nil where it was damaged, or none was wanted.
-    public var backup: StoredBackup?
+    package var backup: StoredBackup?
 
     /// The newer backups that were not restored, and why; empty where the backup was named.
-    public var passedOver: [BackupChoice.PassedOver] = []
+    package var passedOver: [BackupChoice.PassedOver] = []
   }
 
   /// Restores a backup over a store: the present one is quarantined, as it is, and the restored one takes its place.
@@ -67,7 +67,7 @@ extension Backups {
   ///   - allowsOtherStore: whether the backup may be of another store.
   /// - Throws: `backup-of-other-store`; `locked` or `in-use` where another process has the store open, `no-space`, `backup-damaged`, or what a step
   ///   failed with. The store is in its place then, as it was.
-  public func restore(
+  package func restore(
     over path: FilePath, _ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil,
     from place: (any BackupPlace)? = nil, takesBackup: Bool = true, allowsOtherStore: Bool = false,
     options: BackupRestorer.Options = .init()

@@ -2,16 +2,16 @@ import Foundation
 
 extension Backups {
   /// What came of looking whether a backup is due.
-  public struct Scheduled: Sendable {
+  package struct Scheduled: Sendable {
     /// The backup that was taken; nil where none was due.
-    public var backup: StoredBackup?
+    package var backup: StoredBackup?
 
     /// What came of restoring and checking it; nil where none was taken, or the store was damaged.
-    public var proof: BackupProof?
+    package var proof: BackupProof?
 
     /// What was pruned after it; nil where none was taken, the store was damaged or the backup could not be verified:
     /// nothing is dropped then.
-    public var pruning: PruningReport?
+    package var pruning: PruningReport?
   }
 
   /// Takes a backup of a store where the home's policy says that one is due, verifies it, and prunes by the policy.
@@ -22,7 +22,7 @@ extension Backups {
   /// as an opening.
   ///
   /// - Throws: `backup-policy-unreadable`, or what taking or pruning failed with; the store is not touched in any case.
-  public func backUpIfDue(
+  package func backUpIfDue(
     _ store: FilePath, appVersion: String? = nil, modelVersion: String? = nil,
     progress: @escaping BackupProgress = { _, _, _ in true }
   ) throws(BackupError) -> Scheduled {

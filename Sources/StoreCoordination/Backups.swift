@@ -7,18 +7,18 @@
 /// ```
 ///
 /// Each store has a folder of its own in `Backups/`, by its path in the home and its identifier; ``place(of:)`` finds it.
-public struct Backups: Sendable {
+package struct Backups: Sendable {
   /// The folder with `Backups/`.
-  public let home: FilePath
+  package let home: FilePath
   let surroundings: Surroundings
 
   /// The secret keys with which encrypted backups are read.
-  public var identities: [AgeIdentity] = []
+  package var identities: [AgeIdentity] = []
 
   /// The backups of a home.
   ///
   /// - Parameter surroundings: the file system, the clock and the source of identifiers.
-  public init(home: FilePath, surroundings: Surroundings = .machine) {
+  package init(home: FilePath, surroundings: Surroundings = .machine) {
     self.home = home
     self.surroundings = surroundings
   }
@@ -29,24 +29,24 @@ public struct Backups: Sendable {
   ///
   /// A store is told by its path in the home, and by its identifier where it has moved to a path of its own; its `owner`
   /// says so. Stores of one name, and copies of a store, never share a place.
-  public func place(of store: FilePath) throws(BackupError) -> FolderPlace {
+  package func place(of store: FilePath) throws(BackupError) -> FolderPlace {
     try folders.find(store).unlocked(with: identities)
   }
 
   /// The place for the backups of a store that is there, with a note of the store in it.
   ///
   /// What an earlier version put there of other stores is given a place of its own.
-  public func claimPlace(of store: FilePath) throws(BackupError) -> FolderPlace {
+  package func claimPlace(of store: FilePath) throws(BackupError) -> FolderPlace {
     try folders.claim(store).unlocked(with: identities)
   }
 
   /// The places of the home in which something lies, one for each store, by name.
-  public func places() throws(BackupError) -> [FolderPlace] {
+  package func places() throws(BackupError) -> [FolderPlace] {
     try folders.all().map { $0.unlocked(with: identities) }
   }
 
   /// Takes a backup of a store that others may go on using; see ``BackupCreator``.
-  public func create(_ store: FilePath, _ request: BackupRequest = BackupRequest()) throws(BackupError) -> StoredBackup
+  package func create(_ store: FilePath, _ request: BackupRequest = BackupRequest()) throws(BackupError) -> StoredBackup
   {
     var request = request
     if request.lineage == nil { request.lineage = try evidence(of: store).lineage }
@@ -67,28 +67,28 @@ public struct Backups: Sendable {
   }
 
   /// Which backups say something of a store: those of its own generation, and of a quarantined one those from before.
-  public func evidence(of store: FilePath) throws(BackupError) -> EvidenceScope {
+  package func evidence(of store: FilePath) throws(BackupError) -> EvidenceScope {
     do throws(FileError) { return try EvidenceScope(of: store, surroundings: surroundings) } catch {
       throw BackupError(error)
     }
   }
 
   /// What lies in each place of the home.
-  public func catalogs() throws(BackupError) -> [BackupCatalog] {
+  package func catalogs() throws(BackupError) -> [BackupCatalog] {
     var catalogs: [BackupCatalog] = []
     for place in try places() { catalogs.append(try BackupCatalog(of: place)) }
     return catalogs
   }
 
   /// What lies there of one store.
-  public func catalog(of store: FilePath) throws(BackupError) -> BackupCatalog {
+  package func catalog(of store: FilePath) throws(BackupError) -> BackupCatalog {
     try BackupCatalog(of: place(of: store))
   }
 
   /// The backups of a name, in whichever place of the home.
   ///
   /// - Throws: `no-such-backup`, or `ambiguous-id` where two stores have one of that name.
-  public func find(_ id: BackupIdentifier) throws(BackupError) -> (catalog: BackupCatalog, backup: StoredBackup) {
+  package func find(_ id: BackupIdentifier) throws(BackupError) -> (catalog: BackupCatalog, backup: StoredBackup) {
     var found: [(BackupCatalog, StoredBackup)] = []
     for catalog in try catalogs() {
       if let backup = catalog.backups.first(where: { $0.id == id }) { found.append((catalog, backup)) }
@@ -107,14 +107,14 @@ public struct Backups: Sendable {
   }
 
   /// Proves a backup and notes the result beside it; see ``BackupProver``.
-  public func prove(
+  package func prove(
     _ id: BackupIdentifier, in place: any BackupPlace, _ options: BackupProver.Options = .init()
   ) throws(BackupError) -> BackupProof {
     try BackupProver(surroundings: surroundings).prove(id, in: place, options)
   }
 
   /// Proves a backup of a place that was read, and notes the result beside it; see ``BackupProver``.
-  public func prove(
+  package func prove(
     _ id: BackupIdentifier, in catalog: BackupCatalog, _ options: BackupProver.Options = .init()
   ) throws(BackupError) -> BackupProof {
     try BackupProver(surroundings: surroundings).prove(id, in: catalog, options)

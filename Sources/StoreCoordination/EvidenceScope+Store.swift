@@ -4,7 +4,7 @@ extension EvidenceScope {
   ///
   /// - Parameter path: the main file, whether it is there or not.
   /// - Throws: what the file system says.
-  public init(of path: FilePath, surroundings: Surroundings = .machine) throws(FileError) {
+  package init(of path: FilePath, surroundings: Surroundings = .machine) throws(FileError) {
     let files: StoreFileSet
     do throws(FileError) {
       files = try StoreFileSet.locate(path, in: surroundings.fileSystem)

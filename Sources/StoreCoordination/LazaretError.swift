@@ -1,8 +1,8 @@
 /// The reason why a store was not opened.
-public typealias LazaretError = Failure<LazaretErrorKind>
+package typealias LazaretError = Failure<LazaretErrorKind>
 
 /// Why a store was not opened.
-public enum LazaretErrorKind: String, FailureKind {
+package enum LazaretErrorKind: String, FailureKind {
   /// The migration failed for a reason in the store, and the policy is to refuse.
   case migrationFailed = "migration-failed"
 
@@ -35,15 +35,15 @@ public enum LazaretErrorKind: String, FailureKind {
   case cancelled = "cancelled"
 
   /// What led to the reason.
-  public struct Details: FailureDetails {
+  package struct Details: FailureDetails {
     /// What was found out about the store.
-    public var examination: Examination?
+    package var examination: Examination?
 
     /// The code of the examination's own reason, where that makes the store unavailable (`locked`, `newer-model` …).
-    public var code: String?
+    package var code: String?
 
     /// Nothing more is known.
-    public init() {}
+    package init() {}
 
     /// What an examination found.
     init(_ kind: LazaretErrorKind, _ examination: Examination) {
@@ -53,10 +53,10 @@ public enum LazaretErrorKind: String, FailureKind {
   }
 
   /// What was being done, where a failure does not say.
-  public static let usualOperation = "open the store"
+  package static let usualOperation = "open the store"
 
   /// What the reader can do next, where a failure does not say.
-  public var usualHint: String {
+  package var usualHint: String {
     switch self {
     case .foreignFile: "Check that it is the right file; it is as it was."
     case .repairable: "Repair it with lazaret repair and the app's model; the store is as it was."
@@ -70,15 +70,15 @@ public enum LazaretErrorKind: String, FailureKind {
   }
 
   /// Whether the environment is at fault, or the store is newer than the app; nothing is wrong with it then.
-  public var isEnvironmental: Bool { self == .unavailable }
+  package var isEnvironmental: Bool { self == .unavailable }
 
   /// Whether the code is that of the migration's error (`locked`, `migration-data-violation` …), where that is the cause.
-  public var standsForCause: Bool { self == .unavailable || self == .migrationFailed }
+  package var standsForCause: Bool { self == .unavailable || self == .migrationFailed }
 }
 
 extension LazaretError {
   /// The error of the migration, where that is the reason.
-  public var migrationError: MigrationError? { cause as? MigrationError }
+  package var migrationError: MigrationError? { cause as? MigrationError }
 
   /// The error for a store that could not be migrated or repaired and stays as it is.
   init(_ kind: Kind, _ error: MigrationError, path: FilePath, examination: Examination) {
@@ -106,7 +106,7 @@ extension LazaretError {
   /// The error for a file that is no store of the app's to have: of another kind, or encrypted; nil for any other.
   ///
   /// - Parameter operation: what was to be done with it, as an infinitive phrase.
-  public static func noStore(
+  package static func noStore(
     _ examination: Examination, at path: FilePath, operation: String
   ) -> LazaretError? {
     let kind: Kind? =

@@ -1,13 +1,13 @@
-public import StoreExport
+package import StoreExport
 
 extension Notice {
   /// The choice to send a report to support, which the app offers where a store lies in quarantine.
-  public static let sendReport = Action(key: "lazaret.action.send-report", title: "Send a Report to Support")
+  package static let sendReport = Action(key: "lazaret.action.send-report", title: "Send a Report to Support")
 
   /// Words that ask for leave to send a report, with what would leave the machine.
   ///
   /// The keys to translate by are `lazaret.notice.send-report.facts`, `.damaged-pages`, `.scrubbed` and `.full`.
-  public static func consent(to preview: ExportPreview) -> Notice {
+  package static func consent(to preview: ExportPreview) -> Notice {
     let content =
       switch preview.level {
       case .facts: "It says what is damaged and on what system, and holds none of your data."

@@ -1,34 +1,34 @@
 /// Words for the app's user, ready to show, and keys to translate them by.
-public struct Notice: Sendable, Hashable, Codable {
+package struct Notice: Sendable, Hashable, Codable {
   /// A choice that the app may offer.
-  public struct Action: Sendable, Hashable, Codable {
+  package struct Action: Sendable, Hashable, Codable {
     /// The key to translate the title by; also what tells the actions apart.
-    public var key: String
+    package var key: String
 
     /// The words on the button.
-    public var title: String
+    package var title: String
   }
 
   /// The key to translate title and message by: `lazaret.notice.damaged`, `.incompatible`, `.migration`, `.leftovers` or
   /// `.set-aside` where an empty store is in the place, `.salvage-later` where the records can be recovered yet, `.salvaged`,
   /// `.salvaged-with-losses` or `.salvaged-nothing` where what was salvaged is; `.migrated-without` where the app's version
   /// has no place for some records; `.repaired` where parts of the file were missing and were added.
-  public var key: String
+  package var key: String
 
   /// The heading of an alert.
-  public var title: String
+  package var title: String
 
   /// What happened to the user's data, in two or three sentences.
-  public var message: String
+  package var message: String
 
   /// What the app may offer, the usual choice first.
-  public var actions: [Action]
+  package var actions: [Action]
 
   /// The report of a migration that failed, for the support; nil where there is none.
-  public var report: PathText?
+  package var report: PathText?
 
   /// The command that puts the store in quarantine back in its place, for the support; nil where there is none.
-  public var undo: String?
+  package var undo: String?
 
   private static let usualActions = [
     Action(key: "lazaret.action.continue", title: "Continue"), sendReport,

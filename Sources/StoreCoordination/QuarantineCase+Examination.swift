@@ -8,7 +8,7 @@ extension QuarantineCase {
   /// What an examination knows that belongs on a receipt.
   ///
   /// - Parameter appVersion: the app's own version, as its makers write it.
-  public init(_ examination: Examination, appVersion: String?) {
+  package init(_ examination: Examination, appVersion: String?) {
     let metadata = examination.metadata
     var reason = Receipt.Reason(code: examination.reason.code, words: examination.reason.words)
     if examination.verdict == .missing, reason.code != Self.leftoversCode {

@@ -1,6 +1,6 @@
-public import Quarantine
+package import Quarantine
 import StoreFiles
-public import SystemPackage
+package import SystemPackage
 
 extension QuarantinedStore {
   /// The command that puts the store back where it came from; nil where the receipt does not say where that is.
@@ -10,7 +10,7 @@ extension QuarantinedStore {
   /// - Parameters:
   ///   - home: the folder with the catalogue of quarantined stores; nil for none.
   ///   - isReplacing: whether another store is in its place, which is quarantined first.
-  public func undo(home: FilePath?, replacing isReplacing: Bool) -> String? {
+  package func undo(home: FilePath?, replacing isReplacing: Bool) -> String? {
     guard receipt?.originalPath.path != nil else { return nil }
     return command("release", home: home, isReplacing ? ["--replace"] : [])
   }
@@ -28,7 +28,7 @@ extension Quarantines {
   /// say where that is.
   ///
   /// - Throws: `FileError` where the home cannot be looked at.
-  public func undo(of stored: QuarantinedStore) throws -> String? {
+  package func undo(of stored: QuarantinedStore) throws -> String? {
     guard let place = stored.receipt?.originalPath.path else { return nil }
     let isTaken: Bool
     do throws(FileError) {

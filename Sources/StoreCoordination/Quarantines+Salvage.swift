@@ -1,6 +1,6 @@
-public import Examination
+package import Examination
 import Quarantine
-public import SystemPackage
+package import SystemPackage
 
 extension Quarantines {
   /// Makes a clean store of every record that is still in the bytes of a quarantined one, beside it.
@@ -14,7 +14,7 @@ extension Quarantines {
   ///   - model: the app's model; what the store says of itself if nil.
   /// - Throws: `not-in-quarantine`; `locked` where another process is salvaging in the folder; `LazaretError` of the kinds
   ///   `salvageFailed` and `cancelled`; what the file system says.
-  public func salvage(
+  package func salvage(
     _ name: FilePath, model: AppModel? = nil, options: QuarantineSalvageOptions = QuarantineSalvageOptions(),
     observer: OpeningObserver = OpeningObserver()
   ) throws -> QuarantineSalvage {
@@ -42,7 +42,7 @@ extension Quarantines {
   /// - Returns: where it is now, and what was quarantined for it.
   /// - Throws: `not-salvaged`, `salvage-unusable`, also for a model that does not fit the salvaged store; `locked` or `in-use` where another process has the store open; what the file
   ///   system says. The place is then as it was.
-  public func install(
+  package func install(
     _ name: FilePath, to destination: FilePath? = nil, model: AppModel? = nil, appVersion: String? = nil
   ) throws -> (place: StoreFileSet, quarantined: QuarantinedStore?) {
     let (folder, found) = try find(name)
@@ -97,7 +97,7 @@ extension Quarantines {
   /// been empty since; nil where none is.
   ///
   /// Installing it there again ends it, and so does an app that opens its store there.
-  public func interruptedInstallation(of stored: QuarantinedStore) throws -> FilePath? {
+  package func interruptedInstallation(of stored: QuarantinedStore) throws -> FilePath? {
     guard let place = stored.receipt?.salvage?.installing?.path.path,
       try fileSystem.status(of: place, followingLinks: false) == nil
     else { return nil }

@@ -1,13 +1,13 @@
 /// The quarantined stores of a home: finding them, adding to them, putting them back, removing them.
-public struct Quarantines: Sendable {
+package struct Quarantines: Sendable {
   /// The folder with the catalogue.
-  public let home: FilePath
+  package let home: FilePath
   let surroundings: Surroundings
 
   /// The quarantined stores that the home's catalogue names.
   ///
   /// - Parameter surroundings: the file system, the clock and the source of identifiers.
-  public init(home: FilePath, surroundings: Surroundings = .machine) {
+  package init(home: FilePath, surroundings: Surroundings = .machine) {
     self.home = home
     self.surroundings = surroundings
   }
@@ -16,15 +16,15 @@ public struct Quarantines: Sendable {
   private var catalogue: QuarantineCatalogue { QuarantineCatalogue(home: home, surroundings: surroundings) }
 
   /// The quarantined stores that the home's catalogue knows, newest first.
-  public func stores() throws -> [QuarantinedStore] { try catalogue.stores() }
+  package func stores() throws -> [QuarantinedStore] { try catalogue.stores() }
 
   /// The quarantined stores beside a store, or in a folder called `Incompatible`, or of a folder that holds one.
-  public func stores(at path: FilePath) throws -> [QuarantinedStore] { try folder(at: path).stores() }
+  package func stores(at path: FilePath) throws -> [QuarantinedStore] { try folder(at: path).stores() }
 
   /// The quarantined store of a name, or at a path.
   ///
   /// - Throws: `not-in-quarantine`, or `ambiguous-id` where two folders have one of that name.
-  public func store(_ name: FilePath) throws -> QuarantinedStore { try find(name).store }
+  package func store(_ name: FilePath) throws -> QuarantinedStore { try find(name).store }
 
   func find(_ name: FilePath) throws -> (folder: QuarantineFolder, store: QuarantinedStore) {
     guard let last = name.lastComponent else { throw Self.notFound(name) }
@@ -70,7 +70,7 @@ public struct Quarantines: Sendable {
   ///   - model: the app's model, to tell the store's version by.
   ///   - reason: why, in words; what the examination says if nil.
   /// - Throws: `nothing-to-quarantine`, `locked`, `in-use`, or what the file system says; the store is then as it was.
-  public func add(
+  package func add(
     _ path: FilePath, model: AppModel? = nil, reason: String? = nil, appVersion: String? = nil,
     observer: OpeningObserver = OpeningObserver()
   ) throws -> QuarantinedStore {
@@ -122,7 +122,7 @@ public struct Quarantines: Sendable {
   ///   - destination: where it goes; the place it came from if nil.
   ///   - isReplacing: whether a store that is there is quarantined first.
   /// - Returns: where it is now, and what was quarantined for it.
-  public func release(
+  package func release(
     _ name: FilePath, to destination: FilePath? = nil, replacing isReplacing: Bool = false
   ) throws -> (place: StoreFileSet, quarantined: QuarantinedStore?) {
     let (folder, store) = try find(name)
@@ -149,7 +149,7 @@ public struct Quarantines: Sendable {
   }
 
   /// Removes a quarantined store for good.
-  public func discard(_ name: FilePath) throws -> QuarantinedStore {
+  package func discard(_ name: FilePath) throws -> QuarantinedStore {
     let (folder, store) = try find(name)
     let locks = try lockFolders(of: store, in: folder, and: nil)
     try folder.discard(store.id)

@@ -1,15 +1,15 @@
-public import Quarantine
-public import Salvage
+package import Quarantine
+import Salvage
 
 extension RecoveryCount {
   /// The numbers of a salvaged store, as its receipt has them.
-  public init(_ result: Receipt.Salvage.Result) { self.init(result.entities, isComplete: result.isComplete) }
+  package init(_ result: Receipt.Salvage.Result) { self.init(result.entities, isComplete: result.isComplete) }
 
   /// The numbers of the records of an opening's salvage.
-  public init(_ salvage: OpeningSalvage) { self.init(salvage.entities, isComplete: salvage.isComplete) }
+  package init(_ salvage: OpeningSalvage) { self.init(salvage.entities, isComplete: salvage.isComplete) }
 
   /// The numbers of a single entity.
-  public init(_ entity: Receipt.Salvage.Entity) {
+  package init(_ entity: Receipt.Salvage.Entity) {
     self.init([entity], isComplete: !entity.hasLosses && entity.doubtful == 0)
   }
 
@@ -36,22 +36,22 @@ extension Receipt.Salvage.Entity {
 
 extension Receipt.Salvage.Result {
   /// The numbers of its records.
-  public var count: RecoveryCount { RecoveryCount(self) }
+  package var count: RecoveryCount { RecoveryCount(self) }
 
   /// What came out, in a few plain sentences.
-  public var words: String { count.words }
+  package var words: String { count.words }
 
   /// Records recovered in all.
-  public var recovered: Int64 { count.recovered }
+  package var recovered: Int64 { count.recovered }
 
   /// Doubtful records in all.
-  public var doubtful: Int64 { count.doubtful }
+  package var doubtful: Int64 { count.doubtful }
 
   /// Records lost in all.
-  public var lost: Int64 { count.lost }
+  package var lost: Int64 { count.lost }
 
   /// Whether the number of lost records is exact; else it is an estimate.
-  public var lostIsExact: Bool { !count.isEstimate }
+  package var lostIsExact: Bool { !count.isEstimate }
 }
 
 extension Receipt {

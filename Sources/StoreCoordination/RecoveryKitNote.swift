@@ -1,9 +1,9 @@
-public import RecoveryKit
+package import RecoveryKit
 
 /// The noting of a recovery kit, which a ``BackgroundPass`` does over a healthy store.
-public enum RecoveryKitNote {
+package enum RecoveryKitNote {
   /// How the noting ended.
-  public enum Outcome: Sendable {
+  package enum Outcome: Sendable {
     /// A kit was written; the event says where.
     case noted(OpeningEvent)
 

@@ -1,7 +1,7 @@
 import Compatibility
-public import Examination
+package import Examination
 import Foundation
-public import SystemPackage
+package import SystemPackage
 
 /// A salvage of a quarantined store that runs in the background, on a thread of its own.
 ///
@@ -12,7 +12,7 @@ public import SystemPackage
 /// ```
 ///
 /// It goes on when the handle is not held any more; `cancel` ends it.
-public final class SalvageTask: Sendable {
+package final class SalvageTask: Sendable {
   private struct State {
     var result: Result<QuarantineSalvage, any Error>?
     var progress: OpeningProgress?
@@ -27,7 +27,7 @@ public final class SalvageTask: Sendable {
   /// How far it is, from when it began to when it ended: the latest report, where the earlier ones were not taken in time.
   ///
   /// For one reader.
-  public let updates: AsyncStream<OpeningProgress>
+  package let updates: AsyncStream<OpeningProgress>
 
   /// Begins a salvage.
   ///
@@ -36,7 +36,7 @@ public final class SalvageTask: Sendable {
   ///   - model: the app's model; what the store says of itself if nil.
   ///   - work: done with the result before the task counts as ended, on the same thread, such as its installation; what it throws is what
   ///     the task throws.
-  public init(
+  package init(
     of name: FilePath, in quarantines: Quarantines, model: AppModel? = nil,
     options: QuarantineSalvageOptions = QuarantineSalvageOptions(),
     then work: @escaping @Sendable (QuarantineSalvage) throws -> Void = { _ in }
@@ -78,18 +78,18 @@ public final class SalvageTask: Sendable {
   }
 
   /// The latest report of how far it is; nil before the first.
-  public var progress: OpeningProgress? { state.withLock { $0.progress } }
+  package var progress: OpeningProgress? { state.withLock { $0.progress } }
 
   /// Whether it has ended, well or not.
-  public var hasEnded: Bool { isEnded.withLock { $0 } }
+  package var hasEnded: Bool { isEnded.withLock { $0 } }
 
   /// Asks it to end; it does at the next step, with `cancelled`, and leaves the quarantined store as it is.
-  public func cancel() { isCancelled.withLock { $0 = true } }
+  package func cancel() { isCancelled.withLock { $0 = true } }
 
   /// Waits for its end, and blocks the thread meanwhile.
   ///
   /// - Throws: what ``Quarantines/salvage(_:model:options:observer:)`` throws.
-  public func wait() throws -> QuarantineSalvage {
+  package func wait() throws -> QuarantineSalvage {
     end.wait()
     guard let result = state.withLock({ $0.result }) else { throw LazaretError.cancelled("") }
     return try result.get()
@@ -98,7 +98,7 @@ public final class SalvageTask: Sendable {
   /// Its result, once it has ended.
   ///
   /// - Throws: what ``Quarantines/salvage(_:model:options:observer:)`` throws.
-  public var value: QuarantineSalvage {
+  package var value: QuarantineSalvage {
     get async throws {
       try await withCheckedThrowingContinuation { continuation in
         let result = state.withLock { state -> Result<QuarantineSalvage, any Error>? in

@@ -1,4 +1,4 @@
-public import Logging
+package import Logging
 
 /// Opens an app's store, whatever state it is in.
 ///
@@ -15,34 +15,34 @@ public import Logging
 ///
 /// Close every other connection of your process to the store before you open it: SQLite's locks belong to the process, and
 /// looking at a file can end those of another connection (https://sqlite.org/howtocorrupt.html, section 2.2).
-public struct StoreCoordinator: Sendable {
+package struct StoreCoordinator: Sendable {
   /// What the app expects of its store.
-  public let model: AppModel
+  package let model: AppModel
 
   /// What the app wants done with a store that cannot simply be opened.
-  public let policy: OpeningPolicy
+  package let policy: OpeningPolicy
 
   /// The folder with the catalogue of quarantined stores, the backups of migrations, their reports and their metrics; nil
   /// keeps no catalogue, and the others beside the store.
-  public let home: FilePath?
+  package let home: FilePath?
 
   /// How stores of earlier versions are migrated: custom mappings and what belongs to them.
   ///
   /// The version, the output, the home, whether it is recorded and what may be lost (``OpeningPolicy/whenMigrationLoses``) are
   /// the coordinator's own affair.
-  public let migration: Migrator.Options
+  package let migration: Migrator.Options
 
   /// The app's own version, for receipts.
-  public let appVersion: String?
+  package let appVersion: String?
 
   /// How the store is opened in the end.
-  public let storeOptions: PersistentStore.Options
+  package let storeOptions: PersistentStore.Options
 
   let surroundings: Surroundings
   let logger: Logger
 
   /// A coordinator for stores of one model.
-  public init(
+  package init(
     model: AppModel, policy: OpeningPolicy = OpeningPolicy(), home: FilePath? = nil, appVersion: String? = nil,
     storeOptions: PersistentStore.Options = PersistentStore.Options(),
     migration: Migrator.Options = Migrator.Options(), surroundings: Surroundings = .machine,
@@ -64,7 +64,7 @@ public struct StoreCoordinator: Sendable {
   }
 
   /// Looks at a store; touches nothing.
-  public func examine(
+  package func examine(
     _ path: FilePath, options: Examiner.Options = Examiner.Options()
   ) throws -> Examination {
     try Examiner(fileSystem: fileSystem).examine(path, model: model, options: options)
@@ -75,7 +75,7 @@ public struct StoreCoordinator: Sendable {
   /// - Throws: `LazaretError` where the store stays closed as it is; `FileError`, `PersistentStoreError`,
   ///   `MigrationError`, `QuarantineError` where a step failed. `isEnvironmental` tells whether the surroundings are at fault. Whatever is
   ///   thrown, the old store is whole in its place or whole in quarantine, and opening again goes on from there.
-  public func open(_ path: FilePath, observer: OpeningObserver = OpeningObserver()) throws -> Opening {
+  package func open(_ path: FilePath, observer: OpeningObserver = OpeningObserver()) throws -> Opening {
     try FileError.requireDescriptors(to: "open the store", path: path)
     return try OpeningMachine(coordinator: self, path: path, observer: observer).run()
   }

@@ -1,8 +1,8 @@
-public import AgeEncryption
+package import AgeEncryption
 import Quarantine
-public import StoreExport
-public import StoreFiles
-public import SystemPackage
+package import StoreExport
+package import StoreFiles
+package import SystemPackage
 
 /// Support bundles of the stores of a home: what support needs to find out what happened, and no more than the owner of
 /// the store agrees to.
@@ -13,13 +13,13 @@ public import SystemPackage
 /// // Show Notice.consent(to: prepared.preview), and go on if the user agrees.
 /// let summary = try exports.write(prepared, to: [vendorKey], at: folder)
 /// ```
-public struct SupportExports: Sendable {
+package struct SupportExports: Sendable {
   /// The folder with the catalogue of quarantined stores and the scrubbing key.
-  public let home: FilePath
+  package let home: FilePath
   private let surroundings: Surroundings
 
   /// Exports of a home.
-  public init(home: FilePath, surroundings: Surroundings = .machine) {
+  package init(home: FilePath, surroundings: Surroundings = .machine) {
     self.home = home
     self.surroundings = surroundings
   }
@@ -30,7 +30,7 @@ public struct SupportExports: Sendable {
   ///
   /// - Parameter name: the path of a store, or the name or path of a quarantined one.
   /// - Throws: `not-in-quarantine` where there is neither, `is-a-directory` for a folder; what ``StoreExporter/prepare(_:progress:)`` throws.
-  public func prepare(
+  package func prepare(
     _ name: FilePath, _ options: ExportOptions = ExportOptions(),
     progress: @escaping ExportProgress = { _, _, _ in true }
   ) throws -> PreparedExport {
@@ -38,7 +38,7 @@ public struct SupportExports: Sendable {
   }
 
   /// Makes a bundle ready of what an opening has quarantined, or of the store itself where it has quarantined nothing.
-  public func prepare(
+  package func prepare(
     _ opening: Opening, _ options: ExportOptions = ExportOptions(),
     progress: @escaping ExportProgress = { _, _, _ in true }
   ) throws -> PreparedExport {
@@ -52,7 +52,7 @@ public struct SupportExports: Sendable {
   ///   - isArmored: whether an encrypted bundle is written as text.
   ///   - path: a folder that is there, in which the bundle gets a name of its own; else the bundle's path.
   /// - Throws: ``SupportBundleError``, or what the file system says; nothing is left then.
-  public func write(
+  package func write(
     _ prepared: PreparedExport, to recipients: [AgeRecipient] = [], armored isArmored: Bool = false, at path: FilePath,
     progress: @escaping ExportProgress = { _, _, _ in true }
   ) throws -> ExportSummary {
@@ -62,7 +62,7 @@ public struct SupportExports: Sendable {
   }
 
   /// Makes a bundle and writes it, for callers that have asked already.
-  public func export(
+  package func export(
     _ name: FilePath, _ options: ExportOptions = ExportOptions(), to recipients: [AgeRecipient] = [],
     armored isArmored: Bool = false, at path: FilePath, progress: @escaping ExportProgress = { _, _, _ in true }
   ) throws -> ExportSummary {
@@ -108,5 +108,5 @@ public struct SupportExports: Sendable {
 
 extension Opening {
   /// The store that was quarantined on the way, as a file; nil where none was.
-  public var quarantinedPath: FilePath? { events.last { $0.kind == .quarantine && $0.id != nil }?.path.path }
+  package var quarantinedPath: FilePath? { events.last { $0.kind == .quarantine && $0.id != nil }?.path.path }
 }

@@ -1,7 +1,7 @@
 import Backup
-public import Salvage
-public import StoreFiles
-public import SystemPackage
+import Salvage
+package import StoreFiles
+package import SystemPackage
 
 /// A backup that a salvage takes lost records from, as a store that can be read.
 ///
@@ -13,15 +13,15 @@ public import SystemPackage
 /// let report = try Salvager().salvage(broken, to: rescued, options: .init(donor: backup.donor))
 /// withExtendedLifetime(backup) {}
 /// ```
-public final class UnpackedBackup: Sendable {
+package final class UnpackedBackup: Sendable {
   /// The store.
-  public let donor: SalvageDonor
+  package let donor: SalvageDonor
 
   /// The backup of ours that it is; nil for any other file.
-  public let id: BackupIdentifier?
+  package let id: BackupIdentifier?
 
   /// The recovery kit that lies in it.
-  public let kit: KitSource
+  package let kit: KitSource
 
   private let folder: PrivateFolder?
 
@@ -35,7 +35,7 @@ public final class UnpackedBackup: Sendable {
   ///   - scope: of which generation and time it must be, unless any store is trusted; as the store at the path is if nil.
   ///   - isCancelled: asked now and then.
   /// - Throws: `no-such-backup`, `backup-of-other-generation`, `backup-damaged`, `no-space`, `cancelled`, or what the file system says.
-  public init(
+  package init(
     _ source: BackupSource, of store: FilePath, home: FilePath, trust: SalvageDonor.Trust = .sameStore,
     scope: EvidenceScope? = nil, surroundings: Surroundings = .machine,
     isCancelled: @escaping @Sendable () -> Bool = { false }

@@ -1,4 +1,5 @@
 import Archives
+import StoreFiles
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import Compatibility
 import Dispatch
+import StoreFiles
 import TestSupport
 import Testing
 

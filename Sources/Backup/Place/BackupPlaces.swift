@@ -1,19 +1,19 @@
-public import StoreFiles
-public import SystemPackage
+package import StoreFiles
+package import SystemPackage
 
 /// The folders of a home that hold backups, and of which store each backup is.
 ///
 /// This is the one function that every verb asks where the backups of a store are. The rules stand in
 /// `Documentation/BACKUP_FORMAT.md`, "Whose backups they are".
-public struct BackupPlaces: Sendable {
+package struct BackupPlaces: Sendable {
   /// The home.
-  public let home: FilePath
+  package let home: FilePath
 
   let surroundings: Surroundings
   var fileSystem: FileSystem { surroundings.fileSystem }
 
   /// The folders of a home, whether it is there or not.
-  public init(home: FilePath, surroundings: Surroundings = .machine) {
+  package init(home: FilePath, surroundings: Surroundings = .machine) {
     self.home = home
     self.surroundings = surroundings
   }
@@ -29,7 +29,7 @@ public struct BackupPlaces: Sendable {
   /// Where the backups of a store are, or would be; nothing is written.
   ///
   /// - Throws: what the file system says where the home cannot be read.
-  public func find(_ store: FilePath) throws(BackupError) -> FolderPlace {
+  package func find(_ store: FilePath) throws(BackupError) -> FolderPlace {
     let asked = try asked(store)
     let folders = try folders()
     if let found = try noted(asked, folders) { return found }
@@ -51,7 +51,7 @@ public struct BackupPlaces: Sendable {
   }
 
   /// One for each store of which backups lie in the home, by the names of their folders.
-  public func all() throws(BackupError) -> [FolderPlace] {
+  package func all() throws(BackupError) -> [FolderPlace] {
     let (folders, home) = (try folders(), try resolvedHome())
     var places: [FolderPlace] = []
     for folder in folders {

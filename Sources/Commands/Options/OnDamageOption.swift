@@ -1,4 +1,4 @@
-public import ArgumentParser
+package import ArgumentParser
 public import StoreCoordination
 
 extension OpeningPolicy.Remedy: ExpressibleByArgument {

@@ -1,4 +1,5 @@
 import HTTPServer
+import Sending
 import StoreCoordination
 
 extension InspectorRoutes {

@@ -1,7 +1,7 @@
 internal import Compatibility
 
 /// What bytes look like by their beginning.
-public enum BytesKind: String, Sendable, Hashable, CaseIterable {
+package enum BytesKind: String, Sendable, Hashable, CaseIterable {
   case empty
   case png
   case jpeg
@@ -19,7 +19,7 @@ public enum BytesKind: String, Sendable, Hashable, CaseIterable {
   case unknown
 
   /// Looks at the first bytes.
-  public init(_ bytes: [UInt8]) {
+  package init(_ bytes: [UInt8]) {
     func begins(_ prefix: [UInt8], at start: Int = 0) -> Bool {
       bytes.count >= start + prefix.count && bytes[start..<(start + prefix.count)].elementsEqual(prefix)
     }
@@ -56,10 +56,10 @@ public enum BytesKind: String, Sendable, Hashable, CaseIterable {
   }
 
   /// Whether a browser may be handed the bytes as a picture.
-  public var isPicture: Bool { [.png, .jpeg, .gif, .webp].contains(self) }
+  package var isPicture: Bool { [.png, .jpeg, .gif, .webp].contains(self) }
 
   /// The type that a picture is served with; everything else is served as plain bytes.
-  public var mediaType: String {
+  package var mediaType: String {
     switch self {
     case .png: "image/png"
     case .jpeg: "image/jpeg"
@@ -71,7 +71,7 @@ public enum BytesKind: String, Sendable, Hashable, CaseIterable {
   }
 
   /// A word on it for people.
-  public var words: String {
+  package var words: String {
     switch self {
     case .empty: "no bytes"
     case .png: "PNG picture"

@@ -1,20 +1,20 @@
-public import AgeEncryption
+package import AgeEncryption
 internal import Backup
-public import Examination
-public import ManagedObjectModel
+package import Examination
+package import ManagedObjectModel
 internal import SQLiteFormat
-public import StoreFiles
+package import StoreFiles
 internal import SupportBundle
-public import SystemPackage
+package import SystemPackage
 
 /// A file that carries a model beside what it is made for: a store, a backup, a quarantined store, a bundle.
 ///
 /// ```swift
 /// let model = try ModelCarrier("Released/App-1.0.store")?.load()
 /// ```
-public struct ModelCarrier: Sendable {
+package struct ModelCarrier: Sendable {
   /// What a file is.
-  public enum Kind: String, Sendable, Hashable {
+  package enum Kind: String, Sendable, Hashable {
     /// A store, in its place, in quarantine or anywhere else.
     case store
 
@@ -29,10 +29,10 @@ public struct ModelCarrier: Sendable {
   }
 
   /// The file, or the folder of an unpacked bundle.
-  public let path: FilePath
+  package let path: FilePath
 
   /// What it is.
-  public let kind: Kind
+  package let kind: Kind
 
   private let surroundings: Surroundings
 
@@ -42,7 +42,7 @@ public struct ModelCarrier: Sendable {
   /// Looks at a file; nil where it is none that carries a model, or is not there.
   ///
   /// - Throws: `FileError` where it cannot be read.
-  public init?(_ path: FilePath, surroundings: Surroundings = .machine) throws(FileError) {
+  package init?(_ path: FilePath, surroundings: Surroundings = .machine) throws(FileError) {
     self.path = path
     self.surroundings = surroundings
     let fileSystem = surroundings.fileSystem
@@ -80,7 +80,7 @@ public struct ModelCarrier: Sendable {
   /// - Parameter identities: the secret keys to try where a bundle is encrypted.
   /// - Throws: `model-no-versions` where it carries no model that can be read, what opening the backup or the bundle
   ///   throws, and `unavailable` for a store that is out of reach.
-  public func load(identities: [AgeIdentity] = []) throws -> ModelBundle {
+  package func load(identities: [AgeIdentity] = []) throws -> ModelBundle {
     switch kind {
     case .store: return try bundle(of: model(ofStore: path))
     case .backup:
@@ -100,7 +100,7 @@ public struct ModelCarrier: Sendable {
   }
 
   /// The name of the version: that of the file without its endings.
-  public var versionName: String {
+  package var versionName: String {
     var name = path.lastComponent?.string ?? "Store"
     for ending in [".gz", ".zst", ".age", ".tar", ".sqlite", ".store", ".db", ".sqlite3", ".lazaret", ".json"]
     where name.lowercased().hasSuffix(ending) && name.count > ending.count {
@@ -163,7 +163,7 @@ extension Examination {
   /// Throws where the store is out of reach: locked, forbidden, not there.
   ///
   /// - Parameter path: the store as the caller names it.
-  public func requireReachable(at path: FilePath) throws(LazaretError) {
+  package func requireReachable(at path: FilePath) throws(LazaretError) {
     guard verdict == .unavailable else { return }
     throw LazaretError(.unavailable, self, path: path)
   }

@@ -5,18 +5,18 @@ internal import RecoveryKit
 /// What goes on in the background after a store was opened: every page is looked at, and a recovery kit noted.
 ///
 /// The opening does not wait for it. An app that ends soon after, or that wants to know, waits for its outcome.
-public final class BackgroundPass: Sendable {
+package final class BackgroundPass: Sendable {
   /// How it ended.
-  public struct Outcome: Sendable {
+  package struct Outcome: Sendable {
     /// What looking at every page came to.
-    public var check: Check
+    package var check: Check
 
     /// What noting a recovery kit came to.
-    public var kit: RecoveryKitNote.Outcome
+    package var kit: RecoveryKitNote.Outcome
   }
 
   /// What looking at every page came to.
-  public enum Check: Sendable {
+  package enum Check: Sendable {
     /// Every page is sound.
     case sound
 
@@ -65,7 +65,7 @@ public final class BackgroundPass: Sendable {
   }
 
   /// Waits until it has ended, and tells how.
-  public func wait() -> Outcome {
+  package func wait() -> Outcome {
     group.wait()
     return result.withLock { $0 } ?? Outcome(check: .notDue, kit: .notDue)
   }
@@ -79,15 +79,15 @@ public final class BackgroundPass: Sendable {
 }
 
 /// Damage that was found in a store while the app has it open.
-public struct FoundDamage: Sendable, Hashable {
+package struct FoundDamage: Sendable, Hashable {
   /// The store.
-  public let store: FilePath
+  package let store: FilePath
 
   /// How many flaws there are.
-  public let flaws: Int
+  package let flaws: Int
 
   /// The kinds of flaws, as stable words, in alphabetical order.
-  public let kinds: [String]
+  package let kinds: [String]
 }
 
 extension BackgroundPass.Task {

@@ -1,29 +1,29 @@
 /// A store that is open, and how it came to that.
-public struct Opening: Sendable {
+package struct Opening: Sendable {
   /// The open store.
-  public let store: PersistentStore
+  package let store: PersistentStore
 
   /// What was found when the opening began.
-  public let examination: Examination
+  package let examination: Examination
 
   /// What was done, in order; empty for a store that was simply opened.
-  public let events: [OpeningEvent]
+  package let events: [OpeningEvent]
 
   /// What to tell the app's user; nil where there is nothing to tell.
-  public let notice: Notice?
+  package let notice: Notice?
 
   /// What goes on in the background: every page is looked at, and a recovery kit noted; nil where nothing does.
-  public let backgroundPass: BackgroundPass?
+  package let backgroundPass: BackgroundPass?
 
   /// What records lost in a migration, because the app's version has no place for it; empty where nothing was lost.
-  public var losses: [MigrationPlan.Finding] { events.flatMap { $0.migration?.losses ?? [] } }
+  package var losses: [MigrationPlan.Finding] { events.flatMap { $0.migration?.losses ?? [] } }
 
   /// What was salvaged on the way; nil where nothing was to be.
-  public var salvage: OpeningSalvage? { events.last { $0.salvage != nil }?.salvage }
+  package var salvage: OpeningSalvage? { events.last { $0.salvage != nil }?.salvage }
 
   /// Whether the user has lost something, or does not have it now: an empty store, records that are gone or doubtful, or what
   /// a migration has left behind.
-  public var isWithLosses: Bool {
+  package var isWithLosses: Bool {
     if !losses.isEmpty { return true }
     guard let notice, notice.key != Notice.repairedKey else { return false }
     guard let salvage else { return true }

@@ -1,7 +1,7 @@
 /// One thing that was done to get a store open.
-public struct OpeningEvent: Sendable, Hashable, Codable {
+package struct OpeningEvent: Sendable, Hashable, Codable {
   /// What kind of thing.
-  public enum Kind: String, Sendable, Codable {
+  package enum Kind: String, Sendable, Codable {
     /// An earlier run, or another process, had begun or done something of this: an interrupted quarantine was finished or
     /// taken back, or the store that was here before was found in quarantine.
     case recovery
@@ -30,43 +30,43 @@ public struct OpeningEvent: Sendable, Hashable, Codable {
   }
 
   /// What was done.
-  public var kind: Kind
+  package var kind: Kind
 
   /// When, in RFC 3339.
-  public var date: String
+  package var date: String
 
   /// The file that it produced: the quarantined store, or the new one.
-  public var path: PathText
+  package var path: PathText
 
   /// What happened, in one plain sentence.
-  public var words: String
+  package var words: String
 
   /// For a quarantine: what the store is called there.
-  public var id: String?
+  package var id: String?
 
   /// For a quarantine: why.
-  public var reason: Receipt.Reason?
+  package var reason: Receipt.Reason?
 
   /// For a quarantine: the receipt.
-  public var receipt: PathText?
+  package var receipt: PathText?
 
   /// For a repair: what was added, and what was left as it is.
-  public var repair: RepairAccount?
+  package var repair: RepairAccount?
 
   /// For a migration: what it did and what was lost.
-  public var migration: OpeningMigration?
+  package var migration: OpeningMigration?
 
   /// For a salvage: what was recovered and what was not; for a quarantine: what has become of its salvage so far.
-  public var salvage: OpeningSalvage?
+  package var salvage: OpeningSalvage?
 
   /// For a quarantine: the command that puts the store back where it came from.
-  public var undo: String?
+  package var undo: String?
 
   /// For a quarantine after a failed migration: the report, where one could be written.
-  public var report: PathText?
+  package var report: PathText?
 
   /// For a quarantine of a sound store: how many records it held; nil where they were not counted.
-  public var records: Int64?
+  package var records: Int64?
 
   init(
     _ kind: Kind, at date: Timestamp, path: FilePath, words: String, id: String? = nil,

@@ -1,32 +1,32 @@
 /// What a migration did with a store on its way to being open.
-public struct OpeningMigration: Sendable, Hashable, Codable {
+package struct OpeningMigration: Sendable, Hashable, Codable {
   /// One step of it.
-  public struct Step: Sendable, Hashable, Codable {
+  package struct Step: Sendable, Hashable, Codable {
     /// Such as `V1 → V2`.
-    public var step: String
+    package var step: String
 
     /// How it was carried out.
-    public var way: MigrationWay
+    package var way: MigrationWay
 
     /// The records that it left.
-    public var rows: Int
+    package var rows: Int
   }
 
   /// The steps, in order.
-  public var steps: [Step]
+  package var steps: [Step]
 
   /// How many of the steps an earlier run had finished.
-  public var resumedSteps: Int
+  package var resumedSteps: Int
 
   /// What records lost in it; empty where nothing was lost.
-  public var losses: [MigrationPlan.Finding]
+  package var losses: [MigrationPlan.Finding]
 
   /// The records that were left out because the app's version lacks their entity, by entity; they are in the original, which
   /// is kept until it is released.
-  public var removedRows: [String: Int]
+  package var removedRows: [String: Int]
 
   /// What it cost; nil where an earlier run did it and could not tell any more.
-  public var metrics: MigrationMetrics?
+  package var metrics: MigrationMetrics?
 
   init(_ result: Migrator.Result) {
     steps = result.steps.map { Step(step: $0.step, way: $0.way, rows: $0.rows) }
@@ -37,7 +37,7 @@ public struct OpeningMigration: Sendable, Hashable, Codable {
   }
 
   /// In one plain sentence.
-  public var words: String {
+  package var words: String {
     let first = steps.first?.step.split(separator: " → ").first ?? ""
     let last = steps.last?.step.split(separator: " → ").last ?? ""
     let count = steps.count == 1 ? "one step" : "\(steps.count) steps"

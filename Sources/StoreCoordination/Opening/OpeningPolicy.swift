@@ -1,7 +1,7 @@
 /// What an app wants done with a store that cannot simply be opened.
-public struct OpeningPolicy: Sendable, Hashable {
+package struct OpeningPolicy: Sendable, Hashable {
   /// What is done with a store that is damaged, or that no way leads from to the app's model.
-  public enum Remedy: String, Sendable, Hashable, CaseIterable {
+  package enum Remedy: String, Sendable, Hashable, CaseIterable {
     /// Quarantine it, make a clean store of every record that is still in its bytes, verify that, install a copy of it, and
     /// open that.
     ///
@@ -21,7 +21,7 @@ public struct OpeningPolicy: Sendable, Hashable {
   }
 
   /// What is done with a sound store that lacks something of the model that its own metadata names.
-  public enum RepairRule: String, Sendable, Hashable, CaseIterable {
+  package enum RepairRule: String, Sendable, Hashable, CaseIterable {
     /// Add what is missing on a copy, verify that, and put it into the store's place; the original is kept.
     case repair
 
@@ -39,17 +39,17 @@ public struct OpeningPolicy: Sendable, Hashable {
   ///
   /// A store of an earlier version is repaired to that version before it is migrated, on the same copy, unless this says `keep`.
   /// What cannot be made good without guessing is a failed migration: ``whenMigrationFails`` decides.
-  public var whenRepairable: RepairRule = .repair
+  package var whenRepairable: RepairRule = .repair
 
   /// What is done with a sound store whose migration would delete what the app's version still has; see ``LossRemedy``.
   ///
   /// Refused, the store stays in its place and opening throws, whatever the other rules say: it is never quarantined or
   /// replaced for it. An entity that is simply absent from the app's version is migrated away in any case; the original is
   /// kept then, and exempt from pruning until it is released.
-  public var whenMigrationLoses: LossRemedy
+  package var whenMigrationLoses: LossRemedy
 
   /// What is done where a salvage gave nothing that the app could open.
-  public enum Fallback: String, Sendable, Hashable, CaseIterable {
+  package enum Fallback: String, Sendable, Hashable, CaseIterable {
     /// Open an empty store; the old one stays in quarantine.
     case emptyStore = "empty-store"
 
@@ -58,7 +58,7 @@ public struct OpeningPolicy: Sendable, Hashable {
   }
 
   /// What is done with a file that is plainly of another kind than a store: a text, a picture, an archive, a program.
-  public enum ForeignFileRule: String, Sendable, Hashable, CaseIterable {
+  package enum ForeignFileRule: String, Sendable, Hashable, CaseIterable {
     /// As with a damaged store: the path is the app's own, and what lies there is quarantined.
     case asDamaged = "as-damaged"
 
@@ -69,13 +69,13 @@ public struct OpeningPolicy: Sendable, Hashable {
   /// What is done with a file that is plainly of another kind than a store; by default as with a damaged store.
   ///
   /// Where the path comes from a person, as on the command line, it may be a mistake: refuse then.
-  public var whenForeign: ForeignFileRule = .asDamaged
+  package var whenForeign: ForeignFileRule = .asDamaged
 
   /// What is done with a store whose bytes are damaged, or that is no store at all.
-  public var whenDamaged: Remedy
+  package var whenDamaged: Remedy
 
   /// What is done with a sound store that is not of the app's model, and that no way leads from to it.
-  public var whenIncompatible: Remedy
+  package var whenIncompatible: Remedy
 
   /// What is done with a sound store of an earlier version whose migration failed: records that lack what has become
   /// mandatory, duplicates, damage that was found on the way, a custom step that failed, models between which nothing can be
@@ -83,38 +83,38 @@ public struct OpeningPolicy: Sendable, Hashable {
   ///
   /// The usual answer is to refuse: the store is whole, it stays in its place, and a later version of the app may migrate
   /// it. The others quarantine it. A failure of the surroundings always throws and moves nothing.
-  public var whenMigrationFails: Remedy
+  package var whenMigrationFails: Remedy
 
   /// What is done where a salvage gave nothing that the app could open; a failure of the surroundings always throws.
-  public var whenSalvageFails: Fallback
+  package var whenSalvageFails: Fallback
 
   /// How many times a migration that failed for a reason in the store is tried again at once, before `whenMigrationFails`
   /// decides.
   ///
   /// The next opening tries again in any case. Of use for custom steps that depend on something outside the store.
-  public var migrationRetries: Int
+  package var migrationRetries: Int
 
   /// How closely a store is looked at before it is opened.
   ///
   /// A quick look costs some milliseconds whatever the size, and does not see damage deep in a table; where it meets any, every
   /// page is looked at. So it is where the background pass has found damage since the last opening. An app whose query
   /// has just failed with `SQLITE_CORRUPT` closes the store and opens it again with a full look.
-  public var depth: Examination.Depth
+  package var depth: Examination.Depth
 
   /// How old the last look at every page of a store is at least when the next one is taken; nil takes none.
   ///
   /// It is taken in the background after the store was opened, and only where the coordinator has a home: at the first opening,
   /// after an app that ended without closing the store, after an update of the app, and else once in this time.
-  public var checkInterval: Duration?
+  package var checkInterval: Duration?
 
   /// How old the newest recovery kit of a store is at least when the next one is noted; nil notes none.
   ///
   /// A kit is what a salvage would want to know of the store: with it losses are told exactly. It is noted in the background
   /// after the store was opened, and only where the coordinator has a home.
-  public var recoveryKitInterval: Duration?
+  package var recoveryKitInterval: Duration?
 
   /// A policy; by default nothing is refused but to replace a store that could not be migrated, and the look is quick.
-  public init(
+  package init(
     whenDamaged: Remedy = .salvage, whenIncompatible: Remedy = .salvage, whenMigrationFails: Remedy = .refuse,
     whenMigrationLoses: LossRemedy = .refuse,
     whenSalvageFails: Fallback = .emptyStore, migrationRetries: Int = 0, depth: Examination.Depth = .quick,

@@ -1,9 +1,9 @@
-public import Salvage
+import Salvage
 
 /// How far an opening has come.
-public struct OpeningProgress: Sendable, Hashable {
+package struct OpeningProgress: Sendable, Hashable {
   /// What is being done.
-  public enum Phase: String, Sendable, CaseIterable {
+  package enum Phase: String, Sendable, CaseIterable {
     /// The store is being looked at: `completed` of `total` pages, where every page is.
     case examining
 
@@ -30,25 +30,25 @@ public struct OpeningProgress: Sendable, Hashable {
   }
 
   /// What is being done now.
-  public var phase: Phase
+  package var phase: Phase
 
   /// The bytes done, of `total`; of a look at the store, pages; of a migration, the steps; of a salvage, thousandths.
-  public var completed: Int64
+  package var completed: Int64
 
   /// The bytes in all, or the pages, the steps, or a thousand; 0 where they are not known.
-  public var total: Int64
+  package var total: Int64
 
   /// The step of a migration, such as `V1 → V2`; nil otherwise.
-  public var step: String?
+  package var step: String?
 
   /// What a salvage is doing; nil otherwise.
-  public var salvagePhase: SalvagePhase?
+  package var salvagePhase: SalvagePhase?
 
   /// How long it will take yet, in seconds, by how long it has taken so far; nil where that cannot be told.
-  public var secondsLeft: Double?
+  package var secondsLeft: Double?
 
   /// How much of the phase is done, from 0 to 1; nil where that cannot be told.
-  public var fraction: Double? { total > 0 ? min(1, max(0, Double(completed) / Double(total))) : nil }
+  package var fraction: Double? { total > 0 ? min(1, max(0, Double(completed) / Double(total))) : nil }
 
   init(
     phase: Phase, completed: Int64 = 0, total: Int64 = 0, step: String? = nil, salvagePhase: SalvagePhase? = nil,

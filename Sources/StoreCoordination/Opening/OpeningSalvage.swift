@@ -1,51 +1,51 @@
 /// What a salvage recovered for an opening, or why there is nothing.
-public struct OpeningSalvage: Sendable, Hashable, Codable {
+package struct OpeningSalvage: Sendable, Hashable, Codable {
   /// How far it is.
-  public var state: Receipt.Salvage.State
+  package var state: Receipt.Salvage.State
 
   /// The salvaged store, which stays beside the quarantined one; nil where there is none.
-  public var store: PathText?
+  package var store: PathText?
 
   /// The report of the salvage; nil where there is no salvaged store.
-  public var report: PathText?
+  package var report: PathText?
 
   /// The file of what is not part of the store; nil where there is nothing.
-  public var setAside: PathText?
+  package var setAside: PathText?
 
   /// Whether everything that the store held was recovered, beyond doubt.
-  public var isComplete: Bool
+  package var isComplete: Bool
 
   /// Records recovered.
-  public var recovered: Int64
+  package var recovered: Int64
 
   /// Those of them that are doubtful.
-  public var doubtful: Int64
+  package var doubtful: Int64
 
   /// Records lost.
-  public var lost: Int64
+  package var lost: Int64
 
   /// Whether the number of lost records is exact; else it is an estimate.
-  public var lostIsExact: Bool
+  package var lostIsExact: Bool
 
   /// Records that the store held: those that were recovered and those that are lost.
-  public var total: Int64
+  package var total: Int64
 
   /// The share of them that was recovered in percent, rounded down.
-  public var percent: Int
+  package var percent: Int
 
   /// Why records are doubtful, with how many for each reason, by the codes of a salvage report; empty where none is.
-  public var doubtfulReasons: [String: Int64]
+  package var doubtfulReasons: [String: Int64]
 
   /// How much of the store was recovered, from 0 to 100; nil where not known.
   ///
   /// It is kept for programs that read it, and shown nowhere.
-  public var score: Int?
+  package var score: Int?
 
   /// The accounts of the entities, by name.
-  public var entities: [Receipt.Salvage.Entity]
+  package var entities: [Receipt.Salvage.Entity]
 
   /// Why nothing came out that the app could open; nil where something did.
-  public var failure: Receipt.Reason?
+  package var failure: Receipt.Reason?
 
   private enum CodingKeys: String, CodingKey {
     case state
@@ -91,8 +91,8 @@ public struct OpeningSalvage: Sendable, Hashable, Codable {
   }
 
   /// The numbers of the records, and the words for them.
-  public var count: RecoveryCount { RecoveryCount(self) }
+  package var count: RecoveryCount { RecoveryCount(self) }
 
   /// Whether what was salvaged is in the store's place.
-  public var isInstalled: Bool { state == .installed }
+  package var isInstalled: Bool { state == .installed }
 }
