@@ -30,7 +30,15 @@ struct LibraryExampleTests {
         block.append(line)
       }
     }
-    #expect(count == 11)
+    #expect(count == 12)
+  }
+
+  @Test func aStoreTellsItsModel() async throws {
+    let scene = try AppScene()
+    try await scene.make(cars: 1)
+    let written = try StoreModel(contentsOf: scene.model).versions.last
+    #expect(try releasedChecksum(scene.place) == #require(written).checksum)
+    #expect(try releasedChecksum(scene.url("nothing.sqlite")) == nil)
   }
 
   @Test func theAppGoesBackToItsBackup() async throws {

@@ -120,3 +120,8 @@ func report(
   guard await ask(prepared.consent) else { return nil }
   return try await store.support.write(prepared, to: folder, encryptedFor: [key]).url
 }
+
+/// The checksum of the model that a released store carries; nil where there is no store, backup or bundle.
+func releasedChecksum(_ url: URL) throws -> String? {
+  try StoreModel(carriedBy: url)?.versions.first { $0.isCurrent }?.checksum
+}
