@@ -1,4 +1,4 @@
-package import ArgumentParser
+import ArgumentParser
 public import StoreCoordination
 
 extension BackupCompression: ExpressibleByArgument {}
