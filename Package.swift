@@ -21,7 +21,12 @@ let systemPackage = Target.Dependency.product(name: "SystemPackage", package: "s
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let grdbSQLite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
-let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+/// Resolved only where the command line is asked for, as it is unless a package says `traits: []`.
+let argumentParser = Target.Dependency.product(
+  name: "ArgumentParser", package: "swift-argument-parser", condition: .when(traits: ["CommandLine"]))
+/// Elsewhere zlib packs; see `Archives/ZlibDeflate.swift`.
+let deflate = Target.Dependency.target(
+  name: "CDeflate", condition: .when(platforms: [.linux], traits: ["Libdeflate"]))
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 
 /// What reads Swift sources; resolved only where the trait `SwiftSources` is asked for, so that no app's build has it without need.
@@ -54,16 +59,31 @@ let fuzzer: [Target] =
 
 let package = Package(
   name: "Lazaret",
-  platforms: [.macOS(.v15)],
+  platforms: [.iOS(.v16), .macOS(.v13), .tvOS(.v16), .watchOS(.v9), .visionOS(.v1)],
   products: [
+    // What an app imports; of the library's own modules it shows `Lazaret` alone.
     .library(name: "Lazaret", targets: ["Lazaret"]),
+    // Opening a database with GRDB through it.
+    .library(name: "LazaretGRDB", targets: ["LazaretGRDB"]),
+    // Custom steps of migrations in Swift, beside it.
+    .library(name: "LazaretMigration", targets: ["Migration"]),
+    // Bundles on their way to support, for apps that send them themselves.
+    .library(name: "LazaretSending", targets: ["Sending"]),
     .library(name: "LazaretTesting", targets: ["LazaretTesting"]),
     .library(name: "SwiftModelSources", targets: ["SwiftModelSources"]),
     .executable(name: "lazaret", targets: ["LazaretTool"]),
     .plugin(name: "CheckModels", targets: ["CheckModels"]),
   ],
   traits: [
-    .trait(name: "SwiftSources", description: "Reads SwiftData's models from Swift sources, with swift-syntax.")
+    .default(enabledTraits: ["CommandLine", "Libdeflate"]),
+    .trait(
+      name: "CommandLine",
+      description: "The command line, the inspector's pages and the inbox; no part of the app library."),
+    .trait(
+      name: "Libdeflate", description: "Packs with libdeflate where the system has it, twice as fast as with zlib."),
+    .trait(
+      name: "SwiftSources", description: "Reads SwiftData's models from Swift sources, with swift-syntax.",
+      enabledTraits: ["CommandLine", "Libdeflate"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -81,20 +101,22 @@ let package = Package(
     .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
+    floor("Compatibility", knows: []),
     floor("Failures", knows: [systemPackage]),
-    floor("HTTPServer", knows: ["CMicrohttpd", "Failures"]),
-    floor("StoreFiles", knows: ["CLinux", "Failures", systemPackage, crypto]),
-    floor("TusProtocol", knows: ["StoreFiles"]),
+    floor("HTTPServer", knows: ["Compatibility", "CMicrohttpd", "Failures"]),
+    floor("StoreFiles", knows: ["Compatibility", "CLinux", "Failures", systemPackage, crypto]),
+    floor("TusProtocol", knows: ["Compatibility", "StoreFiles"]),
     floor("AgeEncryption", knows: ["Failures", crypto]),
-    floor("Archives", knows: ["CZlib", "CDeflate", "Failures"]),
-    floor("PropertyLists", knows: ["StoreFiles", systemPackage]),
-    floor("SQLiteFormat", knows: ["StoreFiles", systemPackage]),
+    floor("Archives", knows: ["Compatibility", "CZlib", deflate, "Failures"]),
+    floor("PropertyLists", knows: ["Compatibility", "StoreFiles", systemPackage]),
+    floor("SQLiteFormat", knows: ["Compatibility", "StoreFiles", systemPackage]),
     floor("ManagedObjectModel", knows: ["CZlib", "StoreFiles", "PropertyLists", crypto, systemPackage]),
     floor("SwiftModelSources", knows: ["StoreFiles", "ManagedObjectModel", systemPackage] + swiftSyntax),
     floor(
       "PersistentStore",
       knows: [
-        "CSQLite", "StoreFiles", "PropertyLists", "ManagedObjectModel", grdb, grdbSQLite, crypto, systemPackage,
+        "Compatibility", "CSQLite", "StoreFiles", "PropertyLists", "ManagedObjectModel", grdb, grdbSQLite, crypto,
+        systemPackage,
       ]),
     floor(
       "Examination",
@@ -104,57 +126,64 @@ let package = Package(
     floor(
       "Migration",
       knows: [
-        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, systemPackage,
+        "Compatibility", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb,
+        systemPackage,
         logging,
       ]),
     floor(
       "LazaretTesting",
       knows: [
-        "StoreFiles", "PropertyLists", "ManagedObjectModel", "PersistentStore", "Migration", grdb, systemPackage,
+        "Compatibility", "StoreFiles", "PropertyLists", "ManagedObjectModel", "PersistentStore", "Migration", grdb,
+        systemPackage,
       ]),
     floor(
       "RecoveryKit",
       knows: [
-        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, grdbSQLite,
+        "Compatibility", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb,
+        grdbSQLite,
         systemPackage,
       ]),
     floor(
       "PageRecovery",
       knows: [
-        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "RecoveryKit", grdb,
+        "Compatibility", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "RecoveryKit", grdb,
         grdbSQLite, systemPackage,
       ]),
     floor(
       "Salvage",
       knows: [
-        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration", "RecoveryKit",
+        "Compatibility", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration",
+        "RecoveryKit",
         "PageRecovery", grdb, systemPackage,
       ]),
     floor(
       "Backup",
       knows: [
-        "AgeEncryption", "Archives", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel",
+        "Compatibility", "AgeEncryption", "Archives", "StoreFiles", "PropertyLists", "SQLiteFormat",
+        "ManagedObjectModel",
         "PersistentStore", "Examination", "Migration", "Salvage", "RecoveryKit", grdb, grdbSQLite, systemPackage,
       ]),
     floor("Zstandard", knows: ["CZstd", "Backup"]),
     floor(
       "RecordBrowsing",
       knows: [
-        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "PageRecovery", "Backup", grdb, crypto,
+        "Compatibility", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "PageRecovery",
+        "Backup", grdb, crypto,
         systemPackage,
       ]),
     floor(
       "SupportBundle",
-      knows: ["AgeEncryption", "Archives", "StoreFiles", systemPackage]),
+      knows: ["Compatibility", "AgeEncryption", "Archives", "StoreFiles", systemPackage]),
     floor(
       "Damage",
       knows: ["StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, systemPackage]),
     floor("Quarantine", knows: ["StoreFiles", systemPackage]),
-    floor("ScrubbingCheck", knows: ["CZlib", "StoreFiles", systemPackage]),
+    floor("ScrubbingCheck", knows: ["Compatibility", "CZlib", "StoreFiles", systemPackage]),
     floor(
       "Scrubbing",
       knows: [
-        "Archives", "ScrubbingCheck", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel",
+        "Compatibility", "Archives", "ScrubbingCheck", "StoreFiles", "PropertyLists", "SQLiteFormat",
+        "ManagedObjectModel",
         "PersistentStore",
         "PageRecovery",
         crypto,
@@ -163,42 +192,54 @@ let package = Package(
     floor(
       "StoreExport",
       knows: [
-        "AgeEncryption", "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
+        "Compatibility", "AgeEncryption", "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel",
+        "PersistentStore",
         "Examination", "RecoveryKit", "PageRecovery", "Scrubbing", "ScrubbingCheck", "SupportBundle", "Quarantine",
         grdb, systemPackage,
       ]),
     floor(
       "Sending",
-      knows: ["TusProtocol", "SupportBundle", "StoreFiles", "Quarantine", crypto, systemPackage]),
+      knows: ["Compatibility", "TusProtocol", "SupportBundle", "StoreFiles", "Quarantine", crypto, systemPackage]),
+    floor(
+      "StoreCoordination",
+      knows: [
+        "Compatibility", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
+        "Migration",
+        "PageRecovery", "Salvage", "Backup", "Quarantine", "RecoveryKit", "AgeEncryption", "Scrubbing", "SupportBundle",
+        "StoreExport", systemPackage, logging,
+      ]),
     floor(
       "Lazaret",
       knows: [
-        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination", "Migration",
-        "PageRecovery", "Salvage",
-        "Backup", "Quarantine", "RecoveryKit", "AgeEncryption", "Scrubbing", "SupportBundle", "StoreExport", "Sending",
-        systemPackage, logging,
+        "Compatibility", "StoreFiles", "ManagedObjectModel", "Examination", "Migration", "Salvage", "Backup",
+        "Quarantine", "RecoveryKit",
+        "AgeEncryption", "SupportBundle", "StoreExport", "StoreCoordination", systemPackage, logging,
       ]),
+    floor("LazaretGRDB", knows: ["Lazaret", grdb, systemPackage]),
     floor(
       "Inbox",
       knows: [
-        "AgeEncryption", "Archives", "StoreFiles", "ManagedObjectModel", "PersistentStore", "Examination",
+        "Compatibility", "AgeEncryption", "Archives", "StoreFiles", "ManagedObjectModel", "PersistentStore",
+        "Examination",
         "PageRecovery",
-        "Quarantine", "SupportBundle", "TusProtocol", "Lazaret", "HTTPServer", "CLinux", grdb, crypto, systemPackage,
+        "Quarantine", "SupportBundle", "TusProtocol", "StoreCoordination", "HTTPServer", "CLinux", grdb, crypto,
+        systemPackage,
       ]),
     floor(
       "Inspector",
       knows: [
-        "Inbox", "SupportBundle",
+        "Compatibility", "Inbox", "Sending", "SupportBundle",
         "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
-        "Migration", "RecoveryKit", "PageRecovery", "Backup", "Quarantine", "Lazaret", "RecordBrowsing", "HTTPServer",
+        "Migration", "RecoveryKit", "PageRecovery", "Backup", "Quarantine", "StoreCoordination", "RecordBrowsing",
+        "HTTPServer",
         grdb,
         systemPackage, logging,
       ]),
     floor(
       "Commands",
       knows: [
-        "AgeEncryption", "Lazaret", "Inbox", "Inspector", "HTTPServer", "Backup", "Damage", "Migration",
-        "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "SwiftModelSources", "Zstandard", "CLinux",
+        "Compatibility", "CLinux", "AgeEncryption", "StoreCoordination", "Inbox", "Inspector", "HTTPServer", "Backup", "Damage",
+        "Migration", "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "SwiftModelSources", "Zstandard",
         argumentParser, grdb,
         systemPackage, logging,
       ]),
@@ -213,7 +254,7 @@ let package = Package(
     .executableTarget(
       name: "lazaret-benchmarks",
       dependencies: [
-        "Lazaret", "Migration", "SQLiteFormat", "RecordBrowsing", "Salvage", "Damage", argumentParser, grdb,
+        "StoreCoordination", "Migration", "SQLiteFormat", "RecordBrowsing", "Salvage", "Damage", argumentParser, grdb,
       ],
       path: "Benchmarks",
       exclude: ["SALVAGE.md"],
@@ -285,7 +326,7 @@ let package = Package(
     tests(
       of: "Inbox",
       needs: [
-        "AgeEncryption", "Archives", "Damage", "HTTPServer", "Lazaret", "LazaretTesting", "LazaretTool",
+        "AgeEncryption", "Archives", "Damage", "HTTPServer", "StoreCoordination", "LazaretTesting", "LazaretTool",
         "ManagedObjectModel",
         "Quarantine",
         "StoreFiles", "SupportBundle", "TusProtocol", grdb, crypto,
@@ -293,26 +334,31 @@ let package = Package(
     tests(
       of: "StoreExport",
       needs: [
-        "AgeEncryption", "Damage", "Examination", "Lazaret", "LazaretTesting", "LazaretTool", "ManagedObjectModel",
+        "AgeEncryption", "Damage", "Examination", "StoreCoordination", "LazaretTesting", "LazaretTool",
+        "ManagedObjectModel",
         "PersistentStore", "Salvage", "Scrubbing", "ScrubbingCheck", "StoreFiles", "SupportBundle", grdb,
       ]),
     tests(
       of: "Sending",
       needs: ["AgeEncryption", "HTTPServer", "Quarantine", "StoreFiles", "SupportBundle", "TusProtocol"]),
+    tests(of: "Compatibility", needs: ["StoreFiles"]),
     tests(
-      of: "Lazaret",
+      of: "StoreCoordination",
       needs: [
         "LazaretTool", "Damage", "LazaretTesting", "Migration", "RecoveryKit", "Salvage", grdb, grdbSQLite, logging,
       ]),
+    tests(of: "Lazaret", needs: [grdb, logging]),
+    tests(of: "LazaretGRDB", needs: ["Lazaret", grdb]),
     tests(
       of: "Inspector",
       needs: [
-        "AgeEncryption", "HTTPServer", "Inbox", "Lazaret", "Backup", "Quarantine", "Salvage", "Damage",
+        "AgeEncryption", "HTTPServer", "Inbox", "StoreCoordination", "Backup", "Quarantine", "Salvage", "Damage",
         "LazaretTesting",
         "ManagedObjectModel", "SupportBundle", "PersistentStore", "RecordBrowsing", "StoreFiles", grdb,
       ]),
     tests(
-      of: "Commands", needs: ["HTTPServer", "Lazaret", "LazaretTool", "SwiftModelSources", argumentParser, grdb],
+      of: "Commands",
+      needs: ["HTTPServer", "StoreCoordination", "LazaretTool", "SwiftModelSources", argumentParser, grdb],
       leavingOut: ["Snapshots"]),
     tests(of: "FuzzTargets"),
   ] + fuzzer

@@ -1,6 +1,6 @@
 import Foundation
 import GRDB
-import Lazaret
+import StoreCoordination
 
 /// The store that is measured: one that is given, or one made for it.
 struct BenchmarkStore {

@@ -1,6 +1,6 @@
 import ArgumentParser
-import Lazaret
 import RecordBrowsing
+import StoreCoordination
 
 /// Measures looking at the records of a large store.
 struct BrowsingBenchmarkCommand: ParsableCommand {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
-import Lazaret
 import Migration
+import StoreCoordination
 
 /// A custom migration of a large store: every car becomes a car and a sale that leads to it.
 ///

@@ -1,4 +1,4 @@
-import Lazaret
+import StoreCoordination
 
 /// Examining without counting.
 ///

@@ -1,8 +1,8 @@
 import ArgumentParser
 import Foundation
-import Lazaret
 import Migration
 import SQLiteFormat
+import StoreCoordination
 
 /// Measures migrating a store against hand-written SQL for the same change.
 ///

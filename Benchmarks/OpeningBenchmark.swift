@@ -1,4 +1,4 @@
-import Lazaret
+import StoreCoordination
 
 /// Opening through the coordinator, against opening with SQLite alone.
 ///

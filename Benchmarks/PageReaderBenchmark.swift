@@ -1,4 +1,4 @@
-import Lazaret
+import StoreCoordination
 
 /// Decoding every row of every table with the page reader.
 ///

@@ -1,4 +1,4 @@
-import Lazaret
+import StoreCoordination
 import Synchronization
 
 /// When a migration took which steps on the file system: where its time goes, without a hook in it.

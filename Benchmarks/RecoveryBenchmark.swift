@@ -1,8 +1,8 @@
 import ArgumentParser
 import Damage
 import Foundation
-import Lazaret
 import Salvage
+import StoreCoordination
 
 /// Measures what is recovered of damaged stores, beside SQLite's own `.recover`.
 struct RecoveryBenchmarkCommand: ParsableCommand {

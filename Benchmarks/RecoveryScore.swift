@@ -1,6 +1,6 @@
 import Foundation
 import GRDB
-import Lazaret
+import StoreCoordination
 
 /// How many rows of a store a tool brought back, by comparing every row with those of the undamaged store.
 struct RecoveryScore {

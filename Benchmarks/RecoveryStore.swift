@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
-import Lazaret
 import Salvage
+import StoreCoordination
 
 /// A store that is damaged by ``RecoveryBenchmark``, and every row that it holds.
 struct RecoveryStore {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
-import Lazaret
 import Salvage
+import StoreCoordination
 
 /// Measures salvaging whole stores against SQLite's `.recover`, and against what a copy and a check of the healthy file
 /// cost.

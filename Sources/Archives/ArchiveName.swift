@@ -1,3 +1,4 @@
+internal import Compatibility
 import Foundation
 
 /// The names that are taken from an archive: relative, without anything that a system could read otherwise.
@@ -7,7 +8,7 @@ enum ArchiveName {
   /// - Throws: `archive-name` for absolute names, dot segments, backslashes, control characters, names of more than 255 bytes
   ///   a part or 16 parts (what is made of them must be easy to remove again), names that Windows keeps for devices, and names that are not UTF-8.
   static func components(_ bytes: [UInt8]) throws(ArchiveError) -> [String] {
-    guard let name = String(validating: bytes, as: UTF8.self) else {
+    guard let name = String(utf8: bytes) else {
       throw ArchiveError(.name, "a name is not UTF-8")
     }
     var parts = name.split(separator: "/", omittingEmptySubsequences: false).map(String.init)

@@ -1,5 +1,5 @@
+internal import Compatibility
 internal import Dispatch
-internal import Synchronization
 
 /// Packs a gzip file piece by piece, as independent members of 1 MiB, so that a damaged one costs no other; a few of them at
 /// once, on all processors.

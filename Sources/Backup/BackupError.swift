@@ -1,10 +1,10 @@
-public import StoreFiles
+package import StoreFiles
 
 /// A request of the backups that cannot be met.
-public typealias BackupError = Failure<BackupErrorKind>
+package typealias BackupError = Failure<BackupErrorKind>
 
 /// Why a request of the backups cannot be met.
-public enum BackupErrorKind: String, FailureKind {
+package enum BackupErrorKind: String, FailureKind {
   /// There is no backup of that name.
   case notFound = "no-such-backup"
 
@@ -69,10 +69,10 @@ public enum BackupErrorKind: String, FailureKind {
   case file = "backup-file"
 
   /// What was being done, where a failure does not say.
-  public static let usualOperation = "back up the store"
+  package static let usualOperation = "back up the store"
 
   /// What the reader can do next, where a failure does not say.
-  public var usualHint: String {
+  package var usualHint: String {
     switch self {
     case .notFound: "List what there is with: lazaret backup list"
     case .ambiguous: "Name the store with --of."
@@ -100,12 +100,12 @@ public enum BackupErrorKind: String, FailureKind {
   }
 
   /// Whether the code is that of the file system's error, where that is the cause.
-  public var standsForCause: Bool { self == .file || self == .nameTaken }
+  package var standsForCause: Bool { self == .file || self == .nameTaken }
 }
 
 extension BackupError {
   /// What the file system says.
-  public init(_ error: FileError) { self.init(error.kind == .alreadyExists ? .nameTaken : .file, because: error) }
+  package init(_ error: FileError) { self.init(error.kind == .alreadyExists ? .nameTaken : .file, because: error) }
 
   /// The caller asked to stop.
   package static func cancelled(_ operation: String) -> BackupError {

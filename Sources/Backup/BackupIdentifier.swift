@@ -1,21 +1,21 @@
-public import StoreFiles
+package import StoreFiles
 
 /// What a backup is called: `b-`, the time it was taken, in UTC, and a number where several came in one second.
 ///
 /// `b-2026-11-21-10-11-12`, then `b-2026-11-21-10-11-12-2`. Later ones are greater. The mark tells a backup from a quarantined
 /// store of the same second. Earlier versions wrote none; a backup of theirs keeps the name that it has.
-public struct BackupIdentifier: Sendable, Hashable, Comparable, CustomStringConvertible {
+package struct BackupIdentifier: Sendable, Hashable, Comparable, CustomStringConvertible {
   /// The whole second in which it was taken.
-  public let date: Timestamp
+  package let date: Timestamp
 
   /// 1 for the first of its second.
-  public let number: Int
+  package let number: Int
 
   /// Whether it begins with the mark of backups; those that earlier versions gave do not.
-  public let isMarked: Bool
+  package let isMarked: Bool
 
   /// The identifier of a moment.
-  public init(date: Timestamp, number: Int = 1) {
+  package init(date: Timestamp, number: Int = 1) {
     self.init(date: date, number: number, isMarked: true)
   }
 
@@ -26,7 +26,7 @@ public struct BackupIdentifier: Sendable, Hashable, Comparable, CustomStringConv
   }
 
   /// The identifier that a text is; nil for any other text.
-  public init?(_ text: String) {
+  package init?(_ text: String) {
     let isMarked = text.hasPrefix(Timestamp.backupMark)
     let digits = Array(text.utf8.dropFirst(isMarked ? Timestamp.backupMark.utf8.count : 0))
     guard digits.count >= 19, digits.count <= 29, let date = Timestamp(String(decoding: digits[..<19], as: UTF8.self))
@@ -45,20 +45,20 @@ public struct BackupIdentifier: Sendable, Hashable, Comparable, CustomStringConv
   }
 
   /// The text of the identifier, as file names begin with it.
-  public var description: String {
+  package var description: String {
     let name = isMarked ? date.backupName : date.fileName
     return number == 1 ? name : "\(name)-\(number)"
   }
 
   /// Whether one was taken before another; of one second those of earlier versions come first.
-  public static func < (left: BackupIdentifier, right: BackupIdentifier) -> Bool {
+  package static func < (left: BackupIdentifier, right: BackupIdentifier) -> Bool {
     (left.date, left.isMarked ? 1 : 0, left.number) < (right.date, right.isMarked ? 1 : 0, right.number)
   }
 }
 
 extension BackupIdentifier: Codable {
   /// Reads the text of an identifier.
-  public init(from decoder: any Decoder) throws {
+  package init(from decoder: any Decoder) throws {
     let text = try decoder.singleValueContainer().decode(String.self)
     guard let identifier = BackupIdentifier(text) else {
       throw DecodingError.dataCorrupted(
@@ -68,7 +68,7 @@ extension BackupIdentifier: Codable {
   }
 
   /// Writes the text of the identifier.
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(description)
   }

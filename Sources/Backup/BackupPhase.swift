@@ -1,5 +1,5 @@
 /// What is being done, as far as progress is told.
-public enum BackupPhase: String, Sendable, Hashable {
+package enum BackupPhase: String, Sendable, Hashable {
   /// The pages that changed are looked for.
   case comparing
 
@@ -20,4 +20,4 @@ public enum BackupPhase: String, Sendable, Hashable {
 }
 
 /// Called with the phase, the bytes done and the bytes in all; false ends the work.
-public typealias BackupProgress = @Sendable (_ phase: BackupPhase, _ done: Int64, _ total: Int64) -> Bool
+package typealias BackupProgress = @Sendable (_ phase: BackupPhase, _ done: Int64, _ total: Int64) -> Bool

@@ -1,4 +1,4 @@
-import Lazaret
+import StoreCoordination
 
 /// What only the command line can go wrong at; every other error is that of the module it comes from.
 typealias CommandError = Failure<CommandErrorKind>

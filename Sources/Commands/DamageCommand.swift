@@ -1,6 +1,6 @@
 import ArgumentParser
 import Damage
-import Lazaret
+import StoreCoordination
 
 /// `lazaret damage`: a rehearsal, on a copy.
 struct DamageCommand: ParsableCommand {

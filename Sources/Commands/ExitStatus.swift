@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 
 /// The exit codes of every verb; part of the command line's contract.
 enum ExitStatus {

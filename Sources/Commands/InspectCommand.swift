@@ -1,6 +1,6 @@
 import ArgumentParser
-import Lazaret
 import Migration
+import StoreCoordination
 
 /// `lazaret inspect`: looks at a store and says what can be done with it.
 struct InspectCommand: ParsableCommand {

@@ -1,6 +1,6 @@
 public import ArgumentParser
 import Backup
-import Lazaret
+import StoreCoordination
 import Zstandard
 
 /// The command `lazaret`: configuration only; each verb is a file of its own.

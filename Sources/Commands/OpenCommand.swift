@@ -1,6 +1,6 @@
 import ArgumentParser
-import Lazaret
 import RecoveryKit
+import StoreCoordination
 
 /// `lazaret open`: the main flow of an app's start.
 struct OpenCommand: ParsableCommand {

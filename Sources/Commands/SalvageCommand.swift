@@ -1,7 +1,7 @@
 import ArgumentParser
-import Lazaret
 import RecoveryKit
 import Salvage
+import StoreCoordination
 
 /// `lazaret salvage`: gets the rows out of a damaged store.
 struct SalvageCommand: ParsableCommand {

@@ -1,11 +1,11 @@
-public import StoreFiles
+package import StoreFiles
 internal import SystemPackage
 
 /// A rehearsal of damage that cannot be made.
-public typealias DamageError = Failure<DamageErrorKind>
+package typealias DamageError = Failure<DamageErrorKind>
 
 /// Why a rehearsal of damage cannot be made.
-public enum DamageErrorKind: String, FailureKind {
+package enum DamageErrorKind: String, FailureKind {
   /// There is no such kind of damage.
   case unknownDamage = "unknown-damage"
 
@@ -16,10 +16,10 @@ public enum DamageErrorKind: String, FailureKind {
   case placeTaken = "place-taken"
 
   /// What was being done, where a failure does not say.
-  public static let usualOperation = "damage the store"
+  package static let usualOperation = "damage the store"
 
   /// What the reader can do next, where a failure does not say.
-  public var usualHint: String {
+  package var usualHint: String {
     switch self {
     case .unknownDamage: "See lazaret damage --list."
     case .nothingToDamage: "Choose another kind, or another store."

@@ -1,7 +1,7 @@
 /// One kind of damage that can be done to a copy of a store, as it is written on the command line: `zero:5`, `roots`.
-public struct DamageKind: Sendable, Hashable, CustomStringConvertible {
+package struct DamageKind: Sendable, Hashable, CustomStringConvertible {
   /// The kinds by name.
-  public enum Name: String, Sendable, Hashable, CaseIterable {
+  package enum Name: String, Sendable, Hashable, CaseIterable {
     case none
     case zero
     case random = "rand"
@@ -37,7 +37,7 @@ public struct DamageKind: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// What follows the colon.
-  public enum Argument: Sendable, Hashable {
+  package enum Argument: Sendable, Hashable {
     /// Nothing.
     case none
 
@@ -49,15 +49,15 @@ public struct DamageKind: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// Which kind.
-  public let name: Name
+  package let name: Name
 
   /// How much, or with what.
-  public let argument: Argument
+  package let argument: Argument
 
   /// A kind from its text.
   ///
   /// - Throws: `unknown-damage` for a name that is none, and for an argument that does not belong to it.
-  public init(_ text: String) throws(DamageError) {
+  package init(_ text: String) throws(DamageError) {
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
     guard let name = Name(rawValue: parts.first ?? "") else {
       throw DamageError.unknown(
@@ -88,7 +88,7 @@ public struct DamageKind: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The text that stands for it.
-  public var description: String {
+  package var description: String {
     switch argument {
     case .none: name.rawValue
     case .number(let number): "\(name.rawValue):\(number == number.rounded() ? "\(Int(number))" : "\(number)")"
@@ -123,7 +123,7 @@ extension DamageKind.Name {
   }
 
   /// How it is written, with what may stand behind the colon.
-  public var usage: String {
+  package var usage: String {
     switch form {
     case .nothing: rawValue
     case .words(let words): "\(rawValue):\(words.joined(separator: "|"))"
@@ -132,7 +132,7 @@ extension DamageKind.Name {
   }
 
   /// What is done, in a few words.
-  public var words: String {
+  package var words: String {
     switch self {
     case .none: "nothing: a copy"
     case .zero: "P % of the pages, never the first, are zeroed, as by a write that never reached the disk"

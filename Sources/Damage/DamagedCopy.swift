@@ -1,41 +1,41 @@
-public import StoreFiles
-public import SystemPackage
+package import StoreFiles
+package import SystemPackage
 
 /// A damaged copy of a store, for rehearsing what an app and its makers do on the day: the same store, kinds and seed give
 /// the same bytes.
-public struct DamagedCopy: Sendable, Hashable, Codable {
+package struct DamagedCopy: Sendable, Hashable, Codable {
   /// A place that was damaged.
-  public struct Place: Sendable, Hashable, Codable {
+  package struct Place: Sendable, Hashable, Codable {
     /// The kind of damage, such as `zero:5`.
-    public var kind: String
+    package var kind: String
 
     /// The part of the store: `main`, `wal` or `journal`.
-    public var part: StoreFileSet.Part
+    package var part: StoreFileSet.Part
 
     /// The first byte concerned, counted when it was done; a later kind may have moved it.
-    public var offset: Int64
+    package var offset: Int64
 
     /// The number of bytes concerned.
-    public var length: Int64
+    package var length: Int64
 
     /// The page, where the damage is to whole pages or to part of one.
-    public var page: UInt32?
+    package var page: UInt32?
   }
 
   /// The copy's main file.
-  public var copy: PathText
+  package var copy: PathText
 
   /// What was done, in order.
-  public var kinds: [String]
+  package var kinds: [String]
 
   /// What the random choices were drawn from.
-  public var seed: UInt64
+  package var seed: UInt64
 
   /// Every place that was damaged; of more than 10,000 the first.
-  public var places: [Place]
+  package var places: [Place]
 
   /// How many there are in all.
-  public var placeCount: Int
+  package var placeCount: Int
 
   /// Copies a store and damages the copy; the store itself is only read.
   ///
@@ -45,7 +45,7 @@ public struct DamagedCopy: Sendable, Hashable, Codable {
   ///   - kinds: what is done to it, in this order.
   ///   - seed: what random choices are drawn from.
   /// - Throws: `DamageError`, or `FileError` where copying or writing fails; what was made of the copy is then removed.
-  public static func make(
+  package static func make(
     of store: FilePath, at copy: FilePath, kinds: [DamageKind], seed: UInt64, fileSystem: FileSystem = FileSystem()
   ) throws -> DamagedCopy {
     let original = try StoreFileSet.locate(store, in: fileSystem)

@@ -1,10 +1,10 @@
-public import ManagedObjectModel
-public import PersistentStore
+package import ManagedObjectModel
+package import PersistentStore
 import StoreFiles
-public import SystemPackage
+package import SystemPackage
 
 /// What an app expects of its store: the versions of a managed object model, or the schema of a plain SQLite store.
-public enum AppModel: Sendable {
+package enum AppModel: Sendable {
   case coreData(ModelBundle)
 
   /// A plain SQLite store; the name is that of the schema file.
@@ -16,7 +16,7 @@ public enum AppModel: Sendable {
   ///   - path: the file or folder.
   ///   - order: the names of all versions, oldest first; nil for their natural order with the current one last.
   /// - Throws: `ModelError`, `PersistentStoreError` or `FileError`.
-  public static func load(_ path: FilePath, order: [String]? = nil) throws -> AppModel {
+  package static func load(_ path: FilePath, order: [String]? = nil) throws -> AppModel {
     guard path.extension?.lowercased() == "sql" else {
       return .coreData(try ModelBundle.load(path: path, order: order))
     }
@@ -34,7 +34,7 @@ public enum AppModel: Sendable {
   }
 
   /// The name that stores in it are reported under: the current version's, or the schema file's.
-  public var currentVersionName: String {
+  package var currentVersionName: String {
     switch self {
     case .coreData(let bundle): bundle.current.name
     case .sqlite(_, let name): name

@@ -1,12 +1,12 @@
-public import ManagedObjectModel
-public import PersistentStore
-public import SQLiteFormat
-public import StoreFiles
+package import ManagedObjectModel
+package import PersistentStore
+package import SQLiteFormat
+package import StoreFiles
 
 /// What was found out about a store by looking at it, and nothing but looking.
-public struct Examination: Sendable {
+package struct Examination: Sendable {
   /// How closely it is looked at.
-  public enum Depth: String, Sendable, Codable, CaseIterable {
+  package enum Depth: String, Sendable, Codable, CaseIterable {
     /// Header, log, schema, roots, metadata and model: some milliseconds, whatever the size.
     ///
     /// Where it meets damage, every page is looked at before a verdict is given.
@@ -17,29 +17,29 @@ public struct Examination: Sendable {
   }
 
   /// The store's files, symbolic links resolved; nil where not even that could be done.
-  public var files: StoreFileSet?
+  package var files: StoreFileSet?
 
   /// What can be done with it, in one word.
-  public var verdict: Verdict
+  package var verdict: Verdict
 
   /// Why that verdict was given.
-  public var reason: VerdictReason
+  package var reason: VerdictReason
 
   /// What kind of store it is.
-  public var kind: ExaminedKind
+  package var kind: ExaminedKind
 
   /// The name of the version the store was written with, where it is one of the app's.
-  public var modelVersion: String?
+  package var modelVersion: String?
 
   /// The model the store was written with: the app's version, or the one cached in the store.
-  public var storeModel: ManagedObjectModel?
+  package var storeModel: ManagedObjectModel?
 
   /// What it lacks of the model that its own metadata names; nil where that model is not at hand, or could not be
   /// compared.
-  public var drift: StoreDrift?
+  package var drift: StoreDrift?
 
   /// Why the store is newer than the app, where it is; told of a damaged one too.
-  public var newer: VerdictReason?
+  package var newer: VerdictReason?
 
   /// What the drift was compared by; kept until the records are counted, which tells more of them.
   var outline: StoreOutline?
@@ -48,18 +48,18 @@ public struct Examination: Sendable {
   var countedNumbers: [String: Set<Int64?>] = [:]
 
   /// The metadata of a Core Data store.
-  public var metadata: StoreMetadata?
+  package var metadata: StoreMetadata?
 
   /// The entities and their counts, by name; empty where they cannot be told.
-  public var entities: [EntityCount]
+  package var entities: [EntityCount]
 
   /// What is known of its physical state.
-  public var health: Health
+  package var health: Health
 }
 
 extension Examination {
   /// Whether the file is plainly of another kind than a store, such as a text or a picture, with no page of one in it.
-  public var isForeignFile: Bool { verdict == .damaged && health.notes.contains { $0.code == "not-sqlite" } }
+  package var isForeignFile: Bool { verdict == .damaged && health.notes.contains { $0.code == "not-sqlite" } }
 
   /// Whether an app can work with it as it is: nothing is missing that a record needs.
   package var isUsableAsIs: Bool {
@@ -67,88 +67,88 @@ extension Examination {
   }
 
   /// Whether the file is encrypted or random, so that only its bytes can be kept.
-  public var isEncryptedOrRandom: Bool { reason.code == VerdictReason.encryptedOrRandom.code }
+  package var isEncryptedOrRandom: Bool { reason.code == VerdictReason.encryptedOrRandom.code }
 }
 
 /// What is known of a store's physical state.
-public struct Health: Sendable {
+package struct Health: Sendable {
   /// How closely the store was looked at.
-  public var depth: Examination.Depth
+  package var depth: Examination.Depth
 
   /// Everything noteworthy, from normal facts to damage; empty for a store that is as it should be.
-  public var notes: [HealthNote] = []
+  package var notes: [HealthNote] = []
 
   /// The parts of the set that are there.
-  public var files: [StoreFileSet.Member] = []
+  package var files: [StoreFileSet.Member] = []
 
   /// What the file is, by its first bytes.
-  public var fileKind: FileKind?
+  package var fileKind: FileKind?
 
   /// The page size in bytes.
-  public var pageSize: Int?
+  package var pageSize: Int?
 
   /// The number of pages that a reader counts, those in the log included.
   ///
   /// Where the header counts more than the file has room for, those of the file; nil where only the log says how many there
   /// were, and neither it nor the file has them all.
-  public var pageCount: UInt32?
+  package var pageCount: UInt32?
 
   /// The encoding of all text; nil where the header is destroyed.
-  public var encoding: TextEncoding?
+  package var encoding: TextEncoding?
 
   /// Whether its header says that changes go to a write-ahead log, not to a rollback journal; nil where it is destroyed.
-  public var usesLog: Bool?
+  package var usesLog: Bool?
 
   /// The version of SQLite that wrote the store last, as its header says.
-  public var writtenBySQLite: String?
+  package var writtenBySQLite: String?
 
   /// What is in the write-ahead log; nil where there is none.
-  public var log: LogFacts?
+  package var log: LogFacts?
 
   /// What the rollback journal's beginning says; nil where there is none.
-  public var journal: RollbackJournal.State?
+  package var journal: RollbackJournal.State?
 
   /// What the walk over every page found; nil for a quick look.
-  public var integrity: IntegrityReport?
+  package var integrity: IntegrityReport?
 
   /// Whether any note is of damage.
-  public var isDamaged: Bool { notes.contains { $0.severity == .damage } }
+  package var isDamaged: Bool { notes.contains { $0.severity == .damage } }
 
   /// What is in the write-ahead log.
-  public struct LogFacts: Sendable, Hashable {
+  package struct LogFacts: Sendable, Hashable {
     /// Frames in the file, whole ones.
-    public var frames: Int
+    package var frames: Int
 
     /// Frames that belong to committed transactions, which are part of the store.
-    public var committedFrames: Int
+    package var committedFrames: Int
 
     /// Pages of the store that these have, each counted once.
-    public var pages: Int
+    package var pages: Int
 
     /// The pages that the store had after the last of these transactions; nil where there is none.
-    public var databasePages: UInt32?
+    package var databasePages: UInt32?
   }
 }
 
 /// One noteworthy thing about a store.
-public struct HealthNote: Sendable, Hashable {
+package struct HealthNote: Sendable, Hashable {
   /// A stable word for programs.
-  public var code: String
+  package var code: String
 
   /// How much it matters.
-  public var severity: Finding.Severity
+  package var severity: Finding.Severity
 
   /// In plain words, one sentence without a full stop.
-  public var words: String
+  package var words: String
 
   /// How many times it was found.
-  public var count: Int
+  package var count: Int
 
   /// The first pages it was found on, at most ten.
-  public var pages: [UInt32]
+  package var pages: [UInt32]
 
   /// A note; `words` are one sentence without a full stop.
-  public init(_ code: String, _ severity: Finding.Severity, _ words: String, count: Int = 1, pages: [UInt32] = []) {
+  package init(_ code: String, _ severity: Finding.Severity, _ words: String, count: Int = 1, pages: [UInt32] = []) {
     self.code = code
     self.severity = severity
     self.words = words

@@ -2,7 +2,7 @@ import ManagedObjectModel
 import PersistentStore
 import SQLiteFormat
 package import StoreFiles
-public import SystemPackage
+package import SystemPackage
 
 #if canImport(Glibc)
   import Glibc
@@ -14,20 +14,20 @@ public import SystemPackage
 ///
 /// No SQLite is involved. What is read is what a reader would see: the file with the committed part of its write-ahead
 /// log, or with a hot journal undone.
-public struct Examiner: Sendable {
+package struct Examiner: Sendable {
   /// What to look for.
-  public struct Options: Sendable {
+  package struct Options: Sendable {
     /// How closely to look.
-    public var depth: Examination.Depth
+    package var depth: Examination.Depth
 
     /// Whether records are counted, which reads a part of every page of their tables.
-    public var countsRecords: Bool
+    package var countsRecords: Bool
 
     /// Called during a full look with pages done and pages in all; false ends it with `cancelled`.
-    public var progress: @Sendable (_ done: Int, _ total: Int) -> Bool
+    package var progress: @Sendable (_ done: Int, _ total: Int) -> Bool
 
     /// A quick look that counts records, unless told otherwise.
-    public init(
+    package init(
       depth: Examination.Depth = .quick, countsRecords: Bool = true,
       progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Bool = { _, _ in true }
     ) {
@@ -50,7 +50,7 @@ public struct Examiner: Sendable {
   }
 
   /// The examiner of this machine's file system.
-  public init() { self.init(fileSystem: FileSystem()) }
+  package init() { self.init(fileSystem: FileSystem()) }
 
   /// How often a store is looked at that changes meanwhile, or that a writer has to itself.
   private static let attempts = 6
@@ -63,7 +63,7 @@ public struct Examiner: Sendable {
   ///   - path: the store's main file, as the user names it.
   ///   - model: what the app expects; nil to look at the store alone.
   /// - Throws: `FormatError.cancelled` where `progress` said so.
-  public func examine(_ path: FilePath, model: AppModel? = nil, options: Options = Options()) throws -> Examination {
+  package func examine(_ path: FilePath, model: AppModel? = nil, options: Options = Options()) throws -> Examination {
     var last: Examination?
     // A store that another process writes to can change between two reads; a verdict counts when nothing changed meanwhile.
     for attempt in 1...Self.attempts {

@@ -1,5 +1,5 @@
 /// What can be done with a store, in one word.
-public enum Verdict: String, Sendable, Hashable, Codable {
+package enum Verdict: String, Sendable, Hashable, Codable {
   /// It opens with the app's model as it is.
   case compatible
 
@@ -24,7 +24,7 @@ public enum Verdict: String, Sendable, Hashable, Codable {
 }
 
 /// What kind of store a file is.
-public enum ExaminedKind: String, Sendable, Hashable, Codable {
+package enum ExaminedKind: String, Sendable, Hashable, Codable {
   /// A Core Data or SwiftData store.
   case coreData = "core-data"
 
@@ -36,24 +36,24 @@ public enum ExaminedKind: String, Sendable, Hashable, Codable {
 }
 
 /// Why a verdict was given.
-public struct VerdictReason: Sendable, Hashable {
+package struct VerdictReason: Sendable, Hashable {
   /// A stable, machine-readable word, such as `not-sqlite`; part of the command line's contract.
-  public var code: String
+  package var code: String
 
   /// The reason in plain words, one or two full sentences.
-  public var words: String
+  package var words: String
 
   /// What to do next, as a full sentence.
-  public var hint: String
+  package var hint: String
 
   /// The code that Core Data reports in such a case, where there is one (`NSCocoaErrorDomain`).
-  public var coreDataCode: Int?
+  package var coreDataCode: Int?
 
   /// The result code that SQLite reports in such a case, where there is one.
-  public var sqliteCode: Int?
+  package var sqliteCode: Int?
 
   /// A reason; words and hint are full sentences that hold no value of a record.
-  public init(_ code: String, words: String, hint: String, coreData: Int? = nil, sqlite: Int? = nil) {
+  package init(_ code: String, words: String, hint: String, coreData: Int? = nil, sqlite: Int? = nil) {
     self.code = code
     self.words = words
     self.hint = hint

@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import Compatibility
 
 /// Tells those who listen that something in the inbox has changed.
 package final class InboxChanges: Sendable {

@@ -1,4 +1,4 @@
-import Lazaret
+import StoreCoordination
 
 /// What looks at every page of stores have found, kept until a store changes.
 final class ExaminationCache: Sendable {

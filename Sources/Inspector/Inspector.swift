@@ -1,6 +1,7 @@
 package import HTTPServer
 import Inbox
-package import Lazaret
+import Sending
+package import StoreCoordination
 
 /// The inspector: quarantined stores, their damage and their records, as pages and as JSON.
 ///

@@ -1,4 +1,4 @@
-package import Lazaret
+package import StoreCoordination
 
 /// A model that the inspector was given: what is in it, and the name it goes by.
 package struct InspectorModel: Sendable {

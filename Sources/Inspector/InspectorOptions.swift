@@ -1,6 +1,7 @@
 package import Inbox
-package import Lazaret
 package import Logging
+package import Sending
+package import StoreCoordination
 
 /// What an inspector is about.
 package struct InspectorOptions: Sendable {

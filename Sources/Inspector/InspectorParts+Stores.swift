@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 extension InspectorParts {
   /// The models to choose from; the one that fits the store best is proposed.

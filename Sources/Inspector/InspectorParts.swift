@@ -1,7 +1,8 @@
 internal import HTTPServer
 package import Inbox
-package import Lazaret
 internal import Logging
+import Sending
+package import StoreCoordination
 
 /// What the routes of every part of the inspector work with.
 package struct InspectorParts: Sendable {

@@ -1,5 +1,5 @@
-import Lazaret
-import Synchronization
+import Compatibility
+import StoreCoordination
 
 /// What was found out about stores, kept until a store changes.
 ///

@@ -1,164 +1,92 @@
+public import Foundation
+internal import StoreCoordination
+
 /// Words for the app's user, ready to show, and keys to translate them by.
-public struct Notice: Sendable, Hashable, Codable {
+public struct Notice: Sendable, Hashable {
   /// A choice that the app may offer.
-  public struct Action: Sendable, Hashable, Codable {
+  public struct Action: Sendable, Hashable {
     /// The key to translate the title by; also what tells the actions apart.
-    public var key: String
+    public let key: String
 
     /// The words on the button.
-    public var title: String
+    public let title: String
   }
 
-  /// The key to translate title and message by: `lazaret.notice.damaged`, `.incompatible`, `.migration`, `.leftovers` or
-  /// `.set-aside` where an empty store is in the place, `.salvage-later` where the records can be recovered yet, `.salvaged`,
-  /// `.salvaged-with-losses` or `.salvaged-nothing` where what was salvaged is; `.migrated-without` where the app's version
-  /// has no place for some records; `.repaired` where parts of the file were missing and were added.
-  public var key: String
+  /// The numbers that the words hold, for translations of the app's own.
+  public struct Counts: Sendable, Hashable {
+    /// Records recovered.
+    public var recovered: Int64 = 0
+
+    /// Those of them that are doubtful.
+    public var doubtful: Int64 = 0
+
+    /// Records lost.
+    public var lost: Int64 = 0
+
+    /// Whether more or fewer may be lost.
+    public var isEstimate = false
+
+    /// Records of a sound store that are in quarantine; 0 where they were not counted.
+    public var setAside: Int64 = 0
+
+    /// Records that a migration left out, because the app's version has no place for them.
+    public var leftOut: Int64 = 0
+
+    /// No records at all.
+    init() {}
+  }
+
+  /// The key to translate title and message by, such as `lazaret.notice.salvaged`.
+  public let key: String
+
+  /// What was wrong: `damaged`, `incompatible`, `migration`, `repair`, `leftovers`, `set-aside` or `empty`; nil where nothing was.
+  public let cause: String?
+
+  /// The numbers that the words hold.
+  public let counts: Counts
 
   /// The heading of an alert.
-  public var title: String
+  public let title: String
 
   /// What happened to the user's data, in two or three sentences.
-  public var message: String
+  public let message: String
 
   /// What the app may offer, the usual choice first.
-  public var actions: [Action]
+  public let actions: [Action]
 
-  /// The report of a migration that failed, for the support; nil where there is none.
-  public var report: PathText?
+  /// The report of a migration that failed, for support; nil where there is none.
+  public let report: URL?
 
-  /// The command that puts the store in quarantine back in its place, for the support; nil where there is none.
-  public var undo: String?
-
-  private static let usualActions = [
-    Action(key: "lazaret.action.continue", title: "Continue"), sendReport,
-    Action(key: "lazaret.action.contact-support", title: "Contact Support"),
-  ]
-
-  /// What an opening's user is told of what was done; nil where there is nothing to tell.
+  /// The same words, as the modules below have them.
   ///
-  /// - Parameter report: that of a migration whose failure had the store quarantined, in this run or by another process.
-  static func about(_ events: [OpeningEvent], report: FilePath?) -> Notice? {
-    // The store's owner is told of its quarantine also where it was an interrupted run's, or another process's.
-    guard let reason = events.last(where: { $0.reason != nil })?.reason else {
-      return leftOut(by: events) ?? repaired(by: events)
+  /// - Parameter events: what happened, for the cause and the numbers.
+  init(_ notice: StoreCoordination.Notice, _ events: [OpeningEvent] = []) {
+    key = notice.key
+    title = notice.title
+    message = notice.message
+    actions = notice.actions.map { Action(key: $0.key, title: $0.title) }
+    report = URL(notice.report)
+    cause = events.last { $0.reason != nil }?.reason.map { StoreCoordination.Notice.key(for: $0.code) }
+    var counts = Counts()
+    if let salvage = events.last(where: { $0.salvage != nil })?.salvage {
+      counts.recovered = salvage.recovered
+      counts.doubtful = salvage.doubtful
+      counts.lost = salvage.lost
+      counts.isEstimate = !salvage.lostIsExact || salvage.count.hasUnknown
     }
-    let salvage = events.last { $0.salvage != nil }?.salvage
-    let records = events.last { $0.records != nil }?.records
-    var notice = setAside(reason, salvage, records: records, report: report.map { PathText($0) })
-    notice.undo = events.last { $0.undo != nil }?.undo
-    return notice
+    counts.setAside = events.last { $0.records != nil }?.records ?? 0
+    counts.leftOut = events.compactMap(\.migration).flatMap(\.removedRows.values).reduce(0) { $0 + Int64($1) }
+    self.counts = counts
   }
 
-  /// The notice for a store that lies in quarantine for a reason, and for what is in its place.
-  ///
-  /// - Parameters:
-  ///   - salvage: what has become of its salvage; nil where none was asked for.
-  ///   - records: how many records a sound store held; nil where it was damaged, or they were not counted.
-  private static func setAside(
-    _ reason: Receipt.Reason, _ salvage: OpeningSalvage?, records: Int64?, report: PathText?
-  ) -> Notice {
-    if let salvage, salvage.isInstalled { return salvaged(reason, salvage, report: report) }
-    let key = key(for: reason.code)
-    let held =
-      records.map { $0 > 0 ? " Its \(counted($0, "record")) \($0 == 1 ? "is" : "are") in quarantine." : "" } ?? ""
-    if salvage?.state == .pending {
-      return Notice(
-        key: "lazaret.notice.salvage-later", title: "Your data was set aside",
-        message:
-          "\(cause(of: reason.code)) It was not deleted: all of it was set aside, and you start with an empty one.\(held) Your data can be recovered from it later.",
-        actions: [
-          Action(key: "lazaret.action.continue", title: "Continue"),
-          Action(key: "lazaret.action.recover", title: "Recover My Data"), sendReport,
-          Action(key: "lazaret.action.contact-support", title: "Contact Support"),
-        ], report: report)
-    }
-    let kept =
-      switch key {
-      case "leftovers": "They were not deleted: they were set aside, and you start with an empty file."
-      case "empty": "It was not deleted: it was set aside, and you start with a new one."
-      default: "It was not deleted: all of it was set aside, and you start with an empty one."
-      }
-    return Notice(
-      key: "lazaret.notice.\(key)", title: key == "empty" ? "Your file was empty" : "Your data was set aside",
-      message: "\(cause(of: reason.code)) \(kept)\(held) Our support can look at what was set aside.",
-      actions: usualActions, report: report)
-  }
-
-  private static func salvaged(_ reason: Receipt.Reason, _ salvage: OpeningSalvage, report: PathText?) -> Notice {
-    let kept = "The old file was kept as it was."
-    if salvage.isComplete {
-      return Notice(
-        key: "lazaret.notice.salvaged", title: "Your data was recovered",
-        message: "\(cause(of: reason.code)) All of your data was recovered from it. \(kept)",
-        actions: usualActions, report: report)
-    }
-    if salvage.recovered == 0 {
-      return Notice(
-        key: "lazaret.notice.salvaged-nothing", title: "Your data was set aside",
-        message: "\(cause(of: reason.code)) \(salvage.count.words) You start with an empty file. \(kept) \(support)",
-        actions: usualActions, report: report)
-    }
-    let isWhole = salvage.lost == 0 && !salvage.count.hasUnknown && salvage.doubtful == 0
-    let details = isWhole ? " Details of some may be missing." : ""
-    return Notice(
-      key: "lazaret.notice.salvaged-with-losses", title: "Your data was recovered in part",
-      message: "\(cause(of: reason.code)) \(salvage.count.words)\(details) \(kept) \(support)",
-      actions: usualActions, report: report)
-  }
-
-  private static let support = "Our support can look at it."
-
-  /// The notice for records that a migration has left out with their entities; nil where there are none.
-  private static func leftOut(by events: [OpeningEvent]) -> Notice? {
-    let rows = events.compactMap(\.migration).flatMap(\.removedRows.values).reduce(0, +)
-    guard rows > 0 else { return nil }
-    return Notice(
-      key: "lazaret.notice.migrated-without", title: "Your data was updated",
-      message:
-        "This version of the app has no place for \(counted(rows, "record")) of the file with your data. They were not deleted: the old file was kept as it was, and stays until the app releases it.",
-      actions: usualActions)
-  }
-
-  /// The key of the notice that parts of the file were added, and nothing was lost.
-  static let repairedKey = "lazaret.notice.repaired"
-
-  /// The notice for a store that was repaired; nil where none was.
-  private static func repaired(by events: [OpeningEvent]) -> Notice? {
-    guard let repair = events.lazy.compactMap(\.repair).first else { return nil }
-    return Notice(
-      key: repairedKey, title: "Your data was repaired",
-      message:
-        "Parts of the file with your data were missing and were added (\(repair.words)). Nothing was removed, and the old file was kept as it was.",
-      actions: [
-        Action(key: "lazaret.action.continue", title: "Continue"),
-        Action(key: "lazaret.action.contact-support", title: "Contact Support"),
-      ])
-  }
-
-  /// What was wrong, in a sentence.
-  private static func cause(of code: String) -> String {
-    switch key(for: code) {
-    case "migration": "The file with your data could not be brought to this version of the app."
-    case "repair": "The file with your data lacks parts that could not be added."
-    case "incompatible": "The file with your data does not fit this version of the app."
-    case "leftovers": "The file with your data was missing; only parts of it were found."
-    case "set-aside": "The file with your data was set aside on request."
-    case "empty": "The file with your data was empty."
-    default: "The file with your data was damaged and could not be opened."
-    }
-  }
-
-  private static func key(for code: String) -> String {
-    switch code {
-    case VerdictReason.migrationFailedCode: "migration"
-    case VerdictReason.repairFailedCode: "repair"
-    case "other-model", "unknown-version", "not-core-data", "other-schema", VerdictReason.notMigratableCode:
-      "incompatible"
-    case QuarantineCase.leftoversCode: "leftovers"
-    case QuarantineCase.requestCode: "set-aside"
-    case "empty-file": "empty"
-    default: "damaged"
-    }
+  /// The same notice in other words.
+  init(_ notice: Notice, title: String, message: String, actions: [Action]) {
+    key = notice.key
+    cause = notice.cause
+    counts = notice.counts
+    report = notice.report
+    self.title = title
+    self.message = message
+    self.actions = actions
   }
 }

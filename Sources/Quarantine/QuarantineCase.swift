@@ -1,30 +1,30 @@
-public import StoreFiles
+package import StoreFiles
 
 /// What is known of a store when it is quarantined: the receipt's content apart from names, times and digests.
-public struct QuarantineCase: Sendable, Hashable, Codable {
+package struct QuarantineCase: Sendable, Hashable, Codable {
   /// Why it is quarantined.
-  public var reason: Receipt.Reason
+  package var reason: Receipt.Reason
 
   /// The numbers that SQLite and Core Data would have reported.
-  public var error: Receipt.ErrorCodes
+  package var error: Receipt.ErrorCodes
 
   /// The model it was written with; nil where it could not be told.
-  public var model: Receipt.Model?
+  package var model: Receipt.Model?
 
   /// The records that could be counted; nil where it could not be read so far.
-  public var entities: [EntityCount]?
+  package var entities: [EntityCount]?
 
   /// The versions of everything that had a part in it.
-  public var versions: Receipt.Versions
+  package var versions: Receipt.Versions
 
   /// What is asked for as to its salvage; nil for nothing.
-  public var salvage: Receipt.Salvage?
+  package var salvage: Receipt.Salvage?
 
   /// The backup that is put into the place after it; nil for none.
-  public var makesRoomFor: StoreLineage.Restored?
+  package var makesRoomFor: StoreLineage.Restored?
 
   /// What is known of a store.
-  public init(
+  package init(
     reason: Receipt.Reason, error: Receipt.ErrorCodes = .init(), model: Receipt.Model? = nil,
     entities: [EntityCount]? = nil, versions: Receipt.Versions
   ) {

@@ -1,11 +1,11 @@
 import Foundation
 package import StoreFiles
-public import SystemPackage
+package import SystemPackage
 
 /// The list of a home's quarantine folders, so that every quarantined store can be found again.
 ///
 /// Kept as `Quarantines.json` in the home: versioned JSON with the folders' paths.
-public struct QuarantineCatalogue: Sendable {
+package struct QuarantineCatalogue: Sendable {
   /// The file's content.
   private struct Content: Codable {
     var format = "lazaret-quarantine-catalogue"
@@ -14,7 +14,7 @@ public struct QuarantineCatalogue: Sendable {
   }
 
   /// The folder that holds the catalogue.
-  public let home: FilePath
+  package let home: FilePath
   let surroundings: Surroundings
 
   package init(home: FilePath, surroundings: Surroundings) {
@@ -28,7 +28,7 @@ public struct QuarantineCatalogue: Sendable {
   /// The folders that are known, in the order in which they came; one that has gone is left out.
   ///
   /// The one in the home itself is known without being listed: it may be from before the home had a catalogue.
-  public func folders() throws -> [QuarantineFolder] {
+  package func folders() throws -> [QuarantineFolder] {
     var paths = try content().folders.compactMap(\.path).filter { try fileSystem.status(of: $0)?.kind == .directory }
     let own = home.appending(QuarantineFolder.name)
     if try fileSystem.status(of: own)?.kind == .directory {
@@ -71,7 +71,7 @@ public struct QuarantineCatalogue: Sendable {
   }
 
   /// Every quarantined store of the home, newest first.
-  public func stores() throws -> [QuarantinedStore] {
+  package func stores() throws -> [QuarantinedStore] {
     try folders().flatMap { try $0.stores() }.sorted { QuarantineFolder.isNewer($0.id, $1.id) }
   }
 

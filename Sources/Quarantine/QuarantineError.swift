@@ -1,10 +1,10 @@
-public import StoreFiles
+package import StoreFiles
 
 /// A request of the quarantine that cannot be met.
-public typealias QuarantineError = Failure<QuarantineErrorKind>
+package typealias QuarantineError = Failure<QuarantineErrorKind>
 
 /// Why a request of the quarantine cannot be met.
-public enum QuarantineErrorKind: String, FailureKind {
+package enum QuarantineErrorKind: String, FailureKind {
   case notFound = "not-in-quarantine"
   case ambiguous = "ambiguous-id"
   case nothingToQuarantine = "nothing-to-quarantine"
@@ -16,10 +16,10 @@ public enum QuarantineErrorKind: String, FailureKind {
   case salvageUnusable = "salvage-unusable"
 
   /// What was being done, where a failure does not say.
-  public static let usualOperation = "use the quarantine"
+  package static let usualOperation = "use the quarantine"
 
   /// What the reader can do next, where a failure does not say.
-  public var usualHint: String {
+  package var usualHint: String {
     switch self {
     case .notFound: "List what there is with: lazaret quarantine list"
     case .ambiguous: "Give its path instead."

@@ -1,5 +1,5 @@
-public import StoreFiles
-public import SystemPackage
+package import StoreFiles
+package import SystemPackage
 
 /// The generations of the stores of a place, as the receipts beside it tell them.
 ///
@@ -21,7 +21,7 @@ extension QuarantineFolder {
   /// The generation of the store at a place; nil where nothing tells, because no receipt of that place has one.
   ///
   /// - Parameter place: the main file, as receipts name it.
-  public func lineage(of place: FilePath) throws(FileError) -> StoreLineage? { try lastChange(at: place)?.lineage }
+  package func lineage(of place: FilePath) throws(FileError) -> StoreLineage? { try lastChange(at: place)?.lineage }
 
   /// The number of the last change at a place; 0 for none.
   func lastOrder(at place: FilePath) throws(FileError) -> Int { try lastChange(at: place)?.order ?? 0 }
@@ -100,7 +100,7 @@ extension QuarantineFolder {
 
 extension QuarantinedStore {
   /// Which kits and backups say something of the store.
-  public var evidence: EvidenceScope {
+  package var evidence: EvidenceScope {
     EvidenceScope(
       lineage: receipt?.lineage, event: receipt.flatMap { Timestamp($0.date) } ?? Timestamp(String(id.prefix(19))))
   }

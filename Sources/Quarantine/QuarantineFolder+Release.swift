@@ -1,5 +1,5 @@
 package import StoreFiles
-public import SystemPackage
+package import SystemPackage
 
 extension QuarantineFolder {
   /// Puts a quarantined store back, as one unit, and keeps its receipt as `….released.json`.
@@ -93,25 +93,25 @@ extension QuarantineFolder {
 
 extension QuarantineFolder {
   /// What was found unfinished and brought to an end.
-  public struct Finished: Sendable, Hashable {
+  package struct Finished: Sendable, Hashable {
     /// What had been going on.
-    public enum Kind: String, Sendable {
+    package enum Kind: String, Sendable {
       case quarantine
       case release
       case discard
     }
 
     /// What had been going on.
-    public var kind: Kind
+    package var kind: Kind
 
     /// What the store is called in quarantine.
-    public var id: String
+    package var id: String
 
     /// Whether the store is at its new place; false where it is back at its old one.
-    public var isDone: Bool
+    package var isDone: Bool
 
     /// The store's place outside quarantine, for a quarantine and a release.
-    public var path: FilePath?
+    package var path: FilePath?
   }
 
   /// Brings what an earlier run left unfinished to an end: a move is finished or taken back, a removal is finished.

@@ -1,16 +1,16 @@
 package import StoreFiles
-public import SystemPackage
+package import SystemPackage
 
 /// A folder of quarantined stores: `Incompatible/`, beside the stores that were set aside.
 ///
 /// Each store lies there under the time of its quarantine, with its receipt beside it:
 /// `2026-11-21-10-11-12.sqlite` (and `-wal` …), `2026-11-21-10-11-12.json`.
-public struct QuarantineFolder: Sendable {
+package struct QuarantineFolder: Sendable {
   /// The name of the folder.
-  public static let name: FilePath.Component = "Incompatible"
+  package static let name: FilePath.Component = "Incompatible"
 
   /// The folder, whether it is there or not.
-  public let path: FilePath
+  package let path: FilePath
   let surroundings: Surroundings
 
   /// The folder itself, whether it is there or not.
@@ -40,7 +40,7 @@ extension QuarantineFolder {
   ///
   /// A store whose receipt is missing or unreadable is listed without one; an interrupted move is not listed until it has
   /// been finished.
-  public func stores() throws -> [QuarantinedStore] {
+  package func stores() throws -> [QuarantinedStore] {
     guard try fileSystem.status(of: path)?.kind == .directory else { return [] }
     let names = Set(try fileSystem.entries(of: path).map(\.string))
     var ids: Set<String> = []
@@ -62,7 +62,7 @@ extension QuarantineFolder {
   /// The store of that name.
   ///
   /// - Throws: `not-in-quarantine` where there is none.
-  public func store(named id: String) throws -> QuarantinedStore {
+  package func store(named id: String) throws -> QuarantinedStore {
     guard Self.isID(id), !(try files(of: id).members(in: fileSystem)).isEmpty else {
       throw QuarantineError(
         .notFound, operation: "find the quarantined store", path: path, detail: "no store \(printable(id)) lies here",

@@ -1,17 +1,17 @@
-public import StoreFiles
-public import SystemPackage
+package import StoreFiles
+package import SystemPackage
 
 /// A store in quarantine: where it lies, and its receipt.
-public struct QuarantinedStore: Sendable, Hashable {
+package struct QuarantinedStore: Sendable, Hashable {
   /// What it is called: its file name without extension, such as `2026-11-21-10-11-12`.
-  public var id: String
+  package var id: String
 
   /// The files, under their names in quarantine.
-  public var files: StoreFileSet
+  package var files: StoreFileSet
 
   /// The path of the receipt.
-  public var receiptPath: FilePath
+  package var receiptPath: FilePath
 
   /// The receipt; nil where it is missing or cannot be read.
-  public var receipt: Receipt?
+  package var receipt: Receipt?
 }

@@ -1,25 +1,25 @@
-public import StoreFiles
+package import StoreFiles
 
 extension Receipt {
   /// A bundle that was made of a quarantined store.
-  public struct Export: Sendable, Hashable, Codable {
+  package struct Export: Sendable, Hashable, Codable {
     /// When, in RFC 3339.
-    public var date: String
+    package var date: String
 
     /// How much of the store is in it: a level of support bundles, such as `scrubbed`.
-    public var level: String
+    package var level: String
 
     /// Where it was written.
-    public var path: PathText
+    package var path: PathText
 
     /// Its size in bytes.
-    public var bytes: Int64
+    package var bytes: Int64
 
     /// The SHA-256 of the file in hexadecimal digits.
-    public var sha256: String
+    package var sha256: String
 
     /// Whether only the holders of certain keys can open it.
-    public var isEncrypted: Bool
+    package var isEncrypted: Bool
 
     private enum CodingKeys: String, CodingKey {
       case date
@@ -31,7 +31,7 @@ extension Receipt {
     }
 
     /// A bundle.
-    public init(
+    package init(
       at date: Timestamp, level: String, path: PathText, bytes: Int64, sha256: String, isEncrypted: Bool
     ) {
       self.date = date.rfc3339
@@ -44,24 +44,24 @@ extension Receipt {
   }
 
   /// A bundle that was sent: the receiver's receipt.
-  public struct Delivery: Sendable, Hashable, Codable {
+  package struct Delivery: Sendable, Hashable, Codable {
     /// When it was received, in RFC 3339.
-    public var date: String
+    package var date: String
 
     /// Who received it: scheme, host and port, without any path or token.
-    public var receiver: String
+    package var receiver: String
 
     /// What the receiver calls it.
-    public var id: String
+    package var id: String
 
     /// The size of the bundle in bytes.
-    public var bytes: Int64
+    package var bytes: Int64
 
     /// The SHA-256 of the bundle in hexadecimal digits.
-    public var sha256: String
+    package var sha256: String
 
     /// A delivery.
-    public init(at date: Timestamp, receiver: String, id: String, bytes: Int64, sha256: String) {
+    package init(at date: Timestamp, receiver: String, id: String, bytes: Int64, sha256: String) {
       self.date = date.rfc3339
       self.receiver = receiver
       self.id = id

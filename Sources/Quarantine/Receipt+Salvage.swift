@@ -1,10 +1,10 @@
-public import StoreFiles
+package import StoreFiles
 
 extension Receipt {
   /// What has become of the salvage of a quarantined store.
-  public struct Salvage: Sendable, Hashable, Codable {
+  package struct Salvage: Sendable, Hashable, Codable {
     /// How far it is.
-    public enum State: String, Sendable, Hashable, Codable, CaseIterable {
+    package enum State: String, Sendable, Hashable, Codable, CaseIterable {
       /// It was asked for and has not been done, or not to its end.
       case pending
 
@@ -19,31 +19,31 @@ extension Receipt {
     }
 
     /// How far it is.
-    public var state: State
+    package var state: State
 
     /// Since when, in RFC 3339.
-    public var date: String
+    package var date: String
 
     /// Whether the next opening at the store's place goes on with it, and installs what comes out.
-    public var isWanted: Bool
+    package var isWanted: Bool
 
     /// The best that came out of it, which is the one to install; nil where nothing has.
-    public var result: Result?
+    package var result: Result?
 
     /// What else came out of it, oldest first: results that are not better, or that a better one came after; nil for none.
-    public var others: [Result]?
+    package var others: [Result]?
 
     /// Why the last attempt gave nothing that an app could open; nil where it did, or none was made.
-    public var failure: Reason?
+    package var failure: Reason?
 
     /// Where a copy of the salvaged store was put, and when; nil where it was not.
-    public var installed: Release?
+    package var installed: Release?
 
     /// Where a copy of the salvaged store is being put, and since when; it stays behind where that was interrupted.
-    public var installing: Release?
+    package var installing: Release?
 
     /// The code of the reason why a salvaged store waits: it is newer than the app.
-    public static let newerAppCode = "newer-than-app"
+    package static let newerAppCode = "newer-than-app"
 
     private enum CodingKeys: String, CodingKey {
       case state
@@ -59,7 +59,7 @@ extension Receipt {
     /// A salvage that is asked for.
     ///
     /// - Parameter isWanted: whether the next opening goes on with it.
-    public init(pendingSince date: Timestamp, isWanted: Bool) {
+    package init(pendingSince date: Timestamp, isWanted: Bool) {
       state = .pending
       self.date = date.rfc3339
       self.isWanted = isWanted
@@ -69,37 +69,37 @@ extension Receipt {
 
 extension Receipt.Salvage {
   /// The account of an entity, or of a table that is no entity's.
-  public struct Entity: Sendable, Hashable, Codable {
+  package struct Entity: Sendable, Hashable, Codable {
     /// The name of the entity, else of the table.
-    public var name: String
+    package var name: String
 
     /// The table.
-    public var table: String
+    package var table: String
 
     /// Records recovered.
-    public var recovered: Int64
+    package var recovered: Int64
 
     /// Those of them that are doubtful.
-    public var doubtful: Int64
+    package var doubtful: Int64
 
     /// Why they are, by the codes of a salvage report; nil where none is, or an earlier version wrote the receipt.
-    public var doubtfulReasons: [String: Int64]?
+    package var doubtfulReasons: [String: Int64]?
 
     /// Records lost.
-    public var lost: Int64
+    package var lost: Int64
 
     /// Whether the number of lost records is exact; else it is an estimate, or where it is 0 not known.
-    public var lostIsExact: Bool
+    package var lostIsExact: Bool
 
     /// What the number of lost records stands on, by the word of a salvage report; nil where an earlier version wrote the
     /// receipt.
-    public var lostBasis: String?
+    package var lostBasis: String?
 
     /// Whether records are lost, or may be.
-    public var hasLosses: Bool { lost > 0 || !lostIsExact }
+    package var hasLosses: Bool { lost > 0 || !lostIsExact }
 
     /// An account.
-    public init(
+    package init(
       name: String, table: String, recovered: Int64, doubtful: Int64, doubtfulReasons: [String: Int64]? = nil,
       lost: Int64, lostIsExact: Bool, lostBasis: String? = nil
     ) {
@@ -115,21 +115,21 @@ extension Receipt.Salvage {
   }
 
   /// What a result stands on beside the quarantined store.
-  public struct Evidence: Sendable, Hashable, Codable {
+  package struct Evidence: Sendable, Hashable, Codable {
     /// The recovery kit, by its date as a file name; nil where none was used.
-    public var kit: String?
+    package var kit: String?
 
     /// The backup that lost records were taken from: its identifier, or its date where it is none of ours; nil for none.
-    public var backup: String?
+    package var backup: String?
 
     /// Whether deleted records were looked for.
-    public var deleted: Bool
+    package var deleted: Bool
 
     /// The version of this software.
-    public var library: String
+    package var library: String
 
     /// The evidence of a result.
-    public init(kit: String?, backup: String?, deleted: Bool, library: String) {
+    package init(kit: String?, backup: String?, deleted: Bool, library: String) {
       self.kit = kit
       self.backup = backup
       self.deleted = deleted
@@ -138,44 +138,44 @@ extension Receipt.Salvage {
   }
 
   /// A salvaged store: its files, relative to the folder of the receipt, and what is in it.
-  public struct Result: Sendable, Hashable, Codable {
+  package struct Result: Sendable, Hashable, Codable {
     /// The salvaged store.
-    public var name: PathText
+    package var name: PathText
 
     /// The report.
-    public var report: PathText
+    package var report: PathText
 
     /// The file of what is not part of the store; nil where there is nothing.
-    public var setAside: PathText?
+    package var setAside: PathText?
 
     /// When it was made, in RFC 3339.
-    public var date: String
+    package var date: String
 
     /// The size of the salvaged store in bytes.
-    public var bytes: Int64
+    package var bytes: Int64
 
     /// The SHA-256 of the salvaged store in hexadecimal digits.
-    public var sha256: String
+    package var sha256: String
 
     /// The version of the model that it is of; nil where it is none of the given model's.
-    public var version: String?
+    package var version: String?
 
     /// Whether it was seen to open with the current version of the given model.
-    public var isUsable: Bool
+    package var isUsable: Bool
 
     /// Whether everything that the store held is in it, beyond doubt.
-    public var isComplete: Bool
+    package var isComplete: Bool
 
     /// How much of the store was recovered, from 0 to 100; nil where not known.
     ///
     /// It is kept for programs that read it, and shown nowhere.
-    public var score: Int?
+    package var score: Int?
 
     /// The accounts, by name.
-    public var entities: [Entity]
+    package var entities: [Entity]
 
     /// What it stands on beside the quarantined store; nil in receipts of earlier versions of this software.
-    public var evidence: Evidence?
+    package var evidence: Evidence?
 
     private enum CodingKeys: String, CodingKey {
       case name
@@ -193,7 +193,7 @@ extension Receipt.Salvage {
     }
 
     /// A salvaged store.
-    public init(
+    package init(
       name: PathText, report: PathText, setAside: PathText?, date: Timestamp, bytes: Int64, sha256: String,
       version: String?, isUsable: Bool, isComplete: Bool, score: Int?, entities: [Entity],
       evidence: Evidence? = nil

@@ -1,69 +1,69 @@
-public import StoreFiles
+package import StoreFiles
 
 extension Receipt {
   /// One thing that happened to a quarantined store.
-  public struct Moment: Sendable, Hashable, Codable {
+  package struct Moment: Sendable, Hashable, Codable {
     /// What kind of thing: a word that later versions may add to.
-    public struct Kind: RawRepresentable, Sendable, Hashable, Codable {
+    package struct Kind: RawRepresentable, Sendable, Hashable, Codable {
       /// The word.
-      public var rawValue: String
+      package var rawValue: String
 
       /// A kind by its word.
-      public init(rawValue: String) { self.rawValue = rawValue }
+      package init(rawValue: String) { self.rawValue = rawValue }
 
       /// It was moved into quarantine.
-      public static let quarantined = Kind(rawValue: "quarantined")
+      package static let quarantined = Kind(rawValue: "quarantined")
 
       /// A clean store was made of its records.
-      public static let salvaged = Kind(rawValue: "salvaged")
+      package static let salvaged = Kind(rawValue: "salvaged")
 
       /// Its salvage gave nothing that an app could open.
-      public static let salvageFailed = Kind(rawValue: "salvage-failed")
+      package static let salvageFailed = Kind(rawValue: "salvage-failed")
 
       /// A copy of the salvaged store was put into a store's place.
-      public static let installed = Kind(rawValue: "installed")
+      package static let installed = Kind(rawValue: "installed")
 
       /// An empty store was put into its place.
-      public static let replaced = Kind(rawValue: "replaced")
+      package static let replaced = Kind(rawValue: "replaced")
 
       /// It was exported for debugging.
-      public static let exported = Kind(rawValue: "exported")
+      package static let exported = Kind(rawValue: "exported")
 
       /// A bundle of it was sent.
-      public static let sent = Kind(rawValue: "sent")
+      package static let sent = Kind(rawValue: "sent")
 
       /// It came in with a bundle that was received.
-      public static let received = Kind(rawValue: "received")
+      package static let received = Kind(rawValue: "received")
 
       /// It was put back.
-      public static let released = Kind(rawValue: "released")
+      package static let released = Kind(rawValue: "released")
 
       /// Reads the word.
-      public init(from decoder: any Decoder) throws {
+      package init(from decoder: any Decoder) throws {
         rawValue = try decoder.singleValueContainer().decode(String.self)
       }
 
       /// Writes the word.
-      public func encode(to encoder: any Encoder) throws {
+      package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(rawValue)
       }
     }
 
     /// What kind of thing.
-    public var kind: Kind
+    package var kind: Kind
 
     /// When, in RFC 3339.
-    public var date: String
+    package var date: String
 
     /// What happened, in words; nil where the kind says it all.
-    public var words: String?
+    package var words: String?
 
     /// The file or folder it is about; nil where there is none.
-    public var path: PathText?
+    package var path: PathText?
 
     /// A thing that happened.
-    public init(_ kind: Kind, at date: Timestamp, words: String? = nil, path: PathText? = nil) {
+    package init(_ kind: Kind, at date: Timestamp, words: String? = nil, path: PathText? = nil) {
       self.kind = kind
       self.date = date.rfc3339
       self.words = words
@@ -75,7 +75,7 @@ extension Receipt {
   private static let maximumMoments = 500
 
   /// What has happened to the store, oldest first, as far as it is known.
-  public var history: [Moment] {
+  package var history: [Moment] {
     if let timeline { return timeline }
     var moments: [Moment] = []
     if let date = Timestamp(date) { moments.append(Moment(.quarantined, at: date, words: reason.words)) }

@@ -1,71 +1,71 @@
-public import StoreFiles
+package import StoreFiles
 
 /// What is written beside a quarantined store: what it was, where it was, why it was set aside, and how to prove that it
 /// is still the same.
 ///
 /// Versioned JSON; keys may be added, never changed.
-public struct Receipt: Sendable, Hashable, Codable {
+package struct Receipt: Sendable, Hashable, Codable {
   /// Why a store was quarantined.
-  public struct Reason: Sendable, Hashable, Codable {
+  package struct Reason: Sendable, Hashable, Codable {
     /// A stable, machine-readable word, such as `not-sqlite`.
-    public var code: String
+    package var code: String
 
     /// The reason in plain words.
-    public var words: String
+    package var words: String
 
     /// A reason by its code and words.
-    public init(code: String, words: String) {
+    package init(code: String, words: String) {
       self.code = code
       self.words = words
     }
   }
 
   /// The error numbers that SQLite and Core Data would have reported.
-  public struct ErrorCodes: Sendable, Hashable, Codable {
+  package struct ErrorCodes: Sendable, Hashable, Codable {
     /// The code in Core Data's part of `NSCocoaErrorDomain`, such as 134100.
-    public var coreData: Int?
+    package var coreData: Int?
 
     /// SQLite's result code, such as 11 (`SQLITE_CORRUPT`) or 26 (`SQLITE_NOTADB`).
-    public var sqlite: Int?
+    package var sqlite: Int?
 
     /// The numbers, as far as there are any.
-    public init(coreData: Int? = nil, sqlite: Int? = nil) {
+    package init(coreData: Int? = nil, sqlite: Int? = nil) {
       self.coreData = coreData
       self.sqlite = sqlite
     }
   }
 
   /// One file of the quarantined set.
-  public struct File: Sendable, Hashable, Codable {
+  package struct File: Sendable, Hashable, Codable {
     /// Which part of the set it is.
-    public var part: StoreFileSet.Part
+    package var part: StoreFileSet.Part
 
     /// The path now, relative to the folder of the receipt.
-    public var name: PathText
+    package var name: PathText
 
     /// The path it had.
-    public var originalPath: PathText
+    package var originalPath: PathText
 
     /// Its size in bytes.
-    public var bytes: Int64
+    package var bytes: Int64
 
     /// The SHA-256 of the content in hexadecimal digits.
-    public var sha256: String
+    package var sha256: String
   }
 
   /// The model that the store was written with, as far as it could be told.
-  public struct Model: Sendable, Hashable, Codable {
+  package struct Model: Sendable, Hashable, Codable {
     /// The name of the version in the app's models, where it is one of them.
-    public var version: String?
+    package var version: String?
 
     /// The identifiers in the store's metadata.
-    public var identifiers: [String]
+    package var identifiers: [String]
 
     /// The checksum over the entities' hashes (`NSStoreModelVersionChecksumKey`).
-    public var checksum: String?
+    package var checksum: String?
 
     /// What is known of the model.
-    public init(version: String? = nil, identifiers: [String] = [], checksum: String? = nil) {
+    package init(version: String? = nil, identifiers: [String] = [], checksum: String? = nil) {
       self.version = version
       self.identifiers = identifiers
       self.checksum = checksum
@@ -73,21 +73,21 @@ public struct Receipt: Sendable, Hashable, Codable {
   }
 
   /// The versions of everything that had a part in a quarantine.
-  public typealias Versions = SoftwareVersions
+  package typealias Versions = SoftwareVersions
 
   /// Where a released store went, and when.
-  public struct Release: Sendable, Hashable, Codable {
+  package struct Release: Sendable, Hashable, Codable {
     /// When, in RFC 3339.
-    public var date: String
+    package var date: String
 
     /// Where it was put.
-    public var path: PathText
+    package var path: PathText
 
     /// The number of the change at the place it came from, by which its lineage is told; nil where none was counted.
-    public var order: Int?
+    package var order: Int?
 
     /// A place and a time, in RFC 3339.
-    public init(date: String, path: PathText, order: Int? = nil) {
+    package init(date: String, path: PathText, order: Int? = nil) {
       self.date = date
       self.path = path
       self.order = order
@@ -95,66 +95,66 @@ public struct Receipt: Sendable, Hashable, Codable {
   }
 
   /// The name of the format: always `lazaret-quarantine-receipt`.
-  public var format: String
+  package var format: String
 
   /// The version of the format: 1.
-  public var version: Int
+  package var version: Int
 
   /// What the store is called in quarantine: its file name without extension.
-  public var id: String
+  package var id: String
 
   /// When it was quarantined, in RFC 3339.
-  public var date: String
+  package var date: String
 
   /// Why it was quarantined.
-  public var reason: Reason
+  package var reason: Reason
 
   /// The numbers that SQLite and Core Data would have reported.
-  public var error: ErrorCodes
+  package var error: ErrorCodes
 
   /// The path that the store had.
-  public var originalPath: PathText
+  package var originalPath: PathText
 
   /// The files of the set, the main file first.
-  public var files: [File]
+  package var files: [File]
 
   /// The model it was written with; nil where it could not be told.
-  public var model: Model?
+  package var model: Model?
 
   /// The records that could be counted; nil where the store could not be read so far.
-  public var entities: [EntityCount]?
+  package var entities: [EntityCount]?
 
   /// The versions of everything that had a part in it.
-  public var versions: Versions
+  package var versions: Versions
 
   /// Set when the store was put back.
-  public var released: Release?
+  package var released: Release?
 
   /// What has become of its salvage; nil where none was asked for.
-  public var salvage: Salvage?
+  package var salvage: Salvage?
 
   /// What has happened to the store, oldest first; nil in receipts of earlier versions of this software.
-  public var timeline: [Moment]?
+  package var timeline: [Moment]?
 
   /// The bundles that were made of it, oldest first; nil for none.
-  public var exports: [Export]?
+  package var exports: [Export]?
 
   /// The bundles of it that were sent, oldest first; nil for none.
-  public var deliveries: [Delivery]?
+  package var deliveries: [Delivery]?
 
   /// The generation of the store, and where it comes from; nil in receipts of earlier versions of this software.
-  public var lineage: StoreLineage?
+  package var lineage: StoreLineage?
 
   /// The generation of whatever is at the place after it; nil in receipts of earlier versions of this software.
-  public var successor: StoreLineage?
+  package var successor: StoreLineage?
 
   /// The number of the change at the place, counted from 1; nil in receipts of earlier versions of this software.
-  public var order: Int?
+  package var order: Int?
 
   /// The size of all files together, in bytes.
   ///
   /// A receipt is not to be trusted: a sum beyond the largest number is that number.
-  public var totalBytes: Int64 {
+  package var totalBytes: Int64 {
     files.reduce(0) { sum, file in
       let (total, isTooLarge) = sum.addingReportingOverflow(max(0, file.bytes))
       return isTooLarge ? .max : total

@@ -1,39 +1,39 @@
-public import StoreFiles
+package import StoreFiles
 
 /// How two results of salvaging one quarantined store differ, and by what.
-public struct SalvageComparison: Sendable, Hashable, Codable {
+package struct SalvageComparison: Sendable, Hashable, Codable {
   /// The account of an entity in the earlier result and in the later one.
-  public struct Entity: Sendable, Hashable, Codable {
+  package struct Entity: Sendable, Hashable, Codable {
     /// The name of the entity, else of the table.
-    public var name: String
+    package var name: String
 
     /// The table.
-    public var table: String
+    package var table: String
 
     /// What the earlier result has; nil where it does not know the table.
-    public var earlier: Receipt.Salvage.Entity?
+    package var earlier: Receipt.Salvage.Entity?
 
     /// What the later result has; nil where it does not know the table.
-    public var later: Receipt.Salvage.Entity?
+    package var later: Receipt.Salvage.Entity?
   }
 
   /// The earlier result: its store.
-  public var earlier: PathText
+  package var earlier: PathText
 
   /// The later result: its store.
-  public var later: PathText
+  package var later: PathText
 
   /// The entities whose accounts differ, by table.
-  public var entities: [Entity]
+  package var entities: [Entity]
 
   /// What only one of them stands on, a sentence each; empty where both stand on the same.
-  public var evidence: [String]
+  package var evidence: [String]
 
   /// Both of them, and how they differ, in sentences.
-  public var words: String
+  package var words: String
 
   /// Compares two results.
-  public init(_ earlier: Receipt.Salvage.Result, _ later: Receipt.Salvage.Result) {
+  package init(_ earlier: Receipt.Salvage.Result, _ later: Receipt.Salvage.Result) {
     self.earlier = earlier.name
     self.later = later.name
     let accounts = (earlier.accounts, later.accounts)
@@ -88,7 +88,7 @@ public struct SalvageComparison: Sendable, Hashable, Codable {
 
 extension Receipt.Salvage {
   /// How the result of each other salvage and the current one differ, in the order of the others.
-  public var comparisons: [SalvageComparison] {
+  package var comparisons: [SalvageComparison] {
     guard let result else { return [] }
     return (others ?? []).map { other in
       // Dates of one form, so that their text has their order.

@@ -1,6 +1,6 @@
 internal import GRDB
 internal import PersistentStore
-public import StoreFiles
+internal import StoreFiles
 
 extension BrowsedStore {
   /// The most characters of a value of a single record.
@@ -15,7 +15,7 @@ extension BrowsedStore {
   /// One record with its relationships in both directions.
   ///
   /// - Throws: `unknown-record`, `time-limit`, `store-unreadable`.
-  public func detail(of key: RecordKey, in collection: RecordCollection) throws(RecordBrowsingError) -> RecordDetail {
+  package func detail(of key: RecordKey, in collection: RecordCollection) throws(RecordBrowsingError) -> RecordDetail {
     let columns = collection.columns
     let statement = try PageStatement(collection, RecordQuery(), columns: columns)
     let found = try read(limits.page) { database -> RecordPage.Row? in
@@ -49,7 +49,7 @@ extension BrowsedStore {
   /// The whole value of a column of a record, as bytes: text in UTF-8, blobs without the marker of Core Data.
   ///
   /// - Throws: `unknown-record` and `unknown-property`; nil is returned for null, and for values outside the store.
-  public func bytes(
+  package func bytes(
     of column: String, key: RecordKey, in collection: RecordCollection
   ) throws(RecordBrowsingError) -> [UInt8]? {
     guard let found = collection.column(column) else { throw .unknownColumn(column, in: collection.name) }
@@ -86,7 +86,7 @@ extension BrowsedStore {
   }
 
   /// The name of the file that holds a value outside of the store; nil for values within it.
-  public func fileName(
+  package func fileName(
     of column: String, key: RecordKey, in collection: RecordCollection
   ) throws(RecordBrowsingError) -> String? {
     guard let found = collection.column(column) else { throw .unknownColumn(column, in: collection.name) }

@@ -13,7 +13,7 @@ extension BrowsedStore {
   /// as the first.
   ///
   /// - Throws: `unknown-property`, `bad-query`, `time-limit`, `store-unreadable`.
-  public func page(of collection: RecordCollection, _ query: RecordQuery) throws(RecordBrowsingError) -> RecordPage {
+  package func page(of collection: RecordCollection, _ query: RecordQuery) throws(RecordBrowsingError) -> RecordPage {
     let columns = try shownColumns(of: collection, query)
     let statement = try PageStatement(collection, query, columns: columns)
     var (rows, next) = try read(limits.page) { database -> ([RecordPage.Row], String?) in

@@ -1,9 +1,9 @@
+internal import Compatibility
 internal import GRDB
-internal import Synchronization
 
 extension BrowsedStore {
   /// Where the bytes of a row are, and how far it is to be believed; nil in stores that are not of found rows.
-  public func provenance(
+  package func provenance(
     of key: RecordKey, in collection: RecordCollection
   ) throws(RecordBrowsingError) -> RowProvenance? {
     guard let table = collection.provenance, case .int64(let number)? = key.values.first?.storage,
@@ -34,7 +34,7 @@ extension BrowsedStore {
   }
 
   /// The keys of all rows that have, or had, the key of a record, that of the record itself included, live ones first.
-  public func versions(
+  package func versions(
     of storedKey: Int64, in collection: RecordCollection
   ) throws(RecordBrowsingError) -> [RecordKey] {
     guard let table = collection.provenance, let key = collection.keySQL.first else { return [] }
@@ -52,7 +52,7 @@ extension BrowsedStore {
   }
 
   /// How many rows of a collection are in each state; nil where counting took too long, or rows have none.
-  public func states(of collection: RecordCollection) throws(RecordBrowsingError) -> [RowState: Int64]? {
+  package func states(of collection: RecordCollection) throws(RecordBrowsingError) -> [RowState: Int64]? {
     guard let table = collection.provenance, let key = collection.keySQL.first else { return nil }
     if let known = stateCounts.withLock({ $0[collection.name] }) { return known }
     let statements = Self.stateCounts(collection, table, key: key)

@@ -15,7 +15,7 @@ extension BrowsedStore {
   ///   - next: the token of the page, as the page before gave it; nil for the first.
   ///   - size: how many records, 1 to 1000.
   /// - Throws: `unknown-property`, `bad-query`, `time-limit`, `store-unreadable`.
-  public func related(
+  package func related(
     at index: Int, of key: RecordKey, in collection: RecordCollection, after next: String? = nil, size: Int = 100
   ) throws(RecordBrowsingError) -> RelatedPage {
     guard collection.toMany.indices.contains(index), let own = key.values.first, key.values.count == 1 else {

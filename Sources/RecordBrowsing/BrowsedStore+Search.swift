@@ -1,5 +1,5 @@
 internal import GRDB
-public import StoreFiles
+internal import StoreFiles
 
 extension BrowsedStore {
   /// Looks for text in every text property of every record.
@@ -10,7 +10,7 @@ extension BrowsedStore {
   /// - Parameters:
   ///   - text: what is looked for; letters of ASCII match in either case.
   ///   - perCollection: the most finds of one collection.
-  public func search(_ text: String, perCollection: Int = 20) throws(RecordBrowsingError) -> StoreSearch {
+  package func search(_ text: String, perCollection: Int = 20) throws(RecordBrowsingError) -> StoreSearch {
     guard !text.isEmpty else { throw .badQuery("there is nothing to look for", hint: "Type a word.") }
     let pattern = "%\(RecordFilter.escaped(text))%".databaseValue
     var result = StoreSearch(finds: [])

@@ -1,50 +1,50 @@
+internal import Compatibility
 internal import GRDB
-public import ManagedObjectModel
+package import ManagedObjectModel
 internal import PersistentStore
-public import StoreFiles
-internal import Synchronization
-public import SystemPackage
+internal import StoreFiles
+package import SystemPackage
 
 /// A store whose records are looked at: entities by the names of the model, or the tables of a plain database.
 ///
 /// The file must not change while it is browsed: a salvaged store, a restored backup, a private copy. It is opened
 /// read-only and as unchangeable, so that nothing is made beside it, and every question has a time limit.
-public final class BrowsedStore: Sendable {
+package final class BrowsedStore: Sendable {
   /// The limits of what is asked.
-  public struct Limits: Sendable {
+  package struct Limits: Sendable {
     /// How long reading the lists of tables and columns may take.
-    public var opening: Duration = .seconds(30)
+    package var opening: Duration = .seconds(30)
 
     /// How long a page of records may take.
-    public var page: Duration = .seconds(5)
+    package var page: Duration = .seconds(5)
 
     /// How long a count or a facet may take; what takes longer is left out.
-    public var count: Duration = .milliseconds(400)
+    package var count: Duration = .milliseconds(400)
 
     /// How long the records that fit a query are counted.
-    public var matching: Duration = .milliseconds(40)
+    package var matching: Duration = .milliseconds(40)
 
     /// How many of them are counted at most.
-    public var matchingCount = 10_000
+    package var matchingCount = 10_000
 
     /// How long a collection is searched for text.
-    public var search: Duration = .milliseconds(1_500)
+    package var search: Duration = .milliseconds(1_500)
 
     /// How long an export may take.
-    public var export: Duration = .seconds(600)
+    package var export: Duration = .seconds(600)
 
     /// The usual limits.
-    public init() {}
+    package init() {}
   }
 
   /// The store's main file.
-  public let path: FilePath
+  package let path: FilePath
 
   /// The entities by name, then the tables by name.
-  public let collections: [RecordCollection]
+  package let collections: [RecordCollection]
 
   /// Whether it is a store of found rows, each with the place of its bytes and how far it is to be believed.
-  public let hasProvenance: Bool
+  package let hasProvenance: Bool
 
   let limits: Limits
   let entityNames: [Int: String]
@@ -61,7 +61,7 @@ public final class BrowsedStore: Sendable {
   ///   - connections: how many questions are answered at once.
   ///   - hasProvenance: whether it is a file that `FoundRows` arranged.
   /// - Throws: `RecordBrowsingError.store` where SQLite cannot open or read it.
-  public init(
+  package init(
     _ path: FilePath, model: ManagedObjectModel?, limits: Limits = Limits(), connections: Int = 4,
     hasProvenance: Bool = false
   ) throws(RecordBrowsingError) {
@@ -93,7 +93,7 @@ public final class BrowsedStore: Sendable {
   /// The collection of that name.
   ///
   /// - Throws: `unknown-entity`.
-  public func collection(_ name: String) throws(RecordBrowsingError) -> RecordCollection {
+  package func collection(_ name: String) throws(RecordBrowsingError) -> RecordCollection {
     guard let found = collections.first(where: { $0.name == name }) else {
       throw RecordBrowsingError(
         .unknownCollection, path: path, detail: "the store has no entity or table \"\(printable(name))\"")
@@ -102,7 +102,7 @@ public final class BrowsedStore: Sendable {
   }
 
   /// The number of records in a collection; nil where counting takes too long.
-  public func count(of collection: RecordCollection) throws(RecordBrowsingError) -> Int64? {
+  package func count(of collection: RecordCollection) throws(RecordBrowsingError) -> Int64? {
     if let known = counts.withLock({ $0[collection.name] }) { return known }
     let condition = PageStatement.whereClause([collection.condition].compactMap(\.self))
     let count = try timed(limits.count) { database in

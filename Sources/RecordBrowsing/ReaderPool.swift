@@ -1,7 +1,7 @@
+internal import Compatibility
 internal import Dispatch
 internal import GRDB
 internal import PersistentStore
-internal import Synchronization
 
 /// A few read-only connections to one file, lent to callers, each to one at a time and for a limited time.
 final class ReaderPool: Sendable {

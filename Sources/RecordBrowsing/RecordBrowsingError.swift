@@ -1,10 +1,10 @@
-public import StoreFiles
+package import StoreFiles
 
 /// A question about the records of a store that cannot be answered.
-public typealias RecordBrowsingError = Failure<RecordBrowsingErrorKind>
+package typealias RecordBrowsingError = Failure<RecordBrowsingErrorKind>
 
 /// Why a question about the records of a store cannot be answered.
-public enum RecordBrowsingErrorKind: String, FailureKind {
+package enum RecordBrowsingErrorKind: String, FailureKind {
   /// The store has no entity or table of that name.
   case unknownCollection = "unknown-entity"
 
@@ -33,10 +33,10 @@ public enum RecordBrowsingErrorKind: String, FailureKind {
   case unavailable = "store-unavailable"
 
   /// What was being done, where a failure does not say.
-  public static let usualOperation = "browse the records"
+  package static let usualOperation = "browse the records"
 
   /// What the reader can do next, where a failure does not say.
-  public var usualHint: String {
+  package var usualHint: String {
     switch self {
     case .unknownCollection: "Take one of those that the store's page lists."
     case .unknownColumn: "Take one of the names that the page lists."
@@ -51,7 +51,7 @@ public enum RecordBrowsingErrorKind: String, FailureKind {
   }
 
   /// Whether the code is that of the cause.
-  public var standsForCause: Bool { self == .unavailable }
+  package var standsForCause: Bool { self == .unavailable }
 }
 
 extension RecordBrowsingError {

@@ -1,3 +1,4 @@
+internal import Compatibility
 internal import ManagedObjectModel
 internal import SQLiteFormat
 public import StoreFiles
@@ -174,7 +175,7 @@ struct KitReader {
     guard let length = takeNumber() else { return nil }
     if length == -1 { return .some(nil) }
     guard length >= 0, length <= Int64(bytes.count), let raw = takeRaw(Int(length)) else { return nil }
-    return String(validating: raw, as: UTF8.self)
+    return String(utf8: raw)
   }
 
   private mutating func takeName() -> String? { takeText() ?? nil }

@@ -1,5 +1,5 @@
+internal import Compatibility
 internal import PageRecovery
-internal import Synchronization
 
 /// Passes on how far a salvage is, one call at a time, and asks again whether it is to end while SQLite works.
 final class ProgressRelay: Sendable {

@@ -1,5 +1,5 @@
+internal import Compatibility
 internal import Dispatch
-internal import Synchronization
 
 /// Does two pieces of work that have nothing in common, each on a thread of its own.
 ///

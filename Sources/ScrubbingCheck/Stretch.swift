@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import Compatibility
 
 /// Images of one file that a thread goes through.
 struct Stretch: Sendable {
@@ -34,7 +34,7 @@ struct Stretch: Sendable {
 
 /// How far the check is, told by any of its threads.
 final class CheckProgress: Sendable {
-  private let done = Atomic<Int64>(0)
+  private let done = Mutex<Int64>(0)
   private let total: Int64
   private let tell: ResultCheck.Progress
 
@@ -45,6 +45,10 @@ final class CheckProgress: Sendable {
 
   /// Adds bytes; false where the check is to end.
   func add(_ bytes: Int64) -> Bool {
-    tell(min(total, done.add(bytes, ordering: .relaxed).newValue), total)
+    let sum = done.withLock { done in
+      done += bytes
+      return done
+    }
+    return tell(min(total, sum), total)
   }
 }

@@ -1,32 +1,32 @@
-public import Examination
-public import SupportBundle
+package import Examination
+package import SupportBundle
 
 /// What goes into a bundle.
-public struct ExportOptions: Sendable {
+package struct ExportOptions: Sendable {
   /// How much of the store.
-  public var level: BundleLevel
+  package var level: BundleLevel
 
   /// The identifier of the app, such as `com.example.Garage`; nil where it is not known.
-  public var app: String?
+  package var app: String?
 
   /// The app's own version, as its makers write it.
-  public var appVersion: String?
+  package var appVersion: String?
 
   /// The app's model; what the store says of itself if nil.
-  public var model: AppModel?
+  package var model: AppModel?
 
   /// The attributes whose values stay as they are in a scrubbed store: `Entity.attribute`, or `table.column`.
-  public var keeping: Set<String>
+  package var keeping: Set<String>
 
   /// The attributes whose values are overwritten with filling in a scrubbed store.
-  public var dropping: Set<String>
+  package var dropping: Set<String>
 
   /// Whether the scrubbing key of the home is used, so that bundles can be compared with each other; else each has one of its
   /// own, which is thrown away.
-  public var usesSameKey: Bool
+  package var usesSameKey: Bool
 
   /// A scrubbed store, unless told otherwise.
-  public init(
+  package init(
     level: BundleLevel = .scrubbed, app: String? = nil, appVersion: String? = nil, model: AppModel? = nil,
     keeping: Set<String> = [], dropping: Set<String> = [], usesSameKey: Bool = false
   ) {

@@ -1,5 +1,5 @@
 /// What an export is doing.
-public enum ExportPhase: String, Sendable, Hashable, CaseIterable {
+package enum ExportPhase: String, Sendable, Hashable, CaseIterable {
   /// Copying a store that may be in use into a private folder.
   case copying
 
@@ -19,7 +19,7 @@ public enum ExportPhase: String, Sendable, Hashable, CaseIterable {
   case packing
 
   /// The phase in a word or two, for a progress line.
-  public var words: String {
+  package var words: String {
     switch self {
     case .copying: "Copying"
     case .examining: "Examining"
@@ -32,4 +32,4 @@ public enum ExportPhase: String, Sendable, Hashable, CaseIterable {
 }
 
 /// Called with what is being done, how much of it and how much in all; false ends the export with `cancelled`.
-public typealias ExportProgress = @Sendable (_ phase: ExportPhase, _ done: Int64, _ total: Int64) -> Bool
+package typealias ExportProgress = @Sendable (_ phase: ExportPhase, _ done: Int64, _ total: Int64) -> Bool

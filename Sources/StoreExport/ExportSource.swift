@@ -1,10 +1,10 @@
 internal import PageRecovery
-public import Quarantine
+package import Quarantine
 internal import StoreFiles
-public import SystemPackage
+package import SystemPackage
 
 /// The store that a bundle is made of.
-public enum ExportSource: Sendable {
+package enum ExportSource: Sendable {
   /// A store in its place; it may be in use, so that a private copy of it is what is looked at.
   case store(FilePath)
 
@@ -12,10 +12,10 @@ public enum ExportSource: Sendable {
   case quarantined(QuarantinedStore, report: FilePath?)
 
   /// What it is called for people: the name of its file where the app had it, without the extension.
-  public var name: String { originalPath.stem ?? "Store" }
+  package var name: String { originalPath.stem ?? "Store" }
 
   /// The identifier of the store in quarantine; nil where it is in its place.
-  public var quarantineID: String? {
+  package var quarantineID: String? {
     if case .quarantined(let stored, _) = self { return stored.id }
     return nil
   }

@@ -1,16 +1,16 @@
-public import AgeEncryption
+package import AgeEncryption
 internal import Quarantine
 internal import StoreFiles
 internal import SupportBundle
-public import SystemPackage
+package import SystemPackage
 
 /// A bundle that is ready to be written, with all that is in it; what was made for it goes when this value ends.
-public final class PreparedExport: Sendable {
+package final class PreparedExport: Sendable {
   /// What it holds.
-  public let preview: ExportPreview
+  package let preview: ExportPreview
 
   /// The identifier of the store in quarantine; nil where it is in its place.
-  public let quarantineID: String?
+  package let quarantineID: String?
 
   /// The folder that the store lies in, in quarantine; nil where it is in its place.
   package let quarantineFolder: FilePath?
@@ -44,7 +44,7 @@ public final class PreparedExport: Sendable {
   ///   - isArmored: whether an encrypted bundle is written as text.
   ///   - path: a folder that is there, in which the bundle gets a name of its own; else the bundle's path.
   /// - Throws: ``SupportBundleError``; nothing is left then.
-  public func write(
+  package func write(
     to recipients: [AgeRecipient] = [], armored isArmored: Bool = false, at path: FilePath,
     progress: @escaping ExportProgress = { _, _, _ in true }
   ) throws -> ExportSummary {

@@ -1,7 +1,7 @@
-public import AgeEncryption
-public import StoreFiles
+package import AgeEncryption
+package import StoreFiles
 internal import SupportBundle
-public import SystemPackage
+package import SystemPackage
 
 /// Makes a support bundle of a store: looks at it, tells what would leave the machine, and writes it.
 ///
@@ -13,7 +13,7 @@ public import SystemPackage
 /// // Show prepared.preview, and ask.
 /// let summary = try prepared.write(to: [recipient], into: folder)
 /// ```
-public struct StoreExporter: Sendable {
+package struct StoreExporter: Sendable {
   private let source: ExportSource
   private let home: FilePath
   private let surroundings: Surroundings
@@ -26,7 +26,7 @@ public struct StoreExporter: Sendable {
   /// - Parameters:
   ///   - source: the store.
   ///   - home: the folder with the scrubbing key, in which everything is made ready.
-  public init(_ source: ExportSource, home: FilePath, surroundings: Surroundings = .machine) {
+  package init(_ source: ExportSource, home: FilePath, surroundings: Surroundings = .machine) {
     self.source = source
     self.home = home
     self.surroundings = surroundings
@@ -36,7 +36,7 @@ public struct StoreExporter: Sendable {
   ///
   /// - Throws: ``SupportBundleError``: `bundle-not-scrubbed` where a value would have left the machine, `bundle-store` where
   ///   the store has nothing for the level, `bundle-request`, `cancelled`; else what the surroundings say.
-  public func prepare(
+  package func prepare(
     _ options: ExportOptions, progress: @escaping ExportProgress = { _, _, _ in true }
   ) throws -> PreparedExport {
     try ExportWork(source, options, home: home, surroundings: surroundings, progress: progress)
@@ -44,7 +44,7 @@ public struct StoreExporter: Sendable {
   }
 
   /// What a bundle would hold.
-  public func preview(
+  package func preview(
     _ options: ExportOptions, progress: @escaping ExportProgress = { _, _, _ in true }
   ) throws -> ExportPreview {
     try prepare(options, progress: progress).preview
@@ -55,7 +55,7 @@ public struct StoreExporter: Sendable {
   /// - Parameters:
   ///   - recipients: who alone can open it; not encrypted if empty.
   ///   - path: a folder that is there, in which it gets a name of its own; else the bundle's path.
-  public func export(
+  package func export(
     _ options: ExportOptions, to recipients: [AgeRecipient] = [], armored isArmored: Bool = false,
     at path: FilePath, progress: @escaping ExportProgress = { _, _, _ in true }
   ) throws -> ExportSummary {

@@ -1,4 +1,4 @@
-import Synchronization
+import Compatibility
 import SystemPackage
 
 /// The end of descriptors of files that connections of this process may hold locks on.

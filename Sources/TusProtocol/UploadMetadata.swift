@@ -1,27 +1,29 @@
+internal import Compatibility
+
 /// What a sender says about an upload: keys with values, as `Upload-Metadata` has them.
 ///
 /// Pairs are separated by commas, key and value by a space; a value is encoded in base64 and may be missing (tus 1.0, "Creation").
-public struct UploadMetadata: Sendable, Hashable {
+package struct UploadMetadata: Sendable, Hashable {
   /// The name of the file.
-  public static let fileName = "filename"
+  package static let fileName = "filename"
 
   /// The type of the file.
-  public static let fileType = "filetype"
+  package static let fileType = "filetype"
 
   /// The SHA-256 of the whole file in hexadecimal digits.
-  public static let sha256 = "sha256"
+  package static let sha256 = "sha256"
 
   /// The most bytes that a field may have.
-  public static let lengthLimit = 8 << 10
+  package static let lengthLimit = 8 << 10
 
   /// The values by key.
-  public private(set) var values: [String: [UInt8]] = [:]
+  package private(set) var values: [String: [UInt8]] = [:]
 
   /// Nothing said.
-  public init() {}
+  package init() {}
 
   /// What a field says; nil where it is malformed, too long, or says one thing twice.
-  public init?(_ field: String) {
+  package init?(_ field: String) {
     guard field.utf8.count <= Self.lengthLimit else { return nil }
     let trimmed = field.drop { $0 == " " }
     if trimmed.isEmpty { return }
@@ -34,13 +36,13 @@ public struct UploadMetadata: Sendable, Hashable {
   }
 
   /// The value of a key as text; nil where it is missing or no UTF-8.
-  public subscript(_ key: String) -> String? {
-    get { values[key].flatMap { String(validating: $0, as: UTF8.self) } }
+  package subscript(_ key: String) -> String? {
+    get { values[key].flatMap { String(utf8: $0) } }
     set { values[key] = newValue.map { Array($0.utf8) } }
   }
 
   /// The field, by key.
-  public var field: String {
+  package var field: String {
     values.sorted { $0.key < $1.key }
       .map { $0.value.isEmpty ? $0.key : "\($0.key) \(Base64.encode($0.value))" }
       .joined(separator: ",")

@@ -1,7 +1,7 @@
 import Commands
 import Foundation
 import GRDB
-import Lazaret
+import StoreCoordination
 import StoreFiles
 import SystemPackage
 import TestSupport

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Commands
-import Lazaret
+import StoreCoordination
 import StoreFiles
 import SystemPackage
 import TestSupport

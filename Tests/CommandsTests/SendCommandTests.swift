@@ -1,6 +1,6 @@
 import Foundation
 import HTTPServer
-import Lazaret
+import StoreCoordination
 import StoreFiles
 import SupportBundle
 import Synchronization

@@ -2,9 +2,9 @@ import AgeEncryption
 import Damage
 import Foundation
 import Inbox
-import Lazaret
 import LazaretTesting
 import ManagedObjectModel
+import StoreCoordination
 import StoreFiles
 import SupportBundle
 import SystemPackage

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import HTTPServer
 import Inspector
-import Lazaret
+import StoreCoordination
 import TestSupport
 import Testing
 

@@ -1,7 +1,8 @@
 import Foundation
 import HTTPServer
 import Inspector
-import Lazaret
+import Sending
+import StoreCoordination
 import TestSupport
 import Testing
 

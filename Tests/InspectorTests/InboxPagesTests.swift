@@ -3,7 +3,7 @@ import Foundation
 import HTTPServer
 import Inbox
 import Inspector
-import Lazaret
+import StoreCoordination
 import StoreFiles
 import SupportBundle
 import SystemPackage

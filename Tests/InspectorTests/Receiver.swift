@@ -1,5 +1,6 @@
 import Foundation
-import Lazaret
+import Sending
+import StoreCoordination
 import Synchronization
 
 /// A receiver of bundles that keeps what it gets, and can be away.

@@ -3,10 +3,10 @@ import Foundation
 import GRDB
 import HTTPServer
 import Inspector
-import Lazaret
 import LazaretTesting
 import ManagedObjectModel
 import PersistentStore
+import StoreCoordination
 import StoreFiles
 import SystemPackage
 import TestSupport

@@ -1,7 +1,7 @@
 import Foundation
 import HTTPServer
 import Inspector
-import Lazaret
+import StoreCoordination
 import TestSupport
 import Testing
 

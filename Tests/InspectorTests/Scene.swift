@@ -4,8 +4,8 @@ import GRDB
 import HTTPServer
 import Inbox
 import Inspector
-import Lazaret
 import LazaretTesting
+import StoreCoordination
 import TestSupport
 import Testing
 

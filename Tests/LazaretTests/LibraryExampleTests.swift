@@ -1,7 +1,9 @@
+import Foundation
 import GRDB
 import Lazaret
 import Logging
 import Synchronization
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -9,8 +11,7 @@ import Testing
 struct LibraryExampleTests {
   @Test func theDocumentHasTheExamplesThatAreCompiledHere() throws {
     func text(_ name: String) throws -> String {
-      let path = RealMaterial.projectRoot.appending(name)
-      return String(decoding: try FileSystem().contents(of: path, limit: 1 << 20), as: UTF8.self)
+      try String(contentsOfFile: RealMaterial.projectRoot.appending(name).string, encoding: .utf8)
     }
     let compiled =
       try text("Tests/LazaretTests/LibraryExamples.swift") + text("Tests/LazaretTestingTests/LibraryExamples.swift")
@@ -32,104 +33,115 @@ struct LibraryExampleTests {
     #expect(count == 12)
   }
 
-  @Test func aStoreTellsItsModel() throws {
-    let scene = try Scene()
-    try scene.makeStore()
-    let written = try ModelBundle.load(path: scene.model, order: ["V1", "V2", "V3"]).version(named: "V2")
-    #expect(try releasedChecksum(scene.store()) == #require(written).checksum)
-    #expect(try releasedChecksum(scene.folder.appending("nothing.sqlite")) == nil)
+  @Test func aStoreTellsItsModel() async throws {
+    let scene = try AppScene()
+    try await scene.make(cars: 1)
+    let written = try StoreModel(contentsOf: scene.model).versions.last
+    #expect(try releasedChecksum(scene.place) == #require(written).checksum)
+    #expect(try releasedChecksum(scene.url("nothing.sqlite")) == nil)
   }
 
-  @Test func theAppGoesBackToItsBackup() throws {
-    let scene = try Scene()
-    try scene.makeStore()
-    #expect(try backUp(scene.store(), home: scene.home) != nil)
-    #expect(try backUp(scene.store(), home: scene.home) == nil)
-    let store = try PersistentStore(opening: scene.store())
-    try store.write {
+  @Test func theAppGoesBackToItsBackup() async throws {
+    let scene = try AppScene()
+    try await scene.make(cars: 1)
+    let store = try scene.store(home: scene.home)
+    #expect(try await backUp(store) != nil)
+    #expect(try await backUp(store) == nil)
+    try scene.write {
       try $0.execute(
-        sql:
-          "INSERT INTO ZCAR (Z_ENT, Z_OPT) VALUES (1, 1); "
-          + "UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1")
+        sql: "INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (2, 1, 1, 'New'); UPDATE Z_PRIMARYKEY SET Z_MAX = 2")
     }
-    try store.close()
-    #expect(try !bringBack(scene.store(), home: scene.home, losingAtMost: 0))
-    #expect(try bringBack(scene.store(), home: scene.home, losingAtMost: 1))
-    try scene.expectGoodStore(scene.store())
+    #expect(try await !bringBack(store, losingAtMost: 0))
+    #expect(try await bringBack(store, losingAtMost: 1))
+    #expect(try scene.names() == ["Car 1"])
   }
 
   @Test func theAppShowsAnAlertOnce() async throws {
-    let scene = try Scene()
-    try scene.makeDamagedStore()
-    let model = scene.folder.appending("Only.xcdatamodel")
-    let contents = scene.model.appending("V2.xcdatamodel/contents")
-    try scene.folder.write(try scene.system.contents(of: contents, limit: 1 << 20), to: "Only.xcdatamodel/contents")
-    guard case .alert(let notice, let store) = await start(store: scene.store(), model: model) else {
+    let scene = try AppScene()
+    try scene.makeNonsense()
+    guard case .alert(let notice, _) = await start(store: scene.place, model: scene.model) else {
       Issue.record("no alert")
       return
     }
     #expect(notice.title == "Your data was set aside")
-    try store.close()
-    guard case .ready(let again) = await start(store: scene.store(), model: model) else {
+    guard case .ready = await start(store: scene.place, model: scene.model) else {
       Issue.record("not ready")
       return
     }
-    try again.close()
-    guard case .tryAgain = await start(store: scene.stores, model: model) else {
+    guard case .tryAgain = await start(store: scene.url("Stores"), model: scene.model) else {
       Issue.record("a folder is no damage")
       return
     }
-    guard case .broken = await start(store: scene.store(), model: scene.store()) else {
+    guard case .broken = await start(store: scene.place, model: scene.place) else {
       Issue.record("a store is no model")
       return
     }
-    #expect(try setAside(home: scene.stores).count == 1)
   }
 
   @Test func theRecordsAreRecoveredLater() async throws {
-    let scene = try SalvagingScene()
-    let policy = OpeningPolicy(whenDamaged: .salvageLater)
-    let opening = try scene.coordinator(policy).open(scene.scene.store())
-    try opening.store.close()
-    let id = FilePath(try #require(opening.events.first?.id))
-    var shares: [Double] = []
-    let place = try await recover(id, home: scene.scene.home, model: try scene.scene.appModel()) { shares.append($0) }
-    #expect(place == scene.scene.store())
-    #expect(shares == shares.sorted())
-    let again = try scene.coordinator().open(place)
-    #expect(try SalvagingScene.names(again.store) == SalvagingScene.allNames())
-    try again.store.close()
+    let scene = try AppScene()
+    try await scene.make(cars: 2000)
+    try scene.damage()
+    var store = try scene.store(home: scene.home)
+    store.policy.whenDamaged = .salvageLater
+    store.policy.depth = .full
+    let opening = try await store.open()
+    #expect(try scene.names().isEmpty)
+    let id = try #require(opening.events.first?.id)
+    let shares = Mutex<[Double]>([])
+    let recovered = try await recover(id, of: store) { share in shares.withLock { $0.append(share) } }
+    #expect(recovered == Int64(try scene.names().count))
+    #expect(recovered > 0)
+    #expect(shares.withLock { $0 == $0.sorted() })
   }
 
-  @Test func theServerRefuses() throws {
-    let scene = try Scene()
-    try scene.makeDamagedStore()
+  @Test func theServerRefuses() async throws {
+    let scene = try AppScene()
+    try scene.makeNonsense()
     let before = try FolderContents(of: scene.folder.path)
     let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    let model = try scene.appModel()
-    let error = #expect(throws: LazaretError.self) { try openForServing(scene.store(), model: model, logger: logger) }
-    #expect(error?.code == "store-damaged")
+    let model = try StoreModel(contentsOf: scene.model)
+    let error = try await #require(throws: StoreError.self) {
+      try await openForServing(scene.place, model: model, logger: logger)
+    }
+    #expect(error.code == "store-damaged")
     #expect(try FolderContents(of: scene.folder.path) == before)
   }
 
-  @Test func anOlderStoreIsMigrated() throws {
-    let scene = try MigratingScene()
-    let model = AppModel.coreData(try scene.bundle())
-    let opening = try openMigrating(scene.store, model: model, mappings: [], home: scene.home)
+  @Test func anOlderStoreIsMigrated() async throws {
+    let scene = try AppScene()
+    try await scene.make("V1", cars: 1)
+    let model = try StoreModel(contentsOf: scene.model)
+    let opening = try await openMigrating(scene.place, model: model, mapping: nil, home: scene.home)
     #expect(opening.events.map(\.kind) == [.backup, .migration])
-    try opening.store.close()
+    try await opening.waitForCheck()
   }
 
-  @Test func progressAndReopening() throws {
-    let scene = try Scene()
-    try scene.makeDamagedStore()
+  @Test func progressAndReopening() async throws {
+    let scene = try AppScene()
+    try await scene.make(cars: 2000)
+    try scene.damage()
+    let store = try scene.store(home: scene.home)
+    var full = store
+    full.policy.depth = .full
     let shares = Mutex<[Double]>([])
-    let opening = try openReporting(scene.store(), with: try scene.coordinator()) { share in
-      shares.withLock { $0.append(share) }
-    }
-    #expect(shares.withLock { $0.last } == 1)
-    let again = try reopen(opening.store, model: try scene.appModel())
+    let opening = try await openReporting(full, for: .seconds(120)) { share in shares.withLock { $0.append(share) } }
+    #expect(opening.notice != nil)
+    #expect(shares.withLock { $0.last } != nil)
+    let again = try await reopen(store)
     #expect(again.events.isEmpty)
-    try again.store.close()
+  }
+
+  @Test func aReportIsMadeIfTheUserAgrees() async throws {
+    let scene = try AppScene()
+    try await scene.make(cars: 2)
+    let store = try scene.store(home: scene.home)
+    let entry = try await store.quarantine.add()
+    let folder = scene.url("Stores")
+    // Any public key will do.
+    let key = "age1dty5ve58r6k3dcrrq2fm8s33nfxkhuz93sm7v6t7amwh7q2683gq7qxur4"
+    #expect(try await report(store, of: entry, into: folder, key: key) { _ in false } == nil)
+    let bundle = try #require(try await report(store, of: entry, into: folder, key: key) { _ in true })
+    #expect(try Data(contentsOf: bundle).starts(with: Data("age-encryption.org/v1".utf8)))
   }
 }

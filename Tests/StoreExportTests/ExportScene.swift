@@ -2,7 +2,7 @@ import AgeEncryption
 import Damage
 import Foundation
 import GRDB
-import Lazaret
+import StoreCoordination
 import StoreExport
 import StoreFiles
 import SupportBundle

@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
-import Lazaret
 import LazaretTesting
+import StoreCoordination
 import StoreExport
 import StoreFiles
 import SupportBundle

@@ -1,6 +1,6 @@
 import AgeEncryption
 import Foundation
-import Lazaret
+import StoreCoordination
 import StoreExport
 import StoreFiles
 import SupportBundle

@@ -1,5 +1,5 @@
-public import RecoveryKit
-public import StoreFiles
+package import RecoveryKit
+import StoreFiles
 
 extension BackupCatalog {
   /// The largest kit that is read, in bytes.
@@ -8,7 +8,7 @@ extension BackupCatalog {
   /// The recovery kit that lies in a backup; nil where it has none, or one that is not what was written.
   ///
   /// - Throws: what the place says where it cannot be read.
-  public func recoveryKit(of backup: StoredBackup) throws(BackupError) -> RecoveryKit? {
+  package func recoveryKit(of backup: StoredBackup) throws(BackupError) -> RecoveryKit? {
     guard let file = backup.manifest?.file(.recoveryKit), file.bytes <= Self.kitLimit,
       backup.objects.contains(where: { $0.name == file.name })
     else { return nil }

@@ -1,21 +1,21 @@
-public import StoreFiles
+import StoreFiles
 
 /// What lies in a place: backups whole and broken, and what belongs to none.
-public struct BackupCatalog: Sendable {
+package struct BackupCatalog: Sendable {
   /// The place.
-  public let place: any BackupPlace
+  package let place: any BackupPlace
 
   /// The part of the place.
-  public let section: BackupSection
+  package let section: BackupSection
 
   /// All backups of the place's store, newest first, broken ones included.
-  public let backups: [StoredBackup]
+  package let backups: [StoredBackup]
 
   /// What lies in the same folder and is of another store, or not known to be of this one, newest first.
-  public let others: [StoredBackup]
+  package let others: [StoredBackup]
 
   /// The objects that belong to no backup, by name; other software, or a migration, may have put them there.
-  public let strays: [BackupObject]
+  package let strays: [BackupObject]
 
   /// All that lies in the folder, of whichever store.
   var all: [StoredBackup] { backups + others }
@@ -25,7 +25,7 @@ public struct BackupCatalog: Sendable {
   /// Reads a place: names, sizes, manifests and proofs.
   ///
   /// A backup that is broken is listed with what is wrong with it; only a place that cannot be read is an error.
-  public init(of place: any BackupPlace, section: BackupSection = .kept) throws(BackupError) {
+  package init(of place: any BackupPlace, section: BackupSection = .kept) throws(BackupError) {
     self.place = place
     self.section = section
     var groups: [BackupIdentifier: [BackupObject]] = [:]
@@ -72,7 +72,7 @@ public struct BackupCatalog: Sendable {
   /// The backup of that name.
   ///
   /// - Throws: `no-such-backup`.
-  public func backup(_ id: BackupIdentifier) throws(BackupError) -> StoredBackup {
+  package func backup(_ id: BackupIdentifier) throws(BackupError) -> StoredBackup {
     guard let backup = byIdentifier[id] else {
       throw BackupError(
         .notFound, operation: "find the backup", path: nil,
@@ -83,12 +83,12 @@ public struct BackupCatalog: Sendable {
   }
 
   /// Whether a backup in the folder is of another store, or not known to be of the place's.
-  public func isOther(_ id: BackupIdentifier) -> Bool { others.contains { $0.id == id } }
+  package func isOther(_ id: BackupIdentifier) -> Bool { others.contains { $0.id == id } }
 
   /// The backups that restoring one reads, the full one first and itself last.
   ///
   /// - Throws: `no-such-backup`, or `backup-chain-broken` where one of them is missing or not whole.
-  public func chain(of id: BackupIdentifier) throws(BackupError) -> [StoredBackup] {
+  package func chain(of id: BackupIdentifier) throws(BackupError) -> [StoredBackup] {
     var chain = [try backup(id)]
     while let first = chain.first, let parent = first.manifest?.parent {
       // Parents are older than their children, so that this comes to an end.
@@ -111,7 +111,7 @@ public struct BackupCatalog: Sendable {
   /// What is there of the chain of a backup, however broken; the earliest first and itself last.
   ///
   /// - Throws: `no-such-backup`.
-  public func remains(of id: BackupIdentifier) throws(BackupError) -> [StoredBackup] {
+  package func remains(of id: BackupIdentifier) throws(BackupError) -> [StoredBackup] {
     var chain = [try backup(id)]
     while let first = chain.first, let parent = first.manifest?.parent, parent < first.id,
       let next = byIdentifier[parent]
@@ -122,7 +122,7 @@ public struct BackupCatalog: Sendable {
   }
 
   /// The backups that need this one, directly or by others that do.
-  public func descendants(of id: BackupIdentifier) -> [StoredBackup] {
+  package func descendants(of id: BackupIdentifier) -> [StoredBackup] {
     var needed: Set<BackupIdentifier> = [id]
     // A child is newer than its parent, so that one pass from the oldest on finds all.
     let all = all.sorted { $0.id > $1.id }

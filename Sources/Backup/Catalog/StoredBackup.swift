@@ -1,11 +1,11 @@
-public import StoreFiles
+package import StoreFiles
 
 /// A backup that lies in a place, as far as its names, sizes and manifest tell; its bytes have not been looked at.
-public struct StoredBackup: Sendable, Hashable {
+package struct StoredBackup: Sendable, Hashable {
   /// Why a backup is not whole.
-  public struct Problem: Sendable, Hashable {
+  package struct Problem: Sendable, Hashable {
     /// What kind of problem it is.
-    public enum Code: String, Sendable, Hashable {
+    package enum Code: String, Sendable, Hashable {
       /// Its files are there, and no manifest: it was never finished, or the manifest was removed.
       case manifestMissing = "manifest-missing"
 
@@ -38,13 +38,13 @@ public struct StoredBackup: Sendable, Hashable {
     }
 
     /// What kind of problem it is.
-    public var code: Code
+    package var code: Code
 
     /// The problem in plain words, one sentence without a full stop.
-    public var words: String
+    package var words: String
 
     /// The file that it is in, where it is in one.
-    public var file: String?
+    package var file: String?
 
     /// A proof that counts as none.
     static func unreadableProof(_ file: String, _ words: String) -> Problem {
@@ -53,7 +53,7 @@ public struct StoredBackup: Sendable, Hashable {
   }
 
   /// Where what is known of a backup was read.
-  public enum ManifestSource: String, Sendable, Hashable {
+  package enum ManifestSource: String, Sendable, Hashable {
     /// In the manifest beside it, whose digest is right; of an original in the original itself.
     case own
 
@@ -68,16 +68,16 @@ public struct StoredBackup: Sendable, Hashable {
   }
 
   /// What it is called.
-  public var id: BackupIdentifier
+  package var id: BackupIdentifier
 
   /// What its manifest says; nil where there is none, or none that can be read.
-  public var manifest: BackupManifest?
+  package var manifest: BackupManifest?
 
   /// The result of the last proving; nil where there was none.
-  public var proof: BackupProof?
+  package var proof: BackupProof?
 
   /// Where the manifest was read.
-  public var manifestSource = ManifestSource.own
+  package var manifestSource = ManifestSource.own
 
   /// The digest of the manifest, by which a proof names it; nil for an original, and for one that has no manifest.
   var manifestDigest: String?
@@ -89,42 +89,42 @@ public struct StoredBackup: Sendable, Hashable {
   /// nil for any other backup.
   ///
   /// A note that cannot be read names no entity, and keeps the original all the same.
-  public var onlyHere: OnlyHereNote?
+  package var onlyHere: OnlyHereNote?
 
   /// All objects of it that are there, manifest, proof and note included.
-  public var objects: [BackupObject]
+  package var objects: [BackupObject]
 
   /// Why it is not whole; empty for one that is.
-  public var problems: [Problem]
+  package var problems: [Problem]
 
   /// What is wrong with files that restoring does not need: the hashes of pages, the recovery kit, the proof.
-  public var warnings: [Problem] = []
+  package var warnings: [Problem] = []
 
   /// Whether a person has said that no fall of records keeps it any more.
-  public var isReleased: Bool { objects.contains { $0.name == "\(id)\(BackupCatalog.releaseSuffix)" } }
+  package var isReleased: Bool { objects.contains { $0.name == "\(id)\(BackupCatalog.releaseSuffix)" } }
 
   /// Whether nothing is lacking, as far as names, sizes and manifests tell.
-  public var isWhole: Bool { problems.isEmpty }
+  package var isWhole: Bool { problems.isEmpty }
 
   /// Whether it is kept apart from the good ones: evidence, or of a store that was not sound.
-  public var isApart: Bool { manifest.map { $0.kind == .evidence || !$0.check.isSound } ?? true }
+  package var isApart: Bool { manifest.map { $0.kind == .evidence || !$0.check.isSound } ?? true }
 
   /// Whether nothing speaks for what its manifest says: an earlier version wrote it without a digest, or it was made of
   /// blocks alone, and it has not been restored and checked since.
-  public var isUnverified: Bool {
+  package var isUnverified: Bool {
     guard manifestSource == .earlier || manifestSource == .rebuilt || manifest?.rebuilt == true else { return false }
     return manifestDigest == nil || proof?.manifest != manifestDigest || proof?.lastRestored == nil
   }
 
   /// Whether it is whole, of a sound store, and was proven when last looked at: what retention counts, and never loses the
   /// last of.
-  public var isProvenGood: Bool { isWhole && !isApart && proof?.result == .proven && !isUnverified }
+  package var isProvenGood: Bool { isWhole && !isApart && proof?.result == .proven && !isUnverified }
 
   /// Why it says nothing of a store; nil where it counts, as far as generations and dates tell.
-  public func exclusion(from scope: EvidenceScope) -> EvidenceScope.Exclusion? {
+  package func exclusion(from scope: EvidenceScope) -> EvidenceScope.Exclusion? {
     scope.exclusion(generation: manifest?.lineage?.generation, date: id.date)
   }
 
   /// The size of everything of it that is there, in bytes.
-  public var bytes: Int64 { objects.reduce(0) { $0 + $1.bytes } }
+  package var bytes: Int64 { objects.reduce(0) { $0 + $1.bytes } }
 }

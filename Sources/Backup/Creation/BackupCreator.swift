@@ -1,13 +1,13 @@
 import AgeEncryption
 import Foundation
-public import StoreFiles
-public import SystemPackage
+package import StoreFiles
+package import SystemPackage
 
 /// Takes backups: a consistent one of a store that others go on using, byte for byte of one that is damaged.
 ///
 /// Nothing is written to the store or created beside it. What is written becomes visible when it is whole, and the
 /// manifest last; what a killed run leaves is never listed as a backup.
-public struct BackupCreator: Sendable {
+package struct BackupCreator: Sendable {
   let surroundings: Surroundings
   let temporary: FilePath?
 
@@ -15,7 +15,7 @@ public struct BackupCreator: Sendable {
   private static let attempts = 5
 
   /// Takes backups with this machine's file system and clock.
-  public init() { self.init(surroundings: .machine) }
+  package init() { self.init(surroundings: .machine) }
 
   /// - Parameter temporary: the folder for copies of stores whose writers wait; the system's own, or that of the backups, if nil.
   package init(surroundings: Surroundings, temporary: FilePath? = nil) {
@@ -35,7 +35,7 @@ public struct BackupCreator: Sendable {
   /// - Returns: the backup as it lies in the place, with its proof where the request asked for one.
   /// - Throws: `nothing-to-back-up` where there is no store; `cancelled`; what the file system or the place says. Nothing
   ///   is left then that would be listed as whole.
-  public func create(
+  package func create(
     _ store: FilePath, in place: any BackupPlace, _ request: BackupRequest = BackupRequest()
   ) throws(BackupError) -> StoredBackup {
     try request.check()

@@ -1,54 +1,54 @@
-public import StoreFiles
+package import StoreFiles
 
 /// How a backup is to be taken.
-public struct BackupRequest: Sendable {
+package struct BackupRequest: Sendable {
   /// How the blocks are packed.
-  public var compression = BackupCompression.gzip
+  package var compression = BackupCompression.gzip
 
   /// How hard to pack: 1, 6 or 9 for gzip, 1 to 19 for Zstandard; as is usual for the compression where it is nil.
-  public var level: Int?
+  package var level: Int?
 
   /// The level that is used.
   var chosenLevel: Int { level ?? compression.usualLevel }
 
   /// To whom the backup is encrypted; nil where it is not.
-  public var encryption: BackupEncryption?
+  package var encryption: BackupEncryption?
 
   /// Whether a backup that is not encrypted may follow one that is.
-  public var allowsPlain = false
+  package var allowsPlain = false
 
   /// Whether the whole store is packed, even where few pages changed.
-  public var isFull = false
+  package var isFull = false
 
   /// Why it is taken.
-  public var reason = BackupManifest.Reason.manual
+  package var reason = BackupManifest.Reason.manual
 
   /// Words for retention; letters, digits, `-`, `_` and `.`.
-  public var tags: [String] = []
+  package var tags: [String] = []
 
   /// How many backups restoring one may read; a longer chain is not begun.
-  public var chainLimit = 8
+  package var chainLimit = 8
 
   /// Whether the store is evidence, whose files are kept byte for byte; a damaged one always is.
-  public var isEvidence = false
+  package var isEvidence = false
 
   /// Whether what was written is read back, unpacked and compared.
-  public var proves = true
+  package var proves = true
 
   /// The app's version, for the manifest.
-  public var appVersion: String?
+  package var appVersion: String?
 
   /// The name of the store's model version in the app, for the manifest.
-  public var modelVersion: String?
+  package var modelVersion: String?
 
   /// The generation of the store, for the manifest; nil where none is known.
-  public var lineage: StoreLineage?
+  package var lineage: StoreLineage?
 
   /// Called now and then with what is done.
-  public var progress: BackupProgress
+  package var progress: BackupProgress
 
   /// A backup that was asked for, packed with gzip at level 6.
-  public init(progress: @escaping BackupProgress = { _, _, _ in true }) { self.progress = progress }
+  package init(progress: @escaping BackupProgress = { _, _, _ in true }) { self.progress = progress }
 
   /// Refuses what makes no sense.
   func check() throws(BackupError) {

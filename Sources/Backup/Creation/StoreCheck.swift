@@ -1,10 +1,10 @@
+import Compatibility
 import Dispatch
 import Examination
 import Foundation
 import RecoveryKit
 import SQLiteFormat
 import StoreFiles
-import Synchronization
 
 /// The check of a store that is being backed up, on a thread of its own beside the packing.
 ///

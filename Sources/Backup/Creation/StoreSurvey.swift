@@ -1,7 +1,7 @@
+import Compatibility
 import RecoveryKit
 import SQLiteFormat
 import StoreFiles
-import Synchronization
 
 /// What is gathered of a store's pages while each of them is checked, so that none is read again for it: the recovery kit,
 /// and what the rows of tables add up to for their indexes.

@@ -1,19 +1,19 @@
-public import AgeEncryption
+package import AgeEncryption
 import StoreFiles
-public import SystemPackage
+package import SystemPackage
 
 /// To whom a backup is encrypted.
-public struct BackupEncryption: Sendable, Hashable {
+package struct BackupEncryption: Sendable, Hashable {
   /// The public keys; the holder of any of their secret keys can read the backup.
-  public var recipients: [AgeRecipient]
+  package var recipients: [AgeRecipient]
 
   /// Where the key is kept that lets the next backup be a delta; nil where every backup is to be whole.
   ///
   /// It opens the hashes of the newest backup's pages, and its manifest, and nothing else.
-  public var deltaKeyFile: FilePath?
+  package var deltaKeyFile: FilePath?
 
   /// Encryption to public keys.
-  public init(to recipients: [AgeRecipient], deltaKeyFile: FilePath? = nil) {
+  package init(to recipients: [AgeRecipient], deltaKeyFile: FilePath? = nil) {
     self.recipients = recipients
     self.deltaKeyFile = deltaKeyFile
   }

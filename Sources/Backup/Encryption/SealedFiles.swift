@@ -1,6 +1,6 @@
 import AgeEncryption
+import Compatibility
 import StoreFiles
-import Synchronization
 
 /// An encrypted file, as far as its beginning tells.
 struct SealedFile: Sendable {

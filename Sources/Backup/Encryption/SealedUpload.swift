@@ -1,6 +1,6 @@
 import AgeEncryption
+import Compatibility
 import StoreFiles
-import Synchronization
 
 /// A file of a backup that is encrypted while it is written.
 final class SealedUpload: BackupUpload {

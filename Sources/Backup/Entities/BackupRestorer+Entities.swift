@@ -1,9 +1,9 @@
 import GRDB
-public import ManagedObjectModel
+package import ManagedObjectModel
 import PersistentStore
 import SQLiteFormat
-public import StoreFiles
-public import SystemPackage
+import StoreFiles
+package import SystemPackage
 
 extension BackupRestorer {
   /// Takes records out of a backup into a new store of the same model.
@@ -15,7 +15,7 @@ extension BackupRestorer {
   ///   - model: the model of the backup's version; the one that the store carries if nil.
   /// - Throws: `backup-request` for an entity that the model does not have, or a store that carries no model; else what
   ///   restoring, or writing the new store, failed with. Nothing is left then.
-  public func extract(
+  package func extract(
     _ selection: EntitySelection, from id: BackupIdentifier, to path: FilePath, model: ManagedObjectModel? = nil,
     options: Options = Options(), temporary: FilePath? = nil
   ) throws(BackupError) -> ExtractionReport {

@@ -1,35 +1,35 @@
-public import SystemPackage
+package import SystemPackage
 
 /// What was taken out of a backup into a store of its own.
-public struct ExtractionReport: Sendable, Hashable {
+package struct ExtractionReport: Sendable, Hashable {
   /// The records of an entity.
-  public struct Entity: Sendable, Hashable {
+  package struct Entity: Sendable, Hashable {
     /// The entity.
-    public var name: String
+    package var name: String
 
     /// How many records of it are in the new store.
-    public var records: Int64
+    package var records: Int64
 
     /// A number of records.
-    public init(name: String, records: Int64) {
+    package init(name: String, records: Int64) {
       self.name = name
       self.records = records
     }
   }
 
   /// References to records that were left out.
-  public struct Cut: Sendable, Hashable {
+  package struct Cut: Sendable, Hashable {
     /// The entity whose records referred to others.
-    public var entity: String
+    package var entity: String
 
     /// The relationship.
-    public var relationship: String
+    package var relationship: String
 
     /// How many references were cut.
-    public var count: Int64
+    package var count: Int64
 
     /// A number of references.
-    public init(entity: String, relationship: String, count: Int64) {
+    package init(entity: String, relationship: String, count: Int64) {
       self.entity = entity
       self.relationship = relationship
       self.count = count
@@ -37,20 +37,20 @@ public struct ExtractionReport: Sendable, Hashable {
   }
 
   /// The backup.
-  public var id: BackupIdentifier
+  package var id: BackupIdentifier
 
   /// The new store.
-  public var path: FilePath
+  package var path: FilePath
 
   /// The entities with records, by name.
-  public var entities: [Entity]
+  package var entities: [Entity]
 
   /// The references that were cut, by entity and relationship.
-  public var cut: [Cut]
+  package var cut: [Cut]
 
   /// The primary keys that were asked for and that no such record has.
-  public var missing: [Int64]
+  package var missing: [Int64]
 
   /// The large values in files of their own that came along.
-  public var values: Int
+  package var values: Int
 }

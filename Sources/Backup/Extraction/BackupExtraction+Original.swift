@@ -1,6 +1,6 @@
+import Compatibility
 import SQLiteFormat
 import StoreFiles
-import Synchronization
 import SystemPackage
 
 extension BackupExtraction {

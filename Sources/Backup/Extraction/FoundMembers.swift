@@ -1,4 +1,4 @@
-import Synchronization
+import Compatibility
 
 /// The members of a packed file by what their own headers say, for a file in which they are not where its manifest says:
 /// where a part was cut out of it, or something was put in between.

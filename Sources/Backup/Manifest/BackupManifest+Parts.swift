@@ -1,25 +1,25 @@
-public import StoreFiles
+package import StoreFiles
 
 extension BackupManifest {
   /// The store that a backup was taken of.
-  public struct Store: Sendable, Hashable, Codable {
+  package struct Store: Sendable, Hashable, Codable {
     /// Where it was.
-    public var path: PathText
+    package var path: PathText
 
     /// The same from the home on; nil in manifests of earlier versions, and where the place is of no home.
-    public var relativePath: PathText?
+    package var relativePath: PathText?
 
     /// `core-data`, `sqlite` or `unknown`.
-    public var kind: String
+    package var kind: String
 
     /// The identifier in its metadata (`NSStoreUUID`), where it has one.
-    public var uuid: String?
+    package var uuid: String?
 
     /// `wal` or `delete`; nil for evidence.
-    public var journalMode: String?
+    package var journalMode: String?
 
     /// A store by its facts.
-    public init(path: PathText, kind: String, uuid: String? = nil, journalMode: String? = nil) {
+    package init(path: PathText, kind: String, uuid: String? = nil, journalMode: String? = nil) {
       self.path = path
       self.kind = kind
       self.uuid = uuid
@@ -28,24 +28,24 @@ extension BackupManifest {
   }
 
   /// Bytes before they were packed, and their digests.
-  public struct Content: Sendable, Hashable, Codable {
+  package struct Content: Sendable, Hashable, Codable {
     /// How many.
-    public var bytes: Int64
+    package var bytes: Int64
 
     /// The SHA-256 of all of them, in hexadecimal digits.
-    public var sha256: String
+    package var sha256: String
 
     /// The SHA-256 of each block of 1 MiB, in hexadecimal digits; the last block may be shorter.
-    public var blocks: [String]
+    package var blocks: [String]
 
     /// The page size in bytes; nil for what is no database.
-    public var pageSize: Int?
+    package var pageSize: Int?
 
     /// The number of pages; nil for what is no database.
-    public var pageCount: UInt32?
+    package var pageCount: UInt32?
 
     /// Content by its facts.
-    public init(bytes: Int64, sha256: String, blocks: [String], pageSize: Int? = nil, pageCount: UInt32? = nil) {
+    package init(bytes: Int64, sha256: String, blocks: [String], pageSize: Int? = nil, pageCount: UInt32? = nil) {
       self.bytes = bytes
       self.sha256 = sha256
       self.blocks = blocks
@@ -55,9 +55,9 @@ extension BackupManifest {
   }
 
   /// A file of the backup.
-  public struct File: Sendable, Hashable, Codable {
+  package struct File: Sendable, Hashable, Codable {
     /// What a file holds.
-    public enum Role: String, Sendable, Hashable, Codable, CaseIterable {
+    package enum Role: String, Sendable, Hashable, Codable, CaseIterable {
       /// The database file, packed: `.sqlite.gz`.
       case database
 
@@ -110,13 +110,13 @@ extension BackupManifest {
       case originalSetAside = "original-set-aside"
 
       /// Whether nothing is lost with it: it is made anew of what the backup restores to.
-      public var isHelper: Bool { self == .pageHashes || self == .recoveryKit }
+      package var isHelper: Bool { self == .pageHashes || self == .recoveryKit }
 
       /// Whether it is a packed file of evidence, kept byte for byte.
-      public var isEvidence: Bool { part != nil && !isOriginal }
+      package var isEvidence: Bool { part != nil && !isOriginal }
 
       /// Whether it is a part of an original, which lies there as it was, or the note beside it.
-      public var isOriginal: Bool {
+      package var isOriginal: Bool {
         switch self {
         case .originalMain, .originalLog, .originalSharedMemory, .originalJournal, .originalSupport, .originalOnlyHere,
           .originalSetAside:
@@ -126,7 +126,7 @@ extension BackupManifest {
       }
 
       /// The part of the store that a file of evidence, or of an original, is; nil for any other.
-      public var part: StoreFileSet.Part? {
+      package var part: StoreFileSet.Part? {
         switch self {
         case .evidenceMain, .originalMain: .main
         case .evidenceLog, .originalLog: .wal
@@ -165,7 +165,7 @@ extension BackupManifest {
       }
 
       /// What the name of such a file has behind the identifier, packed with gzip where it is packed.
-      public var suffix: String {
+      package var suffix: String {
         switch self {
         case .database, .evidenceMain: ".sqlite.gz"
         case .delta: ".delta.gz"
@@ -188,19 +188,19 @@ extension BackupManifest {
     }
 
     /// What it holds.
-    public var role: Role
+    package var role: Role
 
     /// How it is packed; nil for gzip, and for a file that is not packed.
-    public var compression: BackupCompression?
+    package var compression: BackupCompression?
 
     /// Its name, in the folder of the manifest.
-    public var name: String
+    package var name: String
 
     /// Its size in bytes, without what stands behind its blocks: a copy of the manifest, the seek table of Zstandard.
-    public var bytes: Int64
+    package var bytes: Int64
 
     /// The SHA-256 of these bytes, in hexadecimal digits; empty where it was never known.
-    public var sha256: String
+    package var sha256: String
 
     /// How it is packed, where it is.
     var packing: BackupCompression {
@@ -217,22 +217,22 @@ extension BackupManifest {
     }
 
     /// Of an encrypted file: its beginning, in base64, which opens it where its own is damaged; nil for any other.
-    public var beginning: String?
+    package var beginning: String?
 
     /// The sizes of its members in bytes, in order; nil for a file that is not packed.
     ///
     /// Each unpacks to a block of 1 MiB, the last one to what is left.
-    public var members: [Int]?
+    package var members: [Int]?
 
     /// What it unpacks to; nil for a file that is not packed, and for the database of a full backup, whose content is the
     /// manifest's.
-    public var content: Content?
+    package var content: Content?
 
     /// Whether a copy of the manifest stands behind its blocks; nil where none does.
-    public var carriesManifest: Bool?
+    package var carriesManifest: Bool?
 
     /// A file by its facts.
-    public init(role: Role, name: String, bytes: Int64, sha256: String, members: [Int]? = nil, content: Content? = nil)
+    package init(role: Role, name: String, bytes: Int64, sha256: String, members: [Int]? = nil, content: Content? = nil)
     {
       self.role = role
       self.name = name
@@ -244,26 +244,26 @@ extension BackupManifest {
   }
 
   /// The large values that a store keeps in files of their own.
-  public struct ExternalData: Sendable, Hashable, Codable {
+  package struct ExternalData: Sendable, Hashable, Codable {
     /// A large value.
-    public struct Item: Sendable, Hashable, Codable {
+    package struct Item: Sendable, Hashable, Codable {
       /// The path below the store's folder of large values, such as `_EXTERNAL_DATA/<UUID>`.
-      public var name: PathText
+      package var name: PathText
 
       /// Its size in bytes.
-      public var bytes: Int64
+      package var bytes: Int64
 
       /// The SHA-256 of its content, in hexadecimal digits.
-      public var sha256: String
+      package var sha256: String
 
       /// The backup whose archive holds it; nil where it is this one.
-      public var backup: BackupIdentifier?
+      package var backup: BackupIdentifier?
 
       /// Where its content begins in the unpacked archive, in bytes.
-      public var offset: Int64
+      package var offset: Int64
 
       /// A large value by its facts.
-      public init(name: PathText, bytes: Int64, sha256: String, backup: BackupIdentifier? = nil, offset: Int64) {
+      package init(name: PathText, bytes: Int64, sha256: String, backup: BackupIdentifier? = nil, offset: Int64) {
         self.name = name
         self.bytes = bytes
         self.sha256 = sha256
@@ -273,37 +273,37 @@ extension BackupManifest {
     }
 
     /// The files, in the order of their names.
-    public var items: [Item]
+    package var items: [Item]
 
     /// The names of files that records refer to and that were not there.
-    public var missing: [String]
+    package var missing: [String]
 
     /// The size of all files together, in bytes.
-    public var totalBytes: Int64 { items.reduce(0) { $0 &+ max(0, $1.bytes) } }
+    package var totalBytes: Int64 { items.reduce(0) { $0 &+ max(0, $1.bytes) } }
 
     /// The large values of a store.
-    public init(items: [Item], missing: [String] = []) {
+    package init(items: [Item], missing: [String] = []) {
       self.items = items
       self.missing = missing
     }
   }
 
   /// The model that a store was written with.
-  public struct Model: Sendable, Hashable, Codable {
+  package struct Model: Sendable, Hashable, Codable {
     /// The name of the version in the app's models, where the caller knows it.
-    public var version: String?
+    package var version: String?
 
     /// The identifiers in the store's metadata.
-    public var identifiers: [String]
+    package var identifiers: [String]
 
     /// The checksum over the entities' hashes (`NSStoreModelVersionChecksumKey`).
-    public var checksum: String?
+    package var checksum: String?
 
     /// The version hash of each entity, in hexadecimal digits.
-    public var entityHashes: [String: String]
+    package var entityHashes: [String: String]
 
     /// A model by its facts.
-    public init(version: String? = nil, identifiers: [String], checksum: String?, entityHashes: [String: String]) {
+    package init(version: String? = nil, identifiers: [String], checksum: String?, entityHashes: [String: String]) {
       self.version = version
       self.identifiers = identifiers
       self.checksum = checksum
@@ -312,9 +312,9 @@ extension BackupManifest {
   }
 
   /// What the check of the store found while it was backed up.
-  public struct Check: Sendable, Hashable, Codable {
+  package struct Check: Sendable, Hashable, Codable {
     /// How far a check went; each includes those before.
-    public enum Depth: String, Sendable, Hashable, Codable {
+    package enum Depth: String, Sendable, Hashable, Codable {
       /// Every page, and the indexes of the tables that pages which changed since the parent belong to.
       case changed
 
@@ -325,22 +325,22 @@ extension BackupManifest {
     /// Whether the store was sound, as far as it was checked.
     ///
     /// A backup of a store that was not is kept apart: it never counts in retention.
-    public var isSound: Bool
+    package var isSound: Bool
 
     /// How far the store was checked; nil for evidence, and in manifests of earlier versions, which say nothing of it.
-    public var depth: Depth?
+    package var depth: Depth?
 
     /// The indexes whose entries could not be compared with rows, such as those of expressions; nil where there are none.
-    public var uncompared: [String]?
+    package var uncompared: [String]?
 
     /// A stable word for the reason where it was not, such as `roots-damaged`.
-    public var code: String?
+    package var code: String?
 
     /// The reason in plain words.
-    public var words: String?
+    package var words: String?
 
     /// The result of a look.
-    public init(isSound: Bool, code: String? = nil, words: String? = nil) {
+    package init(isSound: Bool, code: String? = nil, words: String? = nil) {
       self.isSound = isSound
       self.code = code
       self.words = words
@@ -348,21 +348,21 @@ extension BackupManifest {
   }
 
   /// An entity, or a table, that has less than half of the records it had in the backup before, or none any more.
-  public struct Fall: Sendable, Hashable, Codable {
+  package struct Fall: Sendable, Hashable, Codable {
     /// The entity, or the table where no entity is known.
-    public var name: String
+    package var name: String
 
     /// How many records it had.
-    public var before: Int64
+    package var before: Int64
 
     /// How many it has.
-    public var after: Int64
+    package var after: Int64
 
     /// The last backup of before the fall, which is kept until it is released or 30 days have passed.
-    public var backup: BackupIdentifier
+    package var backup: BackupIdentifier
 
     /// A fall by its facts.
-    public init(name: String, before: Int64, after: Int64, backup: BackupIdentifier) {
+    package init(name: String, before: Int64, after: Int64, backup: BackupIdentifier) {
       self.name = name
       self.before = before
       self.after = after
@@ -371,14 +371,14 @@ extension BackupManifest {
   }
 
   /// How the files of a backup are encrypted.
-  public struct Encryption: Sendable, Hashable, Codable {
+  package struct Encryption: Sendable, Hashable, Codable {
     /// Always `age`: the age format, version 1.
-    public var format = "age"
+    package var format = "age"
 
     /// What the name of an encrypted file ends in.
     static let fileEnding = ".age"
   }
 
   /// The versions of everything that had a part in a backup.
-  public typealias Versions = SoftwareVersions
+  package typealias Versions = SoftwareVersions
 }

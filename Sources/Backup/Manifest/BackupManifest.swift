@@ -1,12 +1,12 @@
-public import StoreFiles
+package import StoreFiles
 
 /// What is written beside a backup: what it holds, of which store, and how to prove each block of it.
 ///
 /// Versioned JSON, described in `Documentation/BACKUP_FORMAT.md`; keys may be added, never changed. A backup without a
 /// manifest is not whole.
-public struct BackupManifest: Sendable, Hashable, Codable {
+package struct BackupManifest: Sendable, Hashable, Codable {
   /// How the store is kept.
-  public enum Kind: String, Sendable, Hashable, Codable {
+  package enum Kind: String, Sendable, Hashable, Codable {
     /// The whole database file.
     case full
 
@@ -21,7 +21,7 @@ public struct BackupManifest: Sendable, Hashable, Codable {
   }
 
   /// Why the backup was taken.
-  public enum Reason: String, Sendable, Hashable, Codable, CaseIterable {
+  package enum Reason: String, Sendable, Hashable, Codable, CaseIterable {
     /// It was asked for.
     case manual
 
@@ -39,93 +39,93 @@ public struct BackupManifest: Sendable, Hashable, Codable {
   }
 
   /// The name of the format.
-  public static let formatName = "lazaret-backup-manifest"
+  package static let formatName = "lazaret-backup-manifest"
 
   /// The version of the format that this software writes where earlier versions of it can read what the manifest is of.
-  public static let currentVersion = 1
+  package static let currentVersion = 1
 
   /// The newest version of the format: that of backups which earlier versions of this software cannot read.
-  public static let newestVersion = 2
+  package static let newestVersion = 2
 
   /// The bytes of a block, and so of what one member unpacks to.
-  public static let blockLength = 1 << 20
+  package static let blockLength = 1 << 20
 
   /// The name of the format: always `lazaret-backup-manifest`.
-  public var format: String = BackupManifest.formatName
+  package var format: String = BackupManifest.formatName
 
   /// The version of the format: 1, or 2 where a file is not packed with gzip.
-  public var version: Int = BackupManifest.currentVersion
+  package var version: Int = BackupManifest.currentVersion
 
   /// What the backup is called.
-  public var id: BackupIdentifier
+  package var id: BackupIdentifier
 
   /// When it was taken, in RFC 3339.
-  public var date: String
+  package var date: String
 
   /// How the store is kept.
-  public var kind: Kind
+  package var kind: Kind
 
   /// Why it was taken.
-  public var reason: Reason
+  package var reason: Reason
 
   /// The words that the caller gave it, for retention.
-  public var tags: [String] = []
+  package var tags: [String] = []
 
   /// The backup whose pages a delta leaves out; nil for any other kind.
-  public var parent: BackupIdentifier?
+  package var parent: BackupIdentifier?
 
   /// How many backups restoring it reads: 1 for a full one, one more than the parent for a delta.
-  public var depth: Int = 1
+  package var depth: Int = 1
 
   /// The generation of the store; nil where none was known, and in manifests of earlier versions of this software.
-  public var lineage: StoreLineage?
+  package var lineage: StoreLineage?
 
   /// The store it was taken of.
-  public var store: Store
+  package var store: Store
 
   /// The database file as it will be restored; nil for evidence.
-  public var database: Content?
+  package var database: Content?
 
   /// The pages that a delta holds, in ascending order: the first page and the number of pages of each run, in turn.
-  public var pages: [UInt32]?
+  package var pages: [UInt32]?
 
   /// The files of the backup apart from the manifest itself and the proof.
-  public var files: [File]
+  package var files: [File]
 
   /// The large values that the store keeps in files of their own; nil where it has none.
-  public var externalData: ExternalData?
+  package var externalData: ExternalData?
 
   /// The model it was written with; nil where it could not be told.
-  public var model: Model?
+  package var model: Model?
 
   /// The records of each entity, or the rows of each table; nil where they could not be counted.
-  public var entities: [EntityCount]?
+  package var entities: [EntityCount]?
 
   /// What the check of the store found while it was backed up.
-  public var check: Check
+  package var check: Check
 
   /// The entities whose records suddenly became few, or none; nil where there are none.
-  public var falls: [Fall]?
+  package var falls: [Fall]?
 
   /// How the files are encrypted, of a manifest that says no more of the store than may be known without a key; nil for any
   /// other, and for the manifest that is encrypted itself.
-  public var encryption: Encryption?
+  package var encryption: Encryption?
 
   /// Whether a key is needed to know what is in it.
-  public var isLocked: Bool { encryption != nil }
+  package var isLocked: Bool { encryption != nil }
 
   /// The versions of everything that had a part in it.
-  public var versions: Versions
+  package var versions: Versions
 
   /// Whether it was made anew of the backup's own files, after it was lost; nil for any other.
-  public var rebuilt: Bool?
+  package var rebuilt: Bool?
 
   /// The SHA-256 of the text as it is without this key, in hexadecimal digits; nil in manifests of earlier versions, and for
   /// one that was not read.
-  public var digest: String?
+  package var digest: String?
 
   /// A manifest with its parts.
-  public init(
+  package init(
     id: BackupIdentifier, kind: Kind, reason: Reason, store: Store, files: [File], check: Check, versions: Versions
   ) {
     self.id = id
@@ -139,10 +139,10 @@ public struct BackupManifest: Sendable, Hashable, Codable {
   }
 
   /// The size of the backup's files together, in bytes.
-  public var totalBytes: Int64 { files.reduce(0) { $0 + $1.bytes } }
+  package var totalBytes: Int64 { files.reduce(0) { $0 + $1.bytes } }
 
   /// The bytes that it restores to, without large values in files of their own.
-  public var contentBytes: Int64 {
+  package var contentBytes: Int64 {
     database?.bytes ?? files.filter { $0.role.isEvidence }.reduce(0) { $0 + ($1.content?.bytes ?? 0) }
   }
 
@@ -152,7 +152,7 @@ public struct BackupManifest: Sendable, Hashable, Codable {
   }
 
   /// The file that has a copy of the manifest behind its blocks; nil where none has.
-  public var carrier: File? { files.first { $0.carriesManifest == true } }
+  package var carrier: File? { files.first { $0.carriesManifest == true } }
 
   /// Says which file gets a copy: that of the database, of the changes, or the first one of evidence.
   mutating func chooseCarrier() {
@@ -164,5 +164,5 @@ public struct BackupManifest: Sendable, Hashable, Codable {
   }
 
   /// The file of a role; nil where the backup has none.
-  public func file(_ role: File.Role) -> File? { files.first { $0.role == role } }
+  package func file(_ role: File.Role) -> File? { files.first { $0.role == role } }
 }

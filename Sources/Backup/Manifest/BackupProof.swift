@@ -1,10 +1,10 @@
 import Foundation
-public import StoreFiles
+package import StoreFiles
 
 /// The result of the last proving of a backup, kept beside it as `<id>.proof.json`.
-public struct BackupProof: Sendable, Hashable, Codable {
+package struct BackupProof: Sendable, Hashable, Codable {
   /// How it ended.
-  public enum Result: String, Sendable, Hashable, Codable {
+  package enum Result: String, Sendable, Hashable, Codable {
     /// Everything that was looked at is as it should be.
     case proven
 
@@ -16,7 +16,7 @@ public struct BackupProof: Sendable, Hashable, Codable {
   }
 
   /// How far it went; each includes those before.
-  public enum Depth: String, Sendable, Hashable, Codable, Comparable, CaseIterable {
+  package enum Depth: String, Sendable, Hashable, Codable, Comparable, CaseIterable {
     /// The files that were written were read back, and their digests are right.
     case files
 
@@ -27,7 +27,7 @@ public struct BackupProof: Sendable, Hashable, Codable {
     case migrated
 
     /// Whether one goes less far than another.
-    public static func < (left: Depth, right: Depth) -> Bool { left.rank < right.rank }
+    package static func < (left: Depth, right: Depth) -> Bool { left.rank < right.rank }
 
     private var rank: Int {
       switch self {
@@ -39,21 +39,21 @@ public struct BackupProof: Sendable, Hashable, Codable {
   }
 
   /// Something that is not as it should be.
-  public struct Problem: Sendable, Hashable, Codable {
+  package struct Problem: Sendable, Hashable, Codable {
     /// A stable word, such as `block-damaged`.
-    public var code: String
+    package var code: String
 
     /// The problem in plain words, one sentence without a full stop.
-    public var words: String
+    package var words: String
 
     /// The file of the backup that it is in, where it is in one.
-    public var file: String?
+    package var file: String?
 
     /// The blocks that are affected, counted from 0, at most 1000.
-    public var blocks: [Int]?
+    package var blocks: [Int]?
 
     /// A problem in words.
-    public init(code: String, words: String, file: String? = nil, blocks: [Int]? = nil) {
+    package init(code: String, words: String, file: String? = nil, blocks: [Int]? = nil) {
       self.code = code
       self.words = words
       self.file = file
@@ -62,41 +62,41 @@ public struct BackupProof: Sendable, Hashable, Codable {
   }
 
   /// The name of the format: always `lazaret-backup-proof`.
-  public var format = "lazaret-backup-proof"
+  package var format = "lazaret-backup-proof"
 
   /// The version of the format: 1.
-  public var version = 1
+  package var version = 1
 
   /// The backup that was proven.
-  public var id: BackupIdentifier
+  package var id: BackupIdentifier
 
   /// When, in RFC 3339.
-  public var date: String
+  package var date: String
 
   /// How it ended.
-  public var result: Result
+  package var result: Result
 
   /// How far it went.
-  public var depth: Depth
+  package var depth: Depth
 
   /// What was found where it was not proven.
-  public var problems: [Problem]
+  package var problems: [Problem]
 
   /// What was found in files that restoring does not need, such as the hashes of pages; nil where nothing was.
-  public var warnings: [Problem]?
+  package var warnings: [Problem]?
 
   /// The digest of the manifest that this is the proof of: the manifest's own, or the SHA-256 of its text where it has none;
   /// nil in proofs of earlier versions, and for an original.
-  public var manifest: String?
+  package var manifest: String?
 
   /// The SHA-256 of the text as it is without this key, in hexadecimal digits; nil in proofs of earlier versions.
-  public var digest: String?
+  package var digest: String?
 
   /// When it last was restored and found right, in RFC 3339; kept where a later look went less far.
-  public var lastRestored: String?
+  package var lastRestored: String?
 
   /// A result.
-  public init(
+  package init(
     id: BackupIdentifier, date: Timestamp, result: Result, depth: Depth, problems: [Problem] = [],
     warnings: [Problem] = [], lastRestored: String? = nil, manifest: String? = nil
   ) {

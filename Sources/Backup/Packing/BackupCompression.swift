@@ -2,7 +2,7 @@ import Archives
 import StoreFiles
 
 /// How the blocks of a backup's files are packed.
-public enum BackupCompression: String, Sendable, Hashable, Codable, CaseIterable {
+package enum BackupCompression: String, Sendable, Hashable, Codable, CaseIterable {
   /// Gzip (RFC 1952): a member for each block. Every gunzip opens it; the usual one.
   case gzip
 
@@ -12,7 +12,7 @@ public enum BackupCompression: String, Sendable, Hashable, Codable, CaseIterable
   case zstd
 
   /// The level that is used where none is said.
-  public var usualLevel: Int {
+  package var usualLevel: Int {
     switch self {
     case .gzip: 6
     case .zstd: 3
@@ -20,7 +20,7 @@ public enum BackupCompression: String, Sendable, Hashable, Codable, CaseIterable
   }
 
   /// The levels there are, in words.
-  public var levelWords: String {
+  package var levelWords: String {
     switch self {
     case .gzip: "1, 6 or 9"
     case .zstd: "1 to 19"
@@ -28,7 +28,7 @@ public enum BackupCompression: String, Sendable, Hashable, Codable, CaseIterable
   }
 
   /// Whether there is such a level.
-  public func has(level: Int) -> Bool {
+  package func has(level: Int) -> Bool {
     switch self {
     case .gzip: [1, 6, 9].contains(level)
     case .zstd: (1...19).contains(level)
@@ -36,7 +36,7 @@ public enum BackupCompression: String, Sendable, Hashable, Codable, CaseIterable
   }
 
   /// Whether this process can pack and unpack so.
-  public var isAvailable: Bool { self == .gzip || ZstandardSupport.current != nil }
+  package var isAvailable: Bool { self == .gzip || ZstandardSupport.current != nil }
 
   /// What the name of a packed file ends in.
   var fileEnding: String {

@@ -1,4 +1,4 @@
-import Synchronization
+import Compatibility
 
 /// The memory of blocks that were delivered, used again for the next ones.
 ///

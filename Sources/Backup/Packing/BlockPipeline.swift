@@ -1,6 +1,6 @@
+import Compatibility
 import Dispatch
 import StoreFiles
-import Synchronization
 
 /// Makes something of each block on several threads at once, and hands it over in order, on the caller's thread.
 ///

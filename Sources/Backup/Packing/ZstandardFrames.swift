@@ -1,4 +1,4 @@
-import Synchronization
+import Compatibility
 
 /// Zstandard, as far as backups need it: one frame at a time.
 ///

@@ -1,10 +1,10 @@
-public import StoreFiles
+import StoreFiles
 
 /// Where the backups of one store are kept: a folder today, a prefix in object storage some day.
 ///
 /// An object gets its name only when it is whole and as durable as the place can make it, and is never changed afterwards,
 /// apart from the small ones that `replace` writes. Names are single components of ASCII letters, digits, `.` and `-`.
-public protocol BackupPlace: Sendable {
+package protocol BackupPlace: Sendable {
   /// Where it is, for people.
   var location: String { get }
 
@@ -59,36 +59,36 @@ public protocol BackupPlace: Sendable {
 
 extension BackupPlace {
   /// What is read in any case.
-  public func readUnproven(
+  package func readUnproven(
     _ name: String, in section: BackupSection, at offset: Int64, length: Int
   ) throws(BackupError) -> [UInt8] { try read(name, in: section, at: offset, length: length) }
 
   /// Whether a file of it lies there encrypted.
-  public func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> Bool {
+  package func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> Bool {
     try list(section).contains {
       $0.name.hasPrefix("\(id).") && $0.name.hasSuffix(BackupManifest.Encryption.fileEnding)
     }
   }
 
   /// None.
-  public func label(
+  package func label(
     of id: BackupIdentifier
   ) throws(BackupError) -> (place: any BackupPlace, manifest: BackupManifest)? { nil }
 
   /// None: what is being written cannot be seen.
-  public func unfinished() throws(BackupError) -> [String] { [] }
+  package func unfinished() throws(BackupError) -> [String] { [] }
 
   /// Whether the list has an object of that name.
-  public func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool {
+  package func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool {
     try list(section).contains { $0.name == name }
   }
 
   /// No store in particular.
-  public var owner: PlaceOwner? { nil }
+  package var owner: PlaceOwner? { nil }
 }
 
 /// A part of a place.
-public enum BackupSection: String, Sendable, Hashable, CaseIterable {
+package enum BackupSection: String, Sendable, Hashable, CaseIterable {
   /// The backups that are there to be restored.
   case kept
 
@@ -97,15 +97,15 @@ public enum BackupSection: String, Sendable, Hashable, CaseIterable {
 }
 
 /// What a place says of an object.
-public struct BackupObject: Sendable, Hashable {
+package struct BackupObject: Sendable, Hashable {
   /// The name.
-  public var name: String
+  package var name: String
 
   /// The length in bytes.
-  public var bytes: Int64
+  package var bytes: Int64
 
   /// An object.
-  public init(name: String, bytes: Int64) {
+  package init(name: String, bytes: Int64) {
     self.name = name
     self.bytes = bytes
   }
@@ -114,7 +114,7 @@ public struct BackupObject: Sendable, Hashable {
 /// An object that is being written, by one thread at a time.
 ///
 /// It removes itself where it ends without `commit`.
-public protocol BackupUpload: AnyObject, Sendable {
+package protocol BackupUpload: AnyObject, Sendable {
   /// The name that it will get.
   var name: String { get }
 
@@ -132,4 +132,4 @@ public protocol BackupUpload: AnyObject, Sendable {
 }
 
 /// The lock of a place, held as long as the value lives.
-public protocol BackupPlaceLock: AnyObject, Sendable {}
+package protocol BackupPlaceLock: AnyObject, Sendable {}

@@ -1,6 +1,6 @@
-public import AgeEncryption
-public import StoreFiles
-public import SystemPackage
+package import AgeEncryption
+package import StoreFiles
+package import SystemPackage
 
 /// Making sure, before something is written, that a folder holds the backups of one store.
 extension BackupPlaces {
@@ -14,7 +14,7 @@ extension BackupPlaces {
   ///   name that tells nothing.
   /// - Returns: the folder; of a store that is not there the one that ``find(_:)`` returns, and nothing is written.
   /// - Throws: what the file system says; `backup-manifest-too-new` for a folder of a later version.
-  public func claim(_ store: FilePath, encryptedTo recipients: [AgeRecipient] = []) throws(BackupError) -> FolderPlace {
+  package func claim(_ store: FilePath, encryptedTo recipients: [AgeRecipient] = []) throws(BackupError) -> FolderPlace {
     let asked = try asked(store)
     guard asked.exists else { return try find(store) }
     let uuid = uuid(of: asked)

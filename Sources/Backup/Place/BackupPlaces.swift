@@ -1,23 +1,23 @@
-public import AgeEncryption
-public import StoreFiles
-public import SystemPackage
+package import AgeEncryption
+package import StoreFiles
+package import SystemPackage
 
 /// The folders of a home that hold backups, and of which store each backup is.
 ///
 /// This is the one function that every verb asks where the backups of a store are. The rules stand in
 /// `Documentation/BACKUP_FORMAT.md`, "Whose backups they are".
-public struct BackupPlaces: Sendable {
+package struct BackupPlaces: Sendable {
   /// The home.
-  public let home: FilePath
+  package let home: FilePath
 
   /// The secret keys that open the notes of folders whose names tell nothing, where this machine has none of its own.
-  public var identities: [AgeIdentity] = []
+  package var identities: [AgeIdentity] = []
 
   let surroundings: Surroundings
   var fileSystem: FileSystem { surroundings.fileSystem }
 
   /// The folders of a home, whether it is there or not.
-  public init(home: FilePath, surroundings: Surroundings = .machine) {
+  package init(home: FilePath, surroundings: Surroundings = .machine) {
     self.home = home
     self.surroundings = surroundings
   }
@@ -33,7 +33,7 @@ public struct BackupPlaces: Sendable {
   /// Where the backups of a store are, or would be; nothing is written.
   ///
   /// - Throws: what the file system says where the home cannot be read.
-  public func find(_ store: FilePath) throws(BackupError) -> FolderPlace {
+  package func find(_ store: FilePath) throws(BackupError) -> FolderPlace {
     let asked = try asked(store)
     let folders = try folders()
     if let found = try noted(asked, folders) { return found }
@@ -47,7 +47,7 @@ public struct BackupPlaces: Sendable {
   ///
   /// There are several where the note was lost by which this machine finds a folder of encrypted backups, so that it began
   /// another one: with a secret key both are known to be of the store.
-  public func findAll(_ store: FilePath) throws(BackupError) -> [FolderPlace] {
+  package func findAll(_ store: FilePath) throws(BackupError) -> [FolderPlace] {
     let (asked, first) = (try asked(store), try find(store))
     var places = [first]
     for folder in try folders() where folder.isOpaque && !folder.isNotedHere && folder.path != first.path {
@@ -71,7 +71,7 @@ public struct BackupPlaces: Sendable {
   }
 
   /// One for each store of which backups lie in the home, by the names of their folders.
-  public func all() throws(BackupError) -> [FolderPlace] {
+  package func all() throws(BackupError) -> [FolderPlace] {
     let (folders, home) = (try folders(), try resolvedHome())
     var places: [FolderPlace] = []
     for folder in folders {

@@ -1,16 +1,16 @@
-public import AgeEncryption
-public import StoreFiles
-public import SystemPackage
+package import AgeEncryption
+package import StoreFiles
+package import SystemPackage
 
 /// A folder that holds the backups of one store: `Backups/<store>/` of a home.
 ///
 /// The trash is the folder `.trash` in it.
-public struct FolderPlace: BackupPlace {
+package struct FolderPlace: BackupPlace {
   /// The folder, whether it is there or not.
-  public let path: FilePath
+  package let path: FilePath
 
   /// The store whose backups are meant; nil where all that lies in the folder is.
-  public var owner: PlaceOwner?
+  package var owner: PlaceOwner?
 
   let fileSystem: FileSystem
 
@@ -28,7 +28,7 @@ public struct FolderPlace: BackupPlace {
   }
 
   /// The same folder, whose encrypted backups are read with secret keys.
-  public func unlocked(with identities: [AgeIdentity]) -> FolderPlace {
+  package func unlocked(with identities: [AgeIdentity]) -> FolderPlace {
     var place = self
     place.keys = identities.isEmpty ? nil : BackupKeys(identities)
     return place
@@ -45,10 +45,10 @@ public struct FolderPlace: BackupPlace {
   }
 
   /// A folder of this machine, whether it is there or not.
-  public init(_ path: FilePath) { self.init(path, in: FileSystem()) }
+  package init(_ path: FilePath) { self.init(path, in: FileSystem()) }
 
   /// The folder in words, as a path.
-  public var location: String { path.string }
+  package var location: String { path.string }
 
   func folder(_ section: BackupSection) -> FilePath {
     switch section {
@@ -68,7 +68,7 @@ public struct FolderPlace: BackupPlace {
   }
 
   /// Whether a note of the store lies there that is none, or is not what was written: it counts as none.
-  public func hasUnreadableNote() throws(BackupError) -> Bool {
+  package func hasUnreadableNote() throws(BackupError) -> Bool {
     do throws(FileError) {
       guard try fileSystem.status(of: path.appending(StorePlaceNote.name)) != nil else { return false }
       return try StorePlaceNote.read(in: path, fileSystem) == nil
@@ -95,7 +95,7 @@ public struct FolderPlace: BackupPlace {
 
 extension FolderPlace {
   /// The files of a section that can be objects.
-  public func list(_ section: BackupSection) throws(BackupError) -> [BackupObject] {
+  package func list(_ section: BackupSection) throws(BackupError) -> [BackupObject] {
     if let sealed { return try sealed.list(section) }
     do throws(FileError) {
       let folder = folder(section)
@@ -116,7 +116,7 @@ extension FolderPlace {
   }
 
   /// Whether a file of that name is there.
-  public func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool {
+  package func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool {
     if let sealed { return try sealed.contains(name, in: section) }
     let file = try file(name, in: section)
     do throws(FileError) {
@@ -127,7 +127,7 @@ extension FolderPlace {
   }
 
   /// Reads a part of a file.
-  public func read(
+  package func read(
     _ name: String, in section: BackupSection, at offset: Int64, length: Int
   ) throws(BackupError) -> [UInt8] {
     if let sealed { return try sealed.read(name, in: section, at: offset, length: length) }
@@ -140,7 +140,7 @@ extension FolderPlace {
   }
 
   /// Reads a part of a file, what was altered of an encrypted one included.
-  public func readUnproven(
+  package func readUnproven(
     _ name: String, in section: BackupSection, at offset: Int64, length: Int
   ) throws(BackupError) -> [UInt8] {
     if let sealed { return try sealed.readUnproven(name, in: section, at: offset, length: length) }
@@ -148,19 +148,19 @@ extension FolderPlace {
   }
 
   /// Whether a file of a backup lies there encrypted.
-  public func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> Bool {
+  package func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> Bool {
     try unlocked(with: []).list(section).contains { object in
       object.name.hasPrefix("\(id).") && object.name.hasSuffix(BackupManifest.Encryption.fileEnding)
     }
   }
 
   /// The manifest outside of an encrypted backup, where the place has keys.
-  public func label(
+  package func label(
     of id: BackupIdentifier
   ) throws(BackupError) -> (place: any BackupPlace, manifest: BackupManifest)? { try sealed?.label(of: id) }
 
   /// Begins a file under a hidden name.
-  public func begin(_ name: String) throws(BackupError) -> any BackupUpload {
+  package func begin(_ name: String) throws(BackupError) -> any BackupUpload {
     let file = try file(name, in: .kept)
     do throws(FileError) {
       try fileSystem.makeDirectory(path)
@@ -171,7 +171,7 @@ extension FolderPlace {
   }
 
   /// Writes a small file so that its name stands for the old content or the new.
-  public func replace(_ name: String, with bytes: [UInt8], in section: BackupSection) throws(BackupError) {
+  package func replace(_ name: String, with bytes: [UInt8], in section: BackupSection) throws(BackupError) {
     if let sealed { return try sealed.replace(name, with: bytes, in: section) }
     let file = try file(name, in: section)
     do throws(FileError) {
@@ -183,7 +183,7 @@ extension FolderPlace {
   }
 
   /// Moves a file; at no moment is it in neither section.
-  public func move(_ name: String, from: BackupSection, to: BackupSection) throws(BackupError) {
+  package func move(_ name: String, from: BackupSection, to: BackupSection) throws(BackupError) {
     if let sealed { return try sealed.move(name, from: from, to: to) }
     let (source, destination) = (try file(name, in: from), try file(name, in: to))
     do throws(FileError) {
@@ -197,7 +197,7 @@ extension FolderPlace {
   }
 
   /// Removes a file, and has that on the disk.
-  public func delete(_ name: String, in section: BackupSection) throws(BackupError) {
+  package func delete(_ name: String, in section: BackupSection) throws(BackupError) {
     if let sealed { return try sealed.delete(name, in: section) }
     let file = try file(name, in: section)
     do throws(FileError) {
@@ -210,7 +210,7 @@ extension FolderPlace {
   }
 
   /// The names that hidden files whose names end in `.unfinished` will get.
-  public func unfinished() throws(BackupError) -> [String] {
+  package func unfinished() throws(BackupError) -> [String] {
     do throws(FileError) {
       guard try fileSystem.status(of: path)?.kind == .directory else { return [] }
       return try fileSystem.entries(of: path).map(\.string)
@@ -222,7 +222,7 @@ extension FolderPlace {
   }
 
   /// Removes hidden files whose names end in `.unfinished`, and the files of backups whose manifests are among them.
-  public func removeUnfinished() throws(BackupError) {
+  package func removeUnfinished() throws(BackupError) {
     try removeHalfBackups()
     do throws(FileError) {
       for section in BackupSection.allCases {
@@ -257,7 +257,7 @@ extension FolderPlace {
   }
 
   /// Takes the lock of the folder, and waits for the process that has it.
-  public func lock() throws(BackupError) -> any BackupPlaceLock {
+  package func lock() throws(BackupError) -> any BackupPlaceLock {
     do throws(FileError) {
       let before = try fileSystem.status(of: path)?.identity
       if isClaimed, before == nil { throw renamed() }

@@ -1,5 +1,5 @@
+import Compatibility
 import StoreFiles
-import Synchronization
 import SystemPackage
 
 /// A file of a backup that is being written under a hidden name.

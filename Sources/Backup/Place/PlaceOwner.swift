@@ -1,19 +1,19 @@
-public import StoreFiles
-public import SystemPackage
+package import StoreFiles
+package import SystemPackage
 
 /// The store that backups in a folder are of, and how they are told from those of another one.
-public struct PlaceOwner: Sendable, Hashable {
+package struct PlaceOwner: Sendable, Hashable {
   /// The path of the store from the home on; nil where it is not known.
-  public var path: PathText?
+  package var path: PathText?
 
   /// Where the store is, or would be, from the root on; nil where it is not known.
-  public var present: FilePath?
+  package var present: FilePath?
 
   /// The path from the home on at which its last backup was taken, where it has moved since within the home.
-  public var movedFrom: PathText?
+  package var movedFrom: PathText?
 
   /// The identifier in its metadata at its last backup; nil where none is known.
-  public var uuid: String?
+  package var uuid: String?
 
   /// The paths from the home on that its manifests give.
   var relativePaths: Set<FilePath> = []

@@ -1,12 +1,12 @@
 import Foundation
-public import StoreFiles
-public import SystemPackage
+package import StoreFiles
+package import SystemPackage
 
 extension BackupPolicy {
   /// The policy of a home: its file's, or the usual one where there is none.
   ///
   /// - Throws: `backup-policy-unreadable` for a file that says something that cannot be meant; nothing of it is guessed.
-  public static func load(
+  package static func load(
     home: FilePath, in fileSystem: FileSystem = FileSystem()
   ) throws(BackupError) -> BackupPolicy {
     let file = home.appending(fileName)
@@ -21,7 +21,7 @@ extension BackupPolicy {
   }
 
   /// Writes the policy into a home, in place of the one that is there.
-  public func save(home: FilePath, in fileSystem: FileSystem = FileSystem()) throws(BackupError) {
+  package func save(home: FilePath, in fileSystem: FileSystem = FileSystem()) throws(BackupError) {
     let file = home.appending(Self.fileName)
     if let words = contradiction { throw .policy(words, at: file) }
     let encoder = JSONEncoder()

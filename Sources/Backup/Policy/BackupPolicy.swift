@@ -1,46 +1,46 @@
 import AgeEncryption
-public import StoreFiles
+import StoreFiles
 
 /// When backups are taken by themselves, and which are kept.
 ///
 /// Kept as `backup-policy.json` in the home: versioned JSON, described in `Documentation/BACKUP_POLICY.md`. Whatever it says,
 /// a migration keeps the original, and what a restore or a salvaged store replaces is quarantined.
-public struct BackupPolicy: Sendable, Hashable, Codable {
+package struct BackupPolicy: Sendable, Hashable, Codable {
   /// The name of the file in the home.
-  public static let fileName = "backup-policy.json"
+  package static let fileName = "backup-policy.json"
 
   /// The hours after which an opening takes a backup; nil for never on this account.
-  public var everyHours: Int?
+  package var everyHours: Int?
 
   /// The openings after which one takes a backup; nil for never on this account.
-  public var everyOpenings: Int?
+  package var everyOpenings: Int?
 
   /// Which backups are kept.
-  public var keep: RetentionPolicy
+  package var keep: RetentionPolicy
 
   /// The days for which a dropped backup stays in the trash.
-  public var trashDays: Int
+  package var trashDays: Int
 
   /// How backups are packed.
-  public var compression: BackupCompression
+  package var compression: BackupCompression
 
   /// How hard backups are packed: 1, 6 or 9 for gzip, 1 to 19 for Zstandard.
-  public var level: Int
+  package var level: Int
 
   /// To whom backups are encrypted, as age public keys; nil where they are not.
-  public var encryptTo: [String]?
+  package var encryptTo: [String]?
 
   /// Whether a migration is preceded by a packed, proven backup, besides keeping the original itself.
-  public var beforeMigration: Bool
+  package var beforeMigration: Bool
 
   /// Whether a sound store is backed up before a salvaged one takes its place, besides being quarantined.
-  public var beforeInstall: Bool
+  package var beforeInstall: Bool
 
   /// Whether a sound store is backed up before a backup takes its place, besides being quarantined.
-  public var beforeRestore: Bool
+  package var beforeRestore: Bool
 
   /// A policy: by default one backup a day, and those of `RetentionPolicy.usual` are kept.
-  public init(
+  package init(
     everyHours: Int? = 24, everyOpenings: Int? = nil, keep: RetentionPolicy = .usual, trashDays: Int = 7,
     compression: BackupCompression = .gzip, level: Int? = nil, beforeMigration: Bool = false,
     beforeInstall: Bool = true, beforeRestore: Bool = true, encryptTo: [String]? = nil
@@ -63,7 +63,7 @@ public struct BackupPolicy: Sendable, Hashable, Codable {
   }
 
   /// To whom backups are encrypted; nil where they are not.
-  public func encryption() throws(BackupError) -> BackupEncryption? {
+  package func encryption() throws(BackupError) -> BackupEncryption? {
     guard let encryptTo else { return nil }
     do throws(AgeError) {
       var recipients: [AgeRecipient] = []
@@ -85,7 +85,7 @@ public struct BackupPolicy: Sendable, Hashable, Codable {
   static var knownKeys: Set<String> { Set(CodingKeys.allCases.map(\.rawValue)) }
 
   /// Reads a policy; what is missing is as usual, and `null` stands for never.
-  public init(from decoder: any Decoder) throws {
+  package init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     let usual = BackupPolicy()
     func number(_ key: CodingKeys, _ usual: Int?) throws -> Int? {
@@ -108,7 +108,7 @@ public struct BackupPolicy: Sendable, Hashable, Codable {
   }
 
   /// Writes a policy with all its keys.
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: CodingKeys.self)
     try values.encode(Self.formatName, forKey: .format)
     try values.encode(1, forKey: .version)

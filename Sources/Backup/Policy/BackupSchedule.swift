@@ -1,12 +1,12 @@
-public import StoreFiles
+package import StoreFiles
 
 /// When the next backup by itself is due.
-public struct BackupSchedule: Sendable, Hashable {
+package struct BackupSchedule: Sendable, Hashable {
   /// The policy.
-  public var policy: BackupPolicy
+  package var policy: BackupPolicy
 
   /// A schedule by a policy.
-  public init(_ policy: BackupPolicy) { self.policy = policy }
+  package init(_ policy: BackupPolicy) { self.policy = policy }
 
   /// Whether a backup is due.
   ///
@@ -16,7 +16,7 @@ public struct BackupSchedule: Sendable, Hashable {
   ///   - backups: the dates of the backups there are.
   ///   - openings: how many times the store was opened since the last backup, this one included.
   ///   - now: what the clock says.
-  public func isDue(_ backups: [Timestamp], openings: Int, now: Timestamp) -> Bool {
+  package func isDue(_ backups: [Timestamp], openings: Int, now: Timestamp) -> Bool {
     if let every = policy.everyOpenings, openings >= every { return true }
     guard let hours = policy.everyHours else { return false }
     // Clocks of several machines differ by some minutes.

@@ -1,8 +1,8 @@
 import Foundation
 import PersistentStore
 import Salvage
-public import StoreFiles
-public import SystemPackage
+package import StoreFiles
+package import SystemPackage
 
 extension BackupRestorer {
   /// Says what restoring a backup over a store would change; neither is touched.
@@ -14,7 +14,7 @@ extension BackupRestorer {
   ///   - path: the present store, whether it is there or not.
   ///   - temporary: where the private folder is made; among the system's temporary files if nil.
   /// - Throws: what restoring the backup, or reading the store, failed with.
-  public func preview(
+  package func preview(
     _ id: BackupIdentifier, over path: FilePath, options: Options = Options(), temporary: FilePath? = nil
   ) throws(BackupError) -> RestorePreview {
     try withRestored(id, options: options, temporary: temporary, or: path.folder) {

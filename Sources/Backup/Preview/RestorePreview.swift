@@ -2,42 +2,42 @@
 ///
 /// Records are told apart by their entities and primary keys; one is changed where a value of it is another, its save count
 /// left aside.
-public struct RestorePreview: Sendable, Hashable {
+package struct RestorePreview: Sendable, Hashable {
   /// The records of an entity, or the rows of a table.
-  public struct Entity: Sendable, Hashable {
+  package struct Entity: Sendable, Hashable {
     /// The entity, or the table of a plain store.
-    public var name: String
+    package var name: String
 
     /// The table.
-    public var table: String
+    package var table: String
 
     /// Those that are in the backup only.
-    public var added: Int64
+    package var added: Int64
 
     /// Those that are in both, with other values.
-    public var changed: Int64
+    package var changed: Int64
 
     /// Those that are in the present store only.
-    public var lost: Int64
+    package var lost: Int64
 
     /// Those that are in both and the same.
-    public var unchanged: Int64
+    package var unchanged: Int64
   }
 
   /// The pairs of a many-to-many relationship.
-  public struct Pairs: Sendable, Hashable {
+  package struct Pairs: Sendable, Hashable {
     /// The join table.
-    public var table: String
+    package var table: String
 
     /// Those that are in the backup only.
-    public var added: Int64
+    package var added: Int64
 
     /// Those that are in the present store only.
-    public var lost: Int64
+    package var lost: Int64
   }
 
   /// What the present store is.
-  public enum Present: String, Sendable, Hashable {
+  package enum Present: String, Sendable, Hashable {
     /// It was read whole.
     case sound
 
@@ -49,19 +49,19 @@ public struct RestorePreview: Sendable, Hashable {
   }
 
   /// What the present store is.
-  public var present: Present
+  package var present: Present
 
   /// The entities of both, by name.
-  public var entities: [Entity]
+  package var entities: [Entity]
 
   /// The join tables that both have with the same columns, by name.
-  public var pairs: [Pairs]
+  package var pairs: [Pairs]
 
   /// What could not be compared, in words.
-  public var remarks: [String]
+  package var remarks: [String]
 
   /// Whether restoring would lose or change nothing.
-  public var isHarmless: Bool {
+  package var isHarmless: Bool {
     entities.allSatisfy { $0.lost == 0 && $0.changed == 0 } && pairs.allSatisfy { $0.lost == 0 }
   }
 }

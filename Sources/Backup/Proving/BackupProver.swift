@@ -2,37 +2,37 @@ import Archives
 import Examination
 import Foundation
 import GRDB
-public import ManagedObjectModel
+package import ManagedObjectModel
 import Migration
 import PersistentStore
-public import StoreFiles
+package import StoreFiles
 package import SystemPackage
 
 /// Proves backups: that what lies in a place can be restored, opens, is sound, and has the records that the manifest says.
-public struct BackupProver: Sendable {
+package struct BackupProver: Sendable {
   /// What to prove, and for how long.
-  public struct Options: Sendable {
+  package struct Options: Sendable {
     /// How far to go.
-    public var depth = BackupProof.Depth.restored
+    package var depth = BackupProof.Depth.restored
 
     /// The app's model, to which the restored store is migrated at depth `migrated`.
-    public var model: ModelBundle?
+    package var model: ModelBundle?
 
     /// When to stop; a proof that is under way then is inconclusive.
-    public var deadline: ContinuousClock.Instant?
+    package var deadline: ContinuousClock.Instant?
 
     /// Called now and then with what is done.
-    public var progress: BackupProgress
+    package var progress: BackupProgress
 
     /// Restores, opens and checks, without a deadline.
-    public init(progress: @escaping BackupProgress = { _, _, _ in true }) { self.progress = progress }
+    package init(progress: @escaping BackupProgress = { _, _, _ in true }) { self.progress = progress }
   }
 
   let surroundings: Surroundings
   let temporary: FilePath?
 
   /// Proves with this machine's file system and clock.
-  public init() { self.init(surroundings: .machine) }
+  package init() { self.init(surroundings: .machine) }
 
   /// - Parameter temporary: the folder to restore into; the system's own, or that of the backups, if nil.
   package init(surroundings: Surroundings, temporary: FilePath? = nil) {
@@ -45,7 +45,7 @@ public struct BackupProver: Sendable {
   /// An environmental error, such as a full disk or a place that cannot be read, makes a proof inconclusive; the last one that was not is kept then.
   ///
   /// - Throws: `no-such-backup`, `cancelled`, or what the place says where the result cannot be written.
-  public func prove(
+  package func prove(
     _ id: BackupIdentifier, in place: any BackupPlace, _ options: Options = Options()
   ) throws(BackupError) -> BackupProof {
     try prove(id, in: try BackupCatalog(of: place), options)
@@ -54,7 +54,7 @@ public struct BackupProver: Sendable {
   /// Proves a backup of a place that was read, and writes the result beside it.
   ///
   /// One that was removed since is the error `no-such-backup`.
-  public func prove(
+  package func prove(
     _ id: BackupIdentifier, in catalog: BackupCatalog, _ options: Options = Options()
   ) throws(BackupError) -> BackupProof {
     let place = catalog.place
@@ -89,7 +89,7 @@ public struct BackupProver: Sendable {
   }
 
   /// The order in which to prove backups: those never restored first, then those longest ago; newest first among equals.
-  public static func order(_ backups: [StoredBackup]) -> [StoredBackup] {
+  package static func order(_ backups: [StoredBackup]) -> [StoredBackup] {
     backups.sorted { left, right in
       let dates = (left.proof?.lastRestored ?? "", right.proof?.lastRestored ?? "")
       return dates.0 == dates.1 ? left.id > right.id : dates.0 < dates.1

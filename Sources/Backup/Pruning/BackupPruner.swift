@@ -1,20 +1,20 @@
-public import StoreFiles
+package import StoreFiles
 
 /// Prunes a place by a policy: what no rule keeps goes to the trash, and what has been there long enough goes for good.
-public struct BackupPruner: Sendable {
+package struct BackupPruner: Sendable {
   /// How it is done.
-  public struct Options: Sendable, Hashable {
+  package struct Options: Sendable, Hashable {
     /// The days for which a dropped backup stays in the trash.
-    public var trashDays: Int
+    package var trashDays: Int
 
     /// Whether it is only told what would be done.
-    public var isRehearsal: Bool
+    package var isRehearsal: Bool
 
     /// Whether the newest good backups, which the others are dropped for, are read and compared with their digests first.
-    public var verifies: Bool
+    package var verifies: Bool
 
     /// A week in the trash, in earnest, and nothing read, unless told otherwise.
-    public init(trashDays: Int = 7, isRehearsal: Bool = false, verifies: Bool = false) {
+    package init(trashDays: Int = 7, isRehearsal: Bool = false, verifies: Bool = false) {
       self.verifies = verifies
       self.trashDays = max(0, trashDays)
       self.isRehearsal = isRehearsal
@@ -22,12 +22,12 @@ public struct BackupPruner: Sendable {
   }
 
   /// The place.
-  public let place: any BackupPlace
+  package let place: any BackupPlace
 
   private let surroundings: Surroundings
 
   /// A pruner of a place.
-  public init(of place: any BackupPlace, surroundings: Surroundings = .machine) {
+  package init(of place: any BackupPlace, surroundings: Surroundings = .machine) {
     self.place = place
     self.surroundings = surroundings
   }
@@ -40,7 +40,7 @@ public struct BackupPruner: Sendable {
   /// longer listed as whole; the next run finishes that.
   ///
   /// - Throws: ``BackupError`` where the place cannot be read or written; what was dropped by then stays dropped.
-  public func prune(
+  package func prune(
     _ policy: RetentionPolicy, options: Options = Options()
   ) throws(BackupError) -> PruningReport {
     let lock = options.isRehearsal ? nil : try place.lock()
@@ -120,7 +120,7 @@ public struct BackupPruner: Sendable {
   ///
   /// - Returns: what was brought back, the oldest first.
   /// - Throws: `no-such-backup`, `backup-damaged`, `backup-name-taken`, or what the place says.
-  public func undelete(_ id: BackupIdentifier) throws(BackupError) -> [BackupIdentifier] {
+  package func undelete(_ id: BackupIdentifier) throws(BackupError) -> [BackupIdentifier] {
     let lock = try place.lock()
     defer { withExtendedLifetime(lock) {} }
     try bin.finishInterrupted()
@@ -135,7 +135,7 @@ public struct BackupPruner: Sendable {
   /// - Returns: what the note said; nil where there is none, because the backup was released before or never had one.
   /// - Throws: `no-such-backup`, or what the place says.
   @discardableResult
-  public func release(_ id: BackupIdentifier) throws(BackupError) -> OnlyHereNote? {
+  package func release(_ id: BackupIdentifier) throws(BackupError) -> OnlyHereNote? {
     // Looked for before the lock is taken, which makes the folder of a place.
     _ = try BackupCatalog(of: place).backup(id)
     let lock = try place.lock()
@@ -153,7 +153,7 @@ public struct BackupPruner: Sendable {
   /// - Returns: the falls that kept it; empty where none did.
   /// - Throws: `no-such-backup`, or what the place says.
   @discardableResult
-  public func acknowledge(_ id: BackupIdentifier) throws(BackupError) -> [BackupManifest.Fall] {
+  package func acknowledge(_ id: BackupIdentifier) throws(BackupError) -> [BackupManifest.Fall] {
     // Looked for before the lock is taken, which makes the folder of a place.
     _ = try BackupCatalog(of: place).backup(id)
     let lock = try place.lock()
@@ -168,7 +168,7 @@ public struct BackupPruner: Sendable {
   }
 
   /// The backups in the trash, newest first.
-  public func trash() throws(BackupError) -> [TrashedBackup] { try bin.backups() }
+  package func trash() throws(BackupError) -> [TrashedBackup] { try bin.backups() }
 
   // MARK: Emptying
 

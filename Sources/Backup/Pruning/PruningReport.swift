@@ -1,39 +1,39 @@
-public import StoreFiles
+package import StoreFiles
 
 /// What a pruning did, or would do.
-public struct PruningReport: Sendable, Hashable {
+package struct PruningReport: Sendable, Hashable {
   /// A backup that is in the trash, and until when.
-  public struct Trashed: Sendable, Hashable {
+  package struct Trashed: Sendable, Hashable {
     /// What it is called.
-    public var id: BackupIdentifier
+    package var id: BackupIdentifier
 
     /// From when on it may be removed for good; nil where it stays, because its record cannot be read or it is an original
     /// with records that its migration removed.
-    public var expires: Timestamp?
+    package var expires: Timestamp?
   }
 
   /// What was decided of each backup, and why.
-  public var plan: RetentionPlan
+  package var plan: RetentionPlan
 
   /// The backups that were not what was written when they were read before others were dropped for them.
-  public var failed: [BackupIdentifier] = []
+  package var failed: [BackupIdentifier] = []
 
   /// What was removed from the trash for good.
-  public var emptied: [BackupIdentifier] = []
+  package var emptied: [BackupIdentifier] = []
 
   /// What is in the trash afterwards, newest first.
-  public var trash: [Trashed] = []
+  package var trash: [Trashed] = []
 
   /// The bytes that were dropped into the trash.
-  public var droppedBytes: Int64 = 0
+  package var droppedBytes: Int64 = 0
 
   /// The bytes that were removed for good.
-  public var freedBytes: Int64 = 0
+  package var freedBytes: Int64 = 0
 }
 
 extension RetentionPlan.Decision {
   /// The identifier of the backup that was judged.
-  public var id: BackupIdentifier {
+  package var id: BackupIdentifier {
     BackupIdentifier(snapshot.identifier) ?? BackupIdentifier(date: snapshot.date)
   }
 }

@@ -4,36 +4,36 @@ import StoreFiles
 /// What is written into the trash when a backup is dropped: when, why, and which objects it consists of.
 ///
 /// Kept as `<id>.dropped.json` in the trash for as long as the backup is there.
-public struct TrashRecord: Sendable, Hashable, Codable {
+package struct TrashRecord: Sendable, Hashable, Codable {
   /// An object of the backup.
-  public struct Object: Sendable, Hashable, Codable {
+  package struct Object: Sendable, Hashable, Codable {
     /// Its name.
-    public var name: String
+    package var name: String
 
     /// Its size in bytes.
-    public var bytes: Int64
+    package var bytes: Int64
   }
 
   /// The name of the format: always `lazaret-dropped-backup`.
-  public var format: String
+  package var format: String
 
   /// The version of the format: 1.
-  public var version: Int
+  package var version: Int
 
   /// The backup.
-  public var id: BackupIdentifier
+  package var id: BackupIdentifier
 
   /// When it was dropped, in RFC 3339.
-  public var date: String
+  package var date: String
 
   /// Why it was dropped, in words.
-  public var reasons: [String]
+  package var reasons: [String]
 
   /// Its objects.
-  public var objects: [Object]
+  package var objects: [Object]
 
   /// Whether it was proven good when it was dropped.
-  public var wasProvenGood: Bool
+  package var wasProvenGood: Bool
 
   static let formatName = "lazaret-dropped-backup"
   static let suffix = ".dropped.json"

@@ -1,31 +1,31 @@
-public import StoreFiles
+package import StoreFiles
 
 /// A backup in the trash.
-public struct TrashedBackup: Sendable, Hashable {
+package struct TrashedBackup: Sendable, Hashable {
   /// What it is called.
-  public var id: BackupIdentifier
+  package var id: BackupIdentifier
 
   /// When and why it was dropped; nil where its record is missing or cannot be read, when it stays until a person looks.
-  public var record: TrashRecord?
+  package var record: TrashRecord?
 
   /// What its manifest says; nil where there is none, or none that can be read.
-  public var manifest: BackupManifest?
+  package var manifest: BackupManifest?
 
   /// What of it is in the trash, its record left out.
-  public var objects: [BackupObject]
+  package var objects: [BackupObject]
 
   /// Whether all of it is there, so that it can be brought back.
-  public var isWhole: Bool {
+  package var isWhole: Bool {
     guard let record else { return manifest != nil }
     let names = Set(objects.map(\.name))
     return record.objects.allSatisfy { names.contains($0.name) }
   }
 
   /// When it was dropped; nil where that is not known.
-  public var dropped: Timestamp? { record.flatMap { Timestamp($0.date) } }
+  package var dropped: Timestamp? { record.flatMap { Timestamp($0.date) } }
 
   /// The size of what is there, in bytes.
-  public var bytes: Int64 { objects.reduce(0) { $0 + $1.bytes } }
+  package var bytes: Int64 { objects.reduce(0) { $0 + $1.bytes } }
 
   /// The backups that it cannot be restored without.
   var needs: [BackupIdentifier] {

@@ -1,11 +1,11 @@
-public import StoreFiles
+package import StoreFiles
 
 /// The backup that is to be restored, and the newer ones that are not.
-public struct BackupChoice: Sendable, Hashable {
+package struct BackupChoice: Sendable, Hashable {
   /// A newer backup that was not taken.
-  public struct PassedOver: Sendable, Hashable {
+  package struct PassedOver: Sendable, Hashable {
     /// Why it was not taken.
-    public enum Reason: String, Sendable, Hashable {
+    package enum Reason: String, Sendable, Hashable {
       /// A file of it, or of one that it needs, is missing.
       case broken
 
@@ -23,20 +23,20 @@ public struct BackupChoice: Sendable, Hashable {
     }
 
     /// What it is called.
-    public var id: BackupIdentifier
+    package var id: BackupIdentifier
 
     /// Why it was not taken.
-    public var reason: Reason
+    package var reason: Reason
 
     /// The reason in plain words, one sentence without a full stop that has the backup as its subject.
-    public var words: String
+    package var words: String
   }
 
   /// The backup.
-  public var backup: StoredBackup
+  package var backup: StoredBackup
 
   /// The newer ones, newest first; empty where the backup was named.
-  public var passedOver: [PassedOver] = []
+  package var passedOver: [PassedOver] = []
 }
 
 extension BackupRestorer {
@@ -51,7 +51,7 @@ extension BackupRestorer {
   ///   - time: a moment that it must not be later than.
   /// - Returns: the backup, with those that are newer, and no later than the moment, and why each was passed over.
   /// - Throws: `no-such-backup`; `backup-of-other-store` for one that lies in the same folder and is not of the place's store.
-  public func choice(
+  package func choice(
     _ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil
   ) throws(BackupError) -> BackupChoice {
     let catalog = try BackupCatalog(of: place)

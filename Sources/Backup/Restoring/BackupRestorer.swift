@@ -1,24 +1,24 @@
 import RecoveryKit
 import SQLiteFormat
-public import Salvage
-public import StoreFiles
-public import SystemPackage
+package import Salvage
+package import StoreFiles
+package import SystemPackage
 
 /// Restores backups of a place.
-public struct BackupRestorer: Sendable {
+package struct BackupRestorer: Sendable {
   /// How it is done.
-  public struct Options: Sendable {
+  package struct Options: Sendable {
     /// Whether what is left of a damaged backup is salvaged, instead of an error.
-    public var salvages: Bool
+    package var salvages: Bool
 
     /// What is known of the store, for salvage.
-    public var model: SalvageModel?
+    package var model: SalvageModel?
 
     /// Called now and then with what is done; false ends the restore.
-    public var progress: BackupProgress
+    package var progress: BackupProgress
 
     /// Strictly, unless told otherwise.
-    public init(
+    package init(
       salvages: Bool = false, model: SalvageModel? = nil,
       progress: @escaping BackupProgress = { _, _, _ in true }
     ) {
@@ -29,13 +29,13 @@ public struct BackupRestorer: Sendable {
   }
 
   /// The place.
-  public let place: any BackupPlace
+  package let place: any BackupPlace
 
   let surroundings: Surroundings
   var fileSystem: FileSystem { surroundings.fileSystem }
 
   /// A restorer of a place's backups.
-  public init(of place: any BackupPlace, surroundings: Surroundings = .machine) {
+  package init(of place: any BackupPlace, surroundings: Surroundings = .machine) {
     self.place = place
     self.surroundings = surroundings
   }
@@ -45,7 +45,7 @@ public struct BackupRestorer: Sendable {
   /// The backup to restore: the one of that name, or the newest that can be; see ``choice(_:notLaterThan:)``.
   ///
   /// - Throws: `no-such-backup`, `backup-of-other-store`.
-  public func choose(_ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil) throws(BackupError)
+  package func choose(_ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil) throws(BackupError)
     -> StoredBackup
   {
     try choice(id, notLaterThan: time).backup
@@ -60,7 +60,7 @@ public struct BackupRestorer: Sendable {
   ///
   /// - Throws: `place-taken`, `no-space`, `backup-damaged`, `backup-chain-broken`, or what a step failed with; nothing is
   ///   left then.
-  public func restore(
+  package func restore(
     _ id: BackupIdentifier, to path: FilePath, options: Options = Options()
   ) throws(BackupError) -> RestoreReport {
     let target = try locate(path)

@@ -1,40 +1,40 @@
-public import SystemPackage
+package import SystemPackage
 
 /// What a restore brought back, and what it could not.
-public struct RestoreReport: Sendable, Hashable {
+package struct RestoreReport: Sendable, Hashable {
   /// A block of a backup that is lost.
-  public struct LostBlock: Sendable, Hashable {
+  package struct LostBlock: Sendable, Hashable {
     /// The file of the backup.
-    public var file: String
+    package var file: String
 
     /// The number of the block, from 0.
-    public var block: Int
+    package var block: Int
   }
 
   /// The backup that was restored.
-  public var id: BackupIdentifier
+  package var id: BackupIdentifier
 
   /// The backups that were read, the full one first.
-  public var chain: [BackupIdentifier]
+  package var chain: [BackupIdentifier]
 
   /// Where the store is.
-  public var path: FilePath
+  package var path: FilePath
 
   /// The bytes of the database, or of the files of evidence.
-  public var bytes: Int64
+  package var bytes: Int64
 
   /// The large values in files of their own.
-  public var values: Int
+  package var values: Int
 
   /// The blocks of the backup that are lost.
-  public var lostBlocks: [LostBlock] = []
+  package var lostBlocks: [LostBlock] = []
 
   /// Whether the database, or the evidence, is byte for byte what was backed up; salvaged where it is not.
-  public var isContentRight = true
+  package var isContentRight = true
 
   /// The large values that are lost, by the names of their files.
-  public var lostValues: [String] = []
+  package var lostValues: [String] = []
 
   /// Whether everything is as it was when the backup was taken.
-  public var isComplete: Bool { isContentRight && lostBlocks.isEmpty && lostValues.isEmpty }
+  package var isComplete: Bool { isContentRight && lostBlocks.isEmpty && lostValues.isEmpty }
 }

@@ -1,7 +1,7 @@
 /// How many backups of one kind are kept.
 ///
 /// In JSON a number, or the text `unlimited`.
-public enum RetentionCount: Sendable, Hashable, Codable, CustomStringConvertible {
+package enum RetentionCount: Sendable, Hashable, Codable, CustomStringConvertible {
   /// So many; 0 for none on this account.
   case number(Int)
 
@@ -9,7 +9,7 @@ public enum RetentionCount: Sendable, Hashable, Codable, CustomStringConvertible
   case unlimited
 
   /// The count that a person wrote: a number, `unlimited` or `-1`; nil for anything else.
-  public init?(_ text: String) {
+  package init?(_ text: String) {
     if text == "unlimited" || text == "-1" {
       self = .unlimited
     } else if let number = Int(text), (0...Self.largest).contains(number) {
@@ -26,7 +26,7 @@ public enum RetentionCount: Sendable, Hashable, Codable, CustomStringConvertible
   var isNone: Bool { self == .number(0) }
 
   /// The count as it is written on the command line.
-  public var description: String {
+  package var description: String {
     switch self {
     case .number(let number): "\(number)"
     case .unlimited: "unlimited"
@@ -34,7 +34,7 @@ public enum RetentionCount: Sendable, Hashable, Codable, CustomStringConvertible
   }
 
   /// Reads a number or the text `unlimited`.
-  public init(from decoder: any Decoder) throws {
+  package init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let text: String
     do {
@@ -51,7 +51,7 @@ public enum RetentionCount: Sendable, Hashable, Codable, CustomStringConvertible
   }
 
   /// Writes a number or the text `unlimited`.
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     switch self {
     case .number(let number): try container.encode(number)

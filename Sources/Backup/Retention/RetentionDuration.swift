@@ -3,18 +3,18 @@ package import StoreFiles
 /// A span of time as people count it: years, months, days, hours, written `1y5m7d2h`.
 ///
 /// Months and years are as long as the calendar has them, which is why this is no number of seconds.
-public struct RetentionDuration: Sendable, Hashable, Codable, CustomStringConvertible {
+package struct RetentionDuration: Sendable, Hashable, Codable, CustomStringConvertible {
   /// The parts; none is negative.
-  public private(set) var years = 0
+  package private(set) var years = 0
   /// Calendar months.
-  public private(set) var months = 0
+  package private(set) var months = 0
   /// Calendar days.
-  public private(set) var days = 0
+  package private(set) var days = 0
   /// Hours of 3600 seconds.
-  public private(set) var hours = 0
+  package private(set) var hours = 0
 
   /// The duration that a person wrote, such as `1y5m7d2h` or `14d`; nil for anything else, and for one of no length.
-  public init?(_ text: String) {
+  package init?(_ text: String) {
     var number: Int?
     var units = ""
     for character in text.utf8 {
@@ -39,10 +39,10 @@ public struct RetentionDuration: Sendable, Hashable, Codable, CustomStringConver
   }
 
   /// A number of days.
-  public init(days: Int) { self.days = max(1, min(days, 3_660_000)) }
+  package init(days: Int) { self.days = max(1, min(days, 3_660_000)) }
 
   /// The duration as it is written on the command line.
-  public var description: String {
+  package var description: String {
     [(years, "y"), (months, "m"), (days, "d"), (hours, "h")].filter { $0.0 > 0 }.map { "\($0.0)\($0.1)" }.joined()
   }
 
@@ -61,7 +61,7 @@ public struct RetentionDuration: Sendable, Hashable, Codable, CustomStringConver
   }
 
   /// Reads the text.
-  public init(from decoder: any Decoder) throws {
+  package init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     guard let duration = RetentionDuration(try container.decode(String.self)) else {
       throw DecodingError.dataCorruptedError(
@@ -71,7 +71,7 @@ public struct RetentionDuration: Sendable, Hashable, Codable, CustomStringConver
   }
 
   /// Writes the text.
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(description)
   }

@@ -1,7 +1,7 @@
 package import StoreFiles
 
 /// A stretch of the calendar of which one backup may be kept.
-public enum RetentionPeriod: String, Sendable, Hashable, CaseIterable, Codable {
+package enum RetentionPeriod: String, Sendable, Hashable, CaseIterable, Codable {
   /// Each backup is a stretch of its own.
   case last
 

@@ -1,4 +1,4 @@
-public import StoreFiles
+package import StoreFiles
 
 /// Which backups of a history are kept and which are dropped, and why.
 ///
@@ -15,35 +15,35 @@ public import StoreFiles
 ///   backups shows that the clock is right.
 /// - Evidence is kept, and so is, until it is released, an original with records that its migration removed. Neither takes
 ///   another one's place.
-public struct RetentionPlan: Sendable, Hashable {
+package struct RetentionPlan: Sendable, Hashable {
   /// What is done with one backup.
-  public struct Decision: Sendable, Hashable {
+  package struct Decision: Sendable, Hashable {
     /// The backup.
-    public var snapshot: RetentionSnapshot
+    package var snapshot: RetentionSnapshot
 
     /// Whether it is kept.
-    public var isKept: Bool
+    package var isKept: Bool
 
     /// Why; never empty.
-    public var reasons: [RetentionReason]
+    package var reasons: [RetentionReason]
   }
 
   /// One for each backup, the newest first.
-  public let decisions: [Decision]
+  package let decisions: [Decision]
 
   /// Whether the dates of the history, and now, go on as a clock does; where they do not, nothing is removed for its age.
-  public let isClockTrusted: Bool
+  package let isClockTrusted: Bool
 
   /// The backups that are kept, the newest first.
-  public var kept: [Decision] { decisions.filter(\.isKept) }
+  package var kept: [Decision] { decisions.filter(\.isKept) }
 
   /// The backups that are dropped, the newest first: a delta always comes before what it builds on.
-  public var dropped: [Decision] { decisions.filter { !$0.isKept } }
+  package var dropped: [Decision] { decisions.filter { !$0.isKept } }
 
   /// Judges a history.
   ///
   /// - Parameter now: what the clock says.
-  public init(_ history: [RetentionSnapshot], policy: RetentionPolicy, now: Timestamp) {
+  package init(_ history: [RetentionSnapshot], policy: RetentionPolicy, now: Timestamp) {
     var judgement = RetentionJudgement(history, policy: policy, now: now)
     judgement.judge()
     decisions = judgement.decisions

@@ -2,38 +2,38 @@
 ///
 /// Each rule is looked at by itself, and a backup is kept if one of them keeps it. A count of a period keeps the newest
 /// backup of each of the last so many hours, days … that have one. Durations go back from the newest backup, not from now.
-public struct RetentionPolicy: Sendable, Hashable, Codable {
+package struct RetentionPolicy: Sendable, Hashable, Codable {
   /// How many of the newest are kept.
-  public var last: RetentionCount
+  package var last: RetentionCount
   /// Of how many hours.
-  public var hourly: RetentionCount
+  package var hourly: RetentionCount
   /// Of how many days.
-  public var daily: RetentionCount
+  package var daily: RetentionCount
   /// Of how many weeks.
-  public var weekly: RetentionCount
+  package var weekly: RetentionCount
   /// Of how many months.
-  public var monthly: RetentionCount
+  package var monthly: RetentionCount
   /// Of how many years.
-  public var yearly: RetentionCount
+  package var yearly: RetentionCount
 
   /// All backups not older than this, counted from the newest.
-  public var within: RetentionDuration?
+  package var within: RetentionDuration?
   /// One of each hour that is not older than this.
-  public var withinHourly: RetentionDuration?
+  package var withinHourly: RetentionDuration?
   /// One of each day that is not older than this.
-  public var withinDaily: RetentionDuration?
+  package var withinDaily: RetentionDuration?
   /// One of each week that is not older than this.
-  public var withinWeekly: RetentionDuration?
+  package var withinWeekly: RetentionDuration?
   /// One of each month that is not older than this.
-  public var withinMonthly: RetentionDuration?
+  package var withinMonthly: RetentionDuration?
   /// One of each year that is not older than this.
-  public var withinYearly: RetentionDuration?
+  package var withinYearly: RetentionDuration?
 
   /// Backups with all tags of one of these lists.
-  public var tags: [[String]]
+  package var tags: [[String]]
 
   /// A policy; without any rule everything is kept.
-  public init(
+  package init(
     last: RetentionCount = .number(0), hourly: RetentionCount = .number(0), daily: RetentionCount = .number(0),
     weekly: RetentionCount = .number(0), monthly: RetentionCount = .number(0), yearly: RetentionCount = .number(0),
     within: RetentionDuration? = nil, withinHourly: RetentionDuration? = nil, withinDaily: RetentionDuration? = nil,
@@ -57,12 +57,12 @@ public struct RetentionPolicy: Sendable, Hashable, Codable {
 
   /// What is kept where nothing was said: the last 10, one of each of 7 days, 5 weeks, 12 months and 5 years, and
   /// whatever is not older than three days.
-  public static let usual = RetentionPolicy(
+  package static let usual = RetentionPolicy(
     last: .number(10), daily: .number(7), weekly: .number(5), monthly: .number(12), yearly: .number(5),
     within: RetentionDuration(days: 3))
 
   /// Whether there is no rule at all, so that everything is kept.
-  public var isEmpty: Bool { counts.isEmpty && spans.isEmpty && within == nil && tags.isEmpty }
+  package var isEmpty: Bool { counts.isEmpty && spans.isEmpty && within == nil && tags.isEmpty }
 
   /// The periods of which a number is kept, in the order in which reasons are told.
   var counts: [(period: RetentionPeriod, count: RetentionCount)] {
@@ -89,7 +89,7 @@ public struct RetentionPolicy: Sendable, Hashable, Codable {
   static var knownKeys: Set<String> { Set(CodingKeys.allCases.map(\.rawValue)) }
 
   /// Reads a policy; what is missing keeps nothing.
-  public init(from decoder: any Decoder) throws {
+  package init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     func count(_ key: CodingKeys) throws -> RetentionCount {
       try values.decodeIfPresent(RetentionCount.self, forKey: key) ?? .number(0)
@@ -107,7 +107,7 @@ public struct RetentionPolicy: Sendable, Hashable, Codable {
   }
 
   /// Writes a policy; what keeps nothing is left out.
-  public func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: CodingKeys.self)
     let counts: [(CodingKeys, RetentionCount)] = [
       (.last, last), (.hourly, hourly), (.daily, daily), (.weekly, weekly), (.monthly, monthly), (.yearly, yearly),

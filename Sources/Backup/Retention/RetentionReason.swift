@@ -1,7 +1,7 @@
-public import StoreFiles
+package import StoreFiles
 
 /// Why a backup is kept, or why it is not.
-public enum RetentionReason: Sendable, Hashable {
+package enum RetentionReason: Sendable, Hashable {
   /// There are no rules, so everything is kept.
   case policyIsEmpty
 
@@ -64,7 +64,7 @@ public enum RetentionReason: Sendable, Hashable {
   case noProof(RetentionSnapshot.Proof)
 
   /// The stable word for the reason; part of the command line's contract.
-  public var code: String {
+  package var code: String {
     switch self {
     case .policyIsEmpty: "policy-is-empty"
     case .tags: "tag"
@@ -90,7 +90,7 @@ public enum RetentionReason: Sendable, Hashable {
   }
 
   /// The reason in plain words; those of the rules are restic's.
-  public var words: String {
+  package var words: String {
     switch self {
     case .policyIsEmpty: "policy is empty"
     case .tags(let tags): "has tags [\(tags.joined(separator: ", "))]"

@@ -1,9 +1,9 @@
-public import StoreFiles
+package import StoreFiles
 
 /// What retention has to know of a backup.
-public struct RetentionSnapshot: Sendable, Hashable {
+package struct RetentionSnapshot: Sendable, Hashable {
   /// Whether the backup has been shown to be good.
-  public enum Proof: String, Sendable, Hashable, Codable {
+  package enum Proof: String, Sendable, Hashable, Codable {
     /// It has been restored and checked, and was good.
     case proven
 
@@ -18,7 +18,7 @@ public struct RetentionSnapshot: Sendable, Hashable {
   }
 
   /// How far the store in a proven backup was checked; each includes those before.
-  public enum Verification: Int, Sendable, Hashable, Comparable {
+  package enum Verification: Int, Sendable, Hashable, Comparable {
     /// Its files are what was written; an earlier version of this software took it, and checked no store.
     case files
 
@@ -29,11 +29,11 @@ public struct RetentionSnapshot: Sendable, Hashable {
     case whole
 
     /// Whether one goes less far than another.
-    public static func < (left: Verification, right: Verification) -> Bool { left.rawValue < right.rawValue }
+    package static func < (left: Verification, right: Verification) -> Bool { left.rawValue < right.rawValue }
   }
 
   /// Whether the rules are for a backup.
-  public enum Standing: String, Sendable, Hashable {
+  package enum Standing: String, Sendable, Hashable {
     /// They are.
     case ordinary
 
@@ -45,30 +45,30 @@ public struct RetentionSnapshot: Sendable, Hashable {
   }
 
   /// What it is called.
-  public var identifier: String
+  package var identifier: String
   /// When it was taken.
-  public var date: Timestamp
+  package var date: Timestamp
   /// Its tags.
-  public var tags: [String]
+  package var tags: [String]
   /// Whether it has been shown to be good.
-  public var proof: Proof
+  package var proof: Proof
   /// How far it was verified, where it is proven: it takes the place of none that was verified further.
-  public var verification: Verification
+  package var verification: Verification
   /// The entities that have few records, or none, where the backup before had many.
-  public var falls: [BackupManifest.Fall]
+  package var falls: [BackupManifest.Fall]
   /// Whether a person has said that no fall keeps it any more.
-  public var isReleased: Bool
+  package var isReleased: Bool
   /// The backups that it cannot be restored without: the one it is a delta of, and those that have its large values.
-  public var needs: [String]
+  package var needs: [String]
   /// Whether the rules are for it.
-  public var standing: Standing
+  package var standing: Standing
   /// The records that are only in it, so that it is kept until it is released; nil for one that nothing of the kind keeps.
-  public var onlyHere: OnlyHereNote?
+  package var onlyHere: OnlyHereNote?
   /// Which store of several that had the same place it is of; nil where its manifest does not say.
-  public var lineage: StoreLineage?
+  package var lineage: StoreLineage?
 
   /// What is known of a backup.
-  public init(
+  package init(
     identifier: String, date: Timestamp, tags: [String] = [], proof: Proof = .proven, needs: [String] = [],
     standing: Standing = .ordinary, onlyHere: OnlyHereNote? = nil, lineage: StoreLineage? = nil,
     verification: Verification = .whole, falls: [BackupManifest.Fall] = [], isReleased: Bool = false

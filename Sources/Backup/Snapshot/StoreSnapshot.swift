@@ -1,7 +1,7 @@
+import Compatibility
 import Foundation
 import SQLiteFormat
 import StoreFiles
-import Synchronization
 import SystemPackage
 
 /// A store as of one commit, held still while it is read, beside writers that go on.

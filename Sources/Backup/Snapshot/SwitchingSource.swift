@@ -1,5 +1,5 @@
+import Compatibility
 import StoreFiles
-import Synchronization
 
 /// A source that can be exchanged for a copy of itself while it is being read.
 final class SwitchingSource: ByteSource {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 
 /// `lazaret backup`: compressed copies of stores that can be proven and restored.
 struct BackupCommand: ParsableCommand {

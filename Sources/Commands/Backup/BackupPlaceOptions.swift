@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 
 /// Whose backups a verb is about.
 struct BackupPlaceOptions: ParsableArguments {

@@ -1,4 +1,4 @@
-import Lazaret
+import StoreCoordination
 
 /// A backup as the verbs print it.
 struct BackupJSON: Encodable {

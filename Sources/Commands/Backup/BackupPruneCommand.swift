@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 
 /// `lazaret backup prune`: drops the backups that no rule keeps.
 struct BackupPruneCommand: ParsableCommand {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 
 /// `lazaret backup release`: lets the rules judge a backup that is kept for records which later ones lack.
 struct BackupReleaseCommand: ParsableCommand {

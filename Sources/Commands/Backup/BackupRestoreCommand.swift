@@ -1,6 +1,6 @@
 import ArgumentParser
-import Lazaret
 import Salvage
+import StoreCoordination
 
 /// `lazaret backup restore`: brings a store back.
 struct BackupRestoreCommand: ParsableCommand {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 
 /// `lazaret backup undelete`: brings dropped backups back.
 struct BackupUndeleteCommand: ParsableCommand {

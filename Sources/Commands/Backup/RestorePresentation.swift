@@ -1,4 +1,4 @@
-import Lazaret
+import StoreCoordination
 
 /// A restore as `backup restore --json` prints it.
 struct RestoreJSON: Encodable {

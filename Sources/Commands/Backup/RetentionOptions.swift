@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 
 /// Which backups are kept, in restic's grammar.
 struct RetentionOptions: ParsableArguments {

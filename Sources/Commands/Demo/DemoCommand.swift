@@ -1,7 +1,7 @@
 import ArgumentParser
 import HTTPServer
 import Inspector
-import Lazaret
+import StoreCoordination
 
 /// `lazaret demo`: example stores, broken in several ways, taken through the main flow.
 struct DemoCommand: ParsableCommand {

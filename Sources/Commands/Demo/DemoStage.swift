@@ -1,6 +1,6 @@
 import Damage
 import GRDB
-import Lazaret
+import StoreCoordination
 
 /// The folder of a demonstration: makes each scene's store, breaks it, and opens it as an app would.
 struct DemoStage {

@@ -1,5 +1,5 @@
 import GRDB
-import Lazaret
+import StoreCoordination
 
 /// A store with a few records, for the demonstration.
 struct ExampleStore {

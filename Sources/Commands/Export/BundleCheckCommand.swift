@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 
 /// `lazaret bundle check`: proves that a bundle is whole.
 struct BundleCheckCommand: ParsableCommand {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 
 /// `lazaret bundle`: looks at bundles that were received.
 struct BundleCommand: ParsableCommand {

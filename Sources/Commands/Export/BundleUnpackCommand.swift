@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 
 /// `lazaret bundle unpack`: opens a bundle into a folder.
 struct BundleUnpackCommand: ParsableCommand {

@@ -1,5 +1,5 @@
 public import ArgumentParser
-public import Lazaret
+public import StoreCoordination
 
 /// `lazaret export`: makes a support bundle of a store.
 struct ExportCommand: ParsableCommand {

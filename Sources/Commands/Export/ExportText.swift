@@ -1,4 +1,4 @@
-import Lazaret
+import StoreCoordination
 
 /// What an export tells on a terminal.
 struct ExportText {

@@ -1,4 +1,4 @@
-import Lazaret
+import StoreCoordination
 
 /// Files with keys, and keys on the command line.
 enum KeyFiles {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 
 /// `lazaret key new`: makes a key.
 struct KeyNewCommand: ParsableCommand {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 
 /// `lazaret key public`: the public keys of a file of secret ones.
 struct KeyPublicCommand: ParsableCommand {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 
 /// `lazaret inbox`: who may send bundles to this home.
 struct InboxCommand: ParsableCommand {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Inbox
-import Lazaret
+import StoreCoordination
 
 /// `lazaret inbox token new`.
 struct InboxTokenNewCommand: ParsableCommand {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 import Inbox
-import Lazaret
+import StoreCoordination
 
 /// `lazaret inbox-worker`: one job of an inbox, done by a process that limits itself first; started by `serve --inbox` alone.
 struct InboxWorkerCommand: ParsableCommand {

@@ -1,6 +1,6 @@
 import ArgumentParser
-import Lazaret
 import RecoveryKit
+import StoreCoordination
 
 /// `lazaret kit create`: notes a recovery kit of a healthy store.
 struct KitCreateCommand: ParsableCommand {

@@ -1,6 +1,6 @@
 import ArgumentParser
-import Lazaret
 import RecoveryKit
+import StoreCoordination
 
 /// `lazaret kit show`: what is in a recovery kit.
 struct KitShowCommand: ParsableCommand {

@@ -1,5 +1,5 @@
-import Lazaret
 import RecoveryKit
+import StoreCoordination
 
 /// A recovery kit as `kit create` and `kit show` print it.
 struct KitSummary: Encodable {

@@ -1,6 +1,6 @@
 import ArgumentParser
-import Lazaret
 import Migration
+import StoreCoordination
 
 /// `lazaret migrate`: brings a store to a version of the app's model.
 struct MigrateCommand: ParsableCommand {

@@ -1,6 +1,6 @@
 import ArgumentParser
-import Lazaret
 import Migration
+import StoreCoordination
 
 /// Which store is migrated, and along which versions.
 struct MigrationArguments: ParsableArguments {

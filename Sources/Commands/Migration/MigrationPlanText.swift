@@ -1,5 +1,5 @@
-import Lazaret
 import Migration
+import StoreCoordination
 
 /// A plan in words, for a terminal: what is lost first, then a line for each step; with everything where that is wanted.
 struct MigrationPlanText {

@@ -1,6 +1,6 @@
 import ArgumentParser
-import Lazaret
 import Migration
+import StoreCoordination
 
 /// `lazaret plan`: what a migration of a store would do.
 struct PlanCommand: ParsableCommand {

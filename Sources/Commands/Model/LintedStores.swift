@@ -1,5 +1,5 @@
-import Lazaret
 import Migration
+import StoreCoordination
 import SwiftModelSources
 
 /// The stores that a lint holds a model against.

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 
 /// `lazaret model`: what a model says.
 struct ModelCommand: ParsableCommand {

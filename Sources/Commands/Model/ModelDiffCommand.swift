@@ -1,6 +1,6 @@
 import ArgumentParser
-import Lazaret
 import Migration
+import StoreCoordination
 
 /// `lazaret model diff`: what a migration from one version to another would do.
 struct ModelDiffCommand: ParsableCommand {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 
 /// `lazaret model export`: a version of a model as a file of its own.
 struct ModelExportCommand: ParsableCommand {

@@ -1,6 +1,6 @@
 import ArgumentParser
-import Lazaret
 import Migration
+import StoreCoordination
 import SwiftModelSources
 
 /// `lazaret model freeze`: a version as a `VersionedSchema` in Swift.

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 import SwiftModelSources
 
 /// `lazaret model hashes`: the version hash of every entity of every version.

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
-import Lazaret
 import Migration
+import StoreCoordination
 import SwiftModelSources
 
 /// `lazaret model lint`: what in a model's versions would hurt the people who have stores of them.

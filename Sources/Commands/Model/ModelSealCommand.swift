@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 
 /// `lazaret model seal`: ties a mapping file to the versions as they are.
 struct ModelSealCommand: ParsableCommand {

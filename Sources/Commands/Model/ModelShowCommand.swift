@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 import SwiftModelSources
 
 /// `lazaret model show`: a model that a person can read.

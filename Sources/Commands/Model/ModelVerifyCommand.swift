@@ -1,7 +1,7 @@
 import ArgumentParser
-import Lazaret
 import LazaretTesting
 import Migration
+import StoreCoordination
 
 /// `lazaret model verify`: whether every version still migrates to the current one.
 struct ModelVerifyCommand: ParsableCommand {

@@ -1,4 +1,4 @@
-import Lazaret
+import StoreCoordination
 
 /// The file that a model is read from, where it was given as a path or as the name of a quarantined store or of a backup.
 struct CarrierName {

@@ -1,4 +1,5 @@
-import Lazaret
+import Sending
+import StoreCoordination
 
 /// What a lookup by name says that finds nothing: that the name is of another kind, or known to another home.
 extension ChosenHome {

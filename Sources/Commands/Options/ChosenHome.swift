@@ -1,4 +1,4 @@
-import Lazaret
+import StoreCoordination
 
 /// The home that a verb works on, and how it was chosen.
 struct ChosenHome {

@@ -1,4 +1,4 @@
-public import ArgumentParser
-public import Lazaret
+import ArgumentParser
+public import StoreCoordination
 
 extension BackupCompression: ExpressibleByArgument {}

@@ -1,6 +1,6 @@
 import ArgumentParser
-import Lazaret
 import Salvage
+import StoreCoordination
 
 /// The backup that a salvage takes lost rows from.
 struct DonorOptions: ParsableArguments {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 
 /// Whether a file that is plainly no store is moved away too.
 struct ForeignFileOptions: ParsableArguments {

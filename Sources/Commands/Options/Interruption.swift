@@ -1,5 +1,3 @@
-import Synchronization
-
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -10,7 +8,8 @@ import Synchronization
 
 /// Whether the user has pressed Ctrl-C: long work ends in good order then, and a second Ctrl-C ends the process at once.
 enum Interruption {
-  private static let isAsked = Atomic<Bool>(false)
+  /// Of the one type that a signal may write: no lock may be taken there.
+  nonisolated(unsafe) private static var isAsked: sig_atomic_t = 0
 
   /// Begins to listen for Ctrl-C and the usual request to end.
   static func listen() {
@@ -23,12 +22,12 @@ enum Interruption {
   }
 
   /// Whether it was pressed.
-  static var isRequested: Bool { isAsked.load(ordering: .relaxed) }
+  static var isRequested: Bool { unsafe isAsked != 0 }
 
-  fileprivate static func request() { isAsked.store(true, ordering: .relaxed) }
+  fileprivate static func request() { unsafe isAsked = 1 }
 }
 
-/// Runs inside a signal: an atomic store and `signal` are all that is safe there.
+/// Runs inside a signal: one assignment and `signal` are all that is safe there.
 private func interrupted(_ number: Int32) {
   Interruption.request()
   _ = signal(number, SIG_DFL)

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 
 /// The custom mappings that a migration may use.
 struct MappingOptions: ParsableArguments {

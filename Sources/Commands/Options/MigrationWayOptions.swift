@@ -1,6 +1,6 @@
 public import ArgumentParser
-import Lazaret
 public import Migration
+import StoreCoordination
 
 /// The way that a migration takes from the store's version to the one it leads to.
 struct MigrationWayOptions: ParsableArguments {

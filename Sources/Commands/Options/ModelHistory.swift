@@ -1,4 +1,4 @@
-import Lazaret
+import StoreCoordination
 import SwiftModelSources
 
 /// A folder of stores, compiled models and sources in any mix, as the history of a model: a version of each.

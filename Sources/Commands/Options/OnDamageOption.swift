@@ -1,5 +1,5 @@
-public import ArgumentParser
-public import Lazaret
+import ArgumentParser
+public import StoreCoordination
 
 extension OpeningPolicy.Remedy: ExpressibleByArgument {
   /// The short words of the command line, and the library's own.

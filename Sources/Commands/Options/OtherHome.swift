@@ -1,5 +1,5 @@
-import Lazaret
 import RecoveryKit
+import StoreCoordination
 
 /// What earlier versions of the command line, whose home was the current folder, have kept there of a store.
 struct OtherHome: Encodable {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 
 /// A path on the command line; any bytes but zero.
 struct PathArgument: ExpressibleByArgument {

@@ -1,5 +1,5 @@
-import Lazaret
-import Synchronization
+import Compatibility
+import StoreCoordination
 
 /// The arguments of this process, byte for byte.
 ///
@@ -25,11 +25,11 @@ package enum RawArguments {
   /// The texts of arguments, and which of them stand for other bytes than their own.
   package static func texts(of arguments: [[UInt8]]) -> (texts: [String], standIns: [String: [UInt8]]) {
     // No stand-in may be what another argument really says.
-    var taken = Set(arguments.compactMap { String(validating: $0, as: UTF8.self) })
+    var taken = Set(arguments.compactMap { String(utf8: $0) })
     var standIns: [String: [UInt8]] = [:]
     var texts: [String] = []
     for argument in arguments {
-      if let text = String(validating: argument, as: UTF8.self) {
+      if let text = String(utf8: argument) {
         texts.append(text)
         continue
       }
@@ -37,7 +37,7 @@ package enum RawArguments {
       var prefix = ""
       var value = argument[...]
       if argument.starts(with: Array("--".utf8)), let equals = argument.firstIndex(of: UInt8(ascii: "=")),
-        let name = String(validating: argument[...equals], as: UTF8.self)
+        let name = String(utf8: argument[...equals])
       {
         prefix = name
         value = argument[(equals + 1)...]

@@ -1,5 +1,5 @@
 public import ArgumentParser
-import Lazaret
+import StoreCoordination
 public import SwiftModelSources
 
 /// What Swift sources, given as the model, do not say themselves.

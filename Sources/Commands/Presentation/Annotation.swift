@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import Lazaret
+import StoreCoordination
 import SwiftModelSources
 
 /// How findings are told to a build server or an editor, with the file and the line that each is about.

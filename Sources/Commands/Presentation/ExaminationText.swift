@@ -1,5 +1,5 @@
-import Lazaret
 import Migration
+import StoreCoordination
 
 /// An examination in words, for a terminal.
 struct ExaminationText {

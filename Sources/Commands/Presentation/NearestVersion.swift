@@ -1,4 +1,4 @@
-import Lazaret
+import StoreCoordination
 
 /// The version of an app's model that comes nearest to a store of none of them, with what differs.
 struct NearestVersion: Encodable {

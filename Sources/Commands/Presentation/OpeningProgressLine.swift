@@ -1,4 +1,4 @@
-import Lazaret
+import StoreCoordination
 
 extension ProgressLine {
   /// Shows how far an opening or a salvage is.

@@ -1,4 +1,4 @@
-import Lazaret
+import StoreCoordination
 
 /// What became of the salvage of a quarantined store, in lines under an event or a receipt.
 struct SalvageAccountText {

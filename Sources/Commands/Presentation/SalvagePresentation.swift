@@ -1,6 +1,6 @@
-import Lazaret
 import RecoveryKit
 import Salvage
+import StoreCoordination
 
 /// A salvage in words: first what matters, then the accounts, then what to do.
 struct SalvageText {

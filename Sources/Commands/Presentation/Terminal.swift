@@ -1,5 +1,5 @@
-import Lazaret
-import Synchronization
+import Compatibility
+import StoreCoordination
 
 #if canImport(Glibc)
   import Glibc
@@ -36,17 +36,17 @@ struct Terminal: Sendable {
       let written = unsafe bytes.withUnsafeBytes { unsafe systemWrite(descriptor, $0.baseAddress, $0.count) }
       if written < 0, errno == EINTR { continue }
       guard written > 0 else {
-        if descriptor == Self.standardOutput.descriptor { Self.lostOutput.store(true, ordering: .relaxed) }
+        if descriptor == Self.standardOutput.descriptor { Self.lostOutput.withLock { $0 = true } }
         return
       }
       bytes = bytes.dropFirst(written)
     }
   }
 
-  private static let lostOutput = Atomic<Bool>(false)
+  private static let lostOutput = Mutex(false)
 
   /// Whether something could not be written to standard output, for instance to a file on a full disk.
-  static var hasLostOutput: Bool { lostOutput.load(ordering: .relaxed) }
+  static var hasLostOutput: Bool { lostOutput.withLock { $0 } }
 }
 
 private func systemWrite(_ descriptor: Int32, _ start: UnsafeRawPointer?, _ count: Int) -> Int {

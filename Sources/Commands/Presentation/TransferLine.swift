@@ -1,5 +1,6 @@
-import Lazaret
-import Synchronization
+import Compatibility
+import Sending
+import StoreCoordination
 
 /// A line on standard error that shows how far a transfer is, how fast it goes, and how long it will take; nothing where standard error is no terminal.
 final class TransferLine: Sendable {

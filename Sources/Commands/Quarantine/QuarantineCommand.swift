@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 
 /// `lazaret quarantine`: the stores that were set aside.
 struct QuarantineCommand: ParsableCommand {

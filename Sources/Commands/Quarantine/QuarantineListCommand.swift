@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 
 /// `lazaret quarantine list`.
 struct QuarantineListCommand: ParsableCommand {

@@ -1,6 +1,6 @@
 import ArgumentParser
-import Lazaret
 import Salvage
+import StoreCoordination
 
 /// `lazaret quarantine salvage`.
 struct QuarantineSalvageCommand: ParsableCommand {

@@ -1,6 +1,6 @@
 import ArgumentParser
-import Lazaret
 import Migration
+import StoreCoordination
 
 /// `lazaret repair`: makes good what a store lacks of its own model.
 struct RepairCommand: ParsableCommand {

@@ -1,5 +1,6 @@
 import ArgumentParser
-import Lazaret
+import Sending
+import StoreCoordination
 
 /// `lazaret outbox cancel`: takes a bundle back.
 struct OutboxCancelCommand: ParsableCommand {

@@ -1,5 +1,6 @@
 import ArgumentParser
-import Lazaret
+import Sending
+import StoreCoordination
 
 /// `lazaret outbox`: bundles on their way.
 struct OutboxCommand: ParsableCommand {

@@ -1,5 +1,6 @@
 import ArgumentParser
-import Lazaret
+import Sending
+import StoreCoordination
 
 /// `lazaret outbox list`.
 struct OutboxListCommand: ParsableCommand {

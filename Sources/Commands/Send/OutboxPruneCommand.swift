@@ -1,5 +1,6 @@
 import ArgumentParser
-import Lazaret
+import Sending
+import StoreCoordination
 
 /// `lazaret outbox prune`: what nothing more happens to.
 struct OutboxPruneCommand: ParsableCommand {

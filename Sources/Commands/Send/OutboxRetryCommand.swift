@@ -1,5 +1,6 @@
 import ArgumentParser
-import Lazaret
+import Sending
+import StoreCoordination
 
 /// `lazaret outbox retry`: one entry, whatever ended its last try.
 struct OutboxRetryCommand: ParsableCommand {

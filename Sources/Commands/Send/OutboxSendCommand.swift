@@ -1,5 +1,6 @@
 import ArgumentParser
-import Lazaret
+import Sending
+import StoreCoordination
 
 /// `lazaret outbox send`: everything whose time has come.
 struct OutboxSendCommand: ParsableCommand {

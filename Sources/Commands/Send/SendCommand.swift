@@ -1,5 +1,6 @@
 import ArgumentParser
-import Lazaret
+import Sending
+import StoreCoordination
 
 /// `lazaret send`: a bundle to a receiver.
 struct SendCommand: ParsableCommand {

@@ -1,4 +1,5 @@
-import Lazaret
+import Sending
+import StoreCoordination
 
 extension Sender {
   /// Sends an entry, shows on the terminal how far it is, and ends with Ctrl-C.

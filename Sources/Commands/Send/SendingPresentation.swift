@@ -1,4 +1,5 @@
-import Lazaret
+import Sending
+import StoreCoordination
 
 /// What `send` and the verbs of the outbox print.
 struct SendingPresentation {

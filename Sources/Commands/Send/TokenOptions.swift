@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
-import Lazaret
+import Sending
+import StoreCoordination
 
 /// By what the receiver knows the sender.
 struct TokenOptions: ParsableArguments {

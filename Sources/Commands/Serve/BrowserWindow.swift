@@ -1,5 +1,5 @@
 import Foundation
-import Lazaret
+import StoreCoordination
 
 /// The browser of the user of this machine.
 enum BrowserWindow {

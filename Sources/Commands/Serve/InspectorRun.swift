@@ -1,9 +1,9 @@
+import Compatibility
 import Foundation
 import HTTPServer
 import Inbox
 import Inspector
-import Lazaret
-import Synchronization
+import StoreCoordination
 
 /// An inspector that serves until Ctrl-C.
 struct InspectorRun {

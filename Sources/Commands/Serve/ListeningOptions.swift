@@ -1,5 +1,5 @@
 import ArgumentParser
-import Lazaret
+import StoreCoordination
 
 /// Where the inspector listens, and how safely, as it is said on the command line.
 struct ListeningOptions: ParsableArguments {

@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// Where an inspector listens, and how safely.
 struct ListeningPlace {

@@ -1,5 +1,5 @@
 import Foundation
-import Lazaret
+import StoreCoordination
 
 /// Where the files of the inspector's pages are.
 enum PublicFolder {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Inbox
-import Lazaret
+import StoreCoordination
 
 /// Whether and how `lazaret serve` receives bundles, as it is said on the command line.
 struct ReceivingOptions: ParsableArguments {

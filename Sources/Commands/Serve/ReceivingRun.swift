@@ -2,7 +2,7 @@ import AgeEncryption
 import Foundation
 import HTTPServer
 import Inbox
-import Lazaret
+import StoreCoordination
 
 /// An inbox that receives, and its workers, until they are stopped.
 struct ReceivingRun: ~Copyable {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Inspector
-import Lazaret
+import Sending
+import StoreCoordination
 
 /// Who receives the bundles that are sent from the inspector, as it is said on the command line.
 struct SendToOptions: ParsableArguments {

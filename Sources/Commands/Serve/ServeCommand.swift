@@ -1,7 +1,7 @@
 import ArgumentParser
 import HTTPServer
 import Inspector
-import Lazaret
+import StoreCoordination
 import SwiftModelSources
 
 /// `lazaret serve`: the inspector, in a browser.

@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import Compatibility
 
 /// A body that is made while it is sent: chunks, one after another, on the connection's own thread.
 package final class ChunkSource: Sendable {

@@ -1,5 +1,5 @@
+internal import Compatibility
 internal import Dispatch
-internal import Synchronization
 
 /// Server-sent events for one client (WHATWG HTML, section 9.2): what is sent here is written to the connection at once.
 ///

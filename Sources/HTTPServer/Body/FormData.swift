@@ -1,3 +1,5 @@
+internal import Compatibility
+
 /// The fields of a form, as a browser sends them.
 package struct FormData: Sendable, Hashable {
   /// A file of a form.
@@ -43,7 +45,7 @@ package struct FormData: Sendable, Hashable {
     let parts = Self.parameters(request.headers["Content-Type"] ?? "")
     switch parts.type {
     case "application/x-www-form-urlencoded":
-      guard let text = String(validating: request.body, as: UTF8.self) else {
+      guard let text = String(utf8: request.body) else {
         throw Refusal(.badRequest, "the form is not text")
       }
       fields = try Query(text[...])
@@ -107,7 +109,7 @@ package struct FormData: Sendable, Hashable {
 
   private mutating func readPart(_ part: ArraySlice<UInt8>) throws(Refusal) {
     guard let headEnd = part.firstRange(of: Self.lineEnd + Self.lineEnd), headEnd.lowerBound - part.startIndex <= 2048,
-      let head = String(validating: part[..<headEnd.lowerBound], as: UTF8.self)
+      let head = String(utf8: part[..<headEnd.lowerBound])
     else { throw Refusal(.badRequest, "a part of the form has no header") }
     var name: String?
     var file: String?
@@ -129,7 +131,7 @@ package struct FormData: Sendable, Hashable {
     if let file {
       files.append(File(field: name, name: file, type: type, bytes: Array(content)))
     } else {
-      guard let value = String(validating: content, as: UTF8.self), !value.unicodeScalars.contains("\u{0}") else {
+      guard let value = String(utf8: content), !value.unicodeScalars.contains("\u{0}") else {
         throw Refusal(.badRequest, "a field of the form is not text")
       }
       fields.items.append(Query.Item(name, value))

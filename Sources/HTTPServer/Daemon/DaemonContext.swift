@@ -1,5 +1,5 @@
+internal import Compatibility
 internal import Dispatch
-internal import Synchronization
 
 #if canImport(Glibc)
   internal import Glibc

@@ -1,3 +1,5 @@
+internal import Compatibility
+
 /// Percent-encoding of paths and queries (RFC 3986, section 2.1).
 package enum PercentEncoding {
   /// The bytes that a text stands for; nil where a percent sign is not followed by two hexadecimal digits.
@@ -18,7 +20,7 @@ package enum PercentEncoding {
 
   /// The text that an encoded one stands for; nil where it is not well encoded or not UTF-8.
   static func decode(_ text: Substring, plusIsSpace: Bool = false) -> String? {
-    bytes(of: text.utf8, plusIsSpace: plusIsSpace).flatMap { String(validating: $0, as: UTF8.self) }
+    bytes(of: text.utf8, plusIsSpace: plusIsSpace).flatMap { String(utf8: $0) }
   }
 
   /// A text as one segment of a path, or as a name or value of a query.

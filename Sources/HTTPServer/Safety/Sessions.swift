@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import Compatibility
 
 /// Who may use the server: the browser that opened the one-time link, by a cookie; and which forms are its own, by a token.
 package final class Sessions: Sendable {

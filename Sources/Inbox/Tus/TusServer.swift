@@ -1,6 +1,6 @@
+internal import Compatibility
 package import HTTPServer
 internal import StoreFiles
-internal import Synchronization
 internal import TusProtocol
 
 /// The receiving side of tus 1.0: creation, also with the first bytes, expiration, termination and checksums.

@@ -1,6 +1,6 @@
+internal import Compatibility
 internal import HTTPServer
 internal import StoreFiles
-internal import Synchronization
 internal import SystemPackage
 internal import TusProtocol
 

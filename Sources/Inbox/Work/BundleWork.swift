@@ -1,9 +1,9 @@
 internal import AgeEncryption
 internal import Examination
 internal import Foundation
-internal import Lazaret
 internal import PageRecovery
 internal import Quarantine
+internal import StoreCoordination
 package import StoreFiles
 internal import SupportBundle
 internal import SystemPackage

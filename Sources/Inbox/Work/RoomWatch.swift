@@ -1,5 +1,5 @@
+internal import Compatibility
 internal import StoreFiles
-internal import Synchronization
 
 /// Looks, while a worker works at a bundle, whether it takes more room than it may.
 ///

@@ -1,9 +1,9 @@
+internal import Compatibility
 internal import Dispatch
 internal import Foundation
 internal import Quarantine
 internal import StoreFiles
 internal import SupportBundle
-internal import Synchronization
 package import SystemPackage
 
 /// The workers of an inbox: a few at a time, each a process of its own, one job each.
@@ -59,7 +59,7 @@ package final class WorkerPool: Sendable {
   private let options: Options
   private let runner: any WorkRunner
   private let owner: String
-  private let isStopping = Atomic<Bool>(false)
+  private let isStopping = Mutex(false)
   private let threads = DispatchGroup()
   private let wake = DispatchSemaphore(value: 0)
 
@@ -93,14 +93,14 @@ package final class WorkerPool: Sendable {
 
   /// Ends the workers, and waits for that; what they were at is begun anew at the next start.
   package func stop() {
-    isStopping.store(true, ordering: .relaxed)
+    isStopping.withLock { $0 = true }
     for _ in 0..<max(1, options.count) { wake.signal() }
     threads.wait()
   }
 
   private func work(_ number: Int) {
     var nextCleaning = ContinuousClock.now
-    while !isStopping.load(ordering: .relaxed) {
+    while !isStopping.withLock({ $0 }) {
       do {
         if number == 0, nextCleaning <= .now {
           nextCleaning = .now + .seconds(600)
@@ -186,7 +186,7 @@ package final class WorkerPool: Sendable {
       // A lease that could not be gone on with is lost, which the end of the job shows.
       _ = try? queue.extend(job, for: options.leaseSeconds, at: now)
     } isCancelled: { [self] in
-      isStopping.load(ordering: .relaxed) || watch.isOver
+      isStopping.withLock { $0 } || watch.isOver
     }
   }
 

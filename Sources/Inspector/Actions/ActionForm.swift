@@ -1,5 +1,5 @@
 package import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// The page on which an action is asked for: what it will do, what can be chosen, and a button.
 ///

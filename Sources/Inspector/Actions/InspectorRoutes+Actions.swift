@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 extension InspectorRoutes {
   /// What can be done: each with a page that says what it will do, and a POST that does it.

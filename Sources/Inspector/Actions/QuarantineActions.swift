@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// What can be done with a quarantined store.
 struct QuarantineActions: Sendable {

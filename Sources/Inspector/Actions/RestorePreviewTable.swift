@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// What restoring a backup would change, as a table.
 struct RestorePreviewTable {

@@ -1,6 +1,7 @@
+import Compatibility
 import HTTPServer
-import Lazaret
-import Synchronization
+import Sending
+import StoreCoordination
 
 /// The bundles that were written here: those in `Exports/` of the home.
 ///

@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// The bytes of a bundle, for a download.
 struct BundleFile: RangeReadable {

@@ -1,5 +1,6 @@
 import HTTPServer
-import Lazaret
+import Sending
+import StoreCoordination
 
 /// One bundle: what it is, by which sum it is known, and where it was sent.
 struct BundlePage: InspectorPage {

@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// Asks before a bundle is removed from this machine.
 struct BundleRemovalPage: InspectorPage {

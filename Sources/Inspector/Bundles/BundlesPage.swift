@@ -1,5 +1,6 @@
 import HTTPServer
-import Lazaret
+import Sending
+import StoreCoordination
 
 /// The bundles that were written here, and what lies in the outbox.
 struct BundlesPage: InspectorPage {

@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// Making a bundle of a store: what is asked, getting it ready, and writing it when the user has agreed.
 struct ExportActions: Sendable {

@@ -1,4 +1,5 @@
-package import Lazaret
+package import Sending
+package import StoreCoordination
 
 /// Who receives bundles that are sent from the inspector.
 package struct InspectorReceiver: Sendable {

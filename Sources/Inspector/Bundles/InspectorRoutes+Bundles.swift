@@ -1,5 +1,6 @@
 import HTTPServer
-import Lazaret
+import Sending
+import StoreCoordination
 
 extension InspectorRoutes {
   /// Exporting stores for support, and sending what was exported.

@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// A bundle that was written by this home.
 struct ListedBundle: Sendable, Hashable {

@@ -1,5 +1,6 @@
 import HTTPServer
-import Lazaret
+import Sending
+import StoreCoordination
 
 /// How the pages speak of an entry of the outbox.
 enum OutboxWords {

@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// An export that is ready: what would leave the machine, before the user agrees to it.
 struct PreparedExportPage: InspectorPage {

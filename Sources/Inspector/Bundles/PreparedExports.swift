@@ -1,6 +1,6 @@
+import Compatibility
 import HTTPServer
-import Lazaret
-import Synchronization
+import StoreCoordination
 
 /// The exports that are ready and wait for the user to agree to them.
 ///

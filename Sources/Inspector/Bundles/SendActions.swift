@@ -1,5 +1,6 @@
 import HTTPServer
-import Lazaret
+import Sending
+import StoreCoordination
 
 /// Sending bundles from the outbox of the home, and taking them back.
 struct SendActions: Sendable {

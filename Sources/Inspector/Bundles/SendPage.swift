@@ -1,5 +1,6 @@
 import HTTPServer
-import Lazaret
+import Sending
+import StoreCoordination
 
 /// Asks before a bundle is sent: what it is, and to whom it goes.
 struct SendPage: InspectorPage {

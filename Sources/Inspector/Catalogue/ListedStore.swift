@@ -1,4 +1,4 @@
-package import Lazaret
+package import StoreCoordination
 
 /// A store that the inspector knows: in quarantine, in its place, or backed up.
 package struct ListedStore: Sendable {

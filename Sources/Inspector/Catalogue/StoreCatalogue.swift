@@ -1,6 +1,6 @@
 import HTTPServer
 import Inbox
-import Lazaret
+import StoreCoordination
 
 /// The stores of a home: those in quarantine, the live ones beside them, and the backups.
 ///

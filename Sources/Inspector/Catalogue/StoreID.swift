@@ -1,5 +1,5 @@
 package import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// What a store is called in addresses: its kind, its name, and a mark of the folder that it lies in.
 ///

@@ -1,6 +1,6 @@
 import HTTPServer
 import Inbox
-import Lazaret
+import StoreCoordination
 
 /// The page on which something is asked for that is done to a bundle.
 ///

@@ -1,6 +1,6 @@
 import HTTPServer
 import Inbox
-import Lazaret
+import StoreCoordination
 import SupportBundle
 
 /// One bundle: its damage, what is in it, who sent it, what was done with it.

@@ -1,6 +1,6 @@
 import HTTPServer
 import Inbox
-import Lazaret
+import StoreCoordination
 
 /// Equal damage: what it is, how often it was seen and since when, and the bundles that have it.
 struct InboxGroupPage: InspectorPage {

@@ -1,6 +1,7 @@
 import HTTPServer
 import Inbox
-import Lazaret
+import Sending
+import StoreCoordination
 
 /// The inbox: the damage that was seen, the newest bundles, and who may send.
 struct InboxPage: InspectorPage {

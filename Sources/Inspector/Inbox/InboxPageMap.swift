@@ -1,6 +1,6 @@
 import HTTPServer
 import Inbox
-import Lazaret
+import StoreCoordination
 
 /// The picture of a store's pages by the report in a bundle, whose store is not here.
 struct InboxPageMap: Sendable {

@@ -1,6 +1,6 @@
 import HTTPServer
 import Inbox
-import Lazaret
+import StoreCoordination
 import SupportBundle
 
 /// A bundle in a few words, as lists have it.

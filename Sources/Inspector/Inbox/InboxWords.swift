@@ -1,6 +1,6 @@
 import HTTPServer
 import Inbox
-import Lazaret
+import StoreCoordination
 import SupportBundle
 
 /// The inbox in words and marks.

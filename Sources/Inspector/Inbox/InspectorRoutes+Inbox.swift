@@ -1,6 +1,6 @@
 import HTTPServer
 import Inbox
-import Lazaret
+import StoreCoordination
 
 extension InspectorRoutes {
   /// What was received: the damage that was seen, the bundles, and what can be done with them.

@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 extension InspectorRoutes {
   /// The models that were given, and the migration of each store to one of them.

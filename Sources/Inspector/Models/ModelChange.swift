@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// What one version of a model changes against the one before.
 struct ModelChange {

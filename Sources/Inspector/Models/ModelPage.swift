@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// The versions of a model, and what each changes.
 struct ModelPage: InspectorPage {

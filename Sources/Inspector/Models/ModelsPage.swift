@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// The models that the inspector was given.
 struct ModelsPage: InspectorPage {

@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// The migration of a store to the current version of a model, drawn as steps.
 ///

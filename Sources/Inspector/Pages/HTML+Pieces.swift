@@ -1,5 +1,5 @@
 package import HTTPServer
-package import Lazaret
+package import StoreCoordination
 
 extension HTML {
   /// How a tag is coloured.

@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// The document around every page: head, navigation, breadcrumbs, footer.
 struct Layout {

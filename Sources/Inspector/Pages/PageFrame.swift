@@ -1,5 +1,5 @@
 package import HTTPServer
-package import Lazaret
+package import StoreCoordination
 
 /// What a page needs to know besides its own content: whose forms it shows, what time it is, what may be done.
 package struct PageFrame: Sendable {

@@ -1,5 +1,5 @@
 package import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// A part of a page that may have failed: a store that breaks one part leaves the rest as it is.
 package struct PagePart<Value: Sendable>: Sendable {

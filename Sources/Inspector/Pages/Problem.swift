@@ -1,5 +1,5 @@
 package import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// Something that went wrong, in words that may be shown: never a value of a record.
 package struct Problem: Sendable, Hashable {

@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// The page of a request that could not be answered as it wished.
 struct ProblemPage: InspectorPage {

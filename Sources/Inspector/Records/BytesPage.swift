@@ -1,7 +1,7 @@
 import HTTPServer
-import Lazaret
 import PageRecovery
 import RecordBrowsing
+import StoreCoordination
 
 /// The bytes of a page of a store as they lie in its files, with what each of them is.
 struct BytesPage: InspectorPage {

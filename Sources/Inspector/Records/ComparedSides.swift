@@ -1,6 +1,6 @@
 import HTTPServer
-import Lazaret
 import RecordBrowsing
+import StoreCoordination
 
 /// Two sides of a store that are compared.
 struct ComparedSides: Sendable {

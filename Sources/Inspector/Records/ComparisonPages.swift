@@ -1,6 +1,6 @@
 import HTTPServer
-import Lazaret
 import RecordBrowsing
+import StoreCoordination
 
 /// The choice of two sides to compare.
 struct ComparisonChoicePage: InspectorPage {

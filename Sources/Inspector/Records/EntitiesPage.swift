@@ -1,6 +1,6 @@
 import HTTPServer
-import Lazaret
 import RecordBrowsing
+import StoreCoordination
 
 /// The entities of a side of a store, with the number of their records.
 struct EntitiesPage: InspectorPage {

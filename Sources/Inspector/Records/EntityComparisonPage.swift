@@ -1,6 +1,6 @@
 import HTTPServer
-import Lazaret
 import RecordBrowsing
+import StoreCoordination
 
 /// The records of an entity that differ between two sides in one way.
 struct EntityComparisonPage: InspectorPage {

@@ -1,6 +1,6 @@
+import Compatibility
 import HTTPServer
 import RecordBrowsing
-import Synchronization
 
 /// The text of an export, batch by batch.
 final class ExportWriter: Sendable {

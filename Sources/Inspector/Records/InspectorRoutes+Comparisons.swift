@@ -1,6 +1,6 @@
 import HTTPServer
-import Lazaret
 import RecordBrowsing
+import StoreCoordination
 
 extension InspectorRoutes {
   /// The differences between two sides of a store: of all entities, of one, of a record.

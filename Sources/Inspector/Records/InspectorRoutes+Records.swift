@@ -1,6 +1,6 @@
 import HTTPServer
-import Lazaret
 import RecordBrowsing
+import StoreCoordination
 
 extension InspectorRoutes {
   /// The records of stores: lists, single records, values, bytes, searches and comparisons.

@@ -1,6 +1,6 @@
 import HTTPServer
-import Lazaret
 import RecordBrowsing
+import StoreCoordination
 
 /// The page that is shown while a side of a store is being made.
 struct PreparingPage: InspectorPage {

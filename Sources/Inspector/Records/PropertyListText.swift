@@ -1,5 +1,5 @@
-import Lazaret
 import PropertyLists
+import StoreCoordination
 
 /// A property list as indented text for people, bounded in depth and length.
 struct PropertyListText {

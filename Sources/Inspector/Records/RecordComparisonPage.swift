@@ -1,6 +1,6 @@
 import HTTPServer
-import Lazaret
 import RecordBrowsing
+import StoreCoordination
 
 /// A record on two sides, property by property.
 struct RecordComparisonPage: InspectorPage {

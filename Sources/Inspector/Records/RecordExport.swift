@@ -1,6 +1,6 @@
 import HTTPServer
-import Lazaret
 import RecordBrowsing
+import StoreCoordination
 
 /// All records that fit a query as a download, made while it is sent.
 struct RecordExport {

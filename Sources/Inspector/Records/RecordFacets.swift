@@ -1,6 +1,6 @@
 import HTTPServer
-import Lazaret
 import RecordBrowsing
+import StoreCoordination
 
 /// How often each value of some properties occurs, as links that narrow the list, and which properties could be counted.
 struct RecordFacets {

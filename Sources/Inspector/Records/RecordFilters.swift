@@ -1,6 +1,6 @@
 import HTTPServer
-import Lazaret
 import RecordBrowsing
+import StoreCoordination
 
 /// What a record list is narrowed by: conditions as chips that can be taken away, and a form for more.
 struct RecordFilters {

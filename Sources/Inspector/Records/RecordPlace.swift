@@ -1,6 +1,6 @@
 import HTTPServer
-import Lazaret
 import RecordBrowsing
+import StoreCoordination
 
 /// A side of a store that is looked at, and the addresses of what is in it.
 struct RecordPlace: Sendable {

@@ -1,7 +1,7 @@
+import Compatibility
 import HTTPServer
-import Lazaret
 import RecordBrowsing
-import Synchronization
+import StoreCoordination
 
 /// Where the record pages get their stores from: the catalogue for names, the sides for records, the pages for bytes.
 final class RecordSource: Sendable {

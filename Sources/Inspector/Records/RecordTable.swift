@@ -1,6 +1,6 @@
 import HTTPServer
-import Lazaret
 import RecordBrowsing
+import StoreCoordination
 
 /// The table of a page of records: a column for each property, sorted by clicking on its name.
 struct RecordTable {

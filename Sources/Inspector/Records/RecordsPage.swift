@@ -1,6 +1,6 @@
 import HTTPServer
-import Lazaret
 import RecordBrowsing
+import StoreCoordination
 
 /// The records of an entity, or the rows of a table, a page at a time.
 struct RecordsPage: InspectorPage {

@@ -1,6 +1,6 @@
 import HTTPServer
-import Lazaret
 import RecordBrowsing
+import StoreCoordination
 
 /// All records that one relationship of a record leads to, page by page.
 struct RelatedRecordsPage: InspectorPage {

@@ -1,6 +1,6 @@
 import HTTPServer
-import Lazaret
 import RecordBrowsing
+import StoreCoordination
 
 /// Text in all records of a side of a store.
 struct SearchPage: InspectorPage {

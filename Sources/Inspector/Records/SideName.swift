@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// The name of a side of a store in addresses: `original`, `salvaged`, `set-aside`, `live`, `backup-2026-11-21-10-11-12-1a2b3c4d`.
 enum SideName: Sendable, Hashable, CustomStringConvertible {

@@ -1,7 +1,7 @@
 import HTTPServer
-import Lazaret
 import PageRecovery
 import RecordBrowsing
+import StoreCoordination
 
 /// One record: its values, what it is related to, where its bytes are, and its other versions.
 struct SingleRecordPage: InspectorPage {

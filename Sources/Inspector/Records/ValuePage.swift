@@ -1,7 +1,8 @@
+internal import Compatibility
 import HTTPServer
-import Lazaret
 import PropertyLists
 import RecordBrowsing
+import StoreCoordination
 
 /// One value of a record on a page of its own: text, JSON and property lists as text, pictures on demand, other bytes as such.
 struct ValuePage: InspectorPage {
@@ -90,7 +91,7 @@ struct ValuePage: InspectorPage {
     let whole: String
     switch kind {
     case .json, .text, .xml:
-      guard let text = String(validating: bytes.prefix(Self.textLimit * 4), as: UTF8.self) else { return nil }
+      guard let text = String(utf8: bytes.prefix(Self.textLimit * 4)) else { return nil }
       whole = text
     case .binaryPropertyList:
       // What begins like a property list and is none is shown as bytes.

@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// What the records of a store contradict of its own model, where that was checked.
 struct DataFindings {

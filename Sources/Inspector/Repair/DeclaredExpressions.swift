@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// What of a store's schema SQLite would evaluate where a repair writes rows: checks, generated columns, defaults and indexes
 /// with expressions that are none of the model's.

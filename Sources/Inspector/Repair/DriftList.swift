@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// What a store lacks of its own model, as a list: the counts of each kind, then each difference in a sentence.
 struct DriftList {

@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// The repair of a live store, and the check of its records.
 struct RepairActions: Sendable {

@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// What a repair does or has done, and what stays as it is, as two lists.
 struct RepairLists {

@@ -1,5 +1,5 @@
-import Lazaret
-import Synchronization
+import Compatibility
+import StoreCoordination
 
 /// What is known of the repair of stores: dry runs and checks until a store changes, and what was repaired here.
 final class RepairNotes: Sendable {

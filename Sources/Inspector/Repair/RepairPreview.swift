@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// What a store lacks and what a repair would do, by repairing a private copy.
 struct RepairPreview {

@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// A live store as a repair sees it: what it is, and the versions among which its own model is looked for.
 struct RepairSubject {

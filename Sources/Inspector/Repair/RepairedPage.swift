@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// What the last repair of a store did, where its original is, and how it is undone.
 struct RepairedPage: InspectorPage {

@@ -1,5 +1,5 @@
 package import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// The routes as an OpenAPI 3.1 document.
 package struct OpenAPIDescription: Sendable {

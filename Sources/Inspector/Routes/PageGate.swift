@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// What every request passes on its way to a page: the check of its session, and the frame it is shown in.
 struct PageGate: Sendable {

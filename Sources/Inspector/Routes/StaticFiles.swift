@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// The stylesheet, the scripts and the icon, read once when the inspector begins.
 ///

@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 extension RunningWork.Job {
   /// The job as a box: what is done, how far it is, and a button that ends it; what came of it once it has ended.

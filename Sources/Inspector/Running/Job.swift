@@ -1,5 +1,5 @@
 package import HTTPServer
-package import Lazaret
+package import StoreCoordination
 
 extension RunningWork {
   /// One piece of work, as far as it is.

@@ -1,5 +1,5 @@
-import Lazaret
-import Synchronization
+import Compatibility
+import StoreCoordination
 
 /// Through which a job tells how far it is, and learns that it is not wanted any more.
 package final class JobObserver: Sendable {
@@ -21,7 +21,7 @@ package final class JobObserver: Sendable {
   }
 
   private let state = Mutex(State())
-  private let cancelled = Atomic<Bool>(false)
+  private let cancelled = Mutex(false)
   private let start = ContinuousClock.now
 
   /// What is told of each report.
@@ -31,10 +31,10 @@ package final class JobObserver: Sendable {
   }
 
   /// Whether the job is to end.
-  package var isCancelled: Bool { cancelled.load(ordering: .relaxed) }
+  package var isCancelled: Bool { cancelled.withLock { $0 } }
 
   /// Asks the job to end.
-  func cancel() { cancelled.store(true, ordering: .relaxed) }
+  func cancel() { cancelled.withLock { $0 = true } }
 
   /// Tells how far it is: a share of the whole that never shrinks; the time left is reckoned from it unless it is given.
   package func report(_ phase: String, _ fraction: Double?, secondsLeft: Double? = nil) {

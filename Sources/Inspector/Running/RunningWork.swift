@@ -1,7 +1,7 @@
+import Compatibility
 import Foundation
 package import HTTPServer
-import Lazaret
-import Synchronization
+import StoreCoordination
 
 /// Work that goes on while pages are looked at: salvages, backups, restores; how far it is, and what came of it.
 package final class RunningWork: Sendable {

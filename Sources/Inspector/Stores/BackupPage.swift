@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// A backup: of what, when, how it stands, and what is in it.
 struct BackupPage: InspectorPage {

@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// A store in its place: what it is, how it is, and how much is in it.
 struct LiveStorePage: InspectorPage {

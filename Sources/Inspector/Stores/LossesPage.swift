@@ -1,6 +1,6 @@
 import HTTPServer
-import Lazaret
 import RecoveryKit
+import StoreCoordination
 
 /// What of a store is lost, in the words of its owner.
 struct LossesPage: InspectorPage {

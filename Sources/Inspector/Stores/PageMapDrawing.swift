@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// The picture of a store's pages: as data for the script that draws it, and as a drawing for browsers without scripts.
 struct PageMapDrawing: Sendable {

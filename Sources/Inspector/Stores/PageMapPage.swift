@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// The map of a store's pages, on a page of its own.
 struct PageMapPage: InspectorPage {

@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// A quarantined store: its damage, its entities, its receipt, and what happened to it.
 struct QuarantinedStorePage: InspectorPage {

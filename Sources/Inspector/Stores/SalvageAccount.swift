@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// The report of a salvage as pages show it.
 struct SalvageAccount: Sendable {

@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// A store in a few words: what the list says of it, and the head of its own page.
 struct StoreSummary: Sendable {

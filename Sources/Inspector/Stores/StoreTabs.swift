@@ -1,5 +1,5 @@
 package import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// The pages of one store, as tabs above each of them.
 package enum StoreTab: String, Sendable, CaseIterable {

@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// The list of stores: in quarantine, live, backed up.
 struct StoresPage: InspectorPage {

@@ -1,5 +1,5 @@
 import HTTPServer
-import Lazaret
+import StoreCoordination
 
 /// What happened to a quarantined store, oldest first.
 struct Timeline: Sendable {

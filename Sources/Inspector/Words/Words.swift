@@ -1,5 +1,6 @@
 package import HTTPServer
-package import Lazaret
+import Sending
+package import StoreCoordination
 
 /// The words of the pages for what the modules below say in codes and numbers.
 package enum Words {

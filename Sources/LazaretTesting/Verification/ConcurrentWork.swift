@@ -1,5 +1,5 @@
+internal import Compatibility
 internal import StoreFiles
-internal import Synchronization
 
 /// Pieces of work that have nothing in common, several at once.
 struct ConcurrentWork<Piece: Sendable>: Sendable {

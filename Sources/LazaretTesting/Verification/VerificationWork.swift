@@ -1,7 +1,7 @@
+internal import Compatibility
 internal import ManagedObjectModel
 internal import Migration
 internal import StoreFiles
-internal import Synchronization
 
 /// The work of a check: the ways of all versions, the steps on them, and what is told of each.
 struct VerificationWork {

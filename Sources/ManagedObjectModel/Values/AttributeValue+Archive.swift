@@ -37,10 +37,10 @@ extension AttributeValue {
       (-128...127).contains(exponent), let words = object.integer("NS.length"), (0...8).contains(words)
     else { return nil }
     let isLittleEndian = object.integer("NS.mantissa.bo") != 2
-    var mantissa: UInt128 = 0
+    var mantissa = DecimalMantissa()
     for index in (0..<min(Int(words), bytes.count / 2)).reversed() {
       let (first, second) = (UInt16(bytes[2 * index]), UInt16(bytes[2 * index + 1]))
-      mantissa = mantissa << 16 | UInt128(isLittleEndian ? second << 8 | first : first << 8 | second)
+      mantissa.append(word: isLittleEndian ? second << 8 | first : first << 8 | second)
     }
     return DecimalNumber(
       isNegative: object.boolean("NS.negative"), mantissa: mantissa, exponent: Int(exponent))
@@ -96,13 +96,11 @@ enum ArchivedValues {
   private static func add(
     _ number: DecimalNumber, to archive: inout KeyedArchiveWriter
   ) -> KeyedArchiveWriter.Reference {
-    var mantissa: [UInt8] = []
-    for index in 0..<16 { mantissa.append(UInt8(truncatingIfNeeded: number.mantissa >> (8 * UInt128(index)))) }
-    let bits = UInt128.bitWidth - number.mantissa.leadingZeroBitCount
     return archive.add(
       classes: ["NSDecimalNumberPlaceholder", "NSDecimalNumber", "NSNumber", "NSValue", "NSObject"],
       [
-        "NS.mantissa": .data(mantissa), "NS.mantissa.bo": .integer(1), "NS.length": .integer(Int64((bits + 15) / 16)),
+        "NS.mantissa": .data(number.mantissa.bytes), "NS.mantissa.bo": .integer(1),
+        "NS.length": .integer(Int64((number.mantissa.bitCount + 15) / 16)),
         "NS.exponent": .integer(Int64(number.exponent)), "NS.negative": .boolean(number.isNegative),
         "NS.compact": .boolean(false),
       ])

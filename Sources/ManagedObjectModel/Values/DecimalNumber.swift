@@ -1,10 +1,10 @@
 /// A decimal number as archives keep it: a sign, a whole mantissa of up to 128 bits, and a power of ten.
 struct DecimalNumber: Hashable {
   var isNegative: Bool
-  var mantissa: UInt128
+  var mantissa: DecimalMantissa
   var exponent: Int
 
-  init(isNegative: Bool, mantissa: UInt128, exponent: Int) {
+  init(isNegative: Bool, mantissa: DecimalMantissa, exponent: Int) {
     self.isNegative = isNegative
     self.mantissa = mantissa
     self.exponent = exponent
@@ -21,7 +21,7 @@ struct DecimalNumber: Hashable {
       power = given
       rest = rest[..<mark]
     }
-    var mantissa: UInt128 = 0
+    var mantissa = DecimalMantissa()
     var digits = 0
     var fraction: Int?
     for character in rest.utf8 {
@@ -30,10 +30,7 @@ struct DecimalNumber: Hashable {
         continue
       }
       guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(character) else { return nil }
-      let (scaled, overflow) = mantissa.multipliedReportingOverflow(by: 10)
-      let (sum, carry) = scaled.addingReportingOverflow(UInt128(character - UInt8(ascii: "0")))
-      guard !overflow, !carry, digits < 60 else { return nil }
-      mantissa = sum
+      guard mantissa.append(digit: character - UInt8(ascii: "0")), digits < 60 else { return nil }
       digits += 1
       if let count = fraction { fraction = count + 1 }
     }
@@ -46,8 +43,8 @@ struct DecimalNumber: Hashable {
   /// The number as plain digits, with as many decimals as it was given with.
   var digits: String {
     let sign = isNegative ? "-" : ""
-    let whole = String(mantissa)
-    guard exponent < 0 else { return sign + whole + (mantissa == 0 ? "" : String(repeating: "0", count: exponent)) }
+    let whole = mantissa.digits
+    guard exponent < 0 else { return sign + whole + (mantissa.isZero ? "" : String(repeating: "0", count: exponent)) }
     let decimals = -exponent
     let padded = String(repeating: "0", count: max(0, decimals + 1 - whole.count)) + whole
     return "\(sign)\(padded.dropLast(decimals)).\(padded.suffix(decimals))"

@@ -1,6 +1,6 @@
+internal import Compatibility
 internal import ManagedObjectModel
 internal import PersistentStore
-internal import Synchronization
 
 /// The tables of models, laid out once for several steps: consecutive ones have a model in common.
 final class LayoutCache: Sendable {

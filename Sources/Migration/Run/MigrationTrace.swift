@@ -1,8 +1,8 @@
+internal import Compatibility
 internal import GRDB
 internal import Logging
 internal import PersistentStore
 internal import StoreFiles
-internal import Synchronization
 internal import SystemPackage
 
 /// What goes on during a migration, for its log, its report and its metrics.

@@ -1,3 +1,4 @@
+internal import Compatibility
 internal import SQLiteFormat
 internal import StoreFiles
 
@@ -69,7 +70,7 @@ enum DefinitionTexts {
         depth += 1
       } else if byte == UInt8(ascii: ")") {
         depth -= 1
-        if depth == 0 { return String(validating: bytes[start...offset], as: UTF8.self) }
+        if depth == 0 { return String(utf8: bytes[start...offset]) }
         if depth < 0 { return nil }
       }
       offset += 1

@@ -1,3 +1,4 @@
+internal import Compatibility
 internal import GRDB
 public import StoreFiles
 
@@ -31,7 +32,7 @@ public struct SchemaScript: Sendable, Hashable {
 
   /// Takes the bytes of a schema file, which must be UTF-8.
   public init(bytes: [UInt8]) throws(PersistentStoreError) {
-    guard let text = String(validating: bytes, as: UTF8.self) else {
+    guard let text = String(utf8: bytes) else {
       throw Self.refused("the schema is not UTF-8 text")
     }
     try self.init(text.hasPrefix("\u{FEFF}") ? String(text.unicodeScalars.dropFirst()) : text)

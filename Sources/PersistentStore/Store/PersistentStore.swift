@@ -1,7 +1,7 @@
+internal import Compatibility
 public import GRDB
 public import ManagedObjectModel
 public import StoreFiles
-internal import Synchronization
 public import SystemPackage
 
 /// An open store: a Core Data store or a plain SQLite database.

@@ -1,3 +1,5 @@
+internal import Compatibility
+
 /// An object of a keyed archive, or a plain value that stands for one.
 public struct ArchivedObject: Sendable {
   let archive: KeyedArchive
@@ -47,7 +49,7 @@ public struct ArchivedObject: Sendable {
     case .uid(let number): return archive.object(number)?.content.string
     default: break
     }
-    return fields["NS.bytes"]?.data.flatMap { String(validating: $0, as: UTF8.self) }
+    return fields["NS.bytes"]?.data.flatMap { String(utf8: $0) }
   }
 
   /// The elements, where it is an array or a set; null elements are left out.

@@ -1,3 +1,4 @@
+internal import Compatibility
 internal import StoreFiles
 
 /// Reads the part of XML that models and property lists are written in, byte by byte and without recursion.
@@ -33,7 +34,7 @@ struct XMLReader {
       position = place
       throw malformed("it holds a control character, which XML has no place for")
     }
-    guard String(validating: bytes, as: UTF8.self) != nil else { throw malformed("it is not valid UTF-8") }
+    guard String(utf8: bytes) != nil else { throw malformed("it is not valid UTF-8") }
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
     if begins("<?xml") { try declaration() }
     while position < bytes.count {

@@ -1,17 +1,17 @@
 internal import GRDB
 
 /// Records that are browsed together: those of an entity and of all that inherit from it, or the rows of a plain table.
-public struct RecordCollection: Sendable, Hashable {
+package struct RecordCollection: Sendable, Hashable {
   /// A to-many relationship of an entity.
-  public struct ToMany: Sendable, Hashable {
+  package struct ToMany: Sendable, Hashable {
     /// The name of the relationship, or of the one that leads here where only that has one.
-    public var name: String
+    package var name: String
 
     /// The collection it leads to.
-    public var destination: String
+    package var destination: String
 
     /// Whether it is a to-one relationship of the destination seen from its other end, without a name of its own.
-    public var isIncoming: Bool
+    package var isIncoming: Bool
 
     /// The table that connects both sides.
     package var table: String
@@ -27,20 +27,20 @@ public struct RecordCollection: Sendable, Hashable {
   }
 
   /// The name of the entity, or of the table.
-  public var name: String
+  package var name: String
 
   /// Whether it is an entity of a model; else a table.
-  public var isEntity: Bool
+  package var isEntity: Bool
 
   /// The columns, the key first.
-  public var columns: [RecordColumn]
+  package var columns: [RecordColumn]
 
   /// The relationships to any number of records, by name.
-  public var toMany: [ToMany]
+  package var toMany: [ToMany]
 
   /// The names of columns that are left out: SQLite would compute their values by expressions of the store, which do not
   /// run here.
-  public var computedColumns: [String] = []
+  package var computedColumns: [String] = []
 
   /// The table, as it stands in SQL; in a store of found rows that of the live ones.
   package var tableSQL: String
@@ -58,10 +58,10 @@ public struct RecordCollection: Sendable, Hashable {
   var provenance: TableProvenance?
 
   /// Whether each of its rows has a state: how far it is to be believed.
-  public var hasStates: Bool { provenance != nil }
+  package var hasStates: Bool { provenance != nil }
 
   /// The column of that name.
-  public func column(_ name: String) -> RecordColumn? { columns.first { $0.name == name } }
+  package func column(_ name: String) -> RecordColumn? { columns.first { $0.name == name } }
 
   /// The column that says best what a record is: a name or a title, else the first with text.
   package var labelColumn: RecordColumn? {

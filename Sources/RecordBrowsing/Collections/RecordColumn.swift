@@ -1,9 +1,9 @@
-public import ManagedObjectModel
+package import ManagedObjectModel
 
 /// A column of a collection: a property of an entity, or a column of a plain table.
-public struct RecordColumn: Sendable, Hashable {
+package struct RecordColumn: Sendable, Hashable {
   /// What a column holds.
-  public enum Kind: Sendable, Hashable {
+  package enum Kind: Sendable, Hashable {
     /// The primary key of the record itself.
     case key
 
@@ -21,10 +21,10 @@ public struct RecordColumn: Sendable, Hashable {
   }
 
   /// The name of the property, of a composite's leaf by its path, or of the column of a plain table.
-  public var name: String
+  package var name: String
 
   /// What it holds.
-  public var kind: Kind
+  package var kind: Kind
 
   /// The column as it stands in SQL.
   package var sql: String
@@ -60,7 +60,7 @@ public struct RecordColumn: Sendable, Hashable {
   }
 
   /// The word for its type, such as `string`, `date` or `to-one`.
-  public var typeName: String {
+  package var typeName: String {
     switch kind {
     case .key: "key"
     case .entity: "entity"

@@ -1,13 +1,13 @@
 /// A page of records that differ between two stores.
-public struct ComparisonPage: Sendable {
+package struct ComparisonPage: Sendable {
   /// The records.
-  public var records: [ComparedRecord]
+  package var records: [ComparedRecord]
 
   /// The key behind which the next page begins; nil on the last.
-  public var next: RecordKey?
+  package var next: RecordKey?
 
   /// A page of records.
-  public init(records: [ComparedRecord], next: RecordKey?) {
+  package init(records: [ComparedRecord], next: RecordKey?) {
     self.records = records
     self.next = next
   }

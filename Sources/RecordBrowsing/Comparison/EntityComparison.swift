@@ -1,17 +1,17 @@
 /// How the records of an entity differ between two stores.
-public struct EntityComparison: Sendable, Hashable {
+package struct EntityComparison: Sendable, Hashable {
   /// The entity, or the table.
-  public var name: String
+  package var name: String
 
   /// The number of records in the first store; nil where it has no such entity.
-  public var first: Int64?
+  package var first: Int64?
 
   /// The number of records in the second store; nil where it has no such entity.
-  public var second: Int64?
+  package var second: Int64?
 
   /// How many records differ in each way; nil where comparing took too long, or one store has no such entity.
-  public var counts: [RecordDifference: Int64]?
+  package var counts: [RecordDifference: Int64]?
 
   /// Whether nothing differs, as far as was compared.
-  public var isSame: Bool { counts.map { $0.values.allSatisfy { $0 == 0 } } ?? false }
+  package var isSame: Bool { counts.map { $0.values.allSatisfy { $0 == 0 } } ?? false }
 }

@@ -1,5 +1,5 @@
 /// How a record of one store differs from the one of the same key in another.
-public enum RecordDifference: String, Sendable, Hashable, CaseIterable {
+package enum RecordDifference: String, Sendable, Hashable, CaseIterable {
   /// The first store has it, the second has not.
   case missing
 

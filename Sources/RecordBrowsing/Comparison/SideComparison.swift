@@ -1,17 +1,17 @@
+internal import Compatibility
 internal import GRDB
 internal import PersistentStore
-public import StoreFiles
-internal import Synchronization
+internal import StoreFiles
 
 /// The comparison of two stores: entity by entity, record by record, by primary key or by a property with UUIDs.
 ///
 /// Both are read through a connection of its own that can change nothing; what takes too long is left out, and said so.
-public final class SideComparison: Sendable {
+package final class SideComparison: Sendable {
   /// The one store.
-  public let first: BrowsedStore
+  package let first: BrowsedStore
 
   /// The other.
-  public let second: BrowsedStore
+  package let second: BrowsedStore
 
   /// How long the comparison of an entity may take.
   private let limit: Duration
@@ -25,7 +25,7 @@ public final class SideComparison: Sendable {
   ///
   /// - Parameter limit: how long the comparison of an entity, or a page of records, may take.
   /// - Throws: `store-unreadable`.
-  public init(
+  package init(
     _ first: BrowsedStore, _ second: BrowsedStore, limit: Duration = .seconds(5)
   ) throws(RecordBrowsingError) {
     self.first = first
@@ -45,7 +45,7 @@ public final class SideComparison: Sendable {
   }
 
   /// The names of the entities and tables of both stores.
-  public var names: [String] {
+  package var names: [String] {
     var names = first.collections.map(\.name)
     names += second.collections.map(\.name).filter { name in !names.contains(name) }
     return names.filter { !$0.hasPrefix("lazaret_") }
@@ -54,7 +54,7 @@ public final class SideComparison: Sendable {
   /// How the records of an entity differ.
   ///
   /// - Parameter property: a property by whose values records are told apart; nil for the primary key.
-  public func entity(_ name: String, by property: String? = nil) throws(RecordBrowsingError) -> EntityComparison {
+  package func entity(_ name: String, by property: String? = nil) throws(RecordBrowsingError) -> EntityComparison {
     let memory = "\(property ?? "")\u{0}\(name)"
     if let found = known.withLock({ $0[memory] }) { return found }
     let one = first.collections.first { $0.name == name }
@@ -86,7 +86,7 @@ public final class SideComparison: Sendable {
   /// - Parameters:
   ///   - next: the key behind which the page begins; nil for the first page.
   ///   - size: how many records come at most.
-  public func records(
+  package func records(
     _ name: String, _ difference: RecordDifference, by property: String? = nil, next: RecordKey? = nil, size: Int = 50
   ) throws(RecordBrowsingError) -> ComparisonPage {
     let one = try first.collection(name)

@@ -1,23 +1,23 @@
 /// Where the bytes of a row are, and how far the row is to be believed.
-public struct RowProvenance: Sendable, Hashable {
+package struct RowProvenance: Sendable, Hashable {
   /// How far it is to be believed.
-  public var state: RowState
+  package var state: RowState
 
   /// The key that the row has, or had, in the store; nil where that is lost.
-  public var storedKey: Int64?
+  package var storedKey: Int64?
 
   /// The page its cell is on; nil where that is not known.
-  public var page: UInt32?
+  package var page: UInt32?
 
   /// The number of the cell on the page, from 0; nil where it has to be looked for, or is no cell any more.
-  public var cell: Int?
+  package var cell: Int?
 
   /// Where the bytes were: `main`, `wal`, `journal`, `freespace`, `index`, `backup`.
-  public var source: String
+  package var source: String
 
   /// How its page was found: `tree`, `content`, `carving`; nil where the row was found by itself.
-  public var foundBy: String?
+  package var foundBy: String?
 
   /// Why it is not certain, as half a sentence; nil where it is.
-  public var reason: String?
+  package var reason: String?
 }

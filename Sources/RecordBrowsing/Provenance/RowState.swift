@@ -1,5 +1,5 @@
 /// How far a row of a damaged store is to be believed, and whether it was one of its records at all.
-public enum RowState: String, Sendable, Hashable, CaseIterable {
+package enum RowState: String, Sendable, Hashable, CaseIterable {
   /// A cell of a page that its table leads to.
   case certain
 
@@ -19,10 +19,10 @@ public enum RowState: String, Sendable, Hashable, CaseIterable {
   case version
 
   /// Whether it is counted as a record of the store.
-  public var isLive: Bool { self == .certain || self == .probable || self == .doubtful }
+  package var isLive: Bool { self == .certain || self == .probable || self == .doubtful }
 
   /// A word on it for people.
-  public var words: String {
+  package var words: String {
     switch self {
     case .certain: "certain"
     case .probable: "probable"

@@ -1,53 +1,53 @@
 /// One record with everything it holds and everything that leads to it.
-public struct RecordDetail: Sendable {
+package struct RecordDetail: Sendable {
   /// A to-many relationship of the record.
-  public struct Related: Sendable, Hashable {
+  package struct Related: Sendable, Hashable {
     /// The name of the relationship; `Entity.name` of one that leads here without a way back.
-    public var name: String
+    package var name: String
 
     /// Whether it leads here from elsewhere.
-    public var isIncoming: Bool
+    package var isIncoming: Bool
 
     /// The collection of the destinations.
-    public var collection: String
+    package var collection: String
 
     /// How many there are; nil where counting took too long.
-    public var count: Int64?
+    package var count: Int64?
 
     /// The to-one property of the destinations that leads back here; nil where there is none.
-    public var inverse: String?
+    package var inverse: String?
 
     /// The first of them, in the order of the relationship.
-    public var first: [Reference]
+    package var first: [Reference]
   }
 
   /// Another record, by what people know it by.
-  public struct Reference: Sendable, Hashable {
+  package struct Reference: Sendable, Hashable {
     /// Its collection: its own entity where that is known.
-    public var collection: String
+    package var collection: String
 
     /// Its key.
-    public var key: RecordKey
+    package var key: RecordKey
 
     /// Its name or title; nil where it has none.
-    public var label: String?
+    package var label: String?
 
     /// Whether the record is there.
-    public var exists: Bool
+    package var exists: Bool
   }
 
   /// The record; its values are those of ``columns``, with longer texts than on a page.
-  public var row: RecordPage.Row
+  package var row: RecordPage.Row
 
   /// The columns.
-  public var columns: [RecordColumn]
+  package var columns: [RecordColumn]
 
   /// The name or title of the record; nil where it has none.
-  public var label: String?
+  package var label: String?
 
   /// What its to-one relationships lead to, by name.
-  public var toOne: [String: Reference]
+  package var toOne: [String: Reference]
 
   /// Its to-many relationships.
-  public var toMany: [Related]
+  package var toMany: [Related]
 }

@@ -3,9 +3,9 @@ internal import ManagedObjectModel
 internal import PersistentStore
 
 /// A condition on one property: `color__contains=red`.
-public struct RecordFilter: Sendable, Hashable {
+package struct RecordFilter: Sendable, Hashable {
   /// How a value is compared; raw values are the suffixes in an address.
-  public enum Comparison: String, Sendable, Hashable, CaseIterable {
+  package enum Comparison: String, Sendable, Hashable, CaseIterable {
     case exact
     case not
     case contains
@@ -19,20 +19,20 @@ public struct RecordFilter: Sendable, Hashable {
     case isNotNull = "notnull"
 
     /// Whether it compares with a value.
-    public var takesValue: Bool { self != .isNull && self != .isNotNull }
+    package var takesValue: Bool { self != .isNull && self != .isNotNull }
   }
 
   /// The name of the property.
-  public var column: String
+  package var column: String
 
   /// How its value is compared.
-  public var comparison: Comparison
+  package var comparison: Comparison
 
   /// With what; dates as RFC 3339 or a day, UUIDs with dashes, booleans as `true` and `false`.
-  public var value: String
+  package var value: String
 
   /// Creates a condition.
-  public init(_ column: String, _ comparison: Comparison = .exact, _ value: String = "") {
+  package init(_ column: String, _ comparison: Comparison = .exact, _ value: String = "") {
     self.column = column
     self.comparison = comparison
     self.value = value

@@ -1,14 +1,14 @@
 internal import GRDB
 
 /// What tells a record from all others of its collection, as it stands in an address: `17`, or parts with `~` between.
-public struct RecordKey: Sendable, Hashable, CustomStringConvertible {
+package struct RecordKey: Sendable, Hashable, CustomStringConvertible {
   /// The key as it stands in an address.
-  public let description: String
+  package let description: String
 
   let values: [DatabaseValue]
 
   /// The key of a record with a primary key.
-  public init(_ primaryKey: Int64) { self.init([primaryKey.databaseValue]) }
+  package init(_ primaryKey: Int64) { self.init([primaryKey.databaseValue]) }
 
   init(_ values: [DatabaseValue]) {
     self.values = values
@@ -22,7 +22,7 @@ public struct RecordKey: Sendable, Hashable, CustomStringConvertible {
   /// Reads a key of a collection.
   ///
   /// - Throws: `bad-query` where it is none.
-  public init(_ text: String, of collection: RecordCollection) throws(RecordBrowsingError) {
+  package init(_ text: String, of collection: RecordCollection) throws(RecordBrowsingError) {
     if collection.keySQL.count == 1, let number = Int64(text) {
       self.init(number)
     } else {

@@ -5,50 +5,50 @@ internal import PersistentStore
 ///
 /// Queries are written in addresses as people know it from other browsers of SQLite: `color=red`, `year__gte=2020`,
 /// `_search=…`, `_sort=year`, `_sort_desc=year`, `_size=50`, `_facet=color`, `_columns=name,year`, `_next=…`.
-public struct RecordQuery: Sendable, Hashable {
+package struct RecordQuery: Sendable, Hashable {
   /// The most records on a page.
-  public static let maximumSize = 1000
+  package static let maximumSize = 1000
 
   /// The usual number of records on a page.
-  public static let usualSize = 100
+  package static let usualSize = 100
 
   /// The conditions, all of which hold.
-  public var filters: [RecordFilter] = []
+  package var filters: [RecordFilter] = []
 
   /// Text that one of the text properties contains; nil for no such condition.
-  public var search: String?
+  package var search: String?
 
   /// In which states the records are, in stores of found rows; nil for all live ones.
-  public var states: Set<RowState>?
+  package var states: Set<RowState>?
 
   /// Whether all records that fit are counted, however long it takes.
-  public var countsAll = false
+  package var countsAll = false
 
   /// The property to sort by; nil for the order of the keys.
-  public var sort: String?
+  package var sort: String?
 
   /// Whether the order is reversed.
-  public var isDescending = false
+  package var isDescending = false
 
   /// The token of the page, as the page before gave it; nil for the first.
-  public var next: String?
+  package var next: String?
 
   /// The number of records on a page.
-  public var size = usualSize
+  package var size = usualSize
 
   /// The properties whose values are counted beside the page.
-  public var facets: [String] = []
+  package var facets: [String] = []
 
   /// The properties that are shown; nil for all.
-  public var columns: [String]?
+  package var columns: [String]?
 
   /// All records, by key.
-  public init() {}
+  package init() {}
 
   /// Reads a query from the parameters of an address, in their order; empty values of filters with a value are skipped.
   ///
   /// - Throws: `bad-query` and `unknown-property`.
-  public init(
+  package init(
     _ parameters: [(name: String, value: String)], of collection: RecordCollection
   ) throws(RecordBrowsingError) {
     guard parameters.count <= 100 else { throw .badQuery("there are more than 100 parameters", hint: "Ask for less.") }
@@ -106,7 +106,7 @@ public struct RecordQuery: Sendable, Hashable {
   }
 
   /// The query as parameters of an address, from which it can be read again.
-  public var parameters: [(name: String, value: String)] {
+  package var parameters: [(name: String, value: String)] {
     var result: [(name: String, value: String)] = []
     for filter in filters {
       let name = filter.comparison == .exact ? filter.column : "\(filter.column)__\(filter.comparison.rawValue)"

@@ -1,14 +1,14 @@
 /// One page of the records that a to-many relationship leads to.
-public struct RelatedPage: Sendable {
+package struct RelatedPage: Sendable {
   /// The relationship.
-  public var relationship: RecordCollection.ToMany
+  package var relationship: RecordCollection.ToMany
 
   /// How many records it leads to in all; nil where counting took too long.
-  public var count: Int64?
+  package var count: Int64?
 
   /// The records of this page, in the order of the relationship.
-  public var references: [RecordDetail.Reference]
+  package var references: [RecordDetail.Reference]
 
   /// The token of the next page; nil on the last.
-  public var next: String?
+  package var next: String?
 }

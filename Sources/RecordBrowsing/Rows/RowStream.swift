@@ -1,16 +1,16 @@
+internal import Compatibility
 internal import Dispatch
 internal import Foundation
 internal import GRDB
-public import StoreFiles
-internal import Synchronization
+internal import StoreFiles
 
 /// All records that fit a query, handed out batch by batch as they are asked for, so that memory stays flat.
 ///
 /// It reads on a thread and a connection of its own, so that a slow client holds up no page. ``cancel()`` it when no more
 /// is wanted.
-public final class RowStream: Sendable {
+package final class RowStream: Sendable {
   /// The columns whose values the rows have.
-  public let columns: [RecordColumn]
+  package let columns: [RecordColumn]
 
   private struct State {
     var batches: [[RecordPage.Row]] = []
@@ -45,7 +45,7 @@ public final class RowStream: Sendable {
   /// The next rows; nil behind the last ones.
   ///
   /// - Throws: `time-limit`, `store-unreadable`; `busy` where too many are being read already.
-  public func next() throws(RecordBrowsingError) -> [RecordPage.Row]? {
+  package func next() throws(RecordBrowsingError) -> [RecordPage.Row]? {
     let begin = beginning.withLock { beginning in
       defer { beginning = nil }
       return beginning
@@ -66,7 +66,7 @@ public final class RowStream: Sendable {
   }
 
   /// Ends the reading; a caller that waits for rows gets none.
-  public func cancel() {
+  package func cancel() {
     state.withLock { $0.isCancelled = true }
     free.signal()
     filled.signal()
@@ -108,7 +108,7 @@ extension BrowsedStore {
   /// Begins to read all records that fit a query, from the page of its token on.
   ///
   /// - Throws: `unknown-property`, `bad-query`, `busy` where too many are being read already.
-  public func stream(_ collection: RecordCollection, _ query: RecordQuery) throws(RecordBrowsingError) -> RowStream {
+  package func stream(_ collection: RecordCollection, _ query: RecordQuery) throws(RecordBrowsingError) -> RowStream {
     let columns = try shownColumns(of: collection, query)
     let statement = try PageStatement(collection, query, columns: columns, isLimited: false)
     guard streams.withLock({ $0 < Self.maximumStreams }) else { throw tooManyStreams }

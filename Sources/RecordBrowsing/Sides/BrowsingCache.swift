@@ -1,5 +1,5 @@
+internal import Compatibility
 package import StoreFiles
-internal import Synchronization
 package import SystemPackage
 
 /// A private folder of files that were made to be browsed: they can be made again at any time, and go when they are old or

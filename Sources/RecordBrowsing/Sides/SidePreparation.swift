@@ -1,6 +1,6 @@
+internal import Compatibility
 internal import Dispatch
 internal import StoreFiles
-internal import Synchronization
 
 /// The making of a side, on a thread of its own.
 final class SidePreparation: Sendable {

@@ -1,11 +1,11 @@
 internal import Backup
+internal import Compatibility
 internal import Dispatch
 internal import Foundation
 package import ManagedObjectModel
 internal import PageRecovery
 internal import PersistentStore
 package import StoreFiles
-internal import Synchronization
 package import SystemPackage
 
 /// The sides of stores that are being looked at: each is made once, and kept open while it is used.

@@ -1,5 +1,7 @@
+internal import Compatibility
+
 /// What bytes look like by their beginning.
-public enum BytesKind: String, Sendable, Hashable, CaseIterable {
+package enum BytesKind: String, Sendable, Hashable, CaseIterable {
   case empty
   case png
   case jpeg
@@ -17,7 +19,7 @@ public enum BytesKind: String, Sendable, Hashable, CaseIterable {
   case unknown
 
   /// Looks at the first bytes.
-  public init(_ bytes: [UInt8]) {
+  package init(_ bytes: [UInt8]) {
     func begins(_ prefix: [UInt8], at start: Int = 0) -> Bool {
       bytes.count >= start + prefix.count && bytes[start..<(start + prefix.count)].elementsEqual(prefix)
     }
@@ -54,10 +56,10 @@ public enum BytesKind: String, Sendable, Hashable, CaseIterable {
   }
 
   /// Whether a browser may be handed the bytes as a picture.
-  public var isPicture: Bool { [.png, .jpeg, .gif, .webp].contains(self) }
+  package var isPicture: Bool { [.png, .jpeg, .gif, .webp].contains(self) }
 
   /// The type that a picture is served with; everything else is served as plain bytes.
-  public var mediaType: String {
+  package var mediaType: String {
     switch self {
     case .png: "image/png"
     case .jpeg: "image/jpeg"
@@ -69,7 +71,7 @@ public enum BytesKind: String, Sendable, Hashable, CaseIterable {
   }
 
   /// A word on it for people.
-  public var words: String {
+  package var words: String {
     switch self {
     case .empty: "no bytes"
     case .png: "PNG picture"
@@ -95,6 +97,6 @@ public enum BytesKind: String, Sendable, Hashable, CaseIterable {
     // A character that the cut goes through is left out.
     if bytes.count > head.count { while let last = head.last, last >= 0x80 { head.removeLast() } }
     guard !head.isEmpty, !head.contains(where: { $0 < 0x20 && ![0x09, 0x0A, 0x0D].contains($0) }) else { return nil }
-    return String(validating: head, as: UTF8.self)
+    return String(utf8: head)
   }
 }

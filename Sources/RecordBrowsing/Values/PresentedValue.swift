@@ -5,9 +5,9 @@ internal import PersistentStore
 internal import StoreFiles
 
 /// A value of a record, ready to be shown: as text for people, and by its kind for programs.
-public struct PresentedValue: Sendable, Hashable {
+package struct PresentedValue: Sendable, Hashable {
   /// What kind of value it is.
-  public enum Form: String, Sendable, Hashable {
+  package enum Form: String, Sendable, Hashable {
     case null
     case integer
     case real
@@ -30,22 +30,22 @@ public struct PresentedValue: Sendable, Hashable {
   }
 
   /// What kind of value it is.
-  public var form: Form
+  package var form: Form
 
   /// The value as text; of bytes a word on them.
-  public var text: String
+  package var text: String
 
   /// Whether the text was cut.
-  public var isCut = false
+  package var isCut = false
 
   /// The number of bytes, of bytes and of text that was cut.
-  public var byteCount: Int?
+  package var byteCount: Int?
 
   /// The collection that a reference leads to.
-  public var destination: String?
+  package var destination: String?
 
   /// The number, of numbers and dates.
-  public var number: Double?
+  package var number: Double?
 
   init(_ form: Form, _ text: String) {
     self.form = form

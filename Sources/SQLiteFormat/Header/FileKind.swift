@@ -1,3 +1,5 @@
+internal import Compatibility
+
 /// What a file is, as its first bytes tell; for saying what stands in a database's place.
 public enum FileKind: String, Sendable, Hashable {
   /// A SQLite 3 database.
@@ -139,7 +141,7 @@ public enum FileKind: String, Sendable, Hashable {
     if rest.starts(with: [0xef, 0xbb, 0xbf]) { rest = rest.dropFirst(3) }
     let isPlain = rest.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 9 || $0 == 10 || $0 == 12 || $0 == 13 }
     // The sample may end inside a character of up to four bytes.
-    guard isPlain, (0...3).contains(where: { String(validating: rest.dropLast($0), as: UTF8.self) != nil }) else {
+    guard isPlain, (0...3).contains(where: { String(utf8: rest.dropLast($0)) != nil }) else {
       return nil
     }
     if rest.starts(with: "#!".utf8) { return .script }

@@ -1,3 +1,5 @@
+internal import Compatibility
+
 /// Text as the bytes that a database holds, valid in its encoding or not.
 public struct EncodedText: Sendable, Hashable {
   /// The bytes, without a terminator.
@@ -37,10 +39,10 @@ public struct EncodedText: Sendable, Hashable {
   public var validString: String? {
     switch encoding {
     case .utf8:
-      return String(validating: bytes, as: UTF8.self)
+      return String(utf8: bytes)
     case .utf16LittleEndian, .utf16BigEndian:
       guard bytes.count.isMultiple(of: 2) else { return nil }
-      return String(validating: codeUnits, as: UTF16.self)
+      return String(utf16: codeUnits)
     }
   }
 

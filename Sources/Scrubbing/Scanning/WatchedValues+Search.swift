@@ -67,7 +67,7 @@ extension WatchedValues {
     let kinds = PackedDigits.kinds.span
     if index > 0, kinds[Int(bytes[index &- 1])] & PackedDigits.otherMark == 0 { return nil }
     let count = bytes[index &+ 6] == PackedDigits.padding ? 4 : 5
-    var text: [32 of UInt8] = .init(repeating: 0)
+    var text = [UInt8](repeating: 0, count: 32)
     var span = text.mutableSpan
     guard PackedDigits.decode(bytes, from: index, before: index &+ 8, bits: 6, count: 8, into: &span) == count else {
       return nil
@@ -158,7 +158,7 @@ extension WatchedValues {
 
   @inline(never)
   private func packedHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, bits: Int, skipping: Int) -> Hit? {
-    var text: [32 of UInt8] = .init(repeating: 0)
+    var text = [UInt8](repeating: 0, count: 32)
     var span = text.mutableSpan
     // Enough for the filters; only what passes those is worth the rest.
     var count = PackedDigits.decode(bytes, from: offset, before: end, bits: bits, count: skipping &+ 8, into: &span)

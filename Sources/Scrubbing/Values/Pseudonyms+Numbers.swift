@@ -142,7 +142,7 @@ extension Pseudonyms {
   /// Whether no value is in the bytes of a number.
   static func isClean(_ number: Int64, _ width: Int, _ watched: WatchedValues) -> Bool {
     guard width >= 4 else { return true }
-    var bytes: [8 of UInt8] = .init(repeating: 0)
+    var bytes = [UInt8](repeating: 0, count: 8)
     for index in 0..<width { bytes[index] = UInt8(truncatingIfNeeded: number >> Int64(8 * (width - 1 - index))) }
     return watched.firstHit(bytes.span, from: 0, before: width) == nil
   }

@@ -1,5 +1,5 @@
+internal import Compatibility
 internal import Foundation
-internal import Synchronization
 internal import SystemPackage
 
 #if canImport(FoundationNetworking)

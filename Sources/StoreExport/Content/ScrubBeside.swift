@@ -1,6 +1,6 @@
+internal import Compatibility
 internal import Foundation
 internal import StoreFiles
-internal import Synchronization
 
 /// A scrub on a thread of its own, while the damage of the same store is analysed, which takes one processor.
 ///

@@ -1,3 +1,5 @@
+internal import Compatibility
+
 /// The list of a bag's files with their sums: `manifest-sha256.txt`, as `sha256sum -c` reads it.
 ///
 /// Source: RFC 8493, section 2.1.3. Carriage returns, line feeds and percent signs in names are percent-encoded.
@@ -20,7 +22,7 @@ struct BagManifest: Sendable, Hashable {
 
   /// A list as it was written; nil where it is none, or names a file twice.
   init?(_ bytes: [UInt8]) {
-    guard let text = String(validating: bytes, as: UTF8.self) else { return nil }
+    guard let text = String(utf8: bytes) else { return nil }
     for line in text.split(omittingEmptySubsequences: true, whereSeparator: \.isNewline) {
       let digits = line.prefix(64)
       let path = line.dropFirst(64).drop { $0 == " " || $0 == "*" || $0 == "\t" }

@@ -1,3 +1,5 @@
+internal import Compatibility
+
 /// The lines of `bagit.txt` and `bag-info.txt`: a label, a colon, a value.
 ///
 /// Source: RFC 8493, sections 2.1.1 and 2.2.2.
@@ -27,7 +29,7 @@ struct BagTags: Sendable, Hashable {
   ///
   /// A line that begins with white space goes on with the one before.
   init?(_ bytes: [UInt8]) {
-    guard let text = String(validating: bytes, as: UTF8.self) else { return nil }
+    guard let text = String(utf8: bytes) else { return nil }
     for line in text.split(omittingEmptySubsequences: true, whereSeparator: \.isNewline) {
       if line.first?.isWhitespace == true, !pairs.isEmpty {
         pairs[pairs.count - 1].value += " " + String(line.drop(while: \.isWhitespace))

@@ -1,3 +1,4 @@
+internal import Compatibility
 internal import Foundation
 internal import GRDB
 internal import StoreFiles
@@ -79,7 +80,7 @@ enum MappingFunctions {
   static let additional: [DatabaseFunction] = [
     DatabaseFunction(textCheckFunction, argumentCount: 1, pure: true) { values in
       switch values[0].storage {
-      case .blob(let data): String(validating: data, as: UTF8.self) != nil
+      case .blob(let data): String(utf8: data) != nil
       // No bytes at all are an empty text.
       case .null, .string: true
       case .int64, .double: false

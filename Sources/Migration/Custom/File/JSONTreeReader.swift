@@ -1,3 +1,5 @@
+internal import Compatibility
+
 /// Reads a JSON text; never traps, and gives up at a bounded depth.
 struct JSONTreeReader {
   /// What is wrong with a text.
@@ -14,7 +16,7 @@ struct JSONTreeReader {
 
   /// Reads a text whole.
   static func read(_ bytes: [UInt8]) throws(Problem) -> JSONTree {
-    guard String(validating: bytes, as: UTF8.self) != nil else {
+    guard String(utf8: bytes) != nil else {
       throw Problem(line: 1, detail: "the file is no UTF-8 text")
     }
     var reader = JSONTreeReader(bytes: bytes)

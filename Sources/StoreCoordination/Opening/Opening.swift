@@ -1,0 +1,32 @@
+/// A store that is open, and how it came to that.
+package struct Opening: Sendable {
+  /// The open store.
+  package let store: PersistentStore
+
+  /// What was found when the opening began.
+  package let examination: Examination
+
+  /// What was done, in order; empty for a store that was simply opened.
+  package let events: [OpeningEvent]
+
+  /// What to tell the app's user; nil where there is nothing to tell.
+  package let notice: Notice?
+
+  /// What goes on in the background: every page is looked at, and a recovery kit noted; nil where nothing does.
+  package let backgroundPass: BackgroundPass?
+
+  /// What records lost in a migration, because the app's version has no place for it; empty where nothing was lost.
+  package var losses: [MigrationPlan.Finding] { events.flatMap { $0.migration?.losses ?? [] } }
+
+  /// What was salvaged on the way; nil where nothing was to be.
+  package var salvage: OpeningSalvage? { events.last { $0.salvage != nil }?.salvage }
+
+  /// Whether the user has lost something, or does not have it now: an empty store, records that are gone or doubtful, or what
+  /// a migration has left behind.
+  package var isWithLosses: Bool {
+    if !losses.isEmpty { return true }
+    guard let notice, notice.key != Notice.repairedKey else { return false }
+    guard let salvage else { return true }
+    return !(salvage.isInstalled && salvage.isComplete)
+  }
+}

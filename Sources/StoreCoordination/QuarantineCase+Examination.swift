@@ -1,0 +1,33 @@
+extension QuarantineCase {
+  /// The reason's code of a store that was quarantined on request.
+  static let requestCode = "by-request"
+
+  /// The reason's code where no main file was there.
+  static let leftoversCode = "no-store-but-leftovers"
+
+  /// What an examination knows that belongs on a receipt.
+  ///
+  /// - Parameter appVersion: the app's own version, as its makers write it.
+  package init(_ examination: Examination, appVersion: String?) {
+    let metadata = examination.metadata
+    var reason = Receipt.Reason(code: examination.reason.code, words: examination.reason.words)
+    if examination.verdict == .missing, reason.code != Self.leftoversCode {
+      // The one part that an examination does not call a leftover, because it harms no new store.
+      reason = .init(
+        code: Self.leftoversCode,
+        words: "There was no store at this path, but the folder with the large values of one was left over.")
+    }
+    self.init(
+      reason: reason,
+      error: .init(coreData: examination.reason.coreDataCode, sqlite: examination.reason.sqliteCode),
+      model: metadata.map {
+        .init(
+          version: examination.modelVersion, identifiers: $0.versionIdentifiers,
+          checksum: $0.versionHashes.isEmpty ? nil : ManagedObjectModel.versionChecksum(of: $0.versionHashes))
+      },
+      entities: examination.entities.isEmpty ? nil : examination.entities,
+      versions: .init(
+        app: appVersion, library: LibraryVersion.current, sqlite: SQLiteLibrary.version,
+        storeWrittenBySQLite: examination.health.writtenBySQLite, operatingSystem: LibraryVersion.operatingSystem))
+  }
+}

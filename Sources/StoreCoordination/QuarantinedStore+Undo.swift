@@ -1,0 +1,48 @@
+package import Quarantine
+import StoreFiles
+package import SystemPackage
+
+extension QuarantinedStore {
+  /// The command that puts the store back where it came from; nil where the receipt does not say where that is.
+  ///
+  /// It names everything by its path, so that it does the same in any folder.
+  ///
+  /// - Parameters:
+  ///   - home: the folder with the catalogue of quarantined stores; nil for none.
+  ///   - isReplacing: whether another store is in its place, which is quarantined first.
+  package func undo(home: FilePath?, replacing isReplacing: Bool) -> String? {
+    guard receipt?.originalPath.path != nil else { return nil }
+    return command("release", home: home, isReplacing ? ["--replace"] : [])
+  }
+
+  /// A command of the command line about the store, by its path, so that it does the same in any folder.
+  func command(_ verb: String, home: FilePath?, _ options: [String] = []) -> String {
+    var words = ["lazaret quarantine", verb, shellQuoted(files.main)]
+    if let home { words += ["--home", shellQuoted(home)] }
+    return (words + options).joined(separator: " ")
+  }
+}
+
+extension Quarantines {
+  /// The command that puts a quarantined store back where it came from, as things are now; nil where its receipt does not
+  /// say where that is.
+  ///
+  /// - Throws: `FileError` where the home cannot be looked at.
+  package func undo(of stored: QuarantinedStore) throws -> String? {
+    guard let place = stored.receipt?.originalPath.path else { return nil }
+    let isTaken: Bool
+    do throws(FileError) {
+      isTaken = try !StoreFileSet(main: place).members(in: fileSystem).isEmpty
+    } catch {
+      // A place that cannot be looked at now may be taken; the command does the same where it is not.
+      isTaken = true
+    }
+    return stored.undo(home: try Self.absolute(home, in: fileSystem), replacing: isTaken)
+  }
+
+  /// The path of a home from the root; a home that does not exist yet is named as it was given.
+  static func absolute(_ home: FilePath, in fileSystem: FileSystem) throws -> FilePath {
+    guard try fileSystem.status(of: home) != nil else { return home }
+    return try fileSystem.realPath(home)
+  }
+}

@@ -1,0 +1,184 @@
+/// The quarantined stores of a home: finding them, adding to them, putting them back, removing them.
+package struct Quarantines: Sendable {
+  /// The folder with the catalogue.
+  package let home: FilePath
+  let surroundings: Surroundings
+
+  /// The secret keys with which a backup is read that a salvage takes records from, where it is encrypted.
+  package var identities: [AgeIdentity] = []
+
+  /// The quarantined stores that the home's catalogue names.
+  ///
+  /// - Parameter surroundings: the file system, the clock and the source of identifiers.
+  package init(home: FilePath, surroundings: Surroundings = .machine) {
+    self.home = home
+    self.surroundings = surroundings
+  }
+
+  var fileSystem: FileSystem { surroundings.fileSystem }
+  private var catalogue: QuarantineCatalogue { QuarantineCatalogue(home: home, surroundings: surroundings) }
+
+  /// The quarantined stores that the home's catalogue knows, newest first.
+  package func stores() throws -> [QuarantinedStore] { try catalogue.stores() }
+
+  /// The quarantined stores beside a store, or in a folder called `Incompatible`, or of a folder that holds one.
+  package func stores(at path: FilePath) throws -> [QuarantinedStore] { try folder(at: path).stores() }
+
+  /// The quarantined store of a name, or at a path.
+  ///
+  /// - Throws: `not-in-quarantine`, or `ambiguous-id` where two folders have one of that name.
+  package func store(_ name: FilePath) throws -> QuarantinedStore { try find(name).store }
+
+  func find(_ name: FilePath) throws -> (folder: QuarantineFolder, store: QuarantinedStore) {
+    guard let last = name.lastComponent else { throw Self.notFound(name) }
+    if name.components.count > 1 || name.isAbsolute {
+      let folder = QuarantineFolder(try fileSystem.realPath(name.folder), surroundings: surroundings)
+      // The path of any of its files will do: the name begins with the time.
+      let id = last.string.split(separator: ".").first.map(String.init) ?? last.string
+      return (folder, try folder.store(named: id))
+    }
+    var found: [(QuarantineFolder, QuarantinedStore)] = []
+    for folder in try catalogue.folders() {
+      found += try folder.stores().filter { $0.id == last.string }.map { (folder, $0) }
+    }
+    guard let first = found.first else { throw Self.notFound(name) }
+    guard found.count == 1 else {
+      throw QuarantineError(
+        .ambiguous, operation: "find the quarantined store", path: name,
+        detail: "\(found.count) folders have a store of that name",
+        hint: "Give its path instead: \(found.map { quoted($0.1.files.main) }.joined(separator: " or ")).")
+    }
+    return first
+  }
+
+  private static func notFound(_ name: FilePath) -> QuarantineError {
+    QuarantineError(
+      .notFound, operation: "find the quarantined store", path: name, detail: "no store of that name is known here",
+      hint: "List what there is with: lazaret quarantine list. Another home is given with --home.")
+  }
+
+  private func folder(at path: FilePath) throws -> QuarantineFolder {
+    let status = try fileSystem.status(of: path)
+    guard status?.kind == .directory else {
+      return QuarantineFolder(beside: try StoreFileSet.locate(path, in: fileSystem), surroundings: surroundings)
+    }
+    let real = try fileSystem.realPath(path)
+    let isOne = real.lastComponent == QuarantineFolder.name
+    return QuarantineFolder(isOne ? real : real.appending(QuarantineFolder.name), surroundings: surroundings)
+  }
+
+  /// Moves a store into quarantine, whatever state it is in.
+  ///
+  /// - Parameters:
+  ///   - model: the app's model, to tell the store's version by.
+  ///   - reason: why, in words; what the examination says if nil.
+  /// - Throws: `nothing-to-quarantine`, `locked`, `in-use`, or what the file system says; the store is then as it was.
+  package func add(
+    _ path: FilePath, model: AppModel? = nil, reason: String? = nil, appVersion: String? = nil,
+    observer: OpeningObserver = OpeningObserver()
+  ) throws -> QuarantinedStore {
+    let place = try StoreFileSet.locate(path, in: fileSystem)
+    let lock = try FolderLock(place.folder, in: fileSystem)
+    let stored = try add(
+      place, model: model, reason: reason, appVersion: appVersion, holding: [place.folder], observer)
+    _ = consume lock
+    return stored
+  }
+
+  /// The same, under the folder's lock.
+  func add(
+    _ place: StoreFileSet, model: AppModel?, reason: String?, appVersion: String?, holding held: [FilePath],
+    makingRoomFor restored: StoreLineage.Restored? = nil, _ observer: OpeningObserver
+  ) throws -> QuarantinedStore {
+    let quarantine = QuarantineFolder(beside: place, surroundings: surroundings)
+    _ = try quarantine.finishInterrupted()
+    let examination = try Examiner(fileSystem: fileSystem).examine(
+      place.main, model: model,
+      options: .init(depth: .full, countsRecords: true) { done, total in
+        observer.progress(OpeningProgress(phase: .examining, completed: Int64(done), total: Int64(total)))
+        return !observer.isCancelled()
+      })
+    if examination.verdict == .unavailable, !examination.isReadable {
+      throw LazaretError(.unavailable, examination, path: place.main)
+    }
+    var facts = QuarantineCase(examination, appVersion: appVersion)
+    facts.makesRoomFor = restored
+    if let reason { facts.reason = .init(code: QuarantineCase.requestCode, words: reason) }
+    if examination.verdict == .compatible || examination.verdict == .outdated, reason == nil {
+      facts.reason = .init(code: QuarantineCase.requestCode, words: "It was asked for; nothing wrong was found.")
+    }
+    guard !(try place.members(in: fileSystem)).isEmpty else {
+      throw QuarantineError(
+        .nothingToQuarantine, operation: "quarantine the store", path: place.main, detail: "there is no such store")
+    }
+    // The catalogue first: one that cannot be written is met before anything is moved.
+    try catalogue.add(quarantine, holding: held)
+    return try quarantine.add(place, because: facts) { done, total in
+      try observer.report(.quarantining, at: place.main, completed: done, of: total)
+    }
+  }
+
+  /// Puts a quarantined store back where it came from, or elsewhere.
+  ///
+  /// - Parameters:
+  ///   - name: its name or path.
+  ///   - destination: where it goes; the place it came from if nil.
+  ///   - isReplacing: whether a store that is there is quarantined first.
+  /// - Returns: where it is now, and what was quarantined for it.
+  package func release(
+    _ name: FilePath, to destination: FilePath? = nil, replacing isReplacing: Bool = false
+  ) throws -> (place: StoreFileSet, quarantined: QuarantinedStore?) {
+    let (folder, store) = try find(name)
+    let place = try destination.map { try StoreFileSet.locate($0, in: fileSystem) } ?? folder.originalPlace(of: store)
+    let locks = try lockFolders(of: store, in: folder, and: place.folder)
+    var replaced: QuarantinedStore?
+    if isReplacing, !(try place.members(in: fileSystem)).isEmpty {
+      try folder.verify(store)
+      replaced = try add(
+        place, model: nil, reason: "The quarantined store \(store.id) was put in its place.", appVersion: nil,
+        holding: lockedFolders(of: store, in: folder, and: place.folder), OpeningObserver())
+    }
+    do {
+      let released = try folder.release(store.id, to: place)
+      _ = consume locks
+      return (released, replaced)
+    } catch {
+      // What made room for it goes back to where it was.
+      if let replaced {
+        _ = try QuarantineFolder(beside: place, surroundings: surroundings).release(replaced.id, to: place)
+      }
+      throw error
+    }
+  }
+
+  /// Removes a quarantined store for good.
+  package func discard(_ name: FilePath) throws -> QuarantinedStore {
+    let (folder, store) = try find(name)
+    let locks = try lockFolders(of: store, in: folder, and: nil)
+    try folder.discard(store.id)
+    _ = consume locks
+    return store
+  }
+}
+
+extension Quarantines {
+  /// Takes the locks of the folder that a quarantined store goes to, of the one it came from, and of the one that holds
+  /// its quarantine: a process that opens a store there finishes interrupted moves, and must not meet one that is going on.
+  func lockFolders(
+    of store: QuarantinedStore, in folder: QuarantineFolder, and destination: FilePath?
+  ) throws(FileError) -> FolderLocks {
+    try FolderLocks(lockedFolders(of: store, in: folder, and: destination), in: fileSystem)
+  }
+
+  func lockedFolders(
+    of store: QuarantinedStore, in folder: QuarantineFolder, and destination: FilePath?
+  ) -> [FilePath] {
+    let origin = store.receipt?.originalPath.path.map(\.folder)
+    return [folder.path.folder, origin, destination].compactMap(\.self)
+  }
+}
+
+extension Examination {
+  /// Whether the store itself could be read, though it is not to be had for the app.
+  var isReadable: Bool { health.fileKind != nil }
+}

@@ -1,0 +1,112 @@
+package import AgeEncryption
+import Quarantine
+package import StoreExport
+package import StoreFiles
+package import SystemPackage
+
+/// Support bundles of the stores of a home: what support needs to find out what happened, and no more than the owner of
+/// the store agrees to.
+///
+/// ```swift
+/// let exports = SupportExports(home: home)
+/// let prepared = try exports.prepare(opening, ExportOptions(app: "com.example.Garage", appVersion: "2.3"))
+/// // Show Notice.consent(to: prepared.preview), and go on if the user agrees.
+/// let summary = try exports.write(prepared, to: [vendorKey], at: folder)
+/// ```
+package struct SupportExports: Sendable {
+  /// The folder with the catalogue of quarantined stores and the scrubbing key.
+  package let home: FilePath
+  private let surroundings: Surroundings
+
+  /// Exports of a home.
+  package init(home: FilePath, surroundings: Surroundings = .machine) {
+    self.home = home
+    self.surroundings = surroundings
+  }
+
+  private var quarantines: Quarantines { Quarantines(home: home, surroundings: surroundings) }
+
+  /// Makes a bundle ready, of a store in its place or of a quarantined one; nothing leaves the machine yet.
+  ///
+  /// - Parameter name: the path of a store, or the name or path of a quarantined one.
+  /// - Throws: `not-in-quarantine` where there is neither, `is-a-directory` for a folder; what ``StoreExporter/prepare(_:progress:)`` throws.
+  package func prepare(
+    _ name: FilePath, _ options: ExportOptions = ExportOptions(),
+    progress: @escaping ExportProgress = { _, _, _ in true }
+  ) throws -> PreparedExport {
+    try StoreExporter(try source(name), home: home, surroundings: surroundings).prepare(options, progress: progress)
+  }
+
+  /// Makes a bundle ready of what an opening has quarantined, or of the store itself where it has quarantined nothing.
+  package func prepare(
+    _ opening: Opening, _ options: ExportOptions = ExportOptions(),
+    progress: @escaping ExportProgress = { _, _, _ in true }
+  ) throws -> PreparedExport {
+    try prepare(opening.quarantinedPath ?? opening.store.path, options, progress: progress)
+  }
+
+  /// Writes a bundle that is ready; of a quarantined store the receipt tells of it from then on.
+  ///
+  /// - Parameters:
+  ///   - recipients: who alone can open it; not encrypted if empty.
+  ///   - isArmored: whether an encrypted bundle is written as text.
+  ///   - path: a folder that is there, in which the bundle gets a name of its own; else the bundle's path.
+  /// - Throws: ``SupportBundleError``, or what the file system says; nothing is left then.
+  package func write(
+    _ prepared: PreparedExport, to recipients: [AgeRecipient] = [], armored isArmored: Bool = false, at path: FilePath,
+    progress: @escaping ExportProgress = { _, _, _ in true }
+  ) throws -> ExportSummary {
+    let summary = try prepared.write(to: recipients, armored: isArmored, at: path, progress: progress)
+    if let folder = prepared.quarantineFolder { try note(summary, in: folder) }
+    return summary
+  }
+
+  /// Makes a bundle and writes it, for callers that have asked already.
+  package func export(
+    _ name: FilePath, _ options: ExportOptions = ExportOptions(), to recipients: [AgeRecipient] = [],
+    armored isArmored: Bool = false, at path: FilePath, progress: @escaping ExportProgress = { _, _, _ in true }
+  ) throws -> ExportSummary {
+    try write(
+      try prepare(name, options, progress: progress), to: recipients, armored: isArmored, at: path, progress: progress)
+  }
+
+  /// The store that a name stands for.
+  private func source(_ name: FilePath) throws -> ExportSource {
+    let fileSystem = surroundings.fileSystem
+    let isFile = try fileSystem.status(of: name)?.kind == .regular
+    let isInQuarantine = isFile ? try fileSystem.realPath(name).folder.lastComponent == QuarantineFolder.name : true
+    guard isInQuarantine else { return .store(name) }
+    do {
+      let (folder, stored) = try quarantines.find(name)
+      return .quarantined(stored, report: folder.result(of: stored)?.report)
+    } catch let error as QuarantineError {
+      if error.kind == .notFound, try fileSystem.status(of: name)?.kind == .directory {
+        throw FileError(.isDirectory, operation: "find the store", path: name)
+      }
+      guard isFile, error.kind == .notFound else { throw error }
+      return .store(name)
+    }
+  }
+
+  private func note(_ summary: ExportSummary, in path: FilePath) throws {
+    guard let id = summary.quarantineID else { return }
+    let folder = QuarantineFolder(path, surroundings: surroundings)
+    let lock = try folder.salvageLock(patience: 1_000)
+    let date = surroundings.now()
+    let bundle = summary.bundle
+    // The folder may be left by then, so that a whole path is what helps.
+    let place = try bundle.path.path.map { PathText(try surroundings.fileSystem.realPath($0)) } ?? bundle.path
+    try folder.update(id) { receipt in
+      receipt.add(
+        Receipt.Export(
+          at: date, level: bundle.level.rawValue, path: place, bytes: bundle.bytes, sha256: bundle.sha256,
+          isEncrypted: !bundle.recipients.isEmpty), at: date)
+    }
+    _ = consume lock
+  }
+}
+
+extension Opening {
+  /// The store that was quarantined on the way, as a file; nil where none was.
+  package var quarantinedPath: FilePath? { events.last { $0.kind == .quarantine && $0.id != nil }?.path.path }
+}

@@ -1,0 +1,98 @@
+import GRDB
+import StoreCoordination
+import TestSupport
+import Testing
+
+/// A sound store of another model: every record kept and told, and everything undone by one command.
+struct WrongModelTests {
+  private static let contents = """
+    <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+    <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0" lastSavedToolsVersion="22522">
+      <entity name="Boat" syncable="YES"><attribute name="name" optional="YES" attributeType="String"/></entity>
+    </model>
+    """
+
+  /// A store with 92 cars at the app's place, and the model of an app that has boats.
+  private func scene() throws -> (scene: Scene, boats: AppModel) {
+    let scene = try Scene()
+    try scene.makeStore()
+    try scene.addCars(92, last: "PRAGMA journal_mode = DELETE")
+    try scene.folder.write(Self.contents, to: "Boats.xcdatamodeld/V1.xcdatamodel/contents")
+    return (scene, try AppModel.load(scene.folder.appending("Boats.xcdatamodeld")))
+  }
+
+  @Test func itsRecordsAreToldAndTheCommandUndoesIt() throws {
+    let (scene, boats) = try scene()
+    let before = try scene.parts(scene.store())
+    let opening = try scene.coordinator(model: boats, home: scene.home).open(scene.store())
+    #expect(opening.examination.reason.code == "other-model")
+    #expect(try opening.store.recordCount(of: "Boat") == 0)
+    try opening.store.close()
+    let event = try #require(opening.events.first { $0.kind == .quarantine })
+    #expect(event.records == 92)
+    #expect(event.words.contains("92 records are in quarantine"))
+    let notice = try #require(opening.notice)
+    #expect(notice.message.contains("92 records"), "\(notice.message)")
+    #expect(opening.salvage?.recovered == 0 && opening.salvage?.lost == 0)
+    #expect(opening.salvage?.failure?.code == "model-fits-nothing")
+    let stored = try #require(try Quarantines(home: scene.home, surroundings: .still()).stores().first)
+    #expect(notice.undo == event.undo)
+    let undo = try #require(event.undo)
+    #expect(undo.hasPrefix("lazaret quarantine release ") && undo.hasSuffix(" --replace"))
+    #expect(undo.contains(stored.files.main.string) && undo.contains("--home "))
+    let (place, replaced) = try Quarantines(home: scene.home, surroundings: .still()).release(
+      stored.files.main, replacing: true)
+    #expect(place.main == scene.store() && replaced != nil)
+    #expect(try scene.parts(scene.store()) == before)
+  }
+
+  @Test func neitherASalvageNorAnInstallationByItMovesAnything() throws {
+    let (scene, boats) = try scene()
+    let quarantines = Quarantines(home: scene.home, surroundings: .still())
+    let stored = try quarantines.add(scene.store(), model: try scene.appModel(), reason: "a test")
+    let salvaged = try quarantines.salvage(stored.files.main, model: try scene.appModel())
+    #expect(salvaged.result.isUsable && salvaged.result.recovered == 92)
+    let result = try scene.system.contents(of: salvaged.store, limit: 1 << 24)
+    let error = try #require(throws: LazaretError.self) { try quarantines.salvage(stored.files.main, model: boats) }
+    #expect(error.kind == .salvageFailed && !error.isEnvironmental)
+    #expect(error.detail.contains("no entity") && error.detail.contains("Car"), "\(error.detail)")
+    // What was salvaged before is there still.
+    #expect(try scene.system.contents(of: salvaged.store, limit: 1 << 24) == result)
+    let refusal = try #require(throws: QuarantineError.self) {
+      try quarantines.install(stored.files.main, model: boats)
+    }
+    #expect(refusal.kind == .salvageUnusable)
+    #expect(try scene.parts(scene.store()).isEmpty)
+    _ = try quarantines.install(stored.files.main, model: try scene.appModel())
+    #expect(try !scene.parts(scene.store()).isEmpty)
+  }
+
+  @Test func ofSeveralModelsTheOneThatFitsIsTaken() throws {
+    let (scene, boats) = try scene()
+    let cars = try scene.appModel()
+    let schema = try AppModel.load(scene.schema)
+    for models in [[boats, cars, schema], [schema, boats, cars], [cars, boats]] {
+      let found = try #require(try AppModel.fitting(models, scene.store()))
+      #expect(found.currentVersionName == cars.currentVersionName)
+    }
+    #expect(try AppModel.fitting([], scene.store()) == nil)
+  }
+
+  @Test func aPlainStoreThatLacksPartsOfItsSchemaIsOpened() throws {
+    let scene = try Scene()
+    let queue = try DatabaseQueue(path: scene.store().string)
+    try queue.write { try $0.execute(sql: "CREATE TABLE cars (id INTEGER PRIMARY KEY); INSERT INTO cars VALUES (7)") }
+    try queue.close()
+    let opening = try scene.coordinator(model: try AppModel.load(scene.schema)).open(scene.store())
+    #expect(opening.examination.verdict == .compatible)
+    #expect(opening.examination.health.notes.contains { $0.code == "lacks-tables" && $0.words.contains("cars.name") })
+    #expect(opening.events.isEmpty && opening.notice == nil)
+    // What its migrator does next.
+    try opening.store.write { try $0.execute(sql: "ALTER TABLE cars ADD COLUMN name TEXT") }
+    try opening.store.close()
+    let again = try scene.coordinator(model: try AppModel.load(scene.schema)).open(scene.store())
+    #expect(again.examination.reason.code == "has-schema")
+    #expect(try again.store.read { try Int.fetchAll($0, sql: "SELECT id FROM cars") } == [7])
+    try again.store.close()
+  }
+}
