@@ -241,6 +241,7 @@ let package = Package(
         "Compatibility", "AgeEncryption", "StoreCoordination", "Inbox", "Inspector", "HTTPServer", "Backup", "Damage",
         "Migration",
         "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "SwiftModelSources", "Zstandard",
+        "CLinux",
         argumentParser, grdb,
         systemPackage, logging,
       ]),
