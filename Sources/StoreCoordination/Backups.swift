@@ -49,15 +49,10 @@ package struct Backups: Sendable {
   /// has backups encrypted.
   ///
   /// What an earlier version put there of other stores is given a place of its own.
-<<<<<<< HEAD:Sources/StoreCoordination/Backups.swift
-  package func claimPlace(of store: FilePath) throws(BackupError) -> FolderPlace {
-    try folders.claim(store).unlocked(with: identities)
-=======
   package func claimPlace(of store: FilePath) throws(BackupError) -> FolderPlace {
     // A policy that cannot be read is told by what takes or prunes backups by it.
     let encryption = try? BackupPolicy.load(home: home, in: surroundings.fileSystem).encryption()
     return try folders.claim(store, encryptedTo: encryption?.recipients ?? []).unlocked(with: identities)
->>>>>>> next:Sources/Lazaret/Backups.swift
   }
 
   /// The places of the home in which something lies, one for each store, by name.
@@ -111,16 +106,6 @@ package struct Backups: Sendable {
   }
 
   /// What lies in each place of the home.
-<<<<<<< HEAD:Sources/StoreCoordination/Backups.swift
-  package func catalogs() throws(BackupError) -> [BackupCatalog] {
-    var catalogs: [BackupCatalog] = []
-    for place in try places() { catalogs.append(try BackupCatalog(of: place)) }
-    return catalogs
-  }
-
-  /// What lies there of one store.
-  package func catalog(of store: FilePath) throws(BackupError) -> BackupCatalog {
-=======
   ///
   /// A place that gets another name meanwhile, as one with encrypted backups once does, is looked at again.
   package func catalogs() throws(BackupError) -> [BackupCatalog] {
@@ -151,7 +136,6 @@ package struct Backups: Sendable {
 
   /// What lies of one store in the place of ``place(of:)``.
   package func catalog(of store: FilePath) throws(BackupError) -> BackupCatalog {
->>>>>>> next:Sources/Lazaret/Backups.swift
     try BackupCatalog(of: place(of: store))
   }
 

@@ -36,14 +36,9 @@ package final class UnpackedBackup: Sendable {
   ///   - scope: of which generation and time it must be, unless any store is trusted; as the store at the path is if nil.
   ///   - identities: the secret keys with which it is read where it is encrypted.
   ///   - isCancelled: asked now and then.
-<<<<<<< HEAD:Sources/StoreCoordination/UnpackedBackup.swift
-  /// - Throws: `no-such-backup`, `backup-of-other-generation`, `backup-damaged`, `no-space`, `cancelled`, or what the file system says.
-  package init(
-=======
   /// - Throws: `no-such-backup`, `backup-encrypted` where no key opens it, `backup-of-other-generation`, `backup-damaged`, `no-space`,
   ///   `cancelled`, or what the file system says.
   package init(
->>>>>>> next:Sources/Lazaret/UnpackedBackup.swift
     _ source: BackupSource, of store: FilePath, home: FilePath, trust: SalvageDonor.Trust = .sameStore,
     scope: EvidenceScope? = nil, identities: [AgeIdentity] = [], surroundings: Surroundings = .machine,
     isCancelled: @escaping @Sendable () -> Bool = { false }
