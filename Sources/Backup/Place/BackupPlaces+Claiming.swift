@@ -1,5 +1,5 @@
 package import AgeEncryption
-package import StoreFiles
+import StoreFiles
 package import SystemPackage
 
 /// Making sure, before something is written, that a folder holds the backups of one store.
