@@ -1,4 +1,5 @@
 import Scrubbing
+import StoreFiles
 import TestSupport
 import Testing
 
@@ -50,7 +51,9 @@ struct CompactSetTests {
   @Test func runsOfNumbersAreThoseOfTheNumbers() {
     var random = SeededGenerator(seed: 3)
     let far = (0..<500).map { _ in Int64.random(in: -1_000_000_000...1_000_000_000, using: &random) }
-    let numbers = (Array(1...60_000).map(Int64.init) + far + [.max, .max - 1, .min]).shuffled(using: &random)
+    let near: [Int64] = Array(1...60_000)
+    let edges: [Int64] = [.max, .max - 1, .min]
+    let numbers = (near + far + edges).shuffled(using: &random)
     var (first, second) = (NumberRuns(limit: 100_000), NumberRuns(limit: 100_000))
     for number in numbers[..<40_000] { first.insert(number) }
     for number in numbers[30_000...] { second.insert(number) }

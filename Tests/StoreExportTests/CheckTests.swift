@@ -150,11 +150,11 @@ struct CheckTests {
     }
     try queue.close()
     var bytes = try scene.system.contents(of: scene.store, limit: 1 << 24)
-    let last = try #require(
-      stride(from: 0, to: bytes.count, by: 1024).first { start in
-        Array(bytes[start..<(start + 4)]) == [0, 0, 0, 0]
-          && value.range(of: Data(bytes[(start + 4)..<(start + 36)])) != nil
-      })
+    func isLast(_ start: Int) -> Bool {
+      guard bytes[start..<(start + 4)].allSatisfy({ $0 == 0 }) else { return false }
+      return value.range(of: Data(bytes[(start + 4)..<(start + 36)])) != nil
+    }
+    let last = try #require(stride(from: 0, to: bytes.count, by: 1024).first(where: isLast))
     bytes.replaceSubrange((last + 4)..<(last + 12), with: [0, 0, 0, 1, 0, 0, 1, 5])
     bytes.replaceSubrange(32..<40, with: [0, 0, 0, UInt8(last / 1024 + 1), 0, 0, 0, 2])
     try scene.system.writeAtomically(bytes, to: scene.store, replacing: true)
