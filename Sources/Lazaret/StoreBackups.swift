@@ -59,8 +59,8 @@ public struct StoreBackups: Sendable {
   /// The backups that there are, newest first.
   public func all() async throws -> [Backup] {
     try await work { _ in
-      let catalog = try backups.catalog(of: store.path)
-      return catalog.backups.map { Backup($0, in: catalog.place) }.sorted { $0.date > $1.date }
+      try backups.catalogs(of: store.path)
+        .flatMap { catalog in catalog.backups.map { Backup($0, in: catalog.place) } }.sorted { $0.date > $1.date }
     }
   }
 

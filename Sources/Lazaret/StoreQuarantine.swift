@@ -78,10 +78,18 @@ public struct StoreQuarantine: Sendable {
   }
 
   private let store: RecoverableStore
-  private var quarantines: Quarantines { Quarantines(home: store.homeOrFolder) }
+  private var quarantines: Quarantines
 
   /// The quarantined stores of a store's place.
-  init(of store: RecoverableStore) { self.store = store }
+  init(of store: RecoverableStore) {
+    self.store = store
+    quarantines = Quarantines(home: store.homeOrFolder)
+  }
+
+  /// Adds the secret keys (`AGE-SECRET-KEY-1…`) with which a salvage reads encrypted backups.
+  public mutating func unlock(with keys: [String]) throws(StoreError) {
+    quarantines.identities += try told { try keys.map { try AgeIdentity($0) } }
+  }
 
   /// Those that came from the store's place, and those whose receipt cannot be read, newest first.
   public func all() async throws -> [Entry] {

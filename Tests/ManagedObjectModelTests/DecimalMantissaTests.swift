@@ -24,20 +24,24 @@ struct DecimalMantissaTests {
 
   @Test(arguments: numbers) func digitsAddUpToTheNumber(_ number: UInt128) {
     var made = DecimalMantissa()
-    for digit in String(number).utf8 { #expect(made.append(digit: digit - 48)) }
+    let fits = String(number).utf8.map { made.append(digit: $0 - 48) }
+    #expect(!fits.contains(false))
     #expect(made == mantissa(number))
   }
 
   @Test func whatDoesNotFitIsLeftOut() {
     var most = mantissa(.max)
-    #expect(!most.append(digit: 0))
+    let fits = most.append(digit: 0)
+    #expect(!fits)
     #expect(most == mantissa(.max))
     // 2^128 - 1 ends in 5: one more is too much, and so is a digit more.
     var tenth = mantissa(.max / 10)
     var same = tenth
-    #expect(tenth.append(digit: 5))
+    let isLast = tenth.append(digit: 5)
+    #expect(isLast)
     #expect(tenth == mantissa(.max))
-    #expect(!same.append(digit: 6))
+    let isBeyond = same.append(digit: 6)
+    #expect(!isBeyond)
     #expect(same == mantissa(.max / 10))
   }
 }

@@ -1,5 +1,5 @@
 package import AgeEncryption
-package import StoreFiles
+import StoreFiles
 package import SystemPackage
 
 /// Making sure, before something is written, that a folder holds the backups of one store.
@@ -14,7 +14,8 @@ extension BackupPlaces {
   ///   name that tells nothing.
   /// - Returns: the folder; of a store that is not there the one that ``find(_:)`` returns, and nothing is written.
   /// - Throws: what the file system says; `backup-manifest-too-new` for a folder of a later version.
-  package func claim(_ store: FilePath, encryptedTo recipients: [AgeRecipient] = []) throws(BackupError) -> FolderPlace {
+  package func claim(_ store: FilePath, encryptedTo recipients: [AgeRecipient] = []) throws(BackupError) -> FolderPlace
+  {
     let asked = try asked(store)
     guard asked.exists else { return try find(store) }
     let uuid = uuid(of: asked)
