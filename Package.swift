@@ -140,7 +140,7 @@ let package = Package(
     floor(
       "RecordBrowsing",
       knows: [
-        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "PageRecovery", "Backup", grdb, crypto,
+        "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "PageRecovery", "Backup", grdb,
         systemPackage,
       ]),
     floor(

@@ -1,7 +1,6 @@
 import GRDB
 public import ManagedObjectModel
 import PersistentStore
-import SQLiteFormat
 public import StoreFiles
 public import SystemPackage
 

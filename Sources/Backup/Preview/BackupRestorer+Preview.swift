@@ -1,5 +1,3 @@
-import Foundation
-import PersistentStore
 import Salvage
 public import StoreFiles
 public import SystemPackage

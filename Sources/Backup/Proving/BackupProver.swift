@@ -1,10 +1,4 @@
-import Archives
-import Examination
-import Foundation
-import GRDB
 public import ManagedObjectModel
-import Migration
-import PersistentStore
 public import StoreFiles
 package import SystemPackage
 
