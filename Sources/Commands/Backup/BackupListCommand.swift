@@ -41,16 +41,22 @@ struct BackupListCommand: ParsableCommand {
       home.tell(json: output.json)
       let backups = Backups(home: home.path, identities: try identity.identities())
       let scope = try store.map { try backups.evidence(of: $0.path) }
-      let places = try store.map { [try backups.place(of: $0.path)] } ?? backups.places()
+      let catalogs = try store.map { try backups.catalogs(of: $0.path) } ?? backups.catalogs()
       var all: [(place: FolderPlace, backup: StoredBackup)] = []
-      for place in places { all += try BackupCatalog(of: place).backups.map { (place, $0) } }
+      for catalog in catalogs {
+        // The places of a home are folders.
+        guard let place = catalog.place as? FolderPlace else { continue }
+        all += catalog.backups.map { (place, $0) }
+      }
+      // Two folders can be of one store.
+      if store != nil, catalogs.count > 1 { all.sort { $0.backup.id > $1.backup.id } }
       if output.json {
         Terminal.standardOutput.write(
           JSONText.pretty(
             home.listed(
               Listing(
                 backups: all.map { BackupJSON($0.backup, in: $0.place, of: scope) },
-                movedFrom: store == nil ? nil : places.first?.owner?.movedFrom))))
+                movedFrom: store == nil ? nil : catalogs.first?.place.owner?.movedFrom))))
       } else if all.isEmpty {
         let whose = store.map { " of \(printable($0.path.string))" } ?? ""
         Terminal.standardOutput.write("No backup\(whose) lies in the home: \(home.words). \(ChosenHome.another)\n")
