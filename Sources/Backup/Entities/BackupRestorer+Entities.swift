@@ -1,6 +1,7 @@
 import GRDB
 public import ManagedObjectModel
 import PersistentStore
+import SQLiteFormat
 public import StoreFiles
 public import SystemPackage
 

@@ -1,4 +1,10 @@
+import Archives
+import Examination
+import Foundation
+import GRDB
 public import ManagedObjectModel
+import Migration
+import PersistentStore
 public import StoreFiles
 package import SystemPackage
 
