@@ -168,7 +168,7 @@ let package = Package(
       "RecordBrowsing",
       knows: [
         "Compatibility", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "PageRecovery",
-        "Backup", grdb, crypto,
+        "Backup", grdb,
         systemPackage,
       ]),
     floor(
@@ -238,7 +238,8 @@ let package = Package(
     floor(
       "Commands",
       knows: [
-        "Compatibility", "CLinux", "AgeEncryption", "StoreCoordination", "Inbox", "Inspector", "HTTPServer", "Backup", "Damage",
+        "Compatibility", "CLinux", "AgeEncryption", "StoreCoordination", "Inbox", "Inspector", "HTTPServer", "Backup",
+        "Damage",
         "Migration", "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "SwiftModelSources", "Zstandard",
         argumentParser, grdb,
         systemPackage, logging,

@@ -1,6 +1,3 @@
-internal import ManagedObjectModel
-internal import PersistentStore
-internal import SQLiteFormat
 public import StoreFiles
 public import SystemPackage
 

@@ -1,5 +1,4 @@
 internal import GRDB
-internal import PersistentStore
 
 extension BrowsedStore {
   /// The most destinations of a relationship that are listed with a record.

@@ -47,11 +47,6 @@ public struct FileStatus: Sendable, Hashable {
 
   /// Whether it has holes worth leaving out.
   var isSparse: Bool { kind == .regular && allocatedSize < size - 65_536 }
-
-  /// Whether nothing was written between this status and a later one.
-  func isUnchanged(in later: FileStatus) -> Bool {
-    identity == later.identity && size == later.size && modified == later.modified
-  }
 }
 
 extension FileStatus {

@@ -244,8 +244,4 @@ final class ExtractedFile {
   func truncate(to count: Int64) throws(BackupError) {
     do throws(FileError) { try file.truncate(to: count) } catch { throw BackupError(error) }
   }
-
-  func synchronize() throws(BackupError) {
-    do throws(FileError) { try file.synchronize() } catch { throw BackupError(error) }
-  }
 }

@@ -1,5 +1,3 @@
-import Foundation
-import PersistentStore
 import Salvage
 package import StoreFiles
 package import SystemPackage

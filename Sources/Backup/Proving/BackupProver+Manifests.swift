@@ -1,7 +1,6 @@
 import Examination
 import ManagedObjectModel
 import PersistentStore
-import SQLiteFormat
 import StoreFiles
 import SystemPackage
 

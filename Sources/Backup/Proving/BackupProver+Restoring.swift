@@ -3,7 +3,6 @@ import GRDB
 import ManagedObjectModel
 import Migration
 import PersistentStore
-import SQLiteFormat
 import StoreFiles
 import SystemPackage
 

@@ -41,7 +41,7 @@ package struct RestoreFolder: Sendable {
 
   /// Whether an earlier run left something.
   package func isThere() throws(BackupError) -> Bool {
-    try wrapping(BackupError.init) { () throws(FileError) in
+    try filing { () throws(FileError) in
       try fileSystem.status(of: path, followingLinks: false)?.kind == .directory
     }
   }
@@ -89,7 +89,7 @@ package struct RestoreFolder: Sendable {
       throw BackupError(
         .packing, operation: "restore the backup", path: note, detail: "its note cannot be written as JSON")
     }
-    try wrapping(BackupError.init) { () throws(FileError) in
+    try filing { () throws(FileError) in
       try fileSystem.synchronizeDirectory(path)
       try fileSystem.writeAtomically(bytes, to: note, replacing: true)
     }
@@ -167,7 +167,7 @@ package struct RestoreFolder: Sendable {
 
   /// The backup whose store is whole in the folder; nil where none is.
   private func readyBackup() throws(BackupError) -> BackupIdentifier? {
-    let bytes = try wrapping(BackupError.init) { () throws(FileError) -> [UInt8]? in
+    let bytes = try filing { () throws(FileError) -> [UInt8]? in
       guard try fileSystem.status(of: note, followingLinks: false) != nil else { return nil }
       return try fileSystem.contents(of: note, limit: 1 << 16)
     }
@@ -181,7 +181,7 @@ package struct RestoreFolder: Sendable {
   /// Removes the folder with everything in it, the note first.
   package func remove() throws(BackupError) {
     guard try isThere() else { return }
-    try wrapping(BackupError.init) { () throws(FileError) in
+    try filing { () throws(FileError) in
       try fileSystem.unlink(note)
       try fileSystem.synchronizeDirectory(path)
       try fileSystem.removeTree(path)
@@ -191,10 +191,14 @@ package struct RestoreFolder: Sendable {
 
   /// Removes the folder unless its store is on its way into its place.
   package func removeUnlessInstalling() throws(BackupError) {
-    let isMoving = try wrapping(BackupError.init) { () throws(FileError) in
+    let isMoving = try filing { () throws(FileError) in
       try fileSystem.status(of: journal, followingLinks: false) != nil
     }
     if !isMoving { try remove() }
+  }
+
+  private func filing<Value>(_ body: () throws(FileError) -> Value) throws(BackupError) -> Value {
+    do throws(FileError) { return try body() } catch { throw BackupError(error) }
   }
 }
 

@@ -3,9 +3,6 @@
 /// Handlers work on values, so a test calls ``respond(to:)`` without any socket. HEAD is answered by the handler of GET,
 /// OPTIONS by the router, another method at a known address with 405 and what is allowed there.
 package struct Router: Sendable {
-  /// What answers a request.
-  package typealias Handler = @Sendable (Request) throws -> Response
-
   /// One route as it is documented.
   package struct Route: Sendable, Hashable {
     /// The method.

@@ -38,4 +38,10 @@ public struct FetchRequestTemplate: Sendable, Hashable {
 
   /// The predicate in predicate format, where it has one that could be read.
   public var predicateFormat: String?
+
+  /// A fetch request.
+  public init(entityName: String, predicateFormat: String? = nil) {
+    self.entityName = entityName
+    self.predicateFormat = predicateFormat
+  }
 }

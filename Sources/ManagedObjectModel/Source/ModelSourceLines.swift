@@ -24,12 +24,6 @@ public struct ModelSourceLines: Sendable {
     read(bytes)
   }
 
-  /// The lines of a source's XML.
-  init(_ bytes: [UInt8], file: FilePath) {
-    self.file = file
-    read(bytes)
-  }
-
   /// The line of a property, of its entity where the version lacks that, or the first one.
   public func line(entity: String?, property: String?) -> Int {
     guard let entity else { return 1 }

@@ -71,4 +71,12 @@ extension ColumnLayout {
     default: nil
     }
   }
+
+  /// The type of the values of its attribute.
+  var attributeType: AttributeType? {
+    switch role {
+    case .attribute(_, let type), .compositeLeaf(_, _, let type): type
+    default: nil
+    }
+  }
 }

@@ -124,9 +124,11 @@ public struct ModelLock: Sendable, Hashable, Codable {
       throw MigrationError(
         .lockInvalid, operation: "write the lock file", path: path, detail: "the hashes cannot be written as JSON")
     }
-    try wrapping(MigrationError.init) { () throws(FileError) in
+    do throws(FileError) {
       // It describes models and no records, and lies among the sources of an app.
       try fileSystem.writeAtomically(bytes, to: path, replacing: true, permissions: .init(rawValue: 0o644))
+    } catch {
+      throw MigrationError(error)
     }
   }
 }

@@ -1,5 +1,3 @@
-internal import StoreFiles
-
 /// Where the newest committed image of a page is, if not in the database file.
 struct PageOverlay {
   /// The image of one page.

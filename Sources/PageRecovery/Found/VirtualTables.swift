@@ -43,9 +43,6 @@ package struct VirtualTables {
     self.mayRebuild = mayRebuild
   }
 
-  /// Whether there are any.
-  package var isEmpty: Bool { declared.isEmpty }
-
   /// Makes them again in the main database of a connection.
   ///
   /// - Parameter ask: carries a statement out to its end.

@@ -1,5 +1,3 @@
-internal import SQLiteFormat
-
 /// Sectors of a page that were lost and are zeros now.
 ///
 /// A value of zeros is no loss. A lost sector begins and ends at a multiple of 512 bytes, and the bytes before and behind

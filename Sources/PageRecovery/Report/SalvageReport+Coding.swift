@@ -134,8 +134,10 @@ extension SalvageReport {
         .output, operation: "write the report", path: path, detail: "it cannot be put into JSON",
         hint: "Please report this.")
     }
-    try wrapping(SalvageError.init) { () throws(FileError) in
+    do throws(FileError) {
       try fileSystem.writeAtomically(bytes, to: path, replacing: true, permissions: .ownerReadWrite)
+    } catch {
+      throw SalvageError(error)
     }
     return path
   }

@@ -1,5 +1,3 @@
-internal import SQLiteFormat
-
 /// Digests of records that seem to be deleted, so that those which are live after all can be struck out.
 struct DeletedDigests {
   /// How many are kept at most; each takes 16 bytes.

@@ -1,4 +1,3 @@
-internal import ManagedObjectModel
 internal import PersistentStore
 internal import SQLiteFormat
 internal import StoreFiles
@@ -90,11 +89,6 @@ struct ColumnOrders {
   }
 
   // MARK: Deciding
-
-  private enum Outcome {
-    case told([String])
-    case matched(ColumnMatching)
-  }
 
   private mutating func decide(
     _ schema: inout ExpectedSchema, _ seen: [String: ColumnEvidence], _ texts: [String: [[String]]]

@@ -86,9 +86,6 @@ struct Tree {
     /// No rowid in the gap is larger than this.
     var upTo: Int64
 
-    /// Whether a page was found for it.
-    var isFilled = false
-
     /// Whether its page was a leaf, as those beside it are; else that is not known.
     var isLeaf = false
   }

@@ -1,4 +1,3 @@
-internal import ManagedObjectModel
 package import PersistentStore
 package import SQLiteFormat
 package import StoreFiles

@@ -1,6 +1,5 @@
 internal import GRDB
 public import ManagedObjectModel
-internal import PropertyLists
 public import StoreFiles
 internal import SystemPackage
 

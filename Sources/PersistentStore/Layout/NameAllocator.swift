@@ -9,9 +9,6 @@ struct NameAllocator {
     for name in names { taken.insert(Self.key(name)) }
   }
 
-  /// Whether the name has been given out or reserved.
-  func contains(_ name: String) -> Bool { taken.contains(Self.key(name)) }
-
   /// Gives out the name, with a suffix where it is taken.
   mutating func allocate(_ name: String) -> String {
     let key = Self.key(name)

@@ -16,7 +16,7 @@ extension StoreLayout {
       case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
         return
           "(SELECT count(*) FROM main.\(SQLText.identifier(table)) AS p WHERE p.\(SQLText.identifier(column)) = o.Z_PK)"
-      default: return nil
+      case nil, .attribute?, .toOne?: return nil
       }
     case .function("sum", let path)? where path.count == 2:
       guard case .toManyByColumn(let table, let key, _) = storage(of: path[0], in: entity.name),
@@ -39,7 +39,7 @@ extension StoreLayout {
       else { return nil }
       return "(SELECT p.\(column.sqlName) FROM main.\(SQLText.identifier(table)) AS p "
         + "WHERE p.Z_PK = o.\(SQLText.identifier(key)))"
-    default: return nil
+    case nil, .attribute?, .toOne?, .toManyByColumn?, .toManyByJoinTable?: return nil
     }
   }
 

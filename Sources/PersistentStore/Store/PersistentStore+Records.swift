@@ -1,5 +1,4 @@
 internal import GRDB
-internal import ManagedObjectModel
 internal import StoreFiles
 
 extension PersistentStore {

@@ -40,9 +40,6 @@ public struct XMLTree: Sendable, Hashable {
   /// The outermost element.
   public var root: Element
 
-  /// A document made by hand.
-  public init(root: Element) { self.root = root }
-
   /// How large a document may be.
   public struct Limits: Sendable, Hashable {
     /// The largest number of bytes read.

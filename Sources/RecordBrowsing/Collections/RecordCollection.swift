@@ -1,5 +1,3 @@
-internal import GRDB
-
 /// Records that are browsed together: those of an entity and of all that inherit from it, or the rows of a plain table.
 package struct RecordCollection: Sendable, Hashable {
   /// A to-many relationship of an entity.

@@ -1,7 +1,6 @@
 internal import Foundation
 internal import GRDB
 internal import ManagedObjectModel
-internal import PersistentStore
 internal import StoreFiles
 
 /// A value that a user typed, as a store would hold it.

@@ -1,6 +1,5 @@
 internal import GRDB
 internal import ManagedObjectModel
-internal import PersistentStore
 
 /// A condition on one property: `color__contains=red`.
 package struct RecordFilter: Sendable, Hashable {

@@ -1,5 +1,4 @@
 internal import GRDB
-internal import PersistentStore
 
 /// Which records of a collection are asked for, in which order, and which page of them.
 ///

@@ -7,15 +7,6 @@ public struct SerialType: RawRepresentable, Sendable, Hashable {
   /// A serial type of the given code.
   public init(rawValue: Int64) { self.rawValue = rawValue }
 
-  /// The number of bytes in the record's body; nil for codes 10 and 11, which are never in a file, and negative ones.
-  public var length: Int? { SerialType.length(of: rawValue) }
-
-  /// Whether the column is text.
-  public var isText: Bool { rawValue >= 13 && rawValue & 1 == 1 }
-
-  /// Whether the column is a blob.
-  public var isBlob: Bool { rawValue >= 12 && rawValue & 1 == 0 }
-
   @inlinable
   @inline(__always)
   package static func length(of code: Int64) -> Int? {

@@ -12,9 +12,6 @@ struct OrderedSymbol {
     var count: UInt64
     var step: UInt64
 
-    /// The largest of them.
-    var last: UInt64 { first + (count - 1) * step }
-
     /// How many are below a key.
     func count(below key: UInt64) -> UInt64 { key <= first ? 0 : min(count, (key - first - 1) / step + 1) }
   }

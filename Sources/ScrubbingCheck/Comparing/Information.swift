@@ -24,9 +24,6 @@ enum Information {
   /// Of bytes of a blob: one of 255.
   static let blob: [UInt16] = (0..<256).map { $0 == 0 ? 0 : 127 }
 
-  /// Of what is not known: as of text, and no more of other bytes.
-  static let unknown: [UInt16] = (0..<256).map { byte in byte == 0 || byte == 0xff ? 0 : max(text[byte], 40) }
-
   /// What a character beyond ASCII tells: one of the smallest alphabets.
   static let character = 44
 

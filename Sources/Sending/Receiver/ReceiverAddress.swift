@@ -86,9 +86,6 @@ public struct ReceiverAddress: Sendable, Hashable {
     }
   }
 
-  /// Whether the address is at this very machine.
-  var isLoopback: Bool { Self.isLoopback(url) }
-
   private static func isLoopback(_ url: URL) -> Bool {
     guard let host = url.host()?.lowercased() else { return false }
     if host == "localhost" || host == "::1" || host == "[::1]" { return true }

@@ -1,5 +1,4 @@
 public import StoreFiles
-internal import SystemPackage
 
 /// A bundle that was written: what is sent is this file and no other.
 public struct BundleSummary: Sendable, Hashable, Codable {

@@ -1,5 +1,4 @@
 internal import ManagedObjectModel
-internal import StoreFiles
 
 /// Finds in the sources of SwiftData models what makes stores in the field unknown to the app, or costs their data.
 ///
