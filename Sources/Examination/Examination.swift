@@ -26,6 +26,11 @@ public struct Examination: Sendable {
 
     /// How many there are; nil where they were not counted, or where the table cannot be read to its end.
     public var rows: Int64?
+
+    /// Writes all of it; `rows` is null where they were not counted.
+    public func encode(to encoder: any Encoder) throws {
+      try encoder.encode(["name": name, "table": table, "rows": JSON.orNull(rows)])
+    }
   }
 
   /// The store's files, symbolic links resolved; nil where not even that could be done.
@@ -127,7 +132,7 @@ public struct Health: Sendable {
   public var isDamaged: Bool { notes.contains { $0.severity == .damage } }
 
   /// What is in the write-ahead log.
-  public struct LogFacts: Sendable, Hashable {
+  public struct LogFacts: Sendable, Hashable, Encodable {
     /// Frames in the file, whole ones.
     public var frames: Int
 
@@ -143,7 +148,7 @@ public struct Health: Sendable {
 }
 
 /// One noteworthy thing about a store.
-public struct HealthNote: Sendable, Hashable {
+public struct HealthNote: Sendable, Hashable, Encodable {
   /// A stable word for programs.
   public var code: String
 

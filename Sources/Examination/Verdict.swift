@@ -36,7 +36,7 @@ public enum ExaminedKind: String, Sendable, Hashable, Codable {
 }
 
 /// Why a verdict was given.
-public struct VerdictReason: Sendable, Hashable {
+public struct VerdictReason: Sendable, Hashable, Encodable {
   /// A stable, machine-readable word, such as `not-sqlite`; part of the command line's contract.
   public var code: String
 

@@ -1,9 +1,10 @@
+internal import StoreFiles
 public import SystemPackage
 
 /// What was taken out of a backup into a store of its own.
-public struct ExtractionReport: Sendable, Hashable {
+public struct ExtractionReport: Sendable, Hashable, Encodable {
   /// The records of an entity.
-  public struct Entity: Sendable, Hashable {
+  public struct Entity: Sendable, Hashable, Encodable {
     /// The entity.
     public var name: String
 
@@ -18,7 +19,7 @@ public struct ExtractionReport: Sendable, Hashable {
   }
 
   /// References to records that were left out.
-  public struct Cut: Sendable, Hashable {
+  public struct Cut: Sendable, Hashable, Encodable {
     /// The entity whose records referred to others.
     public var entity: String
 
@@ -53,4 +54,12 @@ public struct ExtractionReport: Sendable, Hashable {
 
   /// The large values in files of their own that came along.
   public var values: Int
+
+  /// Writes the report of an extraction.
+  public func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "backup": id, "store": PathText(path), "entities": entities, "referencesCut": cut, "missingKeys": missing,
+      "values": values,
+    ])
+  }
 }

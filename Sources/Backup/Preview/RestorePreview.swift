@@ -1,10 +1,12 @@
+internal import StoreFiles
+
 /// What restoring a backup would change: for each entity the records that would be added, changed and lost.
 ///
 /// Records are told apart by their entities and primary keys; one is changed where a value of it is another, its save count
 /// left aside.
-public struct RestorePreview: Sendable, Hashable {
+public struct RestorePreview: Sendable, Hashable, Encodable {
   /// The records of an entity, or the rows of a table.
-  public struct Entity: Sendable, Hashable {
+  public struct Entity: Sendable, Hashable, Encodable {
     /// The entity, or the table of a plain store.
     public var name: String
 
@@ -25,7 +27,7 @@ public struct RestorePreview: Sendable, Hashable {
   }
 
   /// The pairs of a many-to-many relationship.
-  public struct Pairs: Sendable, Hashable {
+  public struct Pairs: Sendable, Hashable, Encodable {
     /// The join table.
     public var table: String
 
@@ -37,7 +39,7 @@ public struct RestorePreview: Sendable, Hashable {
   }
 
   /// What the present store is.
-  public enum Present: String, Sendable, Hashable {
+  public enum Present: String, Sendable, Hashable, Encodable {
     /// It was read whole.
     case sound
 
@@ -63,5 +65,12 @@ public struct RestorePreview: Sendable, Hashable {
   /// Whether restoring would lose or change nothing.
   public var isHarmless: Bool {
     entities.allSatisfy { $0.lost == 0 && $0.changed == 0 } && pairs.allSatisfy { $0.lost == 0 }
+  }
+
+  /// Writes everything that would change, and `harmless`.
+  public func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "present": present, "harmless": isHarmless, "entities": entities, "pairs": pairs, "remarks": remarks,
+    ])
   }
 }

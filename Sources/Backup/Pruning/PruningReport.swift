@@ -1,9 +1,9 @@
 public import StoreFiles
 
 /// What a pruning did, or would do.
-public struct PruningReport: Sendable, Hashable {
+public struct PruningReport: Sendable, Hashable, Encodable {
   /// A backup that is in the trash, and until when.
-  public struct Trashed: Sendable, Hashable {
+  public struct Trashed: Sendable, Hashable, Encodable {
     /// What it is called.
     public var id: BackupIdentifier
 
@@ -29,6 +29,14 @@ public struct PruningReport: Sendable, Hashable {
 
   /// The bytes that were removed for good.
   public var freedBytes: Int64 = 0
+
+  /// Writes the report of a pruning, each backup with the reasons for its decision.
+  public func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "clockTrusted": plan.isClockTrusted, "backups": plan.decisions, "droppedBytes": droppedBytes, "failed": failed,
+      "emptied": emptied, "freedBytes": freedBytes, "trash": trash,
+    ])
+  }
 }
 
 extension RetentionPlan.Decision {

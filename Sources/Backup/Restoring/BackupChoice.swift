@@ -3,9 +3,9 @@ public import StoreFiles
 /// The backup that is to be restored, and the newer ones that are not.
 public struct BackupChoice: Sendable, Hashable {
   /// A newer backup that was not taken.
-  public struct PassedOver: Sendable, Hashable {
+  public struct PassedOver: Sendable, Hashable, Encodable {
     /// Why it was not taken.
-    public enum Reason: String, Sendable, Hashable {
+    public enum Reason: String, Sendable, Hashable, Encodable {
       /// A file of it, or of one that it needs, is missing.
       case broken
 
@@ -30,6 +30,12 @@ public struct BackupChoice: Sendable, Hashable {
 
     /// The reason in plain words, one sentence without a full stop that has the backup as its subject.
     public var words: String
+
+    private enum CodingKeys: String, CodingKey {
+      case id
+      case reason = "code"
+      case words
+    }
   }
 
   /// The backup.

@@ -1,9 +1,10 @@
+internal import StoreFiles
 public import SystemPackage
 
 /// What a restore brought back, and what it could not.
-public struct RestoreReport: Sendable, Hashable {
+public struct RestoreReport: Sendable, Hashable, Encodable {
   /// A block of a backup that is lost.
-  public struct LostBlock: Sendable, Hashable {
+  public struct LostBlock: Sendable, Hashable, Encodable {
     /// The file of the backup.
     public var file: String
 
@@ -37,4 +38,12 @@ public struct RestoreReport: Sendable, Hashable {
 
   /// Whether everything is as it was when the backup was taken.
   public var isComplete: Bool { isContentRight && lostBlocks.isEmpty && lostValues.isEmpty }
+
+  /// Writes the report of a restore, with `complete`.
+  public func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "backup": id, "chain": chain, "store": PathText(path), "bytes": bytes, "values": values, "complete": isComplete,
+      "lostBlocks": lostBlocks, "lostValues": lostValues,
+    ])
+  }
 }

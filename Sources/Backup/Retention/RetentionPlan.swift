@@ -17,7 +17,7 @@ public import StoreFiles
 ///   another one's place.
 public struct RetentionPlan: Sendable, Hashable {
   /// What is done with one backup.
-  public struct Decision: Sendable, Hashable {
+  public struct Decision: Sendable, Hashable, Encodable {
     /// The backup.
     public var snapshot: RetentionSnapshot
 
@@ -26,6 +26,14 @@ public struct RetentionPlan: Sendable, Hashable {
 
     /// Why; never empty.
     public var reasons: [RetentionReason]
+
+    /// Writes which backup it is about, the decision and the reasons for it.
+    public func encode(to encoder: any Encoder) throws {
+      try encoder.encode([
+        "id": snapshot.identifier, "kept": isKept,
+        "reasons": reasons.map { ["code": $0.code, "words": $0.words] },
+      ])
+    }
   }
 
   /// One for each backup, the newest first.

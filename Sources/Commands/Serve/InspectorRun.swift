@@ -80,10 +80,9 @@ struct InspectorRun {
   private func announce(_ token: Token, port: UInt16) {
     let link = "\(listening.origin(at: port))/open/\(token.text)"
     if json {
-      Terminal.standardOutput.write(
-        JSONText.line(
-          Announcement(
-            url: link, port: port, home: PathText(options.home), workersNotIsolated: notIsolated?.map(\.rawValue))))
+      try Terminal.standardOutput.write(
+        json: Announcement(
+          url: link, port: port, home: PathText(options.home), workersNotIsolated: notIsolated?.map(\.rawValue)), .line)
     } else {
       if !listening.isLoopback, listening.tls == nil {
         Terminal.standardError.write(

@@ -54,15 +54,12 @@ struct ValuePage: InspectorPage {
     ]
   }
 
-  var json: JSONText {
-    var members = place.members
-    members += [
-      .init("entity", .string(collection.name)), .init("key", .string(key.description)),
-      .init("property", .string(column.name)), .init("bytes", .integer(Int64(bytes.count))),
-      .init("kind", .string(kind.rawValue)), .init("download", .string(address("bytes").path)),
-    ]
-    if let text { members.append(.init("text", .string(text.text))) }
-    return .object(members)
+  func encode(to encoder: any Encoder) throws {
+    try place.encode(to: encoder)
+    try encoder.encode([
+      "entity": collection.name, "key": key.description, "property": column.name, "bytes": bytes.count,
+      "kind": kind.rawValue, "download": address("bytes"), "text": text?.text,
+    ])
   }
 
   private func address(_ form: String) -> RequestTarget { place.value(column.name, of: key, in: collection, form) }

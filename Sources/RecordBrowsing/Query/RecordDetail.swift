@@ -1,3 +1,4 @@
+internal import StoreFiles
 /// One record with everything it holds and everything that leads to it.
 public struct RecordDetail: Sendable {
   /// A to-many relationship of the record.
@@ -50,4 +51,13 @@ public struct RecordDetail: Sendable {
 
   /// Its to-many relationships.
   public var toMany: [Related]
+}
+
+extension RecordDetail.Reference: Encodable {
+  /// Writes what programs are told of it.
+  public func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "entity": collection, "key": key.description, "label": JSON.orNull(label), "exists": exists,
+    ])
+  }
 }
