@@ -46,8 +46,8 @@ struct InboxWorkerCommand: ParsableCommand {
       var result = BundleWork(order).run()
       result.isolation = isolation
       guard let path = order.result.path else { throw ExitStatus.failed }
-      let bytes = try JSON.bytes(of: result, .line, to: "write the result", at: path)
-      try fileSystem.writeAtomically(bytes, to: path, replacing: true, permissions: .ownerReadWrite)
+      let text = try JSON.bytes(of: result, .line, to: "write the result", at: path)
+      try fileSystem.writeAtomically(text, to: path, replacing: true, permissions: .ownerReadWrite)
     }
   }
 

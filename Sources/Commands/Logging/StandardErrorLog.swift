@@ -1,4 +1,5 @@
 import Foundation
+import Lazaret
 import Logging
 
 /// A log on standard error: a line for each entry, in words or as JSON.

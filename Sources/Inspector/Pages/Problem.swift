@@ -89,7 +89,7 @@ package struct Problem: Sendable, Hashable {
   }
 
   /// The problem for programs (RFC 9457).
-  package var json: JSON.Value {
+  var json: JSON.Value {
     .members(
       ("status", .integer(Int64(status.rawValue))), ("code", .string(code)), ("title", .string(title)),
       ("detail", .string(detail)), ("hint", hint.map { .string($0) }))

@@ -1,4 +1,4 @@
-package import HTTPServer
+import HTTPServer
 import Lazaret
 
 /// The routes as an OpenAPI 3.1 document.
@@ -12,7 +12,7 @@ package struct OpenAPIDescription: Sendable {
   static func twin(_ pattern: String) -> String { pattern + ".json" }
 
   /// The document.
-  package var json: JSON.Value {
+  var json: JSON.Value {
     var paths: [JSON.Value.Member] = []
     func add(_ path: String, _ method: Method, _ operation: JSON.Value) {
       let member = JSON.Value.Member(method.rawValue.lowercased(), operation)
