@@ -161,7 +161,7 @@ struct SingleRecordPage: InspectorPage {
       let size = Words.size(Int64(value.byteCount ?? 0))
       let more: HTML = value.isCut ? "<a href=\"\(view)\">The whole text, \(size)</a>" : .empty
       return "<pre class=\"text\">\(value.text)</pre>\(more)"
-    default: return value.html
+    case .null, .integer, .real, .decimal, .boolean, .date, .uuid, .reference, .unexpected: return value.html
     }
   }
 

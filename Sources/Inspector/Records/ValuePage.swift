@@ -78,7 +78,7 @@ struct ValuePage: InspectorPage {
     case .empty, .unknown: "bin"
     case .gzip: "gz"
     case .text: "txt"
-    default: kind.rawValue
+    case .png, .jpeg, .gif, .webp, .heic, .pdf, .zip, .sqlite, .xml, .json: kind.rawValue
     }
   }
 
@@ -93,7 +93,7 @@ struct ValuePage: InspectorPage {
       // What begins like a property list and is none is shown as bytes.
       guard let list = try? PropertyList(bytes) else { return nil }
       whole = PropertyListText(list).text
-    default: return nil
+    case .empty, .png, .jpeg, .gif, .webp, .heic, .pdf, .gzip, .zip, .sqlite, .unknown: return nil
     }
     guard whole.utf8.count > Self.textLimit else { return (whole, false) }
     return (String(whole.prefix(Self.textLimit)), true)

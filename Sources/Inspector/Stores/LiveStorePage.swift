@@ -103,7 +103,7 @@ struct LiveStorePage: InspectorPage {
       switch examination.verdict {
       case .compatible: .good
       case .damaged: .bad
-      default: .warn
+      case .repairable, .outdated, .incompatible, .unavailable, .missing: .warn
       }
     let health = examination.health
     let facts = HTML.facts(facts(examination, frame))

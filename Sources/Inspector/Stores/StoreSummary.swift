@@ -141,7 +141,7 @@ extension StoredBackup {
     case .proven where isUnverified: return ("not verified yet", .plain)
     case .proven: return ("proven", .good)
     case .inconclusive: return ("proof inconclusive", .warn)
-    default: return ("not proven yet", .plain)
+    case .failed, nil: return ("not proven yet", .plain)
     }
   }
 }

@@ -59,7 +59,7 @@ struct PropertyTrace {
     case .relationship(let name): return .property(PropertyPath(name), isFilled: isFilled)
     case .defaultValue: return .made
     case .null: return isFilled ? .made : .none
-    default: return .unknown
+    case .recompute, .inverse, .destinations, .expression: return .unknown
     }
   }
 }

@@ -18,7 +18,7 @@ struct DerivedValues {
       case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
         return
           "(SELECT count(*) FROM main.\(SQLText.identifier(table)) AS p WHERE p.\(SQLText.identifier(column)) = o.Z_PK)"
-      default: return nil
+      case nil, .attribute?, .toOne?: return nil
       }
     case .function("sum", let path) where path.count == 2:
       guard case .toManyByColumn(let table, let key, _) = layout.storage(of: path[0], in: entity.name),
@@ -47,7 +47,7 @@ struct DerivedValues {
       else { return nil }
       return
         "(SELECT p.\(column.sqlName) FROM main.\(SQLText.identifier(table)) AS p WHERE p.Z_PK = o.\(SQLText.identifier(key)))"
-    default: return nil
+    case .attribute, .toOne, .toManyByColumn, .toManyByJoinTable: return nil
     }
   }
 }

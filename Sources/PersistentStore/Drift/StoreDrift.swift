@@ -26,7 +26,10 @@ public struct StoreDrift: Sendable, Hashable, Encodable {
       case .missingTable, .missingJoinTable, .missingBookkeepingTable, .missingColumn, .missingJoinColumn,
         .missingBookkeepingColumn:
         true
-      default: false
+      case .otherBookkeepingTable, .missingIndex, .missingSpatialIndex, .missingTrigger, .missingKeyRow,
+        .otherEntityNumber, .otherParentNumber, .otherEntityName, .lowKeyMaximum, .otherNumbersInRows,
+        .missingNumbersInRows, .otherModelCached:
+        false
       }
     }
   }

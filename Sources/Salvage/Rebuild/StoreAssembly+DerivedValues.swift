@@ -33,7 +33,7 @@ extension StoreAssembly {
       case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
         return
           "(SELECT count(*) FROM main.\(SQLText.identifier(table)) AS p WHERE p.\(SQLText.identifier(column)) = o.Z_PK)"
-      default: return nil
+      case nil, .attribute?, .toOne?: return nil
       }
     case .function("sum", let path) where path.count == 2:
       guard case .toManyByColumn(let table, let key, _) = layout.storage(of: path[0], in: entity.name),
@@ -56,7 +56,7 @@ extension StoreAssembly {
       else { return nil }
       return "(SELECT p.\(column.sqlName) FROM main.\(SQLText.identifier(table)) AS p "
         + "WHERE p.Z_PK = o.\(SQLText.identifier(key)))"
-    default: return nil
+    case nil, .attribute?, .toOne?, .toManyByColumn?, .toManyByJoinTable?: return nil
     }
   }
 

@@ -55,7 +55,7 @@ struct PageMapFile {
   ) throws -> String {
     switch state {
     case .overflow, .special, .free: return state.rawValue
-    default: break
+    case .healthy, .orphan, .damaged, .unplaced, .unreadable: break
     }
     guard let content = try pages?.page(number) else { return "missing" }
     let start = number == 1 ? DatabaseHeader.length : 0

@@ -76,7 +76,7 @@ struct ScrubbedStore: Sendable {
     case .valuesFound:
       return SupportBundleError(
         .notScrubbed, because: error, operation: SupportBundleErrors.operation, path: work.source.originalPath)
-    default: return error
+    case .outputExists, .unknownColumn, .storeChanged, .key, .file, .survey: return error
     }
   }
 }
