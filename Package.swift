@@ -198,7 +198,7 @@ let package = Package(
       "Commands",
       knows: [
         "AgeEncryption", "Lazaret", "Inbox", "Inspector", "HTTPServer", "Backup", "Damage", "Migration",
-        "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "SwiftModelSources", "Zstandard",
+        "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "SwiftModelSources", "Zstandard", "CLinux",
         argumentParser, grdb,
         systemPackage, logging,
       ]),

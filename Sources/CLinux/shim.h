@@ -1,13 +1,16 @@
 #pragma once
 
-// What Linux has and Swift's own module of the C library has not: extended attributes, and the limits that a process puts
-// on itself.
+// What Linux has and Swift's own module of the C library has not: extended attributes, the limits that a process puts
+// on itself, and what becomes of memory that is freed.
 #ifdef __linux__
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,6 +19,15 @@
 #include <sys/types.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+
+#ifdef __GLIBC__
+/// Has blocks of a megabyte and more go back to the system when they are freed, and what lies free above all others from four
+/// megabytes on.
+static inline void lazaret_give_back_memory(void) {
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  mallopt(M_TRIM_THRESHOLD, 4 << 20);
+}
+#endif
 
 /// Forbids this process, and all that it starts, to get more rights than it has; 0, or an error number.
 static inline int lazaret_keep_no_new_privileges(void) {

@@ -27,6 +27,7 @@ public struct LazaretCommand: ParsableCommand {
 
   /// Runs the command line of this process, and ends the process.
   public static func start() -> Never {
+    FreedMemory.goesBack()
     ZstandardSupport.give(ZstandardLibrary())
     let arguments = RawArguments.take()
     do {

@@ -5,10 +5,12 @@ import SQLiteFormat
 extension Examiner {
   /// Looks at every page, and counts records on the way.
   func checkPages(
-    of database: Database, _ schema: Schema, into examination: inout Examination, _ options: Options
+    of database: Database, _ schema: Schema, into examination: inout Examination, _ options: Options,
+    _ visitor: (any PageVisitor)? = nil
   ) throws(FormatError) {
     let columns = options.countsRecords ? Self.entityColumns(of: schema, examination) : [:]
-    let report = try database.checkIntegrity(countingBy: columns, progress: options.progress)
+    let report = try database.checkIntegrity(
+      countingBy: columns, visitor: visitor, progress: options.progress)
     examination.health.depth = .full
     examination.health.integrity = report
     examination.health.add(report.findings)

@@ -144,7 +144,7 @@ public struct Examiner: Sendable {
       guard try bytes.hasPagesElsewhere() else { return }
       examination.condemn(.mainFileMissing)
       guard let database = try bytes.databaseOfLogAlone() else { return }
-      try read(database, bytes, into: &examination, model: model, options: options)
+      try read(database, bytes, into: &examination, model: model, options: options, nil)
     } catch let error as FormatError {
       if error.kind == .cancelled { throw error }
       if let fileError = error.fileError { throw fileError }
@@ -175,21 +175,23 @@ public struct Examiner: Sendable {
 
   /// Reads the store from the ground up, and stops where it cannot go on.
   func read(
-    _ bytes: StoreBytes, into examination: inout Examination, model: AppModel?, options: Options
+    _ bytes: StoreBytes, into examination: inout Examination, model: AppModel?, options: Options,
+    visitor: (any PageVisitor)? = nil
   ) throws {
     let untouched = examination
     guard let database = try openDatabase(bytes, &examination) else { return }
-    try read(database, bytes, into: &examination, model: model, options: options)
+    try read(database, bytes, into: &examination, model: model, options: options, visitor)
     guard examination.verdict == .damaged, let size = try contradictingPageSize(database, bytes) else { return }
     // With another page size than the header's the pages make sense: all that was found is owed to that one number.
     examination = untouched
     examination.health.fileKind = .database
     examination.condemn(.pageSizeContradicted(stated: database.pageSize, found: size))
-    try read(try bytes.database(pageSize: size), bytes, into: &examination, model: model, options: options)
+    try read(try bytes.database(pageSize: size), bytes, into: &examination, model: model, options: options, nil)
   }
 
   private func read(
-    _ database: Database, _ bytes: StoreBytes, into examination: inout Examination, model: AppModel?, options: Options
+    _ database: Database, _ bytes: StoreBytes, into examination: inout Examination, model: AppModel?, options: Options,
+    _ visitor: (any PageVisitor)?
   ) throws {
     examination.note(database)
     var database = database
@@ -216,7 +218,7 @@ public struct Examiner: Sendable {
     // No verdict rests on a glance once damage was seen, or something is missing that a damaged page may have held.
     let isIncomplete = examination.drift?.isEmpty == false
     if options.depth == .full || isIncomplete || examination.health.isDamaged || examination.verdict == .damaged {
-      try checkPages(of: database, schema, into: &examination, options)
+      try checkPages(of: database, schema, into: &examination, options, visitor)
     }
     if options.countsRecords { try count(database, schema, into: &examination, options) }
     examination.condemnForNotes()

@@ -12,10 +12,8 @@ extension Backups {
     _ backup: StoredBackup, _ place: (any BackupPlace)?, _ store: FilePath
   ) throws(BackupError) {
     guard let place = place as? FolderPlace, place.owner != nil else { return }
-    let own = try self.place(of: store)
-    guard own.path == place.path, try !BackupCatalog(of: own).isOther(backup.id) else {
-      throw .ofOtherStore(backup)
-    }
+    let own = try places(of: store).first { $0.path == place.path }
+    guard let own, try !BackupCatalog(of: own).isOther(backup.id) else { throw .ofOtherStore(backup) }
   }
 
   /// Says what restoring a backup over a store would change; touches nothing.

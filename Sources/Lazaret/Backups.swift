@@ -23,7 +23,11 @@ public struct Backups: Sendable {
     self.surroundings = surroundings
   }
 
-  private var folders: BackupPlaces { BackupPlaces(home: home, surroundings: surroundings) }
+  private var folders: BackupPlaces {
+    var places = BackupPlaces(home: home, surroundings: surroundings)
+    places.identities = identities
+    return places
+  }
 
   /// Where the backups of a store are kept, whether there are any or not; nothing is written.
   ///
@@ -33,11 +37,22 @@ public struct Backups: Sendable {
     try folders.find(store).unlocked(with: identities)
   }
 
-  /// The place for the backups of a store that is there, with a note of the store in it.
+  /// Every place in which backups of a store are kept, that of ``place(of:)`` first.
+  ///
+  /// There is more than one where the machine that takes encrypted backups has lost its note of where they are, and began
+  /// anew: with one of ``identities`` the earlier place is known as the store's too.
+  public func places(of store: FilePath) throws(BackupError) -> [FolderPlace] {
+    try folders.findAll(store).map { $0.unlocked(with: identities) }
+  }
+
+  /// The place for the backups of a store that is there, with a note of the store in it, encrypted where the home's policy
+  /// has backups encrypted.
   ///
   /// What an earlier version put there of other stores is given a place of its own.
   public func claimPlace(of store: FilePath) throws(BackupError) -> FolderPlace {
-    try folders.claim(store).unlocked(with: identities)
+    // A policy that cannot be read is told by what takes or prunes backups by it.
+    let encryption = try? BackupPolicy.load(home: home, in: surroundings.fileSystem).encryption()
+    return try folders.claim(store, encryptedTo: encryption?.recipients ?? []).unlocked(with: identities)
   }
 
   /// The places of the home in which something lies, one for each store, by name.
@@ -50,14 +65,31 @@ public struct Backups: Sendable {
   {
     var request = request
     if request.lineage == nil { request.lineage = try evidence(of: store).lineage }
-    let place = try claimPlace(of: store)
     if request.encryption == nil, !request.allowsPlain {
       request.encryption = try BackupPolicy.load(home: home, in: surroundings.fileSystem).encryption()
     }
-    if request.encryption != nil, request.encryption?.deltaKeyFile == nil {
-      request.encryption?.deltaKeyFile = deltaKeyFile(of: place)
+    var attempts = 3
+    while true {
+      let place = try folders.claim(store, encryptedTo: request.encryption?.recipients ?? [])
+        .unlocked(with: identities)
+      var request = request
+      if request.encryption != nil, request.encryption?.deltaKeyFile == nil {
+        request.encryption?.deltaKeyFile = deltaKeyFile(of: place)
+      }
+      do throws(BackupError) {
+        return try BackupCreator(surroundings: surroundings).create(store, in: place, request)
+      } catch {
+        // Another process has given the folder the name that tells nothing: it is looked for again.
+        attempts -= 1
+        guard error.fileError?.kind == .changed, attempts > 0, try !isThere(place) else { throw error }
+      }
     }
-    return try BackupCreator(surroundings: surroundings).create(store, in: place, request)
+  }
+
+  private func isThere(_ place: FolderPlace) throws(BackupError) -> Bool {
+    do throws(FileError) { return try surroundings.fileSystem.status(of: place.path) != nil } catch {
+      throw BackupError(error)
+    }
   }
 
   /// Where the key is kept that lets the next encrypted backup of a place be a delta: in the home, outside of `Backups/`.
@@ -74,13 +106,35 @@ public struct Backups: Sendable {
   }
 
   /// What lies in each place of the home.
+  ///
+  /// A place that gets another name meanwhile, as one with encrypted backups once does, is looked at again.
   public func catalogs() throws(BackupError) -> [BackupCatalog] {
-    var catalogs: [BackupCatalog] = []
-    for place in try places() { catalogs.append(try BackupCatalog(of: place)) }
-    return catalogs
+    try catalogs { () throws(BackupError) in try places() }
   }
 
-  /// What lies there of one store.
+  /// What lies in each place of a store.
+  public func catalogs(of store: FilePath) throws(BackupError) -> [BackupCatalog] {
+    try catalogs { () throws(BackupError) in try places(of: store) }
+  }
+
+  /// Reads places until none of them has got another name meanwhile.
+  private func catalogs(
+    of find: () throws(BackupError) -> [FolderPlace]
+  ) throws(BackupError) -> [BackupCatalog] {
+    var attempts = 5
+    while true {
+      attempts -= 1
+      let places = try find()
+      var (catalogs, there) = ([BackupCatalog](), [FolderPlace]())
+      for place in places where try isThere(place) { there.append(place) }
+      for place in places { catalogs.append(try BackupCatalog(of: place)) }
+      var isSteady = true
+      for place in there where try !isThere(place) { isSteady = false }
+      if isSteady || attempts == 0 { return catalogs }
+    }
+  }
+
+  /// What lies of one store in the place of ``place(of:)``.
   public func catalog(of store: FilePath) throws(BackupError) -> BackupCatalog {
     try BackupCatalog(of: place(of: store))
   }

@@ -20,10 +20,11 @@ extension Quarantines {
   ) throws -> QuarantineSalvage {
     let (folder, store) = try find(name)
     let lock = try folder.salvageLock(patience: 1_000)
-    let result = try SalvageWork(
+    var work = SalvageWork(
       of: store.id, in: folder, model: model, options: options, surroundings: surroundings, observer: observer,
-      home: home
-    ).run()
+      home: home)
+    work.identities = identities
+    let result = try work.run()
     _ = consume lock
     return result
   }

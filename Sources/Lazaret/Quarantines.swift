@@ -4,6 +4,9 @@ public struct Quarantines: Sendable {
   public let home: FilePath
   let surroundings: Surroundings
 
+  /// The secret keys with which a backup is read that a salvage takes records from, where it is encrypted.
+  public var identities: [AgeIdentity] = []
+
   /// The quarantined stores that the home's catalogue names.
   ///
   /// - Parameter surroundings: the file system, the clock and the source of identifiers.

@@ -16,6 +16,9 @@ struct SalvageWork {
   /// The home, in which recovery kits of the store may be.
   let home: FilePath?
 
+  /// The secret keys with which a backup is read where it is encrypted.
+  var identities: [AgeIdentity] = []
+
   private var fileSystem: FileSystem { surroundings.fileSystem }
 
   init(
@@ -61,8 +64,8 @@ struct SalvageWork {
     let backup = try options.backup.map { source in
       try UnpackedBackup(
         source, of: stored.receipt?.originalPath.path ?? stored.files.main, home: home ?? folder.path.folder,
-        trust: options.trustsBackup ? .anyStore : .sameStore, scope: stored.evidence, surroundings: surroundings,
-        isCancelled: observer.isCancelled)
+        trust: options.trustsBackup ? .anyStore : .sameStore, scope: stored.evidence, identities: identities,
+        surroundings: surroundings, isCancelled: observer.isCancelled)
     }
     let salvaging = Salvager.Options(
       findsDeleted: options.findsDeleted, fitsModel: true, kit: .any([.folders(kits), backup?.kit ?? .none]),

@@ -1,3 +1,4 @@
+public import AgeEncryption
 import Backup
 public import Salvage
 public import StoreFiles
@@ -33,29 +34,33 @@ public final class UnpackedBackup: Sendable {
   ///   - home: the folder with `Backups/`.
   ///   - trust: what must be known of where it is from; of the store's own backups nothing speaks for another store.
   ///   - scope: of which generation and time it must be, unless any store is trusted; as the store at the path is if nil.
+  ///   - identities: the secret keys with which it is read where it is encrypted.
   ///   - isCancelled: asked now and then.
-  /// - Throws: `no-such-backup`, `backup-of-other-generation`, `backup-damaged`, `no-space`, `cancelled`, or what the file system says.
+  /// - Throws: `no-such-backup`, `backup-encrypted` where no key opens it, `backup-of-other-generation`, `backup-damaged`, `no-space`,
+  ///   `cancelled`, or what the file system says.
   public init(
     _ source: BackupSource, of store: FilePath, home: FilePath, trust: SalvageDonor.Trust = .sameStore,
-    scope: EvidenceScope? = nil, surroundings: Surroundings = .machine,
+    scope: EvidenceScope? = nil, identities: [AgeIdentity] = [], surroundings: Surroundings = .machine,
     isCancelled: @escaping @Sendable () -> Bool = { false }
   ) throws(BackupError) {
-    let backups = Backups(home: home, surroundings: surroundings)
+    var backups = Backups(home: home, surroundings: surroundings)
+    backups.identities = identities
     let known = if let scope { scope } else { try backups.evidence(of: store) }
     let unpacking = Unpacking(
-      scope: known, accepts: trust == .anyStore, alternative: home, surroundings: surroundings,
-      isCancelled: isCancelled)
+      scope: known, accepts: trust == .anyStore, alternative: home, identities: identities,
+      surroundings: surroundings, isCancelled: isCancelled)
     let found: Unpacking.Store
     // What lies in the store's own place is its own, as far as nothing speaks against it.
     var isOwn = false
     switch source {
     case .newest:
-      found = try unpacking.newest(in: try backups.place(of: store))
+      found = try unpacking.newest(in: try backups.places(of: store))
       isOwn = true
     case .backup(let id):
-      let own = try backups.catalog(of: store)
-      isOwn = own.backups.contains { $0.id == id }
-      found = try unpacking.restored(id, from: isOwn ? own.place : try backups.find(id).catalog.place)
+      let own = try backups.catalogs(of: store).first { $0.backups.contains { $0.id == id } }
+      isOwn = own != nil
+      let catalog = if let own { own } else { try backups.find(id).catalog }
+      found = try unpacking.restored(id, from: catalog.place)
     case .file(let path): found = try unpacking.file(path)
     }
     let isTrusted = isOwn && trust == .sameStore
@@ -84,22 +89,28 @@ public final class UnpackedBackup: Sendable {
     /// The folder to unpack into where the system's own for temporary files cannot be used.
     let alternative: FilePath
 
+    /// The secret keys for what is encrypted.
+    let identities: [AgeIdentity]
+
     let surroundings: Surroundings
     let isCancelled: @Sendable () -> Bool
     private var fileSystem: FileSystem { surroundings.fileSystem }
 
     /// The newest backup that was proven, or else that proves to be whole when it is restored.
-    func newest(in place: FolderPlace) throws(BackupError) -> Store {
-      let all = try BackupCatalog(of: place).backups.filter {
-        $0.isWhole && !$0.isApart && $0.proof?.result != .failed
+    func newest(in places: [FolderPlace]) throws(BackupError) -> Store {
+      var all: [(backup: StoredBackup, place: FolderPlace)] = []
+      for place in places {
+        for backup in try BackupCatalog(of: place).backups
+        where backup.isWhole && !backup.isApart && backup.proof?.result != .failed { all.append((backup, place)) }
       }
-      let whole = all.filter { $0.exclusion(from: scope) == nil }
-      if whole.isEmpty, let newest = all.first, let exclusion = newest.exclusion(from: scope) {
+      if places.count > 1 { all.sort { $0.backup.id > $1.backup.id } }
+      let whole = all.filter { $0.backup.exclusion(from: scope) == nil }
+      if whole.isEmpty, let newest = all.first?.backup, let exclusion = newest.exclusion(from: scope) {
         throw Self.refusal(newest.id, exclusion)
       }
-      let ordered = whole.filter(\.isProvenGood) + whole.filter { !$0.isProvenGood }
+      let ordered = whole.filter(\.backup.isProvenGood) + whole.filter { !$0.backup.isProvenGood }
       var first: BackupError?
-      for backup in ordered.prefix(8) {
+      for (backup, place) in ordered.prefix(8) {
         do throws(BackupError) {
           return try restored(backup.id, from: place)
         } catch {
@@ -110,7 +121,8 @@ public final class UnpackedBackup: Sendable {
       }
       throw first
         ?? BackupError(
-          .notFound, operation: "find a backup of the store", path: place.path, detail: "there is none in its place",
+          .notFound, operation: "find a backup of the store", path: places.first?.path,
+          detail: "there is none in its place",
           hint: "Name a file instead, or another home with --home.")
     }
 
@@ -153,10 +165,11 @@ public final class UnpackedBackup: Sendable {
           throw FileError(.notRegularFile, operation: "read the backup", path: path)
         }
         status = found
-        start = try fileSystem.open(path).bytes(at: 0, length: PackedFileUnpacking.magicLength)
+        start = try fileSystem.open(path).bytes(at: 0, length: max(PackedFileUnpacking.magicLength, Self.ageLength))
       } catch {
         throw BackupError(error)
       }
+      if AgeOpener.isAge(start) { return try encrypted(path, status) }
       guard PackedFileUnpacking.compression(of: start) != nil else {
         try check(path)
         return Store(path: path, date: status.modified)
@@ -168,6 +181,71 @@ public final class UnpackedBackup: Sendable {
       return Store(path: main, date: status.modified, folder: folder)
     }
 
+    /// The bytes by which a file is known to be encrypted with age.
+    private static let ageLength = 64
+
+    /// The largest part of an encrypted file that is opened at once, in bytes.
+    private static let stride = 1 << 20
+
+    /// A file of a backup of ours with the rest of its chain, or any other store that is encrypted, packed or not.
+    private func encrypted(_ path: FilePath, _ status: FileStatus) throws(BackupError) -> Store {
+      if let own = try ownBackup(path) { return own }
+      guard !identities.isEmpty else { throw Self.locked(path) }
+      let folder = try privateFolder(needing: status.size)
+      let opened = folder.path.appending("Opened")
+      try open(path, to: opened)
+      let start: [UInt8]
+      do throws(FileError) {
+        start = try fileSystem.open(opened).bytes(at: 0, length: PackedFileUnpacking.magicLength)
+      } catch {
+        throw BackupError(error)
+      }
+      guard PackedFileUnpacking.compression(of: start) != nil else {
+        return Store(path: opened, date: status.modified, folder: folder)
+      }
+      let main = folder.path.appending("Backup.sqlite")
+      try PackedFileUnpacking(in: fileSystem) { [isCancelled] _, _, _ in !isCancelled() }.unpack(opened, to: main)
+      return Store(path: main, date: status.modified, folder: folder)
+    }
+
+    /// Decrypts a file into a new one.
+    private func open(_ path: FilePath, to target: FilePath) throws(BackupError) {
+      do {
+        let source = try fileSystem.open(path)
+        let file = try fileSystem.create(target)
+        var opener = AgeOpener(with: identities)
+        var position: Int64 = 0
+        while position < source.count {
+          if isCancelled() {
+            throw BackupError(.cancelled, operation: "read the backup", path: path, detail: "it was cancelled")
+          }
+          let bytes = try source.bytes(at: position, length: Self.stride)
+          // A file that has become shorter meanwhile ends here, and the opener says that it is cut off.
+          guard !bytes.isEmpty else { break }
+          position += Int64(bytes.count)
+          try file.write(try opener.open(bytes))
+        }
+        try file.write(try opener.finish())
+        try file.commit()
+      } catch let error as AgeError {
+        if error.kind == .noIdentity { throw Self.locked(path) }
+        throw BackupError(.damaged, because: error, operation: "read the backup", path: path)
+      } catch let error as FileError {
+        throw BackupError(error)
+      } catch let error as BackupError {
+        throw error
+      } catch {
+        throw BackupError(.damaged, operation: "read the backup", path: path, detail: "it cannot be decrypted")
+      }
+    }
+
+    /// The error for a file whose key was not given.
+    private static func locked(_ path: FilePath) -> BackupError {
+      BackupError(
+        .locked, operation: "read the backup", path: path,
+        detail: "it is encrypted, and no key that opens it was given")
+    }
+
     /// Restores a file of a backup of ours with the rest of its chain; nil where no manifest beside it is of it.
     private func ownBackup(_ path: FilePath) throws(BackupError) -> Store? {
       guard let name = path.lastComponent?.string,
@@ -175,7 +253,7 @@ public final class UnpackedBackup: Sendable {
       else { return nil }
       let place: FolderPlace
       do throws(FileError) {
-        place = FolderPlace(try fileSystem.realPath(path.folder))
+        place = FolderPlace(try fileSystem.realPath(path.folder)).unlocked(with: identities)
       } catch {
         throw BackupError(error)
       }

@@ -6,7 +6,7 @@ internal import StoreFiles
 
 /// Reads what a kit holds from a sound database.
 ///
-/// Each page of a table is read once. Whatever is not as it must be ends the survey: of a damaged store no kit is made.
+/// Each page of a table is read once, by the survey itself or by a check of every page that shows it. Whatever is not as it must be ends the survey: of a damaged store no kit is made.
 struct KitSurvey {
   private let database: Database
   private let hasSums: Bool
@@ -14,6 +14,17 @@ struct KitSurvey {
 
   /// The most ranges of rowids that are kept of all tables; each takes 16 bytes.
   private var rangesLeft = 1 << 20
+
+  /// The kit, its tables as far as they were read.
+  private var kit: RecoveryKit?
+
+  /// The tables in the schema's order, and their places in it by their roots.
+  private var plans: [Plan] = []
+  private var placeOfRoot: [UInt32: Int] = [:]
+
+  /// The table whose pages are being read; nil before the first one.
+  private var current: Int?
+  private var collected = Collected()
 
   /// No b-tree of SQLite's is deeper.
   private static let maximumDepth = 20
@@ -25,6 +36,16 @@ struct KitSurvey {
 
   /// Surveys all tables.
   mutating func run(at date: Timestamp) throws(RecoveryKitError) -> RecoveryKit {
+    try begin(at: date)
+    for place in plans.indices {
+      start(place)
+      try walk(plans[place].root, depth: 0)
+    }
+    return try finish()
+  }
+
+  /// Reads everything but the rows.
+  mutating func begin(at date: Timestamp) throws(RecoveryKitError) {
     guard let header = database.header, header.hasMagic, !database.findings.hasDamage else {
       throw .notSound("its header is damaged")
     }
@@ -49,7 +70,13 @@ struct KitSurvey {
       RecoveryKit.Entry(
         kind: $0.kind.rawValue, name: $0.name, tableName: $0.tableName, root: $0.rootPage, sql: $0.sql)
     }
-    kit.tables.append(try table("sqlite_schema", root: 1, hasRowids: true, entityField: nil))
+    try addMetadata(schema, to: &kit)
+    self.kit = kit
+    plan(schema)
+  }
+
+  private mutating func plan(_ schema: Schema) {
+    plans = [Plan(name: "sqlite_schema", root: 1, hasRowids: true, hasEntities: false)]
     for entry in schema.tables where entry.rootPage > 0 {
       guard let definition = entry.tableDefinition, !definition.isVirtual else { continue }
       let stored = definition.storedColumns
@@ -57,11 +84,26 @@ struct KitSurvey {
       let isEntity =
         stored.count > 1 && stored.first == definition.rowidAlias
         && definition.columns[stored[1]].name.uppercased() == "Z_ENT"
-      kit.tables.append(
-        try table(
-          entry.name, root: entry.rootPage, hasRowids: !definition.isWithoutRowid, entityField: isEntity ? 1 : nil))
+      plans.append(
+        Plan(
+          name: entry.name, root: entry.rootPage, hasRowids: !definition.isWithoutRowid, hasEntities: isEntity))
     }
-    try addMetadata(schema, to: &kit)
+    for (place, plan) in plans.enumerated() where placeOfRoot[plan.root] == nil { placeOfRoot[plan.root] = place }
+  }
+
+  /// Takes a page that a check of every page shows; pages of indexes are left out.
+  mutating func visit(_ page: BTreePage, ofTree root: UInt32) throws(RecoveryKitError) {
+    if current.map({ plans[$0].root }) != root {
+      guard let place = placeOfRoot[root] else { return }
+      start(place)
+    }
+    try take(page.bytes.span, page.number)
+  }
+
+  /// The kit, once all pages of all tables were read.
+  mutating func finish() throws(RecoveryKitError) -> RecoveryKit {
+    close()
+    guard let kit, kit.tables.count == plans.count else { throw .notSound("a table was not read") }
     return kit
   }
 
@@ -86,33 +128,50 @@ struct KitSurvey {
 
   // MARK: Tables
 
+  /// A table that is surveyed.
+  private struct Plan {
+    let name: String
+    let root: UInt32
+    let hasRowids: Bool
+    /// Whether the second field of its records is the number of their entity.
+    let hasEntities: Bool
+  }
+
   private struct Collected {
-    var table: RecoveryKit.Table
+    var table = RecoveryKit.Table(name: "", root: 0, hasRowids: true, leaves: [], sums: [], rows: 0, groups: [])
+    var hasEntities = false
     var entities: [Int64] = []
     var keys: [KeyRanges] = []
     var counts: [Int64] = []
     var lastKey: Int64?
   }
 
-  private mutating func table(
-    _ name: String, root: UInt32, hasRowids: Bool, entityField: Int?
-  ) throws(RecoveryKitError) -> RecoveryKit.Table {
-    var collected = Collected(
-      table: RecoveryKit.Table(name: name, root: root, hasRowids: hasRowids, leaves: [], sums: [], rows: 0, groups: []))
-    try walk(root, depth: 0, hasEntities: entityField != nil, &collected)
+  /// Begins with a table, and ends the one before.
+  private mutating func start(_ place: Int) {
+    close()
+    current = place
+    let plan = plans[place]
+    collected = Collected(
+      table: .init(
+        name: plan.name, root: plan.root, hasRowids: plan.hasRowids, leaves: [], sums: [], rows: 0, groups: []),
+      hasEntities: plan.hasEntities)
+  }
+
+  /// Adds the table that was read to the kit.
+  private mutating func close() {
+    guard current != nil else { return }
+    current = nil
     let ranges = collected.keys.reduce(0) { $0 + $1.ranges.count }
-    let isListed = hasRowids && ranges <= rangesLeft
+    let isListed = collected.table.hasRowids && ranges <= rangesLeft
     if isListed { rangesLeft -= ranges }
     collected.table.groups = collected.entities.indices.map { place in
       RecoveryKit.Group(
         entity: collected.entities[place], rows: collected.counts[place], keys: isListed ? collected.keys[place] : nil)
     }.sorted { $0.entity < $1.entity }
-    return collected.table
+    kit?.tables.append(collected.table)
   }
 
-  private mutating func walk(
-    _ number: UInt32, depth: Int, hasEntities: Bool, _ collected: inout Collected
-  ) throws(RecoveryKitError) {
+  private mutating func walk(_ number: UInt32, depth: Int) throws(RecoveryKitError) {
     guard number > 0, number <= database.pageCount, depth < Self.maximumDepth, seen.insert(number) else {
       throw .notSound("a page is missing from a table, or part of two")
     }
@@ -121,36 +180,45 @@ struct KitSurvey {
     guard let page = found, page.presentCount == database.pageSize else {
       throw .notSound("a page of a table is missing")
     }
-    let bytes = page.bytes.span
+    try take(page.bytes.span, number)
+    try walkChildren(of: page, depth: depth)
+  }
+
+  /// Takes what a kit holds of one page of the table that is being read.
+  private mutating func take(_ bytes: Span<UInt8>, _ number: UInt32) throws(RecoveryKitError) {
     let start = number == 1 ? DatabaseHeader.length : 0
     guard let kind = PageKind(rawValue: bytes[start]), kind.isTable == collected.table.hasRowids,
       let count = bytes.uint16(at: start + 3), count <= (database.usableSize - 8) / 4
     else { throw .notSound("a page of a table is of another kind") }
-    let pointers = start + kind.headerLength
     if kind.isLeaf || !kind.isTable {
       collected.table.leaves.append(number)
       if hasSums { collected.table.sums.append(PageSum.of(bytes)) }
     }
-    if kind.isLeaf {
-      if collected.table.hasRowids {
-        try read(bytes, pointers, count, hasEntities: hasEntities, &collected)
-      } else {
-        add(Int64(count), to: &collected)
-      }
+    if kind == .tableLeaf {
+      try read(bytes, start + kind.headerLength, count)
+    } else if !kind.isTable {
+      add(Int64(count))
+    }
+  }
+
+  private mutating func walkChildren(of page: Page, depth: Int) throws(RecoveryKitError) {
+    let bytes = page.bytes.span
+    let start = page.number == 1 ? DatabaseHeader.length : 0
+    guard let kind = PageKind(rawValue: bytes[start]), !kind.isLeaf, let count = bytes.uint16(at: start + 3) else {
       return
     }
-    if !kind.isTable { add(Int64(count), to: &collected) }
+    let pointers = start + kind.headerLength
     for index in 0..<count {
       guard let offset = bytes.uint16(at: pointers + 2 * index), let child = bytes.uint32(at: offset) else {
         throw .notSound("a page of a table cannot be read")
       }
-      try walk(child, depth: depth + 1, hasEntities: hasEntities, &collected)
+      try walk(child, depth: depth + 1)
     }
     guard let last = bytes.uint32(at: start + 8) else { throw .notSound("a page of a table cannot be read") }
-    try walk(last, depth: depth + 1, hasEntities: hasEntities, &collected)
+    try walk(last, depth: depth + 1)
   }
 
-  private func add(_ rows: Int64, to collected: inout Collected) {
+  private mutating func add(_ rows: Int64) {
     collected.table.rows += rows
     if collected.counts.isEmpty {
       collected.entities.append(0)
@@ -161,9 +229,10 @@ struct KitSurvey {
   }
 
   /// Takes the rowids, and the entity numbers, of all cells of a leaf.
-  private func read(
-    _ bytes: Span<UInt8>, _ pointers: Int, _ count: Int, hasEntities: Bool, _ collected: inout Collected
+  private mutating func read(
+    _ bytes: Span<UInt8>, _ pointers: Int, _ count: Int
   ) throws(RecoveryKitError) {
+    let hasEntities = collected.hasEntities
     let end = min(database.usableSize, bytes.count)
     var place = collected.entities.count - 1
     var previous = collected.lastKey

@@ -1,4 +1,4 @@
-internal import SQLiteFormat
+package import SQLiteFormat
 public import StoreFiles
 public import SystemPackage
 
@@ -98,6 +98,34 @@ extension RecoveryKit {
   static func filing<Value>(_ body: () throws(FileError) -> Value) throws(RecoveryKitError) -> Value {
     do throws(FileError) { return try body() } catch { throw RecoveryKitError(error) }
   }
+}
+
+/// The making of a kit from the pages that a check of every page shows.
+package struct KitGathering {
+  private var survey: KitSurvey
+
+  /// Reads everything but the rows.
+  ///
+  /// - Parameters:
+  ///   - main: a database file whose bytes the caller keeps still, and of which every page will be shown.
+  ///   - sumLimit: the largest store of which pages are summed, in bytes.
+  /// - Throws: `store-not-sound` for a damaged one, or what reading says.
+  package init(
+    reading main: any ByteSource, sumsUpTo sumLimit: Int64 = RecoveryKit.defaultSumLimit, at date: Timestamp
+  ) throws(RecoveryKitError) {
+    let database: Database
+    do throws(FormatError) { database = try Database(main: main) } catch { throw RecoveryKitError(error) }
+    survey = KitSurvey(database, sumsUpTo: sumLimit)
+    try survey.begin(at: date)
+  }
+
+  /// Takes a page of a b-tree; those of one tree come one behind the other.
+  package mutating func visit(_ page: BTreePage, ofTree root: UInt32) throws(RecoveryKitError) {
+    try survey.visit(page, ofTree: root)
+  }
+
+  /// The kit, where every page was shown and the check found nothing.
+  package mutating func finish() throws(RecoveryKitError) -> RecoveryKit { try survey.finish() }
 }
 
 /// Holds a reader's lock until it is released, at the latest when this ends.

@@ -8,8 +8,8 @@ public import SystemPackage
 ///
 /// The store is only read. Two passes go over all page images of its files: the first takes note of every value, so that no
 /// pseudonym is one and so that what is indexed can keep its order; the second writes. Then every file that was written is
-/// checked against the original by ``ResultCheck``, which shares nothing with this module. Memory grows with the number of different values, up to some 450 MB for a store of a gigabyte,
-/// and is bounded by the size of the store.
+/// checked against the original by ``ResultCheck``, which shares nothing with this module. Memory grows with the number of different
+/// values, by some five bytes for each and by about as much as they have for text in indexes, and is bounded by the size of the store.
 public struct StoreScrubber: Sendable {
   /// What a scrub is doing.
   public enum Phase: String, Sendable {

@@ -6,6 +6,9 @@ package import SystemPackage
 /// moment the store is whole under its old name or whole under its new one. A journal beside the new name says what is
 /// going on; a process that finds it later finishes the move or takes it back (`finish`).
 ///
+/// Where another main file takes the store's name at the end (`replacement`), that name never stands for nothing: it is given
+/// to the other file in the very step in which the old one loses it.
+///
 /// Nothing is copied where hard links do: the file's content never moves. Across file systems, and for a store that has
 /// other names or is a symbolic link, the parts are copied, pushed to the disk and compared before the old ones go.
 package struct Relocation: Sendable, Codable {
@@ -39,6 +42,12 @@ package struct Relocation: Sendable, Codable {
 
   /// What the owner of the move wants to know when it is finished later.
   package var note: String
+
+  /// The file that gets the main file's old name in the step in which that goes; nil where the place is to be empty.
+  ///
+  /// It lies in the same file system. Only for a store without anything in a log or a journal: those would have to go after
+  /// the old main file, and before the new one.
+  package var replacement: PathText?
 }
 
 extension Relocation {
@@ -203,6 +212,7 @@ extension Relocation {
   // MARK: The point of no return
 
   private func depart(in fileSystem: FileSystem) throws(FileError) {
+    if let replacement, try depart(leaving: replacement, in: fileSystem) { return }
     for (index, step) in steps.indices.reversed().map({ ($0, steps[$0]) }) {
       let source = try step.source.existing("remove the old name")
       if let status = try fileSystem.status(of: source, followingLinks: false) {
@@ -224,6 +234,64 @@ extension Relocation {
     }
     try synchronizeFolders(of: \.source, in: fileSystem)
   }
+
+  /// Removes the old names, and gives the main file's to another file.
+  ///
+  /// An empty log, or its index, goes before, and the main file is the whole store then. Large values keep their old names
+  /// as well: the other main file refers to them too.
+  ///
+  /// - Returns: false where there are no links, by which the old main file is kept within reach; nothing but the empty log is
+  ///   gone then.
+  private func depart(leaving replacement: PathText, in fileSystem: FileSystem) throws(FileError) -> Bool {
+    guard let main = steps.last, main.part == .main else { return false }
+    let place = try main.source.existing("remove the old name")
+    for step in steps where step.part != .main && step.part != .externalData {
+      let source = try step.source.existing("remove the old name")
+      if let status = try fileSystem.status(of: source, followingLinks: false), step.isOf(status) {
+        try fileSystem.unlink(source)
+      }
+    }
+    try fileSystem.synchronizeDirectory(place.folder)
+    if let status = try fileSystem.status(of: place, followingLinks: false), main.isOf(status) {
+      guard main.copy == nil || status.size == main.bytes else {
+        throw FileError(.changed, operation: "remove the old name", path: place)
+      }
+      let other = try replacement.existing("put the new store into its place")
+      guard try exchange(place, for: other, in: fileSystem) else { return false }
+    }
+    try fileSystem.unlink(Self.kept(place))
+    try synchronizeFolders(of: \.source, in: fileSystem)
+    return true
+  }
+
+  /// Gives another file the name of the main file, and the main file that name back where another process opened it in the
+  /// last moment.
+  private func exchange(
+    _ place: FilePath, for other: FilePath, in fileSystem: FileSystem
+  ) throws(FileError) -> Bool {
+    let kept = Self.kept(place)
+    try fileSystem.unlink(kept)
+    do throws(FileError) {
+      try fileSystem.link(place, to: kept)
+    } catch {
+      guard error.meansLinksAreUnsupported else { throw error }
+      return false
+    }
+    try fileSystem.rename(other, to: place)
+    try fileSystem.synchronizeDirectory(place.folder)
+    do throws(FileError) {
+      try refuseOpenElsewhere()
+    } catch {
+      try fileSystem.link(place, to: other)
+      try fileSystem.rename(kept, to: place)
+      try fileSystem.synchronizeDirectory(place.folder)
+      throw error
+    }
+    return true
+  }
+
+  /// The name by which the old main file can be given its own back while another one gets it.
+  private static func kept(_ place: FilePath) -> FilePath { place.hiddenSibling(suffix: ".leaving") }
 
   // MARK: The way back
 
@@ -256,6 +324,7 @@ extension Relocation {
       if let status, step.isCopy(status) { try fileSystem.unlink(destination) }
       try fileSystem.unlink(destination.hiddenSibling(suffix: ".arriving"))
     }
+    if replacement != nil, let main = source.path { try fileSystem.unlink(Self.kept(main)) }
     if !keepingFolders, let main = destination.path {
       try removeFolders(below: StoreFileSet(main: main).path(of: .externalData), in: fileSystem)
     }
@@ -404,6 +473,7 @@ extension Relocation {
     result.source = moved(source)
     result.destination = moved(destination)
     result.folders = folders.map(moved)
+    result.replacement = replacement.map(moved)
     for index in steps.indices {
       result.steps[index].source = moved(steps[index].source)
       result.steps[index].destination = moved(steps[index].destination)

@@ -4,7 +4,7 @@ package import SystemPackage
 /// What a folder of backups says of the store whose backups lie in it: its path in the home, and its identifier.
 ///
 /// Kept as `store.json` in `Backups/<name>/`: versioned JSON, described in `Documentation/BACKUP_FORMAT.md`. A folder of an
-/// earlier version has none.
+/// earlier version has none, and one of encrypted backups has it encrypted.
 public struct StorePlaceNote: Sendable, Hashable, Codable {
   /// The name of the format: always `lazaret-backup-place`.
   public var format = StorePlaceNote.formatName
@@ -32,6 +32,9 @@ public struct StorePlaceNote: Sendable, Hashable, Codable {
 
   /// What is being brought here from a folder of an earlier version; nil once all of it is here.
   public var arriving: Arriving?
+
+  /// The age public keys to which the note of a folder of encrypted backups is encrypted; nil in the note of any other one.
+  public var recipients: [String]?
 
   /// Backups that are being brought over.
   public struct Arriving: Sendable, Hashable, Codable {
@@ -97,7 +100,11 @@ public struct StorePlaceNote: Sendable, Hashable, Codable {
 
   /// The note of a folder; nil where none is there, or none that can be read.
   package static func read(in folder: FilePath, _ fileSystem: FileSystem) throws(FileError) -> StorePlaceNote? {
-    let path = folder.appending(name)
+    try read(at: folder.appending(name), fileSystem)
+  }
+
+  /// The note in a file; nil where none is there, or none that can be read.
+  package static func read(at path: FilePath, _ fileSystem: FileSystem) throws(FileError) -> StorePlaceNote? {
     guard let status = try fileSystem.status(of: path), status.kind == .regular, status.size <= Int64(limit) else {
       return nil
     }

@@ -165,7 +165,7 @@ struct MigrationVerifierTests {
 
   @Test func identifiersThatDisagreeAreAFinding() throws {
     let before = model(entity("Car", attribute("maker")))
-    let after = model(entity("Car", attribute("maker"), id: "Truck"))
+    let after = model(entity("Car", attribute("maker"), attribute("doors"), id: "Truck"))
     let report = try verify(before, before.adding(attribute("color"), to: "Car"), after)
     #expect(report.outcome == .failed)
     #expect(report.versions.map(\.refusals.isEmpty) == [false, false])

@@ -29,7 +29,15 @@ struct LibraryExampleTests {
         block.append(line)
       }
     }
-    #expect(count == 11)
+    #expect(count == 12)
+  }
+
+  @Test func aStoreTellsItsModel() throws {
+    let scene = try Scene()
+    try scene.makeStore()
+    let written = try ModelBundle.load(path: scene.model, order: ["V1", "V2", "V3"]).version(named: "V2")
+    #expect(try releasedChecksum(scene.store()) == #require(written).checksum)
+    #expect(try releasedChecksum(scene.folder.appending("nothing.sqlite")) == nil)
   }
 
   @Test func theAppGoesBackToItsBackup() throws {

@@ -134,3 +134,9 @@ func bringBack(_ store: FilePath, home: FilePath, losingAtMost limit: Int64) thr
   _ = try backups.restore(over: store)
   return true
 }
+
+/// The checksum of the model that a released store carries; nil where there is no store, backup or bundle.
+func releasedChecksum(_ path: FilePath) throws -> String? {
+  guard let carrier = try ModelCarrier(path) else { return nil }
+  return try carrier.load().current.checksum
+}

@@ -102,6 +102,24 @@ struct MigratingScene {
     try folder.write("a large value", to: "Stores/.App_SUPPORT/_EXTERNAL_DATA/0A1B")
   }
 
+  /// Leaves a committed change in the log of the store alone, as an app does that was killed.
+  func leaveLog() throws {
+    let queue = try DatabaseQueue(path: store.string)
+    try queue.writeWithoutTransaction { database in
+      try database.execute(
+        sql: "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; UPDATE ZCAR SET Z_OPT = 2 WHERE Z_PK = 1")
+      for suffix in ["", "-wal"] {
+        let bytes = try system.contents(of: store.sibling(suffix: suffix), limit: 1 << 28)
+        try folder.write(bytes, to: "log" + suffix)
+      }
+    }
+    try queue.close()
+    for suffix in ["", "-wal"] {
+      try system.rename(folder.appending("log" + suffix), to: store.sibling(suffix: suffix))
+    }
+    try system.unlink(store.sibling(suffix: "-shm"))
+  }
+
   /// The bytes of every part of a set but the index of its log, external data by relative path.
   func parts(_ main: FilePath) throws -> [String: [UInt8]] {
     var result: [String: [UInt8]] = [:]

@@ -71,8 +71,10 @@ struct PlanTrialTests {
     #expect(error?.kind == .constraintViolation)
     #expect(plan.failures.map(\.entity) == ["Post"] && !plan.isPossible)
     // Left open where nothing is tried.
-    let open = try Migrator(try bundle(Self.old, same), surroundings: .still())
-      .plan(try Self.scene().store, tryingSteps: false)
+    let scene = try Self.scene()
+    let open = try withExtendedLifetime(scene) {
+      try Migrator(try bundle(Self.old, same), surroundings: .still()).plan(scene.store, tryingSteps: false)
+    }
     #expect(open.failures.isEmpty && !open.isCertain)
     #expect(open.steps.first?.uncertain.map(\.kind) == ["duplicate-values"])
   }
@@ -86,7 +88,9 @@ struct PlanTrialTests {
     let open = try migrator.plan(scene.store, options: CustomMappingTests.options(mapping), tryingSteps: false)
     #expect(open.isPossible && !open.isCertain)
     #expect(open.steps.count == 1 && open.steps.allSatisfy { $0.uncertain.contains { $0.kind == "not-tried" } })
-    let tried = try migrator.plan(scene.store, options: CustomMappingTests.options(mapping))
+    let tried = try withExtendedLifetime(scene) {
+      try migrator.plan(scene.store, options: CustomMappingTests.options(mapping))
+    }
     #expect(!tried.isPossible && tried.isCertain && tried.steps.allSatisfy(\.uncertain.isEmpty))
   }
 
@@ -114,8 +118,10 @@ struct PlanTrialTests {
       MigrationStage(
         from: "V1", to: "V2", willMigrate: { _ in Issue.record("a plan ran the app's code") }, didMigrate: nil)
     ]
-    let plan = try Migrator(try bundle(Self.old, new), surroundings: .still())
-      .plan(try Self.scene().store, options: options)
+    let scene = try Self.scene()
+    let plan = try withExtendedLifetime(scene) {
+      try Migrator(try bundle(Self.old, new), surroundings: .still()).plan(scene.store, options: options)
+    }
     #expect(plan.steps.map(\.code) == [["the app's code before the step"]])
     #expect(!plan.isCertain)
   }

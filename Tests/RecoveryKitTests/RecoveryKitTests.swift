@@ -4,7 +4,9 @@ import LazaretTesting
 import ManagedObjectModel
 import PersistentStore
 import RecoveryKit
+import SQLiteFormat
 import StoreFiles
+import Synchronization
 import SystemPackage
 import TestSupport
 import Testing
@@ -63,6 +65,43 @@ struct RecoveryKitTests {
     let large = try RecoveryKit(of: path, sumsUpTo: 1000)
     #expect(!large.hasSums)
     #expect(large.table(named: "ZTHING")?.groups == table.groups)
+  }
+
+  @Test("What a check of every page shows makes the same kit as reading the tables")
+  func gathered() throws {
+    let folder = try TemporaryFolder()
+    let path = try Self.makeStore(in: folder, journal: "DELETE")
+    let content = MemoryBytes(try FileSystem().contents(of: path, limit: 1 << 30))
+    let date = Timestamp(secondsSince1970: 1_800_000_000)
+    let gathering = try Gathering(content, at: date)
+    let report = try SQLiteFormat.Database(main: content).checkIntegrity(countingBy: [:], visitor: gathering) { _, _ in
+      true
+    }
+    #expect(report.isSound)
+    let kit = try gathering.kit.withLock { try $0.finish() }
+    #expect(try kit == RecoveryKit(reading: content, at: date))
+    #expect(kit.tables.map(\.name) == ["sqlite_schema", "ZTHING", "WORDS", "NOTES"])
+    // Of a store of which not every page was shown there is none.
+    let early = try Gathering(content, at: date)
+    #expect(throws: RecoveryKitError.self) { try early.kit.withLock { try $0.finish() } }
+  }
+
+  private final class Gathering: PageVisitor {
+    let kit: Mutex<KitGathering>
+
+    init(_ content: MemoryBytes, at date: Timestamp) throws {
+      kit = Mutex(try KitGathering(reading: content, at: date))
+    }
+
+    func visit(_ page: BTreePage, _ cells: [Cell], ofTree root: UInt32) throws(FormatError) {
+      kit.withLock { kit in
+        do throws(RecoveryKitError) {
+          try kit.visit(page, ofTree: root)
+        } catch {
+          Issue.record("\(error)")
+        }
+      }
+    }
   }
 
   @Test("A store that is open and written to gives a kit of one state of it")

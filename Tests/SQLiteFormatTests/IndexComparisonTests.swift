@@ -1,6 +1,7 @@
 import GRDB
 import SQLiteFormat
 import StoreFiles
+import Synchronization
 import SystemPackage
 import TestSupport
 import Testing
@@ -131,5 +132,58 @@ struct IndexComparisonTests {
     #expect(pages.isSound)
     let report = try database.compareIndexes(pages.schema)
     #expect(report.findings.contains(.indexOrder) && !report.isSound)
+  }
+
+  @Test(
+    "Rows that are added up while every page is checked are those that are read for it", arguments: [false, true])
+  func visited(isDamaged: Bool) throws {
+    let fixture = try fixture("PRAGMA encoding = 'UTF-8'", seed: 5)
+    var files = try fixture.files()
+    let schema = try files.open().schema()
+    if isDamaged {
+      // The lowest bit of an integer among the entries of an index: the pages stay sound by themselves.
+      let root = try #require(schema.indexes.first { $0.name == "a_s" }).rootPage
+      let page = try #require(try files.open().bTreePage(root))
+      var leaf = page
+      while !leaf.kind.isLeaf {
+        let child = try #require(leaf.children.first ?? nil)
+        leaf = try #require(try files.open().bTreePage(child))
+      }
+      let cell = try #require(leaf.cell(at: leaf.cellCount / 2))
+      files.main[(Int(leaf.number) - 1) * 1024 + cell.localPayload.upperBound - 1] ^= 1
+    }
+    let database = try files.open()
+    let gathering = try Gathering(files, schema)
+    let report = try database.checkIntegrity(countingBy: [:], visitor: gathering) { _, _ in true }
+    #expect(report.isSound)
+    let (begun, scans) = gathering.rows.withLock { $0.comparisons() }
+    var found = begun
+    for scan in scans { found.add(try scan.run(in: try files.open()) { true }) }
+    let read = try database.compareIndexes(schema)
+    #expect(found.compared == read.compared && Set(found.uncompared) == Set(read.uncompared))
+    #expect(found.isSound == !isDamaged && read.isSound == !isDamaged)
+    // Each leaf of each table comes once, with all rows that SQLite counts.
+    for table in ["a", "p"] {
+      let root = try #require(schema.table(named: table)).rootPage
+      let rows = try fixture.queue.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM \(table)") ?? 0 }
+      let seen = gathering.seen.withLock { $0[root] ?? [] }
+      #expect(seen.reduce(0) { $0 + $1.rows } == rows)
+      #expect(Set(seen.map(\.page)).count == seen.count)
+    }
+  }
+
+  /// What adds up rows, and notes the leaves of tables that it is shown.
+  private final class Gathering: PageVisitor {
+    let rows: Mutex<IndexedRows>
+    let seen = Mutex<[UInt32: [(page: UInt32, rows: Int)]]>([:])
+
+    init(_ files: StoreFixture.Files, _ schema: Schema) throws {
+      rows = Mutex(IndexedRows(try files.open(), schema))
+    }
+
+    func visit(_ page: BTreePage, _ cells: [Cell], ofTree root: UInt32) throws(FormatError) {
+      if page.kind == .tableLeaf { seen.withLock { $0[root, default: []].append((page.number, cells.count)) } }
+      try rows.withLock { rows throws(FormatError) in try rows.add(page, cells, ofTree: root) }
+    }
   }
 }

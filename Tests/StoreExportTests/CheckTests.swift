@@ -129,4 +129,61 @@ struct CheckTests {
       try scene.system.unlink(try #require(summary.path.path))
     }
   }
+
+  /// A damaged store of which SQLite says words that are also a value of it, because of bytes that a scrub replaces.
+  ///
+  /// The header says that the last page of a long value is one of the list of free pages, and the value's bytes say that page 261
+  /// is in that list too.
+  private func storeWhoseDamageReads(_ words: String) throws -> ExportScene {
+    let scene = try ExportScene()
+    let queue = try DatabaseQueue(path: scene.store.string)
+    let value = Data((0..<3000).map { UInt8(7 + $0 % 240) })
+    try queue.writeWithoutTransaction { database in
+      try database.execute(sql: "PRAGMA page_size = 1024")
+      try database.execute(sql: "CREATE TABLE t (id INTEGER PRIMARY KEY, word TEXT, data BLOB)")
+      try database.execute(sql: "INSERT INTO t (word, data) VALUES (?, ?)", arguments: [words, value])
+      try database.execute(
+        sql: """
+          WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400)
+          INSERT INTO t (word) SELECT 'quokka ' || i || hex(zeroblob(400)) FROM n
+          """)
+    }
+    try queue.close()
+    var bytes = try scene.system.contents(of: scene.store, limit: 1 << 24)
+    let last = try #require(
+      stride(from: 0, to: bytes.count, by: 1024).first { start in
+        Array(bytes[start..<(start + 4)]) == [0, 0, 0, 0]
+          && value.range(of: Data(bytes[(start + 4)..<(start + 36)])) != nil
+      })
+    bytes.replaceSubrange((last + 4)..<(last + 12), with: [0, 0, 0, 1, 0, 0, 1, 5])
+    bytes.replaceSubrange(32..<40, with: [0, 0, 0, UInt8(last / 1024 + 1), 0, 0, 0, 2])
+    try scene.system.writeAtomically(bytes, to: scene.store, replacing: true)
+    let copy = scene.folder.appending("Copy.sqlite")
+    try scene.system.writeAtomically(bytes, to: copy, replacing: false)
+    let other = try DatabaseQueue(path: copy.string)
+    let complaints = try other.read { try String.fetchAll($0, sql: "PRAGMA integrity_check") }
+    try other.close()
+    try #require(complaints.contains { $0.contains(words) }, "\(complaints)")
+    return scene
+  }
+
+  @Test(arguments: [BundleLevel.facts, .scrubbed])
+  func aTextInWhichAValueIsIsTheOneOfTheScrubbedCopy(_ level: BundleLevel) throws {
+    let words = "2nd reference to page 261"
+    let scene = try storeWhoseDamageReads(words)
+    let preview = try scene.exporter().preview(ExportOptions(level: level))
+    let replaced = preview.files.filter { $0.words.contains("made of the scrubbed copy") }.map(\.name)
+    #expect(replaced.contains("log.txt"), "\(replaced)")
+    let (_, received) = try scene.export(level)
+    #expect(received.level == level)
+    let log = String(decoding: try scene.content("log.txt", of: received), as: UTF8.self)
+    // It is a log still, of a store with the same damage.
+    #expect(log.contains("verdict damaged"))
+    #expect(log.contains("error check: *** in database main ***"))
+    for file in preview.files {
+      let bytes = Data(try scene.content(file.name, of: received))
+      #expect(bytes.range(of: Data(words.utf8)) == nil, "\(file.name)")
+    }
+    try scene.expectTidy()
+  }
 }

@@ -43,7 +43,7 @@ public struct BackupCreator: Sendable {
     let files: StoreFileSet
     do throws(FileError) {
       files = try StoreFileSet.locate(store, in: surroundings.fileSystem)
-      guard try surroundings.fileSystem.status(of: files.main) != nil else { throw Self.missing(store) }
+      guard try isThere(files) else { throw Self.missing(store) }
     } catch {
       throw error.kind == .notFound ? Self.nothing(store) : BackupError(error)
     }
@@ -74,6 +74,16 @@ public struct BackupCreator: Sendable {
       }
     }
     throw BackupError(FileError(.changed, operation: "back up the store", path: store))
+  }
+
+  /// Whether there is a store; its name can be missing for a moment while another process exchanges it, under the lock of its
+  /// folder.
+  private func isThere(_ files: StoreFileSet) throws(FileError) -> Bool {
+    if try surroundings.fileSystem.status(of: files.main) != nil { return true }
+    let lock = try FolderLock(files.folder, in: surroundings.fileSystem)
+    let isThere = try surroundings.fileSystem.status(of: files.main) != nil
+    _ = consume lock
+    return isThere
   }
 
   /// The place as new backups are written into it, and the key that opens what the next one needs of this one.

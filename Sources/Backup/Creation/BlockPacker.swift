@@ -74,13 +74,17 @@ struct BlockPacker {
 
 extension StoreSnapshot {
   /// A block of a source that is read while the store is held still.
-  func block(_ index: Int, of source: any ByteSource) throws(BackupError) -> [UInt8] {
+  ///
+  /// - Parameter buffers: where its memory comes from; fresh memory if nil.
+  func block(
+    _ index: Int, of source: any ByteSource, in buffers: BlockBuffers? = nil
+  ) throws(BackupError) -> [UInt8] {
     do throws(FileError) {
       try giveWay()
       let start = Int64(index) * Int64(BackupManifest.blockLength)
       let wanted = max(0, min(Int64(BackupManifest.blockLength), source.count - start))
-      let bytes = try source.bytes(at: start, length: Int(wanted))
-      guard bytes.count == Int(wanted) else {
+      var bytes = buffers?.take(count: Int(wanted)) ?? [UInt8](repeating: 0, count: Int(wanted))
+      guard try source.read(at: start, length: Int(wanted), into: &bytes) == Int(wanted) else {
         throw FileError(.changed, operation: "read the store", path: files.main)
       }
       return bytes

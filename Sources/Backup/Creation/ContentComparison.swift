@@ -47,10 +47,12 @@ extension BlockPacker {
       runs: [],
       content: .init(bytes: total, sha256: "", blocks: [], pageSize: pageSize, pageCount: content.pageCount))
     var whole = RunningDigest()
+    let buffers = BlockBuffers()
+    var last = DeliveredBlock(buffers)
     try BlockPipeline.run(count: count, threads: Self.threads(isInUse: snapshot.isInUse)) {
       () throws(BackupError) -> ((Int) throws(BackupError) -> Compared) in
       { (index) throws(BackupError) -> Compared in
-        let bytes = try snapshot.block(index, of: content)
+        let bytes = try snapshot.block(index, of: content, in: buffers)
         let own = PageHash.hashes(of: bytes, pageSize: pageSize)
         let theirs = try known.hashes(ofPages: index * pagesPerBlock, count: bytes.count / pageSize)
         // A block of which no page changed has the digest it had; the digest of the whole would show it if not.
@@ -64,6 +66,7 @@ extension BlockPacker {
     } deliver: { (index, block) throws(BackupError) in
       try check?.stopUselessWork()
       whole.add(block.content)
+      last.replace(with: block.content)
       result.content.blocks.append(block.digest)
       try hashes.append(block.hashes)
       for run in block.changed {

@@ -9,7 +9,8 @@ import Synchronization
 /// The check of a store that is being backed up, on a thread of its own beside the packing.
 ///
 /// It looks at every page, counts the records of each entity, and compares the entries of indexes with the rows of their
-/// tables. The recovery kit is made on the same thread.
+/// tables. The recovery kit is made, and rows are added up, of the same pages; the entries of several indexes are read at
+/// once.
 final class StoreCheck: Sendable {
   /// Which indexes are compared with the rows of their tables.
   enum Scope: Sendable {
@@ -120,34 +121,37 @@ final class StoreCheck: Sendable {
   }
 
   private func check() throws(BackupError) -> Outcome {
-    var outcome = Outcome(examination: try examine())
+    let survey = try survey()
+    var outcome = Outcome(examination: try examine(survey))
     guard outcome.examination.verdict != .damaged, let report = outcome.examination.health.integrity else {
       return outcome
     }
-    outcome.kit = try kit()
+    outcome.kit = try kit(survey)
     let scope = waitForScope()
     guard let scope else { throw .cancelled("back up the store") }
-    let indexes: IndexReport
-    do throws(FormatError) {
-      indexes = try Database(main: content).compareIndexes(
-        report.schema, ofTables: Self.tables(of: scope, report)
-      ) { self.goesOn() }
-    } catch {
-      throw failure(error)
-    }
+    let indexes = try compareIndexes(survey, Self.tables(of: scope, report))
     outcome.uncompared = indexes.uncompared
     if !indexes.isSound { outcome.examination.condemnIndexes(indexes) }
     return outcome
   }
 
-  private func examine() throws(BackupError) -> Examination {
+  /// What is gathered on the way.
+  private func survey() throws(BackupError) -> StoreSurvey {
+    do throws(FormatError) {
+      return try StoreSurvey(content, at: job.id.date)
+    } catch {
+      throw failure(error)
+    }
+  }
+
+  private func examine(_ survey: StoreSurvey) throws(BackupError) -> Examination {
     do {
       return try Examiner(fileSystem: job.surroundings.fileSystem).examine(
         main: content, log: nil, journal: nil, of: job.files, members: snapshot.members,
         options: .init(depth: .full) { [self] done, total in
           state.withLock { $0.progress = (Int64(done), Int64(max(1, total))) }
           return goesOn()
-        })
+        }, visitor: survey)
     } catch let error as FileError {
       throw BackupError(error)
     } catch let error as FormatError {
@@ -159,17 +163,42 @@ final class StoreCheck: Sendable {
     }
   }
 
-  private func kit() throws(BackupError) -> [UInt8]? {
+  private func kit(_ survey: StoreSurvey) throws(BackupError) -> [UInt8]? {
+    let found = try job.wrapping { () throws(FileError) in try survey.kit() }
+    guard var kit = found else { return nil }
+    kit.generation = job.request.lineage?.generation
     do throws(RecoveryKitError) {
-      var kit = try RecoveryKit(reading: content, at: job.id.date)
-      kit.generation = job.request.lineage?.generation
       let bytes = try kit.bytes()
       return Int64(bytes.count) <= BackupJob.kitLimit(content) ? bytes : nil
     } catch {
-      if let fileError = error.fileError { throw BackupError(fileError) }
       // The backup is as good without.
       return nil
     }
+  }
+
+  /// Compares the indexes with what the rows of their tables add up to, two at once where few pages are packed.
+  private func compareIndexes(
+    _ survey: StoreSurvey, _ tables: Set<UInt32>?
+  ) throws(BackupError) -> IndexReport {
+    let (begun, scans) = survey.comparisons(ofTables: tables)
+    var report = begun
+    // Beside the packing of a whole store a second thread would take memory, and find no processor that rests.
+    let threads = tables == nil ? 1 : BlockPacker.threads(isInUse: snapshot.isInUse)
+    try BlockPipeline.run(count: scans.count, threads: threads) {
+      () throws(BackupError) -> ((Int) throws(BackupError) -> IndexReport) in
+      let database: Database
+      do throws(FormatError) { database = try Database(main: self.content) } catch { throw self.failure(error) }
+      return { (index) throws(BackupError) -> IndexReport in
+        do throws(FormatError) {
+          return try scans[index].run(in: database) { self.goesOn() }
+        } catch {
+          throw self.failure(error)
+        }
+      }
+    } deliver: { (_, found) in
+      report.add(found)
+    }
+    return report
   }
 
   private func waitForScope() -> Scope? {

@@ -1,3 +1,4 @@
+public import AgeEncryption
 public import StoreFiles
 public import SystemPackage
 
@@ -9,22 +10,25 @@ extension BackupPlaces {
   /// folder of its own, which has its name only when all is in it that can be linked, and what was brought over goes from
   /// the old one after that. After a kill at any moment every backup is there, and the next call does the rest.
   ///
+  /// - Parameter recipients: to whom the backups are encrypted; where there are any, a folder that holds nothing else gets a
+  ///   name that tells nothing.
   /// - Returns: the folder; of a store that is not there the one that ``find(_:)`` returns, and nothing is written.
   /// - Throws: what the file system says; `backup-manifest-too-new` for a folder of a later version.
-  public func claim(_ store: FilePath) throws(BackupError) -> FolderPlace {
+  public func claim(_ store: FilePath, encryptedTo recipients: [AgeRecipient] = []) throws(BackupError) -> FolderPlace {
     let asked = try asked(store)
     guard asked.exists else { return try find(store) }
     let uuid = uuid(of: asked)
     let known = try folders()
-    if let folder = try notedFolder(asked, known), let note = folder.note, try note == updated(note, asked, uuid),
+    if let folder = try notedFolder(asked, known), let note = folder.note,
+      try note == updated(note, of: folder, asked, uuid, recipients), try isHidden(folder, from: recipients),
       known.allSatisfy({ $0.note?.arriving == nil }), let place = try noted(asked, known)
     {
-      return place
+      return place.claimed()
     }
     try makeRoot(for: asked)
     let lock = try locked(root)
     try removeUnfinished()
-    let place = try claimLocked(asked, uuid)
+    var place = try claimLocked(asked, uuid, recipients)
     for folder in try folders() where folder.note?.arriving != nil {
       do throws(BackupError) {
         try settle(folder)
@@ -32,8 +36,10 @@ extension BackupPlaces {
         // Another process is taking a backup there; what has to go from it goes the next time.
       }
     }
+    let path = try hide(place.path, from: recipients)
+    if path != place.path { place = FolderPlace(path, of: place.owner, in: fileSystem) }
     _ = consume lock
-    return place
+    return place.claimed()
   }
 
   /// Makes the folder with all folders; the superuser makes it for the owner of the store's folder.
@@ -51,7 +57,9 @@ extension BackupPlaces {
   }
 
   /// The caller holds the lock of the folder with all folders.
-  private func claimLocked(_ asked: Asked, _ uuid: String?) throws(BackupError) -> FolderPlace {
+  private func claimLocked(
+    _ asked: Asked, _ uuid: String?, _ recipients: [AgeRecipient]
+  ) throws(BackupError) -> FolderPlace {
     let folders = try folders()
     // In the order of `find`.
     var known = try noted(asked, folders)
@@ -59,14 +67,19 @@ extension BackupPlaces {
     if known == nil, found == nil { known = try moved(asked, folders) }
     if known == nil, found == nil { found = try surveyed(asked, folders, isMoved: true) }
     if let place = known {
-      guard let note = folders.first(where: { $0.path == place.path })?.note else { return place }
-      let new = try updated(note, asked, uuid)
-      if new != note { try write(new, in: place.path) }
+      guard let folder = folders.first(where: { $0.path == place.path }), let note = folder.note else { return place }
+      let new = try updated(note, of: folder, asked, uuid, recipients)
+      let isUnfinished = folder.isOpaque ? try !isHidden(folder, from: recipients) : false
+      if new != note || isUnfinished {
+        try write(new, in: place.path, isOpaque: folder.isOpaque)
+      }
       return place
     }
     if let found { return try bringOver(found, asked, uuid, folders) }
     let place = try fresh(asked)
-    let note = StorePlaceNote(path: asked.relativeText, lastPath: PathText(asked.main), uuid: uuid)
+    var note = StorePlaceNote(path: asked.relativeText, lastPath: PathText(asked.main), uuid: uuid)
+    note.recipients = Self.texts(of: recipients)
+    if note.recipients != nil { return FolderPlace(try makeOpaque(note), of: place.owner, in: fileSystem) }
     let isThere = try filing { () throws(FileError) in try fileSystem.status(of: place.path) != nil }
     if isThere { try write(note, in: place.path) } else { try make(place.path, note) { _ in } }
     return place
@@ -74,9 +87,10 @@ extension BackupPlaces {
 
   /// The note as it is to be now.
   private func updated(
-    _ note: StorePlaceNote, _ asked: Asked, _ uuid: String?
+    _ note: StorePlaceNote, of folder: Folder, _ asked: Asked, _ uuid: String?, _ recipients: [AgeRecipient]
   ) throws(BackupError) -> StorePlaceNote {
     var note = note
+    if folder.isOpaque, !recipients.isEmpty { note.recipients = Self.texts(of: recipients) }
     // A store that cannot be read now keeps the identifier that it had.
     if let uuid { note.uuid = uuid }
     // Another name of the same file changes nothing.
@@ -196,7 +210,17 @@ extension BackupPlaces {
   }
 
   /// Writes the note of a folder; the superuser writes it, and a folder that is new, for the owner of the store.
-  func write(_ note: StorePlaceNote, in folder: FilePath, isNew: Bool = false) throws(BackupError) {
+  ///
+  /// - Parameter isOpaque: whether its note is encrypted in it, and kept in clear in the home.
+  func write(
+    _ note: StorePlaceNote, in folder: FilePath, isNew: Bool = false, isOpaque: Bool = false
+  ) throws(BackupError) {
+    if isOpaque {
+      try filing { () throws(FileError) in try opaque(folder).writeLocal(note) }
+      // Without public keys, which a note of such a folder has, it stays as it was.
+      if note.recipients != nil { try opaque(folder).writeSealed(note, in: folder) }
+      return
+    }
     try filing { () throws(FileError) in
       let path = folder.appending(StorePlaceNote.name)
       try refuseLaterVersion(path)

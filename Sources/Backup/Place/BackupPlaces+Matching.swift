@@ -14,7 +14,8 @@ extension BackupPlaces {
   }
 
   func notedFolder(_ asked: Asked, _ folders: [Folder]) throws(BackupError) -> Folder? {
-    let noted = folders.filter { $0.note != nil }
+    // What this machine knows of itself comes before what only a key tells.
+    let noted = [true, false].flatMap { isHere in folders.filter { $0.note != nil && $0.isNotedHere == isHere } }
     if let found = noted.first(where: { $0.note?.path.path == asked.relative }) { return found }
     // Another spelling of the name, where the file system takes it for the same, is the same file.
     if let identity = asked.identity {

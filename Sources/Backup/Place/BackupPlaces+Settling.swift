@@ -71,7 +71,7 @@ extension BackupPlaces {
       }
     }
     note.arriving = nil
-    try write(note, in: folder.path)
+    try write(note, in: folder.path, isOpaque: folder.isOpaque)
   }
 
   private func settle(

@@ -1,3 +1,4 @@
+public import AgeEncryption
 public import StoreFiles
 public import SystemPackage
 
@@ -8,6 +9,9 @@ public import SystemPackage
 public struct BackupPlaces: Sendable {
   /// The home.
   public let home: FilePath
+
+  /// The secret keys that open the notes of folders whose names tell nothing, where this machine has none of its own.
+  public var identities: [AgeIdentity] = []
 
   let surroundings: Surroundings
   var fileSystem: FileSystem { surroundings.fileSystem }
@@ -37,6 +41,22 @@ public struct BackupPlaces: Sendable {
     if let found = try moved(asked, folders) { return found }
     if let found = try surveyed(asked, folders, isMoved: true) { return found.place }
     return try fresh(asked)
+  }
+
+  /// Every folder that holds backups of a store, the one of ``find(_:)`` first; nothing is written.
+  ///
+  /// There are several where the note was lost by which this machine finds a folder of encrypted backups, so that it began
+  /// another one: with a secret key both are known to be of the store.
+  public func findAll(_ store: FilePath) throws(BackupError) -> [FolderPlace] {
+    let (asked, first) = (try asked(store), try find(store))
+    var places = [first]
+    for folder in try folders() where folder.isOpaque && !folder.isNotedHere && folder.path != first.path {
+      guard let note = folder.note, note.path.path == asked.relative else { continue }
+      var owner = PlaceOwner(note, home: asked.home)
+      owner.present = asked.main
+      places.append(FolderPlace(folder.path, of: owner, in: fileSystem))
+    }
+    return places
   }
 
   /// The folder that a store gets of which there are no backups yet.
@@ -106,6 +126,13 @@ public struct BackupPlaces: Sendable {
   struct Folder {
     var path: FilePath
     var note: StorePlaceNote?
+
+    /// Whether its name tells nothing, and its note is encrypted.
+    var isOpaque = false
+
+    /// Whether the note is what lies in it, or what this machine keeps of it; only a key has told it otherwise.
+    var isNotedHere = true
+
     var name: String { path.lastComponent?.string ?? "" }
   }
 
@@ -113,14 +140,23 @@ public struct BackupPlaces: Sendable {
     try filing { () throws(FileError) in
       guard try fileSystem.status(of: root)?.kind == .directory else { return [] }
       var folders: [Folder] = []
-      for name in try fileSystem.entries(of: root) where !name.string.hasSuffix(Self.arriving) {
-        let path = root.appending(name)
-        guard try fileSystem.status(of: path)?.kind == .directory else { continue }
-        folders.append(Folder(path: path, note: try StorePlaceNote.read(in: path, fileSystem)))
+      // A folder that gets another name meanwhile would be seen under neither.
+      for _ in 1...Self.looks {
+        let names = try fileSystem.entries(of: root)
+        folders = []
+        for name in names where !name.string.hasSuffix(Self.arriving) {
+          let path = root.appending(name)
+          guard try fileSystem.status(of: path)?.kind == .directory else { continue }
+          folders.append(try folder(at: path))
+        }
+        if try fileSystem.entries(of: root) == names { break }
       }
       return folders
     }
   }
+
+  /// How often the folders are looked at where other processes make or rename some.
+  private static let looks = 5
 
   /// A name for a new folder, after the store's: one that is free, or of a folder in which nothing is.
   func freeName(_ stem: String) throws(BackupError) -> FilePath.Component {

@@ -17,6 +17,16 @@ public struct FolderPlace: BackupPlace {
   /// The keys with which encrypted backups are read; nil where all are seen as they lie there.
   var keys: BackupKeys?
 
+  /// Whether it was there, with a note of its store, when it was asked for: where it is not any more, it has another name.
+  private(set) var isClaimed = false
+
+  /// The same folder, which is known to be there.
+  func claimed() -> FolderPlace {
+    var place = self
+    place.isClaimed = true
+    return place
+  }
+
   /// The same folder, whose encrypted backups are read with secret keys.
   public func unlocked(with identities: [AgeIdentity]) -> FolderPlace {
     var place = self
@@ -249,11 +259,24 @@ extension FolderPlace {
   /// Takes the lock of the folder, and waits for the process that has it.
   public func lock() throws(BackupError) -> any BackupPlaceLock {
     do throws(FileError) {
+      let before = try fileSystem.status(of: path)?.identity
+      if isClaimed, before == nil { throw renamed() }
       try fileSystem.makeDirectory(path)
-      return FolderPlaceLock(try FolderLock(path, patience: 60_000, in: fileSystem))
+      let lock = try FolderLock(path, patience: 60_000, in: fileSystem)
+      // The process that had the lock may have given the folder another name: the lock would be on nothing of this place.
+      if let before, try fileSystem.status(of: path)?.identity != before { throw renamed() }
+      return FolderPlaceLock(lock)
     } catch {
       throw BackupError(error)
     }
+  }
+}
+
+extension FolderPlace {
+  private func renamed() -> FileError {
+    FileError(
+      .changed, operation: "lock the folder of the backups", path: path,
+      detail: "another process has given it another name", hint: "Run the same command again.")
   }
 }
 

@@ -39,7 +39,7 @@ extension BackupProver {
         guard let pageSize = manifest.database?.pageSize else { return false }
         bytes = try Self.hashes(of: content, pageSize: pageSize)
       case .recoveryKit:
-        guard let made = Self.kit(of: content, manifest) else { return false }
+        guard let made = Self.kit(of: content, manifest, file) else { return false }
         bytes = made
       case .database, .delta, .manifest, .externalData, .evidenceMain, .evidenceLog, .evidenceSharedMemory,
         .evidenceJournal, .originalMain, .originalLog, .originalSharedMemory, .originalJournal, .originalSupport,
@@ -72,11 +72,17 @@ extension BackupProver {
   }
 
   /// The kit as it was made; nil where none can be, such as by another version of this software.
-  private static func kit(of content: any ByteSource, _ manifest: BackupManifest) -> [UInt8]? {
+  private static func kit(
+    of content: any ByteSource, _ manifest: BackupManifest, _ file: BackupManifest.File
+  ) -> [UInt8]? {
     do throws(RecoveryKitError) {
       var kit = try RecoveryKit(reading: content, at: manifest.id.date)
       kit.generation = manifest.lineage?.generation
-      return try kit.bytes()
+      for level in RecoveryKit.levels {
+        let bytes = try kit.bytes(level: level)
+        if FileDigest(of: bytes).hexadecimal == file.sha256 { return bytes }
+      }
+      return nil
     } catch {
       // The backup restores without a kit.
       return nil

@@ -18,8 +18,9 @@ struct BackupCreateCommand: ParsableCommand {
       Where an entity has less than half of the records that it had in the last backup, or none, that is told, and that \
       backup is kept for thirty days, or until it is released. See: lazaret backup release
 
-      With --encrypt-to the backup is encrypted with age; only holders of the secret keys see more of it than a label. The next \
-      one can still keep only what changed. The policy can say to whom, too (encryptTo).
+      With --encrypt-to the backup is encrypted with age; only holders of the secret keys see more of it than a label, and \
+      the name of its folder tells nothing. The next one can still keep only what changed. The policy can say to whom, too \
+      (encryptTo). Leave BackupKeys/ of the home out where Backups/ is copied elsewhere: it names the stores.
 
       EXAMPLE
         lazaret backup create App.sqlite --home /data --tag nightly

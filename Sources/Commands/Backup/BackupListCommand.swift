@@ -34,16 +34,22 @@ struct BackupListCommand: ParsableCommand {
       home.tell(json: output.json)
       let backups = Backups(home: home.path, identities: try identity.identities())
       let scope = try store.map { try backups.evidence(of: $0.path) }
-      let places = try store.map { [try backups.place(of: $0.path)] } ?? backups.places()
+      let catalogs = try store.map { try backups.catalogs(of: $0.path) } ?? backups.catalogs()
       var all: [(place: FolderPlace, backup: StoredBackup)] = []
-      for place in places { all += try BackupCatalog(of: place).backups.map { (place, $0) } }
+      for catalog in catalogs {
+        // The places of a home are folders.
+        guard let place = catalog.place as? FolderPlace else { continue }
+        all += catalog.backups.map { (place, $0) }
+      }
+      // Two folders can be of one store.
+      if store != nil, catalogs.count > 1 { all.sort { $0.backup.id > $1.backup.id } }
       if output.json {
         try Terminal.standardOutput.write(
           json: home.listed(
             [
               "backups": all.map { $0.backup.payload(in: $0.place, of: scope) },
               // Where the store that was named was at its last backup, where it has moved since.
-              "movedFrom": store == nil ? nil : places.first?.owner?.movedFrom,
+              "movedFrom": store == nil ? nil : catalogs.first?.place.owner?.movedFrom,
             ] as JSON.Object))
       } else if all.isEmpty {
         let whose = store.map { " of \(printable($0.path.string))" } ?? ""

@@ -57,7 +57,7 @@ struct ChosenBackups {
   func places() throws(BackupError) -> [FolderPlace] {
     guard let of else { return try backups.places() }
     let folder = try named(of)
-    return folder.isEmpty ? [try backups.place(of: of)] : folder
+    return folder.isEmpty ? try backups.places(of: of) : folder
   }
 
   /// The places in the folder of that name; empty where the name is that of a store, or of nothing.
@@ -80,9 +80,11 @@ struct ChosenBackups {
     guard let id else { return try place() }
     if of == nil { return try home.finding(backup: id) { try backups.find(id).catalog.place } }
     let own = try place()
-    let catalog = try BackupCatalog(of: own)
+    for place in try [own] + places() {
+      if try BackupCatalog(of: place).backups.contains(where: { $0.id == id }) { return place }
+    }
     // What is in no other place either is told by the verb itself.
-    guard !catalog.backups.contains(where: { $0.id == id }),
+    guard
       let other = try backups.catalogs().first(where: { $0.backups.contains { $0.id == id } })
     else { return own }
     guard allowsOtherStore else { throw BackupError.ofOtherStore(try other.backup(id)) }
@@ -93,6 +95,12 @@ struct ChosenBackups {
   func place() throws(BackupError) -> FolderPlace {
     var places = try places()
     if places.count > 1 { places = try places.withBackups() }
+    // Of one store, whose note of where its backups are was lost: where its newest one is.
+    if places.count > 1, let path = places[0].owner?.path, places.allSatisfy({ $0.owner?.path == path }),
+      let newest = try places.newest()
+    {
+      places = [newest]
+    }
     guard let first = places.first else {
       throw BackupError(
         .notFound, operation: "find the backups", path: home.path,
@@ -115,9 +123,20 @@ extension [FolderPlace] {
     var places: [FolderPlace] = []
     for place in self {
       let (kept, trash) = (try place.list(.kept), try place.list(.trash))
-      if !trash.isEmpty || kept.contains(where: { $0.name != "store.json" }) { places.append(place) }
+      let isNote = { (name: String) in name == "store.json" || name == "store.age" }
+      if !trash.isEmpty || kept.contains(where: { !isNote($0.name) }) { places.append(place) }
     }
     return places
+  }
+
+  /// The one with the newest backup.
+  fileprivate func newest() throws(BackupError) -> FolderPlace? {
+    var newest: (place: FolderPlace, id: BackupIdentifier)?
+    for place in self {
+      guard let id = try BackupCatalog(of: place).backups.first(where: \.isWhole)?.id else { continue }
+      if newest.map({ $0.id < id }) ?? true { newest = (place, id) }
+    }
+    return newest?.place
   }
 }
 

@@ -10,7 +10,7 @@ struct ModelLintCommand: ParsableCommand {
     commandName: "lint",
     abstract: "Checks a model's versions for changes that lose data or break rules.",
     usage:
-      "lazaret model lint <model> [--lock <file>] [--store <store>] [--cloudkit] [--annotate <style>] [<options>]",
+      "lazaret model lint <model> [--lock <file>] [--store <store>] [--cloudkit] [<options>]",
     discussion: """
       Names what each step from version to version would lose, what depends on the data, what cannot be migrated, \
       renames without a renaming identifier, and renames that no migration would carry out. With a lock file, released \

@@ -9,11 +9,14 @@ struct DonorOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "A backup that lost rows are taken from: its id, latest, a healthy store, or a .gz.", valueName: "id|file"))
+      "A backup that lost rows are taken from: its id, latest, a healthy store, or a .gz; with its key, one that is encrypted.",
+      valueName: "id|file"))
   var withBackup: PathArgument?
 
   @Flag(help: "Take them even if nothing says that the backup is of this very store, or if it was made later.")
   var trustBackup = false
+
+  @OptionGroup var identity: BackupIdentityOptions
 
   /// Which one; nil for none.
   ///
@@ -28,6 +31,9 @@ struct DonorOptions: ParsableArguments {
   /// - Throws: where the options contradict each other.
   func check() throws {
     guard withBackup != nil || !trustBackup else { throw ValidationError("--trust-backup belongs to --with-backup.") }
+    guard withBackup != nil || identity.identity.isEmpty else {
+      throw ValidationError("--identity belongs to --with-backup.")
+    }
   }
 
   /// The backup as a store that can be read; nil for none.
@@ -35,8 +41,11 @@ struct DonorOptions: ParsableArguments {
   /// - Throws: `home-missing` where a backup is to be looked up in a home that is not there.
   func unpacked(for store: FilePath, home: ChosenHome) throws -> UnpackedBackup? {
     guard let source = try source() else { return nil }
+    let identities = try identity.identities()
     return try finding(source, in: home) {
-      try UnpackedBackup(source, of: store, home: home.path, trust: trustBackup ? .anyStore : .sameStore) {
+      try UnpackedBackup(
+        source, of: store, home: home.path, trust: trustBackup ? .anyStore : .sameStore, identities: identities
+      ) {
         Interruption.isRequested
       }
     }

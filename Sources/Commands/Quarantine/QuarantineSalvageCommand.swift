@@ -59,7 +59,8 @@ struct QuarantineSalvageCommand: ParsableCommand {
     try report(json: output.json) {
       let home = try home.of(quarantined: id.path)
       home.tell(json: output.json)
-      let quarantines = Quarantines(home: home.path)
+      var quarantines = Quarantines(home: home.path)
+      quarantines.identities = try backup.identity.identities()
       let found = try home.finding(quarantined: id.path, forBackup: "backup restore ID") {
         try quarantines.store(id.path)
       }

@@ -80,7 +80,7 @@ public struct ModelCarrier: Sendable {
   ///
   /// Nothing of it is changed. A backup is restored, and a bundle unpacked, among the temporary files.
   ///
-  /// - Parameter identities: the secret keys to try where a bundle is encrypted.
+  /// - Parameter identities: the secret keys to try where a bundle or a backup is encrypted.
   /// - Throws: `model-no-versions` where it carries no model that can be read, what opening the backup or the bundle
   ///   throws, and `unavailable` for a store that is out of reach.
   public func load(identities: [AgeIdentity] = []) throws -> ModelBundle {
@@ -89,7 +89,7 @@ public struct ModelCarrier: Sendable {
     case .backup:
       let backup = try UnpackedBackup(
         .file(path), of: path, home: path.folder, trust: .anyStore, scope: EvidenceScope(lineage: nil, event: nil),
-        surroundings: surroundings)
+        identities: identities, surroundings: surroundings)
       defer { withExtendedLifetime(backup) {} }
       return try bundle(of: model(ofStore: backup.donor.path))
     case .unpackedBundle: return try bundle(of: model(inBundle: path.appending("data")))

@@ -53,6 +53,16 @@ enum OpeningStep {
   case opened(PersistentStore, Judgement, StoreOrigin)
 }
 
+extension OpeningStep {
+  /// Whether it looks at the store while another process may be exchanging it.
+  fileprivate var looksWithoutLock: Bool {
+    switch self {
+    case .begin, .look, .keep, .repair, .migrate, .open(_, .found): true
+    case .judge, .fill, .makeRoom, .salvage, .stopWaiting, .open, .takeBack, .opened: false
+    }
+  }
+}
+
 /// Opens a store, whatever state it is in, step by step.
 ///
 /// Each step has a function, which returns the next step and the events to tell of what was done. An error ends the
@@ -88,29 +98,66 @@ struct OpeningMachine {
     var events: [OpeningEvent] = []
     var begun = 0
     while true {
-      let transition: Transition
-      switch step {
-      case .begin:
+      if case .opened(let store, let judgement, let origin) = step {
+        return try opened(store, judgement, origin, events)
+      }
+      if case .begin = step {
         begun += 1
         guard begun <= Self.beginnings else { throw FileError(.changed, operation: "open the store", path: path) }
-        transition = try begin()
-      case .look: transition = try look()
-      case .judge(let judgement): transition = Transition(to: try judge(judgement))
-      case .keep(let judgement): transition = try keep(judgement)
-      case .repair(let judgement): transition = try repair(judgement)
-      case .migrate(let judgement): transition = try migrate(judgement)
-      case .fill(let judgement): transition = try fill(judgement)
-      case .makeRoom(let judgement): transition = try makeRoom(judgement)
-      case .salvage(let stored, let judgement, let told): transition = try salvage(stored, judgement, told)
-      case .stopWaiting(let stored, let judgement): transition = try stopWaiting(stored, judgement)
-      case .open(let judgement, let origin): transition = try open(judgement, origin)
-      case .takeBack(let judgement, let original, let error): transition = try takeBack(judgement, original, error)
-      case .opened(let store, let judgement, let origin): return try opened(store, judgement, origin, events)
+      }
+      let transition: Transition
+      do {
+        transition = try take(step)
+      } catch {
+        guard begun < Self.beginnings, step.looksWithoutLock, try waitsForExchange(error) else { throw error }
+        transition = Transition(to: .begin)
       }
       // A step that is taken anew may tell the same again: then as it is now.
       events.removeAll { earlier in transition.events.contains { $0.isTheSame(as: earlier) } }
       events += transition.events
       step = transition.next
+    }
+  }
+
+  /// Takes a step; `opened` is the end, and none.
+  private func take(_ step: OpeningStep) throws -> Transition {
+    switch step {
+    case .begin: try begin()
+    case .look: try look()
+    case .judge(let judgement): Transition(to: try judge(judgement))
+    case .keep(let judgement): try keep(judgement)
+    case .repair(let judgement): try repair(judgement)
+    case .migrate(let judgement): try migrate(judgement)
+    case .fill(let judgement): try fill(judgement)
+    case .makeRoom(let judgement): try makeRoom(judgement)
+    case .salvage(let stored, let judgement, let told): try salvage(stored, judgement, told)
+    case .stopWaiting(let stored, let judgement): try stopWaiting(stored, judgement)
+    case .open(let judgement, let origin): try open(judgement, origin)
+    case .takeBack(let judgement, let original, let error): try takeBack(judgement, original, error)
+    case .opened: Transition(to: step)
+    }
+  }
+
+  /// Whether an error says that the store is not there, which may be so only while another process exchanges it; waits until
+  /// no process does.
+  ///
+  /// Every exchange holds the lock of the folder from its first step to its last. What is there after it, or is not, the
+  /// opening sees when it begins anew.
+  private func waitsForExchange(_ error: any Error) throws -> Bool {
+    var told: (any ReportableError)? = error as? any ReportableError
+    while let one = told, ![FileError.Kind.notFound, .danglingLink].map(\.rawValue).contains(one.code) {
+      told = one.cause
+    }
+    guard told != nil else { return false }
+    do throws(FileError) {
+      let folder = try PlaceSearch(path: path, surroundings: surroundings).target().folder
+      let lock = try FolderLock(folder, in: fileSystem)
+      _ = consume lock
+      return true
+    } catch {
+      // Where there is no folder, or no way to it, the first error is the one to report.
+      guard error.kind == .locked else { return false }
+      throw error
     }
   }
 

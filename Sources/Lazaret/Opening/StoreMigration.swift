@@ -58,6 +58,8 @@ struct StoreMigration {
         return .migrated(from: original, backup + OpeningEvent.migrated(result, at: surroundings.now()))
       } catch {
         if error.kind == .cancelled { throw LazaretError.cancelled(path) }
+        // What becomes of a store that is not there any more is not for its migration to say.
+        if error.fileError?.kind == .notFound, error.path == place.main { throw error }
         if error.isEnvironmental { throw LazaretError(.unavailable, error, path: path, examination: examination) }
         guard retries > 0, !error.isDecidedByModels else { return .failed(error) }
         retries -= 1

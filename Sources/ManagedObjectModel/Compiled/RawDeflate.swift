@@ -36,12 +36,18 @@ package enum RawDeflate {
     return isWhole ? output : nil
   }
 
+  /// Packs bytes as small as can be; nil only where memory is short.
+  package static func pack(_ bytes: [UInt8]) -> [UInt8]? { pack(bytes, level: 9) }
+
   /// Packs bytes; nil only where memory is short.
-  package static func pack(_ bytes: [UInt8]) -> [UInt8]? {
+  ///
+  /// - Parameter level: how hard, from 1 to 9.
+  package static func pack(_ bytes: [UInt8], level: Int) -> [UInt8]? {
     var stream = unsafe z_stream()
     guard
       unsafe deflateInit2_(
-        &stream, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+        &stream, Int32(clamping: level), Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
+        Int32(MemoryLayout<z_stream>.size))
         == Z_OK
     else { return nil }
     defer { unsafe deflateEnd(&stream) }

@@ -90,7 +90,7 @@ extension VersionWalk.Way {
       for loss in step.mapping.losses {
         switch trace.trace(loss.sourceEntityName, loss.property) {
         case (.none, _): continue
-        case (.entity(let name), .property(let path, _)):
+        case (.entity(let name), .property(let path, _, _)):
           result.append(MigrationLoss(.removedAttribute, source: name, property: path).place)
         case (.entity(let name), .none) where loss.property == nil:
           result.append(MigrationLoss(.removedEntity, source: name).place)

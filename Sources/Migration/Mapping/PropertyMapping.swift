@@ -91,6 +91,14 @@ public struct PropertyMapping: Sendable, Hashable {
     case .convert, .externalize, .defaultValue, .null, .inverse, .destinations, .expression: false
     }
   }
+
+  /// Whether every value stays what it is, and nil stays nil.
+  var keepsValues: Bool {
+    switch value {
+    case .copy, .relationship: !replacesNilWithDefault
+    case .convert, .externalize, .defaultValue, .null, .recompute, .inverse, .destinations, .expression: false
+    }
+  }
 }
 
 /// An expression of a custom mapping, as it was written.

@@ -17,8 +17,8 @@ struct PropertyTrace {
 
   /// Where the values of a property come from.
   enum Values: Hashable {
-    /// From a property of the store; `isFilled` where nil is replaced on the way.
-    case property(PropertyPath, isFilled: Bool)
+    /// From a property of the store; `isFilled` where nil is replaced on the way, `isConverted` where numbers become others.
+    case property(PropertyPath, isFilled: Bool, isConverted: Bool = false)
 
     /// There are none: the property came up on the way, without a default.
     case none
@@ -45,18 +45,24 @@ struct PropertyTrace {
         mapping.entityMappings(from: source).count == 1
       else { return (.unknown, .unknown) }
       name = source
-      if case .property(let path, let isFilled) = values { values = Self.origin(of: path, isFilled, in: only) }
+      if case .property(let path, let isFilled, let isConverted) = values {
+        values = Self.origin(of: path, isFilled, isConverted, in: only)
+      }
     }
     return (.entity(name), values)
   }
 
-  private static func origin(of path: PropertyPath, _ isFilled: Bool, in mapping: EntityMapping) -> Values {
+  private static func origin(
+    of path: PropertyPath, _ isFilled: Bool, _ isConverted: Bool, in mapping: EntityMapping
+  ) -> Values {
     guard let property = mapping.propertyMapping(of: path) else { return .unknown }
     let isFilled = isFilled || property.replacesNilWithDefault
     switch property.value {
-    case .copy(let source), .convert(let source, _, _), .externalize(let source):
-      return .property(source, isFilled: isFilled)
-    case .relationship(let name): return .property(PropertyPath(name), isFilled: isFilled)
+    case .copy(let source), .externalize(let source):
+      return .property(source, isFilled: isFilled, isConverted: isConverted)
+    case .convert(let source, _, _): return .property(source, isFilled: isFilled, isConverted: true)
+    case .relationship(let name):
+      return .property(PropertyPath(name), isFilled: isFilled, isConverted: isConverted)
     case .defaultValue: return .made
     case .null: return isFilled ? .made : .none
     case .recompute, .inverse, .destinations, .expression: return .unknown

@@ -44,7 +44,7 @@ struct StepForecast {
     }
     if made.contains(loss.sourceEntityName, property) { return StoreCensus.Count(rows: 0, examples: []) }
     switch trace.trace(loss.sourceEntityName, property) {
-    case (.entity(let name), .property(let path, _)):
+    case (.entity(let name), .property(let path, _, _)):
       guard let filter = census.hasValue(path, in: name) else { return nil }
       return try census.count(name, where: " AND \(filter)", examples: 0, database)
     // What the migration itself puts in on the way is not the user's.
@@ -80,8 +80,10 @@ struct StepForecast {
     case .none:
       let isMissing = [.missingAttributeValue, .missingRelationship].contains(condition.kind)
       return isMissing ? try census.count(name, where: "", database) : none
-    case .property(_, isFilled: true) where condition.kind == .missingAttributeValue: return none
-    case .property(let path, _): return try count(condition, of: path, in: name, database)
+    case .property(_, isFilled: true, _) where condition.kind == .missingAttributeValue: return none
+    // What a number has become on the way is not what the store has.
+    case .property(_, _, isConverted: true) where condition.kind == .valueOutOfRange: return nil
+    case .property(let path, _, _): return try count(condition, of: path, in: name, database)
     }
   }
 
@@ -156,8 +158,10 @@ struct StepForecast {
         }
         var found: [String] = []
         for property in condition.propertyNames {
-          guard let path = entity.propertyMapping(of: PropertyPath(property))?.source,
-            case .property(let origin, _) = trace.trace(source, path).values, let column = key(origin, in: name)
+          // A default that is put in, and numbers that become others, may be the same in several records.
+          guard let made = entity.propertyMapping(of: PropertyPath(property)), made.keepsValues, let path = made.source,
+            case .property(let origin, isFilled: false, isConverted: false) = trace.trace(source, path).values,
+            let column = key(origin, in: name)
           else { return nil }
           found.append(column)
         }

@@ -240,7 +240,10 @@ extension Migrator {
         try folder.clearEnded()
         return nil
       }
-      try put(folder.step(journal.steps.count), try backup(journal, original, folder), into: original)
+      // Where it has not got its name in the very step in which the original lost it.
+      if try !journal.isResult(fileSystem.status(of: original.main, followingLinks: false)) {
+        try put(folder.step(journal.steps.count), try backup(journal, original, folder), into: original)
+      }
     }
     let backup = try backup(journal, original, folder)
     do {
@@ -304,7 +307,7 @@ extension Migrator {
     if try isSameFolder(saved.folder, original.folder) {
       try writeNote(journal, of: original, for: saved)
       try placeAside(journal, folder, beside: saved.main, like: original)
-      try move(original, to: saved, folder)
+      try move(original, to: saved, folder, leaving: folder.step(journal.steps.count))
     } else {
       let backups = try FolderLock(saved.folder, patience: 60_000, in: fileSystem)
       if try fileSystem.status(of: saved.main, followingLinks: false) != nil {
@@ -315,7 +318,7 @@ extension Migrator {
       }
       try writeNote(journal, of: original, for: saved)
       try placeAside(journal, folder, beside: saved.main, like: original)
-      try move(original, to: saved, folder)
+      try move(original, to: saved, folder, leaving: folder.step(journal.steps.count))
       _ = consume backups
     }
     _ = consume lock
@@ -362,8 +365,16 @@ extension Migrator {
       hint: "Move the store that is in the way elsewhere, then run the same command again: the migration is finished.")
   }
 
-  private func move(_ original: StoreFileSet, to saved: StoreFileSet, _ folder: WorkingFolder) throws {
+  /// Moves the original away.
+  ///
+  /// - Parameter result: the file that gets its name at once, where nothing is in a log or a journal of the original; those
+  ///   have to be gone before another main file has the name, and the store is not whole without them.
+  private func move(
+    _ original: StoreFileSet, to saved: StoreFileSet, _ folder: WorkingFolder, leaving result: FilePath
+  ) throws {
     var relocation = try Relocation(of: original, to: saved, note: "migration", in: fileSystem)
+    let hasLog = relocation.steps.contains { [.wal, .journal].contains($0.part) && $0.bytes > 0 }
+    if !hasLog { relocation.replacement = PathText(result) }
     try relocation.run(
       journal: folder.movePath, in: fileSystem, takesDigests: false, progress: { _, _ in }, whenArrived: { _ in },
       whenMoved: {},

@@ -73,10 +73,7 @@ public struct Migrator: Sendable {
     {
       throw MigrationError(FileError(.alreadyExists, operation: "migrate the store", path: member.path))
     }
-    try filing { () throws(FileError) in
-      guard try fileSystem.status(of: original.main) == nil else { return }
-      throw FileError(.notFound, operation: "migrate the store", path: original.main)
-    }
+    try filing { () throws(FileError) in try requireStore(original) }
     let folder = WorkingFolder(for: place, in: fileSystem)
     var attempt = 1
     while true {
@@ -92,6 +89,21 @@ public struct Migrator: Sendable {
         attempt += 1
       }
     }
+  }
+
+  /// Makes sure that there is a store.
+  ///
+  /// While another process exchanges it, its name can be missing for a moment. That it is not there is said only of a place
+  /// that no process is changing: under the lock of its folder, which every exchange holds from its first step to its last.
+  private func requireStore(_ original: StoreFileSet) throws(FileError) {
+    if try fileSystem.status(of: original.main) != nil { return }
+    let lock = try FolderLock(original.folder, in: fileSystem)
+    let isThere = try fileSystem.status(of: original.main) != nil
+    _ = consume lock
+    if isThere { return }
+    // A process that was replacing it has ended in the middle of that: the next call finishes it first.
+    let isReplaced = try isReplacing(original)
+    throw FileError(isReplaced ? .changed : .notFound, operation: "migrate the store", path: original.main)
   }
 
   /// How often a migration is begun where another process writes to the store each time.

@@ -80,7 +80,12 @@ struct EntryOrder {
     if rank != otherRank { return rank < otherRank ? -1 : 1 }
     switch rank {
     case 0: return 0
-    case 1: return compareNumbers(number(code, bytes, start), number(other, others, otherStart))
+    case 1:
+      if code != 7, other != 7 {
+        let (number, otherNumber) = (integer(code, bytes, start), integer(other, others, otherStart))
+        return number == otherNumber ? 0 : number < otherNumber ? -1 : 1
+      }
+      return compareNumbers(number(code, bytes, start), number(other, others, otherStart))
     default:
       var (count, otherCount) = (Int((code &- 12) >> 1), Int((other &- 12) >> 1))
       guard let collation = rank == 2 ? collation : .binary else { return nil }
@@ -102,6 +107,13 @@ struct EntryOrder {
 
   /// NULL comes first, then numbers, text and blobs.
   private static func rank(of code: Int64) -> Int { code == 0 ? 0 : code < 12 ? 1 : code & 1 == 1 ? 2 : 3 }
+
+  /// The integer of a code below 12 that is none of a real; codes 10 and 11 are never in a file.
+  @inline(__always)
+  private static func integer(_ code: Int64, _ bytes: Span<UInt8>, _ start: Int) -> Int64 {
+    if code > 7 { return code == 9 ? 1 : 0 }
+    return bytes.signedInteger(at: start, length: SerialType.length(of: code) ?? 1) ?? 0
+  }
 
   private static func number(_ code: Int64, _ bytes: Span<UInt8>, _ start: Int) -> Value {
     SerialType.value(of: code, in: bytes, at: start, encoding: .utf8) ?? .null

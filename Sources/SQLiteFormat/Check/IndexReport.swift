@@ -12,4 +12,11 @@ public struct IndexReport: Sendable {
 
   /// Whether nothing is wrong.
   public var isSound: Bool { !findings.hasDamage }
+
+  /// Adds what was found of further indexes.
+  package mutating func add(_ other: IndexReport) {
+    findings.append(contentsOf: other.findings)
+    compared += other.compared
+    uncompared += other.uncompared
+  }
 }

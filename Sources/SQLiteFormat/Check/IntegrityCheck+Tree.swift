@@ -74,7 +74,11 @@ extension IntegrityCheck {
     for problem in problems {
       findings.note(problem.kind, page: number, cell: problem.cell, root: tree.root)
     }
-    if !problems.isEmpty { ownership.mark(number, as: .damaged) }
+    if !problems.isEmpty {
+      ownership.mark(number, as: .damaged)
+    } else if let visitor {
+      try visitor.visit(page, scratch.cells, ofTree: tree.root)
+    }
     return page
   }
 

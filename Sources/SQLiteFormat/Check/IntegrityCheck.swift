@@ -6,6 +6,9 @@ struct IntegrityCheck {
   /// The columns to count the rows of tables by, under their root pages.
   let columns: [UInt32: Int]
 
+  /// What looks at the sound pages of trees on the way.
+  let visitor: (any PageVisitor)?
+
   var findings: Findings
   var ownership: PageOwnership
   var trees: [IntegrityReport.Tree] = []
@@ -18,11 +21,12 @@ struct IntegrityCheck {
   private let isAutoVacuum: Bool
 
   init(
-    _ database: Database, findingLimit: Int, columns: [UInt32: Int],
+    _ database: Database, findingLimit: Int, columns: [UInt32: Int], visitor: (any PageVisitor)?,
     progress: @escaping (_ done: Int, _ total: Int) -> Bool
   ) {
     self.database = database
     self.columns = columns
+    self.visitor = visitor
     self.progress = progress
     findings = Findings(limit: findingLimit)
     findings.append(contentsOf: database.findings)
@@ -159,7 +163,16 @@ extension Database {
     findingLimit: Int = 1000, countingBy columns: [UInt32: Int] = [:],
     progress: @escaping (_ done: Int, _ total: Int) -> Bool = { _, _ in true }
   ) throws(FormatError) -> IntegrityReport {
-    var check = IntegrityCheck(self, findingLimit: findingLimit, columns: columns, progress: progress)
+    try checkIntegrity(findingLimit: findingLimit, countingBy: columns, visitor: nil, progress: progress)
+  }
+
+  /// Walks over every page, and shows the pages of b-trees that are sound to a visitor on the way.
+  package func checkIntegrity(
+    findingLimit: Int = 1000, countingBy columns: [UInt32: Int], visitor: (any PageVisitor)?,
+    progress: @escaping (_ done: Int, _ total: Int) -> Bool
+  ) throws(FormatError) -> IntegrityReport {
+    var check = IntegrityCheck(
+      self, findingLimit: findingLimit, columns: columns, visitor: visitor, progress: progress)
     return try check.run()
   }
 }

@@ -25,18 +25,27 @@ struct RecordFields {
       length <= Int64(range.count)
     else { return false }
     let headerEnd = range.lowerBound &+ Int(length)
-    var body = headerEnd
-    end = body
+    end = headerEnd
+    return Self.read(bytes, &offset, before: headerEnd, upTo: most, &codes, &starts, &count, &end)
+  }
+
+  /// Reads the serial types in a record's header.
+  @inline(__always)
+  private static func read(
+    _ bytes: Span<UInt8>, _ offset: inout Int, before headerEnd: Int, upTo most: Int, _ codeList: inout [Int64],
+    _ startList: inout [Int], _ count: inout Int, _ end: inout Int
+  ) -> Bool {
+    var codes = codeList.mutableSpan
+    var starts = startList.mutableSpan
     while offset < headerEnd, count < most {
       guard let code = Varint.read(bytes, at: &offset, before: headerEnd), let width = SerialType.length(of: code),
         width <= Cell.maximumPayloadLength
       else { return false }
       codes[count] = code
-      starts[count] = body
+      starts[count] = end
       count &+= 1
-      body &+= width
+      end &+= width
     }
-    end = body
     return true
   }
 }

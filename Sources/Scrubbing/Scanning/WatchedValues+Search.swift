@@ -94,6 +94,13 @@ extension WatchedValues {
 
   private func longHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ word: UInt64) -> Hit? {
     var wanted = lengths[place(word)]
+    if wanted & Self.numberMark != 0 {
+      wanted &= ~Self.numberMark
+      if offset &+ 8 <= end, isNumber(word) {
+        let key = fingerprint(bytes, offset, 8)
+        if !exempt.contains(key) { return Hit(range: offset..<(offset &+ 8), key: key) }
+      }
+    }
     while wanted != 0 {
       let length = 8 &+ wanted.trailingZeroBitCount
       wanted &= wanted &- 1

@@ -28,7 +28,7 @@ struct WatchedValues: Sendable {
   private(set) var values = FingerprintSet()
 
   /// The values of four to seven bytes as they are, the length in the highest byte.
-  private(set) var shortValues = FingerprintSet()
+  private(set) var shortValues: FingerprintSet
 
   /// Values that may be found.
   private(set) var exempt = FingerprintSet()
@@ -45,7 +45,8 @@ struct WatchedValues: Sendable {
   private(set) var members: BlockFilter
   private(set) var wideStarts = BlockFilter(bits: 15)
 
-  /// For a hash of the first eight bytes the lengths that such values have, from 8 to 24, as bits.
+  /// For a hash of the first eight bytes the lengths that such values have, from 8 to 24, as bits; and whether they may be a number
+  /// of eight bytes.
   private(set) var lengths: [UInt32]
   private let lengthShift: UInt64
 
@@ -60,7 +61,8 @@ struct WatchedValues: Sendable {
     self.bytes = bytes
     // A value for each 64 bytes is many; sixteen bits of the filter for each dismiss all but a few in a hundred.
     limit = Int(max(6_000_000, min(48_000_000, bytes / 64)))
-    let bits = max(18, min(20, Int64.bitWidth - (bytes / 1024).leadingZeroBitCount))
+    let bits = max(18, min(21, Int64.bitWidth - (bytes / 1024).leadingZeroBitCount))
+    shortValues = FingerprintSet(salt: function(0x7361_6c74, 0))
     members = BlockFilter(bits: bits)
     lengths = [UInt32](repeating: 0, count: 1 << (bits + 1))
     lengthShift = UInt64(63 - bits)
@@ -137,18 +139,57 @@ struct WatchedValues: Sendable {
     }
   }
 
-  /// Watches for what another one of the same store watches for.
-  mutating func add(_ other: WatchedValues) {
-    unwatched += other.unwatched + values.add(other.values, upTo: limit)
-    unwatched += numbers.add(other.numbers, upTo: limit / 2)
-    shortValues.add(other.shortValues)
-    exempt.add(other.exempt)
+  /// Watches for what another one of the same store watched for, which is empty then.
+  mutating func take(_ other: inout WatchedValues) {
+    unwatched += other.unwatched + values.take(&other.values, upTo: limit)
+    unwatched += numbers.take(&other.numbers, upTo: limit / 2)
+    shortValues.take(&other.shortValues)
+    exempt.take(&other.exempt)
     for index in units.indices { units[index] |= other.units[index] }
     for index in lengths.indices { lengths[index] |= other.lengths[index] }
     starts.add(other.starts)
     shortStarts.add(other.shortStarts)
     members.add(other.members)
     wideStarts.add(other.wideStarts)
+  }
+
+  /// Takes as little memory as goes, once all values are known.
+  mutating func seal() {
+    values.seal()
+    shortValues.seal()
+    numbers.seal()
+  }
+
+  /// The bit of ``lengths`` that stands for a number of eight bytes.
+  static let numberMark: UInt32 = 1 << 31
+
+  /// Watches for the eight bytes of a number that is watched for; the number itself tells whether they are found.
+  ///
+  /// - Parameter bits: the bytes as an integer.
+  mutating func insert(bytesOfNumber bits: UInt64) {
+    let word = bits.byteSwapped
+    members.insert(word)
+    lengths[place(word)] |= Self.numberMark
+    starts.insert(word & 0xffff_ffff)
+  }
+
+  /// Whether eight bytes, the first one lowest, are those of a number that is watched for, as an integer or as a real.
+  func isNumber(_ word: UInt64) -> Bool {
+    let bits = word.byteSwapped
+    guard Self.isTelling(word) else { return false }
+    if contains(number: bits) { return true }
+    let real = Double(bitPattern: bits)
+    return real.isFinite && contains(number: Pseudonyms.bits(of: real))
+  }
+
+  /// Whether of eight bytes four are not ones that structure is full of.
+  private static func isTelling(_ word: UInt64) -> Bool {
+    var count = 0
+    for shift in stride(from: UInt64(0), to: 64, by: 8) {
+      let byte = UInt8(truncatingIfNeeded: word &>> shift)
+      if byte > 0x0f, byte != 0xff { count &+= 1 }
+    }
+    return count >= 4
   }
 
   /// Watches for a number of more than six digits; whether it is new.
@@ -209,5 +250,5 @@ struct WatchedValues: Sendable {
   mutating func exempt(_ hit: Hit) { exempt.insert(hit.key) }
 
   /// Exempts what another copy of these values exempts.
-  mutating func takeExemptions(of other: WatchedValues) { exempt.add(other.exempt) }
+  mutating func takeExemptions(of other: inout WatchedValues) { exempt.take(&other.exempt) }
 }

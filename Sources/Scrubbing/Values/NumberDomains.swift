@@ -20,10 +20,10 @@ struct NumberDomains: Sendable {
     fileprivate(set) var rows: Int64 = 0
 
     /// The different integers of up to six digits.
-    fileprivate var small: Set<Int32> = []
+    fileprivate var small = ShortNumbers()
 
     /// The numbers of rows of more than six digits, those that follow each other together.
-    fileprivate(set) var long: [ClosedRange<Int64>] = []
+    fileprivate var long = NumberRuns(limit: OrderedNumbers.limit)
 
     /// The largest magnitude among those.
     fileprivate(set) var largest: UInt64 = 0
@@ -46,9 +46,6 @@ struct NumberDomains: Sendable {
 
   /// The different integers of up to six digits that are held of each at most: all that there are.
   private static let limit = 2_000_000
-
-  /// The runs of row numbers that are held of each at most: as many as have pseudonyms in their order.
-  private static let runLimit = OrderedNumbers.limit
 
   /// A column of few different values has at most so many.
   private static let fewValues = 12
@@ -91,18 +88,7 @@ struct NumberDomains: Sendable {
   mutating func note(key number: Int64, _ domain: Int) {
     guard domain >= 0 else { return }
     domains[domain].largest = max(domains[domain].largest, number.magnitude)
-    if let last = domains[domain].long.last {
-      if last.contains(number) { return }
-      if last.upperBound < Int64.max, number == last.upperBound + 1 {
-        domains[domain].long[domains[domain].long.count - 1] = last.lowerBound...number
-        return
-      }
-    }
-    guard domains[domain].long.count < Self.runLimit else {
-      leftOut += 1
-      return
-    }
-    domains[domain].long.append(number...number)
+    domains[domain].long.insert(number)
   }
 
   /// Takes note of a row.
@@ -110,14 +96,14 @@ struct NumberDomains: Sendable {
     if domain >= 0 { domains[domain].rows += 1 }
   }
 
-  /// Adds the notes that were taken elsewhere.
-  mutating func add(_ other: NumberDomains) {
-    for (place, domain) in other.domains.enumerated() where place < domains.count {
-      domains[place].count += domain.count
-      domains[place].rows += domain.rows
-      domains[place].small.formUnion(domain.small)
-      domains[place].long += domain.long
-      domains[place].largest = max(domains[place].largest, domain.largest)
+  /// Adds the notes that were taken elsewhere, of which those of row numbers are given up.
+  mutating func take(_ other: inout NumberDomains) {
+    for place in other.domains.indices where place < domains.count {
+      domains[place].count += other.domains[place].count
+      domains[place].rows += other.domains[place].rows
+      domains[place].small.formUnion(other.domains[place].small)
+      domains[place].long.take(&other.domains[place].long)
+      domains[place].largest = max(domains[place].largest, other.domains[place].largest)
     }
     leftOut += other.leftOut
   }
@@ -135,7 +121,7 @@ struct NumberDomains: Sendable {
       domains[place].keepsLong =
         domain.isKey && domain.rows > 0 && !reach.overflow && domain.largest <= UInt64(max(0, reach.partialValue))
       if domain.isOrdered, !domains[place].keepsShort { assign(place, function) }
-      domains[place].small = []
+      domains[place].small = ShortNumbers()
     }
   }
 
@@ -173,8 +159,10 @@ struct NumberDomains: Sendable {
   mutating func takeReplacedKeys() -> [ClosedRange<Int64>] {
     var keys: [ClosedRange<Int64>] = []
     for place in domains.indices {
-      if domains[place].isKey, !domains[place].keepsLong { keys += domains[place].long }
-      domains[place].long = []
+      domains[place].long.settle()
+      leftOut += domains[place].long.leftOut
+      if domains[place].isKey, !domains[place].keepsLong { keys += domains[place].long.runs }
+      domains[place].long = NumberRuns(limit: OrderedNumbers.limit)
     }
     return keys
   }

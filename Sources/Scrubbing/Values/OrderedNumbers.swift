@@ -7,8 +7,11 @@ struct OrderedNumbers {
   /// The numbers that are held at most.
   static let limit = 4_000_000
 
-  private var found = FingerprintSet()
-  private var foundReals = FingerprintSet()
+  private var integers = DifferentNumbers<Int64>()
+  private var fractions = DifferentNumbers<Double>()
+  private var larges = DifferentNumbers<Double>()
+
+  // In order, each once, when the notes are taken.
   private var originals: [Int64] = []
   private var replaced: [Int64] = []
   private var reals: [Double] = []
@@ -20,42 +23,37 @@ struct OrderedNumbers {
   /// The numbers that found no room, whose order is not kept.
   private(set) var leftOut: Int64 = 0
 
-  /// The bytes that it takes.
-  var memory: Int {
-    found.memory + foundReals.memory
-      + (originals.capacity + replaced.capacity + reals.capacity + 2 * large.capacity) * 8
-  }
-
   /// Adds an integer of more than six digits.
   mutating func insert(_ number: Int64) {
-    guard originals.count < Self.limit else {
-      leftOut += 1
-      return
-    }
-    if found.insert(UInt64(bitPattern: number)) { originals.append(number) }
+    if !integers.insert(number, limit: Self.limit) { leftOut += 1 }
   }
 
   /// Adds a real.
   mutating func insert(real number: Double) {
-    guard number.isFinite, reals.count < Self.limit, large.count < Self.limit else {
+    guard number.isFinite else {
       leftOut += 1
       return
     }
-    guard foundReals.insert(number.bitPattern) else { return }
     guard let whole = Self.whole(number) else {
-      large.append(number)
+      if !larges.insert(number, limit: Self.limit) { leftOut += 1 }
       return
     }
-    reals.append(number)
+    guard fractions.insert(number, limit: Self.limit) else {
+      leftOut += 1
+      return
+    }
     // The whole number below it is replaced like any other.
     if NumberRegion.isLong(whole) { insert(whole) }
   }
 
-  /// Adds the numbers of another one.
-  mutating func add(_ other: OrderedNumbers) {
-    for number in other.originals { insert(number) }
-    for number in other.reals + other.large { insert(real: number) }
-    leftOut += other.leftOut
+  /// Takes in the numbers of another one, which is empty then.
+  mutating func take(_ other: inout OrderedNumbers) {
+    let taken = other
+    other = OrderedNumbers()
+    for number in taken.integers.numbers { insert(number) }
+    for number in taken.fractions.numbers { insert(real: number) }
+    for number in taken.larges.numbers { insert(real: number) }
+    leftOut += taken.leftOut
   }
 
   /// The whole number below a real; nil where reals have no fractions any more.
@@ -71,9 +69,11 @@ struct OrderedNumbers {
   mutating func assign(
     _ function: KeyedFunction, isFree: (_ number: Int64, _ width: Int) -> Bool, isRealFree: (_ number: Double) -> Bool
   ) {
-    (found, foundReals) = (FingerprintSet(), FingerprintSet())
-    originals.sort()
-    reals.sort()
+    integers.settle()
+    fractions.settle()
+    larges.settle()
+    (originals, reals, large) = (integers.numbers, fractions.numbers, larges.numbers)
+    (integers, fractions, larges) = (DifferentNumbers(), DifferentNumbers(), DifferentNumbers())
     replaced.reserveCapacity(originals.count)
     var index = 0
     while index < originals.count {
@@ -94,7 +94,6 @@ struct OrderedNumbers {
 
   /// Gives the reals without fractions their pseudonyms: in the order of their magnitudes, below zero and above.
   private mutating func assignLarge(_ function: KeyedFunction, _ isFree: (Double) -> Bool) {
-    large.sort()
     largeReplaced = large
     let firstPositive = large.firstIndex { $0 > 0 } ?? large.count
     for places in [Array((0..<firstPositive).reversed()), Array(firstPositive..<large.count)] {

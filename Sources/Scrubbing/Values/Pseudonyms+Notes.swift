@@ -33,7 +33,12 @@ extension Pseudonyms {
       }
       guard watched.insert(number: UInt64(bitPattern: number)) else { return }
       watch(digits: "\(number.magnitude)")
-      if range.count >= 6, Self.isTelling(bytes, range) { watched.insert(bytes, range, isText: false) }
+      guard range.count >= 6, Self.isTelling(bytes, range) else { return }
+      if range.count == 8 {
+        watched.insert(bytesOfNumber: UInt64(bitPattern: number))
+      } else {
+        watched.insert(bytes, range, isText: false)
+      }
     case 7:
       guard let stored = bytes.signedInteger(at: range.lowerBound, length: 8), rule.kind != .keep, rule.kind != .own
       else { return }
@@ -54,7 +59,12 @@ extension Pseudonyms {
     for shift in stride(from: 8 * (width - 1), through: 0, by: -8) {
       bytes.append(UInt8(truncatingIfNeeded: number >> Int64(shift)))
     }
-    if Self.isTelling(bytes.span, 0..<width) { watched.insert(bytes.span, 0..<width, isText: false) }
+    guard Self.isTelling(bytes.span, 0..<width) else { return }
+    if width == 8 {
+      watched.insert(bytesOfNumber: UInt64(bitPattern: number))
+    } else {
+      watched.insert(bytes.span, 0..<width, isText: false)
+    }
   }
 
   private func noteReal(_ number: Double, _ bytes: Span<UInt8>, _ range: Range<Int>, _ rule: FieldRule) {
@@ -68,7 +78,7 @@ extension Pseudonyms {
       }
     }
     guard watched.insert(number: Self.bits(of: number)) else { return }
-    if Self.isTelling(bytes, range) { watched.insert(bytes, range, isText: false) }
+    if Self.isTelling(bytes, range) { watched.insert(bytesOfNumber: number.bitPattern) }
     // Its decimal digits, where there are more than six.
     var text = "\(number.magnitude)"
     if text.hasSuffix(".0") { text.removeLast(2) }

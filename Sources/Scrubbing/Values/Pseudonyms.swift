@@ -109,23 +109,20 @@ final class Pseudonyms {
 
   /// Adds the notes that were taken on another thread.
   func takeNotes(of other: Pseudonyms) {
-    watched.add(other.watched)
-    orderedTexts.add(other.orderedTexts)
-    orderedNumbers.add(other.orderedNumbers)
+    watched.take(&other.watched)
+    orderedTexts.take(&other.orderedTexts)
+    orderedNumbers.take(&other.orderedNumbers)
     dates.add(other.dates)
-    domains.add(other.domains)
+    domains.take(&other.domains)
     keptBytes += other.keptBytes.prefix(max(0, Self.keptLimit - keptBytes.count))
   }
 
   /// Adds what was found out while another thread replaced values.
   func takeFindings(of other: Pseudonyms) {
-    watched.takeExemptions(of: other.watched)
+    watched.takeExemptions(of: &other.watched)
     stuckNumbers += other.stuckNumbers
     tightNumbers += other.tightNumbers
   }
-
-  /// The bytes that the fingerprints and orders take.
-  var memory: Int { watched.memory + orderedTexts.memory + orderedNumbers.memory }
 
   /// Ends the taking of notes: pseudonyms with an order are made, and the shift of dates is chosen.
   func finishNotes() {
@@ -139,6 +136,7 @@ final class Pseudonyms {
         watch(number)
       }
     }
+    watched.seal()
     let watched = watched
     dates.choose(function) { watched.contains(number: Self.bits(of: $0)) }
     orderedNumbers.assign(function) { number, width in

@@ -189,8 +189,10 @@ struct CheckedPage: Sendable {
       types.append(type)
       body += length
     }
-    // What does not come to the payload's length is no record.
-    guard headerEnd > end || offset == headerEnd && Int(header) + body == record.length else { return }
+    // What does not come to the payload's length is no record, but on page 1, where a row of the schema is one also when a length in
+    // it is damaged.
+    let isRow = Int(header) + body == record.length || isFirst && kind == 13 && types.count == 5
+    guard headerEnd > end || offset == headerEnd && isRow else { return }
     mark(payload..<min(headerEnd, end), Self.structure)
     record.count = types.count
     let first = fields.count

@@ -44,7 +44,8 @@ struct ValueFingerprints: Sendable {
     beginnings = [UInt64](repeating: 0, count: 1 << bits)
     lengths = [UInt32](repeating: 0, count: 4 << bits)
     shift = UInt64(64 - bits)
-    held = FingerprintTable(room: Self.room / readers)
+    // One for each 128 bytes of the original.
+    held = FingerprintTable(room: Self.room / readers, expecting: Int(clamping: bytes / 256) / readers)
     bound = Information.bound(places: bytes, pieces: min(bytes / 8, Int64(Self.room)))
   }
 
