@@ -104,6 +104,17 @@ package enum BackupErrorKind: String, FailureKind {
 }
 
 extension BackupError {
+  /// The JSON text of a value.
+  package static func json(
+    _ value: some Encodable, _ layout: JSON.Layout = .lines, to operation: String
+  ) throws(BackupError) -> [UInt8] {
+    do throws(FileError) {
+      return try JSON.bytes(of: value, layout, to: operation)
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
   /// What the file system says.
   package init(_ error: FileError) { self.init(error.kind == .alreadyExists ? .nameTaken : .file, because: error) }
 

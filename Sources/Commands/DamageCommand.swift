@@ -48,13 +48,14 @@ struct DamageCommand: ParsableCommand {
   func run() throws {
     try report(json: presentation.json) {
       guard !list, let store, let output else {
-        Terminal.standardOutput.write(presentation.json ? JSONText.pretty(DamageListJSON()) : Self.listing)
+        let kinds = DamageKind.Name.allCases.map { ["kind": $0.rawValue, "usage": $0.usage, "words": $0.words] }
+        try presentation.print(["kinds": kinds], Self.listing)
         return
       }
       let kinds = try kind.flatMap { $0.split(separator: "+").map(String.init) }.map(DamageKind.init)
       let made = try DamagedCopy.make(of: store.path, at: output.path, kinds: kinds, seed: seed)
       guard !presentation.json else {
-        Terminal.standardOutput.write(JSONText.pretty(made))
+        try Terminal.standardOutput.write(json: made)
         return
       }
       let places = counted(Int64(made.placeCount), "place")
@@ -69,15 +70,4 @@ struct DamageCommand: ParsableCommand {
     for name in DamageKind.Name.allCases { table.append([name.usage, name.words]) }
     return table.text(indent: "")
   }
-}
-
-/// The kinds as `damage --list --json` prints them.
-struct DamageListJSON: Encodable {
-  struct Kind: Encodable {
-    var kind: String
-    var usage: String
-    var words: String
-  }
-
-  var kinds = DamageKind.Name.allCases.map { Kind(kind: $0.rawValue, usage: $0.usage, words: $0.words) }
 }

@@ -28,7 +28,7 @@ extension ParsableCommand {
     } catch let code as ExitCode {
       throw code
     } catch let error as any ReportableError {
-      Terminal.standardError.write(json ? ErrorJSON(error).line : "lazaret: \(error.description)\n")
+      Terminal.standardError.write(json ? error.jsonLine : "lazaret: \(error.description)\n")
       if !json, let report = (error as? MigrationError)?.reportPath {
         Terminal.standardError.write("  The report is \(quoted(report)).\n")
       }
@@ -39,7 +39,7 @@ extension ParsableCommand {
       // Every module has an error type of its own, so nothing should get here; if it does, its kind is all that is told,
       // for its words may hold a user's values.
       let error = CommandError(unforeseen: error)
-      Terminal.standardError.write(json ? ErrorJSON(error).line : "lazaret: \(error.description)\n")
+      Terminal.standardError.write(json ? error.jsonLine : "lazaret: \(error.description)\n")
       throw ExitStatus.failed
     }
     try checkOutput()
@@ -53,31 +53,23 @@ extension ParsableCommand {
   }
 }
 
-/// An error as JSON, on standard error.
-struct ErrorJSON: Encodable {
-  struct Body: Encodable {
-    var code: String
-    var operation: String
-    var path: PathText?
-    var detail: String
-    var hint: String
-    var report: PathText?
+extension ReportableError {
+  /// What programs are told of the error.
+  var json: JSON.Value {
+    let report = (self as? MigrationError)?.reportPath
+    return .members(
+      ("code", .string(code)), ("operation", .string(operation)), ("path", path.map { JSON.Value($0) }),
+      ("detail", .string(detail)), ("hint", .string(hint)), ("report", report.map { JSON.Value($0) }))
   }
 
-  var error: Body
+  /// The same on a line of standard error.
+  var jsonLine: String { JSON.Value.members(("error", json)).text + "\n" }
+}
 
-  init(_ error: any ReportableError) {
-    self.error = Body(
-      code: error.code, operation: error.operation, path: error.path.map { PathText($0) }, detail: error.detail,
-      hint: error.hint, report: (error as? MigrationError)?.reportPath.map { PathText($0) })
+extension JSON.Value {
+  /// A path as text, with its bytes where the text cannot tell them.
+  fileprivate init(_ path: FilePath) {
+    let text = PathText(path)
+    self = text.bytes.map { ["text": .string(text.text), "bytes": .string($0)] } ?? .string(text.text)
   }
-
-  /// A command line that cannot be understood.
-  init(usage message: String) {
-    error = Body(
-      code: "usage", operation: "read the command line", path: nil, detail: message,
-      hint: "Say --help after the verb to see how it is used.")
-  }
-
-  var line: String { JSONText.line(self) }
 }

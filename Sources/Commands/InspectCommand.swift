@@ -55,13 +55,9 @@ struct InspectCommand: ParsableCommand {
       let data = try check == .data ? Self.checkData(of: examination) : nil
       let nearest = NearestVersion(to: examination, in: model)
       line.clear()
-      Terminal.standardOutput.write(
-        output.json
-          ? JSONText.pretty(
-            InspectionJSON(
-              examination: ExaminationJSON(examination: examination, path: store.path),
-              data: data.map { DataCheckJSON($0) }, nearest: nearest))
-          : ExaminationText(examination: examination, path: store.path, data: data, nearest: nearest).text)
+      try output.print(
+        JSON.Object(examination, ["path": PathText(store.path), "data": data, "nearestVersion": nearest]),
+        ExaminationText(examination: examination, path: store.path, data: data, nearest: nearest).text)
       switch examination.verdict {
       case .unavailable:
         let isFolder = examination.reason.code == FileError.Kind.isDirectory.rawValue
@@ -92,23 +88,4 @@ enum InspectCheck: String, CaseIterable, ExpressibleByArgument {
 
   /// At every page and at what the records refer to.
   case data
-}
-
-/// An examination, and what contradicts its model in the records where that was checked.
-private struct InspectionJSON: Encodable {
-  let examination: ExaminationJSON
-  let data: DataCheckJSON?
-  let nearest: NearestVersion?
-
-  private enum Key: String, CodingKey {
-    case data
-    case nearestVersion
-  }
-
-  func encode(to encoder: any Encoder) throws {
-    try examination.encode(to: encoder)
-    var values = encoder.container(keyedBy: Key.self)
-    try values.encodeIfPresent(data, forKey: .data)
-    try values.encodeIfPresent(nearest, forKey: .nearestVersion)
-  }
 }

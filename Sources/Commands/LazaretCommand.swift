@@ -47,7 +47,13 @@ public struct LazaretCommand: ParsableCommand {
     } else if code.isSuccess {
       Terminal.standardOutput.write(fullMessage(for: error) + "\n")
     } else if json {
-      Terminal.standardError.write(ErrorJSON(usage: message(for: error)).line)
+      let usage: JSON.Value = [
+        "error": [
+          "code": "usage", "operation": "read the command line", "detail": .string(message(for: error)),
+          "hint": "Say --help after the verb to see how it is used.",
+        ]
+      ]
+      Terminal.standardError.write(usage.text + "\n")
     } else {
       Terminal.standardError.write(fullMessage(for: error) + "\n")
     }

@@ -106,33 +106,21 @@ struct OpenCommand: ParsableCommand {
       line.clear()
       let kit = opening.backgroundPass?.wait().kit
       try opening.store.close()
-      Terminal.standardOutput.write(
-        output.json
-          ? JSONText.pretty(home.told(OpeningJSON(opening, kit)))
-          : OpeningText(opening, kit, path: store.path, home: home).text)
+      try output.print(home.told(opening.payload(kit)), OpeningText(opening, kit, path: store.path, home: home).text)
       if opening.isWithLosses { throw ExitStatus.doubtful }
     }
   }
 }
 
-/// An opening as `open --json` prints it.
-struct OpeningJSON: Encodable {
-  var verdict: Verdict
-  var reason: ReasonJSON
-  var modelVersion: String?
-  var store: PathText
-  var events: [OpeningEvent]
-  var notice: Notice?
-  var recoveryKit: PathText?
-
-  init(_ opening: Opening, _ kit: RecoveryKitNote.Outcome?) {
-    verdict = opening.examination.verdict
-    reason = ReasonJSON(opening.examination.reason)
-    modelVersion = opening.examination.modelVersion
-    store = PathText(opening.store.path)
-    events = opening.events
-    notice = opening.notice
-    if case .noted(let event) = kit { recoveryKit = event.path }
+extension Opening {
+  /// What `open --json` prints of it.
+  func payload(_ kit: RecoveryKitNote.Outcome?) -> JSON.Object {
+    var kitPath: PathText?
+    if case .noted(let event) = kit { kitPath = event.path }
+    return [
+      "verdict": examination.verdict, "reason": examination.reason, "modelVersion": examination.modelVersion,
+      "store": PathText(store.path), "events": events, "notice": notice, "recoveryKit": kitPath,
+    ]
   }
 }
 

@@ -124,10 +124,7 @@ struct SalvageCommand: ParsableCommand {
       : try Salvager().salvage(store.path, to: out.path, model: model, options: options)
     let place = try report.write(beside: out.path)
     line.clear()
-    Terminal.standardOutput.write(
-      output.json
-        ? JSONText.pretty(home.told(report))
-        : SalvageText(report, store: store.path, output: out.path, writtenTo: place).text)
+    try output.print(home.told(report), SalvageText(report, store: store.path, output: out.path, writtenTo: place).text)
     if !report.isComplete { throw ExitStatus.doubtful }
   }
 }

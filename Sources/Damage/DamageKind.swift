@@ -118,7 +118,9 @@ extension DamageKind.Name {
     case .firstPage: .words(["zero", "rand", "stale"])
     case .drift:
       .words(["column", "table", "index", "trigger", "key-row", "key-maximum", "entity-number", "model-cache"])
-    default: .nothing
+    case .none, .roots, .interior, .tornFirstPage, .freelist, .pointerMaps, .overflow, .pageCount, .pageSize, .encoding,
+      .text, .emptied, .logMissing, .logFrame, .logHeader, .logTail, .logForeign, .journalMissing, .journalHeader:
+      .nothing
     }
   }
 

@@ -261,7 +261,9 @@ struct DamageRun {
         + Int64.random(in: 0..<Int64(pageSize), using: &generator)
       let old = try fileSystem.open(files.path(of: .wal)).bytes(at: place, length: 1).first ?? 0
       try write([old ^ 0x40], at: place, kind, part: .wal)
-    default:
+    case .none, .zero, .random, .bitFlips, .truncated, .header, .firstPage, .roots, .interior, .swapped, .torn,
+      .tornFirstPage, .freelist, .stale, .cellPointers, .pointerMaps, .overflow, .pageCount, .pageSize, .encoding,
+      .text, .emptied, .prefix, .embedded, .logMissing, .logForeign, .journalMissing, .journalHeader, .drift:
       let log = foreignLog(frames: frames)
       try write(log, at: 0, kind, part: .wal)
       try fileSystem.update(files.path(of: .wal)).truncate(to: Int64(log.count))

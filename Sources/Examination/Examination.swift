@@ -115,7 +115,7 @@ package struct Health: Sendable {
   package var isDamaged: Bool { notes.contains { $0.severity == .damage } }
 
   /// What is in the write-ahead log.
-  package struct LogFacts: Sendable, Hashable {
+  package struct LogFacts: Sendable, Hashable, Encodable {
     /// Frames in the file, whole ones.
     package var frames: Int
 
@@ -131,7 +131,7 @@ package struct Health: Sendable {
 }
 
 /// One noteworthy thing about a store.
-package struct HealthNote: Sendable, Hashable {
+package struct HealthNote: Sendable, Hashable, Encodable {
   /// A stable word for programs.
   package var code: String
 

@@ -36,7 +36,7 @@ package enum ExaminedKind: String, Sendable, Hashable, Codable {
 }
 
 /// Why a verdict was given.
-package struct VerdictReason: Sendable, Hashable {
+package struct VerdictReason: Sendable, Hashable, Encodable {
   /// A stable, machine-readable word, such as `not-sqlite`; part of the command line's contract.
   package var code: String
 

@@ -33,7 +33,7 @@ extension PropertyList {
     case .integer(let value): value
     case .boolean(let value): value ? 1 : 0
     case .real(let value): Int64(exactly: value)
-    default: nil
+    case .null, .unsigned, .date, .string, .data, .uid, .array, .dictionary: nil
     }
   }
 
@@ -42,7 +42,7 @@ extension PropertyList {
     switch self {
     case .boolean(let value): value
     case .integer(let value): value != 0
-    default: nil
+    case .null, .unsigned, .real, .date, .string, .data, .uid, .array, .dictionary: nil
     }
   }
 
@@ -52,7 +52,7 @@ extension PropertyList {
     case .real(let value): value
     case .integer(let value): Double(value)
     case .unsigned(let value): Double(value)
-    default: nil
+    case .null, .boolean, .date, .string, .data, .uid, .array, .dictionary: nil
     }
   }
 

@@ -65,9 +65,8 @@ package struct QuarantineCatalogue: Sendable {
     var content = try content()
     guard !content.folders.contains(where: { $0.path == path }) else { return }
     content.folders.append(PathText(path))
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    try fileSystem.writeAtomically([UInt8](try encoder.encode(content)), to: file, replacing: true)
+    let bytes = try JSON.bytes(of: content, to: "write the catalogue", at: file)
+    try fileSystem.writeAtomically(bytes, to: file, replacing: true)
   }
 
   /// Every quarantined store of the home, newest first.

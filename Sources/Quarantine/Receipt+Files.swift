@@ -46,11 +46,7 @@ extension Receipt {
   }
 
   /// The receipt as the JSON text that is written, with a final newline.
-  package func json() throws -> [UInt8] {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    return [UInt8](try encoder.encode(self)) + [UInt8(ascii: "\n")]
-  }
+  package func json() throws(FileError) -> [UInt8] { try JSON.bytes(of: self, to: "write the receipt") }
 }
 
 extension FilePath {

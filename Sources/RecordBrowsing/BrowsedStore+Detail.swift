@@ -80,7 +80,7 @@ extension BrowsedStore {
       switch RecordValue(StoredValue(stored), type: type, allowsExternalStorage: isMarked) {
       case .data(let bytes): return bytes
       case .externalData: return nil
-      default: return [UInt8](data)
+      case .null, .integer, .real, .decimal, .boolean, .string, .date, .uuid, .uri, .unexpected: return [UInt8](data)
       }
     }
   }

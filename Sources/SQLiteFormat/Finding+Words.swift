@@ -97,7 +97,17 @@ extension Finding.Kind {
       .journalPageSizeDiffers,
       .tooManyGroups:
       .warning
-    default: .damage
+    case .headerTruncated, .magicMissing, .pageSizeInvalid, .reservedBytesInvalid, .payloadFractionsWrong,
+      .readVersionUnknown, .schemaFormatUnknown, .encodingUnknown, .vacuumFieldsContradict, .fileTooShort,
+      .logMagicWrong, .logVersionUnknown, .logHeaderChecksumWrong, .logPageSizeInvalid, .logPageSizeDiffers,
+      .logFrameChecksumWrong, .logMissingPages, .logBehindDatabase, .logBesideEmptyDatabase,
+      .journalRecordChecksumWrong, .journalRecordInvalid, .journalTruncated, .pageOutOfRange, .pageMissing,
+      .pageUsedTwice, .pageKindWrong, .pageHeaderInvalid, .cellPointerInvalid, .cellInvalid, .cellsOverlap,
+      .freeblockInvalid, .fragmentCountWrong, .recordMalformed, .rowidOrder, .treeTooDeep, .treeUneven,
+      .overflowTooShort, .overflowTooLong, .payloadTooLong, .freelistTrunkInvalid, .freelistCountWrong,
+      .pointerMapWrong, .pageNeverUsed, .reservedPageUsed, .indexCountDiffers, .indexEntriesDiffer, .indexOrder,
+      .largestRootWrong, .schemaRowMalformed, .schemaRootInvalid, .schemaTooLarge:
+      .damage
     }
   }
 }

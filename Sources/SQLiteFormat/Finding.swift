@@ -3,7 +3,7 @@
 /// It holds numbers only, never a value of a user's record.
 public struct Finding: Sendable, Hashable {
   /// How much a finding matters.
-  public enum Severity: String, Sendable {
+  public enum Severity: String, Sendable, Encodable {
     /// Worth knowing, and normal in a healthy store.
     case note
 

@@ -82,6 +82,7 @@ private struct OpeningCounter {
   }
 
   private func write(_ count: Int) throws(BackupError) {
-    try place.replace(name, with: Array("{\"openings\":\(count)}\n".utf8), in: .kept)
+    let bytes = try BackupError.json(Content(openings: count), .line, to: "count the openings")
+    try place.replace(name, with: bytes, in: .kept)
   }
 }

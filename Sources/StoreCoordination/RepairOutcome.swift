@@ -6,8 +6,8 @@ package import SystemPackage
 ///
 /// Keys may be added, never changed.
 package struct RepairOutcome: Sendable, Encodable {
-  /// The store.
-  package var store: PathText
+  /// The store; nil where its place is not to be told.
+  package var store: PathText?
 
   /// The version of the model that it is of; nil for a model that only the store carries.
   package var version: String?
@@ -40,7 +40,7 @@ package struct RepairOutcome: Sendable, Encodable {
   package var metrics: MigrationMetrics?
 
   /// A dry run of a store's repair.
-  package init(_ path: FilePath, dryRun account: RepairAccount) {
+  package init(_ path: FilePath?, dryRun account: RepairAccount) {
     self.init(path, account, dryRun: true)
   }
 
@@ -53,8 +53,8 @@ package struct RepairOutcome: Sendable, Encodable {
     metrics = result.metrics
   }
 
-  private init(_ path: FilePath, _ account: RepairAccount?, dryRun: Bool) {
-    store = PathText(path)
+  private init(_ path: FilePath?, _ account: RepairAccount?, dryRun: Bool) {
+    store = path.map { PathText($0) }
     version = account?.version
     self.dryRun = dryRun
     rows = account?.rows ?? 0

@@ -1,4 +1,3 @@
-import Foundation
 import RecoveryKit
 import Salvage
 
@@ -100,7 +99,7 @@ struct SalvageWork {
     told.output = PathText(files.store.main)
     if setAside != nil { told.rebuild?.setAsideFile = files.setAside }
     if let comparison = succession.comparison { told.remarks.append(comparison.words) }
-    try folder.keep(made, setAside: setAside, report: try told.json(), as: files)
+    try folder.keep(made, setAside: setAside, report: try JSON.bytes(of: told, to: "write the report"), as: files)
     try folder.endSalvage(of: id)
     let updated = try folder.update(id) { receipt in
       var salvage = receipt.salvage ?? Receipt.Salvage(pendingSince: date, isWanted: false)
@@ -220,15 +219,6 @@ struct SalvageWork {
       receipt.add(Receipt.Moment(.salvageFailed, at: date, words: reason.words))
     }
     return LazaretError.salvageFailed(stored.files.main, reason)
-  }
-}
-
-extension SalvageReport {
-  /// The JSON text that is written beside a quarantined store, with a final newline.
-  fileprivate func json() throws -> [UInt8] {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    return [UInt8](try encoder.encode(self)) + [UInt8(ascii: "\n")]
   }
 }
 

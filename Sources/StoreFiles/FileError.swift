@@ -28,6 +28,7 @@ public enum FileErrorKind: String, FailureKind {
   case verificationFailed = "verification-failed"
   case journalUnreadable = "migration-journal-unreadable"
   case placeTaken = "place-taken"
+  case encodingFailed = "encoding-failed"
   case other = "file-error"
 
   /// What more is known of a failed operation.
@@ -51,15 +52,15 @@ public enum FileErrorKind: String, FailureKind {
   /// What was being done, where a failure does not say.
   public static let usualOperation = "use the file"
 
-  /// Whether the environment is at fault: everything but a missing, taken or oversized file, a name that is too long and
-  /// a failed comparison.
+  /// Whether the environment is at fault: everything but a missing, taken or oversized file, a name that is too long,
+  /// a failed comparison and what JSON has no word for.
   public var isEnvironmental: Bool {
     switch self {
     case .permissionDenied, .readOnlyFileSystem, .noSpace, .inputOutput, .locked, .inUse, .isDirectory, .notRegularFile,
       .danglingLink, .notDownloaded, .crossDevice, .changed, .outOfMemory, .tooManyOpenFiles, .noLocks, .cannotOpen,
       .journalUnreadable, .placeTaken, .other:
       true
-    case .notFound, .alreadyExists, .tooLarge, .nameTooLong, .verificationFailed: false
+    case .notFound, .alreadyExists, .tooLarge, .nameTooLong, .verificationFailed, .encodingFailed: false
     }
   }
 
@@ -88,6 +89,7 @@ public enum FileErrorKind: String, FailureKind {
     case .verificationFailed: "Check the disk; the original was left as it was."
     case .journalUnreadable: "Use the version of the app or the tool that began the migration, or a later one."
     case .placeTaken: "Move the store that is in the way elsewhere, then run the same command again."
+    case .encodingFailed: "Please report this, with what you did."
     case .other: "Read what the system said and try again."
     }
   }
@@ -117,6 +119,7 @@ public enum FileErrorKind: String, FailureKind {
     case .verificationFailed: "what was written is not what was read"
     case .journalUnreadable: "the journal of an interrupted migration cannot be read"
     case .placeTaken: "another store has its place"
+    case .encodingFailed: "it cannot be written as JSON"
     case .other: "the file system refused"
     }
   }

@@ -24,7 +24,9 @@ package struct FileOperation: Sendable, Hashable {
     package var isWrite: Bool {
       switch self {
       case .status, .list, .open, .read, .lock: false
-      default: true
+      case .create, .write, .truncate, .synchronize, .synchronizeDirectory, .link, .rename, .unlink, .makeDirectory,
+        .removeDirectory:
+        true
       }
     }
   }

@@ -66,15 +66,7 @@ public struct OnlyHereNote: Sendable, Hashable, Codable {
 
   /// The note as the JSON text that is written, with a final newline.
   package func json() throws(FileError) -> [UInt8] {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    do {
-      return [UInt8](try encoder.encode(self)) + [UInt8(ascii: "\n")]
-    } catch {
-      throw FileError(
-        .other, operation: "note the records that the migration removes", path: nil,
-        detail: "the note cannot be written as JSON", hint: "Please report this, with what you did.")
-    }
+    try JSON.bytes(of: self, .line, to: "note the records that the migration removes")
   }
 
   /// The records in words, such as `12 records of Person and 3 of Car`; nil where the note cannot be read.

@@ -14,8 +14,7 @@ extension Relocation {
 
   /// Writes the journal, whole or not at all.
   func write(to journal: FilePath, replacing: Bool, in fileSystem: FileSystem) throws {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    try fileSystem.writeAtomically([UInt8](try encoder.encode(self)), to: journal, replacing: replacing)
+    let bytes = try JSON.bytes(of: self, .line, to: "move the store", at: journal)
+    try fileSystem.writeAtomically(bytes, to: journal, replacing: replacing)
   }
 }

@@ -81,7 +81,7 @@ public struct StoreFileSet: Sendable, Hashable {
 
 extension StoreFileSet {
   /// A part that is there.
-  public struct Member: Sendable, Hashable {
+  public struct Member: Sendable, Hashable, Encodable {
     /// Which part it is.
     public var part: Part
 
@@ -90,6 +90,11 @@ extension StoreFileSet {
 
     /// What the file system says of it, of a symbolic link itself.
     public var status: FileStatus
+
+    /// Writes which part it is, where it is, and its size.
+    public func encode(to encoder: any Encoder) throws {
+      try encoder.encode(["part": part, "path": PathText(path), "bytes": status.size])
+    }
   }
 
   /// The parts that are there, in the order of `Part`.

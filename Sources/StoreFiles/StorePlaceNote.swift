@@ -95,15 +95,7 @@ public struct StorePlaceNote: Sendable, Hashable, Codable {
 
   /// The note as the JSON text that is written, with its own digest and a final newline.
   package func json() throws(FileError) -> [UInt8] {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    do {
-      return DigestedText.adding(to: [UInt8](try encoder.encode(self)) + [UInt8(ascii: "\n")])
-    } catch {
-      throw FileError(
-        .other, operation: "note the store of the backups", path: nil, detail: "the note cannot be written as JSON",
-        hint: "Please report this, with what you did.")
-    }
+    DigestedText.adding(to: try JSON.bytes(of: self, to: "note the store of the backups"))
   }
 
   /// The note of a folder; nil where none is there, or none that can be read.

@@ -96,6 +96,14 @@ public struct Timestamp: Sendable, Hashable, Comparable {
   }
 }
 
+extension Timestamp: Encodable {
+  /// Writes the moment in RFC 3339.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(rfc3339)
+  }
+}
+
 private func padded(_ number: Int, to width: Int) -> String {
   let digits = String(number)
   return String(repeating: "0", count: max(0, width - digits.count)) + digits

@@ -81,3 +81,16 @@ public struct SourceModels: Sendable {
     return error
   }
 }
+
+extension SourceModels: Encodable {
+  /// Writes what the sources leave open, and the stages of their migration plan.
+  public func encode(to encoder: any Encoder) throws {
+    let stages = stages.map { stage -> JSON.Object in
+      [
+        "from": stage.source, "to": stage.destination, "custom": stage.isCustom,
+        "file": PathText(FilePath(stage.place.file)), "line": stage.place.line,
+      ]
+    }
+    try encoder.encode(["findings": findings, "stages": stages])
+  }
+}

@@ -35,33 +35,51 @@ import Testing
     #expect(!text.contains("\u{1B}") && !text.contains("\u{7}"))
   }
 
+  /// A payload as a program reads it.
+  private func read(_ payload: some Encodable) throws -> [String: Any] {
+    try #require(try JSONSerialization.jsonObject(with: JSONEncoder().encode(payload)) as? [String: Any])
+  }
+
   @Test func givesHashesAsJSON() throws {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys]
-    let data = try encoder.encode(ModelHashesJSON(bundle))
-    let object = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+    let object = try read(bundle.hashesPayload())
     let versions = try #require(object["versions"] as? [[String: Any]])
     #expect(versions.map { $0["name"] as? String } == ["Garage", "Garage 2"])
     #expect(versions.map { $0["current"] as? Bool } == [false, true])
     #expect(versions[1]["checksum"] as? String == version.checksum)
+    #expect(versions[1]["incomplete"] == nil)
     let entities = try #require(versions[1]["entities"] as? [String: String])
     #expect(entities["Car"] == version.versionHashes["Car"]?.hex)
     #expect(entities.count == 5)
-    #expect(try JSONDecoder().decode(ModelHashesJSON.self, from: data) == ModelHashesJSON(bundle))
+    let open = try read(bundle.hashesPayload { $0 == "Garage 2" ? ["Car"] : [] })
+    let incomplete = try #require((open["versions"] as? [[String: Any]])?.last)
+    #expect(incomplete["checksum"] as? String == "" && incomplete["incomplete"] as? [String] == ["Car"])
+    #expect((incomplete["entities"] as? [String: String])?.count == 4)
   }
 
   @Test func givesAModelAsJSON() throws {
-    let json = ModelJSON(bundle)
-    let data = try JSONEncoder().encode(json)
-    #expect(try JSONDecoder().decode(ModelJSON.self, from: data) == json)
-    let car = try #require(json.versions[1].entities.first { $0.name == "Car" })
-    #expect(car.parent == "Vehicle" && car.renamingIdentifier == "Automobile")
-    #expect(car.attributes.first { $0.name == "price" }?.default == "-12.50")
-    #expect(car.attributes.first { $0.name == "address" }?.elements?.map(\.name) == ["city", "place"])
-    #expect(car.relationships.map(\.deleteRule) == ["cascade"])
-    #expect(car.fetchedProperties.map(\.name) == ["similar"])
-    #expect(car.indexes.map { $0.elements.map(\.property) } == [["doors", "miles"]])
-    #expect(json.unreadableVersions == nil)
+    let object = try read(bundle.payload())
+    #expect(Set(object.keys) == ["name", "versions"])
+    let last = try #require((object["versions"] as? [[String: Any]])?.last)
+    #expect(
+      Set(last.keys)
+        == ["name", "current", "checksum", "identifiers", "entities", "configurations", "fetchRequests"])
+    let car = try #require((last["entities"] as? [[String: Any]])?.first { $0["name"] as? String == "Car" })
+    #expect(car["parent"] as? String == "Vehicle" && car["renamingIdentifier"] as? String == "Automobile")
+    #expect(car["hash"] as? String == version.versionHashes["Car"]?.hex && car["abstract"] as? Bool == false)
+    let attributes = try #require(car["attributes"] as? [[String: Any]])
+    let price = try #require(attributes.first { $0["name"] as? String == "price" })
+    #expect(price["default"] as? String == "-12.50" && price["transient"] == nil)
+    let address = try #require(attributes.first { $0["name"] as? String == "address" })
+    #expect((address["elements"] as? [[String: Any]])?.map { $0["name"] as? String } == ["city", "place"])
+    let relationships = try #require(car["relationships"] as? [[String: Any]])
+    #expect(relationships.map { $0["deleteRule"] as? String } == ["cascade"])
+    #expect(
+      Set(relationships[0].keys).isSuperset(
+        of: ["name", "destination", "toMany", "optional", "minimumCount", "maximumCount"]))
+    #expect((car["fetchedProperties"] as? [[String: Any]])?.map { $0["name"] as? String } == ["similar"])
+    let indexes = try #require(car["indexes"] as? [[String: Any]])
+    let elements = indexes.map { ($0["elements"] as? [[String: Any]])?.map { $0["property"] as? String } }
+    #expect(elements == [["doors", "miles"]])
   }
 }
 

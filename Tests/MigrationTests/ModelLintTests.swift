@@ -1,3 +1,4 @@
+import Foundation
 import ManagedObjectModel
 import Migration
 import StoreFiles
@@ -199,6 +200,6 @@ struct ModelLintTests {
       (file: "\(finding.entityName ?? "").xml", line: 7)
     }
     #expect(lint.findings.map(\.file) == ["Car.xml"] && lint.findings.map(\.line) == [7])
-    #expect(LintJSON(lint).findings.first?.line == 7)
+    #expect(String(decoding: try JSONEncoder().encode(lint), as: UTF8.self).contains("\"line\":7"))
   }
 }

@@ -8,7 +8,7 @@ import Testing
 struct RandomModelTests {
   static let seed: UInt64 = 20_260_107
 
-  @Test func everyDestinationPropertyIsMappedOnce() {
+  @Test func everyDestinationPropertyIsMappedOnce() throws {
     let count = mutationCount(usually: 400)
     print("random models: seed \(Self.seed), \(count) pairs")
     for offset in 0..<UInt64(count) {
@@ -21,7 +21,7 @@ struct RandomModelTests {
       check(inference, from: before, to: after, "seed \(Self.seed) + \(offset)")
       // And the texts are made without a crash.
       #expect(!MappingListing(inference, from: "1", to: "2").text.isEmpty)
-      _ = MappingJSON(inference, from: "1", to: "2")
+      _ = try JSON.bytes(of: inference.payload(from: "1", to: "2"), to: "show the mapping")
       for model in [before, after] { checkIdentity(model, "seed \(Self.seed) + \(offset)") }
     }
   }

@@ -1,4 +1,5 @@
 internal import HTTPServer
+internal import StoreFiles
 
 /// Reads bytes as a request: the first line is the address, then header fields to an empty line, then the body.
 enum RequestReading {
@@ -50,7 +51,7 @@ enum RequestReading {
     try expect(
       page.text.dropFirst(10).dropLast(6).utf8.allSatisfy { !"<>\"'".utf8.contains($0) }, "a text ends its attribute")
     _ = CSVRow.line([text])
-    try expect(!JSONText.string(text).text.contains("</"), "a text ends its script")
+    try expect(!JSON.literal(text).contains("</"), "a text ends its script")
     try expect(
       Response.text("").downloaded(as: text).headers.fields.allSatisfy(\.isLegal), "a file name ends its header field")
   }

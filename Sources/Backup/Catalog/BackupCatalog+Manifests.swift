@@ -28,7 +28,10 @@ extension BackupCatalog {
         case .manifestUnreadable, .manifestTooNew:
           problem = .init(
             code: .manifestUnreadable, words: "its manifest cannot be read: \(error.detail)", file: name)
-        default: throw error
+        case .notFound, .ambiguous, .nothingToBackUp, .damaged, .chainBroken, .nameTaken, .verificationFailed, .packing,
+          .compressionUnavailable, .locked, .encryptionMissing, .request, .store, .otherGeneration, .otherStore,
+          .policyUnreadable, .cancelled, .file:
+          throw error
         }
         // What a later version wrote is not for this one to make anew.
         if error.kind == .manifestTooNew {

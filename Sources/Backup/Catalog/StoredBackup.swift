@@ -3,9 +3,9 @@ package import StoreFiles
 /// A backup that lies in a place, as far as its names, sizes and manifest tell; its bytes have not been looked at.
 package struct StoredBackup: Sendable, Hashable {
   /// Why a backup is not whole.
-  package struct Problem: Sendable, Hashable {
+  package struct Problem: Sendable, Hashable, Encodable {
     /// What kind of problem it is.
-    package enum Code: String, Sendable, Hashable {
+    package enum Code: String, Sendable, Hashable, Encodable {
       /// Its files are there, and no manifest: it was never finished, or the manifest was removed.
       case manifestMissing = "manifest-missing"
 

@@ -107,7 +107,9 @@ struct SealedPlace: BackupPlace {
     } catch {
       switch error.kind {
       case .manifestUnreadable, .manifestChanged, .manifestTooNew: return nil
-      default:
+      case .notFound, .ambiguous, .nothingToBackUp, .damaged, .chainBroken, .nameTaken, .verificationFailed, .packing,
+        .compressionUnavailable, .locked, .encryptionMissing, .request, .store, .otherGeneration, .otherStore,
+        .policyUnreadable, .cancelled, .file:
         guard error.fileError?.kind == .notFound else { throw error }
         return nil
       }

@@ -101,7 +101,8 @@ struct EntityExtraction {
       case .owner(let property):
         (key, target) = (property, layout.entity(named: property.entityName))
         others = [table.columns.first { $0.role == .ownerOrder(property) }?.name]
-      default: continue
+      case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOneEntity, .toOneOrder, .ownerOrder:
+        continue
       }
       guard let target else { continue }
       let isGone = "\(column.sqlName) IS NOT NULL AND NOT \(exists(target, key: "o.\(column.sqlName)"))"

@@ -1,9 +1,10 @@
+internal import StoreFiles
 package import SystemPackage
 
 /// What was taken out of a backup into a store of its own.
-package struct ExtractionReport: Sendable, Hashable {
+package struct ExtractionReport: Sendable, Hashable, Encodable {
   /// The records of an entity.
-  package struct Entity: Sendable, Hashable {
+  package struct Entity: Sendable, Hashable, Encodable {
     /// The entity.
     package var name: String
 
@@ -18,7 +19,7 @@ package struct ExtractionReport: Sendable, Hashable {
   }
 
   /// References to records that were left out.
-  package struct Cut: Sendable, Hashable {
+  package struct Cut: Sendable, Hashable, Encodable {
     /// The entity whose records referred to others.
     package var entity: String
 
@@ -53,4 +54,12 @@ package struct ExtractionReport: Sendable, Hashable {
 
   /// The large values in files of their own that came along.
   package var values: Int
+
+  /// Writes the report of an extraction.
+  package func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "backup": id, "store": PathText(path), "entities": entities, "referencesCut": cut, "missingKeys": missing,
+      "values": values,
+    ])
+  }
 }

@@ -121,7 +121,9 @@ extension BackupManifest {
         case .originalMain, .originalLog, .originalSharedMemory, .originalJournal, .originalSupport, .originalOnlyHere,
           .originalSetAside:
           true
-        default: false
+        case .database, .delta, .pageHashes, .recoveryKit, .manifest, .externalData, .evidenceMain, .evidenceLog,
+          .evidenceSharedMemory, .evidenceJournal:
+          false
         }
       }
 

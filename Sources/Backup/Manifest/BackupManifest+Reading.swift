@@ -48,14 +48,7 @@ extension BackupManifest {
   package func json() throws(BackupError) -> [UInt8] {
     var manifest = self
     manifest.digest = nil
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    do {
-      return DigestedText.adding(to: [UInt8](try encoder.encode(manifest)) + [UInt8(ascii: "\n")])
-    } catch {
-      throw BackupError(
-        .packing, operation: "write the manifest of backup \(id)", detail: "it cannot be written as JSON")
-    }
+    return DigestedText.adding(to: try BackupError.json(manifest, .line, to: "write the manifest of backup \(id)"))
   }
 
   // MARK: Checking

@@ -138,12 +138,6 @@ package struct BackupProof: Sendable, Hashable, Codable {
   }
 
   private func text() throws(BackupError) -> [UInt8] {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    do {
-      return [UInt8](try encoder.encode(self)) + [UInt8(ascii: "\n")]
-    } catch {
-      throw BackupError(.packing, operation: "write the proof of backup \(id)", detail: "it cannot be written as JSON")
-    }
+    try BackupError.json(self, to: "write the proof of backup \(id)")
   }
 }

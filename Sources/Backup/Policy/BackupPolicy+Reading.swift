@@ -24,15 +24,8 @@ extension BackupPolicy {
   package func save(home: FilePath, in fileSystem: FileSystem = FileSystem()) throws(BackupError) {
     let file = home.appending(Self.fileName)
     if let words = contradiction { throw .policy(words, at: file) }
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    let bytes: [UInt8]
-    do {
-      bytes = [UInt8](try encoder.encode(self)) + [UInt8(ascii: "\n")]
-    } catch {
-      throw .policy("it cannot be written as JSON", at: file)
-    }
     do throws(FileError) {
+      let bytes = try JSON.bytes(of: self, to: "write the policy", at: file)
       try fileSystem.makeDirectory(home)
       try fileSystem.writeAtomically(bytes, to: file, replacing: true)
     } catch {

@@ -109,18 +109,11 @@ package struct BackupPolicy: Sendable, Hashable, Codable {
 
   /// Writes a policy with all its keys.
   package func encode(to encoder: any Encoder) throws {
-    var values = encoder.container(keyedBy: CodingKeys.self)
-    try values.encode(Self.formatName, forKey: .format)
-    try values.encode(1, forKey: .version)
-    try values.encode(everyHours, forKey: .everyHours)
-    try values.encode(everyOpenings, forKey: .everyOpenings)
-    try values.encode(keep, forKey: .keep)
-    try values.encode(trashDays, forKey: .trashDays)
-    if compression != .gzip { try values.encode(compression, forKey: .compression) }
-    try values.encode(level, forKey: .level)
-    try values.encodeIfPresent(encryptTo, forKey: .encryptTo)
-    try values.encode(beforeMigration, forKey: .beforeMigration)
-    try values.encode(beforeInstall, forKey: .beforeInstall)
-    try values.encode(beforeRestore, forKey: .beforeRestore)
+    try encoder.encode([
+      "format": Self.formatName, "version": 1, "everyHours": JSON.orNull(everyHours),
+      "everyOpenings": JSON.orNull(everyOpenings), "keep": keep, "trashDays": trashDays,
+      "compression": compression == .gzip ? nil : compression, "level": JSON.orNull(level), "encryptTo": encryptTo,
+      "beforeMigration": beforeMigration, "beforeInstall": beforeInstall, "beforeRestore": beforeRestore,
+    ])
   }
 }

@@ -1,10 +1,12 @@
+internal import StoreFiles
+
 /// What restoring a backup would change: for each entity the records that would be added, changed and lost.
 ///
 /// Records are told apart by their entities and primary keys; one is changed where a value of it is another, its save count
 /// left aside.
-package struct RestorePreview: Sendable, Hashable {
+package struct RestorePreview: Sendable, Hashable, Encodable {
   /// The records of an entity, or the rows of a table.
-  package struct Entity: Sendable, Hashable {
+  package struct Entity: Sendable, Hashable, Encodable {
     /// The entity, or the table of a plain store.
     package var name: String
 
@@ -25,7 +27,7 @@ package struct RestorePreview: Sendable, Hashable {
   }
 
   /// The pairs of a many-to-many relationship.
-  package struct Pairs: Sendable, Hashable {
+  package struct Pairs: Sendable, Hashable, Encodable {
     /// The join table.
     package var table: String
 
@@ -37,7 +39,7 @@ package struct RestorePreview: Sendable, Hashable {
   }
 
   /// What the present store is.
-  package enum Present: String, Sendable, Hashable {
+  package enum Present: String, Sendable, Hashable, Encodable {
     /// It was read whole.
     case sound
 
@@ -63,5 +65,12 @@ package struct RestorePreview: Sendable, Hashable {
   /// Whether restoring would lose or change nothing.
   package var isHarmless: Bool {
     entities.allSatisfy { $0.lost == 0 && $0.changed == 0 } && pairs.allSatisfy { $0.lost == 0 }
+  }
+
+  /// Writes everything that would change, and `harmless`.
+  package func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "present": present, "harmless": isHarmless, "entities": entities, "pairs": pairs, "remarks": remarks,
+    ])
   }
 }

@@ -41,7 +41,10 @@ extension BackupProver {
       case .recoveryKit:
         guard let made = Self.kit(of: content, manifest, file) else { return false }
         bytes = made
-      default: return false
+      case .database, .delta, .manifest, .externalData, .evidenceMain, .evidenceLog, .evidenceSharedMemory,
+        .evidenceJournal, .originalMain, .originalLog, .originalSharedMemory, .originalJournal, .originalSupport,
+        .originalOnlyHere, .originalSetAside:
+        return false
       }
     } catch {
       throw BackupError(error)

@@ -162,8 +162,9 @@ package struct BackupPruner: Sendable {
     let backup = try catalog.backup(id)
     let falls = catalog.backups.flatMap { $0.manifest?.falls ?? [] }.filter { $0.backup == id }
     guard !falls.isEmpty, !backup.isReleased else { return [] }
-    let text = "{\"date\":\"\(surroundings.now().rfc3339)\",\"format\":\"lazaret-backup-release\",\"version\":1}\n"
-    try place.replace("\(id)\(BackupCatalog.releaseSuffix)", with: Array(text.utf8), in: .kept)
+    let note: JSON.Object = ["date": surroundings.now(), "format": "lazaret-backup-release", "version": 1]
+    let bytes = try BackupError.json(note, .line, to: "release the backup")
+    try place.replace("\(id)\(BackupCatalog.releaseSuffix)", with: bytes, in: .kept)
     return falls
   }
 

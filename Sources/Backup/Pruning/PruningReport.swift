@@ -1,9 +1,9 @@
 package import StoreFiles
 
 /// What a pruning did, or would do.
-package struct PruningReport: Sendable, Hashable {
+package struct PruningReport: Sendable, Hashable, Encodable {
   /// A backup that is in the trash, and until when.
-  package struct Trashed: Sendable, Hashable {
+  package struct Trashed: Sendable, Hashable, Encodable {
     /// What it is called.
     package var id: BackupIdentifier
 
@@ -29,6 +29,14 @@ package struct PruningReport: Sendable, Hashable {
 
   /// The bytes that were removed for good.
   package var freedBytes: Int64 = 0
+
+  /// Writes the report of a pruning, each backup with the reasons for its decision.
+  package func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "clockTrusted": plan.isClockTrusted, "backups": plan.decisions, "droppedBytes": droppedBytes, "failed": failed,
+      "emptied": emptied, "freedBytes": freedBytes, "trash": trash,
+    ])
+  }
 }
 
 extension RetentionPlan.Decision {

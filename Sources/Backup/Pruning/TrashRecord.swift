@@ -64,13 +64,5 @@ package struct TrashRecord: Sendable, Hashable, Codable {
   /// The name of the record of a backup.
   static func name(of id: BackupIdentifier) -> String { "\(id)\(suffix)" }
 
-  func json() throws(BackupError) -> [UInt8] {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    do {
-      return [UInt8](try encoder.encode(self)) + [UInt8(ascii: "\n")]
-    } catch {
-      throw BackupError(.packing, operation: "drop backup \(id)", detail: "its record cannot be written as JSON")
-    }
-  }
+  func json() throws(BackupError) -> [UInt8] { try BackupError.json(self, to: "drop backup \(id)") }
 }

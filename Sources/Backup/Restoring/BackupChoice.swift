@@ -3,9 +3,9 @@ package import StoreFiles
 /// The backup that is to be restored, and the newer ones that are not.
 package struct BackupChoice: Sendable, Hashable {
   /// A newer backup that was not taken.
-  package struct PassedOver: Sendable, Hashable {
+  package struct PassedOver: Sendable, Hashable, Encodable {
     /// Why it was not taken.
-    package enum Reason: String, Sendable, Hashable {
+    package enum Reason: String, Sendable, Hashable, Encodable {
       /// A file of it, or of one that it needs, is missing.
       case broken
 
@@ -30,6 +30,12 @@ package struct BackupChoice: Sendable, Hashable {
 
     /// The reason in plain words, one sentence without a full stop that has the backup as its subject.
     package var words: String
+
+    private enum CodingKeys: String, CodingKey {
+      case id
+      case reason = "code"
+      case words
+    }
   }
 
   /// The backup.

@@ -82,14 +82,8 @@ package struct RestoreFolder: Sendable {
 
   /// Says that the store in it is whole.
   package func markReady(_ id: BackupIdentifier) throws(BackupError) {
-    let bytes: [UInt8]
-    do {
-      bytes = [UInt8](try JSONEncoder().encode(Note(id: id)))
-    } catch {
-      throw BackupError(
-        .packing, operation: "restore the backup", path: note, detail: "its note cannot be written as JSON")
-    }
     try filing { () throws(FileError) in
+      let bytes = try JSON.bytes(of: Note(id: id), .line, to: "restore the backup", at: note)
       try fileSystem.synchronizeDirectory(path)
       try fileSystem.writeAtomically(bytes, to: note, replacing: true)
     }

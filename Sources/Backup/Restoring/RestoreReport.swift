@@ -1,9 +1,10 @@
+internal import StoreFiles
 package import SystemPackage
 
 /// What a restore brought back, and what it could not.
-package struct RestoreReport: Sendable, Hashable {
+package struct RestoreReport: Sendable, Hashable, Encodable {
   /// A block of a backup that is lost.
-  package struct LostBlock: Sendable, Hashable {
+  package struct LostBlock: Sendable, Hashable, Encodable {
     /// The file of the backup.
     package var file: String
 
@@ -37,4 +38,12 @@ package struct RestoreReport: Sendable, Hashable {
 
   /// Whether everything is as it was when the backup was taken.
   package var isComplete: Bool { isContentRight && lostBlocks.isEmpty && lostValues.isEmpty }
+
+  /// Writes the report of a restore, with `complete`.
+  package func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "backup": id, "chain": chain, "store": PathText(path), "bytes": bytes, "values": values, "complete": isComplete,
+      "lostBlocks": lostBlocks, "lostValues": lostValues,
+    ])
+  }
 }

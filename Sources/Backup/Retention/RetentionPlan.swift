@@ -17,7 +17,7 @@ package import StoreFiles
 ///   another one's place.
 package struct RetentionPlan: Sendable, Hashable {
   /// What is done with one backup.
-  package struct Decision: Sendable, Hashable {
+  package struct Decision: Sendable, Hashable, Encodable {
     /// The backup.
     package var snapshot: RetentionSnapshot
 
@@ -26,6 +26,14 @@ package struct RetentionPlan: Sendable, Hashable {
 
     /// Why; never empty.
     package var reasons: [RetentionReason]
+
+    /// Writes which backup it is about, the decision and the reasons for it.
+    package func encode(to encoder: any Encoder) throws {
+      try encoder.encode([
+        "id": snapshot.identifier, "kept": isKept,
+        "reasons": reasons.map { ["code": $0.code, "words": $0.words] },
+      ])
+    }
   }
 
   /// One for each backup, the newest first.

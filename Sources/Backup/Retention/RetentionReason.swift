@@ -134,7 +134,9 @@ package enum RetentionReason: Sendable, Hashable {
   package var isRule: Bool {
     switch self {
     case .policyIsEmpty, .tags, .within, .newest, .newestWithin: true
-    default: false
+    case .lastProven, .newestOfAll, .neededBy, .apart, .onlyHere, .beforeQuarantine, .beforeFall, .showsFall, .unknown,
+      .datedInTheFuture, .datedBeforeParent, .clockMayHaveJumped, .notProven, .noRule, .noProof:
+      false
     }
   }
 }

@@ -66,11 +66,6 @@ struct BackupCreateCommand: ParsableCommand {
     guard encryptTo.isEmpty || !noEncryption else { throw ValidationError("--no-encryption leaves no --encrypt-to.") }
   }
 
-  private struct Report: Encodable {
-    var backup: BackupJSON
-    var movedFrom: PathText?
-  }
-
   func run() throws {
     try report(json: output.json) {
       if !evidence { try refuseNoStore(at: store.path, to: "back the store up", allowingEncrypted: true) }
@@ -95,9 +90,8 @@ struct BackupCreateCommand: ParsableCommand {
       line.clear()
       let place = try backups.place(of: store.path)
       if output.json {
-        Terminal.standardOutput.write(
-          JSONText.pretty(
-            home.told(Report(backup: BackupJSON(backup, in: place), movedFrom: before.owner?.movedFrom))))
+        try Terminal.standardOutput.write(
+          json: home.told(["backup": backup.payload(in: place), "movedFrom": before.owner?.movedFrom] as JSON.Object))
       } else {
         Terminal.standardOutput.write(text(backup, place, home) + (before.movedWords ?? ""))
       }

@@ -24,13 +24,6 @@ struct BackupListCommand: ParsableCommand {
   @OptionGroup var identity: BackupIdentityOptions
   @OptionGroup var output: OutputOptions
 
-  private struct Listing: Encodable {
-    var backups: [BackupJSON]
-
-    /// Where the store that was named was at its last backup, where it has moved since.
-    var movedFrom: PathText?
-  }
-
   func run() throws {
     try report(json: output.json) {
       if let path = store?.path, try FileSystem().status(of: path)?.kind == .directory {
@@ -51,12 +44,13 @@ struct BackupListCommand: ParsableCommand {
       // Two folders can be of one store.
       if store != nil, catalogs.count > 1 { all.sort { $0.backup.id > $1.backup.id } }
       if output.json {
-        Terminal.standardOutput.write(
-          JSONText.pretty(
-            home.listed(
-              Listing(
-                backups: all.map { BackupJSON($0.backup, in: $0.place, of: scope) },
-                movedFrom: store == nil ? nil : catalogs.first?.place.owner?.movedFrom))))
+        try Terminal.standardOutput.write(
+          json: home.listed(
+            [
+              "backups": all.map { $0.backup.payload(in: $0.place, of: scope) },
+              // Where the store that was named was at its last backup, where it has moved since.
+              "movedFrom": store == nil ? nil : catalogs.first?.place.owner?.movedFrom,
+            ] as JSON.Object))
       } else if all.isEmpty {
         let whose = store.map { " of \(printable($0.path.string))" } ?? ""
         Terminal.standardOutput.write("No backup\(whose) lies in the home: \(home.words). \(ChosenHome.another)\n")

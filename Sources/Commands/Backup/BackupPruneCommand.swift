@@ -42,17 +42,17 @@ struct BackupPruneCommand: ParsableCommand {
       let policy = try BackupPolicy.load(home: source.home.path)
       let options = BackupPruner.Options(trashDays: trashDays ?? policy.trashDays, isRehearsal: dryRun, verifies: true)
       var hasFailed = false
-      var stores: [PruningJSON.Store] = []
+      var stores: [JSON.Object] = []
       for place in try source.places() {
         let result = try BackupPruner(of: place).prune(rules.policy ?? policy.keep, options: options)
         if !result.failed.isEmpty { hasFailed = true }
-        stores.append(PruningJSON.Store(result, place: place.path))
+        stores.append(JSON.Object(result, ["place": PathText(place.path)]))
         if !output.json {
           Terminal.standardOutput.write(PruningText(result, place: place, home: source.home, isRehearsal: dryRun).text)
         }
       }
       if output.json {
-        Terminal.standardOutput.write(JSONText.pretty(source.home.told(PruningJSON(dryRun: dryRun, places: stores))))
+        try Terminal.standardOutput.write(json: source.home.told(["dryRun": dryRun, "places": stores] as JSON.Object))
       } else if stores.isEmpty {
         Terminal.standardOutput.write("There are no backups in the home: \(source.home.words). \(ChosenHome.another)\n")
       }
@@ -66,54 +66,6 @@ extension RetentionPlan.Decision {
   fileprivate var isKeptForFall: Bool {
     reasons.contains { if case .beforeFall = $0 { true } else { false } }
   }
-}
-
-/// A pruning as `backup prune --json` prints it.
-struct PruningJSON: Encodable {
-  struct Reason: Encodable {
-    var code: String
-    var words: String
-  }
-
-  struct Decision: Encodable {
-    var id: String
-    var kept: Bool
-    var reasons: [Reason]
-  }
-
-  struct Trashed: Encodable {
-    var id: String
-    var expires: String?
-  }
-
-  struct Store: Encodable {
-    var place: PathText
-    var clockTrusted: Bool
-    var backups: [Decision]
-    var droppedBytes: Int64
-    var failed: [String]
-    var emptied: [String]
-    var freedBytes: Int64
-    var trash: [Trashed]
-
-    init(_ report: PruningReport, place: FilePath) {
-      self.place = PathText(place)
-      clockTrusted = report.plan.isClockTrusted
-      backups = report.plan.decisions.map { decision in
-        Decision(
-          id: decision.snapshot.identifier, kept: decision.isKept,
-          reasons: decision.reasons.map { Reason(code: $0.code, words: $0.words) })
-      }
-      droppedBytes = report.droppedBytes
-      failed = report.failed.map(\.description)
-      emptied = report.emptied.map(\.description)
-      freedBytes = report.freedBytes
-      trash = report.trash.map { Trashed(id: $0.id.description, expires: $0.expires?.rfc3339) }
-    }
-  }
-
-  var dryRun: Bool
-  var places: [Store]
 }
 
 /// A pruning in words.

@@ -25,13 +25,6 @@ struct BackupReleaseCommand: ParsableCommand {
   @OptionGroup var source: BackupPlaceOptions
   @OptionGroup var output: OutputOptions
 
-  private struct Released: Encodable {
-    var backup: String
-    var released: Bool
-    var onlyHere: BackupJSON.OnlyHere?
-    var falls: [BackupManifest.Fall]
-  }
-
   func run() throws {
     try report(json: output.json) {
       let source = try source.chosen(to: "release the backup", json: output.json)
@@ -41,14 +34,11 @@ struct BackupReleaseCommand: ParsableCommand {
           try source.backups.release(id.id, in: place), try source.backups.acknowledgeFalls(since: id.id, in: place)
         )
       }
-      Terminal.standardOutput.write(
-        output.json
-          ? JSONText.pretty(
-            source.home.told(
-              Released(
-                backup: id.id.description, released: note != nil || !falls.isEmpty,
-                onlyHere: note.map { BackupJSON.OnlyHere($0) }, falls: falls)))
-          : text(note, falls))
+      try output.print(
+        source.home.told(
+          [
+            "backup": id.id, "released": note != nil || !falls.isEmpty, "onlyHere": note?.account, "falls": falls,
+          ] as JSON.Object), text(note, falls))
     }
   }
 

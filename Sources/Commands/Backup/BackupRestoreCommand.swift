@@ -151,8 +151,7 @@ struct BackupRestoreCommand: ParsableCommand {
       EntitySelection(entities: entity, primaryKeys: primaryKeys), from: backup.id, to: path, model: version,
       options: options)
     line.clear()
-    Terminal.standardOutput.write(
-      output.json ? JSONText.pretty(home.told(ExtractionJSON(report))) : ExtractionJSON.text(report))
+    try output.print(home.told(report), report.text)
     if !report.cut.isEmpty || !report.missing.isEmpty { throw ExitStatus.doubtful }
   }
 
@@ -160,10 +159,9 @@ struct BackupRestoreCommand: ParsableCommand {
     _ report: RestoreReport, quarantined: QuarantinedStore?, before: StoredBackup? = nil, _ choice: BackupChoice,
     _ home: ChosenHome
   ) throws {
-    Terminal.standardOutput.write(
-      output.json
-        ? JSONText.pretty(home.told(RestoreJSON(report, quarantined: quarantined, before: before, choice, in: home)))
-        : RestoreJSON.text(report, quarantined: quarantined, before: before) + PassedOverJSON.text(choice))
+    try output.print(
+      home.told(report.payload(quarantined: quarantined, before: before, choice, in: home)),
+      report.text(quarantined: quarantined, before: before) + choice.text)
     if !report.isComplete { throw ExitStatus.doubtful }
   }
 
@@ -171,10 +169,8 @@ struct BackupRestoreCommand: ParsableCommand {
     _ preview: RestorePreview, _ choice: BackupChoice, _ path: FilePath, _ home: ChosenHome
   ) throws {
     let id = choice.backup.id
-    Terminal.standardOutput.write(
-      output.json
-        ? JSONText.pretty(home.told(PreviewJSON(preview, id, path)))
-        : PreviewJSON.text(preview, id, path) + PassedOverJSON.text(choice))
+    try output.print(
+      home.told(JSON.Object(preview, ["backup": id, "store": PathText(path)])), preview.text(id, path) + choice.text)
     if !preview.isHarmless { throw ExitStatus.doubtful }
   }
 }

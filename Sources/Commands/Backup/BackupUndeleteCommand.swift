@@ -29,10 +29,6 @@ struct BackupUndeleteCommand: ParsableCommand {
     var trash: [Trashed]
   }
 
-  private struct Restored: Encodable {
-    var restored: [String]
-  }
-
   func run() throws {
     try report(json: output.json) {
       let source = try source.chosen(to: "look into the trash", json: output.json)
@@ -40,10 +36,9 @@ struct BackupUndeleteCommand: ParsableCommand {
       let restored = try source.home.finding(backup: id.id) {
         try BackupPruner(of: try source.place()).undelete(id.id)
       }
-      Terminal.standardOutput.write(
-        output.json
-          ? JSONText.pretty(source.home.told(Restored(restored: restored.map(\.description))))
-          : "Back among the backups: \(restored.map(\.description).joined(separator: ", "))\n")
+      try output.print(
+        source.home.told(["restored": restored]),
+        "Back among the backups: \(restored.map(\.description).joined(separator: ", "))\n")
     }
   }
 
@@ -57,7 +52,7 @@ struct BackupUndeleteCommand: ParsableCommand {
       }
     }
     if output.json {
-      Terminal.standardOutput.write(JSONText.pretty(source.home.told(listing)))
+      try Terminal.standardOutput.write(json: source.home.told(listing))
     } else if listing.trash.isEmpty {
       Terminal.standardOutput.write("The trash of the home is empty: \(source.home.words)\n")
     } else {

@@ -109,7 +109,7 @@ struct BackupVerifyCommand: ParsableCommand {
         if !output.json { Terminal.standardOutput.write(Self.text(proof, place)) }
       }
       if output.json {
-        Terminal.standardOutput.write(JSONText.pretty(home.told(report)))
+        try Terminal.standardOutput.write(json: home.told(report))
       } else {
         Terminal.standardOutput.write(report.text(home))
       }

@@ -29,8 +29,8 @@ struct DemoCommand: ParsableCommand {
   private struct Listing: Encodable {
     struct Scene: Encodable {
       var name: String
-      var opening: OpeningJSON?
-      var error: ErrorJSON.Body?
+      var opening: JSON.Object?
+      var error: JSON.Value?
     }
 
     var folder: PathText
@@ -48,14 +48,14 @@ struct DemoCommand: ParsableCommand {
         if !output.json { say("\n\(number + 1). \(scene.title)\n   \(scene.story)\n") }
         switch try stage.play(scene) {
         case .opened(let opening):
-          listing.scenes.append(.init(name: scene.rawValue, opening: OpeningJSON(opening, nil)))
+          listing.scenes.append(.init(name: scene.rawValue, opening: opening.payload(nil)))
           if !output.json { say(Self.account(of: opening)) }
         case .leftAlone(let error):
-          listing.scenes.append(.init(name: scene.rawValue, error: ErrorJSON(error).error))
+          listing.scenes.append(.init(name: scene.rawValue, error: error.json))
           if !output.json { say("   → left as it is: \(error.detail).\n     \(error.hint)\n") }
         }
       }
-      if output.json { return say(JSONText.pretty(listing)) }
+      if output.json { return say(try JSON.shown(listing)) }
       say(try epilogue(stage, modelPath))
       // Where there is no terminal, nothing waits.
       if !noBrowser, Terminal.standardOutput.isInteractive { try show(stage, model) }

@@ -33,9 +33,8 @@ struct BundleCheckCommand: ParsableCommand {
         return !Interruption.isRequested
       }
       line.clear()
-      let told = ReceivedBundleJSON(received, isKept: false)
       withExtendedLifetime(folder) {}
-      Terminal.standardOutput.write(output.json ? JSONText.pretty(told) : told.text)
+      try received.print(output, isKept: false)
     }
   }
 }

@@ -24,46 +24,20 @@ struct IdentityOptions: ParsableArguments {
   func reader() throws -> BundleReader { BundleReader(identities: try KeyFiles.identities(identity.map(\.path))) }
 }
 
-/// A bundle that was opened, as `bundle check --json` and `bundle unpack --json` print it.
-struct ReceivedBundleJSON: Encodable {
-  struct File: Encodable {
-    var name: String
-    var bytes: Int64
+extension ReceivedBundle {
+  /// What `bundle check` and `bundle unpack` print, where it was unpacked to only where that is kept.
+  func print(_ output: OutputOptions, isKept: Bool) throws {
+    let storePath = isKept ? storePath.map { PathText($0) } : nil
+    let payload = JSON.Object(self, ["folder": isKept ? PathText(folder) : nil, "storePath": storePath])
+    try output.print(payload, text(storePath))
   }
 
-  var identifier: String
-  var level: BundleLevel
-  var app: String?
-  var store: String
-  var date: String?
-  var encrypted: Bool
-  var sha256: String
-  var bytes: Int64
-  var folder: PathText?
-  var storePath: PathText?
-  var files: [File]
-
-  init(_ bundle: ReceivedBundle, isKept: Bool) {
-    identifier = bundle.identifier
-    level = bundle.level
-    app = bundle.app
-    store = bundle.store
-    date = bundle.date?.rfc3339
-    encrypted = bundle.isEncrypted
-    sha256 = bundle.sha256
-    bytes = bundle.bytes
-    folder = isKept ? PathText(bundle.folder) : nil
-    storePath = isKept ? bundle.storePath.map { PathText($0) } : nil
-    files = bundle.files.map { File(name: $0.name, bytes: $0.bytes) }
-  }
-
-  /// The same in words.
-  var text: String {
+  private func text(_ storePath: PathText?) -> String {
+    let about = app.map { " of \(printable($0))" } ?? ""
     var text = "\(printable(identifier)): whole, every sum is right\n"
-    text +=
-      "  about     \(printable(store))\(app.map { " of \(printable($0))" } ?? "")\(date.map { ", \($0)" } ?? "")\n"
+    text += "  about     \(printable(store))\(about)\(date.map { ", \($0.rfc3339)" } ?? "")\n"
     text += "  level     \(level.rawValue): \(level.words)\n"
-    text += "  size      \(readableSize(bytes))\(encrypted ? ", encrypted" : "")\n"
+    text += "  size      \(readableSize(bytes))\(isEncrypted ? ", encrypted" : "")\n"
     text += "  SHA-256   \(sha256)\n"
     var table = TextTable(["file", "size"], numericColumns: [1])
     for file in files.prefix(200) { table.append([printable(file.name), readableSize(file.bytes)]) }

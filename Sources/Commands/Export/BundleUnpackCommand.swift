@@ -34,8 +34,7 @@ struct BundleUnpackCommand: ParsableCommand {
         return !Interruption.isRequested
       }
       line.clear()
-      let told = ReceivedBundleJSON(received, isKept: true)
-      Terminal.standardOutput.write(format.json ? JSONText.pretty(told) : told.text)
+      try received.print(format, isKept: true)
     }
   }
 }

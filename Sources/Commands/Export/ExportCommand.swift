@@ -123,7 +123,7 @@ struct ExportCommand: ParsableCommand {
       line.clear()
       let text = ExportText(prepared.preview, recipients: recipients)
       if dryRun {
-        Terminal.standardOutput.write(format.json ? JSONText.pretty(home.told(prepared.preview)) : text.preview)
+        try format.print(home.told(prepared.preview), text.preview)
         return
       }
       guard let output else { return }
@@ -138,7 +138,7 @@ struct ExportCommand: ParsableCommand {
       let summary = try exports.write(
         prepared, to: recipients, armored: armor, at: output.path, progress: progress)
       line.clear()
-      Terminal.standardOutput.write(format.json ? JSONText.pretty(home.told(summary)) : ExportText.summary(summary))
+      try format.print(home.told(summary), ExportText.summary(summary))
     }
   }
 

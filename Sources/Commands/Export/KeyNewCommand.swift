@@ -25,11 +25,6 @@ struct KeyNewCommand: ParsableCommand {
     guard !format.json || output != nil else { throw ValidationError("--json never prints a secret key; say -o.") }
   }
 
-  private struct Made: Encodable {
-    var publicKey: String
-    var file: PathText
-  }
-
   func run() throws {
     try report(json: format.json) {
       let identity = AgeIdentity()
@@ -42,10 +37,9 @@ struct KeyNewCommand: ParsableCommand {
       }
       try FileSystem().writeAtomically(
         Array(text.utf8), to: output.path, replacing: false, permissions: .ownerReadWrite)
-      Terminal.standardOutput.write(
-        format.json
-          ? JSONText.pretty(Made(publicKey: identity.recipient.description, file: PathText(output.path)))
-          : "\(identity.recipient)\n")
+      try format.print(
+        ["publicKey": identity.recipient.description, "file": PathText(output.path)] as JSON.Object,
+        "\(identity.recipient)\n")
     }
   }
 }

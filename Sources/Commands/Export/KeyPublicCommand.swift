@@ -18,15 +18,10 @@ struct KeyPublicCommand: ParsableCommand {
 
   @OptionGroup var output: OutputOptions
 
-  private struct Keys: Encodable {
-    var publicKeys: [String]
-  }
-
   func run() throws {
     try report(json: output.json) {
       let keys = try KeyFiles.identities([file.path]).map(\.recipient.description)
-      Terminal.standardOutput.write(
-        output.json ? JSONText.pretty(Keys(publicKeys: keys)) : keys.joined(separator: "\n") + "\n")
+      try output.print(["publicKeys": keys], keys.joined(separator: "\n") + "\n")
     }
   }
 }

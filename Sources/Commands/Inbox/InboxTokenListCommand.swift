@@ -15,9 +15,10 @@ struct InboxTokenListCommand: ParsableCommand {
       let home = try home.current().existing(to: "list the senders")
       let inbox = try Inbox(home: home.path)
       let usage = try inbox.records.usage()
-      let senders = try inbox.records.senders().map { InboxSenderJSON($0, used: usage[$0.name] ?? 0) }
+      let senders = try inbox.records.senders()
       if output.json {
-        Terminal.standardOutput.write(JSONText.pretty(["senders": senders]))
+        let payload = senders.map { JSON.Object($0, ["used": usage[$0.name] ?? 0]) }
+        try Terminal.standardOutput.write(json: ["senders": payload])
         return
       }
       guard !senders.isEmpty else {
@@ -29,28 +30,11 @@ struct InboxTokenListCommand: ParsableCommand {
       var table = TextTable(["SENDER", "SINCE", "USED", "QUOTA", "STATE"], numericColumns: [2, 3])
       for sender in senders {
         table.append([
-          printable(sender.name), String(sender.created.prefix(10)), readableSize(sender.used),
-          readableSize(sender.quota), sender.revoked.map { "revoked \($0.prefix(10))" } ?? "may send",
+          printable(sender.name), String(sender.created.rfc3339.prefix(10)), readableSize(usage[sender.name] ?? 0),
+          readableSize(sender.quota), sender.revoked.map { "revoked \($0.rfc3339.prefix(10))" } ?? "may send",
         ])
       }
       Terminal.standardOutput.write(table.text())
     }
-  }
-}
-
-/// A sender as the verbs print it.
-struct InboxSenderJSON: Encodable {
-  var name: String
-  var quota: Int64
-  var used: Int64
-  var created: String
-  var revoked: String?
-
-  init(_ sender: InboxSender, used: Int64) {
-    name = sender.name
-    quota = sender.quota
-    self.used = used
-    created = sender.created.rfc3339
-    revoked = sender.revoked?.rfc3339
   }
 }

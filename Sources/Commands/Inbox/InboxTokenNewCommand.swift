@@ -24,26 +24,19 @@ struct InboxTokenNewCommand: ParsableCommand {
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
 
-  private struct Made: Encodable {
-    var sender: String
-    var token: String
-    var quota: Int64
-  }
-
   func run() throws {
     try report(json: output.json) {
       let inbox = try Inbox(home: home.current().path)
       let token = try inbox.addSender(name, quota: quota.bytes)
-      Terminal.standardOutput.write(
-        output.json
-          ? JSONText.pretty(Made(sender: name, token: token.text, quota: quota.bytes))
-          : """
-          The token of \(printable(name)), which is not shown again:
+      try output.print(
+        ["sender": name, "token": token.text, "quota": quota.bytes] as JSON.Object,
+        """
+        The token of \(printable(name)), which is not shown again:
 
-            \(token.text)
+          \(token.text)
 
 
-          """)
+        """)
     }
   }
 }

@@ -14,18 +14,11 @@ struct InboxTokenRevokeCommand: ParsableCommand {
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
 
-  private struct Revoked: Encodable {
-    var sender: String
-    var revoked: Bool
-  }
-
   func run() throws {
     try report(json: output.json) {
       let inbox = try Inbox(home: home.current().existing(to: "revoke the token").path)
       try inbox.records.revokeSender(name, at: inbox.surroundings.now())
-      Terminal.standardOutput.write(
-        output.json
-          ? JSONText.pretty(Revoked(sender: name, revoked: true)) : "\(printable(name)) cannot send any more.\n")
+      try output.print(["sender": name, "revoked": true] as JSON.Object, "\(printable(name)) cannot send any more.\n")
     }
   }
 }

@@ -27,7 +27,7 @@ struct InboxWorkerCommand: ParsableCommand {
     let trial = Trial(
       reached: isolation.reached.map(\.rawValue).sorted(), missing: isolation.missing.map(\.rawValue),
       done: WorkIsolation.trials(outside: folder))
-    Terminal.standardOutput.write(JSONText.line(trial))
+    try Terminal.standardOutput.write(json: trial, .line)
   }
 
   func run() throws {
@@ -46,8 +46,8 @@ struct InboxWorkerCommand: ParsableCommand {
       var result = BundleWork(order).run()
       result.isolation = isolation
       guard let path = order.result.path else { throw ExitStatus.failed }
-      try fileSystem.writeAtomically(
-        [UInt8](try JSONEncoder().encode(result)), to: path, replacing: true, permissions: .ownerReadWrite)
+      let text = try JSON.bytes(of: result, .line, to: "write the result", at: path)
+      try fileSystem.writeAtomically(text, to: path, replacing: true, permissions: .ownerReadWrite)
     }
   }
 

@@ -32,7 +32,7 @@ struct KitCreateCommand: ParsableCommand {
       let bytes = try kit.bytes()
       try FileSystem().writeAtomically(bytes, to: out.path, replacing: false, permissions: .ownerReadWrite)
       let summary = KitSummary(kit, path: out.path, size: bytes.count)
-      Terminal.standardOutput.write(output.json ? JSONText.pretty(summary) : summary.text)
+      try output.print(summary, summary.text)
     }
   }
 }

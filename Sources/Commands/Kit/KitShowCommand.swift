@@ -24,7 +24,7 @@ struct KitShowCommand: ParsableCommand {
     try report(json: output.json) {
       let file = try FileSystem().open(kit.path)
       let summary = KitSummary(try RecoveryKit(contentsOf: kit.path), path: kit.path, size: Int(clamping: file.count))
-      Terminal.standardOutput.write(output.json ? JSONText.pretty(summary) : summary.text)
+      try output.print(summary, summary.text)
     }
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import StoreCoordination
 
 /// A log on standard error: a line for each entry, in words or as JSON.
 struct StandardErrorLog: LogHandler {
@@ -17,24 +18,16 @@ struct StandardErrorLog: LogHandler {
     set { metadata[key] = newValue }
   }
 
-  /// An entry as JSON.
-  private struct Line: Encodable {
-    struct Entry: Encodable {
-      var level: String
-      var message: String
-      var metadata: [String: String]
-    }
-
-    var log: Entry
-  }
-
   func log(event: LogEvent) {
     var metadata = metadata
     if let more = event.metadata { metadata.merge(more) { _, new in new } }
     let texts = metadata.mapValues { "\($0)" }
     if json {
-      Terminal.standardError.write(
-        JSONText.line(Line(log: .init(level: event.level.rawValue, message: "\(event.message)", metadata: texts))))
+      let texts = texts.sorted { $0.key < $1.key }.map { JSON.Value.Member($0.key, .string($0.value)) }
+      let entry: JSON.Value = [
+        "level": .string(event.level.rawValue), "message": .string("\(event.message)"), "metadata": .object(texts),
+      ]
+      Terminal.standardError.write(JSON.Value.members(("log", entry)).text + "\n")
     } else {
       let facts = texts.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
       Terminal.standardError.write("\(event.level.rawValue): \(event.message)\(facts)\n")

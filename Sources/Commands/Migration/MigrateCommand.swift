@@ -63,30 +63,10 @@ struct MigrateCommand: ParsableCommand {
       }
       let result = try migrator.migrate(migration.store.path, options: options)
       line.clear()
-      Terminal.standardOutput.write(
-        presentation.json ? JSONText.pretty(home.told(MigrationJSON(result))) : MigrationText(result).text)
+      try presentation.print(home.told(result), MigrationText(result).text)
       if result.steps.contains(where: { !$0.losses.isEmpty || !$0.leftBehind.isEmpty || !$0.filteredRows.isEmpty }) {
         throw ExitStatus.doubtful
       }
     }
-  }
-}
-
-/// A migration as `migrate --json` prints it.
-struct MigrationJSON: Encodable {
-  var store: PathText
-  var backup: PathText?
-  var resumedSteps: Int
-  var metrics: MigrationMetrics?
-  var steps: [StepAccount]
-  var repair: RepairAccount?
-
-  init(_ result: Migrator.Result) {
-    store = PathText(result.store)
-    backup = result.backup.map { PathText($0) }
-    resumedSteps = result.resumedSteps
-    steps = result.steps
-    repair = result.repair
-    metrics = result.metrics
   }
 }

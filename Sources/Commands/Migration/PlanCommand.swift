@@ -47,7 +47,7 @@ extension MigrationPlan {
   ///
   /// - Throws: the exit code 2 where it would lose something or could not be carried out, or where that is not known.
   func print(json: Bool, isWhole: Bool) throws {
-    Terminal.standardOutput.write(json ? JSONText.pretty(self) : MigrationPlanText(self, isWhole: isWhole).text)
+    Terminal.standardOutput.write(try json ? JSON.shown(self) : MigrationPlanText(self, isWhole: isWhole).text)
     guard isPossible, isCertain, losses.isEmpty, steps.allSatisfy(\.leftBehind.isEmpty) else {
       throw ExitStatus.doubtful
     }

@@ -35,10 +35,9 @@ struct ModelDiffCommand: ParsableCommand {
       let destination = try to.map { try version($0, of: bundle) } ?? bundle.current
       let source = try from.map { try version($0, of: bundle) } ?? before(destination, in: bundle)
       let inference = MappingInference(from: source.model, to: destination.model)
-      Terminal.standardOutput.write(
-        output.json
-          ? JSONText.pretty(MappingJSON(inference, from: source.name, to: destination.name))
-          : MappingListing(inference, from: source.name, to: destination.name).text)
+      try output.print(
+        inference.payload(from: source.name, to: destination.name),
+        MappingListing(inference, from: source.name, to: destination.name).text)
       guard inference.refusals.isEmpty, inference.mapping.losses.isEmpty else { throw ExitStatus.doubtful }
     }
   }

@@ -55,7 +55,7 @@ struct ModelExportCommand: ParsableCommand {
       let result = ModelExportJSON(
         version: version.name, checksum: version.checksum, entities: version.versionHashes.mapValues(\.hex),
         format: format.rawValue, file: PathText(output.path), leftOut: omissions)
-      Terminal.standardOutput.write(presentation.json ? JSONText.pretty(result) : result.text)
+      try presentation.print(result, result.text)
     }
   }
 

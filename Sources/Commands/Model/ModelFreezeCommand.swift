@@ -81,7 +81,7 @@ struct ModelFreezeCommand: ParsableCommand {
     if presentation.json {
       var result = result
       result.text = text
-      Terminal.standardOutput.write(JSONText.pretty(result))
+      try Terminal.standardOutput.write(json: result)
     } else if let text {
       Terminal.standardOutput.write(text)
     } else {

@@ -30,12 +30,12 @@ struct ModelHashesCommand: ParsableCommand {
         : LoadedModel(bundle: options.load(json: output.json))
       let bundle = loaded.bundle
       guard !output.json else {
-        let hashes = ModelHashesJSON(bundle) { loaded.incompleteEntities(of: $0) }
-        Terminal.standardOutput.write(JSONText.pretty(ModelResultJSON(result: hashes, sources: loaded.sources)))
+        let hashes = bundle.hashesPayload { loaded.incompleteEntities(of: $0) }
+        try Terminal.standardOutput.write(json: JSON.Object(hashes, ["sources": loaded.sources]))
         guard loaded.isComplete else { throw ExitStatus.doubtful }
         return
       }
-      if isSource { loaded.tell(json: false) }
+      if isSource { try loaded.tell(json: false) }
       var text = ""
       for version in bundle.versions {
         text += "\(printable(version.name))\(version.name == bundle.current.name ? " (current)" : "")\n"

@@ -80,7 +80,7 @@ struct ModelLintCommand: ParsableCommand {
       }
       // In models of Xcode, files and lines are for programs; people are told the version, the entity and the property.
       let located = lint.located(ModelPlaces(bundle, sources: loaded.sources).place)
-      var text = output.json ? JSONText.pretty(LintJSON(located)) : LintListing(lint).text
+      var text = try output.json ? JSON.shown(located) : LintListing(lint).text
       // Hashes that cannot be told are not locked.
       if let lock, writeLock || known == nil, loaded.isComplete {
         try ModelLock(bundle, after: known) { loaded.sources == nil ? nil : Self.declaration(of: $0) }
@@ -192,7 +192,12 @@ extension LintFinding {
     case .editedAfterRelease:
       hint = "Undo the edit; freeze the version with: lazaret model freeze <lock> --version-name <name>."
     case .inconsistentModel: hint = "Correct the declaration."
-    default: break
+    case .dataLoss, .dependsOnData, .notMigratable, .cloudEncryptionChanged, .missingRelease, .mismatchedHashes,
+      .unreadableVersion, .unresolvedSource, .uncertainSource, .liveClass, .aliasName, .duplicateChecksum,
+      .unplannedRelease, .unknownRelease, .foreignVersionClass, .unfrozenType, .unlistedClass, .platformDependent,
+      .cloudKitUniqueness, .cloudKitMandatoryRelationship, .cloudKitMissingInverse, .cloudKitOrdered, .cloudKitDenyRule,
+      .cloudKitType, .cloudKitNotAdditive:
+      break
     }
   }
 

@@ -29,22 +29,12 @@ struct ModelSealCommand: ParsableCommand {
       let permissions = try FileSystem().status(of: mapping.path)?.permissions ?? .ownerReadWrite
       try FileSystem().writeAtomically(
         Array(sealed.text.utf8), to: mapping.path, replacing: true, permissions: permissions)
-      let result = SealJSON(
-        mapping: PathText(mapping.path), source: model.sourceChecksum, destination: model.destinationChecksum)
-      Terminal.standardOutput.write(
-        output.json
-          ? JSONText.pretty(result)
-          : "\(printable(mapping.path.string)): sealed\n  source       \(result.source)\n  destination  \(result.destination)\n"
-      )
+      let (source, destination) = (model.sourceChecksum, model.destinationChecksum)
+      try output.print(
+        ["mapping": PathText(mapping.path), "source": source, "destination": destination] as JSON.Object,
+        "\(printable(mapping.path.string)): sealed\n  source       \(source)\n  destination  \(destination)\n")
     }
   }
-}
-
-/// A sealed mapping file as `model seal --json` prints it: the checksums of both versions.
-struct SealJSON: Encodable {
-  var mapping: PathText
-  var source: String
-  var destination: String
 }
 
 extension MappingModel {

@@ -53,12 +53,10 @@ struct ModelShowCommand: ParsableCommand {
       } else {
         versions = [bundle.current]
       }
-      Terminal.standardOutput.write(
-        output.json
-          ? JSONText.pretty(
-            ModelResultJSON(result: ModelJSON(bundle, versions: versions), sources: loaded.sources))
-          : ModelListing(bundle, versions: versions).text)
-      if isSource, !output.json { loaded.tell(json: false) }
+      try output.print(
+        JSON.Object(bundle.payload(versions), ["sources": loaded.sources]),
+        ModelListing(bundle, versions: versions).text)
+      if isSource, !output.json { try loaded.tell(json: false) }
       let isShownWhole = versions.allSatisfy { loaded.incompleteEntities(of: $0.name).isEmpty }
       guard isShownWhole else { throw ExitStatus.doubtful }
     }

@@ -96,7 +96,7 @@ struct ModelVerifyCommand: ParsableCommand {
           Array(JUnitReport(found, allowing: allowed).xml.utf8), to: junit.path, replacing: true,
           permissions: .init(rawValue: 0o644))
       }
-      Terminal.standardOutput.write(output.json ? JSONText.pretty(found) : VerificationListing(found).text)
+      try output.print(found, VerificationListing(found).text)
       if let style = annotations.annotate {
         for annotation in Annotation.all(of: found, allowing: allowed, ModelPlaces(bundle, sources: loaded.sources)) {
           Terminal.standardOutput.write(annotation.text(style) + "\n")

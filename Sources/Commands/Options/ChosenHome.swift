@@ -81,13 +81,11 @@ struct ChosenHome {
   }
 
   /// A value as JSON, with what earlier versions kept elsewhere.
-  func told<Value: Encodable>(_ value: Value) -> ToldWithHome<Value> {
-    ToldWithHome(value: value, home: nil, other: other)
-  }
+  func told(_ value: some Encodable & Sendable) -> JSON.Object { JSON.Object(value, ["otherHome": other]) }
 
   /// A listing as JSON, with the folder that was looked in.
-  func listed<Value: Encodable>(_ value: Value) -> ToldWithHome<Value> {
-    ToldWithHome(value: value, home: PathText((try? FileSystem().realPath(path)) ?? path), other: other)
+  func listed(_ value: some Encodable & Sendable) -> JSON.Object {
+    JSON.Object(value, ["home": PathText((try? FileSystem().realPath(path)) ?? path), "otherHome": other])
   }
 
   /// Whether two paths lead to one folder; paths that lead nowhere are compared as they are.
@@ -95,22 +93,5 @@ struct ChosenHome {
     let system = FileSystem()
     guard let (left, right) = try? (system.realPath(left), system.realPath(right)) else { return left == right }
     return left == right
-  }
-}
-
-/// A value with what is said of the home, in one JSON object.
-struct ToldWithHome<Value: Encodable>: Encodable {
-  private enum Key: String, CodingKey { case home, otherHome }
-
-  let value: Value
-  let home: PathText?
-  let other: OtherHome?
-
-  func encode(to encoder: any Encoder) throws {
-    try value.encode(to: encoder)
-    guard home != nil || other != nil else { return }
-    var container = encoder.container(keyedBy: Key.self)
-    try container.encodeIfPresent(home, forKey: .home)
-    try container.encodeIfPresent(other, forKey: .otherHome)
   }
 }

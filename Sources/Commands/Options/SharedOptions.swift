@@ -7,6 +7,13 @@ import SwiftModelSources
 struct OutputOptions: ParsableArguments {
   @Flag(help: "Print JSON for programs; errors go to standard error as JSON too.")
   var json = false
+
+  /// Prints a result for programs where that was asked for, else in words.
+  func print<Value: Encodable>(
+    _ value: @autoclosure () throws -> Value, _ words: @autoclosure () throws -> String
+  ) throws {
+    Terminal.standardOutput.write(try json ? JSON.shown(value()) : words())
+  }
 }
 
 /// The order of a model's versions.
@@ -47,7 +54,7 @@ struct VersionOrderOptions: ParsableArguments {
     to target: String? = nil, json: Bool
   ) throws -> LoadedModel {
     var loaded = try loadUnlocked(path, unreadableVersions: policy, to: target)
-    loaded.tell(json: json)
+    try loaded.tell(json: json)
     loaded.bundle = try locked(loaded.bundle, to: target)
     return loaded
   }

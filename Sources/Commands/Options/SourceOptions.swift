@@ -65,7 +65,7 @@ struct LoadedModel {
   /// A model of any kind, for verbs without options about it.
   static func load(_ path: FilePath, json: Bool) throws -> ModelBundle {
     let loaded = try load(path, nil, unreadableVersions: .refuse)
-    loaded.tell(json: json)
+    try loaded.tell(json: json)
     return loaded.bundle
   }
 
@@ -96,9 +96,9 @@ struct LoadedModel {
   }
 
   /// Tells on standard error what is not certain of sources, and what a folder was taken for.
-  func tell(json: Bool) {
-    sources?.tell(json: json)
-    for finding in findings { finding.tell(json: json) }
+  func tell(json: Bool) throws {
+    try sources?.tell(json: json)
+    for finding in findings { try finding.tell(json: json) }
     guard isHistory, !json else { return }
     let names = bundle.versions.map { version -> String in
       "\(printable(version.name))\(version.name == bundle.current.name ? " (current)" : "")"
@@ -129,90 +129,20 @@ struct LoadedModel {
 
 extension SourceModels {
   /// Tells on standard error what is not certain, or cannot be resolved.
-  func tell(json: Bool) {
-    for finding in findings { finding.tell(json: json) }
+  func tell(json: Bool) throws {
+    for finding in findings { try finding.tell(json: json) }
   }
 }
 
 extension SourceFinding {
   /// Tells it on standard error.
-  fileprivate func tell(json: Bool) {
-    Terminal.standardError.write(json ? JSONText.line(SourceFindingJSON.Line(source: .init(self))) : line)
+  fileprivate func tell(json: Bool) throws {
+    Terminal.standardError.write(try json ? JSON.shown(["source": self], .line) : line)
   }
 
   /// The finding as compilers print theirs: place, severity, what, and what to do.
   var line: String {
     let start = place.map { "\(printable($0.file)):\($0.line):\($0.column): " } ?? ""
     return "\(start)\(severity.rawValue): \(printable(detail)) [\(kind.rawValue)]. \(hint)\n"
-  }
-}
-
-/// A finding about Swift sources as JSON.
-struct SourceFindingJSON: Encodable {
-  /// A line of its own on standard error.
-  struct Line: Encodable {
-    var source: SourceFindingJSON
-  }
-
-  var kind: String
-  var severity: String
-  var version: String?
-  var entity: String?
-  var property: String?
-  var file: PathText?
-  var line: Int?
-  var column: Int?
-  var detail: String
-  var hint: String
-
-  init(_ finding: SourceFinding) {
-    kind = finding.kind.rawValue
-    severity = finding.severity.rawValue
-    version = finding.versionName
-    entity = finding.entityName
-    property = finding.propertyName
-    file = finding.place.map { PathText(FilePath($0.file)) }
-    line = finding.place?.line
-    column = finding.place?.column
-    detail = finding.detail
-    hint = finding.hint
-  }
-}
-
-/// A result about a model, with what Swift sources leave open under `sources`.
-struct ModelResultJSON<Result: Encodable>: Encodable {
-  let result: Result
-  let sources: SourceModels?
-
-  private enum Key: String, CodingKey {
-    case sources
-  }
-
-  /// What is said of the sources.
-  private struct Sources: Encodable {
-    /// A stage of the migration plan.
-    struct Stage: Encodable {
-      var from: String
-      var to: String
-      var custom: Bool
-      var file: PathText
-      var line: Int
-    }
-
-    var findings: [SourceFindingJSON]
-    var stages: [Stage]
-  }
-
-  func encode(to encoder: any Encoder) throws {
-    try result.encode(to: encoder)
-    guard let sources else { return }
-    var values = encoder.container(keyedBy: Key.self)
-    let stages = sources.stages.map { stage in
-      Sources.Stage(
-        from: stage.source, to: stage.destination, custom: stage.isCustom, file: PathText(FilePath(stage.place.file)),
-        line: stage.place.line)
-    }
-    try values.encode(
-      Sources(findings: sources.findings.map { SourceFindingJSON($0) }, stages: stages), forKey: .sources)
   }
 }

@@ -128,7 +128,8 @@ struct SalvageText {
     let version = rebuild.version.map { printable($0) }
     switch rebuild.basis {
     case .bestFit: lines += "  Nothing tells the version; \(version ?? "the model") fits best\n"
-    default: if let version { lines += "  Version: \(version)\n" }
+    case .versionHashes, .modelCache, .recoveryKit, .schema, .asFound:
+      if let version { lines += "  Version: \(version)\n" }
     }
     if let destination = rebuild.migratedTo {
       lines += "  Migrated to \(printable(destination)): \(printable(rebuild.steps.joined(separator: ", ")))\n"

@@ -29,6 +29,11 @@ struct Terminal: Sendable {
     writeRaw(lines.map { printable(String($0)) }.joined(separator: "\n"))
   }
 
+  /// Writes a value as JSON.
+  func write(json value: some Encodable, _ layout: JSON.Layout = .lines) throws {
+    write(try JSON.shown(value, layout))
+  }
+
   /// Writes text as it is.
   func writeRaw(_ text: String) {
     var bytes = Array(text.utf8)[...]

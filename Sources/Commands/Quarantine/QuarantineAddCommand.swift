@@ -47,10 +47,9 @@ struct QuarantineAddCommand: ParsableCommand {
         store.path, model: model, reason: reason, appVersion: appVersion,
         observer: OpeningObserver { line.show($0) })
       line.clear()
-      Terminal.standardOutput.write(
-        output.json
-          ? JSONText.pretty(home.told(try QuarantinedStoreJSON(stored, in: quarantines)))
-          : QuarantinedStoreText(stored, undo: try quarantines.undo(of: stored)).text)
+      try output.print(
+        home.told(stored.payload(in: quarantines)),
+        QuarantinedStoreText(stored, undo: try quarantines.undo(of: stored)).text)
     }
   }
 }

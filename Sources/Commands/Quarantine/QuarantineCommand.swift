@@ -12,28 +12,10 @@ struct QuarantineCommand: ParsableCommand {
     ], defaultSubcommand: QuarantineListCommand.self)
 }
 
-extension QuarantinedStoreJSON {
-  /// A quarantined store, with the command that undoes its quarantine as things are now.
-  init(_ store: QuarantinedStore, in quarantines: Quarantines) throws {
-    self.init(store, undo: try quarantines.undo(of: store))
-  }
-}
+extension QuarantinedStore {
+  /// What programs are told of it, with the command that puts it back where it came from.
+  func payload(undo: String?) -> JSON.Object { JSON.Object(self, ["undo": undo]) }
 
-/// A quarantined store as the verbs print it.
-struct QuarantinedStoreJSON: Encodable {
-  var id: String
-  var store: PathText
-  var receiptPath: PathText
-  var receipt: Receipt?
-
-  /// The command that puts the store back where it came from.
-  var undo: String?
-
-  init(_ store: QuarantinedStore, undo: String?) {
-    self.undo = undo
-    id = store.id
-    self.store = PathText(store.files.main)
-    receiptPath = PathText(store.receiptPath)
-    receipt = store.receipt
-  }
+  /// The same, with the command as things are now.
+  func payload(in quarantines: Quarantines) throws -> JSON.Object { payload(undo: try quarantines.undo(of: self)) }
 }

@@ -20,11 +20,6 @@ struct QuarantineDiscardCommand: ParsableCommand {
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
 
-  private struct Discarded: Encodable {
-    var id: String
-    var discarded: Bool
-  }
-
   func run() throws {
     try report(json: output.json) {
       let home = try home.of(quarantined: id.path)
@@ -37,9 +32,8 @@ struct QuarantineDiscardCommand: ParsableCommand {
           detail: "it was not confirmed, and nothing was removed", hint: "Say --yes to remove it without being asked.")
       }
       _ = try quarantines.discard(store.files.main)
-      Terminal.standardOutput.write(
-        output.json
-          ? JSONText.pretty(home.told(Discarded(id: store.id, discarded: true))) : "\(store.id) is gone for good.\n")
+      try output.print(
+        home.told(["id": store.id, "discarded": true] as JSON.Object), "\(store.id) is gone for good.\n")
     }
   }
 

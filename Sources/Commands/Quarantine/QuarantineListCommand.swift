@@ -18,10 +18,6 @@ struct QuarantineListCommand: ParsableCommand {
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
 
-  private struct Listing: Encodable {
-    var stores: [QuarantinedStoreJSON]
-  }
-
   func run() throws {
     try report(json: output.json) {
       let home = try place.map { try self.home.of(place: $0.path) } ?? self.home.current()
@@ -29,9 +25,8 @@ struct QuarantineListCommand: ParsableCommand {
       let quarantines = Quarantines(home: try home.existing(to: "list the quarantined stores").path)
       let stores = try place.map { try quarantines.stores(at: $0.path) } ?? quarantines.stores()
       if output.json {
-        Terminal.standardOutput.write(
-          JSONText.pretty(
-            home.listed(Listing(stores: try stores.map { try QuarantinedStoreJSON($0, in: quarantines) }))))
+        let payloads = try stores.map { try $0.payload(in: quarantines) }
+        try Terminal.standardOutput.write(json: home.listed(["stores": payloads]))
       } else if stores.isEmpty {
         Terminal.standardOutput.write(
           place.map { "No store is in quarantine beside or in \(printable($0.path.string)).\n" }

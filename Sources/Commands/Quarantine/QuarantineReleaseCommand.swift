@@ -23,11 +23,6 @@ struct QuarantineReleaseCommand: ParsableCommand {
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
 
-  private struct Released: Encodable {
-    var store: PathText
-    var quarantined: QuarantinedStoreJSON?
-  }
-
   func run() throws {
     try report(json: output.json) {
       let home = try home.of(quarantined: id.path)
@@ -36,12 +31,11 @@ struct QuarantineReleaseCommand: ParsableCommand {
       _ = try home.finding(quarantined: id.path, forBackup: "backup restore ID") { try quarantines.store(id.path) }
       let result = try quarantines.release(id.path, to: to?.path, replacing: replace)
       if output.json {
-        Terminal.standardOutput.write(
-          JSONText.pretty(
-            home.told(
-              Released(
-                store: PathText(result.place.main),
-                quarantined: try result.quarantined.map { try QuarantinedStoreJSON($0, in: quarantines) }))))
+        let payload: JSON.Object = [
+          "store": PathText(result.place.main),
+          "quarantined": try result.quarantined.map { try $0.payload(in: quarantines) },
+        ]
+        try Terminal.standardOutput.write(json: home.told(payload))
       } else {
         var text = "The store is back at \(printable(result.place.main.string)).\n"
         if let replaced = result.quarantined {

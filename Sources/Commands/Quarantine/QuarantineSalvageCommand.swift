@@ -55,18 +55,6 @@ struct QuarantineSalvageCommand: ParsableCommand {
     try backup.check()
   }
 
-  private struct Salvaged: Encodable {
-    var id: String
-    var store: PathText
-    var report: PathText
-    var complete: Bool
-    var current: Bool
-    var comparison: SalvageComparison?
-    var salvage: Receipt.Salvage?
-    var installed: PathText?
-    var quarantined: QuarantinedStoreJSON?
-  }
-
   func run() throws {
     try report(json: output.json) {
       let home = try home.of(quarantined: id.path)
@@ -95,15 +83,13 @@ struct QuarantineSalvageCommand: ParsableCommand {
         install ? try quarantines.install(salvaged.stored.files.main, to: to?.path, model: model) : nil
       let stored = try quarantines.store(salvaged.stored.files.main)
       if output.json {
-        Terminal.standardOutput.write(
-          JSONText.pretty(
-            home.told(
-              Salvaged(
-                id: stored.id, store: PathText(salvaged.store), report: PathText(salvaged.reportPath),
-                complete: salvaged.result.isComplete, current: salvaged.isCurrent, comparison: salvaged.comparison,
-                salvage: stored.receipt?.salvage,
-                installed: installed.map { PathText($0.place.main) },
-                quarantined: try installed?.quarantined.map { try QuarantinedStoreJSON($0, in: quarantines) }))))
+        let payload: JSON.Object = [
+          "id": stored.id, "store": PathText(salvaged.store), "report": PathText(salvaged.reportPath),
+          "complete": salvaged.result.isComplete, "current": salvaged.isCurrent, "comparison": salvaged.comparison,
+          "salvage": stored.receipt?.salvage, "installed": installed.map { PathText($0.place.main) },
+          "quarantined": try installed?.quarantined.map { try $0.payload(in: quarantines) },
+        ]
+        try Terminal.standardOutput.write(json: home.told(payload))
       } else {
         Terminal.standardOutput.write(try text(salvaged, stored, installed, in: quarantines))
       }

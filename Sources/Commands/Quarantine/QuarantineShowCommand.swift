@@ -20,10 +20,9 @@ struct QuarantineShowCommand: ParsableCommand {
       let store = try home.finding(quarantined: id.path, forBackup: "backup verify ID") {
         try quarantines.store(id.path)
       }
-      Terminal.standardOutput.write(
-        output.json
-          ? JSONText.pretty(home.told(try QuarantinedStoreJSON(store, in: quarantines)))
-          : QuarantinedStoreText(store, undo: try quarantines.undo(of: store)).text)
+      try output.print(
+        home.told(store.payload(in: quarantines)),
+        QuarantinedStoreText(store, undo: try quarantines.undo(of: store)).text)
     }
   }
 }

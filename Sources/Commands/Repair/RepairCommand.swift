@@ -82,8 +82,7 @@ struct RepairCommand: ParsableCommand {
         outcome = RepairOutcome(store.path, try migrator.repair(store.path, options: options))
       }
       line.clear()
-      Terminal.standardOutput.write(
-        presentation.json ? JSONText.pretty(home.told(outcome)) : RepairText(outcome).text)
+      try presentation.print(home.told(outcome), RepairText(outcome).text)
       if outcome.leavesSomething { throw ExitStatus.doubtful }
     }
   }
@@ -94,7 +93,7 @@ struct RepairText {
   let text: String
 
   init(_ outcome: RepairOutcome) {
-    var lines = "\(printable(outcome.store.text)): "
+    var lines = "\(printable(outcome.store?.text ?? "")): "
     if outcome.changes.isEmpty {
       lines += outcome.leftOut.isEmpty ? "lacks nothing of its model; there is nothing to repair\n" : "nothing to add\n"
     } else {

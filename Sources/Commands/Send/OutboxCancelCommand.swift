@@ -20,11 +20,6 @@ struct OutboxCancelCommand: ParsableCommand {
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
 
-  private struct CancelledJSON: Encodable {
-    var entry: OutboxEntry
-    var receiverTold: Bool
-  }
-
   func run() throws {
     try report(json: output.json) {
       let home = try home.current().existing(to: "cancel the entry of the outbox")
@@ -35,8 +30,8 @@ struct OutboxCancelCommand: ParsableCommand {
       let sender = Sender(of: outbox, over: URLSessionTransport(idleSeconds: 20))
       let (cancelled, isReceiverTold) = try sender.cancel(entry.id, as: given)
       if output.json {
-        Terminal.standardOutput.write(
-          JSONText.pretty(CancelledJSON(entry: cancelled, receiverTold: isReceiverTold)))
+        let payload: JSON.Object = ["entry": cancelled, "receiverTold": isReceiverTold]
+        try Terminal.standardOutput.write(json: payload)
       } else {
         let rest = isReceiverTold ? "" : " The receiver could not be told; it drops what it has in its own time."
         Terminal.standardOutput.write("\(cancelled.id) was taken back.\(rest)\n")

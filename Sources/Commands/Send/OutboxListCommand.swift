@@ -15,18 +15,13 @@ struct OutboxListCommand: ParsableCommand {
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
 
-  private struct ListingJSON: Encodable {
-    var entries: [OutboxEntry]
-    var unreadable: [String]
-  }
-
   func run() throws {
     try report(json: output.json) {
       let home = try home.current().existing(to: "list the outbox")
       let listing = try Outbox(home: home.path).listing()
       if output.json {
-        Terminal.standardOutput.write(
-          JSONText.pretty(home.listed(ListingJSON(entries: listing.entries, unreadable: listing.unreadable))))
+        let payload: JSON.Object = ["entries": listing.entries, "unreadable": listing.unreadable]
+        try Terminal.standardOutput.write(json: home.listed(payload))
       } else {
         write(listing, in: home)
       }

@@ -16,16 +16,10 @@ struct OutboxPruneCommand: ParsableCommand {
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
 
-  private struct PrunedJSON: Encodable {
-    var removed: Int
-  }
-
   func run() throws {
     try report(json: output.json) {
       let removed = try Outbox(home: try home.current().existing(to: "prune the outbox").path).settle()
-      Terminal.standardOutput.write(
-        output.json
-          ? JSONText.pretty(PrunedJSON(removed: removed)) : "\(counted(Int64(removed), "entry", "entries")) removed.\n")
+      try output.print(["removed": removed], "\(counted(Int64(removed), "entry", "entries")) removed.\n")
     }
   }
 }

@@ -33,7 +33,7 @@ struct OutboxRetryCommand: ParsableCommand {
       let given = isRemembered ? nil : try token.token()
       let sender = Sender(of: outbox, over: URLSessionTransport(), options: persistence.options)
       let outcome = try home.sending { try sender.sendShowing(entry.id, as: given, to: address) }
-      SendingPresentation(json: output.json).tell(try outbox.entry(entry.id), outcome)
+      try SendingPresentation(json: output.json).tell(outbox.entry(entry.id), outcome)
     }
   }
 }

@@ -18,17 +18,6 @@ struct OutboxSendCommand: ParsableCommand {
   @OptionGroup var persistence: PersistenceOptions
   @OptionGroup var output: OutputOptions
 
-  private struct FailureJSON: Encodable {
-    var id: String
-    var error: ErrorJSON.Body
-  }
-
-  private struct ResultJSON: Encodable {
-    var sent: [SendingPresentation.SentJSON]
-    var failed: [FailureJSON]
-    var waiting: [OutboxEntry]
-  }
-
   func run() throws {
     try report(json: output.json) {
       let home = try home.current().existing(to: "send what waits in the outbox")
@@ -43,8 +32,8 @@ struct OutboxSendCommand: ParsableCommand {
       let progress = TransferLine()
       Interruption.listen()
       let sender = Sender(of: outbox, over: URLSessionTransport(), options: persistence.options)
-      let presentation = SendingPresentation(json: output.json)
-      var result = ResultJSON(sent: [], failed: [], waiting: Array(all.filter { !due.contains($0) }))
+      let waiting = all.filter { !due.contains($0) }
+      var (sent, failed): ([JSON.Object], [JSON.Object]) = ([], [])
       var isPassing = true
       for entry in due {
         do throws(SendingError) {
@@ -53,28 +42,26 @@ struct OutboxSendCommand: ParsableCommand {
             entry.id, as: entry.tokenFile == nil ? token : nil, progress: { progress.show($0) },
             isStopped: { Interruption.isRequested })
           progress.clear()
-          let sent = try outbox.entry(entry.id)
-          if !output.json { presentation.tell(sent, outcome) }
-          result.sent.append(
-            .init(
-              entry: sent, receipt: outcome.receipt, alreadyThere: outcome.wasThere, quarantined: outcome.quarantined))
+          let entry = try outbox.entry(entry.id)
+          if !output.json { outcome.tell() }
+          sent.append(outcome.payload(of: entry))
         } catch {
           progress.clear()
           if error.kind == .cancelled { throw error }
           isPassing = isPassing && error.isEnvironmental
           if !output.json { Terminal.standardError.write("lazaret: \(entry.id): \(error.description)\n") }
-          result.failed.append(FailureJSON(id: entry.id, error: ErrorJSON(error).error))
+          failed.append(["id": entry.id, "error": error.json])
         }
       }
       if output.json {
-        Terminal.standardOutput.write(JSONText.pretty(result))
+        try Terminal.standardOutput.write(json: ["sent": sent, "failed": failed, "waiting": waiting] as JSON.Object)
       } else {
-        for entry in result.waiting {
+        for entry in waiting {
           Terminal.standardOutput.write("\(entry.id) waits until \(entry.nextTry ?? "later").\n")
         }
         if all.isEmpty { Terminal.standardOutput.write("Nothing waits in the outbox of the home: \(home.words)\n") }
       }
-      if !result.failed.isEmpty { throw isPassing ? ExitStatus.unavailable : ExitStatus.failed }
+      if !failed.isEmpty { throw isPassing ? ExitStatus.unavailable : ExitStatus.failed }
     }
   }
 

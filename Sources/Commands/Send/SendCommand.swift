@@ -73,13 +73,13 @@ struct SendCommand: ParsableCommand {
       }
       let entry = try outbox.add(preview, to: receiver, by: method, tokenFile: self.token.tokenFile?.path)
       guard !noSend else {
-        presentation.tell(entry, in: home)
+        try presentation.tell(entry, in: home)
         return
       }
       try outbox.settle()
       let sender = Sender(of: outbox, over: URLSessionTransport(), options: persistence.options)
       let outcome = try home.sending { try sender.sendShowing(entry.id, as: token, to: receiver) }
-      presentation.tell(try outbox.entry(entry.id), outcome)
+      try presentation.tell(outbox.entry(entry.id), outcome)
     }
   }
 

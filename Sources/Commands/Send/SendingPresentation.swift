@@ -5,19 +5,6 @@ import StoreCoordination
 struct SendingPresentation {
   let json: Bool
 
-  /// A bundle that was sent, or had been, as `--json` prints it.
-  struct SentJSON: Encodable {
-    var entry: OutboxEntry
-    var receipt: DeliveryReceipt
-    var alreadyThere: Bool
-    var quarantined: [String]
-  }
-
-  /// An entry as `--json` prints it.
-  struct EntryJSON: Encodable {
-    var entry: OutboxEntry
-  }
-
   /// Tells what would be sent, before the user agrees to it; on standard error, so that output is the result alone.
   func show(_ preview: BundlePreview, to receiver: ReceiverAddress) {
     guard !json else { return }
@@ -39,35 +26,48 @@ struct SendingPresentation {
   }
 
   /// Tells that an entry waits.
-  func tell(_ entry: OutboxEntry, in home: ChosenHome) {
+  func tell(_ entry: OutboxEntry, in home: ChosenHome) throws {
     Terminal.standardOutput.write(
-      json
-        ? JSONText.pretty(EntryJSON(entry: entry))
+      try json
+        ? JSON.shown(["entry": entry])
         : entry.receipt.map { "It was sent already, on \($0.date): receipt \($0.id).\n" }
           ?? "\(entry.id) waits in the outbox. Send it with: lazaret outbox send\(home.option)\n")
   }
 
   /// Tells what came of sending.
-  func tell(_ entry: OutboxEntry, _ outcome: SendingOutcome) {
-    let receipt = outcome.receipt
+  func tell(_ entry: OutboxEntry, _ outcome: SendingOutcome) throws {
     if json {
-      Terminal.standardOutput.write(
-        JSONText.pretty(
-          SentJSON(
-            entry: entry, receipt: receipt, alreadyThere: outcome.wasThere, quarantined: outcome.quarantined)))
+      try Terminal.standardOutput.write(json: outcome.payload(of: entry))
+      outcome.tellProblem()
     } else {
-      var text =
-        outcome.wasThere
-        ? "\(receipt.receiver) has had it since \(receipt.date); nothing was sent.\n"
-        : "Sent to \(receipt.receiver) on \(receipt.date).\n"
-      text +=
-        "  receipt   \(receipt.id)\(receipt.isReceivers ? "" : " (the receiver wrote none; this is its name there)")\n"
-      text += "  SHA-256   \(receipt.sha256)\n"
-      for id in outcome.quarantined { text += "  noted with the quarantined store \(id)\n" }
-      Terminal.standardOutput.write(text)
+      outcome.tell()
     }
-    if let problem = outcome.problem {
-      Terminal.standardError.write("lazaret: it was sent, but: \(problem.description)\n")
-    }
+  }
+}
+
+extension SendingOutcome {
+  /// A bundle that was sent, or had been, as `--json` prints it.
+  func payload(of entry: OutboxEntry) -> JSON.Object {
+    ["entry": entry, "receipt": receipt, "alreadyThere": wasThere, "quarantined": quarantined]
+  }
+
+  /// Tells what came of it, in words.
+  func tell() {
+    var text =
+      wasThere
+      ? "\(receipt.receiver) has had it since \(receipt.date); nothing was sent.\n"
+      : "Sent to \(receipt.receiver) on \(receipt.date).\n"
+    text +=
+      "  receipt   \(receipt.id)\(receipt.isReceivers ? "" : " (the receiver wrote none; this is its name there)")\n"
+    text += "  SHA-256   \(receipt.sha256)\n"
+    for id in quarantined { text += "  noted with the quarantined store \(id)\n" }
+    Terminal.standardOutput.write(text)
+    tellProblem()
+  }
+
+  /// Tells on standard error what went wrong after it was sent.
+  fileprivate func tellProblem() {
+    guard let problem else { return }
+    Terminal.standardError.write("lazaret: it was sent, but: \(problem.description)\n")
   }
 }

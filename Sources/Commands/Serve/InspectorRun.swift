@@ -59,7 +59,7 @@ struct InspectorRun {
       if let uploads, uploads.isAsked(request) { return uploads.respond(to: request) }
       return inspector.respond(to: request)
     }
-    announce(sessions.makeLink(to: target), port: running.port)
+    try announce(sessions.makeLink(to: target), port: running.port)
     while !Interruption.isRequested { Thread.sleep(forTimeInterval: 0.1) }
     if !json { Terminal.standardError.write("Ending …\n") }
     inspector.work.stop()
@@ -77,13 +77,12 @@ struct InspectorRun {
     }.joined(separator: ", ")
   }
 
-  private func announce(_ token: Token, port: UInt16) {
+  private func announce(_ token: Token, port: UInt16) throws {
     let link = "\(listening.origin(at: port))/open/\(token.text)"
     if json {
-      Terminal.standardOutput.write(
-        JSONText.line(
-          Announcement(
-            url: link, port: port, home: PathText(options.home), workersNotIsolated: notIsolated?.map(\.rawValue))))
+      try Terminal.standardOutput.write(
+        json: Announcement(
+          url: link, port: port, home: PathText(options.home), workersNotIsolated: notIsolated?.map(\.rawValue)), .line)
     } else {
       if !listening.isLoopback, listening.tls == nil {
         Terminal.standardError.write(

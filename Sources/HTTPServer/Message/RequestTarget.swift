@@ -61,3 +61,11 @@ package struct RequestTarget: Sendable, Hashable {
   /// The path as it is written in a link.
   package var path: String { "/" + segments.map { PercentEncoding.encode($0) }.joined(separator: "/") }
 }
+
+extension RequestTarget: Encodable {
+  /// Writes the address as text.
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(path + query.text)
+  }
+}

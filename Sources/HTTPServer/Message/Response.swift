@@ -35,10 +35,9 @@ package struct Response: Sendable {
       body: .bytes(Array("<!DOCTYPE html>\n\(page.text)".utf8)))
   }
 
-  /// JSON.
-  package static func json(_ value: JSONText, status: Status = .ok) -> Response {
-    Response(
-      status, headers: ["Content-Type": "application/json; charset=utf-8"], body: .bytes(Array("\(value.text)\n".utf8)))
+  /// JSON, as its text.
+  package static func json(_ text: String, status: Status = .ok) -> Response {
+    Response(status, headers: ["Content-Type": "application/json; charset=utf-8"], body: .bytes(Array(text.utf8)))
   }
 
   /// Sends the browser elsewhere on this server, with a GET.

@@ -1,7 +1,7 @@
 package import StoreFiles
 
 /// A sender, who may send bundles by a token that only the sender has.
-package struct InboxSender: Sendable, Hashable {
+package struct InboxSender: Sendable, Hashable, Encodable {
   /// The name, different for each; at most ``maximumNameLength`` bytes.
   package var name: String
 

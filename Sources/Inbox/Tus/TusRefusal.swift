@@ -35,11 +35,11 @@ struct TusRefusal: Error {
 
   /// The response that says so.
   var response: Response {
-    var response = Response.json(
-      [
-        "status": .integer(Int64(status.rawValue)), "code": .string(code), "title": .string(status.reason),
-        "detail": .string(words),
-      ], status: status)
+    let problem: JSON.Value = [
+      "status": .integer(Int64(status.rawValue)), "code": .string(code), "title": .string(status.reason),
+      "detail": .string(words),
+    ]
+    var response = Response.json(problem.text + "\n", status: status)
     response.headers.set("Content-Type", "application/problem+json; charset=utf-8")
     for field in headers.fields { response.headers.add(field.name, field.value) }
     return response

@@ -244,10 +244,11 @@ final class TusUploads: Sendable {
         .conflict, "upload-unfinished", "There is a receipt once all of it has come.",
         headers: [TusField.offset: String(upload.offset)])
     }
-    var response = Response.json([
+    let receipt: JSON.Value = [
       "id": .string(bundle.id), "sha256": .string(bundle.sha256), "bytes": .integer(bundle.bytes),
       "date": .string(bundle.date),
-    ])
+    ]
+    var response = Response.json(receipt.text + "\n")
     response.headers.set("Content-Type", "application/json")
     return response
   }

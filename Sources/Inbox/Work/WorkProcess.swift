@@ -62,8 +62,8 @@ package struct WorkProcess: WorkRunner {
       for path in [orderPath, errorPath, resultPath] { try? fileSystem.unlink(path) }
     }
     try fileSystem.unlink(resultPath)
-    try fileSystem.writeAtomically(
-      [UInt8](try JSONEncoder().encode(order)), to: orderPath, replacing: true, permissions: .ownerReadWrite)
+    let bytes = try JSON.bytes(of: order, .line, to: "begin the work", at: orderPath)
+    try fileSystem.writeAtomically(bytes, to: orderPath, replacing: true, permissions: .ownerReadWrite)
     let errors = try fileSystem.create(errorPath, permissions: .ownerReadWrite, truncating: true)
     try errors.commit()
     let process = Process()

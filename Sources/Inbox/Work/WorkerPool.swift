@@ -149,7 +149,7 @@ package final class WorkerPool: Sendable {
       if try queue.jobs(of: job.bundle).contains(where: { $0.id == job.id && $0.state == .failed }) {
         try refuse(job.bundle, failure)
       }
-    default: break
+    case .done, .failed, .putBack, .tryAgain: break
     }
     inbox.changes.tell()
   }

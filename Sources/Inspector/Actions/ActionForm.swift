@@ -41,7 +41,7 @@ package struct ActionForm: InspectorPage {
   package var choices: [Choice] = []
 
   /// What is shown between the sentences and the choices, and what programs are told of it.
-  package var preview: (html: HTML, json: JSONText)?
+  package var preview: (html: HTML, json: any Encodable & Sendable)?
 
   package init(_ title: String, of store: ListedStore, _ action: String, does: [String], button: String) {
     self.title = title
@@ -53,29 +53,12 @@ package struct ActionForm: InspectorPage {
 
   package var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
 
-  package var json: JSONText {
-    .members(
-      ("title", .string(title)), ("store", .string(store.id.text)), ("does", .array(does.map { .string($0) })),
-      ("final", .boolean(isFinal)), ("obstacle", obstacle?.json),
-      ("choices", .array(choices.map(Self.json))), ("preview", preview?.json),
-      ("action", .string(target.path)))
-  }
-
-  private static func json(_ choice: Choice) -> JSONText {
-    switch choice {
-    case .pick(let name, let label, let options):
-      [
-        "name": .string(name), "label": .string(label),
-        "options": .array(options.map { ["value": .string($0.value), "label": .string($0.label)] }),
-      ]
-    case .flag(let name, let label, let about, let isRequired):
-      [
-        "name": .string(name), "label": .string(label), "about": .string(about), "required": .boolean(isRequired),
-        "options": ["yes"],
-      ]
-    case .text(let name, let label, let about):
-      ["name": .string(name), "label": .string(label), "about": .string(about), "required": .boolean(false)]
-    }
+  /// Writes what it will do, what can be chosen, and where the form goes.
+  package func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "title": title, "store": store.id.text, "does": does, "final": isFinal, "obstacle": obstacle, "choices": choices,
+      "preview": preview?.json, "action": target,
+    ])
   }
 
   package func content(_ frame: PageFrame) -> HTML {
@@ -117,6 +100,23 @@ package struct ActionForm: InspectorPage {
       return """
         <p class="line-of-text"><label><span>\(label)</span><input type="text" name="\(name)" autocomplete="off" spellcheck="false"></label>\(small)</p>
         """
+    }
+  }
+}
+
+extension ActionForm.Choice: Encodable {
+  /// Writes what can be chosen, with the values of its field.
+  package func encode(to encoder: any Encoder) throws {
+    switch self {
+    case .pick(let name, let label, let options):
+      let options = options.map { ["value": $0.value, "label": $0.label] }
+      try encoder.encode(["name": name, "label": label, "options": options])
+    case .flag(let name, let label, let about, let isRequired):
+      try encoder.encode([
+        "name": name, "label": label, "about": about, "required": isRequired, "options": ["yes"],
+      ])
+    case .text(let name, let label, let about):
+      try encoder.encode(["name": name, "label": label, "about": about, "required": false])
     }
   }
 }

@@ -199,12 +199,12 @@ struct BackupActions: Sendable {
     guard let bytes = backup.manifest?.contentBytes, bytes <= Self.maximumPreview else {
       form.preview = (
         "<p class=\"soft\">The store is too large to be compared on this page; <code>lazaret backup restore --preview</code> does.</p>",
-        .null
+        JSON.Value.null
       )
       return form
     }
     let preview = PagePart { try parts.backups.preview(of: path, backup.id, from: place) }
-    form.preview = (preview.html { RestorePreviewTable($0).html }, preview.json { RestorePreviewTable($0).json })
+    form.preview = (preview.html { RestorePreviewTable($0).html }, preview)
     return form
   }
 

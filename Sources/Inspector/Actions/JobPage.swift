@@ -7,7 +7,8 @@ struct JobPage: InspectorPage {
   var title: String { job.title }
   var section: PageSection { .work }
   var crumbs: [Crumb] { [Crumb("Running work", .to("work"))] }
-  var json: JSONText { job.json }
+
+  func encode(to encoder: any Encoder) throws { try job.encode(to: encoder) }
 
   func content(_ frame: PageFrame) -> HTML {
     guard !job.isRunning else {

@@ -7,21 +7,6 @@ struct RestorePreviewTable {
 
   init(_ preview: RestorePreview) { self.preview = preview }
 
-  var json: JSONText {
-    .members(
-      ("present", .string(preview.present.rawValue)), ("harmless", .boolean(preview.isHarmless)),
-      (
-        "entities",
-        .array(
-          preview.entities.map { entity in
-            [
-              "name": .string(entity.name), "added": .integer(entity.added), "changed": .integer(entity.changed),
-              "lost": .integer(entity.lost), "unchanged": .integer(entity.unchanged),
-            ]
-          })
-      ), ("remarks", .array(preview.remarks.map { .string($0) })))
-  }
-
   var html: HTML {
     let present: HTML =
       preview.present == .damaged

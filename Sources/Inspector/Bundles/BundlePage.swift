@@ -25,14 +25,12 @@ struct BundlePage: InspectorPage {
   var section: PageSection { .bundles }
   var crumbs: [Crumb] { [Crumb("Bundles", .to("bundles"))] }
 
-  var json: JSONText {
-    .members(
-      ("name", .string(bundle.name)), ("path", .string(printable(bundle.path.string))),
-      ("bytes", .integer(bundle.bytes)), ("date", .string(bundle.date.rfc3339)),
-      ("encrypted", .boolean(preview.value?.isEncrypted ?? bundle.isEncrypted)),
-      ("level", preview.value?.level.map { .string($0.rawValue) }),
-      ("sha256", preview.json { .string($0.sha256) }),
-      ("sent", sendings.json { .array($0.map { JSONText(encoding: $0) }) }))
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "name": bundle.name, "path": printable(bundle.path.string), "bytes": bundle.bytes, "date": bundle.date,
+      "encrypted": preview.value?.isEncrypted ?? bundle.isEncrypted, "level": preview.value?.level,
+      "sha256": preview.map(\.sha256), "sent": sendings,
+    ])
   }
 
   func content(_ frame: PageFrame) -> HTML {

@@ -11,8 +11,8 @@ struct BundleRemovalPage: InspectorPage {
 
   private var target: RequestTarget { bundle.target.appending("discard") }
 
-  var json: JSONText {
-    ["name": .string(bundle.name), "bytes": .integer(bundle.bytes), "action": .string(target.path)]
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode(["name": bundle.name, "bytes": bundle.bytes, "action": target])
   }
 
   func content(_ frame: PageFrame) -> HTML {

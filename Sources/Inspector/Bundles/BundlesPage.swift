@@ -15,24 +15,8 @@ struct BundlesPage: InspectorPage {
   var title: String { "Bundles" }
   var section: PageSection { .bundles }
 
-  var json: JSONText {
-    .members(
-      (
-        "bundles",
-        bundles.json { list in
-          .array(
-            list.map { bundle in
-              [
-                "name": .string(bundle.name), "bytes": .integer(bundle.bytes), "date": .string(bundle.date.rfc3339),
-                "encrypted": .boolean(bundle.isEncrypted), "location": .string(bundle.target.path),
-              ]
-            })
-        }
-      ),
-      (
-        "outbox",
-        outbox.json { listing in .array(listing.entries.map { JSONText(encoding: $0) }) }
-      ))
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode(["bundles": bundles, "outbox": outbox.map(\.entries)])
   }
 
   func content(_ frame: PageFrame) -> HTML {

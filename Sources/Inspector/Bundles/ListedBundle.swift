@@ -2,7 +2,7 @@ import HTTPServer
 import StoreCoordination
 
 /// A bundle that was written by this home.
-struct ListedBundle: Sendable, Hashable {
+struct ListedBundle: Sendable, Hashable, Encodable {
   /// The name of its file, which is also what it is called in addresses.
   let name: String
 
@@ -20,4 +20,11 @@ struct ListedBundle: Sendable, Hashable {
 
   /// Its page.
   var target: RequestTarget { .to("bundles", name) }
+
+  /// Writes what lists tell of it.
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "name": name, "bytes": bytes, "date": date, "encrypted": isEncrypted, "location": target,
+    ])
+  }
 }

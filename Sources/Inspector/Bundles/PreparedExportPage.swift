@@ -13,11 +13,11 @@ struct PreparedExportPage: InspectorPage {
   var title: String { "What the bundle would hold" }
   var crumbs: [Crumb] { [.stores, Crumb(entry.name, .store(entry.store))] }
 
-  var json: JSONText {
-    .members(
-      ("id", .string(entry.id)), ("store", .string(entry.store.text)), ("preview", JSONText(encoding: preview)),
-      ("recipients", .array(entry.recipients.map { .string("\($0)") })),
-      ("action", .string(entry.target.appending("write").path)))
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "id": entry.id, "store": entry.store.text, "preview": preview, "recipients": entry.recipients.map { "\($0)" },
+      "action": entry.target.appending("write"),
+    ])
   }
 
   func content(_ frame: PageFrame) -> HTML {

@@ -14,12 +14,11 @@ struct SendPage: InspectorPage {
 
   private var target: RequestTarget { bundle.target.appending("send") }
 
-  var json: JSONText {
-    .members(
-      ("name", .string(bundle.name)), ("bytes", .integer(preview.bytes)), ("sha256", .string(preview.sha256)),
-      ("encrypted", .boolean(preview.isEncrypted)), ("level", preview.level.map { .string($0.rawValue) }),
-      ("receiver", receiver.map { .string($0.address.origin) }), ("obstacle", obstacle?.json),
-      ("action", .string(target.path)))
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "name": bundle.name, "bytes": preview.bytes, "sha256": preview.sha256, "encrypted": preview.isEncrypted,
+      "level": preview.level, "receiver": receiver?.address.origin, "obstacle": obstacle, "action": target,
+    ])
   }
 
   /// Why it cannot be sent from here.

@@ -38,19 +38,13 @@ struct InboxActionPage: InspectorPage {
       ], button: "Discard for good", isFinal: true)
   }
 
-  var json: JSONText {
-    [
-      "title": .string(title), "bundle": .string(bundle.id), "does": .array(does.map { .string($0) }),
-      "final": .boolean(isFinal),
-      "choices": isFinal
-        ? [
-          [
-            "name": "understood", "label": "I understand that this cannot be taken back", "required": true,
-            "options": ["yes"],
-          ]
-        ]
-        : [], "action": .string(target.path),
-    ]
+  func encode(to encoder: any Encoder) throws {
+    let understood = ActionForm.Choice.flag(
+      name: "understood", label: "I understand that this cannot be taken back", about: "", isRequired: true)
+    try encoder.encode([
+      "title": title, "bundle": bundle.id, "does": does, "final": isFinal, "choices": isFinal ? [understood] : [],
+      "action": target,
+    ])
   }
 
   func content(_ frame: PageFrame) -> HTML {

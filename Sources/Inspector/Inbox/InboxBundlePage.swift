@@ -21,14 +21,12 @@ struct InboxBundlePage: InspectorPage {
   var section: PageSection { .inbox }
   var crumbs: [Crumb] { [.inbox] }
 
-  var json: JSONText {
-    .members(
-      ("bundle", summary.json), ("facts", bundle.facts.map { JSONText(encoding: $0) }),
-      ("files", .array(bundle.files.map { JSONText(encoding: $0) })), ("fileCount", .integer(Int64(bundle.fileCount))),
-      ("account", bundle.account.map { JSONText(encoding: $0) }),
-      ("group", group.map { InboxGroupSummary(group: $0).json }),
-      ("quarantined", store.value.flatMap { $0 }.map { .string(RequestTarget.store($0.id).path) }),
-      ("error", store.problem?.json))
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "bundle": summary, "facts": bundle.facts, "files": bundle.files, "fileCount": bundle.fileCount,
+      "account": bundle.account, "group": group.map { InboxGroupSummary(group: $0) },
+      "quarantined": listed.map { RequestTarget.store($0.id) }, "error": store.problem,
+    ])
   }
 
   func content(_ frame: PageFrame) -> HTML {

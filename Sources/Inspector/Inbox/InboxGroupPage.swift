@@ -17,8 +17,8 @@ struct InboxGroupPage: InspectorPage {
   var section: PageSection { .inbox }
   var crumbs: [Crumb] { [.inbox] }
 
-  var json: JSONText {
-    ["group": InboxGroupSummary(group: group).json, "bundles": .array(bundles.map(\.json))]
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode(["group": InboxGroupSummary(group: group), "bundles": bundles])
   }
 
   func content(_ frame: PageFrame) -> HTML {

@@ -36,24 +36,14 @@ struct InboxPage: InspectorPage {
   var title: String { "Inbox" }
   var section: PageSection { .inbox }
 
-  var json: JSONText {
-    [
-      "groups": .array(groups.map(\.json)), "bundles": .array(bundles.map(\.json)), "total": .integer(Int64(total)),
-      "senders": .array(
-        senders.map { sender in
-          .members(
-            ("name", .string(sender.name)), ("quota", .integer(sender.quota)),
-            ("used", .integer(usage[sender.name] ?? 0)), ("created", .string(sender.created.rfc3339)),
-            ("revoked", sender.revoked.map { .string($0.rfc3339) }))
-        }),
-      "uploads": .array(
-        uploads.map { upload in
-          [
-            "sender": .string(upload.sender), "bytes": .integer(upload.length), "offset": .integer(upload.offset),
-            "begun": .string(upload.created),
-          ]
-        }),
-    ]
+  func encode(to encoder: any Encoder) throws {
+    let uploads = uploads.map { upload -> JSON.Object in
+      ["sender": upload.sender, "bytes": upload.length, "offset": upload.offset, "begun": upload.created]
+    }
+    try encoder.encode([
+      "groups": groups, "bundles": bundles, "total": total,
+      "senders": senders.map { JSON.Object($0, ["used": usage[$0.name] ?? 0]) }, "uploads": uploads,
+    ])
   }
 
   func content(_ frame: PageFrame) -> HTML {

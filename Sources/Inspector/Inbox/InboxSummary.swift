@@ -4,7 +4,7 @@ import StoreCoordination
 import SupportBundle
 
 /// A bundle in a few words, as lists have it.
-struct InboxSummary: Sendable {
+struct InboxSummary: Sendable, Encodable {
   let bundle: InboxBundle
   let jobs: [InboxJob]
 
@@ -37,30 +37,27 @@ struct InboxSummary: Sendable {
       """
   }
 
-  /// The bundle for programs.
-  var json: JSONText {
-    .members(
-      ("id", .string(bundle.id)), ("sender", .string(bundle.sender)), ("date", .string(bundle.date)),
-      ("sha256", .string(bundle.sha256)), ("bytes", .integer(bundle.bytes)),
-      ("fileName", bundle.fileName.map { .string($0) }), ("encrypted", .boolean(bundle.isEncrypted)),
-      ("state", .string(bundle.state.rawValue)), ("failure", bundle.failure.map { JSONText(encoding: $0) }),
-      ("level", bundle.level.map { .string($0) }), ("app", bundle.app.map { .string($0) }),
-      ("store", bundle.store.map { .string($0) }),
-      ("appVersion", bundle.facts?.versions.app.map { .string($0) }),
-      ("group", bundle.fingerprint.map { .string($0.group) }), ("exact", bundle.fingerprint.map { .string($0.exact) }),
-      ("jobs", .array(jobs.map(Self.json))), ("location", .string(RequestTarget.bundle(bundle.id).path)))
+  /// Writes the bundle for programs.
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "id": bundle.id, "sender": bundle.sender, "date": bundle.date, "sha256": bundle.sha256, "bytes": bundle.bytes,
+      "fileName": bundle.fileName, "encrypted": bundle.isEncrypted, "state": bundle.state, "failure": bundle.failure,
+      "level": bundle.level, "app": bundle.app, "store": bundle.store, "appVersion": bundle.facts?.versions.app,
+      "group": bundle.fingerprint?.group, "exact": bundle.fingerprint?.exact, "jobs": jobs.map(Self.payload),
+      "location": RequestTarget.bundle(bundle.id),
+    ])
   }
 
-  private static func json(_ job: InboxJob) -> JSONText {
-    .members(
-      ("kind", .string(job.kind.rawValue)), ("state", .string(job.state.rawValue)),
-      ("attempts", .integer(Int64(job.attempts))), ("date", .string(job.date)), ("code", job.code.map { .string($0) }),
-      ("words", job.words.map { .string($0) }))
+  private static func payload(_ job: InboxJob) -> JSON.Object {
+    [
+      "kind": job.kind.rawValue, "state": job.state.rawValue, "attempts": job.attempts, "date": job.date,
+      "code": job.code, "words": job.words,
+    ]
   }
 }
 
 /// A damage in a few words, as lists have it.
-struct InboxGroupSummary: Sendable {
+struct InboxGroupSummary: Sendable, Encodable {
   let group: InboxGroup
 
   /// The damage as an item of a list.
@@ -75,16 +72,15 @@ struct InboxGroupSummary: Sendable {
       """
   }
 
-  /// The damage for programs.
-  var json: JSONText {
-    [
-      "id": .string(group.id), "words": .string(group.words), "count": .integer(group.count),
-      "first": .string(group.first), "last": .string(group.last), "bundles": .integer(group.bundlesKept),
-      "versions": .array(
-        group.versions.map { version in
-          .members(("version", version.version.map { .string($0) }), ("count", .integer(version.count)))
-        }), "fingerprint": JSONText(encoding: group.fingerprint),
-      "location": .string(RequestTarget.damage(group.id).path),
-    ]
+  /// Writes the damage for programs.
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "id": group.id, "words": group.words, "count": group.count, "first": group.first, "last": group.last,
+      "bundles": group.bundlesKept,
+      "versions": group.versions.map { version -> JSON.Object in
+        ["version": version.version, "count": version.count]
+      },
+      "fingerprint": group.fingerprint, "location": RequestTarget.damage(group.id),
+    ])
   }
 }

@@ -6,13 +6,13 @@ struct ModelPage: InspectorPage {
   let model: InspectorModel
 
   /// What each version after the first changes, with the versions' names.
-  private let changes: [MappingJSON]
+  private let changes: [ModelChange]
 
   init(model: InspectorModel) {
     self.model = model
     let versions = model.versions
     changes = zip(versions, versions.dropFirst()).map { before, after in
-      MappingJSON(MappingInference(from: before.model, to: after.model), from: before.name, to: after.name)
+      ModelChange(before.name, after.name, MappingInference(from: before.model, to: after.model))
     }
   }
 
@@ -20,15 +20,12 @@ struct ModelPage: InspectorPage {
   var section: PageSection { .models }
   var crumbs: [Crumb] { [Crumb("Models", .to("models"))] }
 
-  var json: JSONText {
-    guard case .coreData(let bundle) = model.model else {
-      return ["name": .string(model.name), "kind": "schema"]
-    }
-    return [
-      "name": .string(model.name), "kind": "core-data",
-      "model": JSONText(encoding: ModelJSON(bundle, versions: bundle.versions)),
-      "changes": .array(changes.map { JSONText(encoding: $0) }),
-    ]
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode(["name": model.name])
+    guard case .coreData(let bundle) = model.model else { return try encoder.encode(["kind": "schema"]) }
+    try encoder.encode([
+      "kind": "core-data", "model": bundle.payload(), "changes": changes.map(\.payload),
+    ])
   }
 
   func content(_ frame: PageFrame) -> HTML {
@@ -42,7 +39,7 @@ struct ModelPage: InspectorPage {
     return """
       <h1>\(title)</h1>\(unreadable)\
       \(HTML.panel("Versions", Self.steps(bundle.versions)))\
-      \(changes.map { ModelChange($0).html })\
+      \(changes.map(\.html))\
       \(entities(bundle.current))
       """
   }

@@ -8,17 +8,14 @@ struct ModelsPage: InspectorPage {
   var title: String { "Models" }
   var section: PageSection { .models }
 
-  var json: JSONText {
-    [
-      "models": .array(
-        models.map { model in
-          [
-            "name": .string(model.name), "current": .string(model.model.currentVersionName),
-            "versions": .array(model.versions.map { .string($0.name) }),
-            "location": .string(RequestTarget.to("models", model.name).path),
-          ]
-        })
-    ]
+  func encode(to encoder: any Encoder) throws {
+    let models = models.map { model -> JSON.Object in
+      [
+        "name": model.name, "current": model.model.currentVersionName, "versions": model.versions.map(\.name),
+        "location": RequestTarget.to("models", model.name),
+      ]
+    }
+    try encoder.encode(["models": models])
   }
 
   func content(_ frame: PageFrame) -> HTML {

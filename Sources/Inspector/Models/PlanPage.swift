@@ -44,17 +44,20 @@ struct PlanPage: InspectorPage {
   var title: String { "Migration of \(store.name)" }
   var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
 
-  var json: JSONText {
-    .members(
-      ("store", .string(store.id.text)), ("model", model.map { .string($0.name) }),
-      ("of", .string(isOfSalvaged ? "salvaged" : "store")),
-      ("plan", plan.map { plan in plan.json { Self.json($0) } } ?? .null))
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "store": store.id.text, "model": model?.name, "of": isOfSalvaged ? "salvaged" : "store",
+      "plan": JSON.orNull(plan?.map(Self.payload)),
+    ])
   }
 
-  /// The plan without the place of the private copy that it was made of.
-  private static func json(_ plan: MigrationPlan) -> JSONText {
-    guard case .object(let members) = JSONText(encoding: plan) else { return .null }
-    return .object(members.filter { $0.key != "store" && $0.key != "freeBytes" })
+  /// The plan without the place of the private copy that it was made of, and without the space that is free there.
+  private static func payload(_ plan: MigrationPlan) -> JSON.Object {
+    [
+      "from": plan.from, "to": plan.to, "repair": plan.repair, "steps": plan.steps, "refusals": plan.refusals,
+      "detours": plan.detours, "carriedRenames": plan.carriedRenames, "unusedMappings": plan.unusedMappings,
+      "rows": plan.rows, "bytes": plan.bytes, "neededBytes": plan.neededBytes, "isInterrupted": plan.isInterrupted,
+    ]
   }
 
   func content(_ frame: PageFrame) -> HTML {

@@ -2,14 +2,11 @@ package import HTTPServer
 
 /// One page as a value: what it is called, what it shows, and the same as JSON.
 ///
-/// `GET /x` renders ``content(_:)`` within the layout, `GET /x.json` gives ``json``. A page holds everything that it shows, so
-/// that both come from one look at the store.
-package protocol InspectorPage: Sendable {
+/// `GET /x` renders ``content(_:)`` within the layout, `GET /x.json` gives the page as it encodes itself; keys may be added,
+/// never changed. A page holds everything that it shows, so that both come from one look at the store.
+package protocol InspectorPage: Encodable, Sendable {
   /// The heading, and what the browser's window is called.
   var title: String { get }
-
-  /// The same content for programs; keys may be added, never changed.
-  var json: JSONText { get }
 
   /// The pages above this one, the outermost first; empty for those of the navigation.
   var crumbs: [Crumb] { get }

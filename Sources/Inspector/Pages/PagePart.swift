@@ -3,18 +3,16 @@ import StoreCoordination
 
 /// A part of a page that may have failed: a store that breaks one part leaves the rest as it is.
 package struct PagePart<Value: Sendable>: Sendable {
-  private let result: Result<Value, Trouble>
+  private let result: Result<Value, PageTrouble>
 
-  private struct Trouble: Error {
-    var words: Problem
-  }
+  private init(result: Result<Value, PageTrouble>) { self.result = result }
 
   /// Makes the part; what it throws is shown in its place.
   package init(_ make: () throws -> Value) {
     do {
       result = .success(try make())
     } catch {
-      result = .failure(Trouble(words: Problem(error)))
+      result = .failure(PageTrouble(words: Problem(error)))
     }
   }
 
@@ -38,11 +36,22 @@ package struct PagePart<Value: Sendable>: Sendable {
     }
   }
 
-  /// The part as JSON, or an object with the key `error`.
-  package func json(_ show: (Value) -> JSONText) -> JSONText {
+  /// The part made into something else.
+  package func map<Other: Sendable>(_ change: (Value) -> Other) -> PagePart<Other> {
+    PagePart<Other>(result: result.map(change))
+  }
+}
+
+private struct PageTrouble: Error {
+  var words: Problem
+}
+
+extension PagePart: Encodable where Value: Encodable {
+  /// Writes the part, or an object with the key `error`.
+  package func encode(to encoder: any Encoder) throws {
     switch result {
-    case .success(let value): show(value)
-    case .failure(let failure): ["error": failure.words.json]
+    case .success(let value): try value.encode(to: encoder)
+    case .failure(let failure): try encoder.encode(["error": failure.words])
     }
   }
 }

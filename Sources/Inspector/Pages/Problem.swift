@@ -89,14 +89,16 @@ package struct Problem: Sendable, Hashable {
   }
 
   /// The problem for programs (RFC 9457).
-  package var json: JSONText {
-    var members: [JSONText.Member] = [
-      .init("status", .integer(Int64(status.rawValue))), .init("code", .string(code)), .init("title", .string(title)),
-      .init("detail", .string(detail)),
-    ]
-    if let hint { members.append(.init("hint", .string(hint))) }
-    return .object(members)
+  var json: JSON.Value {
+    .members(
+      ("status", .integer(Int64(status.rawValue))), ("code", .string(code)), ("title", .string(title)),
+      ("detail", .string(detail)), ("hint", hint.map { .string($0) }))
   }
+}
+
+extension Problem: Encodable {
+  /// Writes the problem for programs.
+  package func encode(to encoder: any Encoder) throws { try json.encode(to: encoder) }
 }
 
 /// A half-sentence as a sentence: with a capital, and a full stop at its end.

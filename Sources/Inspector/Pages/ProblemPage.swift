@@ -6,7 +6,8 @@ struct ProblemPage: InspectorPage {
   let problem: Problem
 
   var title: String { problem.title }
-  var json: JSONText { problem.json }
+
+  func encode(to encoder: any Encoder) throws { try problem.encode(to: encoder) }
 
   func content(_ frame: PageFrame) -> HTML {
     let hint: HTML = problem.hint.map { "<p>\($0)</p>" } ?? .empty

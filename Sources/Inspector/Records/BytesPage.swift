@@ -70,48 +70,30 @@ struct BytesPage: InspectorPage {
 
   // MARK: JSON
 
-  var json: JSONText {
-    var members: [JSONText.Member] = [
-      .init("store", .string(store.id.text)), .init("page", .integer(Int64(number))),
-      .init("pageCount", .integer(Int64(pageCount))), .init("pageSize", .integer(Int64(pageSize))),
-      .init("file", .string(content.part.rawValue)), .init("offset", .integer(content.offset)),
-      .init("frame", content.frame.map { .integer(Int64($0)) } ?? .null),
-      .init("present", .integer(Int64(content.presentCount))), .init("kind", .string(Self.code(anatomy.kind))),
-    ]
-    members.append(
-      .init(
-        "regions",
-        .array(
-          anatomy.regions.map {
-            [
-              "from": .integer(Int64($0.bytes.lowerBound)), "to": .integer(Int64($0.bytes.upperBound)),
-              "part": .string(Self.code($0.part)),
-            ]
-          })))
-    members.append(.init("cells", .array(anatomy.cells.map(Self.json))))
-    members.append(.init("marked", marked.map { .integer(Int64($0)) } ?? .null))
-    members.append(
-      .init(
-        "frames",
-        .array(
-          frames.map { ["number": .integer(Int64($0.number)), "isOfThisRound": .boolean($0.isOfThisRound)] })))
-    members.append(.init("bytes", .string(content.bytes.hexadecimal)))
-    return .object(members)
+  func encode(to encoder: any Encoder) throws {
+    let regions = anatomy.regions.map { region -> JSON.Object in
+      ["from": region.bytes.lowerBound, "to": region.bytes.upperBound, "part": Self.code(region.part)]
+    }
+    let frames = frames.map { frame -> JSON.Object in
+      ["number": frame.number, "isOfThisRound": frame.isOfThisRound]
+    }
+    try encoder.encode([
+      "store": store.id.text, "page": number, "pageCount": pageCount, "pageSize": pageSize, "file": content.part,
+      "offset": content.offset, "frame": JSON.orNull(content.frame), "present": content.presentCount,
+      "kind": Self.code(anatomy.kind), "regions": regions, "cells": anatomy.cells.map(Self.payload),
+      "marked": JSON.orNull(marked), "frames": frames, "bytes": content.bytes.hexadecimal,
+    ])
   }
 
-  private static func json(_ cell: PageAnatomy.CellFacts) -> JSONText {
+  private static func payload(_ cell: PageAnatomy.CellFacts) -> JSON.Object {
     [
-      "cell": .integer(Int64(cell.index)),
-      "from": cell.bytes.map { .integer(Int64($0.lowerBound)) } ?? .null,
-      "to": cell.bytes.map { .integer(Int64($0.upperBound)) } ?? .null,
-      "rowid": cell.rowid.map { .integer($0) } ?? .null, "payload": .integer(Int64(cell.payloadLength)),
-      "overflowPage": cell.overflowPage.map { .integer(Int64($0)) } ?? .null,
-      "leftChild": cell.leftChild.map { .integer(Int64($0)) } ?? .null,
-      "values": .array(cell.values.map(json)),
+      "cell": cell.index, "from": JSON.orNull(cell.bytes?.lowerBound), "to": JSON.orNull(cell.bytes?.upperBound),
+      "rowid": JSON.orNull(cell.rowid), "payload": cell.payloadLength, "overflowPage": JSON.orNull(cell.overflowPage),
+      "leftChild": JSON.orNull(cell.leftChild), "values": cell.values.map(json),
     ]
   }
 
-  private static func json(_ value: Value) -> JSONText {
+  private static func json(_ value: Value) -> JSON.Value {
     switch value {
     case .null: .null
     case .integer(let number): .integer(number)

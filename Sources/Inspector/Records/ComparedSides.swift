@@ -3,7 +3,7 @@ import RecordBrowsing
 import StoreCoordination
 
 /// Two sides of a store that are compared.
-struct ComparedSides: Sendable {
+struct ComparedSides: Sendable, Encodable {
   let first: RecordPlace
   let second: RecordPlace
   let comparison: SideComparison
@@ -40,11 +40,11 @@ struct ComparedSides: Sendable {
 
   var crumbs: [Crumb] { first.crumbs + [Crumb("Compare", .store(store.id, "compare"))] }
 
-  var members: [JSONText.Member] {
-    [
-      .init("store", .string(store.id.text)), .init("first", .string(first.side.description)),
-      .init("second", .string(second.side.description)),
-    ]
+  /// Writes which sides of which store they are.
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "store": store.id.text, "first": first.side.description, "second": second.side.description,
+    ])
   }
 
   /// Which sides they are, in words.

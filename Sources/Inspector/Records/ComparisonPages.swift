@@ -19,11 +19,10 @@ struct ComparisonChoicePage: InspectorPage {
     .store(store.id, "compare", pair.0.description, pair.1.description, "entities")
   }
 
-  var json: JSONText {
-    [
-      "store": .string(store.id.text), "sides": .array(sides.map { .string($0.description) }),
-      "comparisons": .array(pairs.map { .string(target($0).path) }),
-    ]
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "store": store.id.text, "sides": sides.map(\.description), "comparisons": pairs.map { target($0) },
+    ])
   }
 
   func content(_ frame: PageFrame) -> HTML {
@@ -51,19 +50,17 @@ struct StoreComparisonPage: InspectorPage {
   var title: String { sides.words }
   var crumbs: [Crumb] { sides.crumbs }
 
-  var json: JSONText {
-    .object(sides.members + [.init("entities", .array(entities.map { $0.part.json(Self.json) }))])
+  func encode(to encoder: any Encoder) throws {
+    try sides.encode(to: encoder)
+    try encoder.encode(["entities": entities.map { $0.part.map(Self.payload) }])
   }
 
-  static func json(_ entity: EntityComparison) -> JSONText {
-    var members: [JSONText.Member] = [
-      .init("name", .string(entity.name)), .init("first", entity.first.map { .integer($0) } ?? .null),
-      .init("second", entity.second.map { .integer($0) } ?? .null),
+  static func payload(_ entity: EntityComparison) -> JSON.Object {
+    [
+      "name": entity.name, "first": JSON.orNull(entity.first), "second": JSON.orNull(entity.second),
+      "missing": entity.counts.map { $0[.missing] ?? 0 }, "added": entity.counts.map { $0[.added] ?? 0 },
+      "changed": entity.counts.map { $0[.changed] ?? 0 },
     ]
-    if let counts = entity.counts {
-      members += RecordDifference.allCases.map { .init($0.rawValue, .integer(counts[$0] ?? 0)) }
-    }
-    return .object(members)
   }
 
   func content(_ frame: PageFrame) -> HTML {

@@ -27,30 +27,15 @@ struct EntitiesPage: InspectorPage {
   var title: String { "Records of \(place.store.name)" }
   var crumbs: [Crumb] { place.crumbs }
 
-  var json: JSONText {
-    .object(
-      place.members + [
-        .init(
-          "entities",
-          .array(
-            lines.map { line in
-              var members: [JSONText.Member] = [
-                .init("name", .string(line.collection.name)), .init("isEntity", .boolean(line.collection.isEntity)),
-                .init("records", line.count.json { $0.map { .integer($0) } ?? .null }),
-              ]
-              if let states = line.states.value ?? nil {
-                members.append(
-                  .init(
-                    "states",
-                    .object(
-                      RowState.allCases.compactMap { state in
-                        states[state].map { JSONText.Member(state.rawValue, .integer($0)) }
-                      })))
-              }
-              members.append(.init("path", .string(place.records(line.collection.name).path)))
-              return .object(members)
-            }))
-      ])
+  func encode(to encoder: any Encoder) throws {
+    try place.encode(to: encoder)
+    let entities = lines.map { line -> JSON.Object in
+      [
+        "name": line.collection.name, "isEntity": line.collection.isEntity, "records": line.count,
+        "states": (line.states.value ?? nil)?.byName, "path": place.records(line.collection.name),
+      ]
+    }
+    try encoder.encode(["entities": entities])
   }
 
   func content(_ frame: PageFrame) -> HTML {

@@ -49,23 +49,21 @@ struct EntityComparisonPage: InspectorPage {
 
   // MARK: JSON
 
-  var json: JSONText {
-    var members = sides.members
-    members.append(.init("entity", StoreComparisonPage.json(summary)))
-    members.append(.init("kind", .string(kind.rawValue)))
-    members.append(.init("by", property.map { .string($0) } ?? .null))
-    members.append(.init("records", .array(page.records.map(Self.json))))
-    members.append(.init("next", page.next.map { .string($0.description) } ?? .null))
-    return .object(members)
+  func encode(to encoder: any Encoder) throws {
+    try sides.encode(to: encoder)
+    try encoder.encode([
+      "entity": StoreComparisonPage.payload(summary), "kind": kind.rawValue, "by": JSON.orNull(property),
+      "records": page.records.map(Self.payload), "next": JSON.orNull(page.next?.description),
+    ])
   }
 
-  private static func json(_ record: ComparedRecord) -> JSONText {
+  private static func payload(_ record: ComparedRecord) -> JSON.Object {
     [
-      "firstKey": record.firstKey.map { .string($0.description) } ?? .null,
-      "secondKey": record.secondKey.map { .string($0.description) } ?? .null,
-      "label": record.label.map { .string($0) } ?? .null,
-      "properties": .array(
-        record.properties.map { ["name": .string($0.name), "first": $0.first.json, "second": $0.second.json] }),
+      "firstKey": JSON.orNull(record.firstKey?.description), "secondKey": JSON.orNull(record.secondKey?.description),
+      "label": JSON.orNull(record.label),
+      "properties": record.properties.map { property -> JSON.Value in
+        ["name": .string(property.name), "first": property.first.json, "second": property.second.json]
+      },
     ]
   }
 

@@ -1,6 +1,7 @@
 import Compatibility
 import HTTPServer
 import RecordBrowsing
+import StoreFiles
 
 /// The text of an export, batch by batch.
 final class ExportWriter: Sendable {
@@ -64,8 +65,8 @@ final class ExportWriter: Sendable {
     (hasStates ? [row.state.rawValue] : []) + row.values.map(\.csv)
   }
 
-  private func object(_ row: RecordPage.Row) -> JSONText {
-    var members = zip(columns, row.values).map { JSONText.Member($0.name, $1.json) }
+  private func object(_ row: RecordPage.Row) -> JSON.Value {
+    var members = zip(columns, row.values).map { JSON.Value.Member($0.name, $1.json) }
     if hasStates { members.insert(.init("_state", .string(row.state.rawValue)), at: 0) }
     return .object(members)
   }

@@ -13,13 +13,11 @@ struct PreparingPage: InspectorPage {
   var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
   var scripts: [String] { ["records.js"] }
 
-  var json: JSONText {
-    var members: [JSONText.Member] = [
-      .init("store", .string(store.id.text)), .init("side", .string(side.description)), .init("preparing", true),
-      .init("phase", .string(progress.words)),
-    ]
-    if let fraction = progress.fraction { members.append(.init("fraction", .real(fraction))) }
-    return .object(members)
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "store": store.id.text, "side": side.description, "preparing": true, "phase": progress.words,
+      "fraction": progress.fraction,
+    ])
   }
 
   func content(_ frame: PageFrame) -> HTML {

@@ -1,9 +1,10 @@
 import HTTPServer
 import RecordBrowsing
+import StoreFiles
 
 extension PresentedValue {
   /// The value for programs: numbers and booleans as such, dates, UUIDs and decimals as text, bytes as an object.
-  var json: JSONText {
+  var json: JSON.Value {
     switch form {
     case .null: return .null
     case .integer, .reference: return Int64(text).map { .integer($0) } ?? .string(text)
@@ -67,4 +68,9 @@ extension RowState {
     case .deleted, .uncommitted, .version: "<span class=\"tag bad\">\(words)</span>"
     }
   }
+}
+
+extension [RowState: Int64] {
+  /// The numbers by the names of the states.
+  var byName: [String: Int64] { [String: Int64](uniqueKeysWithValues: map { ($0.key.rawValue, $0.value) }) }
 }

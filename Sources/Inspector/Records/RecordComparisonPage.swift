@@ -46,21 +46,17 @@ struct RecordComparisonPage: InspectorPage {
     return result
   }
 
-  var json: JSONText {
-    var members = sides.members
-    members += [.init("entity", .string(name)), .init("key", .string(key))]
-    members += [.init("inFirst", .boolean(first != nil)), .init("inSecond", .boolean(second != nil))]
-    members.append(
-      .init(
-        "properties",
-        .array(
-          lines.map { line in
-            [
-              "name": .string(line.name), "first": line.first?.json ?? .null, "second": line.second?.json ?? .null,
-              "isSame": .boolean(line.first == line.second),
-            ]
-          })))
-    return .object(members)
+  func encode(to encoder: any Encoder) throws {
+    try sides.encode(to: encoder)
+    try encoder.encode([
+      "entity": name, "key": key, "inFirst": first != nil, "inSecond": second != nil,
+      "properties": lines.map { line -> JSON.Value in
+        [
+          "name": .string(line.name), "first": line.first?.json ?? .null, "second": line.second?.json ?? .null,
+          "isSame": .boolean(line.first == line.second),
+        ]
+      },
+    ])
   }
 
   func content(_ frame: PageFrame) -> HTML {

@@ -55,7 +55,8 @@ struct RecordFacets {
     // The end of a long text was cut off.
     case .text where value.isCut, .uri where value.isCut: RecordFilter(column, .startsWith, value.text)
     case .text where value.text.isEmpty: RecordFilter(column, .lessOrEqual, "")
-    default: RecordFilter(column, .exact, value.text)
+    case .integer, .real, .decimal, .boolean, .text, .date, .uuid, .uri, .bytes, .file, .reference, .unexpected:
+      RecordFilter(column, .exact, value.text)
     }
   }
 }

@@ -3,7 +3,7 @@ import RecordBrowsing
 import StoreCoordination
 
 /// A side of a store that is looked at, and the addresses of what is in it.
-struct RecordPlace: Sendable {
+struct RecordPlace: Sendable, Encodable {
   let store: ListedStore
   let side: SideName
 
@@ -64,13 +64,9 @@ struct RecordPlace: Sendable {
   /// The pages above those of a side.
   var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
 
-  /// What programs are told of the place.
-  var members: [JSONText.Member] {
-    var members: [JSONText.Member] = [
-      .init("store", .string(store.id.text)), .init("side", .string(side.description)),
-    ]
-    if let time = opened.takenAt { members.append(.init("takenAt", .string(time.rfc3339))) }
-    return members
+  /// Writes what programs are told of the place.
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode(["store": store.id.text, "side": side.description, "takenAt": opened.takenAt])
   }
 
   /// The other sides, as tabs.

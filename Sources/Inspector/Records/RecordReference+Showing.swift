@@ -12,12 +12,4 @@ extension RecordDetail.Reference {
     }
     return "<a href=\"\(place.record(key, in: collection))\">\(name)</a> <span class=\"soft\">\(collection)</span>"
   }
-
-  /// What programs are told of it.
-  var json: JSONText {
-    [
-      "entity": .string(collection), "key": .string(key.description),
-      "label": label.map { .string($0) } ?? .null, "exists": .boolean(exists),
-    ]
-  }
 }

@@ -28,45 +28,29 @@ struct RecordsPage: InspectorPage {
 
   // MARK: JSON
 
-  var json: JSONText {
-    var members = place.members
-    members.append(.init("entity", .string(collection.name)))
-    members.append(
-      .init(
-        "columns",
-        .array(page.columns.map { ["name": .string($0.name), "type": .string($0.typeName)] })))
-    members.append(.init("rows", .array(page.rows.map(row))))
-    members.append(.init("total", page.total.map { .integer($0) } ?? .null))
-    members.append(.init("matching", page.matching.map { .integer($0) } ?? .null))
-    if let least = page.matchingAtLeast { members.append(.init("matchingAtLeast", .integer(least))) }
-    if let states {
-      members.append(
-        .init(
-          "states",
-          .object(
-            RowState.allCases.compactMap { state in
-              states[state].map { JSONText.Member(state.rawValue, .integer($0)) }
-            })))
-    }
-    if !collection.computedColumns.isEmpty {
-      members.append(.init("computedColumns", .array(collection.computedColumns.map { .string($0) })))
-    }
-    members.append(.init("facets", .array(page.facets.map(Self.facet))))
-    members.append(.init("next", page.next.map { .string($0) } ?? .null))
-    if let next = nextTarget { members.append(.init("nextPath", .string(next.twin.path + next.twin.query.text))) }
-    return .object(members)
+  func encode(to encoder: any Encoder) throws {
+    try place.encode(to: encoder)
+    try encoder.encode([
+      "entity": collection.name, "columns": page.columns.map { ["name": $0.name, "type": $0.typeName] },
+      "rows": page.rows.map(row), "total": JSON.orNull(page.total), "matching": JSON.orNull(page.matching),
+      "matchingAtLeast": page.matchingAtLeast, "states": states?.byName,
+      "computedColumns": collection.computedColumns.isEmpty ? nil : collection.computedColumns,
+      "facets": page.facets.map(Self.facet), "next": JSON.orNull(page.next), "nextPath": nextTarget?.twin,
+    ])
   }
 
-  private func row(_ row: RecordPage.Row) -> JSONText {
-    var members: [JSONText.Member] = [.init("key", .string(row.key.description)), .init("entity", .string(row.entity))]
+  private func row(_ row: RecordPage.Row) -> JSON.Value {
+    var members: [JSON.Value.Member] = [
+      .init("key", .string(row.key.description)), .init("entity", .string(row.entity)),
+    ]
     if collection.hasStates { members.append(.init("state", .string(row.state.rawValue))) }
     members.append(
-      .init("values", .object(zip(page.columns, row.values).map { JSONText.Member($0.name, $1.json) })))
+      .init("values", .object(zip(page.columns, row.values).map { JSON.Value.Member($0.name, $1.json) })))
     return .object(members)
   }
 
-  private static func facet(_ facet: RecordPage.Facet) -> JSONText {
-    let values: JSONText =
+  private static func facet(_ facet: RecordPage.Facet) -> JSON.Value {
+    let values: JSON.Value =
       facet.values.map { values in
         .array(values.map { ["value": $0.value.json, "count": .integer($0.count)] })
       } ?? .null

@@ -48,16 +48,13 @@ struct RelatedRecordsPage: InspectorPage {
     }
   }
 
-  var json: JSONText {
-    var members = place.members
-    members.append(.init("entity", .string(collection.name)))
-    members.append(.init("key", .string(key.description)))
-    members.append(.init("relationship", .string(page.relationship.name)))
-    members.append(.init("count", page.count.map { .integer($0) } ?? .null))
-    members.append(.init("records", .array(page.references.map(\.json))))
-    members.append(.init("next", page.next.map { .string($0) } ?? .null))
-    if let next = nextTarget { members.append(.init("nextPath", .string(next.twin.path + next.twin.query.text))) }
-    return .object(members)
+  func encode(to encoder: any Encoder) throws {
+    try place.encode(to: encoder)
+    try encoder.encode([
+      "entity": collection.name, "key": key.description, "relationship": page.relationship.name,
+      "count": JSON.orNull(page.count), "records": page.references, "next": JSON.orNull(page.next),
+      "nextPath": nextTarget?.twin,
+    ])
   }
 
   func content(_ frame: PageFrame) -> HTML {

@@ -20,28 +20,18 @@ struct SearchPage: InspectorPage {
   var title: String { text.isEmpty ? "Search" : "Search for “\(text)”" }
   var crumbs: [Crumb] { place.crumbs + [Crumb("Records", place.entities)] }
 
-  var json: JSONText {
-    .object(
-      place.members + [
-        .init("q", .string(text)),
-        .init(
-          "finds",
-          .array(
-            (result?.finds ?? []).map { finds in
-              [
-                "entity": .string(finds.collection), "hasMore": .boolean(finds.hasMore),
-                "isCut": .boolean(finds.isCut),
-                "records": .array(
-                  finds.records.map { find in
-                    [
-                      "key": .string(find.key.description), "entity": .string(find.entity),
-                      "property": .string(find.column), "excerpt": .string(find.excerpt),
-                      "path": .string(place.record(find.key, in: finds.collection).path),
-                    ]
-                  }),
-              ]
-            })),
-      ])
+  func encode(to encoder: any Encoder) throws {
+    try place.encode(to: encoder)
+    let finds = (result?.finds ?? []).map { finds -> JSON.Object in
+      let records = finds.records.map { find -> JSON.Object in
+        [
+          "key": find.key.description, "entity": find.entity, "property": find.column, "excerpt": find.excerpt,
+          "path": place.record(find.key, in: finds.collection),
+        ]
+      }
+      return ["entity": finds.collection, "hasMore": finds.hasMore, "isCut": finds.isCut, "records": records]
+    }
+    try encoder.encode(["q": text, "finds": finds])
   }
 
   /// The form, also for other pages.

@@ -79,52 +79,38 @@ struct SingleRecordPage: InspectorPage {
 
   // MARK: JSON
 
-  var json: JSONText {
-    var members = place.members
-    members.append(.init("entity", .string(detail.row.entity)))
-    members.append(.init("key", .string(key.description)))
-    members.append(.init("label", detail.label.map { .string($0) } ?? .null))
-    members.append(
-      .init("values", .object(zip(detail.columns, detail.row.values).map { JSONText.Member($0.name, $1.json) })))
-    members.append(
-      .init("toOne", .object(detail.toOne.sorted { $0.key < $1.key }.map { .init($0.key, $0.value.json) })))
-    members.append(
-      .init(
-        "toMany",
-        .array(
-          detail.toMany.map { related in
-            [
-              "name": .string(related.name), "incoming": .boolean(related.isIncoming),
-              "entity": .string(related.collection), "count": related.count.map { .integer($0) } ?? .null,
-              "first": .array(related.first.map(\.json)),
-            ]
-          })))
-    if let provenance { members.append(.init("provenance", Self.json(provenance))) }
-    if let frame { members.append(.init("frame", .integer(Int64(frame)))) }
-    members.append(
-      .init(
-        "versions",
-        versions.json { list in
-          .array(
-            list.map { version in
-              [
-                "key": .string(version.key.description), "state": .string(version.row.state.rawValue),
-                "values": .object(
-                  zip(detail.columns, version.row.values).map { JSONText.Member($0.name, $1.json) }),
-                "provenance": version.provenance.map(Self.json) ?? .null,
-              ]
-            })
-        }))
-    return .object(members)
+  func encode(to encoder: any Encoder) throws {
+    try place.encode(to: encoder)
+    let toMany = detail.toMany.map { related -> JSON.Object in
+      [
+        "name": related.name, "incoming": related.isIncoming, "entity": related.collection,
+        "count": JSON.orNull(related.count), "first": related.first,
+      ]
+    }
+    let versions = versions.map { versions in
+      versions.map { version -> JSON.Object in
+        [
+          "key": version.key.description, "state": version.row.state.rawValue, "values": values(of: version.row),
+          "provenance": JSON.orNull(version.provenance.map(Self.payload)),
+        ]
+      }
+    }
+    try encoder.encode([
+      "entity": detail.row.entity, "key": key.description, "label": JSON.orNull(detail.label),
+      "values": values(of: detail.row), "toOne": detail.toOne, "toMany": toMany,
+      "provenance": provenance.map(Self.payload), "frame": frame, "versions": versions,
+    ])
   }
 
-  static func json(_ provenance: RowProvenance) -> JSONText {
+  private func values(of row: RecordPage.Row) -> JSON.Value {
+    .object(zip(detail.columns, row.values).map { JSON.Value.Member($0.name, $1.json) })
+  }
+
+  static func payload(_ provenance: RowProvenance) -> JSON.Object {
     [
-      "state": .string(provenance.state.rawValue), "key": provenance.storedKey.map { .integer($0) } ?? .null,
-      "page": provenance.page.map { .integer(Int64($0)) } ?? .null,
-      "cell": provenance.cell.map { .integer(Int64($0)) } ?? .null, "source": .string(provenance.source),
-      "foundBy": provenance.foundBy.map { .string($0) } ?? .null,
-      "reason": provenance.reason.map { .string($0) } ?? .null,
+      "state": provenance.state.rawValue, "key": JSON.orNull(provenance.storedKey),
+      "page": JSON.orNull(provenance.page), "cell": JSON.orNull(provenance.cell), "source": provenance.source,
+      "foundBy": JSON.orNull(provenance.foundBy), "reason": JSON.orNull(provenance.reason),
     ]
   }
 
@@ -175,7 +161,7 @@ struct SingleRecordPage: InspectorPage {
       let size = Words.size(Int64(value.byteCount ?? 0))
       let more: HTML = value.isCut ? "<a href=\"\(view)\">The whole text, \(size)</a>" : .empty
       return "<pre class=\"text\">\(value.text)</pre>\(more)"
-    default: return value.html
+    case .null, .integer, .real, .decimal, .boolean, .date, .uuid, .reference, .unexpected: return value.html
     }
   }
 

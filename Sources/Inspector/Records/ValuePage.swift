@@ -55,15 +55,12 @@ struct ValuePage: InspectorPage {
     ]
   }
 
-  var json: JSONText {
-    var members = place.members
-    members += [
-      .init("entity", .string(collection.name)), .init("key", .string(key.description)),
-      .init("property", .string(column.name)), .init("bytes", .integer(Int64(bytes.count))),
-      .init("kind", .string(kind.rawValue)), .init("download", .string(address("bytes").path)),
-    ]
-    if let text { members.append(.init("text", .string(text.text))) }
-    return .object(members)
+  func encode(to encoder: any Encoder) throws {
+    try place.encode(to: encoder)
+    try encoder.encode([
+      "entity": collection.name, "key": key.description, "property": column.name, "bytes": bytes.count,
+      "kind": kind.rawValue, "download": address("bytes"), "text": text?.text,
+    ])
   }
 
   private func address(_ form: String) -> RequestTarget { place.value(column.name, of: key, in: collection, form) }
@@ -82,7 +79,7 @@ struct ValuePage: InspectorPage {
     case .empty, .unknown: "bin"
     case .gzip: "gz"
     case .text: "txt"
-    default: kind.rawValue
+    case .png, .jpeg, .gif, .webp, .heic, .pdf, .zip, .sqlite, .xml, .json: kind.rawValue
     }
   }
 
@@ -97,7 +94,7 @@ struct ValuePage: InspectorPage {
       // What begins like a property list and is none is shown as bytes.
       guard let list = try? PropertyList(bytes) else { return nil }
       whole = PropertyListText(list).text
-    default: return nil
+    case .empty, .png, .jpeg, .gif, .webp, .heic, .pdf, .gzip, .zip, .sqlite, .unknown: return nil
     }
     guard whole.utf8.count > Self.textLimit else { return (whole, false) }
     return (String(whole.prefix(Self.textLimit)), true)

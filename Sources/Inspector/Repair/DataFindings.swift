@@ -8,9 +8,6 @@ struct DataFindings {
   /// What was found; nil where the records were not checked since the store changed last.
   let check: DataCheck?
 
-  /// The findings for programs, as `inspect --check data --json` has them; null where nothing was checked.
-  var json: JSONText { check.map { JSONText(encoding: DataCheckJSON($0)) } ?? .null }
-
   /// The findings, or a link to the check.
   ///
   /// - Parameter offersCheck: whether the check can be begun here.

@@ -37,7 +37,7 @@ enum DeclaredExpressions {
       switch entry.kind {
       case .table where declares(entry.sql): found.insert(entry.tableName)
       case .index where computes(entry, conditions): found.insert(entry.tableName)
-      default: continue
+      case .table, .index, .view, .trigger: continue
       }
     }
     return found.sorted()

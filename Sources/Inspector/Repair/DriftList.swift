@@ -12,7 +12,6 @@ struct DriftList {
   static let maximumLength = 300
 
   /// The list for programs, as `inspect --json` has it.
-  var json: JSONText { JSONText(encoding: DriftJSON(drift)) }
 
   /// The list; empty where there is nothing to tell.
   var html: HTML {

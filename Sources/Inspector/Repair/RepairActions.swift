@@ -40,7 +40,7 @@ struct RepairActions: Sendable {
     ]
     guard isShown else { return form }
     let preview = RepairPreview(store, subject, parts)
-    form.preview = (preview.html(offersCheck: parts.allowsActions), preview.json)
+    form.preview = (preview.html(offersCheck: parts.allowsActions), preview)
     form.obstacle = preview.problem
     return form
   }

@@ -5,12 +5,6 @@ import StoreCoordination
 struct RepairLists {
   let outcome: RepairOutcome
 
-  /// The account for programs, without the place of any file: a dry run has none.
-  var json: JSONText {
-    guard case .object(let members) = JSONText(encoding: outcome) else { return .null }
-    return .object(members.filter { $0.key != "store" || !outcome.dryRun })
-  }
-
   var html: HTML {
     let changes: HTML =
       outcome.changes.isEmpty

@@ -2,7 +2,7 @@ import HTTPServer
 import StoreCoordination
 
 /// What a store lacks and what a repair would do, by repairing a private copy.
-struct RepairPreview {
+struct RepairPreview: Encodable {
   private let store: ListedStore
   private let drift: StoreDrift?
   private let check: DataCheck?
@@ -12,14 +12,12 @@ struct RepairPreview {
 
   /// What one of records too would do; nil where no check has found anything that it could put right.
   private let data: PagePart<RepairAccount>?
-  private let path: FilePath
 
   /// The most bytes of a store that a page repairs a copy of; of larger ones the command line tells.
   private static let maximumBytes: Int64 = 256 << 20
 
   init(_ store: ListedStore, _ subject: RepairSubject, _ parts: InspectorParts) {
     self.store = store
-    path = subject.files.main
     drift = subject.examination.value?.drift
     // Why the store cannot be looked at is told by the parts below.
     check = (try? parts.repairs.check(of: subject.files, in: parts.surroundings.fileSystem)) ?? nil
@@ -33,13 +31,14 @@ struct RepairPreview {
   /// Why nothing can be repaired; nil where it can be, as far as was tried.
   var problem: Problem? { structure?.problem }
 
-  var json: JSONText {
-    func account(_ part: PagePart<RepairAccount>?) -> JSONText? {
-      part.map { $0.json { RepairLists(outcome: RepairOutcome(path, dryRun: $0)).json } }
+  func encode(to encoder: any Encoder) throws {
+    func account(_ part: PagePart<RepairAccount>?) -> PagePart<RepairOutcome>? {
+      part.map { part in part.map { RepairOutcome(nil, dryRun: $0) } }
     }
-    return .members(
-      ("drift", drift.map { DriftList(drift: $0).json }), ("structure", account(structure) ?? .null),
-      ("findings", DataFindings(store: store, check: check).json), ("data", account(data)))
+    try encoder.encode([
+      "drift": drift, "structure": JSON.orNull(account(structure)), "findings": JSON.orNull(check),
+      "data": account(data),
+    ])
   }
 
   /// - Parameter offersCheck: whether the records can be checked here.
@@ -69,6 +68,6 @@ struct RepairPreview {
     }
     // What is wrong is told once, in the place of the button.
     guard part.problem == nil else { return "<p>It would be refused, for the reason below.</p>" }
-    return part.html { RepairLists(outcome: RepairOutcome(path, dryRun: $0)).html }
+    return part.html { RepairLists(outcome: RepairOutcome(nil, dryRun: $0)).html }
   }
 }

@@ -35,11 +35,11 @@ struct RepairedPage: InspectorPage {
   var title: String { "Repair of \(store.name)" }
   var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
 
-  var json: JSONText {
-    .members(
-      ("store", .string(store.id.text)), ("date", .string(done.date.rfc3339)), ("scope", .string(done.scope.rawValue)),
-      ("repair", RepairLists(outcome: outcome).json), ("original", original.map { .string($0.text) }),
-      ("undo", undo.map { .string($0) }))
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "store": store.id.text, "date": done.date, "scope": done.scope, "repair": outcome, "original": original?.text,
+      "undo": undo,
+    ])
   }
 
   func content(_ frame: PageFrame) -> HTML {
@@ -68,7 +68,7 @@ struct RepairedPage: InspectorPage {
 
   /// The command that restores the original.
   private var undo: String? {
-    guard let backup = outcome.backup?.path, let name = backup.stem, let path = outcome.store.path else { return nil }
+    guard let backup = outcome.backup?.path, let name = backup.stem, let path = outcome.store?.path else { return nil }
     return "lazaret backup restore \(name) --of \(shellQuoted(path)) --home \(shellQuoted(home))"
   }
 

@@ -1,4 +1,5 @@
 import HTTPServer
+import StoreFiles
 
 /// What programs can ask for; its twin is the OpenAPI description.
 struct APIPage: InspectorPage {
@@ -6,7 +7,8 @@ struct APIPage: InspectorPage {
 
   var title: String { "API" }
   var section: PageSection { .api }
-  var json: JSONText { OpenAPIDescription(routes: routes).json }
+
+  func encode(to encoder: any Encoder) throws { try OpenAPIDescription(routes: routes).json.encode(to: encoder) }
 
   func content(_ frame: PageFrame) -> HTML {
     let rows = routes.filter { !$0.pattern.hasPrefix("/public/") }.map { route -> HTML in

@@ -1,4 +1,5 @@
 package import HTTPServer
+import StoreFiles
 
 /// What an action has done, and where the browser goes next.
 package struct ActionAnswer: Sendable {
@@ -8,21 +9,21 @@ package struct ActionAnswer: Sendable {
   /// Whether it is done; else it goes on in the background.
   package var isDone: Bool
 
-  /// What programs are told besides.
-  package var facts: [JSONText.Member]
+  /// The job that goes on with it.
+  package var job: String?
 
   /// An action that is done.
-  package static func done(_ target: RequestTarget, _ facts: [JSONText.Member] = []) -> ActionAnswer {
-    ActionAnswer(target: target, isDone: true, facts: facts)
-  }
+  package static func done(_ target: RequestTarget) -> ActionAnswer { ActionAnswer(target: target, isDone: true) }
 
   /// An action that goes on as a job.
   package static func running(_ job: RunningWork.Job) -> ActionAnswer {
-    ActionAnswer(target: .to("work", job.id), isDone: false, facts: [.init("job", .string(job.id))])
+    ActionAnswer(target: .to("work", job.id), isDone: false, job: job.id)
   }
 
   /// The answer to programs.
-  var json: JSONText {
-    .object([.init("done", .boolean(isDone)), .init("location", .string(target.path + target.query.text))] + facts)
+  var json: JSON.Value {
+    .members(
+      ("done", .boolean(isDone)), ("location", .string(target.path + target.query.text)),
+      ("job", job.map { .string($0) }))
   }
 }

@@ -1,4 +1,5 @@
 import HTTPServer
+import StoreFiles
 
 extension InspectorRoutes {
   /// The way in and out: the link that is printed, the first page, and the end of a session.
@@ -29,7 +30,8 @@ struct SessionPage: InspectorPage {
 
   var title: String { "This session" }
   var section: PageSection { .api }
-  var json: JSONText { ["csrf": .string(token)] }
+
+  func encode(to encoder: any Encoder) throws { try encoder.encode(["csrf": token]) }
 
   func content(_ frame: PageFrame) -> HTML {
     """

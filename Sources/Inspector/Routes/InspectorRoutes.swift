@@ -1,4 +1,5 @@
 package import HTTPServer
+import StoreFiles
 
 /// The routes of the inspector: pages with their twins, actions, and what is neither.
 ///
@@ -62,7 +63,7 @@ package struct InspectorRoutes: Sendable {
     twins.add(.post, pattern, repeat each parameters) { (request: Request, values: repeat each Value) in
       let form = try Self.checked(request, gate, known)
       let answer = try perform(request, form, repeat each values)
-      return .json(answer.json, status: answer.isDone ? .ok : .accepted)
+      return .json(answer.json.text + "\n", status: answer.isDone ? .ok : .accepted)
     }
   }
 

@@ -12,10 +12,10 @@ package struct OpenAPIDescription: Sendable {
   static func twin(_ pattern: String) -> String { pattern + ".json" }
 
   /// The document.
-  package var json: JSONText {
-    var paths: [JSONText.Member] = []
-    func add(_ path: String, _ method: Method, _ operation: JSONText) {
-      let member = JSONText.Member(method.rawValue.lowercased(), operation)
+  var json: JSON.Value {
+    var paths: [JSON.Value.Member] = []
+    func add(_ path: String, _ method: Method, _ operation: JSON.Value) {
+      let member = JSON.Value.Member(method.rawValue.lowercased(), operation)
       if let index = paths.firstIndex(where: { $0.key == path }), case .object(let members) = paths[index].value {
         paths[index].value = .object(members + [member])
       } else {
@@ -65,8 +65,8 @@ package struct OpenAPIDescription: Sendable {
     ]
   }
 
-  private func operation(_ route: DocumentedRoute, asJSON: Bool) -> JSONText {
-    var members: [JSONText.Member] = [
+  private func operation(_ route: DocumentedRoute, asJSON: Bool) -> JSON.Value {
+    var members: [JSON.Value.Member] = [
       .init("summary", .string(route.about)), .init("operationId", .string(Self.name(route, asJSON: asJSON))),
     ]
     var parameters = Self.parameters(of: route.pattern)
@@ -86,7 +86,7 @@ package struct OpenAPIDescription: Sendable {
     return route.method.rawValue.lowercased() + (path.isEmpty ? "Root" : path) + (asJSON ? "JSON" : "")
   }
 
-  private static func parameters(of pattern: String) -> [JSONText] {
+  private static func parameters(of pattern: String) -> [JSON.Value] {
     pattern.split(separator: "/").filter { $0.hasPrefix("{") }.map { part in
       [
         "name": .string(String(part.dropFirst().dropLast())), "in": "path", "required": true,
@@ -95,18 +95,18 @@ package struct OpenAPIDescription: Sendable {
     }
   }
 
-  private static func parameter(_ field: DocumentedRoute.Field) -> JSONText {
+  private static func parameter(_ field: DocumentedRoute.Field) -> JSON.Value {
     [
       "name": .string(field.name), "in": "query", "required": .boolean(field.isRequired),
       "description": .string(field.about), "schema": ["type": "string"],
     ]
   }
 
-  private static func body(_ route: DocumentedRoute) -> JSONText {
+  private static func body(_ route: DocumentedRoute) -> JSON.Value {
     let properties = route.fields.map { field in
-      JSONText.Member(field.name, ["type": "string", "description": .string(field.about)])
+      JSON.Value.Member(field.name, ["type": "string", "description": .string(field.about)])
     }
-    let required = route.fields.filter(\.isRequired).map { JSONText.string($0.name) }
+    let required = route.fields.filter(\.isRequired).map { JSON.Value.string($0.name) }
     return [
       "content": [
         "application/x-www-form-urlencoded": [
@@ -116,11 +116,11 @@ package struct OpenAPIDescription: Sendable {
     ]
   }
 
-  private static func responses(_ route: DocumentedRoute, asJSON: Bool) -> JSONText {
+  private static func responses(_ route: DocumentedRoute, asJSON: Bool) -> JSON.Value {
     let type = asJSON ? "application/json" : route.type
-    let answer: JSONText = asJSON && route.kind == .action ? ["$ref": "#/components/schemas/Answer"] : [:]
-    let done: JSONText = ["description": "Done.", "content": .object([.init(type, ["schema": answer])])]
-    let problem: JSONText = [
+    let answer: JSON.Value = asJSON && route.kind == .action ? ["$ref": "#/components/schemas/Answer"] : [:]
+    let done: JSON.Value = ["description": "Done.", "content": .object([.init(type, ["schema": answer])])]
+    let problem: JSON.Value = [
       "description": "It could not be answered.",
       "content": .object([
         .init(
@@ -130,7 +130,7 @@ package struct OpenAPIDescription: Sendable {
         .init("text/plain", ["schema": [:]]),
       ]),
     ]
-    var members: [JSONText.Member] = []
+    var members: [JSON.Value.Member] = []
     if route.kind == .action {
       members =
         asJSON

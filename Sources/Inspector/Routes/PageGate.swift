@@ -24,7 +24,7 @@ struct PageGate: Sendable {
   func show(_ request: Request, asJSON: Bool, _ make: () throws -> any InspectorPage) throws -> Response {
     let session = try sessions.session(of: request)
     let page = try make()
-    if asJSON { return .json(page.json) }
+    if asJSON { return .json(try JSON.shown(page, .line, withinPages: true)) }
     return .html(Layout(page: page, frame: frame(request, session)).document)
   }
 
@@ -33,7 +33,7 @@ struct PageGate: Sendable {
     let problem = Problem(error)
     var response: Response
     if asJSON {
-      response = .json(problem.json, status: problem.status)
+      response = .json(problem.json.text + "\n", status: problem.status)
       response.headers.set("Content-Type", "application/problem+json; charset=utf-8")
     } else {
       // Without a session the page tells nothing of what is here.

@@ -3,7 +3,7 @@ package import StoreCoordination
 
 extension RunningWork {
   /// One piece of work, as far as it is.
-  package struct Job: Sendable, Hashable {
+  package struct Job: Sendable, Hashable, Encodable {
     /// What kind of work it is.
     package enum Kind: String, Sendable, Hashable {
       case salvage
@@ -92,35 +92,26 @@ extension RunningWork {
       }
     }
 
-    /// The job for programs.
-    package var json: JSONText {
-      var members: [JSONText.Member] = [
-        .init("id", .string(id)), .init("kind", .string(kind.rawValue)), .init("title", .string(title)),
-        .init("state", .string(state.rawValue)), .init("started", .string(started.rfc3339)),
-        .init("location", .string(target.path + target.query.text)),
-      ]
-      if let store { members.append(.init("store", .string(store.text))) }
-      if isRunning {
-        members.append(.init("phase", .string(phase)))
-        if let fraction { members.append(.init("fraction", .real(fraction))) }
-        if let secondsLeft { members.append(.init("secondsLeft", .real(secondsLeft))) }
-      }
-      if let ended { members.append(.init("ended", .string(ended.rfc3339))) }
-      if let words { members.append(.init("words", .string(words))) }
-      if let problem { members.append(.init("error", problem.json)) }
-      return .object(members)
+    /// Writes the job for programs.
+    package func encode(to encoder: any Encoder) throws {
+      try encoder.encode([
+        "id": id, "kind": kind.rawValue, "title": title, "state": state.rawValue, "started": started,
+        "location": target, "store": store?.text, "phase": isRunning ? phase : nil,
+        "fraction": isRunning ? fraction : nil, "secondsLeft": isRunning ? secondsLeft : nil, "ended": ended,
+        "words": words, "error": problem,
+      ])
     }
 
     var progressEvent: EventChannel.Event {
-      var members: [JSONText.Member] = [.init("job", .string(id)), .init("phase", .string(phase))]
-      if let fraction { members.append(.init("fraction", .real(fraction))) }
-      if let secondsLeft { members.append(.init("secondsLeft", .real(secondsLeft))) }
-      return EventChannel.Event(JSONText.object(members).text, name: "progress")
+      let data = JSON.Value.members(
+        ("job", .string(id)), ("phase", .string(phase)), ("fraction", fraction.map { .real($0) }),
+        ("secondsLeft", secondsLeft.map { .real($0) }))
+      return EventChannel.Event(data.text, name: "progress")
     }
 
     var doneEvent: EventChannel.Event {
-      let members: JSONText = ["job": .string(id), "state": .string(state.rawValue), "words": .string(words ?? "")]
-      return EventChannel.Event(members.text, name: "done")
+      let data: JSON.Value = ["job": .string(id), "state": .string(state.rawValue), "words": .string(words ?? "")]
+      return EventChannel.Event(data.text, name: "done")
     }
   }
 }

@@ -147,7 +147,7 @@ package final class RunningWork: Sendable {
       return state.entries.map(\.job).filter(\.isRunning)
     }
     // A page that shows a job which is not named here was made before its end.
-    let names = JSONText.object([.init("jobs", .array(running.map { .string($0.id) }))])
+    let names = JSON.Value.members(("jobs", .array(running.map { .string($0.id) })))
     channel.send(EventChannel.Event(names.text, name: "running"))
     for job in running { channel.send(job.progressEvent) }
     return channel.response

@@ -1,4 +1,5 @@
 import HTTPServer
+import StoreFiles
 
 /// What is running, and what has ended since the inspector began.
 struct WorkPage: InspectorPage {
@@ -6,7 +7,8 @@ struct WorkPage: InspectorPage {
 
   var title: String { "Running work" }
   var section: PageSection { .work }
-  var json: JSONText { ["jobs": .array(jobs.map(\.json))] }
+
+  func encode(to encoder: any Encoder) throws { try encoder.encode(["jobs": jobs]) }
 
   func content(_ frame: PageFrame) -> HTML {
     let running = jobs.filter(\.isRunning)

@@ -18,28 +18,22 @@ struct BackupPage: InspectorPage {
   var title: String { "Backup of \(store.name)" }
   var crumbs: [Crumb] { [.stores] }
 
-  var json: JSONText {
-    .members(
-      ("store", .members(("id", .string(store.id.text)), ("kind", "backup"), ("name", .string(store.name)))),
-      ("backup", .string(backup.id.description)), ("state", .string(backup.stateWords.words)),
-      ("bytes", .integer(backup.bytes)), ("manifest", backup.manifest.map { Self.json($0) }),
-      ("proof", backup.proof.map { JSONText(encoding: $0) }),
-      ("chain", chain.json { .array($0.map { .string($0.description) }) }),
-      (
-        "problems",
-        .array(
-          backup.problems.map { ["code": .string($0.code.rawValue), "words": .string(printable($0.words))] })
-      ))
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "store": ["id": store.id.text, "kind": "backup", "name": store.name], "backup": backup.id,
+      "state": backup.stateWords.words, "bytes": backup.bytes, "manifest": backup.manifest.map(Self.payload),
+      "proof": backup.proof, "chain": chain,
+      "problems": backup.problems.map { ["code": $0.code.rawValue, "words": printable($0.words)] },
+    ])
   }
 
   /// What a manifest says, without its digests of blocks.
-  private static func json(_ manifest: BackupManifest) -> JSONText {
-    .members(
-      ("date", .string(manifest.date)), ("kind", .string(manifest.kind.rawValue)),
-      ("reason", .string(manifest.reason.rawValue)), ("tags", .array(manifest.tags.map { .string($0) })),
-      ("parent", manifest.parent.map { .string($0.description) }),
-      ("contentBytes", .integer(manifest.contentBytes)), ("path", .string(printable(manifest.store.path.text))),
-      ("entities", manifest.entities.map { .array($0.map { JSONText(encoding: $0) }) }))
+  private static func payload(_ manifest: BackupManifest) -> JSON.Object {
+    [
+      "date": manifest.date, "kind": manifest.kind, "reason": manifest.reason, "tags": manifest.tags,
+      "parent": manifest.parent, "contentBytes": manifest.contentBytes,
+      "path": printable(manifest.store.path.text), "entities": manifest.entities,
+    ]
   }
 
   func content(_ frame: PageFrame) -> HTML {

@@ -24,32 +24,19 @@ struct LiveStorePage: InspectorPage {
   var title: String { store.name }
   var crumbs: [Crumb] { [.stores] }
 
-  var json: JSONText {
-    .members(
-      ("store", .members(("id", .string(store.id.text)), ("kind", "live"), ("name", .string(store.name)))),
-      ("path", .string(printable(files.main.string))), ("bytes", .integer(store.bytes)),
-      (
-        "examination",
-        examination.json { examination in
-          .members(
-            ("verdict", .string(examination.verdict.rawValue)), ("code", .string(examination.reason.code)),
-            ("words", .string(examination.reason.words)), ("hint", .string(examination.reason.hint)),
-            ("kind", .string(examination.kind.rawValue)),
-            ("modelVersion", examination.modelVersion.map { .string($0) }),
-            ("entities", .array(examination.entities.map { JSONText(encoding: $0) })),
-            ("drift", examination.drift.map { DriftList(drift: $0).json }),
-            (
-              "notes",
-              .array(
-                examination.health.notes.map { note in
-                  .members(
-                    ("code", .string(note.code)), ("severity", .string("\(note.severity)")),
-                    ("words", .string(note.words)), ("count", .integer(Int64(note.count))))
-                })
-            ))
-        }
-      ), ("data", check.json { DataFindings(store: store, check: $0).json }),
-      ("repaired", repair.map { _ in .string(RequestTarget.store(store.id, "repaired").path) }))
+  func encode(to encoder: any Encoder) throws {
+    let examination = examination.map { found -> JSON.Object in
+      [
+        "verdict": found.verdict, "code": found.reason.code, "words": found.reason.words, "hint": found.reason.hint,
+        "kind": found.kind, "modelVersion": found.modelVersion, "entities": found.entities, "drift": found.drift,
+        "notes": found.health.notes,
+      ]
+    }
+    try encoder.encode([
+      "store": ["id": store.id.text, "kind": "live", "name": store.name], "path": printable(files.main.string),
+      "bytes": store.bytes, "examination": examination, "data": check,
+      "repaired": repair.map { _ in RequestTarget.store(store.id, "repaired") },
+    ])
   }
 
   /// Whether it can be told what it lacks of its own model, and what its records contradict of it.
@@ -116,7 +103,7 @@ struct LiveStorePage: InspectorPage {
       switch examination.verdict {
       case .compatible: .good
       case .damaged: .bad
-      default: .warn
+      case .repairable, .outdated, .incompatible, .unavailable, .missing: .warn
       }
     let health = examination.health
     let facts = HTML.facts(facts(examination, frame))

@@ -25,11 +25,12 @@ struct LossesPage: InspectorPage {
   var title: String { "What did I lose?" }
   var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
 
-  var json: JSONText {
-    .members(
-      ("store", .string(store.id.text)), ("complete", report.value.map { .boolean($0.isComplete) }),
-      ("sentences", report.json { .array((Self.sentences($0) + Self.doubts($0)).map { .string($0) }) }),
-      ("backups", backups.json { .array($0.map { .string($0.id.text) }) }))
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "store": store.id.text, "complete": report.value?.isComplete,
+      "sentences": report.map { Self.sentences($0) + Self.doubts($0) },
+      "backups": backups.map { backups in backups.map(\.id.text) },
+    ])
   }
 
   func content(_ frame: PageFrame) -> HTML {

@@ -10,22 +10,17 @@ struct PageMapDrawing: Sendable {
   static let maximumCells = 4000
 
   /// The data of the script, also the twin of the page.
-  static func json(_ pages: PageStates, _ store: StoreID) -> JSONText {
-    [
-      "pageSize": .integer(Int64(pages.pageSize)), "pages": .integer(Int64(pages.total)),
-      "mapped": .integer(Int64(pages.mapped)),
-      "href": .string(RequestTarget.store(store, "pages").path + "/{page}"),
-      "counts": .object(
-        PageStates.State.allCases.map { state in
-          JSONText.Member(state.rawValue, .integer(Int64(pages.counts[state] ?? 0)))
-        }),
-      "tables": .array(pages.owners.map { .string(printable($0.words)) }),
-      "runs": .array(
-        pages.runs.map { run in
-          [
-            .string(String(run.state.letter)), .integer(Int64(run.owner ?? -1)), .integer(Int64(run.pages.count)),
-          ]
-        }),
+  static func payload(_ pages: PageStates, _ store: StoreID) -> JSON.Object {
+    let counts = PageStates.State.allCases.map { ($0.rawValue, pages.counts[$0] ?? 0) }
+    return [
+      "pageSize": pages.pageSize, "pages": pages.total, "mapped": pages.mapped,
+      "href": RequestTarget.store(store, "pages").path + "/{page}",
+      "counts": Dictionary(uniqueKeysWithValues: counts), "tables": pages.owners.map { printable($0.words) },
+      "runs": pages.runs.map { run -> JSON.Value in
+        [
+          .string(String(run.state.letter)), .integer(Int64(run.owner ?? -1)), .integer(Int64(run.pages.count)),
+        ]
+      },
     ]
   }
 

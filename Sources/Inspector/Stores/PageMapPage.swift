@@ -13,7 +13,10 @@ struct PageMapPage: InspectorPage {
 
   var title: String { "Pages of \(store.name)" }
   var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
-  var json: JSONText { report.json { PageMapDrawing.json($0.pages, store.id) } }
+
+  func encode(to encoder: any Encoder) throws {
+    try report.map { PageMapDrawing.payload($0.pages, store.id) }.encode(to: encoder)
+  }
 
   func content(_ frame: PageFrame) -> HTML {
     let map = report.html { report in

@@ -22,12 +22,11 @@ struct QuarantinedStorePage: InspectorPage {
 
   private var receipt: Receipt? { stored.receipt }
 
-  var json: JSONText {
-    .members(
-      ("store", summary.json), ("receipt", receipt.map { JSONText(encoding: $0) }),
-      ("report", report.map { $0.json { SalvageAccount(report: $0, store: store).json } }),
-      ("comparisons", .array(receipt?.salvage?.comparisons.map { JSONText(encoding: $0) } ?? [])),
-      ("timeline", .array(receipt?.history.map { JSONText(encoding: $0) } ?? [])))
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "store": summary, "receipt": receipt, "report": report?.map { SalvageAccount(report: $0, store: store) },
+      "comparisons": receipt?.salvage?.comparisons ?? [], "timeline": receipt?.history ?? [],
+    ])
   }
 
   func content(_ frame: PageFrame) -> HTML {

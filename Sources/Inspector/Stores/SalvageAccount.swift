@@ -2,26 +2,21 @@ import HTTPServer
 import StoreCoordination
 
 /// The report of a salvage as pages show it.
-struct SalvageAccount: Sendable {
+struct SalvageAccount: Sendable, Encodable {
   let report: SalvageReport
   let store: ListedStore
 
-  /// The account for programs, without the maps, which are the twin of the map's page.
-  var json: JSONText {
-    .members(
-      ("complete", .boolean(report.isComplete)), ("score", .integer(Int64(report.score))),
-      ("recovered", .integer(report.count.recovered)), ("doubtful", .integer(report.count.doubtful)),
-      ("doubtfulReasons", JSONText(encoding: DoubtReason.codes(report.count.doubtReasons))),
-      ("lost", .integer(report.count.lost)), ("lostIsExact", .boolean(!report.count.isEstimate)),
-      ("total", .integer(report.count.total)), ("percent", .integer(Int64(report.count.percent))),
-      ("words", .string(report.count.words)),
-      ("referencesCut", .integer(report.referencesCut)), ("unplacedRows", .integer(report.unplacedRows)),
-      ("unplacedEntries", .integer(report.unplacedEntries)),
-      ("entities", .array(report.entities.map { JSONText(encoding: $0) })),
-      ("causes", .array(report.causes.map { JSONText(encoding: $0) })),
-      ("remarks", .array(report.remarks.map { .string(printable($0)) })),
-      ("rebuild", report.rebuild.map { JSONText(encoding: $0) }), ("kit", report.kit.map { JSONText(encoding: $0) }),
-      ("map", .string(RequestTarget.store(store.id, "map").twin.path)))
+  /// Writes the account for programs, without the maps, which are the twin of the map's page.
+  func encode(to encoder: any Encoder) throws {
+    let count = report.count
+    try encoder.encode([
+      "complete": report.isComplete, "score": report.score, "recovered": count.recovered, "doubtful": count.doubtful,
+      "doubtfulReasons": DoubtReason.codes(count.doubtReasons), "lost": count.lost, "lostIsExact": !count.isEstimate,
+      "total": count.total, "percent": count.percent, "words": count.words, "referencesCut": report.referencesCut,
+      "unplacedRows": report.unplacedRows, "unplacedEntries": report.unplacedEntries, "entities": report.entities,
+      "causes": report.causes, "remarks": report.remarks.map(printable), "rebuild": report.rebuild, "kit": report.kit,
+      "map": RequestTarget.store(store.id, "map").twin,
+    ])
   }
 
   /// The causes, the surest first.

@@ -2,7 +2,7 @@ import HTTPServer
 import StoreCoordination
 
 /// A store in a few words: what the list says of it, and the head of its own page.
-struct StoreSummary: Sendable {
+struct StoreSummary: Sendable, Encodable {
   let store: ListedStore
 
   /// The examination of a live store; nil for any other.
@@ -76,27 +76,23 @@ struct StoreSummary: Sendable {
     return text.isEmpty || words.contains { $0.lowercased().contains(text) }
   }
 
-  /// The summary for programs.
-  var json: JSONText {
-    let kind: String =
+  /// Writes the summary for programs.
+  func encode(to encoder: any Encoder) throws {
+    let kind =
       switch store.kind {
       case .quarantined: "quarantined"
       case .live: "live"
       case .backup: "backup"
       }
-    let salvage = store.quarantined?.receipt?.salvage
-    let count = salvage?.result?.count
-    return .members(
-      ("id", .string(store.id.text)), ("kind", .string(kind)), ("name", .string(store.name)),
-      ("date", store.date.map { .string($0.rfc3339) }), ("bytes", .integer(store.bytes)), ("why", .string(why)),
-      ("model", model.map { .string($0) }), ("state", .string(state.words)),
-      ("verdict", examination?.value.map { .string($0.verdict.rawValue) }),
-      ("score", salvage?.result?.score.map { .integer(Int64($0)) }),
-      ("recovered", count.map { .integer($0.recovered) }), ("doubtful", count.map { .integer($0.doubtful) }),
-      ("lost", count.map { .integer($0.lost) }), ("lostIsExact", count.map { .boolean(!$0.isEstimate) }),
-      ("total", count.map { .integer($0.total) }), ("percent", count.map { .integer(Int64($0.percent)) }),
-      ("error", examination?.problem?.json),
-      ("location", .string(RequestTarget.store(store.id).path)))
+    let result = store.quarantined?.receipt?.salvage?.result
+    let count = result?.count
+    try encoder.encode([
+      "id": store.id.text, "kind": kind, "name": store.name, "date": store.date, "bytes": store.bytes, "why": why,
+      "model": model, "state": state.words, "verdict": examination?.value?.verdict, "score": result?.score,
+      "recovered": count?.recovered, "doubtful": count?.doubtful, "lost": count?.lost,
+      "lostIsExact": count.map { !$0.isEstimate }, "total": count?.total, "percent": count?.percent,
+      "error": examination?.problem, "location": RequestTarget.store(store.id),
+    ])
   }
 
   /// The store as an item of the list.
@@ -145,7 +141,7 @@ extension StoredBackup {
     case .proven where isUnverified: return ("not verified yet", .plain)
     case .proven: return ("proven", .good)
     case .inconclusive: return ("proof inconclusive", .warn)
-    default: return ("not proven yet", .plain)
+    case .failed, nil: return ("not proven yet", .plain)
     }
   }
 }

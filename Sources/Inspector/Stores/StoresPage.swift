@@ -23,9 +23,8 @@ struct StoresPage: InspectorPage {
 
   var title: String { "Stores" }
 
-  var json: JSONText {
-    func list(_ part: PagePart<[StoreSummary]>) -> JSONText { part.json { .array($0.map(\.json)) } }
-    return ["quarantined": list(quarantined), "live": list(live), "backups": list(backups)]
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode(["quarantined": quarantined, "live": live, "backups": backups])
   }
 
   func content(_ frame: PageFrame) -> HTML {

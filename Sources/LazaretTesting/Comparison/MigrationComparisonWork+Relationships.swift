@@ -52,7 +52,8 @@ extension MigrationComparisonWork {
     guard let own = inferred[entity] else { return mapping.entityMappings(to: entity).contains { $0.kind != .add } }
     switch own.propertyMapping(of: PropertyPath(relationship))?.value {
     case .expression, .destinations: return true
-    default: return false
+    case nil, .copy?, .convert?, .externalize?, .defaultValue?, .null?, .recompute?, .relationship?, .inverse?:
+      return false
     }
   }
 

@@ -23,7 +23,7 @@ struct ConvertedNumber {
     case .decimal(let digits):
       guard let number = Double(digits) else { return nil }
       (whole, real) = (Int64(digits) ?? Int64(exactly: number), number)
-    default: return nil
+    case .null, .string, .date, .uuid, .uri, .data, .externalData, .unexpected: return nil
     }
     switch type {
     case .integer16, .integer32, .integer64:
@@ -44,7 +44,7 @@ struct ConvertedNumber {
     case .decimal:
       accepted = [.decimal(whole.map { String($0) } ?? "\(real)")]
       isExact = true
-    default: return nil
+    case .undefined, .string, .date, .binary, .uuid, .uri, .transformable, .objectID, .composite: return nil
     }
   }
 
@@ -58,7 +58,9 @@ struct ConvertedNumber {
     switch type {
     case .integer16: Int64(Int16(truncatingIfNeeded: value))
     case .integer32: Int64(Int32(truncatingIfNeeded: value))
-    default: value
+    case .undefined, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binary, .uuid, .uri,
+      .transformable, .objectID, .composite:
+      value
     }
   }
 }

@@ -71,7 +71,7 @@ struct ValueExpectation {
     switch DerivationExpression(text) {
     case .now: return .copy(attribute.name)
     case .keyPath(let path) where path.count == 1: return .copy(attribute.name)
-    default: return .unknown
+    case nil, .keyPath?, .function?: return .unknown
     }
   }
 

@@ -33,7 +33,9 @@ struct AttributeBounds: Sendable {
       case .integer32: Int64(Int32.min)...Int64(Int32.max)
       case .boolean: 0...1
       case .string: 0...Self.longestText
-      default: .min ... .max
+      case .undefined, .integer64, .decimal, .double, .float, .date, .binary, .uuid, .uri, .transformable, .objectID,
+        .composite:
+        .min ... .max
       }
     integers = Self.narrowed(whole, low, high)
     let real: ClosedRange<Double> =
@@ -41,7 +43,9 @@ struct AttributeBounds: Sendable {
       case .float: -Double(Float.greatestFiniteMagnitude)...Double(Float.greatestFiniteMagnitude)
       // Distant past and distant future, as Foundation has them.
       case .date: -63_114_076_800...63_113_904_000
-      default: -Double.greatestFiniteMagnitude...Double.greatestFiniteMagnitude
+      case .undefined, .integer16, .integer32, .integer64, .decimal, .double, .string, .boolean, .binary, .uuid, .uri,
+        .transformable, .objectID, .composite:
+        -Double.greatestFiniteMagnitude...Double.greatestFiniteMagnitude
       }
     let lowest = low.map { $0.clamped(to: real) } ?? real.lowerBound
     let highest = high.map { $0.clamped(to: real) } ?? real.upperBound
@@ -56,7 +60,7 @@ struct AttributeBounds: Sendable {
       for _ in 0..<min(integers.upperBound, 12) { count *= 36 }
       capacity = integers.upperBound >= 12 ? .max : max(0, count - 1)
     case .undefined, .objectID, .composite: capacity = 0
-    default: capacity = .max
+    case .decimal, .double, .float, .date, .binary, .uuid, .uri, .transformable: capacity = .max
     }
   }
 

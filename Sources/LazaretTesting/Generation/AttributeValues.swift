@@ -54,14 +54,18 @@ struct AttributeValues: Sendable {
     if isUnique { return .stored(unique(primaryKey)) }
     switch attribute.type {
     case .binary, .transformable: return data(index)
-    default: return .stored(plain(index))
+    case .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .uuid,
+      .uri, .objectID, .composite:
+      return .stored(plain(index))
     }
   }
 
   private func isNil(_ index: Int, _ primaryKey: Int64) -> Bool {
     switch attribute.type {
     case .undefined, .objectID, .composite: return true
-    default: break
+    case .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binary, .uuid, .uri,
+      .transformable:
+      break
     }
     guard isOptional else { return false }
     if isUnique, primaryKey > bounds.capacity { return true }

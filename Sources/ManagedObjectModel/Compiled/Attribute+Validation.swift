@@ -16,7 +16,7 @@ extension Attribute {
       maximumValue = value.plainText
     case .comparison(.selfObject, .matches, .constant(.string(let pattern)), _, 0) where regularExpression == nil:
       regularExpression = pattern
-    default: validationPredicates.append(rule.format)
+    case .comparison, .and, .or, .not, .always, .opaque: validationPredicates.append(rule.format)
     }
   }
 
@@ -37,7 +37,7 @@ extension Attribute {
     switch rule {
     case .comparison(let left, .greaterThanOrEqual, .constant, _, _): minimumValue == nil && isMeasure(left)
     case .comparison(let left, .lessThanOrEqual, .constant, _, _): maximumValue == nil && isMeasure(left)
-    default: false
+    case .comparison, .and, .or, .not, .always, .opaque: false
     }
   }
 
@@ -60,7 +60,7 @@ extension ModelExpression.Constant {
     switch self {
     case .string(let text): text
     case .date(let seconds): numberFormat(seconds)
-    default: format
+    case .null, .boolean, .integer, .real, .decimal, .opaque: format
     }
   }
 }

@@ -279,16 +279,20 @@ extension Attribute {
       switch type {
       case .string: 1670
       case .date: 1640
-      default: 1620
+      case .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean, .binary, .uuid, .uri,
+        .transformable, .objectID, .composite:
+        1620
       }
     case .comparison(_, .lessThanOrEqual, _, _, _):
       switch type {
       case .string: 1660
       case .date: 1630
-      default: 1610
+      case .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean, .binary, .uuid, .uri,
+        .transformable, .objectID, .composite:
+        1610
       }
     case .comparison(_, .matches, _, _, _): 1680
-    default: 1550
+    case .comparison, .and, .or, .not, .always, .opaque: 1550
     }
   }
 }

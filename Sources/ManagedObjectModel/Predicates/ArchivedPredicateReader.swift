@@ -72,7 +72,7 @@ package struct ArchivedPredicateReader {
     case .decimal(let digits): .decimal(digits)
     case .string(let text): .string(text)
     case .date(let seconds): .date(seconds)
-    default: .opaque(className: value.className ?? "?")
+    case .data, .uuid, .uri, .opaque: .opaque(className: value.className ?? "?")
     }
   }
 
@@ -108,7 +108,7 @@ package struct ArchivedPredicateReader {
     let key =
       switch comparison {
       case .isIn, .contains, .matches, .like, .beginsWith, .endsWith: sign["NSFlags"] == nil ? "NSOptions" : "NSFlags"
-      default: "NSOptions"
+      case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual, .equal, .notEqual, .between: "NSOptions"
       }
     return Int((sign.integer(key) ?? 0) & 0xF)
   }

@@ -110,7 +110,7 @@ package struct FormatParser {
     switch token {
     case .sign(let text): Self.comparisonSigns[text] != nil || ["+", "-", "*", "/", "**"].contains(text)
     case .word(let text): Self.comparisonWords[text.uppercased()] != nil
-    default: false
+    case .number, .string, .variable, .end: false
     }
   }
 
@@ -126,7 +126,7 @@ package struct FormatParser {
     switch token {
     case .sign(let text): found = Self.comparisonSigns[text]
     case .word(let text): found = Self.comparisonWords[text.uppercased()]
-    default: break
+    case .number, .string, .variable, .end: break
     }
     guard !isBroken, let found else {
       _ = fail()
@@ -216,7 +216,7 @@ package struct FormatParser {
     case .sign("{"):
       advance()
       return .aggregate(list(closedBy: "}"))
-    default: return fail()
+    case .sign, .end: return fail()
     }
   }
 

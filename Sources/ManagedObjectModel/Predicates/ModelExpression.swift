@@ -94,7 +94,8 @@ extension ModelExpression {
     switch arguments[0] {
     case .keyPath(let path), .constant(.string(let path)):
       return target == .selfObject ? .keyPath(path) : .keyPathOf(target, path)
-    default: return .method(target, selector, arguments)
+    case .constant, .selfObject, .variable, .keyPathOf, .function, .method, .aggregate, .conditional, .fetch, .opaque:
+      return .method(target, selector, arguments)
     }
   }
 

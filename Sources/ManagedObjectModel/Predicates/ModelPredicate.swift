@@ -77,7 +77,7 @@ extension ModelPredicate {
   private var partFormat: String {
     switch self {
     case .and, .or, .not: "(\(format))"
-    default: format
+    case .comparison, .always, .opaque: format
     }
   }
 

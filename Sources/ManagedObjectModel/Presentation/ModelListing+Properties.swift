@@ -74,7 +74,7 @@ extension ModelListing {
     case .string(let text): "\"\(printable(text))\""
     case .date(let seconds): "\(numberFormat(seconds)) s since 2001"
     case .data(let bytes): "\(bytes.count) bytes"
-    default: printable(value.plainText)
+    case .integer, .real, .decimal, .boolean, .uuid, .uri, .opaque: printable(value.plainText)
     }
   }
 }

@@ -170,7 +170,7 @@ struct EditorModelReader {
     switch value.content {
     case .null, .boolean(false), .integer(0), .string(""): true
     case .dictionary: (value.entries?.count ?? value.elements?.count) == 0
-    default: false
+    case .boolean, .integer, .unsigned, .real, .date, .string, .data, .uid, .array: false
     }
   }
 

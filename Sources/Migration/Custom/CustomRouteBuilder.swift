@@ -63,7 +63,9 @@ struct CustomRouteBuilder {
       guard !isDerived else { return "NULL" }
       return layout.expression(
         column, StepLayout.Route(mapping: complete, source: route.source, destination: route.destination))
-    default: return layout.expression(column, route)
+    case .copy?, .convert?, .externalize?, .defaultValue?, .null?, .recompute?, .relationship?, .inverse?,
+      .destinations?:
+      return layout.expression(column, route)
     }
   }
 

@@ -58,7 +58,8 @@ extension CustomRun {
             continue
           }
           try fill(table.name, name, nil, orderColumn, pairs(of: key, owners).map(\.reversed))
-        default: continue
+        case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOneEntity, .toOneOrder, .ownerOrder:
+          continue
         }
       }
     }
@@ -145,7 +146,7 @@ extension CustomRun {
       else { continue }
       switch value {
       case .relationship, .destinations: break
-      default: continue
+      case .copy, .convert, .externalize, .defaultValue, .null, .recompute, .inverse, .expression: continue
       }
       if route.isSetBased,
         let index = groups.firstIndex(where: { group in
@@ -180,7 +181,7 @@ extension CustomRun {
       guard let found = sourcePairs(relationship, source) else { return [] }
       query = found
       targets = step.routes
-    default: return []
+    case .copy, .convert, .externalize, .defaultValue, .null, .recompute, .inverse, .expression: return []
     }
     targets = targets.filter { route in
       route.source.map { query.family.numbers.contains($0.number) } ?? false

@@ -68,7 +68,7 @@ extension ColumnLayout {
     switch role {
     case .attribute(let key, _): PropertyPath(key.name)
     case .compositeLeaf(let key, let path, _): PropertyPath(key.name, leaf: path)
-    default: nil
+    case .primaryKey, .entityNumber, .saveCount, .toOne, .toOneEntity, .toOneOrder, .owner, .ownerOrder: nil
     }
   }
 
@@ -76,7 +76,7 @@ extension ColumnLayout {
   var attributeType: AttributeType? {
     switch role {
     case .attribute(_, let type), .compositeLeaf(_, _, let type): type
-    default: nil
+    case .primaryKey, .entityNumber, .saveCount, .toOne, .toOneEntity, .toOneOrder, .owner, .ownerOrder: nil
     }
   }
 }

@@ -29,7 +29,7 @@ extension EntityMapping {
     return propertyMappings.contains { property in
       switch property.value {
       case .expression, .destinations: true
-      default: false
+      case .copy, .convert, .externalize, .defaultValue, .null, .recompute, .relationship, .inverse: false
       }
     }
   }

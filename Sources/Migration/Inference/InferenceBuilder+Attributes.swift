@@ -106,7 +106,7 @@ extension AttributeType {
   var isNumeric: Bool {
     switch self {
     case .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean: true
-    default: false
+    case .undefined, .string, .date, .binary, .uuid, .uri, .transformable, .objectID, .composite: false
     }
   }
 

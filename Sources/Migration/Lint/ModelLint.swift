@@ -181,3 +181,19 @@ extension MigrationCondition {
     }
   }
 }
+
+extension ModelLint: Encodable {
+  /// Writes what `model lint --json` prints; keys may be added, never changed.
+  public func encode(to encoder: any Encoder) throws {
+    let findings = findings.map { finding -> JSON.Object in
+      [
+        "rule": finding.rule, "severity": finding.severity, "place": finding.place, "entity": finding.entityName,
+        "property": finding.propertyName, "file": finding.file, "line": finding.line, "detail": finding.detail,
+        "hint": finding.hint,
+      ]
+    }
+    try encoder.encode([
+      "clean": self.findings.isEmpty, "findings": findings, "releasedFindings": releasedFindingCount,
+    ])
+  }
+}

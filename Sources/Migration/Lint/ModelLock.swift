@@ -115,16 +115,8 @@ public struct ModelLock: Sendable, Hashable, Codable {
   ///
   /// - Throws: `MigrationError.Kind.file` where it cannot be written.
   public func write(to path: FilePath, fileSystem: FileSystem = FileSystem()) throws(MigrationError) {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    let bytes: [UInt8]
-    do {
-      bytes = Array(try encoder.encode(self)) + [UInt8(ascii: "\n")]
-    } catch {
-      throw MigrationError(
-        .lockInvalid, operation: "write the lock file", path: path, detail: "the hashes cannot be written as JSON")
-    }
     do throws(FileError) {
+      let bytes = try JSON.bytes(of: self, to: "write the lock file", at: path)
       // It describes models and no records, and lies among the sources of an app.
       try fileSystem.writeAtomically(bytes, to: path, replacing: true, permissions: .init(rawValue: 0o644))
     } catch {

@@ -58,7 +58,7 @@ enum RenameSuspicion {
         if let found = mapping.destination.entities[destination]?.properties[property.destination.name] {
           added.append(found)
         }
-      default: break
+      case .copy, .convert, .externalize, .recompute, .relationship, .inverse, .destinations, .expression: break
       }
     }
     guard !added.isEmpty, let before = mapping.source.entities[source] else { return [] }

@@ -83,7 +83,9 @@ struct CompiledMappingModelReader {
     switch arguments[1] {
     case .constant(.string(let predicate)): return predicate == "TRUEPREDICATE" ? .all : .predicate(predicate)
     case .constant(.null): return .all
-    default: return .expression(expression)
+    case .constant, .selfObject, .variable, .keyPath, .keyPathOf, .function, .method, .aggregate, .conditional, .fetch,
+      .opaque:
+      return .expression(expression)
     }
   }
 

@@ -41,7 +41,9 @@ extension ExpressionSQL {
     switch expression {
     case .keyPathOf(.variable("source"), let path): return path
     case .keyPath(let path) where selfIsRecord: return path
-    default: throw ExpressionObstacle(function: function, reason: "it works on something else than a relationship")
+    case .constant, .selfObject, .variable, .keyPath, .keyPathOf, .function, .method, .aggregate, .conditional, .fetch,
+      .opaque:
+      throw ExpressionObstacle(function: function, reason: "it works on something else than a relationship")
     }
   }
 

@@ -98,7 +98,9 @@ extension ExpressionSQL {
     switch side {
     case .keyPathOf(.variable("source"), let found): path = found
     case .keyPath(let found) where selfIsRecord: path = found
-    default: return nil
+    case .constant, .selfObject, .variable, .keyPath, .keyPathOf, .function, .method, .aggregate, .conditional, .fetch,
+      .opaque:
+      return nil
     }
     guard !path.contains("@") else { return nil }
     let place = try place(path)

@@ -132,7 +132,9 @@ extension MappingTranslation {
     case .keyPathOf(.variable("source"), let path):
       throw ExpressionObstacle(
         reason: "\(printable(path)) leads to records of the source, not to what has become of them")
-    default: break
+    case .constant, .selfObject, .variable, .keyPath, .keyPathOf, .function, .method, .aggregate, .conditional, .fetch,
+      .opaque:
+      break
     }
     throw ExpressionObstacle(function: Self.function(of: expression), reason: "it asks for records in a way not known")
   }
@@ -185,7 +187,8 @@ extension MappingTranslation {
     case .keyPathOf(.variable("source"), let path): return try sourceRelationship(ofKeyPath: path, record)
     // Xcode's editor also writes an array of the source alone.
     case .aggregate(let elements) where elements == [.variable("source")]: return nil
-    default:
+    case .constant, .selfObject, .variable, .keyPath, .keyPathOf, .function, .method, .aggregate, .conditional, .fetch,
+      .opaque:
       throw ExpressionObstacle(
         function: Self.function(of: expression), reason: "the records that it starts from are not those of $source")
     }
@@ -219,7 +222,7 @@ extension MappingTranslation {
     case .conditional: "TERNARY"
     case .fetch: "FETCH"
     case .opaque(let className): className
-    default: expression.format
+    case .constant, .selfObject, .variable, .keyPath, .keyPathOf, .aggregate: expression.format
     }
   }
 

@@ -41,7 +41,8 @@ struct ConditionCount {
         "\(isOne ? "leads" : "lead") to more than \(condition.limit ?? 0) records through \(property)"
       case .duplicateValues: "\(isOne ? "is" : "are") not unique in \(property)"
       case .recordsOfAbstractEntity: "\(isOne ? "is" : "are") of \(entity), which becomes abstract"
-      default: "\(isOne ? "does" : "do") not fit \(property)"
+      case .valueOutOfRange, .severalOwners, .destinationOfOtherEntity, .newInverse, .unreadableDefault:
+        "\(isOne ? "does" : "do") not fit \(property)"
       }
     return MigrationError(
       condition.kind == .duplicateValues ? .constraintViolation : .dataViolation,

@@ -65,7 +65,7 @@ struct PropertyTrace {
       return .property(PropertyPath(name), isFilled: isFilled, isConverted: isConverted)
     case .defaultValue: return .made
     case .null: return isFilled ? .made : .none
-    default: return .unknown
+    case .recompute, .inverse, .destinations, .expression: return .unknown
     }
   }
 }

@@ -69,7 +69,9 @@ struct StepForecast {
         mapping.entityMappings(from: source).first?.propertyMapping(of: path)?.value != .inverse
       else { return nil }
       return try census.count(name, where: "", database)
-    default: break
+    case .missingAttributeValue, .missingRelationship, .tooFewDestinations, .tooManyDestinations, .duplicateValues,
+      .valueOutOfRange, .severalOwners, .destinationOfOtherEntity, .newInverse:
+      break
     }
     guard condition.sourceProperty != nil else { return nil }
     switch values {
@@ -100,7 +102,9 @@ struct StepForecast {
       filter = newType(condition).flatMap { census.isOutOfRange(path, in: name, of: $0) }
     case .severalOwners: return try census.sharedDestinations(of: path.name, in: name, database)
     case .destinationOfOtherEntity: return try strayDestinations(condition, of: path, in: name, database)
-    default: filter = nil
+    case .newMandatoryAttribute, .newMandatoryRelationship, .duplicateValues, .recordsOfAbstractEntity, .newInverse,
+      .unreadableDefault:
+      filter = nil
     }
     return try filter.flatMap { try census.count(name, where: " AND \($0)", database) }
   }

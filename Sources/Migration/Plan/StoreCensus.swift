@@ -45,7 +45,8 @@ struct StoreCensus {
     let found = columns.first { column in
       switch column.role {
       case .compositeLeaf(_, let leaf, _): leaf == path.leaf
-      default: path.leaf.isEmpty
+      case .primaryKey, .entityNumber, .saveCount, .attribute, .toOne, .toOneEntity, .toOneOrder, .owner, .ownerOrder:
+        path.leaf.isEmpty
       }
     }
     return found.map { "o.\(SQLText.identifier($0.name))" }
@@ -87,7 +88,7 @@ struct StoreCensus {
     case .double: return "(typeof(\(column)) = 'integer' AND CAST(CAST(\(column) AS REAL) AS INTEGER) <> \(column))"
     case .float:
       return "(abs(\(column)) > 3.4028234663852886e38 OR (typeof(\(column)) = 'integer' AND abs(\(column)) > 16777216))"
-    default: return nil
+    case .undefined, .decimal, .string, .date, .binary, .uuid, .uri, .transformable, .objectID, .composite: return nil
     }
   }
 

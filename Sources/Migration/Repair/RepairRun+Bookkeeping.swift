@@ -15,7 +15,10 @@ extension RepairRun {
         try database.execute(sql: statement)
         note(.column, in: table, column, "column \(column) of table \(table) is added")
       case .otherBookkeepingTable(let table, let statement): try remake(table, statement)
-      default: continue
+      case .missingTable, .missingJoinTable, .missingBookkeepingTable, .missingColumn, .missingJoinColumn,
+        .missingIndex, .missingSpatialIndex, .missingTrigger, .missingKeyRow, .otherEntityNumber, .otherParentNumber,
+        .otherEntityName, .lowKeyMaximum, .otherNumbersInRows, .missingNumbersInRows, .otherModelCached:
+        continue
       }
     }
     let columns = drift.differences.compactMap { difference in

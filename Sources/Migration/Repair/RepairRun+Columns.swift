@@ -14,7 +14,11 @@ extension RepairRun {
         if let table = layout.joinTables.first(where: { $0.name.uppercased() == name.uppercased() }) {
           try add(column, to: table)
         }
-      default: continue
+      case .missingTable, .missingJoinTable, .missingBookkeepingTable, .missingBookkeepingColumn,
+        .otherBookkeepingTable, .missingIndex, .missingSpatialIndex, .missingTrigger, .missingKeyRow,
+        .otherEntityNumber, .otherParentNumber, .otherEntityName, .lowKeyMaximum, .otherNumbersInRows,
+        .missingNumbersInRows, .otherModelCached:
+        continue
       }
     }
   }
@@ -26,7 +30,8 @@ extension RepairRun {
     case .primaryKey: throw Self.refused("\(place), the primary key, is missing")
     case .entityNumber where hasRows && layout.soleNumber(ofRoot: table.rootEntityName) == nil:
       throw Self.refused("\(place) is missing, so that the entity of each record cannot be told")
-    default: break
+    case .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOne, .toOneEntity, .toOneOrder, .owner, .ownerOrder:
+      break
     }
     try database.execute(
       sql: "ALTER TABLE \(SQLText.identifier(table.name)) ADD COLUMN \(column.sqlName) \(column.type.rawValue)")

@@ -14,7 +14,11 @@ extension RepairRun {
         note(
           .spatialIndex, in: index.tableName, index.name,
           "R-tree index \(printable(index.name)) of table \(printable(index.tableName)) is added and filled")
-      default: continue
+      case .missingTable, .missingJoinTable, .missingBookkeepingTable, .missingBookkeepingColumn,
+        .otherBookkeepingTable, .missingColumn, .missingJoinColumn, .missingTrigger, .missingKeyRow, .otherEntityNumber,
+        .otherParentNumber, .otherEntityName, .lowKeyMaximum, .otherNumbersInRows, .missingNumbersInRows,
+        .otherModelCached:
+        continue
       }
     }
   }

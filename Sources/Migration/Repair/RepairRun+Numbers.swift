@@ -27,7 +27,10 @@ extension RepairRun {
         switch difference {
         case .otherEntityNumber(let entity, _): entity.tableName
         case .otherNumbersInRows(let table, _), .missingNumbersInRows(let table): table
-        default: nil
+        case .missingTable, .missingJoinTable, .missingBookkeepingTable, .missingBookkeepingColumn,
+          .otherBookkeepingTable, .missingColumn, .missingJoinColumn, .missingIndex, .missingSpatialIndex,
+          .missingTrigger, .missingKeyRow, .otherParentNumber, .otherEntityName, .lowKeyMaximum, .otherModelCached:
+          nil
         }
       })
     guard !tables.isEmpty else { return }
@@ -170,7 +173,10 @@ extension RepairRun {
       case .missingKeyRow(let entity, _): wrong.append((entity, true))
       case .otherEntityNumber(let entity, _), .otherParentNumber(let entity, _), .otherEntityName(let entity, _):
         wrong.append((entity, false))
-      default: continue
+      case .missingTable, .missingJoinTable, .missingBookkeepingTable, .missingBookkeepingColumn,
+        .otherBookkeepingTable, .missingColumn, .missingJoinColumn, .missingIndex, .missingSpatialIndex,
+        .missingTrigger, .lowKeyMaximum, .otherNumbersInRows, .missingNumbersInRows, .otherModelCached:
+        continue
       }
     }
     // All that is wrong goes first: rows may have each other's numbers.

@@ -143,7 +143,10 @@ struct RepairRun {
       case .missingTable(let table): (kind, name) = (.table, table.name)
       case .missingJoinTable(let table): (kind, name) = (.joinTable, table.name)
       case .missingBookkeepingTable(let table, _): (kind, name) = (.table, table)
-      default: continue
+      case .missingBookkeepingColumn, .otherBookkeepingTable, .missingColumn, .missingJoinColumn, .missingIndex,
+        .missingSpatialIndex, .missingTrigger, .missingKeyRow, .otherEntityNumber, .otherParentNumber, .otherEntityName,
+        .lowKeyMaximum, .otherNumbersInRows, .missingNumbersInRows, .otherModelCached:
+        continue
       }
       guard let statement = difference.statement else { continue }
       try refuseTaken(name)

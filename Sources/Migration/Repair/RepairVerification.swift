@@ -249,7 +249,7 @@ package struct RepairVerification {
     case .toOneEntity(let key):
       hierarchy = layout.model.entities[key.entityName]?.properties[key.name]?.relationship
         .flatMap { layout.entity(named: $0.destinationEntityName)?.tableName }
-    default: return nil
+    case .primaryKey, .saveCount, .attribute, .compositeLeaf, .toOne, .toOneOrder, .owner, .ownerOrder: return nil
     }
     return hierarchy.flatMap { renumberings[$0] }?
       .sql(of: "o.\(SQLText.quotedIdentifier(column))", isOwn: role == .entityNumber)

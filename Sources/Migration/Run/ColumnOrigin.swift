@@ -132,7 +132,7 @@ struct ColumnOrigin {
         switch role {
         case .toOneEntity: entityColumn
         case .toOneOrder: orderColumn
-        default: column
+        case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOne, .owner, .ownerOrder: column
         }
       self = found.map { .column($0, replacingNil: nil) } ?? .computed
     }
@@ -177,7 +177,7 @@ extension StepLayout {
     switch role {
     case .owner, .ownerOrder:
       name = source.model.entities[key.entityName]?.properties[key.name]?.relationship?.destinationEntityName ?? name
-    default: break
+    case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOne, .toOneEntity, .toOneOrder: break
     }
     return source.entity(named: name)?.numbers.contains(entity.number) ?? true
   }

@@ -73,7 +73,10 @@ struct InPlaceChange: Sendable {
       switch condition.kind {
       case .newInverse, .severalOwners, .destinationOfOtherEntity:
         throw InPlaceObstacle("the pairs of relationship \(condition.destinationProperty?.description ?? "") change")
-      default: continue
+      case .missingAttributeValue, .newMandatoryAttribute, .missingRelationship, .newMandatoryRelationship,
+        .tooFewDestinations, .tooManyDestinations, .duplicateValues, .recordsOfAbstractEntity, .valueOutOfRange,
+        .unreadableDefault:
+        continue
       }
     }
   }

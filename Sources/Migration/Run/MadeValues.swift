@@ -31,7 +31,8 @@ struct MadeValues: Codable, Sendable, Hashable {
         let isMade =
           switch property.value {
           case .defaultValue: true
-          default: property.source.map { before.contains(Self.name(source, $0)) } ?? false
+          case .copy, .convert, .externalize, .null, .recompute, .relationship, .inverse, .destinations, .expression:
+            property.source.map { before.contains(Self.name(source, $0)) } ?? false
           }
         let name = Self.name(destination, property.destination)
         if isMade { after.insert(name) } else { taken.insert(name) }

@@ -63,7 +63,7 @@ extension Migrator {
   }
 
   /// What a migration did.
-  public struct Result: Sendable, Hashable {
+  public struct Result: Sendable, Hashable, Encodable {
     /// The migrated store.
     public var store: FilePath
 
@@ -90,6 +90,14 @@ extension Migrator {
 
     /// Whether there was nothing to do.
     public var isNothing: Bool { steps.isEmpty && repair?.isNothing != false }
+
+    /// Writes where the store is now, what was done, and what it cost.
+    public func encode(to encoder: any Encoder) throws {
+      try encoder.encode([
+        "store": PathText(store), "backup": backup.map { PathText($0) }, "resumedSteps": resumedSteps,
+        "metrics": metrics, "steps": steps, "repair": repair,
+      ])
+    }
 
     /// - Parameters:
     ///   - accounts: what each step did, a repair first.

@@ -1,4 +1,3 @@
-internal import Foundation
 internal import Logging
 internal import ManagedObjectModel
 internal import PersistentStore
@@ -70,19 +69,14 @@ extension Migrator {
         text = String(decoding: try fileSystem.contents(of: path, limit: 1 << 20), as: UTF8.self)
         lines = text.split(separator: "\n").suffix(Self.lineLimit - 1)
       }
-      lines.append(Substring(String(decoding: try Self.encoder().encode(metrics), as: UTF8.self)))
-      try fileSystem.writeAtomically(Array((lines.joined(separator: "\n") + "\n").utf8), to: path, replacing: true)
+      let line = try JSON.bytes(of: metrics, .line, to: "note the metrics", at: path)
+      let earlier = lines.map { "\($0)\n" }.joined()
+      try fileSystem.writeAtomically(Array(earlier.utf8) + line, to: path, replacing: true)
       _ = consume lock
     } catch {
       // The store is migrated; that a line about it could not be written is no reason to say otherwise.
       logger.warning("the metrics could not be written", metadata: ["error": "\(typeName(of: error))"])
     }
-  }
-
-  private static func encoder(_ formatting: JSONEncoder.OutputFormatting = []) -> JSONEncoder {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = formatting.union([.sortedKeys, .withoutEscapingSlashes])
-    return encoder
   }
 
   // MARK: Reports
@@ -120,7 +114,7 @@ extension Migrator {
         Self.reportEnding.count
       ).description ?? "Store"
     do {
-      let bytes = [UInt8](try Self.encoder([.prettyPrinted]).encode(report))
+      let bytes = try JSON.bytes(of: report, to: "write the report", at: folder)
       try fileSystem.makeDirectory(folder)
       let name = "\(stem)-\(surroundings.now().fileName)"
       var number = 1

@@ -103,7 +103,7 @@ struct SourceContents {
         switch difference {
         case .unexpectedColumn(let table, let column): "column \(column) of table \(table) is not the model's"
         case .otherType(let table, let column, _, _): "column \(column) of table \(table) is declared otherwise"
-        default: nil
+        case .missingTable, .unexpectedTable, .missingColumn, .missingIndex, .unexpectedIndex: nil
         }
       }.first
     // Tables of R-tree indexes are made anew, and a model cache may be lacking (format section 3.4).
@@ -112,7 +112,7 @@ struct SourceContents {
       switch difference {
       case .missingTable(let table): dispensable.contains(table) ? nil : "table \(printable(table))"
       case .missingColumn(let table, let column): "column \(printable(table)).\(printable(column))"
-      default: nil
+      case .unexpectedTable, .unexpectedColumn, .otherType, .missingIndex, .unexpectedIndex: nil
       }
     }
     guard let first = missing.first else { return }

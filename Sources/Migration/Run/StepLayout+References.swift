@@ -74,7 +74,7 @@ extension StepLayout {
       return joined(found, with: new, key, route, place: [route.source.tableName, column])
     case .inverse:
       return destinationSide.inverse(of: new).flatMap { ownerReference($0.key, route) }
-    default: return nil
+    case .copy, .convert, .externalize, .defaultValue, .null, .recompute, .destinations, .expression: return nil
     }
   }
 

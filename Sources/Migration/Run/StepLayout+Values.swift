@@ -31,7 +31,7 @@ extension StepLayout {
     var name = key.entityName
     switch role {
     case .owner, .ownerOrder: name = relationship(key)?.destinationEntityName ?? name
-    default: break
+    case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOne, .toOneEntity, .toOneOrder: break
     }
     return destination.entity(named: name)?.numbers.contains(entity.number) ?? false
   }
@@ -69,7 +69,8 @@ extension StepLayout {
     let found = columns.first { column in
       switch column.role {
       case .compositeLeaf(_, let leaf, _): leaf == path.leaf
-      default: path.leaf.isEmpty
+      case .primaryKey, .entityNumber, .saveCount, .attribute, .toOne, .toOneEntity, .toOneOrder, .owner, .ownerOrder:
+        path.leaf.isEmpty
       }
     }
     return found.map { Self.column($0.name) } ?? "NULL"
@@ -136,7 +137,7 @@ extension StepLayout {
     case .integer16, .integer32, .integer64: return "CAST(\(value) AS INTEGER)"
     case .boolean: return "(CAST(\(value) AS REAL) <> 0)"
     case .double, .float: return "CAST(\(value) AS REAL)"
-    default: return value
+    case .undefined, .decimal, .string, .date, .binary, .uuid, .uri, .transformable, .objectID, .composite: return value
     }
   }
 

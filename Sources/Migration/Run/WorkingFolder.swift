@@ -74,10 +74,9 @@ struct WorkingFolder {
 
   /// Writes the journal, whole or not at all.
   func write(_ journal: MigrationJournal) throws(MigrationError) {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     do {
-      try fileSystem.writeAtomically([UInt8](try encoder.encode(journal)), to: journalPath, replacing: true)
+      let bytes = try JSON.bytes(of: journal, .line, to: "write the journal of a migration", at: journalPath)
+      try fileSystem.writeAtomically(bytes, to: journalPath, replacing: true)
     } catch {
       throw MigrationError(database: error, path: journalPath)
     }

@@ -49,7 +49,8 @@ package enum Dangling {
         case .toOne(let key):
           name = layout.model.entities[key.entityName]?.properties[key.name]?.relationship?.destinationEntityName
         case .owner(let key): name = key.entityName
-        default: name = nil
+        case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOneEntity, .toOneOrder, .ownerOrder:
+          name = nil
         }
         guard let target = name.flatMap({ layout.entity(named: $0) }) else { continue }
         result.append(Reference(table: table.name, column: column.name, target: target.tableName))

@@ -7,7 +7,7 @@ package import StoreFiles
 /// that break a constraint, values that are missing.
 ///
 /// SQL on whole tables; a table or column that the store lacks is passed over, because the drift tells of it.
-package struct DataCheck: Sendable {
+package struct DataCheck: Sendable, Encodable {
   /// What is wrong with rows.
   package enum Kind: String, Sendable, Hashable, CaseIterable {
     /// A to-one relationship leads to a record that is not there.
@@ -27,7 +27,7 @@ package struct DataCheck: Sendable {
   }
 
   /// The rows of a table with which one thing is wrong.
-  package struct Finding: Sendable, Hashable {
+  package struct Finding: Sendable, Hashable, Encodable {
     /// What is wrong.
     package var kind: Kind
 
@@ -45,6 +45,14 @@ package struct DataCheck: Sendable {
 
     /// The primary keys of the first of them, ascending; both columns of a join table's rows.
     package var keys: [[Int64]]
+
+    /// Writes the finding with its words; no value of a record is in it.
+    package func encode(to encoder: any Encoder) throws {
+      try encoder.encode([
+        "code": kind.rawValue, "words": words, "table": table, "columns": columns, "property": property,
+        "count": count, "keys": keys,
+      ])
+    }
   }
 
   /// The most keys that a finding lists.
@@ -57,6 +65,8 @@ package struct DataCheck: Sendable {
   package var isClean: Bool { findings.isEmpty }
 
   private let columns: [String: Set<String>]
+
+  private enum CodingKeys: CodingKey { case findings }
 
   /// Checks the records of an open store.
   ///

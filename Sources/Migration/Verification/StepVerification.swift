@@ -198,7 +198,9 @@ struct StepVerification {
         }
         let limit = condition.limit ?? 0
         isUnfit = condition.kind == .tooManyDestinations ? "\(count) > \(limit)" : "\(count) BETWEEN 1 AND \(limit - 1)"
-      default: continue
+      case .duplicateValues, .recordsOfAbstractEntity, .valueOutOfRange, .severalOwners, .destinationOfOtherEntity,
+        .newInverse, .unreadableDefault:
+        continue
       }
       let place = "FROM \(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number) AND \(isUnfit)"
       let rows = try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0

@@ -108,7 +108,7 @@ extension Crawl {
       for child in try InnerPage(page, reader).children where child <= map.pageCount {
         try collectLeaves(below: child, into: &leaves, &seen, depth: depth + 1)
       }
-    default: break
+    case .missing, .zero, .unknown, .broken, .linked: break
     }
   }
 
@@ -278,7 +278,7 @@ extension Crawl {
           // Where leaves were found for the gap, its page was an inner one, and cells on it are old.
           guard reader.moved[gap.page] == nil, !Self.hasPage(placed, in: gap, map) else { continue }
           map.claim(gap.page, .damaged, owner: tree)
-        default: break
+        case .missing, .zero, .tableLeaf, .tableInterior, .indexLeaf, .indexInterior: break
         }
       }
     }

@@ -165,7 +165,7 @@ struct Crawl {
       }
       if node.isDamaged { trees[tree].gaps.append(Tree.Gap(page: 0, above: low, upTo: high)) }
       return
-    default: break
+    case .missing, .zero, .unknown, .tableLeaf, .tableInterior, .indexLeaf, .indexInterior, .broken, .linked: break
     }
     trees[tree].gaps.append(Tree.Gap(page: page, above: low, upTo: high))
   }

@@ -86,7 +86,7 @@ struct SharedPages {
           guard map.fieldCount(child) > 0 || map.look(child) == .tableInterior else { continue }
           links.add((map.firstKey(child), map.lastKey(child)), above: low, upTo: high)
         case .indexLeaf, .indexInterior: links.addIndexPage()
-        default: break
+        case .missing, .zero, .unknown, .broken, .linked: break
         }
       }
     }

@@ -58,7 +58,7 @@ extension Crawl {
   private func isThere(_ page: UInt32, _ bytes: [UInt8]) throws(SalvageError) -> Bool {
     switch map.fate(page) {
     case .tree, .placed: break
-    default: return false
+    case .unclaimed, .damaged, .overflow, .free, .special, .dead: return false
     }
     var other = reader.makeBuffer()
     return try reader.readPlace(page, into: &other) && other == bytes

@@ -51,7 +51,7 @@ extension KitEvidence {
         }
         switch outcome.crawl.map.fate(place) {
         case .tree, .placed: break
-        default: continue
+        case .unclaimed, .damaged, .overflow, .free, .special, .dead: continue
         }
         let found = RecoveryKit.sum(of: buffer)
         if found == sum {

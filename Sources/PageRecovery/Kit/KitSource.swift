@@ -51,7 +51,10 @@ public indirect enum KitSource: Sendable {
     guard let fileError = error.fileError, fileError.isEnvironmental else { return }
     switch fileError.kind {
     case .isDirectory, .notRegularFile, .danglingLink: return
-    default: throw SalvageError(fileError)
+    case .notFound, .alreadyExists, .permissionDenied, .readOnlyFileSystem, .noSpace, .inputOutput, .locked, .inUse,
+      .notDownloaded, .crossDevice, .tooLarge, .nameTooLong, .changed, .outOfMemory, .tooManyOpenFiles, .noLocks,
+      .cannotOpen, .verificationFailed, .journalUnreadable, .placeTaken, .encodingFailed, .other:
+      throw SalvageError(fileError)
     }
   }
 

@@ -47,7 +47,7 @@ enum PageSurvey {
       let isCopy = page == 1 && bytes[DatabaseHeader.length] != 13 && bytes[DatabaseHeader.length] != 5
       let start = page == 1 && !isCopy ? DatabaseHeader.length : 0
       if let kind = PageKind(rawValue: bytes[start]) { claims.addCells(bytes, kind, start: start, reader) }
-    default: break
+    case .missing, .zero, .unknown, .tableInterior, .broken: break
     }
   }
 

@@ -41,7 +41,7 @@ extension CauseSearch {
         .randomPages, .likely, "The first page, with the header and the list of tables, is bytes without any pattern.")
     case .foreign(let words):
       add(.overwritten, .certain, pages: [1], words: "The beginning of the file was overwritten: there is \(words).")
-    default:
+    case .torn, .flippedKind, .lostPointers, .tree, .other:
       add(.damagedPages, .possible, pages: [1], words: "The first page, with the list of tables, is damaged.")
     }
   }

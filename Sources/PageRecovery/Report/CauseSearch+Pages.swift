@@ -58,7 +58,7 @@ extension CauseSearch {
       } else {
         switch crawl.map.fate(page) {
         case .placed, .tree, .overflow: groups.misplaced.append(page)
-        default: groups.contradicting.append(page)
+        case .unclaimed, .damaged, .free, .special, .dead: groups.contradicting.append(page)
         }
       }
     }
@@ -84,9 +84,9 @@ extension CauseSearch {
       // Free pages may be zeros; where their list is lost they cannot be told from others.
       case .zero: return crawl.isFreelistSound
       case .unknown, .broken: return true
-      default: return false
+      case .missing, .tableLeaf, .tableInterior, .indexLeaf, .indexInterior, .linked: return false
       }
-    default: return false
+    case .tree, .placed, .overflow, .free, .special, .dead: return false
     }
   }
 

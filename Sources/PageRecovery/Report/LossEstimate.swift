@@ -41,9 +41,9 @@ struct LossEstimate {
     case .unclaimed:
       switch map.look(page) {
       case .zero, .unknown, .broken, .linked, .missing: return true
-      default: return false
+      case .tableLeaf, .tableInterior, .indexLeaf, .indexInterior: return false
       }
-    default: return false
+    case .tree, .placed, .overflow, .free, .special, .dead: return false
     }
   }
 

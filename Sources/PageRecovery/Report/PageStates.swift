@@ -1,3 +1,5 @@
+internal import StoreFiles
+
 /// The state of each page of a store and whose it is, as compact maps and as counts.
 public struct PageStates: Sendable, Hashable {
   /// What became of a page.
@@ -121,13 +123,10 @@ extension PageStates: Codable {
 
   /// Writes the maps and a count for each state.
   public func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "pageSize": pageSize, "total": total, "mapped": mapped, "map": map, "owners": owners, "ownerMap": ownerMap,
+    ])
     var values = encoder.container(keyedBy: CodingKeys.self)
-    try values.encode(pageSize, forKey: .pageSize)
-    try values.encode(total, forKey: .total)
-    try values.encode(mapped, forKey: .mapped)
-    try values.encode(map, forKey: .map)
-    try values.encode(owners, forKey: .owners)
-    try values.encode(ownerMap, forKey: .ownerMap)
     for state in State.allCases { try values.encode(counts[state] ?? 0, forKey: Self.key(state)) }
   }
 }

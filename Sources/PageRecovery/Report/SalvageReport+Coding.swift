@@ -10,7 +10,6 @@ extension SalvageReport: Codable {
     case store
     case output
     case coreData
-    case summary
     case entities
     case unplacedRows
     case unplacedEntries
@@ -20,38 +19,6 @@ extension SalvageReport: Codable {
     case kit
     case backup
     case rebuild
-  }
-
-  /// The account of the whole, which is computed from the rest.
-  private struct Summary: Encodable {
-    var recovered: Int64
-    var doubtful: Int64
-    var doubtfulReasons: [String: Int64]?
-    var lost: Int64
-    var lostIsExact: Bool
-    var total: Int64
-    var percent: Int
-    var words: String
-    var fromBackup: Int64
-    var keptApart: Int64
-    var referencesCut: Int64
-    var score: Int
-
-    init(_ report: SalvageReport) {
-      let count = report.count
-      recovered = count.recovered
-      doubtful = count.doubtful
-      doubtfulReasons = count.doubtReasons.isEmpty ? nil : DoubtReason.codes(count.doubtReasons)
-      lost = count.lost
-      lostIsExact = !count.isEstimate
-      total = count.total
-      percent = count.percent
-      words = count.words
-      fromBackup = report.records.reduce(0) { $0.addingClamped($1.fromBackup) }
-      keptApart = report.records.reduce(0) { $0.addingClamped($1.keptApart) }
-      referencesCut = report.referencesCut
-      score = report.score
-    }
   }
 
   /// Reads a report; what is computed from other values is not read.
@@ -81,22 +48,19 @@ extension SalvageReport: Codable {
 
   /// Writes the report with the keys of the command line's contract.
   public func encode(to encoder: any Encoder) throws {
-    var values = encoder.container(keyedBy: CodingKeys.self)
-    try values.encode(format, forKey: .format)
-    try values.encode(isComplete, forKey: .complete)
-    try values.encodeIfPresent(store, forKey: .store)
-    try values.encodeIfPresent(output, forKey: .output)
-    try values.encode(isCoreData, forKey: .coreData)
-    try values.encode(Summary(self), forKey: .summary)
-    try values.encode(entities, forKey: .entities)
-    try values.encode(unplacedRows, forKey: .unplacedRows)
-    try values.encode(unplacedEntries, forKey: .unplacedEntries)
-    try values.encode(remarks, forKey: .remarks)
-    try values.encode(causes, forKey: .causes)
-    try values.encode(pages, forKey: .pages)
-    try values.encodeIfPresent(kit, forKey: .kit)
-    try values.encodeIfPresent(backup, forKey: .backup)
-    try values.encodeIfPresent(rebuild, forKey: .rebuild)
+    func sum(_ number: (Entity) -> Int64) -> Int64 { records.reduce(0) { $0.addingClamped(number($1)) } }
+    let summary: JSON.Object = [
+      "recovered": count.recovered, "doubtful": count.doubtful,
+      "doubtfulReasons": count.doubtReasons.isEmpty ? nil : DoubtReason.codes(count.doubtReasons),
+      "lost": count.lost, "lostIsExact": !count.isEstimate, "total": count.total, "percent": count.percent,
+      "words": count.words, "fromBackup": sum(\.fromBackup), "keptApart": sum(\.keptApart),
+      "referencesCut": referencesCut, "score": score,
+    ]
+    try encoder.encode([
+      "format": format, "complete": isComplete, "store": store, "output": output, "coreData": isCoreData,
+      "summary": summary, "entities": entities, "unplacedRows": unplacedRows, "unplacedEntries": unplacedEntries,
+      "remarks": remarks, "causes": causes, "pages": pages, "kit": kit, "backup": backup, "rebuild": rebuild,
+    ])
   }
 }
 
@@ -123,18 +87,8 @@ extension SalvageReport {
   public func write(beside result: FilePath, in fileSystem: FileSystem = FileSystem()) throws(SalvageError) -> FilePath
   {
     let path = Self.path(beside: result)
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    let bytes: [UInt8]
-    do {
-      bytes = Array(try encoder.encode(self)) + [UInt8(ascii: "\n")]
-    } catch {
-      // Only a number that JSON has no word for could get here, and there is none in a report.
-      throw SalvageError(
-        .output, operation: "write the report", path: path, detail: "it cannot be put into JSON",
-        hint: "Please report this.")
-    }
     do throws(FileError) {
+      let bytes = try JSON.bytes(of: self, to: "write the report", at: path)
       try fileSystem.writeAtomically(bytes, to: path, replacing: true, permissions: .ownerReadWrite)
     } catch {
       throw SalvageError(error)
@@ -173,7 +127,6 @@ extension SalvageReport.Entity: Codable {
     case rebuilt
     case fromBackup
     case lost
-    case lostIsExact
     case lostBasis
     case lostKeys
     case lostKeysKnown
@@ -204,23 +157,13 @@ extension SalvageReport.Entity: Codable {
 
   /// Writes an account; rowids only where some are known, and that the model lacks the entity only where it does.
   public func encode(to encoder: any Encoder) throws {
-    var values = encoder.container(keyedBy: CodingKeys.self)
-    try values.encode(name, forKey: .name)
-    try values.encode(table, forKey: .table)
-    try values.encode(recovered, forKey: .recovered)
-    try values.encode(doubtful, forKey: .doubtful)
-    if !doubts.isEmpty { try values.encode(DoubtReason.codes(doubts), forKey: .doubtfulReasons) }
-    try values.encode(rebuilt, forKey: .rebuilt)
-    try values.encode(fromBackup, forKey: .fromBackup)
-    try values.encode(lost, forKey: .lost)
-    try values.encode(isLostExact, forKey: .lostIsExact)
-    try values.encode(lostBasis, forKey: .lostBasis)
-    if !lostKeys.isEmpty {
-      try values.encode(lostKeys, forKey: .lostKeys)
-      try values.encode(lostKeysKnown, forKey: .lostKeysKnown)
-    }
-    try values.encode(keptApart, forKey: .keptApart)
-    try values.encode(deleted, forKey: .deleted)
-    if isOutsideModel { try values.encode(true, forKey: .outsideModel) }
+    let hasKeys = !lostKeys.isEmpty
+    try encoder.encode([
+      "name": name, "table": table, "recovered": recovered, "doubtful": doubtful,
+      "doubtfulReasons": doubts.isEmpty ? nil : DoubtReason.codes(doubts), "rebuilt": rebuilt,
+      "fromBackup": fromBackup, "lost": lost, "lostIsExact": isLostExact, "lostBasis": lostBasis,
+      "lostKeys": hasKeys ? lostKeys : nil, "lostKeysKnown": hasKeys ? lostKeysKnown : nil, "keptApart": keptApart,
+      "deleted": deleted, "outsideModel": isOutsideModel ? true : nil,
+    ])
   }
 }

@@ -148,7 +148,7 @@ extension Crawl {
         _ = pages.insert(gap.page)
         switch map.look(gap.page) {
         case .tableLeaf, .tableInterior, .indexLeaf, .indexInterior: hasWholePages = true
-        default: break
+        case .missing, .zero, .unknown, .broken, .linked: break
         }
       }
     }

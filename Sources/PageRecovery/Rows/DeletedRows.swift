@@ -171,7 +171,7 @@ struct DeletedRows {
     case .linked where context.crawl.map.fate(page) == .free, .tableLeaf, .broken, .unknown:
       guard try reader.readPlace(page, into: &buffer) else { return }
       try remains(on: page, buffer.span, body)
-    default: return
+    case .missing, .zero, .tableInterior, .indexLeaf, .indexInterior, .linked: return
     }
   }
 

@@ -314,7 +314,7 @@ struct IndexComparison {
     guard cell.length <= Self.longestEntry * crawl.reader.pageSize else { return false }
     switch try context.complete(&payload, of: cell) {
     case .whole, .contested, .leadingOn: return payload.count == cell.length
-    default: return false
+    case .broken, .torn, .shared, .behindEnd: return false
     }
   }
 }

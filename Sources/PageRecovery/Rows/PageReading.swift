@@ -131,7 +131,7 @@ struct PageReading {
     switch context.crawl.map.fate(page) {
     case .tree: context.isSound || tree.hasRowids && tree.isComplete ? .all : tree.hasRowids ? .mostlyUsual : .misfits
     case .placed: .misfits
-    default: .none
+    case .unclaimed, .damaged, .overflow, .free, .special, .dead: .none
     }
   }
 
@@ -209,7 +209,7 @@ struct PageReading {
     switch fate {
     case .tree: "tree"
     case .placed: "content"
-    default: "carving"
+    case .unclaimed, .damaged, .overflow, .free, .special, .dead: "carving"
     }
   }
 

@@ -123,7 +123,7 @@ struct RivalEvidence {
     switch entry.kind {
     case .overflowFirst: return entry.parent == leaf
     case .overflowNext: return false
-    default: return nil
+    case nil, .root?, .free?, .child?: return nil
     }
   }
 

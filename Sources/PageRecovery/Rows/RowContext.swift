@@ -73,7 +73,7 @@ final class RowContext {
     for page in 2...crawl.map.pageCount where crawl.map.look(page) == .linked {
       switch crawl.map.fate(page) {
       case .unclaimed, .damaged: pages.append(page)
-      default: continue
+      case .tree, .placed, .overflow, .free, .special, .dead: continue
       }
       if pages.count >= PendingRows.limit { break }
     }

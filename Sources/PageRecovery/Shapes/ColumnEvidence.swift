@@ -127,7 +127,7 @@ struct ColumnEvidence {
         let target = layout.entity(named: name), let numbers = schema.entityNumbers(ofTable: target.tableName)
       else { return true }
       return numbers.contains(place.low) && numbers.contains(place.high)
-    default: return true
+    case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOneOrder, .ownerOrder: return true
     }
   }
 }
@@ -187,7 +187,7 @@ extension ColumnEvidence {
       else { return nil }
       switch record.value(at: 2) {
       case .integer, .null: return table
-      default: return nil
+      case nil, .real?, .text?, .blob?: return nil
       }
     }
     let rows = PageRows(reader)

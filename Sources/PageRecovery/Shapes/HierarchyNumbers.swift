@@ -81,7 +81,8 @@ struct HierarchyNumbers {
   private func owner(of role: ColumnRole, _ key: PropertyKey) -> String? {
     switch role {
     case .owner, .ownerOrder: nil
-    default: key.entityName
+    case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOne, .toOneEntity, .toOneOrder:
+      key.entityName
     }
   }
 

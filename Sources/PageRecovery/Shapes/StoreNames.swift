@@ -56,7 +56,7 @@ extension StoreNames {
         case .toOneEntity, .owner:
           note(column: column.name, renumbered(column.name, after: "Z"), of: table.name)
         case .ownerOrder: note(column: column.name, renumbered(column.name, after: "Z_FOK_"), of: table.name)
-        default: break
+        case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOne, .toOneOrder: break
         }
       }
     }

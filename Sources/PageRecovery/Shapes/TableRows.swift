@@ -50,7 +50,7 @@ struct TableRows {
       switch map.look(entry.rootPage) {
       case .tableLeaf, .tableInterior: kind = .table
       case .indexLeaf, .indexInterior: kind = .withoutRowid
-      default: continue
+      case .missing, .zero, .unknown, .broken, .linked: continue
       }
       var tree = Tree(name: entry.name, kind: kind, root: entry.rootPage, shape: any)
       tree.isListed = true

@@ -67,7 +67,9 @@ package enum DatabaseFailure {
       switch error.kind {
       case .locked: return .locked
       case .readOnly: return .permissionDenied
-      default: break
+      case .unstorableModel, .schemaScriptRefused, .damagedMetadata, .unknownName, .noModel, .closed, .noSpace,
+        .inputOutput, .cannotOpen, .permissionDenied, .outOfMemory, .damaged, .notADatabase, .database:
+        break
       }
     }
     return .other

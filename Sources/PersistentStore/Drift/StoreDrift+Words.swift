@@ -55,7 +55,9 @@ extension StoreDrift.Difference {
       \(numbers.prefix(5).map { "\($0)" }.joined(separator: ", "))\(numbers.count > 5 ? " and more" : "")
       """
     case .missingNumbersInRows(let table): "rows of table \(printable(table)) have no entity number"
-    default: "the model in Z_MODELCACHE is not the one that the metadata names"
+    case .missingTable, .missingJoinTable, .missingBookkeepingTable, .missingBookkeepingColumn, .otherBookkeepingTable,
+      .missingColumn, .missingJoinColumn, .missingIndex, .missingSpatialIndex, .missingTrigger, .otherModelCached:
+      "the model in Z_MODELCACHE is not the one that the metadata names"
     }
   }
 }

@@ -3,7 +3,7 @@ internal import StoreFiles
 /// What a store lacks of the model that its own metadata names, or has other than that model wants it.
 ///
 /// Every difference can be made good without touching a value, unless it says otherwise; remarks cannot, and are told.
-public struct StoreDrift: Sendable, Hashable {
+public struct StoreDrift: Sendable, Hashable, Encodable {
   /// What has to be made good, in the order in which that can be done: tables, columns, indexes, triggers, bookkeeping.
   public var differences: [Difference] = []
 
@@ -20,7 +20,10 @@ public struct StoreDrift: Sendable, Hashable {
       case .missingTable, .missingJoinTable, .missingBookkeepingTable, .missingColumn, .missingJoinColumn,
         .missingBookkeepingColumn:
         true
-      default: false
+      case .otherBookkeepingTable, .missingIndex, .missingSpatialIndex, .missingTrigger, .missingKeyRow,
+        .otherEntityNumber, .otherParentNumber, .otherEntityName, .lowKeyMaximum, .otherNumbersInRows,
+        .missingNumbersInRows, .otherModelCached:
+        false
       }
     }
   }
@@ -190,4 +193,18 @@ extension IndexLayout.Purpose {
     case .fetch(let entityName, _), .uniqueness(let entityName, _): entityName
     }
   }
+}
+
+extension StoreDrift.Difference: Encodable {
+  /// Writes the difference in a stable word and in a sentence, with what is concerned.
+  public func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "code": code, "words": words, "object": objectName, "entity": entityName, "statement": statement,
+    ])
+  }
+}
+
+extension StoreDrift.Remark: Encodable {
+  /// Writes the remark in a stable word and in a sentence.
+  public func encode(to encoder: any Encoder) throws { try encoder.encode(["code": code, "words": words]) }
 }

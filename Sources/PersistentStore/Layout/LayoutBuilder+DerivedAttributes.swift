@@ -80,7 +80,7 @@ extension LayoutBuilder {
     switch expression {
     case .function("lowercase", _): "LOWER(\(argument))"
     case .function("uppercase", _): "UPPER(\(argument))"
-    default: argument
+    case .now, .keyPath, .function: argument
     }
   }
 

@@ -9,7 +9,8 @@ extension LayoutBuilder {
       for column in table.columns {
         switch column.role {
         case .toOne(let key), .owner(let key): addIndex(on: column.name, of: table, purpose: .toOne(key))
-        default: break
+        case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOneEntity, .toOneOrder, .ownerOrder:
+          break
         }
       }
       guard let root = place(of: table.rootEntityName) else { continue }
@@ -148,7 +149,7 @@ extension LayoutBuilder {
         if case .compositeLeaf(_, let path, _) = column.role { path == Array(parts.dropFirst()) } else { false }
       }?.name
     case .toOne(let column, _, _): return parts.count == 1 ? column : nil
-    default: return nil
+    case nil, .toManyByColumn?, .toManyByJoinTable?: return nil
     }
   }
 

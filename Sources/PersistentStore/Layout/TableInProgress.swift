@@ -132,7 +132,7 @@ struct TableInProgress {
   private static func group(of column: ColumnLayout) -> Group {
     switch column.role {
     case .attribute(_, let type), .compositeLeaf(_, _, let type): Group(type)
-    default: .integer
+    case .primaryKey, .entityNumber, .saveCount, .toOne, .toOneEntity, .toOneOrder, .owner, .ownerOrder: .integer
     }
   }
 }

@@ -47,7 +47,7 @@ public struct ArchivedObject: Sendable {
     switch fields["NS.string"] {
     case .string(let text): return text
     case .uid(let number): return archive.object(number)?.content.string
-    default: break
+    case nil, .null?, .boolean?, .integer?, .unsigned?, .real?, .date?, .data?, .array?, .dictionary?: break
     }
     return fields["NS.bytes"]?.data.flatMap { String(utf8: $0) }
   }

@@ -48,7 +48,7 @@ struct BinaryPropertyListWriter {
       let number = reserve()
       objects[number] = .leaf(value)
       return number
-    default:
+    case .null, .boolean, .integer, .unsigned, .data, .uid:
       if let known = numbers[value] { return known }
       let number = reserve()
       objects[number] = .leaf(value)

@@ -1,3 +1,5 @@
+internal import StoreFiles
+
 /// One record with everything it holds and everything that leads to it.
 package struct RecordDetail: Sendable {
   /// A to-many relationship of the record.
@@ -50,4 +52,13 @@ package struct RecordDetail: Sendable {
 
   /// Its to-many relationships.
   package var toMany: [Related]
+}
+
+extension RecordDetail.Reference: Encodable {
+  /// Writes what programs are told of it.
+  package func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "entity": collection, "key": key.description, "label": JSON.orNull(label), "exists": exists,
+    ])
+  }
 }

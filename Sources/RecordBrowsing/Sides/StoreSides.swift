@@ -247,7 +247,7 @@ package final class StoreSides: Sendable {
       at: files.main, into: output, model: models.first.map { .coreData($0) }, options: options)
     preparation.tell("arranging the records", 0, 0)
     try FoundRows.arrange(output, model: found.model)
-    let report = [UInt8](try JSONEncoder().encode(found.report))
+    let report = try JSON.bytes(of: found.report, .line, to: "keep the records that were found", at: folder)
     try fileSystem.writeAtomically(report, to: folder.appending(Self.reportName), replacing: false)
   }
 

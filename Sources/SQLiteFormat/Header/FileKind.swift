@@ -123,7 +123,9 @@ public enum FileKind: String, Sendable, Hashable {
   public var isForeign: Bool {
     switch self {
     case .database, .writeAheadLog, .rollbackJournal, .empty, .zeros, .encrypted, .other: false
-    default: true
+    case .databaseOfVersion2, .otherDatabase, .markup, .json, .text, .gzip, .zip, .archive, .binaryPropertyList,
+      .propertyList, .picture, .media, .document, .program, .script, .sealed:
+      true
     }
   }
 
@@ -131,7 +133,9 @@ public enum FileKind: String, Sendable, Hashable {
   public var hasSignature: Bool {
     switch self {
     case .markup, .json, .text, .script, .propertyList: false
-    default: isForeign
+    case .database, .databaseOfVersion2, .writeAheadLog, .rollbackJournal, .empty, .zeros, .otherDatabase, .gzip, .zip,
+      .archive, .binaryPropertyList, .picture, .media, .document, .program, .sealed, .encrypted, .other:
+      isForeign
     }
   }
 

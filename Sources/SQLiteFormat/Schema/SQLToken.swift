@@ -33,7 +33,7 @@ enum SQLToken: Sendable, Hashable {
   var name: String? {
     switch self {
     case .word(let text), .quoted(let text), .string(let text): text
-    default: nil
+    case .number, .blob, .symbol: nil
     }
   }
 }

@@ -68,14 +68,14 @@ extension SchemaEntry {
     switch values[3] {
     case .integer(let page) where page >= 0 && page <= Int64(UInt32.max): root = UInt32(page)
     case .null: root = 0
-    default: return nil
+    case .integer, .real, .text, .blob: return nil
     }
     switch values[4] {
     case .text(let text) where text.bytes.count <= SchemaEntry.maximumSQLLength:
       self.init(kind: kind, name: name, tableName: tableName, rootPage: root, sql: text.string, rowid: rowid)
     case .null:
       self.init(kind: kind, name: name, tableName: tableName, rootPage: root, sql: nil, rowid: rowid)
-    default: return nil
+    case .integer, .real, .text, .blob: return nil
     }
   }
 }

@@ -88,7 +88,7 @@ struct TokenReader {
     case .word(let word) where isSameName(word, "true"): return .integer(1)
     case .word(let word) where isSameName(word, "false"): return .integer(0)
     case .word(let word) where isSameName(word, "null"): return .null
-    default: return nil
+    case nil, .word?, .symbol?: return nil
     }
   }
 

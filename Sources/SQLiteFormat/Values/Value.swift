@@ -28,7 +28,7 @@ extension Value {
     switch self {
     case .real(let value): value
     case .integer(let value): Double(value)
-    default: nil
+    case .null, .text, .blob: nil
     }
   }
 
@@ -43,7 +43,7 @@ extension Value {
     switch self {
     case .blob(let bytes): bytes
     case .text(let text): text.bytes
-    default: nil
+    case .null, .integer, .real: nil
     }
   }
 

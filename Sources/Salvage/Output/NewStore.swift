@@ -191,7 +191,7 @@ final class NewStore: NewTables {
         case .toOne, .owner:
           role = .reference(references)
           references += 1
-        default: break
+        case .attribute, .compositeLeaf, .toOneEntity, .toOneOrder, .ownerOrder: break
         }
         targets.append((column.name, Affinity(declaredType: column.type.rawValue), role))
       }

@@ -47,7 +47,7 @@ enum RebuildCheck {
       let serious = try SQLSchema(layout).differences(to: try SQLSchema(database)).filter { difference in
         switch difference {
         case .unexpectedTable, .unexpectedIndex: false
-        default: true
+        case .missingTable, .missingColumn, .unexpectedColumn, .otherType, .missingIndex: true
         }
       }
       guard serious.isEmpty else { throw failed("its tables differ from those of a new store") }

@@ -76,11 +76,8 @@ struct RebuildFolder {
     let note = Journal(
       aside: try fileSystem.status(of: aside, followingLinks: false)?.identity,
       external: try fileSystem.status(of: external, followingLinks: false)?.identity)
-    guard let data = try? JSONEncoder().encode(note) else {
-      // Two pairs of numbers can always be written.
-      throw FileError(.other, operation: "note what is put into its place", path: journal)
-    }
-    try fileSystem.writeAtomically([UInt8](data), to: journal, replacing: true)
+    let bytes = try JSON.bytes(of: note, .line, to: "note what is put into its place", at: journal)
+    try fileSystem.writeAtomically(bytes, to: journal, replacing: true)
   }
 
   /// Takes back what a killed run has put beside the place of the store, if the store itself did not get there.

@@ -23,7 +23,8 @@ extension StoreAssembly {
         if target.isRoot, try leadsSomewhere(table.name, number, target) { continue }
         let order = table.columns.first { $0.role == .ownerOrder(key) }?.name
         try cut(column, of: table, key, to: target, entityColumn: nil, orderColumn: order)
-      default: continue
+      case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOneEntity, .toOneOrder, .ownerOrder:
+        continue
       }
     }
   }

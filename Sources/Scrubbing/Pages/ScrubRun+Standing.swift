@@ -107,7 +107,7 @@ extension ScrubRun {
     case .own where rule.domain >= 0 && number.magnitude > 2 * UInt64(survey.pageCount) * UInt64(pageSize):
       return FieldRule(kind: .key, isOrdered: true, domain: rule.domain)
     case .own, .keep: return standing == .left ? FieldRule(kind: .replace) : nil
-    default: return rule
+    case .replace, .word, .key, .date, .drop, .metadata: return rule
     }
   }
 

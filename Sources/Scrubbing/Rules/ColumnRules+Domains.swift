@@ -106,7 +106,7 @@ extension ColumnRules {
     if let found = layout?.table(named: table)?.column(named: column.name) {
       switch found.role {
       case .attribute(_, let type), .compositeLeaf(_, _, let type): if type == .boolean { return true }
-      default: break
+      case .primaryKey, .entityNumber, .saveCount, .toOne, .toOneEntity, .toOneOrder, .owner, .ownerOrder: break
       }
     }
     return column.declaredType.uppercased().hasPrefix("BOOL")

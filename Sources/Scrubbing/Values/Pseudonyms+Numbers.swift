@@ -63,7 +63,8 @@ extension Pseudonyms {
     switch rule.kind {
     case .keep, .own: return nil
     case .key where rule.domain >= 0 && domains.keeps(long: rule.domain): return nil
-    default: return orderedNumbers.pseudonym(number) ?? pseudonym(of: number, NumberRegion.width(number))
+    case .replace, .word, .key, .date, .drop, .metadata:
+      return orderedNumbers.pseudonym(number) ?? pseudonym(of: number, NumberRegion.width(number))
     }
   }
 

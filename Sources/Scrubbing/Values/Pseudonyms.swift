@@ -175,7 +175,7 @@ final class Pseudonyms {
       case .drop where !rule.isOrdered:
         Self.drop(&bytes, range, isText: code & 1 == 1, encoding)
         return .dropped
-      default: break
+      case .replace, .own, .word, .key, .date, .drop: break
       }
       if code & 1 == 1 { return replaceWholeText(&bytes, range) }
       if BlobForm.isReference(bytes.span, range) {

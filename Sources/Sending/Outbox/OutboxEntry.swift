@@ -174,11 +174,7 @@ public struct OutboxEntry: Sendable, Hashable, Codable {
   }
 
   /// The entry as the JSON text that is written.
-  func json() throws -> [UInt8] {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    return [UInt8](try encoder.encode(self)) + [UInt8(ascii: "\n")]
-  }
+  func json() throws(FileError) -> [UInt8] { try JSON.bytes(of: self, to: "write the entry of the outbox") }
 
   private static func unreadable(_ path: FilePath, _ detail: String) -> SendingError {
     SendingError(.entryUnreadable, operation: "read the entry of the outbox", path: path, detail: detail)

@@ -67,9 +67,12 @@ package struct ModelCarrier: Sendable {
       case .database: kind = .store
       // What is packed and begins as no bundle does is a store.
       case .gzip: kind = (try? BundleLook(at: path, in: fileSystem)) == nil ? .backup : .bundle
-      default: return nil
+      case .databaseOfVersion2, .writeAheadLog, .rollbackJournal, .empty, .zeros, .otherDatabase, .markup, .json, .text,
+        .zip, .archive, .binaryPropertyList, .propertyList, .picture, .media, .document, .program, .script, .sealed,
+        .encrypted, .other:
+        return nil
       }
-    default: return nil
+    case .symbolicLink, .other: return nil
     }
   }
 

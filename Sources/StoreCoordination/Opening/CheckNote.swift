@@ -27,12 +27,9 @@ struct CheckNote: Codable, Equatable {
   /// Writes the note of a store.
   func write(of store: FilePath, home: FilePath, in fileSystem: FileSystem) throws(FileError) {
     let path = Self.path(of: store, home: home, in: fileSystem)
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys]
-    // Three short texts: there is nothing that could not be encoded.
-    guard let data = try? encoder.encode(self) else { return }
+    let bytes = try JSON.bytes(of: self, .line, to: "note what was found", at: path)
     try fileSystem.makeDirectory(path.folder, permissions: .init(rawValue: 0o700))
-    try fileSystem.writeAtomically([UInt8](data), to: path, replacing: true, permissions: .ownerReadWrite)
+    try fileSystem.writeAtomically(bytes, to: path, replacing: true, permissions: .ownerReadWrite)
   }
 
   /// Forgets what was found, because the store is not in its place any more.

@@ -58,7 +58,7 @@ extension OpeningStep {
   fileprivate var looksWithoutLock: Bool {
     switch self {
     case .begin, .look, .keep, .repair, .migrate, .open(_, .found): true
-    default: false
+    case .judge, .fill, .makeRoom, .salvage, .stopWaiting, .open, .takeBack, .opened: false
     }
   }
 }

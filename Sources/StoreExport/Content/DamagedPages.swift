@@ -113,8 +113,8 @@ struct DamagedPages {
         .utf8
       text += ",\"page\":\(piece.page),\"pages\":\(piece.count),\"state\":\"\(piece.state)\"".utf8
       if let owner = piece.owner, owners.indices.contains(owner) {
-        text += ",\"table\":\(JSONLiteral.text(owners[owner].table))".utf8
-        if owners[owner].isIndex { text += ",\"index\":\(JSONLiteral.text(owners[owner].name))".utf8 }
+        text += ",\"table\":\(JSON.literal(owners[owner].table))".utf8
+        if owners[owner].isIndex { text += ",\"index\":\(JSON.literal(owners[owner].name))".utf8 }
       }
       if let frame = piece.frame { text += ",\"frame\":\(frame),\"headerLength\":\(Self.frameHeader)".utf8 }
       text += "}".utf8

@@ -1,5 +1,4 @@
 internal import Examination
-internal import Foundation
 internal import ManagedObjectModel
 internal import PageRecovery
 internal import PersistentStore
@@ -23,21 +22,15 @@ struct ExportTexts {
     func add(_ name: String, _ bytes: [UInt8], _ words: String) {
       items.append(BundleItem(name, .bytes(bytes), words: words))
     }
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-
     if let receipt = work.source.receipt?.withoutOwnersWords {
       add(
-        "receipt.json", try reduction.json(try receipt.json()),
-        "the receipt of the quarantine, without the names of folders")
-      add(
-        "timeline.json", try reduction.json(Array(try encoder.encode(receipt.history))),
-        "what happened to the store, and when")
+        "receipt.json", try reduction.json(receipt), "the receipt of the quarantine, without the names of folders")
+      add("timeline.json", try reduction.json(receipt.history), "what happened to the store, and when")
     }
     add("salvage.json", try analysis.salvage(reduction), "what can be recovered, what not, and the likely causes")
-    let examination = ExaminationJSON(examination: analysis.examination, path: FilePath(work.source.name))
+    let examination = JSON.Object(analysis.examination, ["path": PathText(FilePath(work.source.name))])
     add(
-      "examination.json", try reduction.json(Array(try encoder.encode(examination)), without: ["storeUUID"]),
+      "examination.json", try reduction.json(examination, without: ["storeUUID"]),
       "what was found in the store's header, pages and metadata")
     if let states = analysis.report?.pages {
       let map = try PageMapFile(states, pages: analysis.pages) { !work.progress(.analysing, 1, 1) }
@@ -51,7 +44,7 @@ struct ExportTexts {
     items += ModelFiles.items(given: work.options.model, found: analysis.examination, &log)
     let system = SystemFacts(
       store: work.source.originalPath.folder, appVersion: work.options.appVersion, in: fileSystem)
-    add("system.json", Array(try encoder.encode(system)) + [10], "the system that it is on")
+    add("system.json", try JSON.bytes(of: system, to: "export the store"), "the system that it is on")
     let text = RowNumbers.removed(from: reduction.reduced(String(decoding: log.text, as: UTF8.self)))
     add("log.txt", Array(text.utf8), "the log of looking at the store and of opening a copy of it")
     shared = items
@@ -63,8 +56,8 @@ struct ExportTexts {
       let path = hasStore ? "store/\(work.bundledName)" : nil
       let value = Self.facts(work, evidence, analysis, level, date: date, storePath: path)
       facts[level] = BundleItem(
-        BundleFacts.name, .bytes(Array(try encoder.encode(value)) + [10]), words: "what was found, in numbers and words"
-      )
+        BundleFacts.name, .bytes(try JSON.bytes(of: value, to: "export the store")),
+        words: "what was found, in numbers and words")
       readmes[level] = BundleItem(
         "README.txt", .bytes(BundleReadme.text(level, name: printable(work.source.name), storePath: path)),
         words: "what the bundle is and how to look at it")

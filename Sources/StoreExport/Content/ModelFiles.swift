@@ -1,5 +1,4 @@
 internal import Examination
-internal import Foundation
 internal import ManagedObjectModel
 internal import PersistentStore
 internal import StoreFiles
@@ -42,10 +41,8 @@ enum ModelFiles {
         log.add("info", "model", "version \(version.name) cannot be compiled: \(error.detail)")
       }
     }
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    do {
-      let bytes = Array(try encoder.encode(ModelJSON(bundle))) + [UInt8(ascii: "\n")]
+    do throws(FileError) {
+      let bytes = try JSON.bytes(of: bundle.payload(), to: "export the model")
       items.append(BundleItem("\(folder)/model.json", .bytes(bytes), words: words))
     } catch {
       // Only a default value that is no number could get here.

@@ -1,5 +1,6 @@
 internal import PageRecovery
 internal import SQLiteFormat
+internal import StoreFiles
 
 /// What every page is: `data/page-map.json`, run by run with state, table, and the kind of page that its first byte says.
 struct PageMapFile {
@@ -31,7 +32,7 @@ struct PageMapFile {
       }
     }
     let owners = states.owners.map { owner in
-      "\"table\":\(JSONLiteral.text(owner.table))" + (owner.isIndex ? ",\"index\":\(JSONLiteral.text(owner.name))" : "")
+      "\"table\":\(JSON.literal(owner.table))" + (owner.isIndex ? ",\"index\":\(JSON.literal(owner.name))" : "")
     }
     let counts = PageStates.State.allCases.map { "\"\($0.rawValue)\":\(states.counts[$0] ?? 0)" }.joined(separator: ",")
     var text = Array(
@@ -54,7 +55,7 @@ struct PageMapFile {
   ) throws -> String {
     switch state {
     case .overflow, .special, .free: return state.rawValue
-    default: break
+    case .healthy, .orphan, .damaged, .unplaced, .unreadable: break
     }
     guard let content = try pages?.page(number) else { return "missing" }
     let start = number == 1 ? DatabaseHeader.length : 0

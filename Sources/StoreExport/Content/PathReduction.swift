@@ -20,10 +20,11 @@ struct PathReduction {
     folders = known.sorted { ($0.utf8.count, $0) > ($1.utf8.count, $1) }
   }
 
-  /// JSON text with paths reduced, and the numbers of rows and some keys left out, wherever they are.
+  /// A value as JSON text with paths reduced, and the numbers of rows and some keys left out, wherever they are.
   ///
-  /// - Throws: what reading the JSON throws.
-  func json(_ bytes: [UInt8], without keys: Set<String> = []) throws -> [UInt8] {
+  /// - Throws: what writing and reading the JSON throws.
+  func json(_ value: some Encodable, without keys: Set<String> = []) throws -> [UInt8] {
+    let bytes = try JSON.bytes(of: value, .line, to: "export the store")
     let value = reduced(try JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed), keys)
     let data = try JSONSerialization.data(
       withJSONObject: value, options: [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes, .fragmentsAllowed])

@@ -1,5 +1,4 @@
 internal import Examination
-internal import Foundation
 internal import PageRecovery
 internal import Scrubbing
 internal import ScrubbingCheck
@@ -54,11 +53,9 @@ struct ScrubbedStore: Sendable {
     var items = StoreItems.items(
       of: try ExportEvidence(resting: result.files, in: work.fileSystem), named: work.bundledName,
       "every value replaced")
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     items.append(
       BundleItem(
-        "scrub.json", .bytes(Array(try encoder.encode(result.report)) + [10]),
+        "scrub.json", .bytes(try JSON.bytes(of: result.report, to: "export the store")),
         words: "what was replaced, and what was overwritten because it could not be read"))
     self.items = items
   }
@@ -79,7 +76,7 @@ struct ScrubbedStore: Sendable {
     case .valuesFound:
       return SupportBundleError(
         .notScrubbed, because: error, operation: SupportBundleErrors.operation, path: work.source.originalPath)
-    default: return error
+    case .outputExists, .unknownColumn, .storeChanged, .key, .file, .survey: return error
     }
   }
 }

@@ -1,5 +1,4 @@
 internal import Examination
-internal import Foundation
 internal import PageRecovery
 internal import RecoveryKit
 internal import StoreFiles
@@ -97,12 +96,11 @@ struct ExportAnalysis {
   ///
   /// Where an app chooses its own keys these can be values of its user's, so that lost ones are only counted.
   func salvage(_ reduction: PathReduction) throws -> [UInt8] {
-    let encoder = JSONEncoder()
     guard let report else {
-      return Array(try encoder.encode(["found": "nothing", "words": failure ?? "nothing could be read"])) + [10]
+      let words = failure ?? "nothing could be read"
+      return try JSON.bytes(of: ["found": "nothing", "words": words], .line, to: "export the report")
     }
-    return try reduction.json(
-      Array(try encoder.encode(report)), without: report.isCoreData ? [] : ["lostKeys", "primaryKeys"])
+    return try reduction.json(report, without: report.isCoreData ? [] : ["lostKeys", "primaryKeys"])
   }
 }
 

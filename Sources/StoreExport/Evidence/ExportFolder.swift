@@ -63,8 +63,8 @@ package final class ExportFolder: Sendable {
   /// Notes where the bundle is about to be written, so that the next export removes it should this one be killed.
   package func noteBundle(in folder: FilePath, prefix: String) throws {
     let note = Unfinished(folder: PathText(try fileSystem.realPath(folder)), prefix: prefix)
-    try fileSystem.writeAtomically(
-      [UInt8](try JSONEncoder().encode(note)), to: path.appending(Self.note), replacing: true)
+    let bytes = try JSON.bytes(of: note, .line, to: Self.operation, at: path)
+    try fileSystem.writeAtomically(bytes, to: path.appending(Self.note), replacing: true)
   }
 
   /// Makes sure that there is room.

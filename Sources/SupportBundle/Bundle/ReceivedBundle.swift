@@ -2,7 +2,7 @@ public import StoreFiles
 public import SystemPackage
 
 /// A bundle that was unpacked and whose every file is what its list says.
-public struct ReceivedBundle: Sendable, Hashable {
+public struct ReceivedBundle: Sendable, Hashable, Encodable {
   /// The folder with the bag.
   public var folder: FilePath
 
@@ -34,7 +34,7 @@ public struct ReceivedBundle: Sendable, Hashable {
   public var files: [File]
 
   /// A file below `data/`.
-  public struct File: Sendable, Hashable {
+  public struct File: Sendable, Hashable, Encodable {
     /// Its path below `data/`.
     public var name: String
 
@@ -48,5 +48,13 @@ public struct ReceivedBundle: Sendable, Hashable {
       return nil
     }
     return folder.appending("data").pushing(FilePath(file.name))
+  }
+
+  /// Writes what it is; where it was unpacked to is not told.
+  public func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "identifier": identifier, "level": level, "app": app, "store": store, "date": date, "encrypted": isEncrypted,
+      "sha256": sha256, "bytes": bytes, "files": files,
+    ])
   }
 }

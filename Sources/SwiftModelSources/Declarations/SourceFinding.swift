@@ -1,5 +1,8 @@
+internal import StoreFiles
+internal import SystemPackage
+
 /// Something in source files that decides what the model is, and cannot be told from the sources alone or is not certain.
-public struct SourceFinding: Sendable, Hashable {
+public struct SourceFinding: Sendable, Hashable, Encodable {
   /// What was found; raw values are part of the command line's contract.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
     /// A type that no source file declares, or whose definition is beyond what is read.
@@ -117,5 +120,14 @@ public struct SourceFinding: Sendable, Hashable {
     self.place = place
     self.detail = detail
     self.hint = hint
+  }
+
+  /// Writes the finding with its place.
+  public func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "kind": kind.rawValue, "severity": severity.rawValue, "version": versionName, "entity": entityName,
+      "property": propertyName, "file": place.map { PathText(FilePath($0.file)) }, "line": place?.line,
+      "column": place?.column, "detail": detail, "hint": hint,
+    ])
   }
 }

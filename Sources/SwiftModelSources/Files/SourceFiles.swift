@@ -98,7 +98,7 @@ struct SourceFiles {
       case .regular where isSwift: walk.files.append(path)
       case .directory where isDeep && !isSwift && !Self.isLeftOut(name.string):
         if try find(path, depth: depth + 1, &walk, isEnough: isEnough) { return true }
-      default: break
+      case nil, .regular?, .directory?, .symbolicLink?, .other?: break
       }
       if isEnough(walk.files) { return true }
     }

@@ -64,7 +64,7 @@ extension SourceProgram {
       switch resolved {
       case .optional(let inner), .array(let inner, _), .set(let inner, _): resolved = inner
       case .model(let destination): return destination
-      default: return nil
+      case .primitive, .system, .structure, .enumeration, .dictionary, .unknown: return nil
       }
     }
     return nil
@@ -96,7 +96,7 @@ extension SourceProgram {
         gather(element, in: inner, depth: depth + 1, into: &found)
       }
     // Collections are one Binary attribute, whatever is in them.
-    default: break
+    case .primitive, .system, .model, .enumeration, .array, .set, .dictionary, .optional, .unknown: break
     }
   }
 }

@@ -174,7 +174,9 @@
       case .array(let elements) where elements.count == 1: elements[0].typeReference.map { .array($0) }
       case .dictionary(let keys, let values) where keys.count == 1:
         keys[0].typeReference.flatMap { key in values[0].typeReference.map { .dictionary(key, $0) } }
-      default: nil
+      case .string, .integer, .real, .boolean, .null, .array, .dictionary, .implicitMember, .metatype, .keyPath, .call,
+        .member, .cast, .operators, .other:
+        nil
       }
     }
   }

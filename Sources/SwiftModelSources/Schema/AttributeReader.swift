@@ -97,7 +97,8 @@ struct AttributeReader {
     case .unknown(let kind, let words):
       // It might be a model, and the property a relationship.
       return fail(kind, "is an array of \(written.text), which \(words)")
-    default: doubt("is of type [\(written.text)]: taken as Binary")
+    case .system, .model, .structure, .enumeration, .array, .set, .dictionary, .optional:
+      doubt("is of type [\(written.text)]: taken as Binary")
     }
     return true
   }

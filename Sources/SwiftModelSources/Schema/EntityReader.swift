@@ -155,7 +155,7 @@ struct EntityReader {
     case .set(let inner, _):
       isToMany = true
       element = inner
-    default: break
+    case .primitive, .system, .model, .structure, .enumeration, .dictionary, .optional, .unknown: break
     }
     while case .optional(let inner) = element { element = inner }
     guard case .model(let destination) = element else {
@@ -183,7 +183,7 @@ struct EntityReader {
         switch root {
         case .named(let components)?: explicit = (.named(components + types), last)
         case nil where !types.isEmpty: explicit = (.named(types), last)
-        default: explicit = (root, last)
+        case nil, .optional?, .array?, .set?, .dictionary?, .other?: explicit = (root, last)
         }
       }
     case nil, .null?: break
@@ -205,7 +205,9 @@ struct EntityReader {
     switch arguments.first(where: { $0.label == "deleteRule" })?.value {
     case .implicitMember(let name)?: relationship.deleteRule = Self.rules[name] ?? .nullify
     case .path(let names)?: relationship.deleteRule = Self.rules[names.last ?? ""] ?? .nullify
-    default: break
+    case nil, .string?, .integer?, .real?, .boolean?, .null?, .array?, .dictionary?, .metatype?, .keyPath?, .call?,
+      .member?, .type?, .cast?, .operators?, .other?:
+      break
     }
     draft.entity.properties[property.name] = .relationship(relationship)
     draft.links[property.name] = link

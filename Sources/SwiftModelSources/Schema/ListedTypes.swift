@@ -22,7 +22,9 @@ struct ListedTypes {
       return all.contains { $0 == nil } ? nil : all.flatMap { $0 ?? [] }
     case .cast: return nil
     case .path(let names): return variable(names, scopes: scopes, file: file, depth: depth)
-    default: return nil
+    case .string, .integer, .real, .boolean, .null, .dictionary, .implicitMember, .keyPath, .call, .member, .type,
+      .operators, .other:
+      return nil
     }
   }
 

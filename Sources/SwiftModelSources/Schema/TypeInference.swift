@@ -61,7 +61,9 @@ struct TypeInference {
     case .array, .dictionary: return Self.reference(called)
     case .member(_, "addingTimeInterval"): return .path(["Date"])
     case .member(_, "uppercased"), .member(_, "lowercased"): return .path(["String"])
-    default: return nil
+    case .string, .integer, .real, .boolean, .null, .implicitMember, .metatype, .keyPath, .call, .member, .cast,
+      .operators, .other:
+      return nil
     }
   }
 
@@ -73,7 +75,9 @@ struct TypeInference {
     case .array(let elements) where elements.count == 1: reference(elements[0]).map { .array($0) }
     case .dictionary(let keys, let values) where keys.count == 1:
       reference(keys[0]).flatMap { key in reference(values[0]).map { .dictionary(key, $0) } }
-    default: nil
+    case .string, .integer, .real, .boolean, .null, .array, .dictionary, .implicitMember, .metatype, .keyPath, .call,
+      .member, .cast, .operators, .other:
+      nil
     }
   }
 

@@ -302,7 +302,9 @@ struct VersionReader {
       switch called {
       case .implicitMember(let name): name
       case .path(let path): path.last
-      default: nil
+      case .string, .integer, .real, .boolean, .null, .array, .dictionary, .metatype, .keyPath, .call, .member, .type,
+        .cast, .operators, .other:
+        nil
       }
     func version(_ label: String) -> String? {
       guard case .metatype(let type)? = arguments.first(where: { $0.label == label })?.value, let path = type.names

@@ -54,7 +54,7 @@ struct MappingConstant {
     case .date: return Double(digits).flatMap { $0.isFinite ? .date($0) : nil }
     // More digits than a decimal number has, or a power that it has no room for.
     case .decimal: return Double(digits).flatMap { $0.isFinite && abs($0) < 1e127 ? .decimal(digits) : nil }
-    default: return nil
+    case .undefined, .string, .boolean, .binary, .uuid, .uri, .transformable, .objectID, .composite: return nil
     }
   }
 
@@ -68,7 +68,9 @@ struct MappingConstant {
       // Only what is written back the same is a day of the calendar.
       guard let time = Timestamp(text), time.rfc3339 == text else { return nil }
       return .date(time.secondsSinceReferenceDate)
-    default: return nil
+    case .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean, .transformable, .objectID,
+      .composite:
+      return nil
     }
   }
 

@@ -86,7 +86,7 @@ final class PolicyRun {
     let indexes = run.layout.destination.indexes.filter { index in
       switch index.purpose {
       case .toOne, .joinTable: true
-      default: false
+      case .entityNumber, .fetch, .uniqueness: false
       }
     }
     for index in indexes { try database.execute(sql: index.statement) }
