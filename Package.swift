@@ -108,21 +108,19 @@ let package = Package(
     floor("TusProtocol", knows: ["Compatibility", "StoreFiles"]),
     floor("AgeEncryption", knows: ["Failures", crypto]),
     floor("Archives", knows: ["Compatibility", "CZlib", deflate, "Failures"]),
-    floor("PropertyLists", knows: ["Compatibility", "StoreFiles", systemPackage]),
-    floor("SQLiteFormat", knows: ["Compatibility", "StoreFiles", systemPackage]),
+    floor("PropertyLists", knows: ["Compatibility", "StoreFiles"]),
+    floor("SQLiteFormat", knows: ["Compatibility", "StoreFiles"]),
     floor("ManagedObjectModel", knows: ["CZlib", "StoreFiles", "PropertyLists", crypto, systemPackage]),
     floor("SwiftModelSources", knows: ["StoreFiles", "ManagedObjectModel", systemPackage] + swiftSyntax),
     floor(
       "PersistentStore",
       knows: [
-        "Compatibility", "CSQLite", "StoreFiles", "PropertyLists", "ManagedObjectModel", grdb, grdbSQLite, crypto,
+        "Compatibility", "CSQLite", "StoreFiles", "PropertyLists", "ManagedObjectModel", grdb, grdbSQLite,
         systemPackage,
       ]),
     floor(
       "Examination",
-      knows: [
-        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", systemPackage,
-      ]),
+      knows: ["StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", systemPackage]),
     floor(
       "Migration",
       knows: [
@@ -159,9 +157,8 @@ let package = Package(
     floor(
       "Backup",
       knows: [
-        "Compatibility", "AgeEncryption", "Archives", "StoreFiles", "PropertyLists", "SQLiteFormat",
-        "ManagedObjectModel",
-        "PersistentStore", "Examination", "Migration", "Salvage", "RecoveryKit", grdb, grdbSQLite, systemPackage,
+        "Compatibility", "AgeEncryption", "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel",
+        "PersistentStore", "Examination", "Migration", "Salvage", "RecoveryKit", grdb, systemPackage,
       ]),
     floor("Zstandard", knows: ["CZstd", "Backup"]),
     floor(
@@ -211,38 +208,28 @@ let package = Package(
     floor(
       "Lazaret",
       knows: [
-        "Compatibility", "StoreFiles", "ManagedObjectModel", "Examination", "Migration", "Salvage", "Backup",
-        "Quarantine", "RecoveryKit",
-        "AgeEncryption", "SupportBundle", "StoreExport", "StoreCoordination", systemPackage, logging,
+        "Compatibility", "ManagedObjectModel", "Migration", "RecoveryKit", "StoreCoordination", systemPackage, logging,
       ]),
     floor("LazaretGRDB", knows: ["Lazaret", grdb, systemPackage]),
     floor(
       "Inbox",
       knows: [
-        "Compatibility", "AgeEncryption", "Archives", "StoreFiles", "ManagedObjectModel", "PersistentStore",
-        "Examination",
-        "PageRecovery",
+        "Compatibility", "AgeEncryption", "Archives", "StoreFiles", "PersistentStore", "Examination", "PageRecovery",
         "Quarantine", "SupportBundle", "TusProtocol", "StoreCoordination", "HTTPServer", "CLinux", grdb, crypto,
         systemPackage,
       ]),
     floor(
       "Inspector",
       knows: [
-        "Compatibility", "Inbox", "Sending", "SupportBundle",
-        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
-        "Migration", "RecoveryKit", "PageRecovery", "Backup", "Quarantine", "StoreCoordination", "RecordBrowsing",
-        "HTTPServer",
-        grdb,
-        systemPackage, logging,
+        "Compatibility", "Inbox", "Sending", "SupportBundle", "StoreFiles", "PropertyLists", "RecoveryKit",
+        "PageRecovery", "StoreCoordination", "RecordBrowsing", "HTTPServer", logging,
       ]),
     floor(
       "Commands",
       knows: [
         "Compatibility", "CLinux", "AgeEncryption", "StoreCoordination", "Inbox", "Inspector", "HTTPServer", "Backup",
-        "Damage",
-        "Migration", "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "SwiftModelSources", "Zstandard",
-        argumentParser, grdb,
-        systemPackage, logging,
+        "Damage", "Migration", "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "SwiftModelSources", "Zstandard",
+        argumentParser, grdb, logging,
       ]),
     .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
     .plugin(
@@ -269,7 +256,7 @@ let package = Package(
       ], path: "Fuzz/Targets", swiftSettings: settings),
 
     .target(
-      name: "TestSupport", dependencies: ["StoreFiles", crypto, systemPackage], path: "Tests/TestSupport",
+      name: "TestSupport", dependencies: ["StoreFiles", systemPackage], path: "Tests/TestSupport",
       swiftSettings: settings),
     .target(
       name: "ModelMaking", dependencies: ["ManagedObjectModel"], path: "Tests/ModelMaking", swiftSettings: settings),
@@ -285,9 +272,9 @@ let package = Package(
     tests(
       of: "Migration", needs: ["ManagedObjectModel", "ModelMaking", "PersistentStore", "PropertyLists", grdb]),
     tests(
-      of: "LazaretTesting", needs: ["Examination", "ManagedObjectModel", "ModelMaking", "PersistentStore", grdb],
+      of: "LazaretTesting", needs: ["Examination", "ModelMaking", grdb],
       leavingOut: ["Snapshots"]),
-    tests(of: "Damage", needs: ["Examination", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
+    tests(of: "Damage", needs: ["Examination", "ManagedObjectModel", "PersistentStore", grdb]),
     tests(of: "PageRecovery"),
     tests(
       of: "Salvage",
@@ -301,11 +288,7 @@ let package = Package(
       needs: ["LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
     tests(
       of: "Backup",
-      needs: [
-        "AgeEncryption", "Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore",
-        "SQLiteFormat", "Zstandard",
-        grdb,
-      ],
+      needs: ["AgeEncryption", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "Zstandard", grdb],
       leavingOut: ["Recorded"]),
     tests(
       of: "RecordBrowsing",
@@ -316,8 +299,7 @@ let package = Package(
       of: "Scrubbing",
       needs: [
         "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "PropertyLists", "Salvage",
-        "ScrubbingCheck", "SQLiteFormat",
-        grdb,
+        "ScrubbingCheck", grdb,
       ]),
     tests(of: "AgeEncryption", needs: ["Failures", "StoreFiles"]),
     tests(of: "TusProtocol"),
@@ -328,16 +310,13 @@ let package = Package(
       of: "Inbox",
       needs: [
         "AgeEncryption", "Archives", "Damage", "HTTPServer", "StoreCoordination", "LazaretTesting", "LazaretTool",
-        "ManagedObjectModel",
-        "Quarantine",
-        "StoreFiles", "SupportBundle", "TusProtocol", grdb, crypto,
+        "ManagedObjectModel", "StoreFiles", "SupportBundle", "TusProtocol", crypto,
       ]),
     tests(
       of: "StoreExport",
       needs: [
-        "AgeEncryption", "Damage", "Examination", "StoreCoordination", "LazaretTesting", "LazaretTool",
-        "ManagedObjectModel",
-        "PersistentStore", "Salvage", "Scrubbing", "ScrubbingCheck", "StoreFiles", "SupportBundle", grdb,
+        "AgeEncryption", "Damage", "StoreCoordination", "LazaretTesting", "LazaretTool", "Scrubbing", "StoreFiles",
+        "SupportBundle", grdb,
       ]),
     tests(
       of: "Sending",
@@ -353,9 +332,8 @@ let package = Package(
     tests(
       of: "Inspector",
       needs: [
-        "AgeEncryption", "HTTPServer", "Inbox", "StoreCoordination", "Backup", "Quarantine", "Salvage", "Damage",
-        "LazaretTesting",
-        "ManagedObjectModel", "SupportBundle", "PersistentStore", "RecordBrowsing", "StoreFiles", grdb,
+        "AgeEncryption", "HTTPServer", "Inbox", "StoreCoordination", "Damage", "LazaretTesting", "ManagedObjectModel",
+        "SupportBundle", "PersistentStore", "StoreFiles", grdb,
       ]),
     tests(
       of: "Commands",
