@@ -89,6 +89,9 @@ public struct WriteAheadLog: Sendable {
   /// The valid frames behind the last commit: a transaction that never ended.
   public var uncommittedFrameCount: Int { validFrameCount - committedFrameCount }
 
+  /// The pages that have a committed frame, in ascending order.
+  public var pages: [UInt32] { frames.keys.sorted() }
+
   /// The number of bytes from a frame to the next; nil without a usable header.
   public var frameLength: Int? { header?.pageSize.map { $0 + WriteAheadLog.frameHeaderLength } }
 
