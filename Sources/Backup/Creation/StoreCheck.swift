@@ -164,7 +164,7 @@ final class StoreCheck: Sendable {
   }
 
   private func kit(_ survey: StoreSurvey) throws(BackupError) -> [UInt8]? {
-    let found = try job.wrapping { () throws(FileError) in try survey.kit() }
+    let found = try wrapping(BackupError.init) { () throws(FileError) in try survey.kit() }
     guard var kit = found else { return nil }
     kit.generation = job.request.lineage?.generation
     do throws(RecoveryKitError) {
