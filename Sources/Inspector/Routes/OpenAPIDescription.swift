@@ -1,4 +1,4 @@
-package import HTTPServer
+import HTTPServer
 import StoreCoordination
 
 /// The routes as an OpenAPI 3.1 document.
