@@ -26,8 +26,13 @@ struct InterruptedMigrationSwapTests {
   }
 
   /// A store whose migration died at a step.
-  private func scene(dyingAt condition: @escaping @Sendable (FileOperation) -> Bool) throws -> MigrationScene {
+  ///
+  /// With a log, which has to be gone before another main file has the name, the place is empty for a moment.
+  private func scene(
+    leavingLog: Bool = true, dyingAt condition: @escaping @Sendable (FileOperation) -> Bool
+  ) throws -> MigrationScene {
     let scene = try Base.make()
+    if leavingLog { try scene.leaveInLog("UPDATE ZCAR SET Z_OPT = 2 WHERE Z_PK = 2") }
     #expect(throws: MigrationError.self) { try scene.migrate(try Base.versions(), Self.dying(condition)) }
     #expect(try system.status(of: working(scene)) != nil)
     return scene
@@ -45,9 +50,22 @@ struct InterruptedMigrationSwapTests {
     try scene { $0.kind == .link && $0.path.string.contains("/Backups/") }
   }
 
-  /// Dead with the result in its place.
-  private func placed() throws -> MigrationScene {
-    try scene { $0.kind == .unlink && $0.path.lastComponent?.string == "step-1.sqlite" }
+  /// Dead with the result in its place, which was empty before where there was a log.
+  private func placed(leavingLog: Bool) throws -> MigrationScene {
+    if leavingLog { return try scene { $0.kind == .unlink && $0.path.lastComponent?.string == "step-1.sqlite" } }
+    // The name by which the original could have gone back goes when the result has the store's: once before, once after.
+    let seen = Mutex(0)
+    let scene = try scene(leavingLog: false) { operation in
+      guard operation.kind == .unlink, operation.path.lastComponent?.string == ".App.sqlite.leaving" else {
+        return false
+      }
+      return seen.withLock { count in
+        count += 1
+        return count == 2
+      }
+    }
+    #expect(try scene.rows("SELECT ZMAKER FROM ZCAR") == ["Fiat", "Opel"])
+    return scene
   }
 
   private func working(_ scene: MigrationScene) -> FilePath { scene.folder.appending(".App.sqlite.migrating") }
@@ -72,16 +90,18 @@ struct InterruptedMigrationSwapTests {
 
   // MARK: The result
 
-  @Test func aResultThatWasWrittenToIsNeverTakenBack() throws {
-    let scene = try placed()
+  @Test(arguments: [true, false])
+  func aResultThatWasWrittenToIsNeverTakenBack(leavingLog: Bool) throws {
+    let scene = try placed(leavingLog: leavingLog)
     try execute("INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZMAKER) VALUES (3, 2, 1, 'Saab')", in: scene.store)
     #expect(try failing().finishInterrupted(scene.store) == backups(scene).first)
     #expect(try scene.rows("SELECT ZMAKER FROM ZCAR") == ["Fiat", "Opel", "Saab"])
     #expect(try system.status(of: working(scene)) == nil && backups(scene).count == 1)
   }
 
-  @Test func aResultThatWasNotWrittenToIsTakenBack() throws {
-    let scene = try placed()
+  @Test(arguments: [true, false])
+  func aResultThatWasNotWrittenToIsTakenBack(leavingLog: Bool) throws {
+    let scene = try placed(leavingLog: leavingLog)
     #expect(throws: MigrationError.self) { try failing().finishInterrupted(scene.store) }
     #expect(try scene.rows("SELECT ZBRAND FROM ZCAR") == ["Fiat", "Opel"])
     #expect(try system.status(of: working(scene)) == nil && backups(scene).isEmpty)
